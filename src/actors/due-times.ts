@@ -1,7 +1,6 @@
-import TinyQueue from 'tinyqueue';
 import type { Clock } from '../adapters/clock/port.ts';
 
-/** One timer for many due times. A later time replaces an earlier one of the same key lazily. */
+/** One timer for many due times. */
 export interface DueTimes<Key> {
   /** Calls back at `atMs` or soon after; null forgets the key. Time as of `now`. */
   set(key: Key, atMs: number | null): void;
@@ -9,61 +8,40 @@ export interface DueTimes<Key> {
   stop(): void;
 }
 
-interface Entry<Key> {
-  readonly key: Key;
-  readonly atMs: number;
-}
+const MAX_SLEEP_MS = 60_000;
+/** Keys of one call: what is due beyond that comes a moment later. */
+const TURN_MAX = 200;
 
-/** `now` gives the time that due times are meant in (epoch ms of the database). */
+/**
+ * `now` gives the time that due times are meant in (epoch ms of the database). The timer goes by the
+ * earliest due time that there was; when it fires, and that one was moved, it is set anew.
+ */
 export function createDueTimes<Key>(
   clock: Clock,
   now: () => number,
   onDue: (keys: Key[]) => void,
 ): DueTimes<Key> {
-  const heap = new TinyQueue<Entry<Key>>([], (a, b) => a.atMs - b.atMs);
   const due = new Map<Key, number>();
-  /** Earliest entry of a key in the heap, so that a moved due time costs no second entry. */
-  const queued = new Map<Key, number>();
-  const MAX_SLEEP_MS = 60_000;
-  /** Keys of one call: what is due beyond that comes a moment later. */
-  const TURN_MAX = 200;
   let timer: unknown;
   let timerAtMs = Infinity;
   let stopped = false;
 
-  const arm = () => {
-    const next = heap.peek();
-    if (stopped || !next || next.atMs >= timerAtMs) return;
+  const arm = (atMs: number) => {
+    if (stopped || atMs >= timerAtMs) return;
     clock.clearTimeout(timer);
-    timerAtMs = next.atMs;
-    timer = clock.setTimeout(turn, Math.min(MAX_SLEEP_MS, Math.max(1, next.atMs - now() + 1)));
-  };
-  const push = (key: Key, atMs: number) => {
-    const there = queued.get(key);
-    if (there !== undefined && there <= atMs) return;
-    queued.set(key, atMs);
-    heap.push({ key, atMs });
+    timerAtMs = atMs;
+    timer = clock.setTimeout(turn, Math.min(MAX_SLEEP_MS, Math.max(1, atMs - now() + 1)));
   };
   const turn = () => {
     timerAtMs = Infinity;
-    const keys: Key[] = [];
     const nowMs = now();
-    for (let top = heap.peek(); top && top.atMs <= nowMs; top = heap.peek()) {
-      if (keys.length === TURN_MAX) break;
-      heap.pop();
-      if (queued.get(top.key) !== top.atMs) continue;
-      queued.delete(top.key);
-      const atMs = due.get(top.key);
-      if (atMs === undefined) continue;
-      if (atMs <= nowMs) {
-        due.delete(top.key);
-        keys.push(top.key);
-      } else {
-        push(top.key, atMs);
-      }
-    }
+    const ripe = [...due].filter(([, atMs]) => atMs <= nowMs).toSorted(([, a], [, b]) => a - b);
+    const keys = ripe.slice(0, TURN_MAX).map(([key]) => key);
+    for (const key of keys) due.delete(key);
     if (keys.length > 0) onDue(keys);
-    arm();
+    let nextAtMs = Infinity;
+    for (const atMs of due.values()) nextAtMs = Math.min(nextAtMs, atMs);
+    arm(nextAtMs);
   };
   return {
     set(key, atMs) {
@@ -72,8 +50,7 @@ export function createDueTimes<Key>(
         return;
       }
       due.set(key, atMs);
-      push(key, atMs);
-      arm();
+      arm(atMs);
     },
     stop() {
       stopped = true;

@@ -21,10 +21,15 @@ import type { Shown } from '../machines/shown.ts';
 import { takeover } from '../machines/takeover.ts';
 import type { Job } from '../machines/task.ts';
 import type { MachineView } from '../domain/view.ts';
-import { awaitTurn, settleRequest, type AwaitTurnDeps } from './turns/await-turn.ts';
 import { cellPool, type CellHooks, type MachineFinder } from './cell-pool.ts';
 import { deprovisionServices, type DeprovisionDeps } from './tasks/deprovision.ts';
-import { createOrphanWatch, type TaskPool } from './turns/task-pool.ts';
+import {
+  awaitTurn,
+  createOrphanWatch,
+  settleRequest,
+  type AwaitTurnDeps,
+  type TaskPool,
+} from './turns/turns.ts';
 import { every, runOf, type Loops } from './loops.ts';
 import { provideGuard, type GuardDeps } from './guard/provide-guard.ts';
 import type { Mirror } from './mirror/mirror.ts';

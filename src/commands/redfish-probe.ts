@@ -83,7 +83,7 @@ export async function probe(options: ProbeOptions): Promise<Probe> {
       gapMs: 100,
       auth: 'auto',
       authPauseMs: 0,
-      credentials: { username: login?.username ?? '', password: () => login?.password ?? '' },
+      credentials: { username: login?.username ?? '', password: { read: () => login?.password ?? '' } },
     },
     {
       clock: systemClock,

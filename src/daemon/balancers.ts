@@ -1,20 +1,11 @@
 import type { OpenBalancer } from '../actors/balancing/deps.ts';
 import type { BalancerDriver, LoadBalancer } from '../adapters/balancer/port.ts';
-import type { Clock, Random } from '../adapters/clock/port.ts';
-import type { Log } from '../adapters/log/port.ts';
-import type { Metrics } from '../adapters/metrics/port.ts';
 import { ownBalancerSettingsOf, type BalancerConfig } from '../config.ts';
 import { UsageError } from '../domain/errors.ts';
-import type { Means } from './ports.ts';
+import type { DriverMeans, Means } from './ports.ts';
 
 /** What a balancer is opened with. */
-export interface BalancerMeans {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-  readonly metrics: Metrics;
-  /** Of this program, for the user agent. */
-  readonly version: string;
+export interface BalancerMeans extends DriverMeans {
   /** By the name that a configuration gives in `driver:`. */
   readonly drivers: ReadonlyMap<string, BalancerDriver>;
 }

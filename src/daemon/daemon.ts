@@ -8,7 +8,7 @@ import type { InspectorRelay } from '../adapters/inspector/relay.ts';
 import { mayEraseDisks, type Config } from '../config.ts';
 import { givingBackOf } from '../config/giving-back.ts';
 import type { FilingMeans } from '../console/api/filing/filing.ts';
-import type { Console } from '../console/console.ts';
+import type { Console, ConsoleDeps } from '../console/console.ts';
 import type { DaemonsView } from '../console/views.ts';
 import type { FleetView } from '../console/port.ts';
 import { needsMirror } from '../domain/daemons.ts';
@@ -23,7 +23,7 @@ import { createExplainer, type Explainer } from './views/explaining.ts';
 import { fleetDeps } from './fleet-deps.ts';
 import { fleetView } from './views/fleet-view.ts';
 import { guardLook } from './views/guard-insight.ts';
-import { guardPolicyOf, TUNING, type Tuning } from './tuning.ts';
+import { TUNING, type Tuning } from './tuning.ts';
 import { healthOf } from './health.ts';
 import { createMachineHistory } from './views/machine-history.ts';
 import { openParts, type Parts } from './parts.ts';
@@ -101,39 +101,23 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   }
 }
 
+/** How the operator sets the console's address is of no use to any part. */
 type Built = Means & Pick<DaemonOptions, 'ports' | 'consoleOption'>;
 
-async function build(means: Built): Promise<Daemon> {
+async function build({ ports, consoleOption, ...means }: Built): Promise<Daemon> {
   const { log } = means;
-  const parts = await openParts(means, means.ports);
-  const { board, taskPool, keeper, mirror } = parts;
-  const fleet = fleetView({
-    board,
-    changes$: parts.changes,
-    guard: parts.watch.view,
-    isAttended: () => !mirror.isWhole() || mirror.sessions().length > 0,
-    guardPolicy: guardPolicyOf(means.config, means.tuning),
-    loss: parts.loss,
-    unlisted: parts.health.unlisted,
-    guardChanges$: parts.guardChanges,
-    budget: parts.permits.use,
-    pools: parts.poolSummaries,
-    facts: (slot) => mirror.facts().get(slot),
-    isOverdue: parts.isOverdue,
-    isWhole: () => !needsMirror(parts.roles) || mirror.isWhole(),
-    self: () => keeper.current()?.sessionId ?? null,
-    nowMs: mirror.nowMs,
-    providers: [...parts.providers.keys()],
-  });
-  const watchers = await openWatchers(means);
-  const insight = createExplainer({ config: means.config, tuning: means.tuning, parts });
-  const web = await openConsole(means, parts, { fleet, insight }, watchers);
-  const { stopped, supervisor } = startSupervisor(means, parts, watchers);
-  warnOfErasing(means, parts);
-  if (parts.roles.has('loops')) startWebhooks(means, parts, means.ports);
+  const parts = await openParts(means, ports);
+  const { board, taskPool, mirror } = parts;
+  const fleet = fleetView(parts);
+  const watchers = await openWatchers(parts);
+  const insight = createExplainer(parts);
+  const web = await openConsole(parts, { fleet, insight, option: consoleOption }, watchers);
+  const { stopped, supervisor } = startSupervisor(parts, watchers);
+  warnOfErasing(parts);
+  if (parts.roles.has('loops')) startWebhooks(parts);
   const daily = () => ({ headline: headlineText(board.headline()), ...board.counts() });
   if (parts.roles.has('loops')) tellDaily(daily, means);
-  if (parts.roles.has('stats')) startCounting(means, parts);
+  if (parts.roles.has('stats')) startCounting(parts);
   parts.series.begin({ ...board, nowMs: mirror.nowMs });
   log.info({ console: web.url, agents: parts.server.address }, 'daemon started');
 
@@ -155,7 +139,7 @@ async function build(means: Built): Promise<Daemon> {
     stopped,
     reload: () => {
       web.reload();
-      return reload(parts, means);
+      return reload(parts);
     },
     takesTurns: () => takesTurn(supervisor),
     stop: () => (stopping ??= stop()),
@@ -180,7 +164,7 @@ const guardSnapshot = ({ watch, permits }: Parts): GuardSnapshot => ({
 
 const RELOAD_MS = 60_000;
 
-async function reload(parts: Parts, { clock, log }: Means): Promise<void> {
+async function reload({ clock, log, ...parts }: Parts): Promise<void> {
   const { providers, renewCertificate, renewKeys } = parts;
   // First, as it is what providers have new machines let in.
   await renewKeys();
@@ -196,11 +180,11 @@ async function reload(parts: Parts, { clock, log }: Means): Promise<void> {
   await Promise.all([...looks, renewCertificate()]);
 }
 
-function startSupervisor(means: Built, parts: Parts, { inspection }: Watchers) {
-  const { config, tuning, clock, log, closer, ports } = means;
+function startSupervisor(parts: Parts, { inspection }: Watchers) {
+  const { config, tuning, clock, log, closer, ports } = parts;
   const inspect = allOf(inspection?.inspect, ports.inspect);
   const logic = provideFleet(
-    fleetDeps(means, parts, { inspectCell: () => inspect, inspectRoot: inspect }),
+    fleetDeps(parts, { inspectCell: () => inspect, inspectRoot: inspect }),
   );
   const actor = createActor(logic, {
     id: 'fleet',
@@ -228,47 +212,47 @@ function startSupervisor(means: Built, parts: Parts, { inspection }: Watchers) {
 }
 
 /** Providers whose machines recovery may reinstall, which erases their disks. */
-const erasing = ({ config }: Built, { providers }: Parts): readonly string[] =>
+const erasing = ({ config, providers }: Parts): readonly string[] =>
   [...providers.values()].filter((each) => mayEraseDisks(config, each)).map(({ name }) => name);
 
-function warnOfErasing(means: Built, parts: Parts): void {
-  const providers = erasing(means, parts);
+function warnOfErasing(parts: Parts): void {
+  const providers = erasing(parts);
   if (providers.length === 0) return;
-  means.log.warn({ providers }, 'recovery may reinstall machines, which erases their disks');
+  parts.log.warn({ providers }, 'recovery may reinstall machines, which erases their disks');
 }
 
+interface Told extends Pick<Daemon, 'fleet' | 'insight'>, Pick<ConsoleDeps, 'option'> {}
+
 async function openConsole(
-  means: Built,
   parts: Parts,
-  { fleet, insight }: Pick<Daemon, 'fleet' | 'insight'>,
+  { fleet, insight, option = 'console.listen' }: Told,
   { relay, inspection }: Watchers,
 ): Promise<Console> {
-  const { config, clock, log, version, closer, ports } = means;
+  const { config, clock, log, version, closer, ports, bmdb, mirror } = parts;
   const { metrics } = ports;
-  const { keeper, mirror } = parts;
   const health = healthOf({
-    ...{ keeper, mirror, clock, unlisted: parts.health.unlisted },
+    ...{ ...parts, unlisted: parts.health.unlisted },
     scanMs: needsMirror(parts.roles) ? config.mirror.scanInterval : null,
   });
-  const tellStanding = createStanding({
-    ...{ clock, parts, health, metrics },
+  const tellStanding = createStanding(parts, {
+    health,
     consoleNotAfterMs: () => web.certificateNotAfterMs(),
   });
   const web = await ports.startConsole({
     listen: config.console.listen,
     ...accessMeans(config, ports),
-    accounts: { book: parts.bmdb.access, random: means.random, events: parts.bmdb.events },
+    accounts: { book: bmdb.access, random: parts.random, events: bmdb.events },
     allowedHosts: config.console.allowedHosts,
     fleet,
     insight,
     history: createMachineHistory(
-      parts.bmdb.inspection,
+      bmdb.inspection,
       (slot) => mirror.facts().get(slot)?.row?.machineId ?? null,
     ),
-    providers: createProvidersView({ ...parts, config, clock }),
+    providers: createProvidersView(parts),
     series: parts.series,
-    plan: () => fleetPlan({ config, insight, parts }),
-    guard: () => guardLook({ policy: guardPolicyOf(config, means.tuning), parts }),
+    plan: () => fleetPlan(parts, insight),
+    guard: () => guardLook(parts),
     metrics: {
       async expose() {
         await tellStanding();
@@ -280,19 +264,19 @@ async function openConsole(
     clock,
     log: log.child({ component: 'console' }),
     version,
-    mayEraseDisks: erasing(means, parts),
-    events: parts.bmdb.events,
-    records: parts.bmdb.inspection,
-    webhooks: webhooksView(means, parts),
-    filing: filingMeans(means, parts),
+    mayEraseDisks: erasing(parts),
+    events: bmdb.events,
+    records: bmdb.inspection,
+    webhooks: webhooksView(parts),
+    filing: filingMeans(parts),
     daemons: daemonsView(parts),
     isShown: parts.roles.has('console'),
-    option: means.consoleOption ?? 'console.listen',
+    option,
     ...(relay && { inspectorUrl: relay.url }),
     ...(inspection && config.inspect.console && { inspector: inspection }),
     ...(ports.levels && {
       logControl: createLogControl({
-        ...{ levels: ports.levels, events: parts.bmdb.events, clock, host: ports.hostname },
+        ...{ levels: ports.levels, events: bmdb.events, clock, host: ports.hostname },
         log: log.child({ component: 'console' }),
       }),
     }),
@@ -315,8 +299,9 @@ const reachableUrl = (url: string, hostname: string): string =>
   url.replace(/^(https?:\/\/)(\[::\]|0\.0\.0\.0|)(?=:)/, `$1${hostname}`);
 
 /** Counts the fleet for as long as the daemon runs and has the job; never stops the supervisor. */
-function startCounting({ config, clock, log, metrics, closer }: Built, parts: Parts): void {
-  const { bmdb, statisticsLeases: leases, loops, mirror } = parts;
+function startCounting(parts: Parts): void {
+  const { config, clock, log, metrics, closer, bmdb, loops, mirror } = parts;
+  const { statisticsLeases: leases } = parts;
   const stopping = new AbortController();
   const periodMs = config.statistics.interval;
   const counting = countFleet(
@@ -336,21 +321,17 @@ function startCounting({ config, clock, log, metrics, closer }: Built, parts: Pa
 /** Without a session nothing is counted; there is one again soon. */
 const RETRY_MS = 5_000;
 
-const filingMeans = (
-  { config, clock, metrics }: Built,
-  { bmdb, loss, mirror, providers }: Parts,
-): FilingMeans => ({
-  onAsked: (verb, via, outcome) => metrics.count('shepherd_requests_total', { verb, via, outcome }),
-  requests: bmdb.requests,
-  clock,
-  loss,
-  providers: Object.keys(config.providers),
-  guard: mirror.guard,
-  pools: mirror.pools,
-  nowMs: mirror.nowMs,
-  givingBack: givingBackOf(config),
-  means: async (name) => providers.get(name as ProviderName)?.capabilities ?? null,
-});
+function filingMeans({ mirror, ...parts }: Parts): FilingMeans {
+  const { bmdb, clock, config, loss, metrics, providers } = parts;
+  return {
+    onAsked: (verb, via, outcome) =>
+      metrics.count('shepherd_requests_total', { verb, via, outcome }),
+    ...{ requests: bmdb.requests, clock, loss, providers: Object.keys(config.providers) },
+    ...{ guard: mirror.guard, pools: mirror.pools, nowMs: mirror.nowMs },
+    givingBack: givingBackOf(config),
+    means: async (name) => providers.get(name as ProviderName)?.capabilities ?? null,
+  };
+}
 
 /** How people look at actors. */
 interface Watchers {
@@ -360,18 +341,18 @@ interface Watchers {
   readonly inspection: Inspection | null;
 }
 
-async function openWatchers(means: Built): Promise<Watchers> {
-  const { port, console: isOnPage } = means.config.inspect;
+async function openWatchers(parts: Parts): Promise<Watchers> {
+  const { port, console: isOnPage } = parts.config.inspect;
   if (port === undefined && !isOnPage) return { relay: null, inspection: null };
-  const inspection = means.ports.createInspection(means);
-  means.closer.add('inspection', () => inspection.close());
+  const inspection = parts.ports.createInspection(parts);
+  parts.closer.add('inspection', () => inspection.close());
   return {
-    relay: port === undefined ? null : await openRelay(means, port, inspection),
+    relay: port === undefined ? null : await openRelay(parts, port, inspection),
     inspection,
   };
 }
 
-async function openRelay({ log, closer, ports }: Built, port: number, inspector: Inspection) {
+async function openRelay({ log, closer, ports }: Parts, port: number, inspector: Inspection) {
   const relay = await ports.startInspector({
     host: '127.0.0.1',
     port,

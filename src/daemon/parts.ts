@@ -1,6 +1,6 @@
 import { NEVER, Subject } from 'rxjs';
 import { createBoard, type BoardChange } from '../actors/board.ts';
-import { createTaskPool } from '../actors/turns/task-pool.ts';
+import { createTaskPool } from '../actors/turns/turns.ts';
 import { createPoolsBoard } from '../actors/balancing/board.ts';
 import { createWishBook } from '../actors/balancing/wishes.ts';
 import { createLeases } from '../actors/leases.ts';
@@ -50,7 +50,10 @@ const DEPROVISIONS_AT_ONCE = 10;
 /** Who counts the fleet may be another one a little later. */
 const STATISTICS_RETRY_MS = 30_000;
 
-/** Everything a daemon is made of, but the supervisor and the console. */
+/**
+ * Everything a daemon is made of but the supervisor and the console, with what it was opened with: what
+ * charts are filled from, and what its views are told from.
+ */
 export type Parts = Awaited<ReturnType<typeof openParts>>;
 
 /**
@@ -255,6 +258,9 @@ export async function openParts(given: Means, ports: Ports) {
     log: log.child({ component: 'task-pool' }),
   });
   return {
+    ...means,
+    ports,
+    guardPolicy,
     roles,
     loss,
     series,

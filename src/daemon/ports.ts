@@ -83,6 +83,9 @@ export interface Means extends Pick<Ports, 'clock' | 'random' | 'log'> {
   readonly closer: Closer;
 }
 
+/** What a driver of the configuration is opened with. */
+export type DriverMeans = Pick<Means, 'clock' | 'random' | 'log' | 'metrics' | 'version'>;
+
 /** The rules that the database applies within its transactions. */
 export interface BmdbPolicies {
   readonly loss: LossPolicy;

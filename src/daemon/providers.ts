@@ -1,7 +1,4 @@
 import type { EventBook } from '../adapters/bmdb/events-port.ts';
-import type { Clock, Random } from '../adapters/clock/port.ts';
-import type { Log } from '../adapters/log/port.ts';
-import type { Metrics } from '../adapters/metrics/port.ts';
 import { createUnderWay } from '../adapters/driver-kit/calls.ts';
 import { createFleetProvider } from '../adapters/driver-kit/fleet-provider.ts';
 import { secretsOfSettings } from '../adapters/driver-kit/redaction.ts';
@@ -16,16 +13,10 @@ import type {
 import { ownSettingsOf, type ProviderConfig } from '../config.ts';
 import { explain, UsageError } from '../domain/errors.ts';
 import { providerName, type ProviderName } from '../domain/ids.ts';
-import type { Means, OurKeyLines } from './ports.ts';
+import type { DriverMeans, Means, OurKeyLines } from './ports.ts';
 
 /** What a provider is opened with. */
-export interface ProviderMeans {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-  readonly metrics: Metrics;
-  /** Of this program, for the user agent. */
-  readonly version: string;
+export interface ProviderMeans extends DriverMeans {
   /** OpenSSH line of the key that new machines let in; may change, so it is read when needed. */
   readonly publicKey: string;
   /** OpenSSH lines of our earlier keys; none when absent. They may change, too. */

@@ -2,20 +2,16 @@ import { startDeliverer } from '../actors/webhooks/deliverer.ts';
 import type { WebhooksView } from '../console/views.ts';
 import { typesNamed } from '../domain/events/fleet-event.ts';
 import type { Parts } from './parts.ts';
-import type { Means, Ports } from './ports.ts';
 
 /** Delivers events to the webhooks of the configuration, each while this daemon has its lease. */
-export function startWebhooks(
-  { config, tuning, clock, random, log, metrics, closer, version }: Means,
-  { bmdb, keeper, leases, mirror }: Parts,
-  { createWebhookSender }: Pick<Ports, 'createWebhookSender'>,
-): void {
+export function startWebhooks(parts: Parts): void {
+  const { config, tuning, clock, log, closer, version, mirror, ports } = parts;
   const deps = {
-    ...{ bmdb, keeper, leases, clock, random, metrics, nowMs: mirror.nowMs },
-    ...{ log: log.child({ component: 'webhooks' }), pollMs: tuning.webhookPollMs },
+    ...{ ...parts, nowMs: mirror.nowMs, pollMs: tuning.webhookPollMs },
+    log: log.child({ component: 'webhooks' }),
   };
   for (const [name, { url, types, secrets, source }] of Object.entries(config.webhooks)) {
-    const sender = createWebhookSender({
+    const sender = ports.createWebhookSender({
       ...{ url, clock, userAgent: `shepherd/${version}` },
       secrets: secrets.map((secret) => () => secret.read()),
     });
@@ -25,10 +21,7 @@ export function startWebhooks(
 }
 
 /** What the console tells of webhooks; nothing of an address but its host, as the rest may be a secret. */
-export const webhooksView = (
-  { config }: Pick<Means, 'config'>,
-  { bmdb }: Pick<Parts, 'bmdb'>,
-): WebhooksView => ({
+export const webhooksView = ({ config, bmdb }: Parts): WebhooksView => ({
   book: bmdb.webhooks,
   configured: Object.entries(config.webhooks).map(([name, { url, types }]) => ({
     ...{ name, host: new URL(url).host, types: types ?? null },

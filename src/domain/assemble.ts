@@ -57,28 +57,15 @@ export function mergeListing(
 const freeSlotsOf = (provider: ProviderName, unreadable: readonly UnreadableEntry[]): Set<Slot> =>
   new Set(unreadable.flatMap((entry) => (entry.id === null ? slotOf(provider, entry) : [])));
 
-/** Rows and devices that are on one slot. */
-interface Draft {
-  readonly slot: Slot;
-  readonly provider: ProviderName;
-  rows: readonly MachineRow[];
-  used: readonly ProviderMachine[];
-  free: ProviderMachine | null;
-  intent: IntentRow | null;
-  holds: readonly HoldRow[];
-  penalty: PenaltyRow | null;
-  requests: readonly RequestRow[];
-}
+const emptyDraft = (slot: Slot, provider: ProviderName) => ({
+  ...{ slot, provider, free: null as ProviderMachine | null, intent: null as IntentRow | null },
+  ...{ rows: NONE as readonly MachineRow[], used: NONE as readonly ProviderMachine[] },
+  ...{ holds: NONE as readonly HoldRow[], penalty: null as PenaltyRow | null },
+  requests: NONE as readonly RequestRow[],
+});
 const NONE: readonly never[] = [];
-const NOTHING = {
-  rows: NONE,
-  used: NONE,
-  free: null,
-  intent: null,
-  holds: NONE,
-  penalty: null,
-  requests: NONE,
-};
+/** Rows and devices that are on one slot. */
+type Draft = ReturnType<typeof emptyDraft>;
 
 /** An entry of a listing, with its slot: names are made once, since fleets are large. */
 interface Entry {
@@ -158,12 +145,11 @@ function* sight(rows: Rows, listings: ReadonlyMap<ProviderName, KnownListing>): 
 function* draft(rows: Rows, sightings: Sightings): Steps<Map<Slot, Draft>> {
   const drafts = new Map<Slot, Draft>();
   const at = (slot: Slot, provider: ProviderName): Draft => {
-    let found = drafts.get(slot);
-    if (!found) {
-      drafts.set(slot, (found = { slot, provider, ...NOTHING }));
-    }
+    const found = drafts.get(slot) ?? emptyDraft(slot, provider);
+    drafts.set(slot, found);
     return found;
   };
+  const known = (row: HoldRow | PenaltyRow) => drafts.get(slotName(row.provider, row.slotId));
   for (const row of rows.machines) {
     yield;
     if (!row.provided) continue;
@@ -182,13 +168,10 @@ function* draft(rows: Rows, sightings: Sightings): Steps<Map<Slot, Draft>> {
     );
   }
   for (const hold of rows.holds) {
-    const found = drafts.get(slotName(hold.provider, hold.slotId));
+    const found = known(hold);
     if (found) found.holds = [...found.holds, hold];
   }
-  for (const penalty of rows.penalties) {
-    const found = drafts.get(slotName(penalty.provider, penalty.slotId));
-    if (found) found.penalty = penalty;
-  }
+  for (const penalty of rows.penalties) Object.assign(known(penalty) ?? {}, { penalty });
   for (const [slot, requests] of requestsBySlot(rows.requests)) {
     const found = drafts.get(slot);
     if (found) found.requests = requests;
@@ -197,16 +180,13 @@ function* draft(rows: Rows, sightings: Sightings): Steps<Map<Slot, Draft>> {
 }
 
 /** Oldest first; what is about the fleet or a whole provider is left out. */
-export function requestsBySlot(requests: readonly RequestRow[]): Map<Slot, RequestRow[]> {
-  const found = new Map<Slot, RequestRow[]>();
-  for (const request of requests.toSorted((a, b) => a.createdAtMs - b.createdAtMs)) {
-    const { provider, slotId } = request;
-    if (provider === null || slotId === null) continue;
-    const key = slotName(provider, slotId);
-    found.set(key, [...(found.get(key) ?? []), request]);
-  }
-  return found;
-}
+export const requestsBySlot = (requests: readonly RequestRow[]): Map<Slot, RequestRow[]> =>
+  Map.groupBy(
+    requests
+      .filter(({ provider, slotId }) => provider !== null && slotId !== null)
+      .toSorted((a, b) => a.createdAtMs - b.createdAtMs),
+    ({ provider, slotId }) => slotName(provider!, slotId!),
+  );
 
 function* draftListed(
   { entries, used }: Sighting,

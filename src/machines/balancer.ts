@@ -5,6 +5,8 @@ import {
   type Checked,
   type Polled,
   type PoolPlace,
+  type PoolStanding,
+  type Stepped,
 } from './balancer-setup.ts';
 import { errorOf } from './task.ts';
 
@@ -52,69 +54,59 @@ const polled = (target: string, as: Polled) => ({
   target,
 });
 
+/** A state in which one service works on what is at the balancer. */
+const calling = <const Src extends string, const Done>(
+  src: Src,
+  description: string,
+  onDone: Done,
+) => ({ description, invoke: { id: src, src, input: place, onDone, onError: failing } });
+
+const reportStepFailure = {
+  type: 'reportStepFailure',
+  params: ({ context, event }: Of & Failed) => ({ ...place({ context }), error: event.error }),
+} as const;
+
+type Leased = { readonly event: { readonly output: PoolStanding } };
+const standingOf = ({ event }: Leased) => ({ standing: event.output });
+const keepStanding = { type: 'keepStanding', params: standingOf } as const;
+
+type StepDone = { readonly event: { readonly output: Stepped } };
+const steppedOf = ({ event }: StepDone) => ({ stepped: event.output });
+const keepStep = { type: 'keepStep', params: steppedOf } as const;
+
 /** What is at the balancer is made equal to what is desired. */
 const objects = balancerSetup.createStateConfig({
   initial: 'retrieving',
   on: { 'desired.changed': { actions: 'noteDesired' } },
   states: {
     retrieving: {
-      description: 'Reads all that is ours at the balancer.',
       entry: 'takeDesired',
-      invoke: {
-        id: 'observe',
-        src: 'observe',
-        input: place,
-        onDone: { target: 'checking', actions: 'tellObserved' },
-        onError: failing,
-      },
+      ...calling('observe', 'Reads all that is ours at the balancer.', {
+        target: 'checking',
+        actions: 'tellObserved',
+      }),
     },
-    checking: {
-      description: 'Plans what is to be done next; nothing, when it is not known what is desired.',
-      invoke: {
-        id: 'check',
-        src: 'check',
-        input: place,
-        onDone: [
-          leadsTo('destroying', 'dropping', 'clashing', 'leaving'),
-          leadsTo('recovering', 'recovering'),
-          leadsTo('creating', 'creating'),
-          leadsTo('waiting', 'waiting'),
-          { guard: 'desiredIsNew', target: 'retrieving' },
-          leadsTo('settled', 'settled', 'frozen'),
-        ],
-        onError: failing,
-      },
-    },
-    recovering: {
-      description: 'Asks once more for objects that the balancer calls failed.',
-      invoke: {
-        id: 'recover',
-        src: 'recover',
-        input: place,
-        onDone: { target: 'waiting' },
-        onError: failing,
-      },
-    },
-    destroying: {
-      description: 'Destroys what has to go now, children before their parents.',
-      invoke: {
-        id: 'destroy',
-        src: 'destroy',
-        input: place,
-        onDone: { target: 'retrieving' },
-        onError: failing,
-      },
-    },
-    creating: {
-      description: 'Makes and marks every object whose parents are ready.',
-      invoke: {
-        id: 'create',
-        src: 'create',
-        input: place,
-        onDone: { target: 'waiting' },
-        onError: failing,
-      },
-    },
+    checking: calling(
+      'check',
+      'Plans what is to be done next; nothing, when it is not known what is desired.',
+      [
+        leadsTo('destroying', 'dropping', 'clashing', 'leaving'),
+        leadsTo('recovering', 'recovering'),
+        leadsTo('creating', 'creating'),
+        leadsTo('waiting', 'waiting'),
+        { guard: 'desiredIsNew', target: 'retrieving' },
+        leadsTo('settled', 'settled', 'frozen'),
+      ],
+    ),
+    recovering: calling('recover', 'Asks once more for objects that the balancer calls failed.', {
+      target: 'waiting',
+    }),
+    destroying: calling('destroy', 'Destroys what has to go now, children before their parents.', {
+      target: 'retrieving',
+    }),
+    creating: calling('create', 'Makes and marks every object whose parents are ready.', {
+      target: 'waiting',
+    }),
     waiting: {
       description: 'Objects get ready; then all is read again.',
       entry: 'beginWait',
@@ -183,30 +175,15 @@ const members = balancerSetup.createStateConfig({
         input: place,
         onDone: [
           {
-            guard: { type: 'changesDesired', params: ({ event }) => ({ stepped: event.output }) },
+            guard: { type: 'changesDesired', params: steppedOf },
             target: 'resting',
-            actions: [
-              { type: 'keepStep', params: ({ event }) => ({ stepped: event.output }) },
-              'tellDesired',
-            ],
+            actions: [keepStep, 'tellDesired'],
           },
-          {
-            target: 'resting',
-            actions: { type: 'keepStep', params: ({ event }) => ({ stepped: event.output }) },
-          },
+          { target: 'resting', actions: keepStep },
         ],
         onError: [
           { guard: { type: 'leaseLost', params: errorOf }, target: '#balancer.awaitingLease' },
-          {
-            target: 'backingOff',
-            actions: [
-              'keepStepFailure',
-              {
-                type: 'reportStepFailure',
-                params: ({ context, event }) => ({ ...place({ context }), error: event.error }),
-              },
-            ],
-          },
+          { target: 'backingOff', actions: ['keepStepFailure', reportStepFailure] },
         ],
       },
     },
@@ -257,33 +234,18 @@ export const balancer = balancerSetup.createMachine({
         input: place,
         onDone: [
           {
-            guard: { type: 'paused', params: ({ event }) => ({ standing: event.output }) },
+            guard: { type: 'paused', params: standingOf },
             target: 'paused',
-            actions: { type: 'keepStanding', params: ({ event }) => ({ standing: event.output }) },
+            actions: keepStanding,
           },
           {
-            guard: {
-              type: 'waitsAfterFailure',
-              params: ({ event }) => ({ standing: event.output }),
-            },
+            guard: { type: 'waitsAfterFailure', params: standingOf },
             target: '#balancer.tending.objects.failed',
-            actions: { type: 'keepStanding', params: ({ event }) => ({ standing: event.output }) },
+            actions: keepStanding,
           },
-          {
-            target: 'tending',
-            actions: { type: 'keepStanding', params: ({ event }) => ({ standing: event.output }) },
-          },
+          { target: 'tending', actions: keepStanding },
         ],
-        onError: {
-          target: 'barred',
-          actions: [
-            'keepStepFailure',
-            {
-              type: 'reportStepFailure',
-              params: ({ context, event }) => ({ ...place({ context }), error: event.error }),
-            },
-          ],
-        },
+        onError: { target: 'barred', actions: ['keepStepFailure', reportStepFailure] },
       },
     },
     barred: {

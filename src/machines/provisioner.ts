@@ -82,82 +82,48 @@ export const provisioner = setup({
   options: { maxIterations: 1000 },
   initial: 'awaitingLease',
   states: {
-    awaitingLease: {
-      description: 'Waits for the job; may last for ever, since another daemon may have it.',
-      invoke: {
-        id: 'takeLease',
-        src: 'takeLease',
-        input: round,
-        onDone: { target: 'resolving' },
-        onError: failed(),
-      },
-    },
-    resolving: {
-      description: 'Looks for the devices of unfinished creations that nobody works on.',
-      invoke: {
-        id: 'resolveIntents',
-        src: 'resolveIntents',
-        input: round,
-        onDone: { target: 'listing' },
-        onError: failed(),
-      },
-    },
-    listing: {
-      description: 'Lists provider and BMDB; a failure of one aborts the other.',
-      invoke: {
-        id: 'listBoth',
-        src: 'listBoth',
-        input: round,
-        onDone: [
-          {
-            guard: { type: 'paused', params: ({ event }) => ({ listed: event.output }) },
-            target: 'paused',
-            actions: [
-              { type: 'keepPause', params: ({ event }) => ({ listed: event.output }) },
-              {
-                type: 'reportPause',
-                params: ({ context, event }) => ({ ...round({ context }), listed: event.output }),
-              },
-            ],
-          },
-          { target: 'planning' },
+    awaitingLease: step(
+      'takeLease',
+      'Waits for the job; may last for ever, since another daemon may have it.',
+      { target: 'resolving' },
+    ),
+    resolving: step(
+      'resolveIntents',
+      'Looks for the devices of unfinished creations that nobody works on.',
+      { target: 'listing' },
+    ),
+    listing: step('listBoth', 'Lists provider and BMDB; a failure of one aborts the other.', [
+      {
+        guard: { type: 'paused', params: listedOf },
+        target: 'paused',
+        actions: [
+          { type: 'keepPause', params: listedOf },
+          { type: 'reportPause', params: (at: ListingDone) => ({ ...round(at), ...listedOf(at) }) },
         ],
-        onError: failed(),
       },
-    },
-    planning: {
-      description: 'Judges every machine, and decides what to create within the limits.',
-      invoke: {
-        id: 'planRound',
-        src: 'planRound',
-        input: round,
-        onDone: {
-          target: 'observing',
-          actions: { type: 'keepPlan', params: ({ event }) => ({ planned: event.output }) },
+      { target: 'planning' },
+    ]),
+    planning: step(
+      'planRound',
+      'Judges every machine, and decides what to create within the limits.',
+      {
+        target: 'observing',
+        actions: {
+          type: 'keepPlan',
+          params: ({ event }: { event: { output: number } }) => ({ planned: event.output }),
         },
-        onError: failed(),
       },
-    },
-    observing: {
-      description: 'Records what was seen: adopts, marks as absent, missing or back, forgets.',
-      invoke: {
-        id: 'recordFindings',
-        src: 'recordFindings',
-        input: round,
-        onDone: [{ guard: 'nothingPlanned', target: 'resting' }, { target: 'creating' }],
-        onError: failed(),
-      },
-    },
-    creating: {
-      description: 'Begins the chunk, one after the other; each goes on by itself.',
-      invoke: {
-        id: 'beginCreations',
-        src: 'beginCreations',
-        input: round,
-        onDone: { target: 'resting' },
-        onError: failed(),
-      },
-    },
+    ),
+    observing: step(
+      'recordFindings',
+      'Records what was seen: adopts, marks as absent, missing or back, forgets.',
+      [{ guard: 'nothingPlanned', target: 'resting' }, { target: 'creating' }],
+    ),
+    creating: step(
+      'beginCreations',
+      'Begins the chunk, one after the other; each goes on by itself.',
+      { target: 'resting' },
+    ),
     resting: {
       description: 'Until the next iteration is due.',
       entry: ['forgetFailure', { type: 'reportRound', params: round }],
@@ -175,22 +141,30 @@ export const provisioner = setup({
   },
 });
 
-function round({ context }: { context: Context }): Round {
+interface ListingDone {
+  readonly context: Context;
+  readonly event: { readonly output: Listed };
+}
+function listedOf({ event }: Pick<ListingDone, 'event'>) {
+  return { listed: event.output };
+}
+
+function round({ context }: { readonly context: Context }): Round {
   return { provider: context.provider };
 }
 
-function failed() {
-  return {
+/** A state in which one service works; whatever fails is tried again later. */
+function step<const Src extends string, const Done>(src: Src, description: string, onDone: Done) {
+  const reported = ({ context, event }: { context: Context; event: { error: unknown } }) => ({
+    provider: context.provider,
+    error: event.error,
+  });
+  const onError = {
     target: 'backingOff',
     actions: [
       { type: 'keepFailure', params: errorOf },
-      {
-        type: 'reportFailure',
-        params: ({ context, event }: { context: Context; event: { error: unknown } }) => ({
-          provider: context.provider,
-          error: event.error,
-        }),
-      },
+      { type: 'reportFailure', params: reported },
     ],
   } as const;
+  return { description, invoke: { id: src, src, input: round, onDone, onError } };
 }

@@ -161,20 +161,6 @@ describe('the numbers', () => {
     expect(board.recoveries(), 'going on to the next rung is none').toBe(2);
   });
 
-  test('of machines that need a human follow them in and out', () => {
-    expect(board.needHuman()).toBe(0);
-    show(1, viewAt('Quarantined', 'needsHuman'));
-    show(2, viewAt('Quarantined', 'conflict'));
-    show(3, viewAt('Running', 'healthy'));
-    rests(3, viewAt('Provisioned', 'failed'));
-    show(4, viewAt('Quarantined', 'byOperator'));
-    expect(board.needHuman()).toBe(3);
-    rests(3, viewAt('Running', 'healthy'));
-    board.onVanished(rack(1));
-    board.onVanished(rack(2));
-    expect(board.needHuman()).toBe(0);
-  });
-
   test('of transitions are moves from state to state', () => {
     show(1, viewAt('Running', 'silent'));
     rests(1, viewAt('Running', 'late'));

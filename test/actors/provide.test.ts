@@ -1,6 +1,6 @@
 import { type AnyActorRef, type AnyStateMachine } from 'xstate';
 import { expect, test } from 'vitest';
-import type { TaskPool } from '../../src/actors/turns/task-pool.ts';
+import type { TaskPool } from '../../src/actors/turns/turns.ts';
 import type { BmdbSession } from '../../src/adapters/bmdb/port.ts';
 import { cell } from '../../src/machines/cell.ts';
 import { fleet } from '../../src/machines/fleet.ts';

@@ -65,11 +65,6 @@ const failing = () => {
 const open = () => runService(keeper.services.openSession, { intervalMs: INTERVAL_MS }).result;
 
 describe('the keeper', () => {
-  test('has no session before one is opened', () => {
-    expect(keeper.current()).toBeNull();
-    expect(() => keeper.require()).toThrow('no live session');
-  });
-
   test('gives the open session to those who waited, and not to those who left', async () => {
     const leaving = new AbortController();
     const left = keeper.whenAlive(leaving.signal);

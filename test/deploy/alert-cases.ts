@@ -19,11 +19,6 @@ const b = 'instance="b"';
 const RACK = { provider: 'rack' };
 const FLEET = { scope: 'fleet' };
 
-/** Both daemons, each with its values. */
-const both = (name: string, labels: string, one: string, other: string): Labels => ({
-  [`${name}{${a},${labels}}`]: one,
-  [`${name}{${b},${labels}}`]: other,
-});
 const all = (...parts: readonly Labels[]): Labels => Object.assign({}, ...parts) as Labels;
 const c = (
   what: AlertCase['what'],
@@ -53,10 +48,29 @@ const having =
   };
 const whole = having('loops', 'agent-server', 'console');
 const [works, hears, shows] = [having('loops'), having('agent-server'), having('console')] as const;
-const blind = (instance: string, values: string): Labels => ({
-  [`shepherd_guard_state{state="blind",scope="fleet",${instance}}`]: values,
-});
-const lost = (instance: string, silent: number, started: number): Labels => ({
+/** A series with these labels, of one daemon. */
+const of =
+  (name: string, labels: string) =>
+  (instance: string, values: string): Labels => ({
+    [`${name}{${[labels, instance].filter(Boolean).join(',')}}`]: values,
+  });
+/** The three cases that every alert has. What fires of one daemon fires of two, unless `two` says otherwise. */
+const three = (
+  at: number,
+  make: (instance: string, values: never) => Labels,
+  [fires, below, one, other]: readonly unknown[],
+  says: Summaries,
+  two: Summaries = says,
+): readonly AlertCase[] => {
+  const made = (instance: string, values: unknown) => make(instance, values as never);
+  return [
+    c('fires', at, made(a, fires), says),
+    c('just below', at, made(a, below)),
+    c('two daemons', at, all(made(a, one), made(b, other)), two),
+  ];
+};
+const blind = of('shepherd_guard_state', 'state="blind",scope="fleet"');
+const lost = (instance: string, [silent, started]: readonly [number, number]): Labels => ({
   [`shepherd_guard_silent_machines{scope="fleet",${instance}}`]: `${silent}x20`,
   [`shepherd_guard_started_machines{scope="fleet",${instance}}`]: `${started}x20`,
 });
@@ -69,54 +83,49 @@ const budget = (instance: string, permits: number | readonly number[], silent: n
   [`shepherd_guard_permits{scope="location am6",${instance}}`]: '5x40',
   [`shepherd_guard_budget{scope="location am6",${instance}}`]: '5x40',
 });
-const beats = (instance: string, ok: number, refused: number): Labels => ({
+const beats = (instance: string, [ok, refused]: readonly [number, number]): Labels => ({
   [`shepherd_heartbeats_total{outcome="ok",${instance}}`]: `0+${ok}x30`,
   [`shepherd_heartbeats_total{outcome="invalid",${instance}}`]: `0+${refused}x30`,
 });
-const reinstalls = (instance: string, asked: number, machines: number): Labels => ({
+const reinstalls = (instance: string, [asked, machines]: readonly [number, number]): Labels => ({
   [`shepherd_reinstalls_total{provider="rack",outcome="asked",${instance}}`]: `0x30 ${asked}x40`,
   [`shepherd_reinstalls_total{provider="rack",outcome="proved",${instance}}`]: '0x30 90x40',
   [`shepherd_machines{provider="rack",state="Running",substate="healthy",${instance}}`]: `${machines - 9}x70`,
   [`shepherd_machines{provider="rack",state="Running",substate="silent",${instance}}`]: '9x70',
 });
-const crashes = (instance: string, actors: number, services: number): Labels => ({
+const crashes = (instance: string, [actors, services]: readonly [number, number]): Labels => ({
   [`shepherd_actor_crashes_total{${instance}}`]: `0x5 ${actors}x20`,
   [`shepherd_service_crashes_total{service="guard",${instance}}`]: `0x5 ${services}x20`,
 });
-const lag = (instance: string, seconds: number): Labels => ({
-  [`nodejs_eventloop_lag_p99_seconds{job="shepherd",${instance}}`]: `${seconds}x10`,
-});
+const lag = of('nodejs_eventloop_lag_p99_seconds', 'job="shepherd"');
+const loop = of('shepherd_loop_last_success_timestamp_seconds', 'loop="guard"');
 const certificate = (instance: string, notAfter: number): Labels => ({
   [`tls_certificate_not_after_seconds{name="console",${instance}}`]: `${notAfter}x5`,
 });
 const build = (instance: string, version: string, values: string): Labels => ({
   [`shepherd_build_info{version="${version}",${instance}}`]: values,
 });
-const dead = (instance: string, events: number): Labels => ({
-  [`shepherd_webhook_deliveries_total{webhook="pager",outcome="dead",${instance}}`]: `0x30 ${events}x40`,
-});
-/** A counter of each provider that goes up by so much within the hour. */
-const hourly = (name: string, one: number, other: number): Labels =>
-  both(name, 'provider="rack"', `0x30 ${one}x40`, `0x30 ${other}x40`);
-const counted = (name: string, what: string): readonly AlertCase[] => [
-  c('fires', 60, hourly(name, 1, 0), [[`1 ${what}`, RACK]]),
-  c('just below', 60, { [`${name}{provider="rack",${a}}`]: '7x70' }),
-  c('two daemons', 60, hourly(name, 1, 2), [[`3 ${what}`, RACK]]),
-];
+const dead = (outcome: string) =>
+  of('shepherd_webhook_deliveries_total', `webhook="pager",outcome="${outcome}"`);
+/** A counter of a provider that goes up within the hour. */
+const counted = (name: string, what: string): readonly AlertCase[] =>
+  three(
+    60,
+    of(name, 'provider="rack"'),
+    ['0x30 1x40', '7x70', '0x30 1x40', '0x30 2x40'],
+    [[`1 ${what}`, RACK]],
+    [[`3 ${what}`, RACK]],
+  );
 /** A gauge of the fleet that must not be above 0 for so many minutes. */
 const standing = (
-  series: string,
+  [name, labels]: readonly [string, string],
   minutes: number,
   says: Summaries,
   value = 1,
 ): readonly AlertCase[] => {
-  const [, name, labels] = /^(\w+)\{(.*)\}$/.exec(series)!;
   const lasts = `${value}x${minutes + 5}`;
-  return [
-    c('fires', minutes + 1, { [`${name}{${a},${labels}}`]: lasts }, says),
-    c('just below', minutes + 1, { [`${name}{${a},${labels}}`]: `${value}x${minutes - 1} 0x9` }),
-    c('two daemons', minutes + 1, both(name!, labels!, lasts, lasts), says),
-  ];
+  const below = `${value}x${minutes - 1} 0x9`;
+  return three(minutes + 1, of(name, labels), [lasts, below, lasts, lasts], says);
 };
 
 const nobodyIs = (role: string, so: string): Summaries[number] => [
@@ -190,7 +199,7 @@ export const ALERT_CASES: Readonly<Record<string, readonly AlertCase[]>> = {
       NEITHER,
     ),
   ],
-  ShepherdGuardFrozen: standing('shepherd_guard_frozen{scope="provider rack"}', 5, [
+  ShepherdGuardFrozen: standing(['shepherd_guard_frozen', 'scope="provider rack"'], 5, [
     ['Recovery is frozen: provider rack.', { scope: 'provider rack' }],
   ]),
   ShepherdGuardBlind: [
@@ -200,16 +209,22 @@ export const ALERT_CASES: Readonly<Record<string, readonly AlertCase[]>> = {
     c('two daemons', 6, all(blind(a, '1x10'), blind(b, '0x10'))),
   ],
   ShepherdMachinesLost: [
-    c('fires', 11, lost(a, 3, 100), [['3% of the machines of fleet are lost.', FLEET]]),
-    c('just below', 11, lost(a, 2, 100)),
-    c('two daemons', 11, all(lost(a, 3, 100), lost(b, 3, 100)), [
-      ['3% of the machines of fleet are lost.', FLEET],
-    ]),
+    ...three(
+      11,
+      lost,
+      [
+        [3, 100],
+        [2, 100],
+        [3, 100],
+        [3, 100],
+      ],
+      [['3% of the machines of fleet are lost.', FLEET]],
+    ),
     // One that has just begun knows of none yet.
-    c('two daemons', 11, all(lost(a, 2, 100), lost(b, 0, 0))),
+    c('two daemons', 11, all(lost(a, [2, 100]), lost(b, [0, 0]))),
   ],
   ShepherdNeedHuman: standing(
-    'shepherd_machines_need_human{provider="rack"}',
+    ['shepherd_machines_need_human', 'provider="rack"'],
     15,
     [['2 of the machines of rack need a human.', RACK]],
     2,
@@ -233,7 +248,7 @@ export const ALERT_CASES: Readonly<Record<string, readonly AlertCase[]>> = {
     c('two daemons', 31, all(budget(a, 3, 3), budget(b, 3, 3))),
   ],
   ShepherdMachinesOverdue: standing(
-    'shepherd_machines_overdue{provider="rack",state="Recovering"}',
+    ['shepherd_machines_overdue', 'provider="rack",state="Recovering"'],
     30,
     [
       [
@@ -243,21 +258,19 @@ export const ALERT_CASES: Readonly<Record<string, readonly AlertCase[]>> = {
     ],
     2,
   ),
-  ShepherdListingOld: [
-    c('fires', 1, { [`shepherd_listing_age_seconds{provider="rack",${a}}`]: '901x5' }, [
-      ['A daemon has not listed rack for 15m 1s.', RACK],
-    ]),
-    c('just below', 1, { [`shepherd_listing_age_seconds{provider="rack",${a}}`]: '900x5' }),
-    c('two daemons', 1, both('shepherd_listing_age_seconds', 'provider="rack"', '30x5', '1000x5'), [
-      ['A daemon has not listed rack for 16m 40s.', RACK],
-    ]),
-  ],
-  ShepherdCircuitOpen: standing('shepherd_provider_circuit_open{provider="rack"}', 10, [
+  ShepherdListingOld: three(
+    1,
+    of('shepherd_listing_age_seconds', 'provider="rack"'),
+    ['901x5', '900x5', '30x5', '1000x5'],
+    [['A daemon has not listed rack for 15m 1s.', RACK]],
+    [['A daemon has not listed rack for 16m 40s.', RACK]],
+  ),
+  ShepherdCircuitOpen: standing(['shepherd_provider_circuit_open', 'provider="rack"'], 10, [
     ['The listing of rack is not believed, and nothing is created there.', RACK],
   ]),
   ShepherdOrphans: [
     ...standing(
-      'shepherd_provider_discrepancies{provider="rack",kind="orphan"}',
+      ['shepherd_provider_discrepancies', 'provider="rack",kind="orphan"'],
       60,
       [['2 devices of rack belong to no machine.', RACK]],
       2,
@@ -266,98 +279,83 @@ export const ALERT_CASES: Readonly<Record<string, readonly AlertCase[]>> = {
       [`shepherd_provider_discrepancies{provider="rack",kind="missing",${a}}`]: '5x70',
     }),
   ],
-  ShepherdCreationUnsettled: [
-    c(
-      'fires',
-      1,
-      { [`shepherd_provision_intent_oldest_seconds{provider="rack",${a}}`]: '3601x5' },
-      [['A creation at rack was begun 1h 0m 1s ago and is not settled.', RACK]],
-    ),
-    c('just below', 1, {
-      [`shepherd_provision_intent_oldest_seconds{provider="rack",${a}}`]: '3600x5',
-    }),
-    c(
-      'two daemons',
-      1,
-      both('shepherd_provision_intent_oldest_seconds', 'provider="rack"', '3601x5', '3601x5'),
-      [['A creation at rack was begun 1h 0m 1s ago and is not settled.', RACK]],
-    ),
-  ],
+  ShepherdCreationUnsettled: three(
+    1,
+    of('shepherd_provision_intent_oldest_seconds', 'provider="rack"'),
+    ['3601x5', '3600x5', '3601x5', '3601x5'],
+    [['A creation at rack was begun 1h 0m 1s ago and is not settled.', RACK]],
+  ),
   ShepherdDeprovisionStuck: counted(
     'shepherd_deprovisions_stuck_total',
     'machines of rack do not go away however often it is asked.',
   ),
-  ShepherdReinstallsMany: [
-    c('fires', 60, reinstalls(a, 2, 199), [[REINSTALLED, RACK]]),
-    c('just below', 60, reinstalls(a, 2, 200)),
-    c('two daemons', 60, all(reinstalls(a, 1, 199), reinstalls(b, 1, 199)), [[REINSTALLED, RACK]]),
-  ],
-  ShepherdHostKeyChanged: [
-    c(
-      'fires',
-      15,
-      both('shepherd_ssh_hostkey_changes_total', 'provider="rack"', '0x5 1x20', '0x20'),
-      [['1 times a machine of rack showed another host key than is known.', RACK]],
-    ),
-    c('just below', 15, { [`shepherd_ssh_hostkey_changes_total{provider="rack",${a}}`]: '3x20' }),
-    c(
-      'two daemons',
-      15,
-      both('shepherd_ssh_hostkey_changes_total', 'provider="rack"', '0x5 1x20', '0x5 1x20'),
-      [['2 times a machine of rack showed another host key than is known.', RACK]],
-    ),
-  ],
+  ShepherdReinstallsMany: three(
+    60,
+    reinstalls,
+    [
+      [2, 199],
+      [2, 200],
+      [1, 199],
+      [1, 199],
+    ],
+    [[REINSTALLED, RACK]],
+  ),
+  ShepherdHostKeyChanged: three(
+    15,
+    of('shepherd_ssh_hostkey_changes_total', 'provider="rack"'),
+    ['0x5 1x20', '3x20', '0x5 1x20', '0x5 1x20'],
+    [['1 times a machine of rack showed another host key than is known.', RACK]],
+    [['2 times a machine of rack showed another host key than is known.', RACK]],
+  ),
   ShepherdInsecureSsh: counted(
     'shepherd_ssh_insecure_connections_total',
     'connections to machines of rack were made to hosts that nobody verified.',
   ),
-  ShepherdHeartbeatsRefused: [
-    c('fires', 16, beats(a, 98, 2), [['2% of the calls of agents are refused.']]),
-    c('just below', 16, beats(a, 99, 1)),
-    c('two daemons', 16, all(beats(a, 100, 0), beats(b, 94, 6)), [
-      ['3% of the calls of agents are refused.'],
-    ]),
-  ],
-  ShepherdDatabaseFailing: [
-    c('fires', 11, { [`bmdb_transaction_failed{processor="bmsrv",${a}}`]: '0+120x30' }, [
-      ['2 transactions fail each second.'],
-    ]),
-    c('just below', 11, { [`bmdb_transaction_failed{processor="bmsrv",${a}}`]: '0+60x30' }),
-    c(
-      'two daemons',
-      11,
-      both('bmdb_transaction_failed', 'processor="bmsrv"', '0+45x30', '0+45x30'),
-      [['1.5 transactions fail each second.']],
-    ),
-  ],
-  ShepherdWorkLost: [
-    c('fires', 15, { [`shepherd_work_lost_total{process="ShepherdRecovery",${a}}`]: '0x5 3x20' }, [
-      [lostWork(3), { process: 'ShepherdRecovery' }],
-    ]),
-    c('just below', 15, { [`shepherd_work_lost_total{process="ShepherdRecovery",${a}}`]: '3x20' }),
-    c(
-      'two daemons',
-      15,
-      both('shepherd_work_lost_total', 'process="ShepherdRecovery"', '0x5 3x20', '0x5 1x20'),
-      [[lostWork(4), { process: 'ShepherdRecovery' }]],
-    ),
-  ],
-  ShepherdActorsCrashing: [
-    c('fires', 15, crashes(a, 1, 0), [['1 actors or services crashed and were begun anew.']]),
-    c('just below', 15, crashes(a, 0, 0)),
-    c('two daemons', 15, all(crashes(a, 1, 0), crashes(b, 0, 1)), [
-      ['2 actors or services crashed and were begun anew.'],
-    ]),
-  ],
-  ShepherdEventLoopSlow: [
-    c('fires', 6, lag(a, 0.6), [
-      ['Daemon a is late by 600ms in whatever it does.', { instance: 'a' }],
-    ]),
-    c('just below', 6, lag(a, 0.5)),
-    c('two daemons', 6, all(lag(a, 0.1), lag(b, 0.6)), [
-      ['Daemon b is late by 600ms in whatever it does.', { instance: 'b' }],
-    ]),
-  ],
+  ShepherdHeartbeatsRefused: three(
+    16,
+    beats,
+    [
+      [98, 2],
+      [99, 1],
+      [100, 0],
+      [94, 6],
+    ],
+    [['2% of the calls of agents are refused.']],
+    [['3% of the calls of agents are refused.']],
+  ),
+  ShepherdDatabaseFailing: three(
+    11,
+    of('bmdb_transaction_failed', 'processor="bmsrv"'),
+    ['0+120x30', '0+60x30', '0+45x30', '0+45x30'],
+    [['2 transactions fail each second.']],
+    [['1.5 transactions fail each second.']],
+  ),
+  ShepherdWorkLost: three(
+    15,
+    of('shepherd_work_lost_total', 'process="ShepherdRecovery"'),
+    ['0x5 3x20', '3x20', '0x5 3x20', '0x5 1x20'],
+    [[lostWork(3), { process: 'ShepherdRecovery' }]],
+    [[lostWork(4), { process: 'ShepherdRecovery' }]],
+  ),
+  ShepherdActorsCrashing: three(
+    15,
+    crashes,
+    [
+      [1, 0],
+      [0, 0],
+      [1, 0],
+      [0, 1],
+    ],
+    [['1 actors or services crashed and were begun anew.']],
+    [['2 actors or services crashed and were begun anew.']],
+  ),
+  ShepherdEventLoopSlow: three(
+    6,
+    lag,
+    ['0.6x10', '0.5x10', '0.1x10', '0.6x10'],
+    [['Daemon a is late by 600ms in whatever it does.', { instance: 'a' }]],
+    [['Daemon b is late by 600ms in whatever it does.', { instance: 'b' }]],
+  ),
   ShepherdCertificateExpiring: [
     c('fires', 1, certificate(a, 14 * DAY), [ends('a', '13d 23h 59m 0s')], 'warning'),
     c('fires', 1, certificate(a, 2 * DAY), [ends('a', '1d 23h 59m 0s')], 'critical'),
@@ -368,53 +366,33 @@ export const ALERT_CASES: Readonly<Record<string, readonly AlertCase[]>> = {
     ]),
   ],
   ShepherdWebhookDeadLetters: [
-    c('fires', 60, dead(a, 1), [[givenUp(1), { webhook: 'pager' }]]),
-    c('just below', 60, dead(a, 0)),
-    // What goes wrong and is tried again is no dead letter.
-    c('just below', 60, {
-      [`shepherd_webhook_deliveries_total{webhook="pager",outcome="failed",${a}}`]: '0+3x70',
-    }),
-    c('two daemons', 60, all(dead(a, 1), dead(b, 2)), [[givenUp(3), { webhook: 'pager' }]]),
-  ],
-  ShepherdEventsWaiting: [
-    c('fires', 1, { [`shepherd_events_waiting_seconds{${a}}`]: '601x5' }, [[waiting('10m 1s')]]),
-    c('just below', 1, { [`shepherd_events_waiting_seconds{${a}}`]: '600x5' }),
-    c(
-      'two daemons',
-      1,
-      {
-        [`shepherd_events_waiting_seconds{${a}}`]: '0x5',
-        [`shepherd_events_waiting_seconds{${b}}`]: '660x5',
-      },
-      [[waiting('11m 0s')]],
+    ...three(
+      60,
+      dead('dead'),
+      ['0x30 1x40', '0x30 0x40', '0x30 1x40', '0x30 2x40'],
+      [[givenUp(1), { webhook: 'pager' }]],
+      [[givenUp(3), { webhook: 'pager' }]],
     ),
+    // What goes wrong and is tried again is no dead letter.
+    c('just below', 60, dead('failed')(a, '0+3x70')),
   ],
+  ShepherdEventsWaiting: three(
+    1,
+    of('shepherd_events_waiting_seconds', ''),
+    ['601x5', '600x5', '0x5', '660x5'],
+    [[waiting('10m 1s')]],
+    [[waiting('11m 0s')]],
+  ),
   ShepherdVersionSkew: [
     c('fires', 25, all(build(a, '1', '1x30'), build(b, '2', '1x30')), [[SKEW]]),
     c('just below', 25, all(build(a, '1', '1x30'), build(b, '2', '1x23'))),
     c('two daemons', 25, all(build(a, '1', '1x30'), build(b, '1', '1x30'))),
   ].map((each) => ({ ...each, step: '1h' as const })),
   ShepherdLoopStalled: [
-    c(
-      'fires',
-      11,
-      { [`shepherd_loop_last_success_timestamp_seconds{loop="guard",${a}}`]: '0x20' },
-      [[STALLED, { loop: 'guard' }]],
-    ),
-    c('just below', 10, {
-      [`shepherd_loop_last_success_timestamp_seconds{loop="guard",${a}}`]: '0x20',
-    }),
-    c(
-      'two daemons',
-      11,
-      both('shepherd_loop_last_success_timestamp_seconds', 'loop="guard"', '0x20', '0x20'),
-      [[STALLED, { loop: 'guard' }]],
-    ),
+    c('fires', 11, loop(a, '0x20'), [[STALLED, { loop: 'guard' }]]),
+    c('just below', 10, loop(a, '0x20')),
+    c('two daemons', 11, all(loop(a, '0x20'), loop(b, '0x20')), [[STALLED, { loop: 'guard' }]]),
     // The job is another daemon's by now.
-    c(
-      'two daemons',
-      11,
-      both('shepherd_loop_last_success_timestamp_seconds', 'loop="guard"', '0x20', '0+60x20'),
-    ),
+    c('two daemons', 11, all(loop(a, '0x20'), loop(b, '0+60x20'))),
   ],
 };

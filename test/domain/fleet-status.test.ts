@@ -8,9 +8,10 @@ import {
   type StatusFacts,
 } from '../../src/domain/fleet-status.ts';
 import { headlineOf } from '../../src/domain/headline.ts';
-import type { MachineRow } from '../../src/domain/machine.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
-import { agentStarted, backoff, ladderRow, machineRow, NOW_MS } from '../support/facts.ts';
+import { rowOf, rowsIn } from '../support/fact-words.ts';
+import { NOW_MS } from '../support/facts.ts';
+import { testRows } from '../support/rows.ts';
 
 const MINUTE = 60_000;
 const calm: StatusFacts = {
@@ -99,56 +100,27 @@ describe('the status of a fleet', () => {
   });
 });
 
-describe('what comes next to a machine', () => {
-  const heard = (agoMs: number, change: Partial<MachineRow> = {}) =>
-    machineRow({
-      agentStarted: agentStarted(NOW_MS - 600 * MINUTE),
-      heartbeat: { atMs: NOW_MS - agoMs, bootId: null },
-      ...change,
-    });
-  const next = (state: string, substate: string, row: MachineRow, isBarred = false) =>
-    nextOfMachine(
-      { slot: 'racks/srv-1', state, substate, needsHuman: false, row, isBarred },
-      { nowMs: NOW_MS, loss: DEFAULT_LOSS },
-    );
+testRows(
+  rowsIn(`
+    Running late heard 2m → 8m racks/srv-1 counts as silent
+    Running silent heard 20m, backoff Recovery +1m, next +2m → 2m recovery of racks/srv-1 is tried again
+    Running silent barred heard 20m, backoff Recovery +1m → 40m racks/srv-1 needs a person, unless it is heard
+    Provisioned backingOff backoff AgentStart +1m → 1m the agent of racks/srv-1 is started again
+    Running healthy heard 0 → null
+  `),
+)('what comes next to a machine: %s: %s', (words, told) => {
+  const [, state = '', substate = '', barred, facts] = /^(\w+) (\w+) (barred )?(.*)$/.exec(words)!;
+  const next = nextOfMachine(
+    {
+      ...{ slot: 'racks/srv-1', state, substate, needsHuman: false },
+      ...{ row: rowOf(facts!), isBarred: barred !== undefined },
+    },
+    { nowMs: NOW_MS, loss: DEFAULT_LOSS },
+  );
+  expect(next ? `${(next.atMs - NOW_MS) / MINUTE}m ${next.text}` : 'null').toBe(told);
+});
 
-  test('is silence, where it is late', () => {
-    expect(next('Running', 'late', heard(2 * MINUTE))).toEqual({
-      atMs: NOW_MS + 8 * MINUTE,
-      text: 'racks/srv-1 counts as silent',
-    });
-  });
-
-  test('is another attempt, when its backoff and its cool-down are over', () => {
-    const waits = {
-      backoffs: [backoff('ShepherdRecovery', NOW_MS + MINUTE)],
-      recovery: ladderRow({ nextAtMs: NOW_MS + 2 * MINUTE }),
-    };
-    expect(next('Running', 'silent', heard(20 * MINUTE, waits))).toEqual({
-      atMs: NOW_MS + 2 * MINUTE,
-      text: 'recovery of racks/srv-1 is tried again',
-    });
-  });
-
-  test('is no attempt while nothing is recovered, but the need of a person', () => {
-    const waits = { backoffs: [backoff('ShepherdRecovery', NOW_MS + MINUTE)] };
-    expect(next('Running', 'silent', heard(20 * MINUTE, waits), true)).toEqual({
-      atMs: NOW_MS + 40 * MINUTE,
-      text: 'racks/srv-1 needs a person, unless it is heard',
-    });
-  });
-
-  test('is another start of its agent', () => {
-    const row = machineRow({ backoffs: [backoff('ShepherdAgentStart', NOW_MS + MINUTE)] });
-    expect(next('Provisioned', 'backingOff', row)).toEqual({
-      atMs: NOW_MS + MINUTE,
-      text: 'the agent of racks/srv-1 is started again',
-    });
-  });
-
-  test('is nothing by the clock, where it is healthy', () => {
-    expect(next('Running', 'healthy', heard(0))).toBeNull();
-    expect(hasNext({ state: 'Running', substate: 'healthy' })).toBe(false);
-    expect(hasNext({ state: 'Running', substate: 'silent' })).toBe(true);
-  });
+test('nothing comes by the clock to a machine that is healthy', () => {
+  expect(hasNext({ state: 'Running', substate: 'healthy' })).toBe(false);
+  expect(hasNext({ state: 'Running', substate: 'silent' })).toBe(true);
 });

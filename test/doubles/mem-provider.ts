@@ -4,23 +4,17 @@ import { silentLog } from '../../src/adapters/log/port.ts';
 import { silentMetrics } from '../../src/adapters/metrics/port.ts';
 import { toProviderMachine } from '../../src/adapters/driver-kit/entries.ts';
 import { createFleetProvider } from '../../src/adapters/driver-kit/fleet-provider.ts';
-import type { Driver, FleetProvider, Provider } from '../../src/adapters/provider/port.ts';
+import type { Driver, Provider } from '../../src/adapters/provider/port.ts';
 import { providerName } from '../../src/domain/ids.ts';
 import type { ProviderMachine, ProviderStatus } from '../../src/domain/machine.ts';
 import { SET_ID_TAG } from '../../src/domain/provisioning/provider-tags.ts';
 import { driverTable } from '../../src/settings/driver-table.ts';
-import { type Calls, createCalls } from './provider/calls.ts';
-import {
-  createFaults,
-  type FaultKind,
-  type FaultRule,
-  type Faults,
-  type Operation,
-} from './provider/faults.ts';
+import { createCalls } from './provider/calls.ts';
+import { createFaults, type FaultKind, type FaultRule, type Operation } from './provider/faults.ts';
 import { type Capability, createDriven, withControllers } from './provider/driven.ts';
 import { createListings } from './provider/listings.ts';
 import { createOrders } from './provider/orders.ts';
-import { createWorld, type Device, type Slot, type World } from './provider/world.ts';
+import { createWorld, type Device, type Slot } from './provider/world.ts';
 
 /** A driver of providers in memory, which a configuration names without any settings. */
 export const memoryDriver = (open: Driver['open']): Driver => ({
@@ -94,34 +88,10 @@ const EFFECTS = {
   incomplete: 'partial-page',
 } as const satisfies Readonly<Record<string, FaultKind>>;
 
-/** A provider in memory as the fleet has it, with the controls of its world; obeys the given clock. */
-export interface MemProvider extends FleetProvider {
-  readonly world: World;
-  readonly faults: Faults;
-  readonly calls: Pick<Calls, 'count'>;
-  /** By which daemons open providers of their own over the same devices, with cores of their own. */
-  readonly driver: Driver;
-  /** The same, as a process has it that was started later. */
-  reopened(): FleetProvider;
-  /** A call that goes wrong, or any other fault. */
-  inject(fault: MemFault | FaultRule): void;
-  /** A stranger's device takes the reservation. Answers its id. */
-  snatch(reservationId: string): string;
-  /** The device is gone; its reservation is free again, or gone too. */
-  remove(id: string, options?: { readonly withReservation: boolean }): void;
-  setStatus(id: string, status: ProviderStatus): void;
-  /** The controllers that hang, by their devices: they switch nothing until they are restarted. */
-  readonly hung: Set<string>;
-  /** Devices of which it is not shown whether they have power. */
-  readonly powerUnknown: Set<string>;
-  /** Somebody changes the device's owner tag; null takes it away. */
-  setOwner(id: string, owner: string | null): void;
-  /** All devices, strangers' included. */
-  devices(): readonly ProviderMachine[];
-  reservationIds(): readonly string[];
-}
+export type MemProvider = ReturnType<typeof createMemProvider>;
 
-export function createMemProvider(config: MemProviderConfig, deps: MemProviderDeps): MemProvider {
+/** A provider in memory as the fleet has it, with the controls of its world; obeys the given clock. */
+export function createMemProvider(config: MemProviderConfig, deps: MemProviderDeps) {
   const { instanceSetId, devicePrefix, provisioningMs, deprovisioningMs = 0, latencyMs } = config;
   const { clock, random } = deps;
   const faults = createFaults();
@@ -179,30 +149,40 @@ export function createMemProvider(config: MemProviderConfig, deps: MemProviderDe
     world,
     faults,
     calls,
+    /** By which daemons open providers of their own over the same devices, with cores of their own. */
     driver: memoryDriver((_, context) => open(context.instanceSetId)),
+    /** The same, as a process has it that was started later. */
     reopened,
     async stop() {
       await provider.stop();
       world.close();
     },
-    inject: (fault) => faults.add('effect' in fault ? ruleOf(fault) : fault),
-    snatch(reservationId) {
+    /** A call that goes wrong, or any other fault. */
+    inject: (fault: MemFault | FaultRule) => faults.add('effect' in fault ? ruleOf(fault) : fault),
+    /** A stranger's device takes the reservation. Answers its id. */
+    snatch(reservationId: string): string {
       strangers += 1;
       const named = { reservationId, hostname: `stranger-${strangers}`, tags: {} };
       return world.add({ ...named, fate: 'up', initCommand: '', publicKey: '' }).id;
     },
-    remove: (id, options) => world.remove(id, options?.withReservation ? 'gone' : 'free'),
-    setStatus(id, status) {
+    /** The device is gone; its reservation is free again, or gone too. */
+    remove: (id: string, options?: { readonly withReservation: boolean }) =>
+      world.remove(id, options?.withReservation ? 'gone' : 'free'),
+    setStatus(id: string, status: ProviderStatus) {
       const failed = status === 'ProvisioningFailedPermanent';
       if (failed) world.fail(id);
       world.change(id, { status, failed });
     },
+    /** The controllers that hang, by their devices: they switch nothing until they are restarted. */
     hung,
+    /** Devices of which it is not shown whether they have power. */
     powerUnknown,
-    setOwner(id, owner) {
+    /** Somebody changes the device's owner tag; null takes it away. */
+    setOwner(id: string, owner: string | null) {
       const { [SET_ID_TAG]: _, ...others } = world.need(id).tags;
       world.change(id, { tags: owner === null ? others : { ...others, [SET_ID_TAG]: owner } });
     },
+    /** All devices, strangers' included. */
     devices: () => world.devices().map(shown),
     reservationIds: () => world.slots().map(({ id }) => id),
   };

@@ -8,7 +8,7 @@ import {
 } from '../../src/domain/errors.ts';
 import type { Stage } from '../../src/domain/balancing/plan.ts';
 import { balancer } from '../../src/machines/balancer.ts';
-import { tableTests, type Act, type Done, type Rule } from '../support/chart-table.ts';
+import { tableTests, type Act, type Done, type Rule, on } from '../support/chart-table.ts';
 
 /**
  * One daemon writes to a balancer at a time, and a call that changes something there is never cut off
@@ -47,41 +47,36 @@ const observed: Act = ends('observe');
 
 /** What leads nowhere, and does nothing. */
 const ignores = (state: string, ...types: readonly string[]): Rule[] =>
-  types.map((type) => ({ when: told(type), to: state }));
+  types.map((type) => on(told(type), state));
 /** From wherever the pool is tended: an operator's pause, and the end. */
 const leaves = (...running: readonly string[]): Rule[] => [
-  { when: told('pool.pause'), to: 'paused', effects: stops(...running) },
-  { when: told('pool.stop'), to: 'stopped', effects: stops(...running) },
+  on(told('pool.pause'), 'paused', stops(...running)),
+  on(told('pool.stop'), 'stopped', stops(...running)),
 ];
-const steps = (objects: string): Rule => ({
-  when: told('members.changed'),
-  to: at(objects, 'stepping'),
-  effects: [calls('stepMembers')],
-});
+const steps = (objects: string): Rule =>
+  on(told('members.changed'), at(objects, 'stepping'), [calls('stepMembers')]);
 /** A step that fails is told and tried again later; when the job is lost all is left as it is. */
 const fails = (service: string, ...others: readonly string[]): Rule[] => [
-  {
-    when: ['fails', service, lost],
-    to: at('failed'),
-    effects: [does('reportFailure', { error: lost, failures: 1 })],
-    knows: { failure: { code: codeOf(lost) }, failures: 1, retryAtMs: null },
-  },
-  {
-    when: ['fails', service, busy],
-    to: at('failed'),
-    effects: [does('reportFailure', { error: busy, failures: 1 })],
-    knows: { retryAtMs: 90_000 },
-  },
-  ...[taken, expired].map((error): Rule => ({
-    when: ['fails', service, error],
-    to: 'awaitingLease',
-    effects: [...stops(...others), calls('takeLease')],
-  })),
+  on(
+    ['fails', service, lost],
+    at('failed'),
+    [does('reportFailure', { error: lost, failures: 1 })],
+    { failure: { code: codeOf(lost) }, failures: 1, retryAtMs: null },
+  ),
+  on(
+    ['fails', service, busy],
+    at('failed'),
+    [does('reportFailure', { error: busy, failures: 1 })],
+    { retryAtMs: 90_000 },
+  ),
+  ...[taken, expired].map((error): Rule =>
+    on(['fails', service, error], 'awaitingLease', [...stops(...others), calls('takeLease')]),
+  ),
 ];
 /** Of a state whose call runs to its end, whatever is desired meanwhile. */
 const calling = (state: string, service: string): Rule[] => [
   ...ignores(at(state), 'pool.resume'),
-  { when: told('desired.changed'), to: at(state), knows: { generation: 5, isDesiredNew: true } },
+  on(told('desired.changed'), at(state), [], { generation: 5, isDesiredNew: true }),
   steps(state),
   ...leaves(service),
   ...fails(service),
@@ -141,172 +136,141 @@ tableTests({
   },
   rules: {
     awaitingLease: [
-      { when: leased, to: at('retrieving', 'stepping'), effects: begins, knows: { generation: 4 } },
-      { when: paused, to: 'paused' },
-      {
-        when: ends('takeLease', { ...STANDING, failures: 2 }),
-        to: at('failed', 'stepping'),
-        effects: [calls('stepMembers')],
-        knows: { failures: 2 },
-      },
-      ...[lost, expired].map((error): Rule => ({
-        when: ['fails', 'takeLease', error],
-        to: 'barred',
-        effects: [does('reportStepFailure', { error })],
-      })),
+      on(leased, at('retrieving', 'stepping'), begins, { generation: 4 }),
+      on(paused, 'paused'),
+      on(
+        ends('takeLease', { ...STANDING, failures: 2 }),
+        at('failed', 'stepping'),
+        [calls('stepMembers')],
+        { failures: 2 },
+      ),
+      ...[lost, expired].map((error): Rule =>
+        on(['fails', 'takeLease', error], 'barred', [does('reportStepFailure', { error })]),
+      ),
       ...ignores('awaitingLease', ...EVENTS.slice(0, 4)),
-      { when: told('pool.stop'), to: 'stopped', effects: stops('takeLease') },
+      on(told('pool.stop'), 'stopped', stops('takeLease')),
     ],
     barred: [
-      { when: ['after', 1_000], to: 'awaitingLease', effects: [calls('takeLease')] },
+      on(['after', 1_000], 'awaitingLease', [calls('takeLease')]),
       ...ignores('barred', ...EVENTS.slice(0, 4)),
-      { when: told('pool.stop'), to: 'stopped' },
+      on(told('pool.stop'), 'stopped'),
     ],
     [at('retrieving', 'stepping')]: [
-      { when: stepped(), to: at('retrieving') },
-      { when: stepped(true), to: at('retrieving'), knows: { generation: 5, isDesiredNew: true } },
-      {
-        when: ['fails', 'stepMembers', lost],
-        to: at('retrieving', 'backingOff'),
-        effects: [does('reportStepFailure', { error: lost })],
-      },
-      {
-        when: ['fails', 'stepMembers', taken],
-        to: 'awaitingLease',
-        effects: [...stops('observe'), calls('takeLease')],
-      },
+      on(stepped(), at('retrieving')),
+      on(stepped(true), at('retrieving'), [], { generation: 5, isDesiredNew: true }),
+      on(['fails', 'stepMembers', lost], at('retrieving', 'backingOff'), [
+        does('reportStepFailure', { error: lost }),
+      ]),
+      on(['fails', 'stepMembers', taken], 'awaitingLease', [
+        ...stops('observe'),
+        calls('takeLease'),
+      ]),
       // Rows are written to their end; what is told meanwhile is one more step after this one.
-      {
-        when: told('members.changed'),
-        to: at('retrieving', 'stepping'),
-        knows: { isStepDue: true },
-      },
-      {
-        when: observed,
-        to: at('checking', 'stepping'),
-        effects: [calls('check')],
-        knows: { isStepDue: true },
-      },
-      {
-        when: ['fails', 'observe', lost],
-        to: at('failed', 'stepping'),
-        effects: [does('reportFailure', { error: lost, failures: 1 })],
-      },
+      on(told('members.changed'), at('retrieving', 'stepping'), [], { isStepDue: true }),
+      on(observed, at('checking', 'stepping'), [calls('check')], { isStepDue: true }),
+      on(['fails', 'observe', lost], at('failed', 'stepping'), [
+        does('reportFailure', { error: lost, failures: 1 }),
+      ]),
       ...ignores(at('retrieving', 'stepping'), 'desired.changed', 'pool.resume'),
       ...leaves('observe', 'stepMembers'),
     ],
     [at('retrieving')]: [
-      { when: observed, to: at('checking', 'stepping'), effects: [calls('check'), begins[1]!] },
+      on(observed, at('checking', 'stepping'), [calls('check'), begins[1]!]),
       ...calling('retrieving', 'observe'),
-      { when: ['after', REST_MS], to: at('retrieving', 'stepping'), effects: [begins[1]!] },
+      on(['after', REST_MS], at('retrieving', 'stepping'), [begins[1]!]),
     ],
     // The database has to be left alone for a moment, whatever is told.
     [at('retrieving', 'backingOff')]: [
-      { when: ['after', 1_000], to: at('retrieving', 'stepping'), effects: [begins[1]!] },
-      { when: observed, to: at('checking', 'backingOff'), effects: [calls('check')] },
-      {
-        when: ['fails', 'observe', lost],
-        to: at('failed', 'backingOff'),
-        effects: [does('reportFailure', { error: lost, failures: 1 })],
-      },
+      on(['after', 1_000], at('retrieving', 'stepping'), [begins[1]!]),
+      on(observed, at('checking', 'backingOff'), [calls('check')]),
+      on(['fails', 'observe', lost], at('failed', 'backingOff'), [
+        does('reportFailure', { error: lost, failures: 1 }),
+      ]),
       ...ignores(at('retrieving', 'backingOff'), 'members.changed', 'pool.resume'),
       ...ignores(at('retrieving', 'backingOff'), 'desired.changed'),
       ...leaves('observe'),
     ],
     [at('checking')]: [
-      ...(['dropping', 'clashing', 'leaving'] as const).map((stage): Rule => ({
-        when: checked(stage),
-        to: at('destroying'),
-        effects: [calls('destroy')],
-      })),
-      { when: checked('recovering'), to: at('recovering'), effects: [calls('recover')] },
-      { when: checked('creating'), to: at('creating'), effects: [calls('create')] },
-      { when: checked('waiting'), to: at('waiting.polling'), effects: [polls(1)] },
-      { when: checked('settled'), to: at('settled'), effects: [settles] },
+      ...(['dropping', 'clashing', 'leaving'] as const).map((stage): Rule =>
+        on(checked(stage), at('destroying'), [calls('destroy')]),
+      ),
+      on(checked('recovering'), at('recovering'), [calls('recover')]),
+      on(checked('creating'), at('creating'), [calls('create')]),
+      on(checked('waiting'), at('waiting.polling'), [polls(1)]),
+      on(checked('settled'), at('settled'), [settles]),
       // What the panic guard froze is neither made nor destroyed.
-      { when: checked('frozen'), to: at('settled'), effects: [settles] },
+      on(checked('frozen'), at('settled'), [settles]),
       ...calling('checking', 'check'),
     ],
     [`${at('checking')}#else is desired`]: [
-      { when: checked('creating'), to: at('creating'), effects: [calls('create')] },
+      on(checked('creating'), at('creating'), [calls('create')]),
       // What nobody looked for is not told to be settled.
-      { when: checked('settled'), to: at('retrieving'), effects: [calls('observe')] },
-      { when: checked('frozen'), to: at('retrieving'), effects: [calls('observe')] },
+      on(checked('settled'), at('retrieving'), [calls('observe')]),
+      on(checked('frozen'), at('retrieving'), [calls('observe')]),
       ...fails('check'),
       ...ignores(at('checking'), 'desired.changed', 'pool.resume'),
       steps('checking'),
       ...leaves('check'),
     ],
     [at('recovering')]: [
-      { when: ends('recover'), to: at('waiting.polling'), effects: [polls(1)] },
+      on(ends('recover'), at('waiting.polling'), [polls(1)]),
       ...calling('recovering', 'recover'),
     ],
     [at('destroying')]: [
-      { when: ends('destroy'), to: at('retrieving'), effects: [calls('observe')] },
+      on(ends('destroy'), at('retrieving'), [calls('observe')]),
       ...calling('destroying', 'destroy'),
     ],
     [at('creating')]: [
-      { when: ends('create'), to: at('waiting.polling'), effects: [polls(1)] },
+      on(ends('create'), at('waiting.polling'), [polls(1)]),
       ...calling('creating', 'create'),
     ],
     [at('waiting.polling')]: [
-      {
-        when: ends('poll', 'pending'),
-        to: at('waiting.sleeping', 'stepping'),
-        effects: [calls('stepMembers')],
-      },
-      ...['ready', 'failed'].map((as): Rule => ({
-        when: ends('poll', as),
-        to: at('retrieving'),
-        effects: [calls('observe')],
-      })),
+      on(ends('poll', 'pending'), at('waiting.sleeping', 'stepping'), [calls('stepMembers')]),
+      ...['ready', 'failed'].map((as): Rule =>
+        on(ends('poll', as), at('retrieving'), [calls('observe')]),
+      ),
       ...fails('poll'),
       // Nothing is changed by a look, so it keeps nobody waiting.
-      {
-        when: told('desired.changed'),
-        to: at('retrieving'),
-        effects: [...stops('poll'), calls('observe')],
-        knows: { generation: 5 },
-      },
+      on(told('desired.changed'), at('retrieving'), [...stops('poll'), calls('observe')], {
+        generation: 5,
+      }),
       ...ignores(at('waiting.polling'), 'pool.resume'),
       steps('waiting.polling'),
       ...leaves('poll'),
     ],
     [at('waiting.sleeping')]: [
-      { when: ['after', 1_750], to: at('waiting.polling'), effects: [polls(2)] },
-      { when: told('desired.changed'), to: at('retrieving'), effects: [calls('observe')] },
+      on(['after', 1_750], at('waiting.polling'), [polls(2)]),
+      on(told('desired.changed'), at('retrieving'), [calls('observe')]),
       ...ignores(at('waiting.sleeping'), 'pool.resume'),
       steps('waiting.sleeping'),
       ...leaves(),
     ],
     [at('settled')]: [
-      { when: ['after', 300_000], to: at('retrieving'), effects: [calls('observe')] },
-      {
-        when: told('desired.changed'),
-        to: at('retrieving'),
-        effects: [calls('observe')],
-        knows: { generation: 5, isDesiredNew: false },
-      },
+      on(['after', 300_000], at('retrieving'), [calls('observe')]),
+      on(told('desired.changed'), at('retrieving'), [calls('observe')], {
+        generation: 5,
+        isDesiredNew: false,
+      }),
       ...ignores(at('settled'), 'pool.resume'),
       steps('settled'),
       ...leaves(),
     ],
     [at('failed')]: [
-      { when: ['after', 5_000], to: at('retrieving'), effects: [calls('observe')] },
-      { when: told('desired.changed'), to: at('failed'), knows: { isHurried: true } },
+      on(['after', 5_000], at('retrieving'), [calls('observe')]),
+      on(told('desired.changed'), at('failed'), [], { isHurried: true }),
       ...ignores(at('failed'), 'pool.resume'),
       steps('failed'),
       ...leaves(),
     ],
     [`${at('failed')}#brought forward`]: [
-      { when: ['after', 1_000], to: at('retrieving'), effects: [calls('observe')] },
+      on(['after', 1_000], at('retrieving'), [calls('observe')]),
       ...ignores(at('failed'), 'desired.changed', 'pool.resume'),
       steps('failed'),
       ...leaves(),
     ],
     [`${at('failed')}#to be left alone`]: [
-      { when: ['after', 5_000], to: at('retrieving'), effects: [calls('observe')] },
-      { when: told('desired.changed'), to: at('failed'), knows: { isHurried: false } },
+      on(['after', 5_000], at('retrieving'), [calls('observe')]),
+      on(told('desired.changed'), at('failed'), [], { isHurried: false }),
       ...ignores(at('failed'), 'pool.resume'),
       steps('failed'),
       ...leaves(),
@@ -321,95 +285,84 @@ tableTests({
       name: 'what is desired while it is created is looked for after it is created',
       from: to('creating'),
       steps: [
-        { when: told('desired.changed'), to: at('creating') },
-        { when: told('desired.changed'), to: at('creating'), knows: { generation: 6 } },
-        { when: ends('create'), to: at('waiting.polling'), effects: [polls(1)] },
-        { when: ends('poll', 'ready'), to: at('retrieving'), effects: [calls('observe')] },
+        on(told('desired.changed'), at('creating')),
+        on(told('desired.changed'), at('creating'), [], { generation: 6 }),
+        on(ends('create'), at('waiting.polling'), [polls(1)]),
+        on(ends('poll', 'ready'), at('retrieving'), [calls('observe')]),
       ],
     },
     {
       name: 'a change of what is desired brings the next try forward once, and not again and again',
       from: failed,
       steps: [
-        { when: told('desired.changed'), to: at('failed') },
-        { when: ['after', 600], to: at('failed') },
-        { when: told('desired.changed'), to: at('failed') },
-        { when: ['after', 400], to: at('retrieving'), effects: [calls('observe')] },
+        on(told('desired.changed'), at('failed')),
+        on(['after', 600], at('failed')),
+        on(told('desired.changed'), at('failed')),
+        on(['after', 400], at('retrieving'), [calls('observe')]),
       ],
     },
     {
       name: 'failures in a row are further apart, until it is settled',
       from: failed,
       steps: [
-        { when: ['after', 5_000], to: at('retrieving'), effects: [calls('observe')] },
-        {
-          when: ['fails', 'observe', lost],
-          to: at('failed'),
-          effects: [does('reportFailure', { error: lost, failures: 2 })],
-        },
-        { when: ['after', 10_000], to: at('retrieving'), effects: [calls('observe')] },
-        { when: observed, to: at('checking', 'stepping'), effects: [calls('check'), begins[1]!] },
-        { when: stepped(), to: at('checking') },
-        { when: checked('settled'), to: at('settled'), effects: [settles], knows: { failures: 0 } },
+        on(['after', 5_000], at('retrieving'), [calls('observe')]),
+        on(['fails', 'observe', lost], at('failed'), [
+          does('reportFailure', { error: lost, failures: 2 }),
+        ]),
+        on(['after', 10_000], at('retrieving'), [calls('observe')]),
+        on(observed, at('checking', 'stepping'), [calls('check'), begins[1]!]),
+        on(stepped(), at('checking')),
+        on(checked('settled'), at('settled'), [settles], { failures: 0 }),
       ],
     },
     {
       name: 'a frozen pool is looked at again when the panic guard wants to',
       from: [...checking, checked('frozen', 60_000)],
-      steps: [{ when: ['after', 60_000], to: at('retrieving'), effects: [calls('observe')] }],
+      steps: [on(['after', 60_000], at('retrieving'), [calls('observe')])],
     },
     {
       name: 'members step on while objects are made, and what they change is only noted',
       from: to('creating'),
-      steps: [
-        steps('creating'),
-        { when: stepped(true), to: at('creating'), knows: { isDesiredNew: true } },
-      ],
+      steps: [steps('creating'), on(stepped(true), at('creating'), [], { isDesiredNew: true })],
     },
     {
       name: 'what was told during a step is one more step, and only one',
       from: [leased, told('members.changed'), told('members.changed')],
       steps: [
-        { when: stepped(), to: at('retrieving', 'stepping'), effects: [begins[1]!] },
-        { when: stepped(), to: at('retrieving') },
+        on(stepped(), at('retrieving', 'stepping'), [begins[1]!]),
+        on(stepped(), at('retrieving')),
       ],
     },
     {
       name: 'the database is asked less and less often while it takes nothing',
       from: [leased, ['fails', 'stepMembers', lost]],
       steps: [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000].flatMap((ms): Rule[] => [
-        { when: ['after', ms], to: at('retrieving', 'stepping'), effects: [begins[1]!] },
-        {
-          when: ['fails', 'stepMembers', lost],
-          to: at('retrieving', 'backingOff'),
-          effects: [does('reportStepFailure', { error: lost })],
-        },
+        on(['after', ms], at('retrieving', 'stepping'), [begins[1]!]),
+        on(['fails', 'stepMembers', lost], at('retrieving', 'backingOff'), [
+          does('reportStepFailure', { error: lost }),
+        ]),
       ]),
     },
     {
       name: 'so is the job',
       from: [['fails', 'takeLease', lost]],
       steps: [1_000, 2_000, 4_000].flatMap((ms): Rule[] => [
-        { when: ['after', ms], to: 'awaitingLease', effects: [calls('takeLease')] },
-        {
-          when: ['fails', 'takeLease', lost],
-          to: 'barred',
-          effects: [does('reportStepFailure', { error: lost })],
-        },
+        on(['after', ms], 'awaitingLease', [calls('takeLease')]),
+        on(['fails', 'takeLease', lost], 'barred', [does('reportStepFailure', { error: lost })]),
       ]),
     },
     {
       name: 'what a pool was paused in is not gone on with: all is looked at anew',
       from: [...to('creating'), told('pool.pause')],
-      steps: [{ when: told('pool.resume'), to: at('retrieving', 'stepping'), effects: begins }],
+      steps: [on(told('pool.resume'), at('retrieving', 'stepping'), begins)],
     },
   ],
 });
 
 function pausedRules(): Rule[] {
   return [
-    { when: told('pool.resume'), to: at('retrieving', 'stepping'), effects: begins },
+    on(told('pool.resume'), at('retrieving', 'stepping'), begins),
     ...ignores('paused', 'members.changed', 'desired.changed', 'pool.pause'),
-    { when: told('pool.stop'), to: 'stopped' },
+    on(told('pool.stop'), 'stopped'),
   ];
 }

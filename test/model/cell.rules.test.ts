@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { slot, type Slot } from '../../src/domain/ids.ts';
 import { cell, CELL_CAPACITY } from '../../src/machines/cell.ts';
-import { tableTests, type Act, type Done, type Rule } from '../support/chart-table.ts';
+import { tableTests, type Act, type Done, type Rule, on } from '../support/chart-table.ts';
 import { viewAt } from '../support/views.ts';
 
 /**
@@ -27,16 +27,12 @@ const tells = (of: Slot, substate: string): Done => [
   of,
   { type: 'machine.observed', view: view(of, substate) } as { type: string },
 ];
-const ends = (of: Slot, living: string): Rule => ({
-  when: ['ends', of],
-  to: living,
-  effects: [['does', 'reportEnd', expect.objectContaining({ actorId: of })]],
-});
-const crashes = (of: Slot, living: string): Rule => ({
-  when: ['fails', of, bug],
-  to: living,
-  effects: [['does', 'reportCrash', expect.objectContaining({ actorId: of, error: bug })]],
-});
+const ends = (of: Slot, living: string): Rule =>
+  on(['ends', of], living, [['does', 'reportEnd', expect.objectContaining({ actorId: of })]]);
+const crashes = (of: Slot, living: string): Rule =>
+  on(['fails', of, bug], living, [
+    ['does', 'reportCrash', expect.objectContaining({ actorId: of, error: bug })],
+  ]);
 const stopped: Done = ['stops', 'lifecycle'];
 const both = `${A} ${B}`;
 
@@ -50,25 +46,22 @@ tableTests({
   start: { to: '' },
   ways: { '': [], [A]: [observed(A)], [both]: [observed(A), observed(B)] },
   rules: {
-    '': [
-      { when: observed(A), to: A, effects: [spawns(A)] },
-      { when: retire(A), to: '' },
-    ],
+    '': [on(observed(A), A, [spawns(A)]), on(retire(A), '')],
     [A]: [
-      { when: observed(A, 'late'), to: A, effects: [tells(A, 'late')] },
-      { when: observed(B), to: both, effects: [spawns(B)] },
+      on(observed(A, 'late'), A, [tells(A, 'late')]),
+      on(observed(B), both, [spawns(B)]),
       ends(A, ''),
       crashes(A, ''),
-      { when: retire(A), to: '', effects: [stopped] },
-      { when: retire(B), to: A },
+      on(retire(A), '', [stopped]),
+      on(retire(B), A),
     ],
     [both]: [
-      { when: observed(B, 'late'), to: both, effects: [tells(B, 'late')] },
+      on(observed(B, 'late'), both, [tells(B, 'late')]),
       ends(A, B),
       ends(B, A),
       crashes(A, B),
       crashes(B, A),
-      { when: retire(A), to: B, effects: [stopped] },
+      on(retire(A), B, [stopped]),
     ],
   },
   stories: [
@@ -77,12 +70,12 @@ tableTests({
       from: [observed(A), observed(B)],
       steps: [
         crashes(A, B),
-        { when: observed(A), to: `${B} ${A}`, effects: [spawns(A)] },
+        on(observed(A), `${B} ${A}`, [spawns(A)]),
         ends(A, B),
-        { when: observed(A), to: `${B} ${A}`, effects: [spawns(A)] },
-        { when: retire(A), to: B, effects: [stopped] },
-        { when: observed(A), to: `${B} ${A}`, effects: [spawns(A)] },
-        { when: observed(A, 'late'), to: `${B} ${A}`, effects: [tells(A, 'late')] },
+        on(observed(A), `${B} ${A}`, [spawns(A)]),
+        on(retire(A), B, [stopped]),
+        on(observed(A), `${B} ${A}`, [spawns(A)]),
+        on(observed(A, 'late'), `${B} ${A}`, [tells(A, 'late')]),
       ],
     },
   ],

@@ -1,6 +1,13 @@
 import { Unreachable } from '../../src/domain/errors.ts';
 import { fleet } from '../../src/machines/fleet.ts';
-import { tableTests, type Act, type Done, type Rule, type Story } from '../support/chart-table.ts';
+import {
+  tableTests,
+  type Act,
+  type Done,
+  type Rule,
+  type Story,
+  on,
+} from '../support/chart-table.ts';
 
 /**
  * The supervisor: news reach the cells whether or not a session is alive, only work needs one; a crash
@@ -54,29 +61,23 @@ const guardFails: Act = ['fails', 'guard', bug];
 const drains: Act = ['ends', 'drain'];
 
 const ignores = (state: string, ...acts: readonly Act[]): Rule[] =>
-  acts.map((when) => ({ when, to: state }));
-const passesOn = (state: string): Rule => ({
-  when: ['told', news],
-  to: state,
-  effects: [['tells', 'cellPool', news]],
-});
+  acts.map((when) => on(when, state));
+const passesOn = (state: string): Rule => on(['told', news], state, [['tells', 'cellPool', news]]);
 /** Whatever breaks, all that runs is stopped, the crash is reported, and this state follows. */
 const breaks = (running: readonly string[], to: string, then: readonly Done[] = []): Rule[] => {
   const forgets = running.includes('guard') ? [does('forgetGuard')] : [];
   const report = does('reportServiceCrash', { error: bug });
   const services = running.filter((each) => [...LASTING, ...WORK].includes(each));
   return [
-    { when: ['told', crash], to, effects: [...stops(...running), ...forgets, report, ...then] },
-    ...services.map((each): Rule => ({
-      when: ['fails', each, bug],
-      to,
-      effects: [
+    on(['told', crash], to, [...stops(...running), ...forgets, report, ...then]),
+    ...services.map((each): Rule =>
+      on(['fails', each, bug], to, [
         ...stops(...running.filter((other) => other !== each)),
         ...forgets,
         report,
         ...then,
-      ],
-    })),
+      ]),
+    ),
   ];
 };
 /** The session is over, in either way: what needs it is stopped, the rest goes on. */
@@ -89,37 +90,33 @@ const isLost = (running: readonly string[], to: string, then: readonly Done[] = 
     ...then,
   ];
   return [
-    { when: expires, to, effects: over(expiry), knows: expiry },
-    { when: ['fails', 'session', lost], to, effects: over(unreachable), knows: unreachable },
+    on(expires, to, over(expiry), expiry),
+    on(['fails', 'session', lost], to, over(unreachable), unreachable),
   ];
 };
 
 /** A session that could not be opened, and the wait before the next. */
 const notOpened = (ms: number): Rule[] => [
-  {
-    when: ['fails', 'session', lost],
-    to: FENCED,
-    effects: [does('reportSessionLoss', unreachable)],
-  },
-  { when: ['after', ms], to: OPENING, effects: [begins[2]!] },
+  on(['fails', 'session', lost], FENCED, [does('reportSessionLoss', unreachable)]),
+  on(['after', ms], OPENING, [begins[2]!]),
 ];
 const crashes = (ms: number): Rule[] => [
   breaks([...LASTING, 'session'], 'restarting')[0]!,
-  { when: ['after', ms], to: OPENING, effects: begins },
+  on(['after', ms], OPENING, begins),
 ];
 const guardCrashes = (ms: number): Rule[] => [
-  { when: guardFails, to: UNGUARDED, effects: [does('forgetGuard'), guardReport] },
-  { when: ['after', ms], to: GUARDED, effects: [guarded] },
+  on(guardFails, UNGUARDED, [does('forgetGuard'), guardReport]),
+  on(['after', ms], GUARDED, [guarded]),
 ];
 const guardReport = does('reportGuardCrash', { error: bug });
-const toWork: Rule = { when: lives, to: GUARDED, effects: works, knows: { failure: null } };
+const toWork: Rule = on(lives, GUARDED, works, { failure: null });
 /** A service breaks, whichever it is, in the middle of work. */
 const breaksAtWork = (service: string, ms: number): Rule[] => [
   toWork,
   breaks([...LASTING, 'session', ...WORK, 'guard'], 'restarting').find(
     ({ when: [, what] }) => what === service,
   )!,
-  { when: ['after', ms], to: OPENING, effects: begins },
+  on(['after', ms], OPENING, begins),
 ];
 
 const stories: readonly Story[] = [
@@ -132,8 +129,8 @@ const stories: readonly Story[] = [
     steps: [
       ...[1_000, 2_000, 4_000].flatMap(notOpened),
       toWork,
-      { when: expires, to: FENCED, effects: isLost([...WORK, 'guard'], FENCED)[0]!.effects! },
-      { when: ['after', 1_000], to: OPENING, effects: [begins[2]!] },
+      on(expires, FENCED, isLost([...WORK, 'guard'], FENCED)[0]!.effects),
+      on(['after', 1_000], OPENING, [begins[2]!]),
     ],
   },
   {
@@ -151,9 +148,9 @@ const stories: readonly Story[] = [
     steps: [
       ...[1_000, 2_000, 4_000].flatMap(crashes),
       toWork,
-      { when: ['after', 60_000], to: GUARDED, knows: { crashes: 0 } },
+      on(['after', 60_000], GUARDED, [], { crashes: 0 }),
       breaks([...LASTING, 'session', ...WORK, 'guard'], 'restarting')[0]!,
-      { when: ['after', 1_000], to: OPENING, effects: begins },
+      on(['after', 1_000], OPENING, begins),
     ],
   },
   {
@@ -161,7 +158,7 @@ const stories: readonly Story[] = [
     from: [lives],
     steps: [
       ...[1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000].flatMap(guardCrashes),
-      { when: ['after', 60_000], to: GUARDED, knows: { guardCrashes: 0 } },
+      on(['after', 60_000], GUARDED, [], { guardCrashes: 0 }),
       ...guardCrashes(1_000),
     ],
   },
@@ -171,7 +168,7 @@ const stories: readonly Story[] = [
     steps: [
       ...[1_000, 2_000].flatMap(guardCrashes),
       breaks([...LASTING, 'session', ...WORK, 'guard'], 'restarting')[0]!,
-      { when: ['after', 1_000], to: OPENING, effects: begins },
+      on(['after', 1_000], OPENING, begins),
       toWork,
       ...guardCrashes(4_000),
     ],
@@ -213,38 +210,32 @@ tableTests({
       ...isLost([], FENCED),
       passesOn(OPENING),
       ...breaks([...LASTING, 'session'], 'restarting'),
-      { when: stop, to: 'closing', effects: [...stops('session', ...LASTING), closes] },
+      on(stop, 'closing', [...stops('session', ...LASTING), closes]),
     ],
     [GUARDED]: [
       ...ignores(GUARDED, lives, pokes),
-      { when: ['told', nudge], to: GUARDED, effects: [['tells', 'guard', nudge]] },
+      on(['told', nudge], GUARDED, [['tells', 'guard', nudge]]),
       passesOn(GUARDED),
       ...isLost([...WORK, 'guard'], FENCED),
       ...breaks([...LASTING, 'session', ...WORK, 'guard'], 'restarting'),
-      { when: guardFails, to: UNGUARDED, effects: [does('forgetGuard'), guardReport] },
-      { when: ['ends', 'guard'], to: UNGUARDED, effects: [does('forgetGuard')] },
-      {
-        when: stop,
-        to: DRAINING,
-        effects: [...stops(...WORK, 'guard'), does('forgetGuard'), calls('drain')],
-      },
+      on(guardFails, UNGUARDED, [does('forgetGuard'), guardReport]),
+      on(['ends', 'guard'], UNGUARDED, [does('forgetGuard')]),
+      on(stop, DRAINING, [...stops(...WORK, 'guard'), does('forgetGuard'), calls('drain')]),
     ],
     [UNGUARDED]: [
       ...ignores(UNGUARDED, pokes, ['told', nudge]),
-      { when: ['after', 1_000], to: GUARDED, effects: [guarded] },
+      on(['after', 1_000], GUARDED, [guarded]),
       passesOn(UNGUARDED),
       ...isLost(WORK, FENCED),
       ...breaks([...LASTING, 'session', ...WORK], 'restarting'),
-      { when: stop, to: DRAINING, effects: [...stops(...WORK), calls('drain')] },
+      on(stop, DRAINING, [...stops(...WORK), calls('drain')]),
     ],
     [DRAINING]: [
       ...ignores(DRAINING, lives, pokes, stop, ['told', nudge]),
       passesOn(DRAINING),
-      ...[drains, ['fails', 'drain', bug] as const].map((when) => ({
-        when,
-        to: 'closing',
-        effects: [...stops('session', ...LASTING), closes],
-      })),
+      ...[drains, ['fails', 'drain', bug] as const].map((when) =>
+        on(when, 'closing', [...stops('session', ...LASTING), closes]),
+      ),
       ...isLost(['drain', ...LASTING], 'closing', [closes]),
       ...breaks([...LASTING, 'session', 'drain'], 'closing', [closes]),
     ],
@@ -252,13 +243,13 @@ tableTests({
       ...ignores(FENCED, ['told', nudge]),
       passesOn(FENCED),
       ...breaks(LASTING, 'restarting'),
-      { when: stop, to: 'closing', effects: [...stops(...LASTING), closes] },
-      { when: ['after', 1_000], to: OPENING, effects: [begins[2]!] },
+      on(stop, 'closing', [...stops(...LASTING), closes]),
+      on(['after', 1_000], OPENING, [begins[2]!]),
     ],
     restarting: [
       ...ignores('restarting', ['told', nudge], ['told', news], ['told', crash]),
-      { when: stop, to: 'closing', effects: [closes] },
-      { when: ['after', 1_000], to: OPENING, effects: begins },
+      on(stop, 'closing', [closes]),
+      on(['after', 1_000], OPENING, begins),
     ],
     'closing#before a session': closingRules(),
     'closing#after work': closingRules(),
@@ -269,7 +260,7 @@ tableTests({
 function closingRules(): readonly Rule[] {
   return [
     ...ignores('closing', stop, ['told', nudge], ['told', news], ['told', crash]),
-    { when: ['ends', 'closeSession'], to: 'stopped' },
-    { when: ['fails', 'closeSession', bug], to: 'stopped' },
+    on(['ends', 'closeSession'], 'stopped'),
+    on(['fails', 'closeSession', bug], 'stopped'),
   ];
 }

@@ -8,6 +8,7 @@ import {
   type Done,
   type Follows,
   type Rule,
+  on,
 } from '../support/chart-table.ts';
 
 /**
@@ -41,15 +42,16 @@ const blinded = (error: Error): Follows => ({
     failure: { message: error.message },
   },
 });
-const found = (given: GuardFindings, state: GuardState): Rule => ({
-  when: assesses(given),
-  to: at(state, 'settling'),
-  effects: [
-    ['does', 'reportFindings', { findings: given }],
-    ['calls', 'settleGuardRequests', undefined],
-  ],
-  knows: { ...given, reason: state === 'watching' ? null : `it is ${state}`, failure: null },
-});
+const found = (given: GuardFindings, state: GuardState): Rule =>
+  on(
+    assesses(given),
+    at(state, 'settling'),
+    [
+      ['does', 'reportFindings', { findings: given }],
+      ['calls', 'settleGuardRequests', undefined],
+    ],
+    { ...given, reason: state === 'watching' ? null : `it is ${state}`, failure: null },
+  );
 /** What each of the four findings, and none, lead to, from whatever was known before. */
 const assessing = (standing: string): readonly Rule[] => [
   ...(['watching', 'grace', 'suspicious', 'frozen', 'blind'] as const).map((state) =>
@@ -66,29 +68,24 @@ const assessing = (standing: string): readonly Rule[] => [
       ['does', 'reportBlind', { error: late }],
     ],
   },
-  { when: nudge, to: at(standing, 'assessing') },
+  on(nudge, at(standing, 'assessing')),
 ];
 const assess: Done = ['calls', 'assess', undefined];
 const settle: Done = ['calls', 'settleGuardRequests', undefined];
 const unsettled = (error: Error): Done => ['does', 'reportUnsettled', { error }];
 
 const settling = (standing: string): readonly Rule[] => [
-  { when: ['ends', 'settleGuardRequests'], to: at(standing, 'resting') },
-  {
-    when: ['fails', 'settleGuardRequests', lost],
-    to: at(standing, 'resting'),
-    effects: [unsettled(lost)],
-  },
-  {
-    when: ['after', 30_000],
-    to: at(standing, 'resting'),
-    effects: [['stops', 'settleGuardRequests'], unsettled(late)],
-  },
-  { when: nudge, to: at(standing, 'settling') },
+  on(['ends', 'settleGuardRequests'], at(standing, 'resting')),
+  on(['fails', 'settleGuardRequests', lost], at(standing, 'resting'), [unsettled(lost)]),
+  on(['after', 30_000], at(standing, 'resting'), [
+    ['stops', 'settleGuardRequests'],
+    unsettled(late),
+  ]),
+  on(nudge, at(standing, 'settling')),
 ];
 const resting = (standing: string): readonly Rule[] => [
-  { when: ['after', 5_000], to: at(standing, 'assessing'), effects: [assess] },
-  { when: nudge, to: at(standing, 'assessing'), effects: [assess] },
+  on(['after', 5_000], at(standing, 'assessing'), [assess]),
+  on(nudge, at(standing, 'assessing'), [assess]),
 ];
 const frozen = [assesses(findings('frozen'))];
 const watching = [assesses(findings('watching'))];
@@ -131,24 +128,24 @@ tableTests({
     {
       name: 'what changes during an assessment is seen by a second one, and only by one',
       steps: [
-        { when: nudge, to: at('blind', 'assessing') },
+        on(nudge, at('blind', 'assessing')),
         { ...found(findings('watching'), 'watching') },
-        { when: settled, to: at('watching', 'assessing'), effects: [assess] },
+        on(settled, at('watching', 'assessing'), [assess]),
         { ...found(findings('watching'), 'watching') },
-        { when: settled, to: at('watching', 'resting') },
+        on(settled, at('watching', 'resting')),
       ],
     },
     {
       name: 'so is what changes while requests are carried out',
       from: watching,
       steps: [
-        { when: nudge, to: at('watching', 'settling') },
-        { when: settled, to: at('watching', 'assessing'), effects: [assess] },
+        on(nudge, at('watching', 'settling')),
+        on(settled, at('watching', 'assessing'), [assess]),
         {
           ...found(findings('suspicious'), 'suspicious'),
           effects: [['does', 'reportFindings', { findings: findings('suspicious') }], settle],
         },
-        { when: settled, to: at('suspicious', 'resting') },
+        on(settled, at('suspicious', 'resting')),
       ],
     },
   ],

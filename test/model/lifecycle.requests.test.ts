@@ -66,20 +66,6 @@ testRows(PLACES)('in %s, a request is settled once, and nothing else moves', asy
   await run.stop();
 });
 
-testRows(PLACES)(
-  'in %s, holds move nothing: what they bar is in what the view says is due',
-  async (_, reach) => {
-    const run = await reach();
-    const before = shownOf(run);
-    for (const holds of [['no-start'], ['no-start', 'preserve'], ['preserve'], []] as const) {
-      expect(await told(run, { holds })).toEqual([]);
-      expect(askedOf(run)).toBe('idle');
-      expect(shownOf(run)).toEqual(before);
-    }
-    await run.stop();
-  },
-);
-
 describe('a request that cannot be settled', () => {
   test.each(['fails', 'stays open'])('%s: is tried again after a while', async (how) => {
     const run = inHealth();
@@ -133,18 +119,6 @@ describe('a request that cannot be settled', () => {
     },
   );
 });
-
-test.each([[[]], [['preserve']]] as const)(
-  'a machine that is released is over, whatever holds it: %j',
-  async (holds) => {
-    const run = inHealth();
-    await told(run, { holds });
-    await told(run, { ...viewAt('Released', 'gone'), holds });
-    expect(run.snapshot().status).toBe('done');
-    expect(run.snapshot().value).toBe('Released');
-    await run.stop();
-  },
-);
 
 test('what operators ask outlasts news of a release that a task of ours then disproves', async () => {
   const view = viewAt('Deprovisioning', 'cleaning', { next: 'deprovision' });

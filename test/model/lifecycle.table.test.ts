@@ -59,16 +59,6 @@ const ANOTHER_TENANCY = machineId('aaaaaaaa-0000-4000-8000-000000000002');
 const fault = new Unreachable('scripted fault');
 const FAULT = { code: 'unreachable', message: fault.message };
 
-/** Words of services that came too late, for everything that does not run. */
-const lateFor = (run: Run): EventObject[] =>
-  ['awaitTurn', 'settleRequest', ...TASKS.map(({ service }) => service)]
-    .filter((service) => !run.stage.live.has(service))
-    .map((service) =>
-      service === 'settleRequest'
-        ? ends(service, 'request-1')
-        : ends(service, { outcome: 'done', failure: null, view: viewAt('Running', 'healthy') }),
-    );
-
 // XState warns of every event that reaches an actor at its end; here that is the point.
 beforeEach(() => void vi.spyOn(console, 'warn').mockImplementation(() => undefined));
 afterEach(() => void vi.restoreAllMocks());
@@ -111,16 +101,6 @@ testRows(LINES)(
     await run.stop();
   },
 );
-
-testRows(LINES)('%s: words of services that do not run are not heard', async (_, from) => {
-  const view = viewOf(from);
-  const run = start(view);
-  for (const late of lateFor(run)) {
-    expect(await sent(run, late), late.type).toEqual([]);
-    expect(place(run), late.type).toEqual(settledAt(view));
-  }
-  await run.stop();
-});
 
 /** All that an actor does when news lead it from one place to another. */
 function followsOf(from: MachineView, to: MachineView): Effect[] {
@@ -212,13 +192,6 @@ testRows(BEGUN)(
     await run.stop();
   },
 );
-
-testRows(BEGUN)('%s, words of services that do not run are not heard', async (_, task, door) => {
-  const run = await begin(door);
-  for (const late of lateFor(run)) expect(await sent(run, late), late.type).toEqual([]);
-  expect(place(run)).toEqual(at(task, 'claiming'));
-  await run.stop();
-});
 
 testRows(BEGUN)(
   '%s, done: its turn ends, and the machine is where the rows now say',

@@ -1,6 +1,6 @@
 import { codeOf, SessionExpired, Unreachable } from '../../src/domain/errors.ts';
 import { provisioner } from '../../src/machines/provisioner.ts';
-import { tableTests, type Act, type Done, type Rule } from '../support/chart-table.ts';
+import { tableTests, type Act, type Done, type Rule, on } from '../support/chart-table.ts';
 
 /**
  * One daemon provisions a provider at a time, so each iteration begins by the job's lease; what an
@@ -17,22 +17,15 @@ const listed = { kind: 'listed' };
 const pause = (pauseMs: number) => ({ kind: 'paused', pauseMs, reason: 'slow down' });
 const told: Done = ['does', 'reportRound', ROUND];
 
-const fails = (service: string, error: Error): Rule => ({
-  when: ['fails', service, error],
-  to: 'backingOff',
-  effects: [['does', 'reportFailure', { ...ROUND, error }]],
-  knows: { failure: { code: codeOf(error), message: error.message } },
-});
-const paused = (pauseMs: number): Rule => ({
-  when: ends('listBoth', pause(pauseMs)),
-  to: 'paused',
-  effects: [['does', 'reportPause', { ...ROUND, listed: pause(pauseMs) }]],
-});
-const again = (ms: number): Rule => ({
-  when: ['after', ms],
-  to: 'awaitingLease',
-  effects: [calls('takeLease')],
-});
+const fails = (service: string, error: Error): Rule =>
+  on(['fails', service, error], 'backingOff', [['does', 'reportFailure', { ...ROUND, error }]], {
+    failure: { code: codeOf(error), message: error.message },
+  });
+const paused = (pauseMs: number): Rule =>
+  on(ends('listBoth', pause(pauseMs)), 'paused', [
+    ['does', 'reportPause', { ...ROUND, listed: pause(pauseMs) }],
+  ]);
+const again = (ms: number): Rule => on(['after', ms], 'awaitingLease', [calls('takeLease')]);
 const refused: Rule = fails('takeLease', lost);
 
 const leased = [ends('takeLease')];
@@ -45,11 +38,11 @@ const rested = [...nothingDue, ends('recordFindings')];
 
 /** A whole iteration that plans nothing. */
 const idleRound: readonly Rule[] = [
-  { when: ends('takeLease'), to: 'resolving', effects: [calls('resolveIntents')] },
-  { when: ends('resolveIntents'), to: 'listing', effects: [calls('listBoth')] },
-  { when: ends('listBoth', listed), to: 'planning', effects: [calls('planRound')] },
-  { when: ends('planRound', 0), to: 'observing', effects: [calls('recordFindings')] },
-  { when: ends('recordFindings'), to: 'resting', effects: [told], knows: { failure: null } },
+  on(ends('takeLease'), 'resolving', [calls('resolveIntents')]),
+  on(ends('resolveIntents'), 'listing', [calls('listBoth')]),
+  on(ends('listBoth', listed), 'planning', [calls('planRound')]),
+  on(ends('planRound', 0), 'observing', [calls('recordFindings')]),
+  on(ends('recordFindings'), 'resting', [told], { failure: null }),
 ];
 
 tableTests({
@@ -86,18 +79,15 @@ tableTests({
     listing: [idleRound[2]!, paused(90_000), paused(1), fails('listBoth', lost)],
     planning: [
       idleRound[3]!,
-      { when: ends('planRound', 2), to: 'observing', effects: [calls('recordFindings')] },
+      on(ends('planRound', 2), 'observing', [calls('recordFindings')]),
       fails('planRound', lost),
     ],
     'observing#nothing is due': [idleRound[4]!, fails('recordFindings', lost)],
     'observing#two are due': [
-      { when: ends('recordFindings'), to: 'creating', effects: [calls('beginCreations')] },
+      on(ends('recordFindings'), 'creating', [calls('beginCreations')]),
       fails('recordFindings', lost),
     ],
-    creating: [
-      { when: ends('beginCreations'), to: 'resting', effects: [told] },
-      fails('beginCreations', lost),
-    ],
+    creating: [on(ends('beginCreations'), 'resting', [told]), fails('beginCreations', lost)],
     resting: [again(PERIOD_MS)],
     'resting#after creations': [again(PERIOD_MS)],
     // In steps of a minute: the hold may be lifted by hand meanwhile.

@@ -1,6 +1,6 @@
 import { SessionExpired, Unreachable } from '../../src/domain/errors.ts';
 import { session } from '../../src/machines/session.ts';
-import { tableTests, type Act } from '../support/chart-table.ts';
+import { tableTests, type Act, on } from '../support/chart-table.ts';
 
 /**
  * Sessions, as the BMDB's rules have them: poked twice per interval; a poke that fails is repeated
@@ -11,11 +11,7 @@ const expired = new SessionExpired('the row is gone');
 const passed = new SessionExpired('the deadline passed');
 const opened: Act = ['ends', 'openSession', 'session-1'];
 const failure = (code: string) => ({ failure: { code } });
-const deadline = {
-  when: ['fails', 'watchDeadline', passed],
-  to: 'ended',
-  knows: failure('session-expired'),
-} as const;
+const deadline = on(['fails', 'watchDeadline', passed], 'ended', [], failure('session-expired'));
 
 tableTests({
   chart: session,
@@ -34,40 +30,35 @@ tableTests({
   },
   rules: {
     opening: [
-      {
-        when: opened,
-        to: 'alive.resting',
-        effects: [['calls', 'watchDeadline', undefined]],
-        knows: { sessionId: 'session-1', failure: null },
-      },
-      { when: ['fails', 'openSession', lost], to: 'ended', knows: failure('unreachable') },
+      on(opened, 'alive.resting', [['calls', 'watchDeadline', undefined]], {
+        sessionId: 'session-1',
+        failure: null,
+      }),
+      on(['fails', 'openSession', lost], 'ended', [], failure('unreachable')),
     ],
     'alive.resting': [
-      { when: ['after', 5_000], to: 'alive.poking', effects: [['calls', 'poke', undefined]] },
+      on(['after', 5_000], 'alive.poking', [['calls', 'poke', undefined]]),
       deadline,
-      { when: ['ends', 'watchDeadline'], to: 'alive.resting' },
+      on(['ends', 'watchDeadline'], 'alive.resting'),
     ],
     'alive.poking': [
-      { when: ['ends', 'poke'], to: 'alive.resting' },
-      {
-        when: ['fails', 'poke', lost],
-        to: 'alive.retrying',
-        effects: [['does', 'reportPokeFailure', { error: lost }]],
-        knows: { failure: null },
-      },
-      {
-        when: ['fails', 'poke', expired],
-        to: 'ended',
-        effects: [['stops', 'watchDeadline']],
-        knows: { failure: { code: 'session-expired', message: 'the row is gone' } },
-      },
+      on(['ends', 'poke'], 'alive.resting'),
+      on(
+        ['fails', 'poke', lost],
+        'alive.retrying',
+        [['does', 'reportPokeFailure', { error: lost }]],
+        { failure: null },
+      ),
+      on(['fails', 'poke', expired], 'ended', [['stops', 'watchDeadline']], {
+        failure: { code: 'session-expired', message: 'the row is gone' },
+      }),
       { ...deadline, effects: [['stops', 'poke']] },
-      { when: ['ends', 'watchDeadline'], to: 'alive.poking' },
+      on(['ends', 'watchDeadline'], 'alive.poking'),
     ],
     'alive.retrying': [
-      { when: ['after', 2_000], to: 'alive.poking', effects: [['calls', 'poke', undefined]] },
+      on(['after', 2_000], 'alive.poking', [['calls', 'poke', undefined]]),
       deadline,
-      { when: ['ends', 'watchDeadline'], to: 'alive.retrying' },
+      on(['ends', 'watchDeadline'], 'alive.retrying'),
     ],
   },
   stories: [
@@ -76,15 +67,13 @@ tableTests({
       input: { intervalMs: 5_000 },
       from: [opened],
       steps: [
-        { when: ['after', 2_500], to: 'alive.poking', effects: [['calls', 'poke', undefined]] },
-        {
-          when: ['fails', 'poke', lost],
-          to: 'alive.retrying',
-          effects: [['does', 'reportPokeFailure', { error: lost }]],
-        },
-        { when: ['after', 1_000], to: 'alive.poking', effects: [['calls', 'poke', undefined]] },
-        { when: ['ends', 'poke'], to: 'alive.resting' },
-        { when: ['after', 2_500], to: 'alive.poking', effects: [['calls', 'poke', undefined]] },
+        on(['after', 2_500], 'alive.poking', [['calls', 'poke', undefined]]),
+        on(['fails', 'poke', lost], 'alive.retrying', [
+          ['does', 'reportPokeFailure', { error: lost }],
+        ]),
+        on(['after', 1_000], 'alive.poking', [['calls', 'poke', undefined]]),
+        on(['ends', 'poke'], 'alive.resting'),
+        on(['after', 2_500], 'alive.poking', [['calls', 'poke', undefined]]),
       ],
     },
   ],

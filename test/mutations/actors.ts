@@ -34,15 +34,15 @@ export const mutations = mutationsOf({
     'any-hash-proves-the-secret':
       "return timingSafeEqual(actual, [-Buffer.from(expected, 'hex')-]{+actual+});",
   },
-  'src/actors/turns/task-pool.ts test/actors/turns/task-pool.test.ts': {
+  'src/actors/turns/turns.ts test/actors/turns/task-pool.test.ts': {
     'an-ended-turn-keeps-its-connection': '[-    entry.held.shell?.close();\n-]',
     'a-turn-nobody-begins-is-kept':
       'if (entry?.controller === controller && [-!-]entry.begun) end(slot);',
     'a-place-is-given-twice': '[-    if (!entry.placed) return;\n-]',
     'the-oldest-attempt-waits-longest':
-      'bySeniority([-a.seniority, b-]{+b.seniority, a+}.seniority) ||',
+      'bySeniority([-each.seniority, next-]{+next.seniority, each+}.seniority) < 0',
     'who-gave-up-waiting-gets-a-place':
-      "[-signal.addEventListener('abort', onAbort, { once: true });\n      -]}),",
+      "[-signal.addEventListener('abort', waiter.refuse, { once: true });\n      -]}),",
   },
   'src/actors/cell-pool.ts test/actors/cell-pool.test.ts': {
     'a-crashed-machine-keeps-its-work':
@@ -64,19 +64,18 @@ export const mutations = mutationsOf({
   'src/actors/provisioning/record.ts test/actors/provisioning/record.test.ts test/actors/provisioning/resolve-intents.test.ts':
     {
       'holds-of-a-found-device-are-forgotten':
-        '[-    await restoreHolds(deps, { provider, slotId, witness, device: device! }, session);\n-]',
+        '[-  await restoreHolds(at, { ...intent, device });\n-]',
     },
   'src/actors/provisioning/record.ts test/actors/provisioning/record.test.ts': {
     'holds-of-an-orphan-are-forgotten':
-      '[-      await restoreHolds(deps, { provider, slotId, witness, device: ours }, session);\n-]',
+      '[-      await restoreHolds(at, { provider, slotId, witness, device: ours });\n-]',
     'an-orphan-is-taken-over-at-first-sight':
       '[-    if (!state.orphansBefore.has(device!.id!)) return;\n-]',
     'missing-without-a-last-look':
-      "if ({+provided === null && (+}await isThere(deps, provider, [-provided!.providerId-]{+''+}, ends)){+)+} {",
+      "if ({+provided === null && (+}await isThere(at, [-provided!.providerId-]{+''+})){+)+} {",
   },
   'src/actors/provisioning/record.ts test/actors/provisioning/resolve-intents.test.ts': {
-    'holds-of-a-searched-device-are-forgotten':
-      '[-    await restoreHolds(deps, { ...intent, device }, session);\n-]',
+    'a-creation-whose-device-was-found-is-given-up': 'return [-device !== null-]{+false+};',
   },
   'src/actors/provisioning/updater.ts test/actors/provisioning/idle-tags.test.ts': {
     'idle-tags-of-foreign-devices': "listed?.id !== id[- || listed.ownership !== 'ours'-]",
@@ -124,11 +123,11 @@ export const mutations = mutationsOf({
     'unknown-power-counts-as-off': "looked at'))?.power [-=== 'off-]{+!== 'on+}';",
     'a-cycle-that-fails-leaves-it-off': "  if (attempt.power !== '[-off-]{+on+}') return;\n",
   },
-  'src/actors/tasks/recovery/restart-agent.ts test/actors/tasks/recovery/restart-agent.test.ts': {
+  'src/actors/tasks/recovery/services.ts test/actors/tasks/recovery/restart-agent.test.ts': {
     'an-order-gives-way-to-the-next-rung': '[-  if (attempt.step.order !== null) throw found;\n-]',
     'an-agent-of-an-earlier-boot-is-stopped': '[-if (!hasBooted) -]await inPatience(',
   },
-  'src/actors/turns/await-turn.ts test/actors/turns/await-turn.test.ts': {
+  'src/actors/turns/turns.ts test/actors/turns/await-turn.test.ts': {
     'a-permit-is-not-waited-for':
       "[-    if (next === 'recovery') await deps.permits.wait(slot, signal);\n-]",
     'every-daemon-asks-at-once':

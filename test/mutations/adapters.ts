@@ -161,7 +161,7 @@ export const mutations = mutationsOf({
     'a-scope-that-is-gone-stays-in-the-metrics':
       '[-  for (const gauge of GAUGES) metrics.clear(gauge);\n-]',
   },
-  'src/actors/provisioning/plan.ts test/actors/provisioning/record.test.ts': {
+  'src/actors/provisioning/services.ts test/actors/provisioning/record.test.ts': {
     'failed-devices-are-told-as-orphans':
       "'shepherd_provider_discrepancies', { provider, kind }, summary[{+kind === 'orphan' ? 'failed' : +}kind]);",
     'free-slots-are-told-as-used':

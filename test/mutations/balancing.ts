@@ -26,21 +26,11 @@ export const mutations = mutationsOf({
     'balancing-interrupts-what-it-does-when-else-is-desired':
       "  on: { 'desired.changed': { {+target: '.retrieving', +}actions: 'noteDesired' } },\n",
     'balancing-tells-to-be-settled-what-nobody-looked-for':
-      "[-          { guard: 'desiredIsNew', target: 'retrieving' },\n-]",
-    'balancing-goes-on-without-the-job': `          {[- guard: { type: 'leaseLost', params: errorOf }, target: '#balancer.awaitingLease' },
-          {-]
-            target: 'backingOff',`,
-    'balancing-asks-for-the-job-again-and-again': `          actions: [
-            [-'keepStepFailure',
-            -]{
-              type: 'reportStepFailure',
-              params: ({ context, event }) => ({ ...place({ context }), error: event.error }),
-            },
-          ],
-        },
-      },
-    },
-    barred`,
+      "[-        { guard: 'desiredIsNew', target: 'retrieving' },\n-]",
+    'balancing-goes-on-without-the-job': `[-          { guard: { type: 'leaseLost', params: errorOf }, target: '#balancer.awaitingLease' },
+-]          { target: 'backingOff',`,
+    'balancing-asks-for-the-job-again-and-again':
+      "target: 'barred', actions: [[-'keepStepFailure', -]reportStepFailure]",
     'balancing-hurries-though-it-is-to-be-left-alone': "{ [-guard: 'mayHurry', -]target: 'failed',",
     'balancing-ends-a-pause-when-members-change':
       "on: { 'pool.resume': { target: 'tending' {+}, 'members.changed': { target: 'tending' +}} },",

@@ -2,9 +2,8 @@ import { mutationsOf } from './mutation.ts';
 
 /** What a bring-up must not cost. */
 export const mutations = mutationsOf({
-  'src/actors/turns/task-pool.ts test/actors/turns/task-pool.test.ts': {
-    'who-left-is-in-the-queue-for-ever':
-      '[-    while (next && !waiting.has(next)) next = queue.pop();\n-]',
+  'src/actors/turns/turns.ts test/actors/turns/task-pool.test.ts': {
+    'who-left-is-in-the-queue-for-ever': '[-          waiting.delete(waiter);\n-]',
   },
   'src/actors/tasks/task.ts test/actors/tasks/ended-turns.test.ts': {
     'a-place-is-kept-while-rows-are-read': '  [-taskPool.leavePlace(turn.slot);\n  -]const seconds',

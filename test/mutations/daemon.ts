@@ -35,7 +35,7 @@ export const mutations = mutationsOf({
     'daemon-console-stays-open': "[-closer.add('console', () => web.close());-]",
     'daemon-reload-reads-no-provider':
       "[-await withTimeLimit(clock, { ms: RELOAD_MS }, (signal) => provider.prepare({ signal })-]{+throw new Error('not now'+});",
-    'daemon-erases-disks-in-silence': '[-warnOfErasing(means, parts);\n  -]if',
+    'daemon-erases-disks-in-silence': '[-warnOfErasing(parts);\n  -]if',
   },
   'src/daemon/daemon.ts test/daemon/roles.test.ts': {
     'who-does-not-count-counts': "[-if (parts.roles.has('stats')) -]startCounting",
@@ -102,9 +102,9 @@ export const mutations = mutationsOf({
       'const isStill = [-readAt !== null && latest <= offset && offset <= earliest-]{+false+};',
   },
   'src/actors/provisioning/record.ts test/actors/provisioning/resolve-intents.test.ts': {
-    'a-new-job-goes-by-what-was-read-before': '[-under.isJobNew ? null : -]deps.mirror.intents()',
+    'a-new-job-goes-by-what-was-read-before': '[-isJobNew ? null : -]deps.mirror.intents()',
     'a-job-that-is-held-reads-all-rows-each-round':
-      '[-under.isJobNew ? null : deps.mirror.intents()-]{+null+}',
+      '[-isJobNew ? null : deps.mirror.intents()-]{+null+}',
   },
   'src/actors/leases.ts test/daemon/quiet.test.ts': {
     'a-job-that-is-held-is-asked-for-again': 'holderOf(job) === [-session.sessionId-]{+null+}',

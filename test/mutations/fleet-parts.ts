@@ -11,18 +11,16 @@ export const mutations = mutationsOf({
       "after: { backoff: { target: '[-awaitingLease-]{+resolving+}' } },",
     'provisioner-begins-without-the-lease': "initial: '[-awaitingLease-]{+resolving+}',",
     'provisioner-goes-on-without-the-lease':
-      "onDone: { target: 'resolving' },\n        onError: [-failed()-]{+{ target: 'resolving' }+},",
-    'provisioner-settles-nothing': "onDone: { target: '[-resolving-]{+listing+}' },",
+      "onDone, onError{+: src === 'takeLease' ? { target: 'resolving' } : onError+} } };",
+    'provisioner-settles-nothing': "{ target: '[-resolving-]{+listing+}' },\n    ),\n    resolving",
     'provisioner-creates-in-spite-of-open-intents':
-      "onDone: { target: 'listing' },\n        onError: [-failed()-]{+{ target: 'listing' }+},",
+      "onDone, onError{+: src === 'resolveIntents' ? { target: 'listing' } : onError+} } };",
     'provisioner-ignores-a-pause': "[-listed.kind === 'paused'-]{+false+},",
     'provisioner-pauses-in-one-step':
       'Math.[-min(PAUSE_STEP_MS, Math.max(1, listed.pauseMs)-]{+max(1, listed.pauseMs+})',
     'provisioner-pauses-for-less-than-nothing': '[-Math.max(1, listed.pauseMs)-]{+listed.pauseMs+}',
-    'provisioner-pause-is-not-reported': `[-{
-                type: 'reportPause',
-                params: ({ context, event }) => ({ ...round({ context }), listed: event.output }),
-              },-]`,
+    'provisioner-pause-is-not-reported':
+      "[-          { type: 'reportPause', params: (at: ListingDone) => ({ ...round(at), ...listedOf(at) }) },\n-]",
     'provisioner-creates-though-nothing-is-planned':
       "[-[{ guard: 'nothingPlanned', -]{+{ +}target: '[-resting' }, { target: '-]creating' }[-]-]",
     'provisioner-creates-what-an-earlier-round-planned': `assign({[- -]{+
@@ -37,7 +35,7 @@ export const mutations = mutationsOf({
     'provisioner-rounds-are-not-reported':
       "entry: [-['forgetFailure', { type: 'reportRound', params: round }]-]{+'forgetFailure'+},",
     'provisioner-failures-are-not-reported':
-      "type: '[-reportFailure-]{+keepFailure+}',\n        params",
+      "type: '[-reportFailure-]{+keepFailure+}', params: reported",
   },
   'src/machines/cell.ts test/model/cell.rules.test.ts': {
     'cell-each-news-is-a-new-machine': "if (self.getSnapshot().children[view.slot{+ + '?'+}]) {",
@@ -91,12 +89,13 @@ export const mutations = mutationsOf({
     'leases-one-that-cannot-be-given-back-keeps-the-rest':
       "[-log.warn(fields, 'a job could not be given back; it is free when the session ends')-]{+throw error+};",
   },
-  'src/actors/provisioning/plan.ts test/actors/provisioning test/actors/providers/holds.test.ts': {
-    'chunk-creations-are-not-spaced': '[-if (waitMs > 0) await sleep(clock, waitMs, ends);-]',
-    'chunk-more-at-once-than-allowed':
-      'while (creations.count(provider) >[-=-] limits.parallelism) {',
-    'chunk-holds-do-not-hold': "if (refusal [-!== null-]{+=== ''+}) {",
-    'chunk-waits-for-a-place-for-ever': '[-if (leftMs <= 0) return false;-]',
-    'chunk-goes-on-after-a-lost-lease': '[-if (failed.signal.aborted) break;-]',
-  },
+  'src/actors/provisioning/services.ts test/actors/provisioning test/actors/providers/holds.test.ts':
+    {
+      'chunk-creations-are-not-spaced': '[-if (waitMs > 0) await sleep(clock, waitMs, ends);-]',
+      'chunk-more-at-once-than-allowed':
+        'while (creations.count(provider) >[-=-] limits.parallelism) {',
+      'chunk-holds-do-not-hold': "if (refusal [-!== null-]{+=== ''+}) {",
+      'chunk-waits-for-a-place-for-ever': '[-if (leftMs <= 0) return false;-]',
+      'chunk-goes-on-after-a-lost-lease': '[-if (failed.signal.aborted) break;-]',
+    },
 });

@@ -71,12 +71,11 @@ export const mutations = mutationsOf({
     'trap-pause-counts-as-a-success':
       "'The provider asked us to wait, or refuses us: nothing is asked before its time.',{+\n      entry: 'forgetFailure',+}",
     'trap-creations-that-failed-are-no-failure':
-      "input: round,\n        onDone: { target: 'resting' },\n        onError: [-failed()-]{+{ target: 'resting' }+},",
-    'trap-a-failed-plan-is-recorded': `actions: { type: 'keepPlan', params: ({ event }) => ({ planned: event.output }) },
-        },
-        onError: [-failed()-]{+{ target: 'observing' }+},`,
+      "onDone, onError{+: src === 'beginCreations' ? { target: 'resting' } : onError+} } };",
+    'trap-a-failed-plan-is-recorded':
+      "onDone, onError{+: src === 'planRound' ? { target: 'observing' } : onError+} } };",
     'trap-listing-failure-is-a-pause':
-      "{ target: 'planning' },\n        ],\n        onError: [-failed()-]{+{ target: 'paused' }+},",
+      "onDone, onError{+: src === 'listBoth' ? { target: 'paused' } : onError+} } };",
   },
   'src/machines/cell.ts test/model/cell.rules.test.ts': {
     'trap-crash-takes-the-neighbours-along': `{ type: 'reportCrash', params: ({ event }) => event },{+

@@ -41,7 +41,7 @@ testRows([
   ['src/machines/a.ts', '../domain/b.ts'],
   ['src/actors/a.ts', '../adapters/provider/port.ts'],
   ['src/actors/provide.ts', './tasks/agent-start.ts'],
-  ['src/actors/tasks/recovery/a.ts', '../../turns/task-pool.ts'],
+  ['src/actors/tasks/recovery/a.ts', '../../turns/turns.ts'],
   ['src/adapters/provider/equinix/a.ts', '../../driver-kit/b.ts'],
   ['src/adapters/balancer/drivers.ts', './anexia/driver.ts'],
   ['src/adapters/bmdb/pg/tasks/a.ts', '../claims/b.ts'],

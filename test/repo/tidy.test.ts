@@ -8,8 +8,6 @@ const LONG_FILES: Readonly<Record<string, string>> = {
   'test/commands/remote/reading.test.ts': 'the texts of every command that only reads, in full',
   'test/domain/recovery/guard-judgement.test.ts': 'one decision, one suite over its tables',
   'web/texts.ts': 'every text of the page, where they can be read together',
-  'test/model/balancer.rules.test.ts': 'one table: every event in every state of a chart',
-  'test/deploy/alert-cases.ts': 'one table: the cases of every alert',
 };
 
 /** Words that mean unfinished, silenced or skipped work. Spelled so that this file has none. */

@@ -71,28 +71,7 @@ export type Step =
   | { readonly kind: 'look'; readonly atMs: number }
   | { readonly kind: 'end'; readonly atMs: number };
 
-/** Records every call that daemons make on their ports, every row they write, and every strike. */
-export interface Recorder {
-  /** Lines for people: strikes and what else happened, in their order. */
-  readonly story: readonly string[];
-  /** The given function is told of each step from now on. */
-  listen(fn: (step: Step) => void): void;
-  of(daemon: string): Interceptor;
-  /** Time has passed: tells what was written from outside, and that it is time to look. */
-  look(): void;
-  end(): void;
-  /** The daemon that opened the session. */
-  ownerOf(sessionId: string): string | null;
-  /** Since when the daemon has been at work without any trouble that could excuse it. */
-  steadySinceMs(daemon: string): number;
-  /** Since when no provider has refused, lost or delayed a call; and nothing was struck. */
-  calmSinceMs(): number;
-  /** @param hit what was struck, for people; null: there was nothing to strike. */
-  strike(kind: string, hit: string | null): void;
-  note(line: string): void;
-  struck(): Readonly<Record<string, number>>;
-  digest(): string;
-}
+export type Recorder = ReturnType<typeof createRecorder>;
 
 /** These change nothing and come too often to be told one by one. */
 const READS = /^bmdb\.(scan|changesSince|readMachine|events|inspection|sweep\$|wakes)/;
@@ -103,7 +82,8 @@ const STILL_MS = 30_000;
 const HASHED_AT_ONCE = 65_536;
 const OUTSIDE: PortCall = { path: 'outside', args: [] };
 
-export function createRecorder({ clock, bmdb }: PlayedWorld): Recorder {
+/** Records every call that daemons make on their ports, every row they write, and every strike. */
+export function createRecorder({ clock, bmdb }: PlayedWorld) {
   const story: string[] = [];
   const listeners: ((step: Step) => void)[] = [];
   const struck = new Map<string, number>();
@@ -164,9 +144,11 @@ export function createRecorder({ clock, bmdb }: PlayedWorld): Recorder {
     };
   }
   return {
-    story,
-    listen: (fn) => void listeners.push(fn),
-    of: (by) => ({
+    /** Lines for people: strikes and what else happened, in their order. */
+    story: story as readonly string[],
+    /** The given function is told of each step from now on. */
+    listen: (fn: (step: Step) => void) => void listeners.push(fn),
+    of: (by: string): Interceptor => ({
       async around(call, run) {
         write(`${by} ${call.path} ${plain(call.args)}`);
         seen(by, false);
@@ -205,6 +187,7 @@ export function createRecorder({ clock, bmdb }: PlayedWorld): Recorder {
         }
       },
     }),
+    /** Time has passed: tells what was written from outside, and that it is time to look. */
     look() {
       const atMs = clock.now();
       if (atMs - lookedAtMs < MINUTE_MS) return;
@@ -216,13 +199,17 @@ export function createRecorder({ clock, bmdb }: PlayedWorld): Recorder {
       tellWrites(null, OUTSIDE);
       tell({ kind: 'end', atMs: clock.now() });
     },
-    steadySinceMs(daemon) {
+    /** Since when the daemon has been at work without any trouble that could excuse it. */
+    steadySinceMs(daemon: string) {
       const { sinceMs = Infinity, seenAtMs = 0 } = steady.get(daemon) ?? {};
       return clock.now() - seenAtMs > STILL_MS ? Infinity : sinceMs;
     },
-    ownerOf: (sessionId) => owners.get(sessionId) ?? null,
+    /** The daemon that opened the session. */
+    ownerOf: (sessionId: string) => owners.get(sessionId) ?? null,
+    /** Since when no provider has refused, lost or delayed a call; and nothing was struck. */
     calmSinceMs: () => calmSinceMs,
-    strike(kind, hit) {
+    /** @param hit what was struck, for people; null: there was nothing to strike. */
+    strike(kind: string, hit: string | null) {
       if (hit === null) return;
       calmSinceMs = clock.now();
       const [daemon = ''] = hit.split(/[: ]/);
@@ -230,11 +217,12 @@ export function createRecorder({ clock, bmdb }: PlayedWorld): Recorder {
       struck.set(kind, (struck.get(kind) ?? 0) + 1);
       this.note(`${kind}: ${hit}`);
     },
-    note(line) {
+    note(line: string) {
       story.push(`${timeOf(clock.monotonic())} ${line}`);
       write(line);
     },
-    struck: () => Object.fromEntries([...struck].toSorted(([a], [b]) => a.localeCompare(b))),
+    struck: (): Readonly<Record<string, number>> =>
+      Object.fromEntries([...struck].toSorted(([a], [b]) => a.localeCompare(b))),
     digest: () => hash.copy().update(unhashed).digest('hex'),
   };
 }

@@ -9,25 +9,15 @@ import type { Interceptor, PortCall } from './intercept.ts';
 /** How often each fact came about in a run. Facts are lines such as `state Running healthy`. */
 export type Tally = Map<string, number>;
 
-/** Counts the facts of a run from what daemons ask, show, log and count, and from the database. */
-export interface Facts {
-  /** Listens to the calls of a daemon. */
-  of(daemon: string): Interceptor;
-  /** A daemon begins a life. */
-  follow(played: PlayedDaemon): void;
-  /** A fault struck a call. */
-  spoilt(effect: string, call: PortCall): void;
-  /** A daemon is about to be killed. */
-  killed(daemon: string): void;
-  end(): Tally;
-}
+export type Facts = ReturnType<typeof gatherFacts>;
 
 /** Two claims of one machine within this time count as simultaneous. */
 const MEET_MS = 2_000;
 /** Length of the pause after the first failure. */
 const GROWN = 4;
 
-export function gatherFacts({ clock, bmdb }: PlayedWorld): Facts {
+/** Counts the facts of a run from what daemons ask, show, log and count, and from the database. */
+export function gatherFacts({ clock, bmdb }: PlayedWorld) {
   const tally: Tally = new Map();
   const lives: PlayedDaemon[] = [];
   const subscriptions: Subscription[] = [];
@@ -63,7 +53,8 @@ export function gatherFacts({ clock, bmdb }: PlayedWorld): Facts {
   }
 
   return {
-    of: (by) => ({
+    /** Listens to the calls of a daemon. */
+    of: (by: string): Interceptor => ({
       async around(call, run) {
         asked(by, call);
         try {
@@ -76,7 +67,8 @@ export function gatherFacts({ clock, bmdb }: PlayedWorld): Facts {
         }
       },
     }),
-    follow(played) {
+    /** A daemon begins a life. */
+    follow(played: PlayedDaemon) {
       lives.push(played);
       const shown$ = played.daemon.parts.changes.subscribe((change) => {
         if (change.type === 'removed') return add('slot removed');
@@ -85,14 +77,16 @@ export function gatherFacts({ clock, bmdb }: PlayedWorld): Facts {
       });
       subscriptions.push(shown$);
     },
+    /** A fault struck a call. */
     spoilt: (effect: string, { path }: PortCall) => add(`spoilt ${path} ${effect}`),
-    killed(daemon) {
+    /** A daemon is about to be killed. */
+    killed(daemon: string) {
       for (const { sessionId } of tables.work) {
         const { runtimeInfo } = tables.sessions.get(sessionId) ?? {};
         if (runtimeInfo?.includes(daemon)) add('killed while it holds a machine');
       }
     },
-    end() {
+    end(): Tally {
       for (const subscription of subscriptions) subscription.unsubscribe();
       for (const { log, metrics } of lives) {
         for (const { message } of log.lines) add(`log ${message}`);

@@ -25,6 +25,14 @@ export interface Follows {
 }
 export type Rule = Follows & { readonly when: Act };
 
+/** A rule, on one line as a rule. */
+export const on = (
+  when: Act,
+  to: string,
+  effects: readonly Done[] = [],
+  knows?: Follows['knows'],
+): Rule => ({ when, to, effects, ...(knows && { knows }) });
+
 /** A chart's promises, by hand from the specification and not from the chart. */
 export interface ChartTable {
   readonly chart: AnyStateMachine;

@@ -3,7 +3,7 @@ import type { Board } from '../../src/actors/board.ts';
 import type { GuardWatch } from '../../src/actors/guard/watch.ts';
 import type { Mirror } from '../../src/actors/mirror/mirror.ts';
 import type { SessionKeeper } from '../../src/actors/session-keeper.ts';
-import type { TaskPool } from '../../src/actors/turns/task-pool.ts';
+import type { TaskPool } from '../../src/actors/turns/turns.ts';
 import type { PermitQueue } from '../../src/actors/turns/permit-queue.ts';
 import type { Bmdb } from '../../src/adapters/bmdb/port.ts';
 import type { ConfigInput } from '../../src/config.ts';

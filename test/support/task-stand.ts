@@ -1,6 +1,6 @@
 import { expect, onTestFinished } from 'vitest';
 import { createActor, type AnyActorLogic } from 'xstate';
-import { createTaskPool, type TaskPool, type Kind } from '../../src/actors/turns/task-pool.ts';
+import { createTaskPool, type TaskPool, type Kind } from '../../src/actors/turns/turns.ts';
 import { createHoldKeeper, type HoldKeeper } from '../../src/actors/providers/holds.ts';
 import { createSessionKeeper, type SessionKeeper } from '../../src/actors/session-keeper.ts';
 import type { TaskDeps } from '../../src/actors/tasks/task.ts';

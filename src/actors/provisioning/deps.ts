@@ -14,6 +14,7 @@ import type { Leases } from '../leases.ts';
 import type { HoldKeeper } from '../providers/holds.ts';
 import type { DatedListing, Listings } from '../providers/listings.ts';
 import type { SessionKeeper } from '../session-keeper.ts';
+import type { Creations } from './creations.ts';
 
 /** A creation came to an end. An intent that was given up is a row that nobody needs any more. */
 export function countCreation(
@@ -81,13 +82,17 @@ export function providerNamed(
   return provider;
 }
 
-/** A living session, and the signal of a step that works under it. @throws {SessionExpired} */
-export function begin(
-  { keeper }: Pick<ProvisionDeps, 'keeper'>,
-  signal: AbortSignal,
-): { readonly session: BmdbSession; readonly ends: AbortSignal } {
-  const session = keeper.require();
-  return { session, ends: AbortSignal.any([signal, session.signal]) };
+/** What each step of an iteration is given. */
+export interface Iteration {
+  readonly deps: ProvisionDeps;
+  readonly creations: Creations;
+  readonly name: ProviderName;
+  readonly provider: FleetProvider;
+  readonly state: RoundState;
+  /** It lives, and the step works under it. */
+  readonly session: BmdbSession;
+  /** Fires when the step is to end, or the session ends. */
+  readonly ends: AbortSignal;
 }
 
 /** What the BMDB records of a device on a slot. */
@@ -141,12 +146,10 @@ export interface RoundState {
   nextCreationAtMs: number;
 }
 
-export const newRound = (lease: Lease): RoundState => ({
-  lease,
+/** Before the first iteration. */
+export const newRound = (): Omit<RoundState, 'lease' | 'begunAtMs' | 'plan'> => ({
   settledEpoch: null,
-  begunAtMs: 0,
   read: null,
-  plan: null,
   findings: [],
   countedListingAtMs: null,
   orphansBefore: new Set(),

@@ -7,29 +7,13 @@ import {
   explain,
   isProviderError,
 } from '../../domain/errors.ts';
-import { slot as slotName, type ProviderName, type Witness } from '../../domain/ids.ts';
+import { slot as slotName, type Witness } from '../../domain/ids.ts';
 import type { IntentRow, ProviderMachine } from '../../domain/machine.ts';
 import { isIdle, type Finding, type FindingAction } from '../../domain/provisioning/findings.ts';
 import { holdsMeantBy, taggedBehaviour } from '../../domain/provisioning/provider-tags.ts';
-import { facetsOf } from '../../domain/provisioning/provider-holds.ts';
+import { facetsOf, throttleOf } from '../../domain/provisioning/provider-holds.ts';
 import { slotIdOfMachine } from '../../domain/provisioning/stock.ts';
-import type { Creations } from './creations.ts';
-import {
-  begin,
-  countCreation,
-  providedBy,
-  providerNamed,
-  type ProvisionDeps,
-  type RoundState,
-} from './deps.ts';
-
-interface Held {
-  readonly session: BmdbSession;
-  readonly ends: AbortSignal;
-}
-interface Under extends Held {
-  readonly provider: ProviderName;
-}
+import { countCreation, providedBy, type Iteration } from './deps.ts';
 
 /** The order of writing: adoptions first, so that no device found is given up; doubts come last. */
 const ORDER: readonly FindingAction[] = [
@@ -51,59 +35,36 @@ const READ_MS = 60_000;
  * Writes what an iteration found into the BMDB. What goes wrong with one machine keeps nothing from
  * the others; only the loss of session or job ends the iteration.
  */
-export async function recordFindings(
-  deps: ProvisionDeps,
-  state: RoundState,
-  provider: ProviderName,
-  signal: AbortSignal,
-): Promise<void> {
-  const under: Under = { ...begin(deps, signal), provider };
-  const { findings } = state;
+export async function recordFindings(at: Iteration): Promise<void> {
+  const { findings } = at.state;
   for (const action of ORDER) {
     for (const finding of findings) {
-      if (finding.action === action) await recordOne(deps, state, finding, under);
+      if (finding.action === action) await recordOne(at, finding);
     }
   }
-  tellStrangers(deps, state, provider);
+  tellStrangers(at);
 }
 
-async function recordOne(
-  deps: ProvisionDeps,
-  state: RoundState,
-  finding: Finding,
-  under: Under,
-): Promise<void> {
+async function recordOne(at: Iteration, finding: Finding): Promise<void> {
   try {
-    await ACTS[finding.action](deps, state, finding, under);
+    await ACTS[finding.action](at, finding);
   } catch (error) {
-    if (error instanceof SessionExpired || error instanceof LeaseLost || under.ends.aborted) {
+    if (error instanceof SessionExpired || error instanceof LeaseLost || at.ends.aborted) {
       throw error;
     }
     const { slot, action } = finding;
-    deps.log.warn({ slot, action, cause: explain(error) }, 'a finding could not be recorded');
+    at.deps.log.warn({ slot, action, cause: explain(error) }, 'a finding could not be recorded');
   }
 }
 
-type Act = (
-  deps: ProvisionDeps,
-  state: RoundState,
-  finding: Finding,
-  under: Under,
-) => Promise<void>;
+type Act = (at: Iteration, finding: Finding) => Promise<void>;
 
 const ACTS: Readonly<Record<FindingAction, Act>> = {
   none: async () => undefined,
 
-  adopt: async (deps, _state, { slot, device, intent }, { session }) => {
-    const { witness, provider, slotId, machineId } = await takeUp(session, intent!);
-    await restoreHolds(deps, { provider, slotId, witness, device: device! }, session);
-    await session.intents.adopt(witness, providedBy(provider, slotId, device!));
-    countCreation(deps, provider, 'adopted');
-    const fields = { slot, machine: machineId, device: device!.id };
-    deps.log.info(fields, 'the device of an unfinished creation is recorded');
-  },
+  adopt: (at, { device, intent }) => adopt(at, intent!, device!),
 
-  markPresent: async (deps, _state, { slot, row, device }, { session }) => {
+  markPresent: async ({ deps, session }, { slot, row, device }) => {
     const isBack = row!.provided!.status === 'Missing';
     await session.updateProvided(row!.machineId, {
       absent: false,
@@ -112,14 +73,15 @@ const ACTS: Readonly<Record<FindingAction, Act>> = {
     if (isBack) deps.log.info({ slot, machine: row!.machineId }, 'a missing machine is back');
   },
 
-  markAbsent: async (deps, _state, { slot, row, reason }, { session }) => {
+  markAbsent: async ({ deps, session }, { slot, row, reason }) => {
     await session.updateProvided(row!.machineId, { absent: true });
     deps.log.warn({ slot, machine: row!.machineId, reason }, 'a machine is not listed');
   },
 
-  confirmMissing: async (deps, _state, { slot, row }, { session, ends, provider }) => {
+  confirmMissing: async (at, { slot, row }) => {
+    const { deps, session } = at;
     const { machineId, provided } = row!;
-    if (await isThere(deps, provider, provided!.providerId, ends)) {
+    if (await isThere(at, provided!.providerId)) {
       await session.updateProvided(machineId, { absent: false });
       return;
     }
@@ -129,37 +91,37 @@ const ACTS: Readonly<Record<FindingAction, Act>> = {
     deps.log.error({ slot, machine: machineId }, 'the provider no longer knows a machine');
   },
 
-  noteEmpty: async (_deps, _state, { intent }, { session }) => {
+  noteEmpty: async ({ session }, { intent }) => {
     const { witness } = await takeUp(session, intent!);
     await session.intents.progress(witness, { empty: true });
   },
 
-  noteGap: async (_deps, _state, { intent }, { session }) => {
+  noteGap: async ({ session }, { intent }) => {
     const { witness } = await takeUp(session, intent!);
     await session.intents.progress(witness, { empty: false });
   },
 
-  drop: async (deps, _state, { slot, intent, reason }, { session }) => {
+  drop: async ({ deps, session }, { slot, intent, reason }) => {
     const { witness, provider } = await takeUp(session, intent!);
     await session.intents.end(witness, { state: 'abandoned', cause: reason });
     countCreation(deps, provider, 'abandoned');
     deps.log.info({ slot, reason }, 'a creation that was never asked for is dropped');
   },
 
-  abandon: async (deps, _state, { slot, intent, reason }, under) => {
-    if (intent!.attempts > 0 && (await adoptFound(deps, intent!, under))) return;
-    const { witness, provider } = await takeUp(under.session, intent!);
+  abandon: async (at, { slot, intent, reason }) => {
+    if (intent!.attempts > 0 && (await settle(at, intent!))) return;
+    const { deps, session } = at;
+    const { witness, provider } = await takeUp(session, intent!);
     const { penaltyMs } = deps.limits;
-    await under.session.intents.end(witness, { state: 'abandoned', cause: reason, penaltyMs });
+    await session.intents.end(witness, { state: 'abandoned', cause: reason, penaltyMs });
     countCreation(deps, provider, 'abandoned');
     deps.log.warn({ slot }, 'an unfinished creation is abandoned');
   },
 
-  assimilate: async (deps, state, { slot, device, intent: begun }, under) => {
-    const { session, ends, provider } = under;
+  assimilate: async (at, { slot, device, intent: begun }) => {
+    const { deps, state, session, ends, name: provider, provider: driver } = at;
     // A listing may be older than the rows, so a device is believed when two listings show it.
     if (!state.orphansBefore.has(device!.id!)) return;
-    const driver = providerNamed(deps, provider);
     const slotId = slotIdOfMachine(device!);
     const hostname = device!.hostname ?? driver.hostnameFor(slotId);
     const { lease } = state;
@@ -169,8 +131,8 @@ const ACTS: Readonly<Record<FindingAction, Act>> = {
         : await session.intents.open({ provider, slotId, hostname, lease });
       const ours = await driver
         .assimilate(device!.id!, witness, { signal: ends })
-        .catch((error: unknown) => endRefused(error, witness, under));
-      await restoreHolds(deps, { provider, slotId, witness, device: ours }, session);
+        .catch((error: unknown) => endRefused(error, witness, at));
+      await restoreHolds(at, { provider, slotId, witness, device: ours });
       await session.intents.adopt(witness, providedBy(provider, slotId, ours));
     } catch (error) {
       if (!(error instanceof NothingToDo)) throw error;
@@ -185,7 +147,7 @@ const ACTS: Readonly<Record<FindingAction, Act>> = {
 async function endRefused(
   error: unknown,
   witness: Witness,
-  { session, ends }: Under,
+  { session, ends }: Iteration,
 ): Promise<never> {
   if (facetsOf(error).outcome === 'not-done' && !ends.aborted) {
     await session.intents.end(witness, { state: 'failed', cause: explain(error) });
@@ -195,14 +157,12 @@ async function endRefused(
 
 /** @throws {ProviderError} it could not be asked. */
 async function isThere(
-  deps: ProvisionDeps,
-  provider: ProviderName,
+  { deps, name, provider, ends: signal }: Iteration,
   id: string,
-  signal: AbortSignal,
 ): Promise<boolean> {
   try {
-    const { status } = await deps.holds.guard(provider, 'get', () =>
-      providerNamed(deps, provider).getMachine(id, { signal, timeoutMs: READ_MS }),
+    const { status } = await deps.holds.guard(name, 'get', () =>
+      provider.getMachine(id, { signal, timeoutMs: READ_MS }),
     );
     return status !== 'Missing';
   } catch (error) {
@@ -212,7 +172,7 @@ async function isThere(
 }
 
 /** Logs each orphan once, and once how many devices are of other owners. */
-function tellStrangers(deps: ProvisionDeps, state: RoundState, provider: ProviderName): void {
+function tellStrangers({ deps, state, name: provider }: Iteration): void {
   const orphans = state.findings.filter((each) => each.case === 'orphan' || each.case === 'failed');
   for (const { slot, device, reason } of orphans) {
     const id = device!.id!;
@@ -231,10 +191,7 @@ function tellStrangers(deps: ProvisionDeps, state: RoundState, provider: Provide
 }
 
 /** A device that is about to be adopted, and where. */
-export interface Adoption {
-  readonly provider: ProviderName;
-  readonly slotId: string;
-  readonly witness: Witness;
+interface Adoption extends Pick<IntentRow, 'provider' | 'slotId' | 'witness'> {
   readonly device: ProviderMachine;
 }
 
@@ -242,10 +199,9 @@ export interface Adoption {
  * Puts the holds on a slot that the tags of its device tell of, before the device is adopted: from
  * then on somebody may work on it. Safe to repeat, and not repeated once an operator took them away.
  */
-export async function restoreHolds(
-  { bmdb, log }: Pick<ProvisionDeps, 'bmdb' | 'log'>,
+async function restoreHolds(
+  { deps: { bmdb, log }, session }: Iteration,
   { provider, slotId, witness, device }: Adoption,
-  session: BmdbSession,
 ): Promise<void> {
   const behaviour = taggedBehaviour(device.tags);
   const reason = `its device was tagged ${behaviour} when it was adopted`;
@@ -268,78 +224,78 @@ const SEARCH_MS = 60_000;
  * caches, and records those that exist. One that was never asked for has no device. Rows are read for
  * that only where the last read showed such a creation, or may be older than our having the job.
  */
-export async function resolveIntents(
-  deps: ProvisionDeps,
-  creations: Pick<Creations, 'mark' | 'witnessesSince'>,
-  provider: ProviderName,
-  under: Held & { readonly isJobNew: boolean },
-): Promise<void> {
+export async function resolveIntents(at: Iteration): Promise<void> {
+  const { deps, creations, name, state, session, ends } = at;
+  // Nothing can be planned, so the provider is not asked.
+  if (throttleOf(deps.holds.holds(name), 'list', deps.nowMs())) return;
   const mark = creations.mark();
   const idleOf = (intents: readonly IntentRow[]): readonly IntentRow[] => {
-    const running = creations.witnessesSince(provider, mark);
+    const running = creations.witnessesSince(name, mark);
     return intents.filter(
       (intent) =>
-        intent.provider === provider &&
+        intent.provider === name &&
         intent.attempts > 0 &&
-        isIdle({ running, self: under.session.sessionId }, intent),
+        isIdle({ running, self: session.sessionId }, intent),
     );
   };
-  const known = under.isJobNew ? null : deps.mirror.intents();
-  if (known && idleOf(known).length === 0) return;
-  const { intents } = await deps.mirror.readFleet(under.ends);
-  const limit = pLimit(AT_ONCE);
-  const results = await Promise.allSettled(
-    idleOf(intents).map((intent) => limit(() => resolve(deps, intent, under))),
-  );
-  const fatal = results.find(
-    (result) => result.status === 'rejected' && result.reason instanceof SessionExpired,
-  );
-  if (fatal?.status === 'rejected') throw fatal.reason;
+  const isJobNew = state.settledEpoch !== state.lease.epoch;
+  const known = isJobNew ? null : deps.mirror.intents();
+  if (!known || idleOf(known).length > 0) {
+    const { intents } = await deps.mirror.readFleet(ends);
+    const limit = pLimit(AT_ONCE);
+    const results = await Promise.allSettled(
+      idleOf(intents).map((intent) => limit(() => resolve(at, intent))),
+    );
+    const fatal = results.find((result) => result.status === 'rejected');
+    if (fatal) throw fatal.reason;
+  }
+  state.settledEpoch = state.lease.epoch;
 }
 
-/** Whatever goes wrong with one intent keeps no other from being resolved. */
-async function resolve(deps: ProvisionDeps, intent: IntentRow, under: Held): Promise<void> {
+/** Whatever goes wrong with one intent keeps no other from being resolved. @throws {SessionExpired} */
+async function resolve(at: Iteration, intent: IntentRow): Promise<void> {
   try {
-    await adoptFound(deps, intent, under);
+    await settle(at, intent);
   } catch (error) {
     if (error instanceof SessionExpired) throw error;
     const fields = { slot: slotOf(intent), cause: explain(error) };
-    deps.log.warn(fields, 'an unfinished creation cannot be settled now');
+    at.deps.log.warn(fields, 'an unfinished creation cannot be settled now');
   }
 }
 
-/** Records the device of an unfinished creation, if there is one. */
-async function adoptFound(
-  deps: ProvisionDeps,
-  found: IntentRow,
-  { session, ends }: Held,
-): Promise<void> {
-  const provider = providerNamed(deps, found.provider);
-  const call = { signal: ends, timeoutMs: SEARCH_MS };
+/** Searches for the device of an unfinished creation and records what became of it; false: none was found. */
+async function settle(at: Iteration, found: IntentRow): Promise<boolean> {
+  const { deps, name, provider, session, ends: signal } = at;
   try {
-    const device = await deps.holds.guard(found.provider, 'get', () =>
-      provider.findByWitness(found.witness, found.slotId, call),
+    const device = await deps.holds.guard(name, 'get', () =>
+      provider.findByWitness(found.witness, found.slotId, { signal, timeoutMs: SEARCH_MS }),
     );
-    if (!device) return;
-    const intent = await takeUp(session, found);
-    await restoreHolds(deps, { ...intent, device }, session);
-    await session.intents.adopt(intent.witness, providedBy(intent.provider, intent.slotId, device));
-    countCreation(deps, intent.provider, 'adopted');
-    deps.log.info(
-      { slot: slotOf(intent), machine: intent.machineId, device: device.id },
-      'the device of an unfinished creation is recorded',
-    );
+    if (device) await adopt(at, found, device);
+    return device !== null;
   } catch (error) {
     if (!isProviderError(error, 'race-lost')) throw error;
     const intent = await takeUp(session, found);
     await session.intents.end(intent.witness, { state: 'failed', cause: explain(error) });
-    countCreation(deps, intent.provider, 'race_lost');
+    countCreation(deps, name, 'race_lost');
     deps.log.warn({ slot: slotOf(intent), cause: explain(error) }, 'the slot was lost to another');
+    return true;
   }
+}
+
+/** Records the device of an unfinished creation. */
+async function adopt(at: Iteration, found: IntentRow, device: ProviderMachine): Promise<void> {
+  const { deps, session } = at;
+  const intent = await takeUp(session, found);
+  const { witness, provider, slotId, machineId } = intent;
+  await restoreHolds(at, { ...intent, device });
+  await session.intents.adopt(witness, providedBy(provider, slotId, device));
+  countCreation(deps, provider, 'adopted');
+  const fields = { slot: slotOf(intent), machine: machineId, device: device.id };
+  deps.log.info(fields, 'the device of an unfinished creation is recorded');
 }
 
 /** Makes the intent ours, if it is of a dead session. @throws {WorkConflict} */
 const takeUp = async (session: BmdbSession, intent: IntentRow): Promise<IntentRow> =>
   intent.sessionId === session.sessionId ? intent : session.intents.resume(intent.witness);
 
-export const slotOf = ({ provider, slotId }: IntentRow): string => `${provider}/${slotId}`;
+const slotOf = ({ provider, slotId }: IntentRow): string => slotName(provider, slotId);

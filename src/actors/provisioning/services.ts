@@ -1,13 +1,31 @@
 import { fromPromise } from 'xstate';
+import { sleep } from '../../adapters/clock/port.ts';
+import { createNews, type TellNews } from '../../adapters/log/port.ts';
+import { CAPACITIES, DISCREPANCIES } from '../../adapters/metrics/port.ts';
 import { explain, isProviderError } from '../../domain/errors.ts';
 import type { ProviderName } from '../../domain/ids.ts';
-import { createNews, type TellNews } from '../../adapters/log/port.ts';
-import { facetsOf, throttleOf } from '../../domain/provisioning/provider-holds.ts';
+import {
+  CONCURRENCY_THROTTLE_MS,
+  admissionRefusal,
+  facetsOf,
+  type AdmissionInput,
+} from '../../domain/provisioning/provider-holds.ts';
+import {
+  reconcile,
+  type Creation,
+  type Reconciliation,
+} from '../../domain/provisioning/reconcile.ts';
+import { isReadAlready } from '../../domain/provisioning/stock.ts';
 import type { Listed, Round } from '../../machines/provisioner.ts';
 import { provisionerJob } from '../leases.ts';
-import { beginCreations, planRound } from './plan.ts';
-import { createCreations, type Creations } from './creations.ts';
-import { begin, newRound, type ProvisionDeps, type RoundState } from './deps.ts';
+import { createCreations, type Creations, type Tally } from './creations.ts';
+import {
+  newRound,
+  providerNamed,
+  type Iteration,
+  type ProvisionDeps,
+  type RoundState,
+} from './deps.ts';
 import { recordFindings, resolveIntents } from './record.ts';
 
 /** What fills the `provisioner` chart, and the creations that outlive its iterations. */
@@ -25,63 +43,48 @@ export function createProvisioning(deps: ProvisionDeps): Provisioning {
   const tellNews = createNews(deps.log);
   return {
     services: servicesOf(deps, creations, rounds),
-    report: (provider) =>
-      reportRound(
-        { clock: deps.clock, tellNews },
-        rounds.get(provider),
-        creations.takeTally(provider),
-        provider,
-      ),
+    report(provider) {
+      const tally = creations.takeTally(provider);
+      const round = rounds.get(provider);
+      if (round?.plan) reportRound(tellNews, provider, round, tally, deps.clock.monotonic());
+    },
     drain: creations.drain,
   };
 }
 
 function servicesOf(
   deps: ProvisionDeps,
-  creations: ReturnType<typeof createCreations>,
+  creations: Creations,
   rounds: Map<ProviderName, RoundState>,
 ) {
-  const roundOf = (provider: ProviderName) => {
-    const found = rounds.get(provider);
-    if (!found) throw new Error(`no iteration of ${provider} was begun`);
-    return found;
+  /** A living session, and the signal of a step that works under it. @throws {SessionExpired} */
+  const under = (signal: AbortSignal) => {
+    const session = deps.keeper.require();
+    return { session, ends: AbortSignal.any([signal, session.signal]) };
   };
+  const step = <Output>(act: (at: Iteration) => Promise<Output>) =>
+    fromPromise<Output, Round>(async ({ input: { provider: name }, signal }) => {
+      const state = rounds.get(name);
+      if (!state) throw new Error(`no iteration of ${name} was begun`);
+      const provider = providerNamed(deps, name);
+      return act({ deps, creations, name, provider, state, ...under(signal) });
+    });
   return {
     takeLease: fromPromise<void, Round>(async ({ input: { provider }, signal }) => {
-      const { ends } = begin(deps, signal);
-      const lease = await deps.leases.take(provisionerJob(provider), ends);
-      const round = rounds.get(provider) ?? newRound(lease);
-      round.lease = lease;
-      round.begunAtMs = deps.clock.monotonic();
-      round.plan = null;
-      rounds.set(provider, round);
+      const lease = await deps.leases.take(provisionerJob(provider), under(signal).ends);
+      const begunAtMs = deps.clock.monotonic();
+      rounds.set(provider, {
+        ...(rounds.get(provider) ?? newRound()),
+        lease,
+        begunAtMs,
+        plan: null,
+      });
     }),
-
-    resolveIntents: fromPromise<void, Round>(async ({ input: { provider }, signal }) => {
-      const under = begin(deps, signal);
-      // Nothing can be planned, so the provider is not asked.
-      if (throttleOf(deps.holds.holds(provider), 'list', deps.nowMs())) return;
-      const round = roundOf(provider);
-      const isJobNew = round.settledEpoch !== round.lease.epoch;
-      await resolveIntents(deps, creations, provider, { ...under, isJobNew });
-      round.settledEpoch = round.lease.epoch;
-    }),
-
-    listBoth: fromPromise<Listed, Round>(({ input: { provider }, signal }) =>
-      listBoth(deps, creations, roundOf(provider), provider, signal),
-    ),
-
-    planRound: fromPromise<number, Round>(({ input: { provider }, signal }) =>
-      planRound(deps, creations, roundOf(provider), provider, signal),
-    ),
-
-    recordFindings: fromPromise<void, Round>(({ input: { provider }, signal }) =>
-      recordFindings(deps, roundOf(provider), provider, signal),
-    ),
-
-    beginCreations: fromPromise<void, Round>(({ input: { provider }, signal }) =>
-      beginCreations(deps, creations, roundOf(provider), provider, signal),
-    ),
+    resolveIntents: step(resolveIntents),
+    listBoth: step(listBoth),
+    planRound: step(planRound),
+    recordFindings: step(recordFindings),
+    beginCreations: step(beginCreations),
   };
 }
 
@@ -89,21 +92,14 @@ function servicesOf(
 const REFUSED_MS = 60_000;
 
 /** Lists provider and BMDB at once, for the round; the first failure aborts the other. */
-async function listBoth(
-  deps: ProvisionDeps,
-  creations: Pick<Creations, 'mark'>,
-  state: RoundState,
-  provider: ProviderName,
-  signal: AbortSignal,
-): Promise<Listed> {
-  const { ends } = begin(deps, signal);
+async function listBoth({ deps, creations, name, state, ends }: Iteration): Promise<Listed> {
   const failing = new AbortController();
   const both = AbortSignal.any([ends, failing.signal]);
   const mark = creations.mark();
   state.read = null;
   try {
     const [listing, { rows, atMs }] = await Promise.all([
-      deps.listings.list(provider, both),
+      deps.listings.list(name, both),
       deps.mirror.readFleet(both).then((rows) => ({ rows, atMs: deps.clock.monotonic() })),
     ]);
     state.read = { listing, rows, atMs, mark };
@@ -125,14 +121,15 @@ function pauseAfter(error: unknown, clockMs: number): number | null {
 
 /** The iteration's summary, with the fields that the operators' documents name. */
 function reportRound(
-  { tellNews, clock }: Pick<ProvisionDeps, 'clock'> & { readonly tellNews: TellNews },
-  round: RoundState | undefined,
-  tally: { readonly created: number; readonly failed: number },
+  tellNews: TellNews,
   provider: ProviderName,
+  round: RoundState,
+  tally: Tally,
+  atMs: number,
 ): void {
-  if (!round?.plan) return;
-  const { bmdb, used, free, failed, orphan, missing, penalised, managed, max } = round.plan.summary;
-  const duration = Math.round(clock.monotonic() - round.begunAtMs) / 1_000;
+  const { bmdb, used, free, failed, orphan, missing, penalised, managed, max } =
+    round.plan!.summary;
+  const duration = Math.round(atMs - round.begunAtMs) / 1_000;
   const counts = { bmdb, used, free, failed, orphan, missing, penalised, managed, max };
   const ended = { created: tally.created, create_failed: tally.failed };
   tellNews(provider, { provider, ...counts, ...ended }, 'provisioner iteration', { duration });
@@ -140,4 +137,224 @@ function reportRound(
   round.read = null;
   round.plan = null;
   round.findings = [];
+}
+
+/** Keys and the like, which creations need at the provider, are put in place again after so long. */
+const PREPARE_MS = 24 * 3_600_000;
+const PREPARE_LIMIT_MS = 60_000;
+/** Where listings lag behind, a new device may appear in them only after so long. */
+const LIST_LAG_MS = 5 * 60_000;
+
+/**
+ * Decides what this iteration does, by what was read. Creations need a key and the like at the
+ * provider: when that cannot be put in place, none is planned.
+ */
+async function planRound(at: Iteration): Promise<number> {
+  const { deps, name, state } = at;
+  let plan = decide(at, null);
+  if (plan.creations.length > 0) {
+    const payload = await prepareFault(at);
+    if (payload !== null) plan = decide(at, payload);
+  }
+  state.plan = plan;
+  deps.onPlan?.(name, plan);
+  state.findings = onceCounted(state, plan);
+  tell(at, plan);
+  return plan.creations.length;
+}
+
+function decide(
+  { deps, creations, name, provider, state }: Iteration,
+  payload: string | null,
+): Reconciliation {
+  const { listing, rows, atMs, mark } = state.read!;
+  const { limits } = deps;
+  return reconcile({
+    ...rows,
+    provider: name,
+    providerHolds: [...deps.holds.holds(name).values()],
+    listed: listing.machines,
+    listingComplete: listing.complete,
+    unreadable: listing.unreadable ?? [],
+    // The database's clock at the moment of reading, taken back by what passed on ours.
+    listedAtMs:
+      rows.nowMs -
+      Math.max(0, atMs - listing.beganAtMs) -
+      (provider.capabilities.consistentList ? 0 : LIST_LAG_MS),
+    machinesMax: limits.machinesMaxOf?.get(name) ?? limits.machinesMax,
+    chunkSize: provider.inventory ? Infinity : limits.chunkSize,
+    self: deps.keeper.current()?.sessionId ?? null,
+    running: creations.witnessesSince(name, mark),
+    failedLast: creations.failedLast(),
+    underWay: creations.count(name),
+    parallelism: limits.parallelism,
+    assimilate: deps.assimilate,
+    abandonMs: limits.abandonMs,
+    canCreate: provider.capabilities.create,
+    payload,
+    groupOf: provider.capacityGroup,
+  });
+}
+
+/** Why nothing can be created; null: all that creations need is in place. */
+async function prepareFault({ deps, name, ...at }: Iteration): Promise<string | null> {
+  const { clock, log } = deps;
+  const { state, provider, ends: signal } = at;
+  const { preparedAtMs } = state;
+  if (preparedAtMs !== null && clock.monotonic() - preparedAtMs < PREPARE_MS) return null;
+  try {
+    await provider.prepare({ signal, timeoutMs: PREPARE_LIMIT_MS });
+    state.preparedAtMs = clock.monotonic();
+    return null;
+  } catch (error) {
+    const cause = explain(error);
+    log.warn({ provider: name, cause }, 'the provider is not ready for creations');
+    return cause;
+  }
+}
+
+/** Two rounds that are given the same listing have made one observation. */
+function onceCounted(state: RoundState, { machines }: Reconciliation): RoundState['findings'] {
+  const { beganAtMs } = state.read!.listing;
+  const isNew = state.countedListingAtMs !== beganAtMs;
+  state.countedListingAtMs = beganAtMs;
+  if (isNew) return machines;
+  return machines.filter(({ action }) => action !== 'markAbsent' && action !== 'confirmMissing');
+}
+
+/** Says what has just begun or ended, and exports the figures. */
+function tell(
+  { deps, name: provider, provider: { inventory }, state }: Iteration,
+  { breaker, leftOut, overLimit, summary }: Reconciliation,
+): void {
+  const { bmdb, log, metrics } = deps;
+  const { managed, max } = summary;
+  const news = (type: 'provider.breaker_opened' | 'provider.breaker_closed', reason: string) => {
+    bmdb.events
+      .append({ type, provider, actor: 'shepherd', reason, details: {} })
+      .catch((error: unknown) =>
+        log.warn({ provider, cause: explain(error) }, `${type} was not told`),
+      );
+  };
+  if (breaker !== null && state.breakerTold === null) {
+    log.error({ provider, breaker }, 'the listing is not believed: nothing is created or marked');
+    news('provider.breaker_opened', breaker);
+  } else if (breaker === null && state.breakerTold !== null) {
+    log.info({ provider }, 'the listing is believed again');
+    news('provider.breaker_closed', 'the listing is believed again');
+  }
+  state.breakerTold = breaker;
+  if (overLimit > 0 && !state.isOverLimitTold) {
+    log.warn(
+      { provider, managed, max },
+      'there are more machines than the limit; none is given up',
+    );
+  }
+  state.isOverLimitTold = overLimit > 0;
+  if (inventory && leftOut > 0 && leftOut !== state.leftOutTold) {
+    log.warn(
+      { provider, leftOut, max },
+      'listed machines are left out: maxMachines allows no more',
+    );
+  }
+  state.leftOutTold = leftOut;
+  const intents = state.read!.rows.intents.filter((intent) => intent.provider === provider).length;
+  for (const kind of CAPACITIES) {
+    metrics.set('shepherd_provider_capacity', { provider, kind }, summary[kind]);
+  }
+  for (const kind of DISCREPANCIES) {
+    metrics.set('shepherd_provider_discrepancies', { provider, kind }, summary[kind]);
+  }
+  metrics.set('shepherd_provider_circuit_open', { provider }, breaker === null ? 0 : 1);
+  metrics.set('shepherd_provision_intents_open', { provider }, intents);
+  metrics.set('shepherd_provision_over_limit', { provider }, overLimit);
+}
+
+/**
+ * A machine of an inventory is taken in within seconds, or what is to be read of it is slow: then the
+ * next round, which takes in what has been read meanwhile, does not wait for it.
+ */
+const LISTED_WAIT_MS = 10_000;
+
+/**
+ * Begins the chunk one after the other, at their distance, as long as the provider's holds allow:
+ * an earlier creation may have found a limit meanwhile. None waits for the intent of another. What
+ * cannot begin in time is left to the next round, so that creations that hang delay it but little.
+ */
+async function beginCreations(at: Iteration): Promise<void> {
+  const { deps, creations, name: provider, state, session, ends } = at;
+  const { clock, limits, log } = deps;
+  const { rows, atMs } = state.read!;
+  const nowMs = () => rows.nowMs + clock.monotonic() - atMs;
+  const population = { count: state.plan!.summary.managed };
+  const untilMs = clock.monotonic() + limits.placeWaitMs;
+  const begun: Promise<boolean>[] = [];
+  const failed = new AbortController();
+  for (const creation of state.plan!.creations) {
+    if (failed.signal.aborted) break;
+    const { unused } = creation;
+    const isListed = unused.availability === 'PossiblyUsed';
+    const lastMs = isListed ? Math.min(untilMs, clock.monotonic() + LISTED_WAIT_MS) : untilMs;
+    const isPlaced = isReadAlready(unused) || (await placeFor(at, lastMs));
+    if (!isPlaced) {
+      const running = creations.count(provider);
+      log.info({ provider, running }, 'the rest is left to the next iteration: no place is free');
+      break;
+    }
+    const waitMs = state.nextCreationAtMs - clock.monotonic();
+    if (waitMs > 0) await sleep(clock, waitMs, ends);
+    const holds = deps.holds.holds(provider);
+    const running = creations.count(provider);
+    const admission = { holds, nowMs: nowMs(), machines: population.count, running };
+    const refusal = refusalOf(at, creation, admission);
+    if (refusal !== null) {
+      log.debug({ slot: creation.slot, refusal }, 'the machine may not be asked for now');
+      continue;
+    }
+    const terms = { session, lease: state.lease, holds, nowMs: nowMs(), population };
+    const beginning = creations.begin(creation, terms);
+    beginning.catch(() => failed.abort());
+    begun.push(beginning);
+    // A machine that exists already is only taken in: no limit of the provider counts.
+    const gapMs = at.provider.inventory ? 0 : limits.creationGapMs;
+    state.nextCreationAtMs = clock.monotonic() + gapMs;
+  }
+  await Promise.all(begun);
+}
+
+/** Waits until one creation more may run, and tries again each time one ended; false: in vain. */
+async function placeFor(
+  { deps: { clock, limits }, creations, name: provider, ends }: Iteration,
+  untilMs: number,
+): Promise<boolean> {
+  while (creations.count(provider) >= limits.parallelism) {
+    const leftMs = untilMs - clock.monotonic();
+    if (leftMs <= 0) return false;
+    const late = new AbortController();
+    const waitMs = Math.min(leftMs, CONCURRENCY_THROTTLE_MS);
+    const timer = clock.setTimeout(() => late.abort(), waitMs);
+    await creations.whenBelow(provider, limits.parallelism, AbortSignal.any([ends, late.signal]));
+    clock.clearTimeout(timer);
+    ends.throwIfAborted();
+  }
+  return true;
+}
+
+/** Unfinished creations are machines already: they do not add to the count. */
+function refusalOf(
+  { deps: { limits }, provider }: Iteration,
+  { unused, intent }: Creation,
+  now: Pick<AdmissionInput, 'holds' | 'nowMs' | 'machines' | 'running'>,
+): string | null {
+  const { plan: name, location, spot = false } = unused;
+  const plan = { name, location, spot };
+  return admissionRefusal({
+    ...now,
+    machines: now.machines - (intent ? 1 : 0),
+    payload: null,
+    plan,
+    group: provider.capacityGroup(plan),
+    runningMax: isReadAlready(unused) ? Infinity : limits.parallelism,
+    onTrial: new Set(),
+  });
 }

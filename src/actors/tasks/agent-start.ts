@@ -16,7 +16,7 @@ import type { MachineRow, ProviderMachine } from '../../domain/machine.ts';
 import { plainText } from '../../lib/texts.ts';
 import type { TakeoverTold } from '../../machines/takeover.ts';
 import type { Job } from '../../machines/task.ts';
-import type { Turn } from '../turns/task-pool.ts';
+import type { Turn } from '../turns/turns.ts';
 import type { HostKeyEvidence } from './host-key-proof.ts';
 import {
   claim,

@@ -5,7 +5,7 @@ import { providerOf, slotIdOf } from '../../domain/ids.ts';
 import type { MachineRow } from '../../domain/machine.ts';
 import type { DeprovisionTold } from '../../machines/deprovision.ts';
 import type { Job } from '../../machines/task.ts';
-import type { Turn } from '../turns/task-pool.ts';
+import type { Turn } from '../turns/turns.ts';
 import { createSendCheck, type HoldKeeper } from '../providers/holds.ts';
 import { endAgent, type EndAgentDeps } from './end-agent.ts';
 import { claim, required, stepsOf, workEnded, type Claimed } from './task.ts';

@@ -13,7 +13,7 @@ import type { MachineRow, Process, Provided, ProviderMachine } from '../../domai
 import type { HostKeyPolicy } from '../../domain/policy.ts';
 import { plainText } from '../../lib/texts.ts';
 import type { Failure, Job } from '../../machines/task.ts';
-import type { TaskPool, Turn } from '../turns/task-pool.ts';
+import type { TaskPool, Turn } from '../turns/turns.ts';
 import type { SessionKeeper } from '../session-keeper.ts';
 import { proveHostKey, type HostKeyEvidence } from './host-key-proof.ts';
 

@@ -19,13 +19,17 @@ export const isRefused = (error: unknown): boolean => {
   return status >= 400 && status < 500 && error.kind !== 'auth' && error.kind !== 'not-found';
 };
 
-/** The same error, marked as possibly having taken effect. */
-export function asUnknown(error: ProviderError): ProviderError {
-  if (error.outcome === 'unknown') return error;
-  const { kind, message, cause, rateLimit, quota, capacity, answer } = error;
-  return new ProviderError(kind, message, {
+/**
+ * The same error, marked as possibly having taken effect.
+ * @param doing what failed then, whose cause the error becomes; without it the error stays what it is.
+ */
+export function asUnknown<E>(error: E, doing?: string): E | ProviderError {
+  if (!isProviderError(error) || error.outcome === 'unknown') return error;
+  const { kind, message, rateLimit, quota, capacity, answer } = error;
+  return new ProviderError(kind, doing ?? message, {
     outcome: 'unknown',
-    ...{ cause, ...(rateLimit && { rateLimit }), ...(quota && { quota }) },
+    cause: doing === undefined ? error.cause : error,
+    ...{ ...(rateLimit && { rateLimit }), ...(quota && { quota }) },
     ...{ ...(capacity && { capacity }), ...(answer && { answer }) },
   });
 }

@@ -1,6 +1,6 @@
 import type { BoardEntry } from '../../actors/board.ts';
 import type { Bmdb } from '../../adapters/bmdb/port.ts';
-import { ladderOf, type Config } from '../../config.ts';
+import { ladderOf } from '../../config.ts';
 import type { LiveMachine, MachineInsight } from '../../console/views.ts';
 import { isHeld } from '../../domain/eligibility.ts';
 import { ladderStanding } from '../../domain/explanation/ladder-standing.ts';
@@ -13,8 +13,8 @@ import type { MachineRow, SlotFacts } from '../../domain/machine.ts';
 import type { MachineState } from '../../domain/states.ts';
 import { viewOf, type MachineView, type Moment } from '../../domain/view.ts';
 import { liveIn } from '../../machines/shown.ts';
-import { guardPolicyOf, type Tuning } from '../tuning.ts';
 import type { Parts } from '../parts.ts';
+import { waitingRows } from './guard-insight.ts';
 
 /** Lines of its log in which the time of a machine's state is looked for. */
 const LINES_MAX = 200;
@@ -28,43 +28,17 @@ export interface Explainer extends MachineInsight {
   glance(slot: Slot, queue?: Queue | null): Explanation | null;
 }
 
-export interface ExplainingDeps {
-  readonly config: Config;
-  readonly tuning: Tuning;
-  readonly parts: Pick<
-    Parts,
-    | 'bmdb'
-    | 'board'
-    | 'finder'
-    | 'keeper'
-    | 'loss'
-    | 'mirror'
-    | 'permits'
-    | 'planner'
-    | 'providers'
-    | 'stays'
-    | 'watch'
-  >;
-}
-
 type Past = ReturnType<typeof pastOf>;
 const NO_PAST: Past = { seenSinceMs: null, quarantinedBy: null };
 
-export function createExplainer({ config, tuning, parts }: ExplainingDeps): Explainer {
-  const { bmdb, board, finder, keeper, loss, mirror, permits, planner, providers, stays, watch } =
-    parts;
-  const guard = guardPolicyOf(config, tuning);
+export function createExplainer(parts: Parts): Explainer {
+  const { bmdb, board, config, finder, keeper, loss, mirror, permits, planner, providers } = parts;
+  const { stays, watch, guardPolicy: guard } = parts;
   const moment = () => ({ nowMs: mirror.nowMs(), loss, guard, providers });
 
-  const waiting = function* (): Generator<MachineRow> {
-    for (const each of permits.waiting()) {
-      const row = mirror.facts().get(each)?.row;
-      if (row) yield row;
-    }
-  };
   /** Null, too, where what comes next needs no permit. */
   const queueFor = (slot: Slot, row: MachineRow): Queue | null =>
-    permits.needsPermit(slot) ? queueOf(row, permits.use(), waiting()) : null;
+    permits.needsPermit(slot) ? queueOf(row, permits.use(), waitingRows(parts)) : null;
   const explain = (slot: Slot, past = NO_PAST, queue?: Queue | null): Explanation | null => {
     const facts = mirror.facts().get(slot);
     const entry = board.entries.get(slot);

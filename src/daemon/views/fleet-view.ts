@@ -1,61 +1,28 @@
-import type { Observable } from 'rxjs';
-import type { Board, BoardChange } from '../../actors/board.ts';
 import type { GuardView } from '../../actors/guard/watch.ts';
-import type {
-  BudgetSummary,
-  FleetView,
-  Frame,
-  GuardSummary,
-  PoolSummary,
-  StateCounts,
-} from '../../console/port.ts';
-import type { SessionId, Slot } from '../../domain/ids.ts';
-import type { SlotFacts } from '../../domain/machine.ts';
-import type { LossPolicy } from '../../domain/policy.ts';
+import type { FleetView, GuardSummary, StateCounts } from '../../console/port.ts';
+import { needsMirror } from '../../domain/daemons.ts';
+import type { Slot } from '../../domain/ids.ts';
 import { guardEnd } from '../../domain/recovery/guard-rules.ts';
-import type { GuardPolicy } from '../../domain/recovery/guard-judgement.ts';
 import { gravest, UNATTENDED, type GuardMoment } from '../../domain/recovery/standing.ts';
 import { STATES } from '../../domain/states.ts';
 import { worksElsewhere } from '../../domain/view.ts';
-
-export interface FleetViewDeps {
-  readonly board: Board;
-  readonly changes$: Observable<BoardChange>;
-  readonly guard: () => GuardView;
-  readonly guardPolicy: GuardPolicy;
-  /** False: no daemon is alive that would recover anything. */
-  readonly isAttended: () => boolean;
-  readonly loss: LossPolicy;
-  readonly unlisted: () => Frame['unlisted'];
-  /** Fires when the guard stands differently, or another provider cannot be listed. */
-  readonly guardChanges$: Observable<void>;
-  readonly budget: () => readonly BudgetSummary[];
-  /** How the pools stand at their balancers. */
-  readonly pools: () => readonly PoolSummary[];
-  readonly facts: (slot: Slot) => SlotFacts | undefined;
-  readonly isOverdue: FleetView['isOverdue'];
-  /** All machines that there are were told to the board. */
-  readonly isWhole: () => boolean;
-  /** The live session of this daemon. */
-  readonly self: () => SessionId | null;
-  /** Database clock, epoch ms. */
-  readonly nowMs: () => number;
-  /** Names of those that are configured. */
-  readonly providers: readonly string[];
-}
+import type { Parts } from '../parts.ts';
 
 /** The board and the guard in the words of the console. */
-export function fleetView(deps: FleetViewDeps): FleetView {
-  const { board, facts, self, nowMs, pools, loss } = deps;
+export function fleetView(parts: Parts): FleetView {
+  const { board, mirror, keeper, loss, permits, health } = parts;
+  const { nowMs } = mirror;
   const counts = (): StateCounts => {
     const found = board.counts();
     return Object.fromEntries(STATES.map((state) => [state, found[state] ?? 0])) as StateCounts;
   };
-  const isElsewhere = (slot: Slot) => worksElsewhere(facts(slot)?.row ?? null, self());
+  const facts = (slot: Slot) => mirror.facts().get(slot);
+  // False: no daemon is alive that would recover anything.
+  const isAttended = () => !mirror.isWhole() || mirror.sessions().length > 0;
   const guardShown = () => {
-    const moment = { nowMs: nowMs(), policy: deps.guardPolicy, heartbeatMs: loss.heartbeatMs };
-    const view = deps.guard();
-    return guardSummary(deps.isAttended() ? view : unattended(view), moment);
+    const moment = { nowMs: nowMs(), policy: parts.guardPolicy, heartbeatMs: loss.heartbeatMs };
+    const view = parts.watch.view();
+    return guardSummary(isAttended() ? view : unattended(view), moment);
   };
   return {
     frame: () => ({
@@ -64,20 +31,21 @@ export function fleetView(deps: FleetViewDeps): FleetView {
       needHuman: board.needHuman(),
       atMs: Math.round(nowMs()),
       guard: guardShown(),
-      unlisted: deps.unlisted().map((each) => ({ ...each, sinceMs: Math.round(each.sinceMs) })),
+      unlisted: health.unlisted().map((each) => ({ ...each, sinceMs: Math.round(each.sinceMs) })),
     }),
     nowMs,
     loss,
-    providers: () => deps.providers,
-    pools,
+    providers: () => [...parts.providers.keys()],
+    pools: parts.poolSummaries,
     entries: board.entries,
-    entryChanges$: deps.changes$,
-    frameChanges$: deps.guardChanges$,
+    entryChanges$: parts.changes,
+    frameChanges$: parts.guardChanges,
     facts,
-    isWhole: deps.isWhole,
-    isElsewhere,
-    isOverdue: deps.isOverdue,
-    budget: deps.budget,
+    isWhole: () => !needsMirror(parts.roles) || mirror.isWhole(),
+    isElsewhere: (slot) =>
+      worksElsewhere(facts(slot)?.row ?? null, keeper.current()?.sessionId ?? null),
+    isOverdue: parts.isOverdue,
+    budget: permits.use,
   };
 }
 

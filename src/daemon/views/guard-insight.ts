@@ -9,14 +9,9 @@ import type { Parts } from '../parts.ts';
 /** So many of those that wait are told one by one. */
 const TOLD_MAX = 100;
 
-export interface GuardInsightDeps {
-  readonly policy: GuardPolicy;
-  readonly parts: Pick<Parts, 'mirror' | 'permits' | 'watch'>;
-}
-
 /** The guard in the words of the console, as this daemon last assessed it. */
-export function guardLook({ policy, parts }: GuardInsightDeps): GuardLook {
-  const { mirror, permits, watch } = parts;
+export function guardLook(parts: Parts): GuardLook {
+  const { mirror, permits, watch, guardPolicy: policy } = parts;
   const { state, rows, counts } = watch.view();
   const queued = queueInOrder(waitingRows(parts), permits.use());
   const waitingBy = new Map<string, number>();
@@ -34,7 +29,7 @@ export function guardLook({ policy, parts }: GuardInsightDeps): GuardLook {
   };
 }
 
-function* waitingRows({ mirror, permits }: GuardInsightDeps['parts']): Generator<MachineRow> {
+export function* waitingRows({ mirror, permits }: Parts): Generator<MachineRow> {
   for (const slot of permits.waiting()) {
     const row = mirror.facts().get(slot)?.row;
     if (row) yield row;

@@ -1,8 +1,7 @@
-import type { Clock } from '../../adapters/clock/port.ts';
 import { heeding, type Metrics } from '../../adapters/metrics/port.ts';
 import type { Sample, SeriesView } from '../../console/views.ts';
 import type { Headline } from '../../domain/headline.ts';
-import type { Closer } from '../closer.ts';
+import type { Means } from '../ports.ts';
 
 const STEP_MS = 10_000;
 const HOUR_MS = 3_600_000;
@@ -25,13 +24,7 @@ export interface SeriesSource {
 }
 
 /** Keeps what the page draws of the last hour. In memory alone: it begins anew with the daemon. */
-export function createSeries({
-  clock,
-  closer,
-}: {
-  readonly clock: Clock;
-  readonly closer: Closer;
-}): Series {
+export function createSeries({ clock, closer }: Pick<Means, 'clock' | 'closer'>): Series {
   const samples: Sample[] = [];
   let heartbeats = 0;
   let recoveries = 0;

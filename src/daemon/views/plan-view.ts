@@ -3,7 +3,7 @@ import type { PoolDesk } from '../../actors/balancing/desk.ts';
 import type { BoardEntry } from '../../actors/board.ts';
 import { balancerJob } from '../../actors/balancing/deps.ts';
 import { provisionerJob } from '../../actors/leases.ts';
-import { mayEraseDisks, type Config } from '../../config.ts';
+import { mayEraseDisks } from '../../config.ts';
 import type { PlanAnswer } from '../../console/api/plan-schema.ts';
 import { otherPlaces } from '../../domain/balancing/members.ts';
 import { poolPlanOf, toldPoolPlan } from '../../domain/balancing/pool-plan.ts';
@@ -25,48 +25,29 @@ const PROCESS = {
 } as const satisfies Partial<Record<PlanAnswer['work'][number]['work'], Process>>;
 type Work = keyof typeof PROCESS;
 
-export interface PlanViewDeps {
-  readonly config: Config;
-  readonly insight: Pick<Explainer, 'glance'>;
-  readonly parts: Pick<
-    Parts,
-    | 'board'
-    | 'health'
-    | 'keeper'
-    | 'mirror'
-    | 'permits'
-    | 'planner'
-    | 'pools'
-    | 'poolsBoard'
-    | 'providers'
-    | 'wishes'
-  >;
-}
-
 /** What this daemon would do next, or knows that others would, in the words of the console. */
-export const fleetPlan = (deps: PlanViewDeps): PlanAnswer => ({
-  atMs: deps.parts.mirror.nowMs(),
-  providers: providerOutlooks(deps),
-  work: workOutlooks(deps),
-  pools: poolOutlooks(deps),
+export const fleetPlan = (parts: Parts, insight: Explainer): PlanAnswer => ({
+  atMs: parts.mirror.nowMs(),
+  providers: providerOutlooks(parts),
+  work: workOutlooks(parts, insight),
+  pools: poolOutlooks(parts),
 });
 
-function holderOf({ parts: { keeper, mirror } }: PlanViewDeps, job: string) {
+function holderOf({ keeper, mirror }: Parts, job: string) {
   const lease = mirror.leases().find(({ name, held }) => held && name === job);
   const sessionId = lease?.sessionId ?? null;
   return { sessionId, isHere: sessionId !== null && sessionId === keeper.current()?.sessionId };
 }
 
-function providerOutlooks(deps: PlanViewDeps): PlanAnswer['providers'] {
-  const { config, parts } = deps;
-  const { health, planner, providers } = parts;
+function providerOutlooks(parts: Parts): PlanAnswer['providers'] {
+  const { config, health, planner, providers } = parts;
   const unlisted = new Map(health.unlisted().map(({ provider, cause }) => [provider, cause]));
   return [...providers.values()]
     .map((each) => {
       const planned = planner.fresh(each.name);
       return {
         provider: each.name,
-        ...holderOf(deps, provisionerJob(each.name)),
+        ...holderOf(parts, provisionerJob(each.name)),
         mayEraseDisks: mayEraseDisks(config, each),
         unlisted: unlisted.get(each.name) ?? null,
         plan: planned && { ...planned.foresight, atMs: planned.atMs },
@@ -79,7 +60,7 @@ interface Candidate extends Seniority {
   readonly slot: Slot;
 }
 
-function workOutlooks({ insight, parts }: PlanViewDeps): PlanAnswer['work'] {
+function workOutlooks(parts: Parts, insight: Explainer): PlanAnswer['work'] {
   const { board, mirror } = parts;
   const facts = mirror.facts();
   const found = new Map<Work, { count: number; first: Candidate[] }>(
@@ -139,7 +120,7 @@ function keepFirst(first: Candidate[], candidate: Candidate): void {
 }
 
 /** Each machine that waits for a permit has its place from one pass over all. */
-function queuesOf({ mirror, permits }: PlanViewDeps['parts']): ReadonlyMap<Slot, Queue | null> {
+function queuesOf({ mirror, permits }: Parts): ReadonlyMap<Slot, Queue | null> {
   const facts = mirror.facts();
   const slots = new Map<MachineRow, Slot>();
   for (const slot of permits.waiting()) {
@@ -151,17 +132,17 @@ function queuesOf({ mirror, permits }: PlanViewDeps['parts']): ReadonlyMap<Slot,
   );
 }
 
-function poolOutlooks(deps: PlanViewDeps): PlanAnswer['pools'] {
-  const { pools, poolsBoard } = deps.parts;
+function poolOutlooks(parts: Parts): PlanAnswer['pools'] {
+  const { pools, poolsBoard } = parts;
   const desks = [...poolsBoard.desks()];
   return pools.flatMap(({ pool, balancers }) =>
     balancers.map((balancer) => {
       const desk = desks.find(({ name }) => name.pool === pool && name.balancer === balancer);
-      const holder = holderOf(deps, balancerJob(balancer));
+      const holder = holderOf(parts, balancerJob(balancer));
       return {
         ...{ pool, balancer, ...holder },
         seenAtMs: desk?.seen()?.atMs ?? null,
-        plan: desk ? toldPoolPlan(planOf(desk, deps.parts)) : null,
+        plan: desk ? toldPoolPlan(planOf(desk, parts)) : null,
       };
     }),
   );
@@ -170,7 +151,7 @@ function poolOutlooks(deps: PlanViewDeps): PlanAnswer['pools'] {
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
 /** By what was seen there last. */
-function planOf(desk: PoolDesk, { mirror, wishes: book }: PlanViewDeps['parts']) {
+function planOf(desk: PoolDesk, { mirror, wishes: book }: Parts) {
   const { pool, name, balancer, rows, memory, troubles, refusals } = desk;
   const wishes = book.of(pool.pool);
   const facts = mirror.facts();

@@ -1,36 +1,18 @@
-import type { Mirror } from '../../actors/mirror/mirror.ts';
-import type { DatedListing, ListingHealth, Listings } from '../../actors/providers/listings.ts';
+import type { DatedListing } from '../../actors/providers/listings.ts';
 import { provisionerJob } from '../../actors/leases.ts';
-import type { SessionKeeper } from '../../actors/session-keeper.ts';
-import type { Bmdb } from '../../adapters/bmdb/port.ts';
-import type { Clock } from '../../adapters/clock/port.ts';
 import type { Capabilities, FleetProvider } from '../../adapters/provider/port.ts';
-import { machinesMaxOf, mayEraseDisks, type Config } from '../../config.ts';
+import { machinesMaxOf, mayEraseDisks } from '../../config.ts';
 import type { ProvidersView, ProviderSummary, SlotClass } from '../../console/views.ts';
 import type { ProviderName } from '../../domain/ids.ts';
-import type { createCallTimes } from './call-times.ts';
-import type { Planner } from '../planning.ts';
-
-export interface ProvidersViewDeps {
-  readonly config: Config;
-  readonly providers: ReadonlyMap<ProviderName, FleetProvider>;
-  readonly listings: Pick<Listings, 'last'>;
-  readonly health: Pick<ListingHealth, 'unlisted'>;
-  readonly mirror: Pick<Mirror, 'leases' | 'providerHolds' | 'penalties' | 'intents' | 'nowMs'>;
-  readonly keeper: Pick<SessionKeeper, 'current'>;
-  readonly planner: Planner;
-  readonly callTimes: ReturnType<typeof createCallTimes>;
-  readonly clock: Pick<Clock, 'monotonic'>;
-  readonly bmdb: { readonly listings: Pick<Bmdb['listings'], 'unlisted'> };
-}
+import type { Parts } from '../parts.ts';
 
 /** The providers in the words of the console. No provider is asked for it. */
-export function createProvidersView(deps: ProvidersViewDeps): ProvidersView {
-  const { providers } = deps;
+export function createProvidersView(parts: Parts): ProvidersView {
+  const { providers } = parts;
   const classes = classesOnce();
   const summaryOf = async (provider: FleetProvider) => {
-    const found = summary(deps, provider, classes);
-    return { ...found, unlisted: found.unlisted ?? (await unlistedElsewhere(deps, provider)) };
+    const found = summary(parts, provider, classes);
+    return { ...found, unlisted: found.unlisted ?? (await unlistedElsewhere(parts, provider)) };
   };
   return {
     summaries: async () => {
@@ -45,7 +27,7 @@ export function createProvidersView(deps: ProvidersViewDeps): ProvidersView {
 }
 
 /** What other daemons wrote down; nothing while the database does not answer. */
-async function unlistedElsewhere({ bmdb }: ProvidersViewDeps, { name }: FleetProvider) {
+async function unlistedElsewhere({ bmdb }: Parts, { name }: FleetProvider) {
   const all = await bmdb.listings.unlisted(new AbortController().signal).catch(() => []);
   const [first, ...others] = all
     .filter(({ provider }) => provider === name)
@@ -56,11 +38,11 @@ async function unlistedElsewhere({ bmdb }: ProvidersViewDeps, { name }: FleetPro
 }
 
 function summary(
-  deps: ProvidersViewDeps,
+  parts: Parts,
   provider: FleetProvider,
   classes: (listing: DatedListing) => readonly SlotClass[],
 ): ProviderSummary {
-  const { config, listings, health, mirror, keeper, planner, callTimes, clock } = deps;
+  const { config, listings, health, mirror, keeper, planner, callTimes, clock } = parts;
   const { name, type, capabilities } = provider;
   const nowMs = mirror.nowMs();
   const listing = listings.last(name);

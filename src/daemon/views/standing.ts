@@ -11,25 +11,24 @@ import {
 } from '../../domain/daemons.ts';
 import type { ProviderName } from '../../domain/ids.ts';
 import type { Parts } from '../parts.ts';
-import type { Means } from '../ports.ts';
 import { overdueCounts } from './overdue.ts';
 
-export interface StandingDeps extends Pick<Means, 'clock'> {
-  readonly metrics: Metrics;
-  readonly parts: Parts;
+export interface StandingDeps {
   readonly health: () => Promise<HealthReport>;
   /** When the console's certificate ends, epoch ms; null: it has none. */
   readonly consoleNotAfterMs: () => number | null;
 }
 
 /** Replaces the gauges of the daemon and of what it sees of the fleet. Call it before each scrape. */
-export function createStanding(deps: StandingDeps): () => Promise<void> {
-  const { clock, metrics, parts, health, consoleNotAfterMs } = deps;
-  const { keeper, loops, mirror, taskPool } = parts;
+export function createStanding(
+  parts: Parts,
+  { health, consoleNotAfterMs }: StandingDeps,
+): () => Promise<void> {
+  const { clock, metrics, keeper, loops, mirror, taskPool } = parts;
   const has = (job: string) =>
     parts.leases.held(job) !== null || parts.statisticsLeases.held(job) !== null;
   const loopTime = createLoopTimes({ roles: parts.roles, has, clock, nowMs: mirror.nowMs });
-  const tellProviders = providersTeller(deps);
+  const tellProviders = providersTeller(parts);
   return async () => {
     const { checks } = await health();
     for (const gauge of REPLACED) metrics.clear(gauge);
@@ -63,7 +62,7 @@ export function createStanding(deps: StandingDeps): () => Promise<void> {
     for (const [name, atMs] of Object.entries(certificates)) {
       if (atMs !== null) metrics.set('tls_certificate_not_after_seconds', { name }, atMs / 1_000);
     }
-    tellMachines(metrics, parts);
+    tellMachines(parts);
     tellProviders();
   };
 }
@@ -88,7 +87,7 @@ export function tellCensus(metrics: Metrics, places: readonly PlaceCount[]): voi
   }
 }
 
-function tellMachines(metrics: Metrics, { board, isOverdue, mirror, permits }: Parts): void {
+function tellMachines({ metrics, board, isOverdue, mirror, permits }: Parts): void {
   tellCensus(metrics, board.census());
   for (const { count, ...labels } of overdueCounts(
     board.entries.values(),
@@ -103,7 +102,8 @@ function tellMachines(metrics: Metrics, { board, isOverdue, mirror, permits }: P
   }
 }
 
-function providersTeller({ clock, metrics, parts }: StandingDeps): () => void {
+function providersTeller(parts: Parts): () => void {
+  const { clock, metrics } = parts;
   const startedAtMs = clock.monotonic();
   const lists = needsMirror(parts.roles);
   return () => {

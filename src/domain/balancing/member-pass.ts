@@ -58,27 +58,12 @@ export interface Steps {
 export const UNSAID = { waived: false, refused: false } as const;
 
 /** One pass over the members: what it begins with, and the steps that it collects. */
-export interface MemberPass extends StepInput {
-  /** Members keep their servers while they drain. */
-  readonly isNative: boolean;
-  move(change: MemberChange, calls?: readonly ModeCall[]): void;
-  /** Writes a note where that is another one, or where there is more to write. */
-  note(row: MemberRow, text: string | null, more?: Partial<MemberChange>): void;
-  /** The member comes to a state in which its servers get what belongs to that. */
-  enter(row: MemberRow, to: MemberState, change: Omit<MemberChange, 'machineId' | 'to'>): void;
-  /** A member that is to be what it is: its servers get what belongs to that. */
-  hold(row: MemberRow): void;
-  /** Servers of the member that are not in this mode, as far as the balancer tells. */
-  toMode(machineId: MachineId, mode: ServerMode): readonly ModeCall[];
-  needLook(): void;
-  lookSoon(): void;
-  dueAt(atMs: number): void;
-  end(): Steps;
-}
+export type MemberPass = ReturnType<typeof openPass>;
 
 /** Begins a pass in which nothing is to be done yet. */
-export function openPass(input: StepInput): MemberPass {
+export function openPass(input: StepInput) {
   const { capabilities, sights, nowMs } = input;
+  /** Members keep their servers while they drain. */
   const isNative = capabilities.drain === 'native';
   const moves: { calls: readonly ModeCall[]; move: MemberChange }[] = [];
   const modes: ModeCall[] = [];
@@ -88,10 +73,12 @@ export function openPass(input: StepInput): MemberPass {
 
   const move = (change: MemberChange, calls: readonly ModeCall[] = []) =>
     void moves.push({ calls, move: change });
+  /** Servers of the member that are not in this mode, or in one of these, as far as the balancer tells. */
   const toMode = (machineId: MachineId, mode: ServerMode, as: readonly ServerMode[] = [mode]) =>
     (isNative ? (sights?.get(machineId)?.servers ?? []) : [])
       .filter((server) => server.mode === null || !as.includes(server.mode))
       .map(({ ref }): ModeCall => ({ machineId, ref, mode }));
+  /** A member that is to be what it is: its servers get what belongs to that. */
   const hold = ({ machineId, state }: MemberRow) => {
     if (state === 'drained') return;
     const keepsAway = ['drain', 'off'] as const;
@@ -99,31 +86,24 @@ export function openPass(input: StepInput): MemberPass {
     else modes.push(...toMode(machineId, 'drain', state === 'draining' ? keepsAway : ['drain']));
   };
   return {
-    ...input,
-    isNative,
-    move,
-    note(row, text, more = {}) {
+    ...{ ...input, isNative, move, toMode, hold },
+    /** Writes a note where that is another one, or where there is more to write. */
+    note(row: MemberRow, text: string | null, more: Partial<MemberChange> = {}) {
       const isNew = row.note !== text || Object.keys(more).length > 0;
       if (isNew) move({ machineId: row.machineId, note: text, ...more });
     },
-    enter(row, to, change) {
+    /** The member comes to a state in which its servers get what belongs to that. */
+    enter(row: MemberRow, to: MemberState, change: Omit<MemberChange, 'machineId' | 'to'>) {
       move({ machineId: row.machineId, to, ...change });
       hold({ ...row, state: to });
     },
-    hold,
-    toMode: (machineId, mode) => toMode(machineId, mode),
     needLook: () => void (needsLook = true),
     lookSoon: () => void (isMoving = true),
-    dueAt(atMs) {
+    dueAt(atMs: number) {
       if (atMs > nowMs) dueAtMs = Math.min(dueAtMs, atMs);
     },
-    end: () => ({
-      moves,
-      modes,
-      panic: [],
-      givenBack: [],
-      needsLook,
-      isMoving,
+    end: (): Steps => ({
+      ...{ moves, modes, panic: [], givenBack: [], needsLook, isMoving },
       dueAtMs: dueAtMs === Infinity ? null : dueAtMs,
     }),
   };

@@ -205,7 +205,10 @@ export function serve(pass: MemberPass, row: MemberRow, wish: Wish): void {
       if (capabilities.health && nowMs < row.sinceMs + pool.warmUpMs + JOIN_MS) pass.lookSoon();
       if (sights === null) pass.needLook();
       else if (isWell) return pass.enter(row, 'active', { note: null });
-      else if (seen?.isWhole) return warm(pass, row);
+      else if (seen?.isWhole) {
+        pass.lookSoon();
+        return pass.enter(row, 'warming', { note: null });
+      }
       return pass.hold(row);
     case 'warming':
       pass.lookSoon();
@@ -225,11 +228,6 @@ export function serve(pass: MemberPass, row: MemberRow, wish: Wish): void {
       else if (seen?.isWhole) pass.enter(row, 'active', { note: null });
       else conclude(pass, row, wish);
   }
-}
-
-function warm(pass: MemberPass, row: MemberRow): void {
-  pass.enter(row, 'warming', { note: null });
-  pass.lookSoon();
 }
 
 /** What the balancer thinks of an active member, for people. */
@@ -270,14 +268,9 @@ export function poolWishes(pass: MemberPass): ReadonlyMap<MachineId, Wish> {
 function shareAddresses(pass: MemberPass, all: Map<MachineId, Wish>): void {
   const { rows } = pass;
   const leaveOut = (machineId: MachineId, reason: string) => {
+    const { slot } = all.get(machineId)!;
     const parked = { force: false, askedAtMs: null, leaves: true, isUnasked: true } as const;
-    all.set(machineId, {
-      want: 'drain',
-      slot: all.get(machineId)!.slot,
-      machineId,
-      reason,
-      ...parked,
-    });
+    all.set(machineId, { want: 'drain', slot, machineId, reason, ...parked });
   };
   const served = [...all.values()].filter((wish) => wish.want === 'serve');
   const isMember = ({ machineId }: Serve) =>

@@ -96,45 +96,33 @@ export interface MemberChange {
 }
 
 /** What is to become of a machine in a pool, as rows, listing and clock say. */
-export type Wish =
+export type Wish = { readonly slot: Slot; readonly machineId: MachineId } &
   /** It is to be a member. */
-  | {
-      readonly want: 'serve';
-      readonly slot: Slot;
-      readonly machineId: MachineId;
-      readonly address: string;
-    }
-  /** It is well, and somebody wants to interrupt it, or it was deselected: let it go with patience. */
-  | {
-      readonly want: 'drain';
-      readonly slot: Slot;
-      readonly machineId: MachineId;
-      readonly reason: string;
-      /** Even below the least number of active members. */
-      readonly force: boolean;
-      /** Since when somebody waits for it, epoch ms of the database; null: nobody waits. */
-      readonly askedAtMs: number | null;
-      /** It stays away: nobody means to bring it back soon. Absent: it is interrupted, and comes back. */
-      readonly leaves?: true;
-      /** Nobody asked for it: a listing, an address or a configuration says other things than before. */
-      readonly isUnasked?: true;
-    }
-  /** It is not well: no new connection may go there, and those it has are lost anyway. */
-  | {
-      readonly want: 'drop';
-      readonly slot: Slot;
-      readonly machineId: MachineId;
-      readonly reason: string;
-      /** Somebody ordered that it be interrupted, and that is being done: it is no surprise. */
-      readonly isOrdered?: true;
-    }
-  /** Nobody can tell (the guard is frozen or in grace): it stays what it is. */
-  | {
-      readonly want: 'keep';
-      readonly slot: Slot;
-      readonly machineId: MachineId;
-      readonly reason: string;
-    };
+  (
+    | { readonly want: 'serve'; readonly address: string }
+    /** It is well, and somebody wants to interrupt it, or it was deselected: let it go with patience. */
+    | {
+        readonly want: 'drain';
+        readonly reason: string;
+        /** Even below the least number of active members. */
+        readonly force: boolean;
+        /** Since when somebody waits for it, epoch ms of the database; null: nobody waits. */
+        readonly askedAtMs: number | null;
+        /** It stays away: nobody means to bring it back soon. Absent: it is interrupted, and comes back. */
+        readonly leaves?: true;
+        /** Nobody asked for it: a listing, an address or a configuration says other things than before. */
+        readonly isUnasked?: true;
+      }
+    /** It is not well: no new connection may go there, and those it has are lost anyway. */
+    | {
+        readonly want: 'drop';
+        readonly reason: string;
+        /** Somebody ordered that it be interrupted, and that is being done: it is no surprise. */
+        readonly isOrdered?: true;
+      }
+    /** Nobody can tell (the guard is frozen or in grace): it stays what it is. */
+    | { readonly want: 'keep'; readonly reason: string }
+  );
 
 /**
  * What a machine waits for that still serves, for people: which pools have not let it go, and why not

@@ -1,5 +1,6 @@
 import type { MachineId } from '../ids.ts';
 import { desiredOf, machineOf, type PlacedMember } from './desired.ts';
+import { isLetGo } from './drain-turns.ts';
 import type { StepInput, Steps } from './member-pass.ts';
 import { stepMembers } from './member-steps.ts';
 import type { MemberRow, Wish } from './members.ts';
@@ -91,8 +92,6 @@ export function poolPlanOf(stand: PoolStand): PoolPlan {
   });
   return { ...about, ...moving, plan };
 }
-
-const isLetGo = ({ state }: MemberRow): boolean => state === 'draining' || state === 'drained';
 
 function serverAddresses(observed: readonly Observed[]): ReadonlyMap<MachineId, string> {
   const found = new Map<MachineId, string>();

@@ -26,17 +26,9 @@ export function sightsOf(
   { ports }: Pick<Pool, 'ports'>,
   observed: readonly Observed[],
 ): ReadonlyMap<MachineId, Sight> {
-  const found = new Map<MachineId, Observed[]>();
-  for (const object of observed) {
-    if (object.ref.kind !== 'server') continue;
-    const machine = machineOf(object.spec.name);
-    const known = found.get(machine);
-    if (known) known.push(object);
-    else found.set(machine, [object]);
-  }
-  const sights = new Map<MachineId, Sight>();
-  for (const [machine, servers] of found) sights.set(machine, sightOf(servers, ports.length));
-  return sights;
+  const servers = observed.filter(({ ref }) => ref.kind === 'server');
+  const found = Map.groupBy(servers, ({ spec }) => machineOf(spec.name));
+  return new Map([...found].map(([machine, all]) => [machine, sightOf(all, ports.length)]));
 }
 
 const BAD_FIRST = ['down', 'unknown', 'up'] as const;

@@ -15,23 +15,6 @@ const devices = () => stand.provider.devices();
 const penalties = () => [...stand.bmdb.tables.penalties.values()];
 const holds = () => [...stand.bmdb.tables.providerHolds.values()];
 
-test('smoke: capacity 100, at most 10, chunks of 4: ten machines after three iterations', async () => {
-  stand = createProvisionStand({ reservations: 100 });
-  const one = await stand.life({ limits: { machinesMax: 10, chunkSize: 4 } });
-  const counts = [];
-  for (let at = 0; at < 4; at += 1) {
-    await one.round();
-    counts.push(stand.machines().length);
-  }
-  expect(counts).toEqual([4, 8, 10, 10]);
-  const known = stand.machines().map(({ provided }) => provided!.providerId);
-  expect(known.toSorted()).toEqual(
-    devices()
-      .map(({ id }) => id)
-      .toSorted(),
-  );
-});
-
 test('creations keep their distance, over iterations too, and the first comes at once', async () => {
   const one = await stand.life({ limits: { chunkSize: 2 } });
   const starts: number[] = [];
@@ -48,32 +31,6 @@ test('creations keep their distance, over iterations too, and the first comes at
   const gaps = starts.slice(1).map((at, index) => at - starts[index]!);
   expect(starts).toHaveLength(4);
   for (const gap of gaps) expect(gap).toBeGreaterThanOrEqual(GAP_MS);
-});
-
-test('a slot that someone else provisions meanwhile is left alone', async () => {
-  const one = await stand.life({ limits: { chunkSize: 1 } });
-  await one.step('takeLease');
-  await one.step('listBoth');
-  await one.step('planRound');
-  const two = await stand.life();
-  const [slotId] = stand.provider.reservationIds().toSorted();
-  await two.keeper.require().intents.open({ provider: PROVIDER, slotId: slotId!, hostname: 'x' });
-  await one.step('beginCreations');
-  await settled();
-  expect(devices()).toEqual([]);
-});
-
-test('a creation that hangs delays no iteration and no other creation', async () => {
-  stand.provider.inject({ operation: 'create', effect: 'hang' });
-  const one = await stand.life({ limits: { chunkSize: 2, parallelism: 2 } });
-  await one.round();
-  await one.round();
-  await one.round();
-  expect(stand.states().filter((state) => state === 'adopted').length).toBeGreaterThanOrEqual(3);
-  expect(stand.states().filter((state) => state === 'open')).toHaveLength(1);
-  const drained = one.drain(0);
-  await advance(stand.clock, 1);
-  await drained;
 });
 
 test('when every place is taken by creations that hang, iterations go on', async () => {
@@ -270,21 +227,6 @@ test('a database that fails at the end of a creation leaves its device to be fou
   await one.step('resolveIntents');
   expect(stand.states()).toEqual(['adopted']);
   expect(devices()).toHaveLength(1);
-});
-
-test('capacity of a group that ran out is kept, and tried again after 60 s by one creation', async () => {
-  const error = new ProviderError('transient', 'none left', { capacity: { scope: 'group' } });
-  stand.provider.inject({ operation: 'create', effect: 'failBefore', error, times: 2 });
-  const one = await stand.life({ limits: { chunkSize: 3, parallelism: 1 } });
-  await one.round();
-  expect(holds()).toMatchObject([{ kind: 'capacity', level: 1 }]);
-  expect(stand.intents()).toHaveLength(1);
-  await advance(stand.clock, 60_000);
-  expect(await one.round()).toBe(1);
-  expect(holds()).toMatchObject([{ kind: 'capacity', level: 2 }]);
-  await advance(stand.clock, 120_000);
-  await one.round();
-  expect(holds()).toEqual([]);
 });
 
 test('a creation that ends between reading and planning is not recorded twice', async () => {

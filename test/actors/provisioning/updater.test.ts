@@ -176,11 +176,6 @@ describe('which machines are looked at', () => {
     expect([looked, written]).toEqual([[], [[idAt(1), { status: 'Stopped' }]]]);
   });
 
-  test('none due, none listed', async () => {
-    await run();
-    expect(listings).toBe(0);
-  });
-
   test('none while the job is another daemon’s', async () => {
     isLeaseOurs = false;
     given(1, { status: 'Stopped' });
@@ -240,22 +235,6 @@ describe('what a look finds', () => {
     listed = { ...listingOf(), machines: [], unreadable };
     await run();
     expect([looked, written]).toEqual([['device-1'], []]);
-  });
-
-  test('an address that is gone is cleared by the second look', async () => {
-    given(1, { address: null });
-    await run();
-    expect(written).toEqual([]);
-    await advance(clock, 2 * MINUTE_MS);
-    await run();
-    expect(written).toEqual([[idAt(1), { address: null }]]);
-  });
-
-  test('a device shown as deleted is Missing at once, and the change is told', async () => {
-    given(1, { status: 'Missing' });
-    await run();
-    expect(written).toEqual([[idAt(1), { status: 'Missing' }]]);
-    expect(log.count('provider status changed')).toBe(1);
   });
 });
 

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { awaitTurn } from '../../../src/actors/turns/await-turn.ts';
-import { createTaskPool, type TaskPool } from '../../../src/actors/turns/task-pool.ts';
+import { awaitTurn, createTaskPool, type TaskPool } from '../../../src/actors/turns/turns.ts';
 import { createPermitQueue, type PermitQueue } from '../../../src/actors/turns/permit-queue.ts';
 import type { SessionKeeper } from '../../../src/actors/session-keeper.ts';
 import type { BmdbSession } from '../../../src/adapters/bmdb/port.ts';

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { settleRequest, type SettleRequestDeps } from '../../../src/actors/turns/await-turn.ts';
+import { settleRequest, type SettleRequestDeps } from '../../../src/actors/turns/turns.ts';
 import { rankOf } from '../../../src/domain/daemons.ts';
 import type { SessionId } from '../../../src/domain/ids.ts';
 import { PROVIDER, requestRow, SESSION, SLOT, SLOT_ID, slotFacts } from '../../support/facts.ts';

@@ -5,7 +5,7 @@ import {
   createTaskPool,
   type TaskPool,
   type Kind,
-} from '../../../src/actors/turns/task-pool.ts';
+} from '../../../src/actors/turns/turns.ts';
 import type { SessionKeeper } from '../../../src/actors/session-keeper.ts';
 import type { BmdbSession, Work } from '../../../src/adapters/bmdb/port.ts';
 import type { ShellSession } from '../../../src/adapters/ssh/port.ts';
@@ -166,14 +166,6 @@ describe('a turn', () => {
 });
 
 describe('drain', () => {
-  test('resolves at once when nothing is under way', async () => {
-    await taskPool.drain(1_000);
-    expect(granted(RACK).refused || (await settled(), true)).toBe(true);
-    await expect(taskPool.grant(RACK, 'agentStart', forever)).rejects.toMatchObject({
-      code: 'cancelled',
-    });
-  });
-
   test('lets work end by itself, and refuses those who wait', async () => {
     await begun(RACK);
     const waiting = granted(OTHER);

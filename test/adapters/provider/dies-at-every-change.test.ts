@@ -295,7 +295,7 @@ async function robotGivesBack(stand: robot.Stand, provider: Provider, id: string
 scenario({
   title:
     'hetzner-robot never frees an unwiped server, and frees it in the end, wherever a daemon dies',
-  changes: 12,
+  changes: 13,
   start: robot.startInstalled,
   act: (stand, life) => robotGivesBack(stand, stand.daemon({ life }), stand.id),
   async goOn(stand) {

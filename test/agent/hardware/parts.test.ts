@@ -126,49 +126,23 @@ describe('disks', () => {
   });
 });
 
+/** A row of SMART attributes. */
+const smart = (id: number, value: number) => ({ id, raw: { value } });
+
 describe('health', () => {
-  test('NVMe through smartctl', () => {
-    const log = { critical_warning: 4, available_spare: 97, percentage_used: 104, media_errors: 3 };
-    expect(parseSmartctl(JSON.stringify({ nvme_smart_health_information_log: log }))).toEqual({
-      criticalWarning: true,
-      mediaErrors: 3n,
-      availableSpareRatio: 0.97,
-      usageRatio: 1.04,
-    });
-  });
-
-  test('NVMe through nvme', () => {
-    const log = { critical_warning: 0, avail_spare: 100, percent_used: 1, media_errors: '12' };
-    expect(parseNvmeSmartLog(JSON.stringify(log))).toEqual({
-      criticalWarning: false,
-      mediaErrors: 12n,
-      availableSpareRatio: 1,
-      usageRatio: 0.01,
-    });
-  });
-
-  test('SATA: attributes 5, 197 and 198 together', () => {
-    const row = (id: number, value: number) => ({ id, raw: { value } });
-    const answer = {
-      smart_status: { passed: false },
-      ata_smart_attributes: { table: [row(5, 1), row(9, 5000), row(197, 2), row(198, 4)] },
-    };
-    expect(parseSmartctl(JSON.stringify(answer))).toEqual({
-      criticalWarning: true,
-      mediaErrors: 7n,
-    });
-  });
-
-  test('SCSI: grown defects and endurance', () => {
-    const answer = {
-      smart_status: { passed: true },
-      scsi_grown_defect_list: 5,
-      scsi_percentage_used_endurance_indicator: 12,
-    };
-    expect(parseSmartctl(JSON.stringify(answer))).toEqual({
-      criticalWarning: false,
-      mediaErrors: 5n,
-      usageRatio: 0.12,
+  const nvme = { critical_warning: 4, available_spare: 97, percentage_used: 104, media_errors: 3 };
+  const scsi = { scsi_grown_defect_list: 5, scsi_percentage_used_endurance_indicator: 12 };
+  const table = [smart(5, 1), smart(9, 5000), smart(197, 2), smart(198, 4)];
+  const log = { critical_warning: 0, avail_spare: 100, percent_used: 1, media_errors: '12' };
+  testRows([
+    ['NVMe', { nvme_smart_health_information_log: nvme }, [true, 3n, 0.97, 1.04]],
+    ['SATA', { smart_status: { passed: false }, ata_smart_attributes: { table } }, [true, 7n]],
+    ['SCSI', { smart_status: { passed: true }, ...scsi }, [false, 5n, undefined, 0.12]],
+    ['NVMe through nvme', log, [false, 12n, 1, 0.01]],
+  ] as const)('of %s', (name, answer, [criticalWarning, mediaErrors, spare, used]) => {
+    const parse = name.endsWith('nvme') ? parseNvmeSmartLog : parseSmartctl;
+    expect(parse(JSON.stringify(answer))).toEqual({
+      ...{ criticalWarning, mediaErrors, availableSpareRatio: spare, usageRatio: used },
     });
   });
 
@@ -236,16 +210,12 @@ describe('links', () => {
 	Link detected: yes
 `;
 
-  test('supported speeds are distinct, the fastest first', () => {
-    expect(parseEthtool(ETHTOOL)).toEqual({
-      supportedSpeedBytes: [1_250_000_000n, 125_000_000n, 12_500_000n, 1_250_000n],
-      linkUp: true,
-    });
-    expect(parseEthtool('Supported link modes:   Not reported\nLink detected: no')).toEqual({
-      supportedSpeedBytes: [],
-      linkUp: false,
-    });
-    expect(parseEthtool('')).toEqual({ supportedSpeedBytes: [] });
+  testRows([
+    [ETHTOOL, [1_250_000_000n, 125_000_000n, 12_500_000n, 1_250_000n], true],
+    ['Supported link modes:   Not reported\nLink detected: no', [], false],
+    ['', [], undefined],
+  ] as const)('supported speeds are distinct, the fastest first: %j', (text, speeds, linkUp) => {
+    expect(parseEthtool(text)).toEqual({ supportedSpeedBytes: speeds, linkUp });
   });
 
   test('are added to what sysfs says', async () => {

@@ -12,44 +12,13 @@ const PAGE = 100;
 /** Turns of the event loop without a request under way, after which none comes by itself. */
 const QUIET_TURNS = 4;
 
-/** Requests that came to the Engine. */
-export interface EngineCalls {
-  /** Times everything was read. */
-  readonly looks: number;
-  /** Of these: nothing was told from memory. */
-  readonly fullLooks: number;
-  /** Pages of lists. */
-  readonly pages: number;
-  /** Times an object that is not ready yet was asked for. */
-  readonly polls: number;
-  /** Requests for single objects, without the polls. */
-  readonly fetches: number;
-  /** Creations, tags, updates and destructions. */
-  readonly changes: number;
-}
-
-export interface EngineFigures {
-  /** Objects of the pool while all machines are there. */
-  readonly objects: number;
-  /** Of one look while all machines are there: lists × pages, each list with its empty last page. */
-  readonly pagesPerLook: number;
-  /** A daemon takes over a settled pool. */
-  readonly first: EngineCalls;
-  /** One machine leaves. */
-  readonly leave: EngineCalls;
-  /** It comes back. */
-  readonly join: EngineCalls;
-  /** A settled pool is looked at again after five minutes. */
-  readonly resync: EngineCalls;
-}
-
 const pagesOf = (rows: number): number => Math.ceil(rows / PAGE) + 1;
 
-/** What a pool of three ports asks of the Engine's emulator, over HTTP, in virtual time. */
-export async function measureEngineCalls(
-  machines: number,
-  rows: 'short' | 'full',
-): Promise<EngineFigures> {
+/**
+ * What a pool of three ports asks of the Engine's emulator, over HTTP, in virtual time: when a daemon takes over a
+ * settled pool (`first`), one machine leaves, comes back, and a settled pool is looked at again (`resync`).
+ */
+export async function measureEngineCalls(machines: number, rows: 'short' | 'full') {
   const clock = createSimulatedClock();
   const fake = await startAnexiaEmulator({
     listen: { host: '127.0.0.1', port: 0 },
@@ -88,17 +57,23 @@ export async function measureEngineCalls(
   const pass = (ms: number) => passWhen(clock, ms, quiet);
 
   let told = 0;
-  function take(): EngineCalls {
+  /** Requests that came to the Engine since this was asked last. */
+  function take() {
     const since = fake.requests(told);
     told = since.at(-1)?.seq ?? told;
     const reads = since.filter(({ method }) => method === 'GET');
     const single = reads.filter(({ route }) => route.endsWith('{id}'));
     const counts = {
+      /** Times everything was read; of these `fullLooks` told nothing from memory. */
       looks: looks.all,
       fullLooks: looks.full,
+      /** Pages of lists. */
       pages: reads.length - single.length,
+      /** Times an object that is not ready yet was asked for. */
       polls,
+      /** Requests for single objects, without the polls. */
       fetches: single.length - polls,
+      /** Creations, tags, updates and destructions. */
       changes: since.length - reads.length,
     };
     looks = { all: 0, full: 0 };

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { guardLook, type GuardInsightDeps } from '../../../src/daemon/views/guard-insight.ts';
+import type { Parts } from '../../../src/daemon/parts.ts';
+import { guardLook } from '../../../src/daemon/views/guard-insight.ts';
 import { machineId, slot } from '../../../src/domain/ids.ts';
 import type { GuardRow } from '../../../src/domain/machine.ts';
 import { noCounts } from '../../../src/domain/recovery/guard-rules.ts';
@@ -26,6 +27,7 @@ function insight(
   const row = guardRow({ scope: provider, frozen, ...more });
   const counts = [{ ...noCounts(provider), machines: 10, started: 10, newlySilent: 4 }];
   const parts = {
+    guardPolicy: DEFAULT_GUARD,
     mirror: {
       nowMs: () => NOW_MS,
       facts: () => new Map(rows.map((each, at) => [slots[at], slotFacts({ row: each })])),
@@ -36,7 +38,7 @@ function insight(
     },
     watch: { view: () => ({ state, rows: [row], counts }), barOf: () => 'it is frozen' },
   };
-  return guardLook({ policy: DEFAULT_GUARD, parts: parts as unknown as GuardInsightDeps['parts'] });
+  return guardLook(parts as unknown as Parts);
 }
 const BY_ITSELF = {
   atMs: NOW_MS - 60_000,

@@ -42,7 +42,7 @@ const viewAt = (at: number) =>
   )!;
 const planned = () => {
   const { insight, parts } = daemon.daemon;
-  return fleetPlan({ config: world.config, insight, parts });
+  return fleetPlan(parts, insight);
 };
 const ask = (what: NewRequest['what']) =>
   world.bmdb.requests.file({ key: `ann-${what.verb}`, by: 'ann', reason: 'test', what });

@@ -34,8 +34,7 @@ const forgetting = (driven: Provider): Provider => ({
 });
 
 const toldBy = async ({ daemon }: PlayedDaemon): Promise<ProviderSummary> => {
-  const { config, clock } = world;
-  const view = createProvidersView({ ...daemon.parts, config, clock });
+  const view = createProvidersView(daemon.parts);
   return (await view.summary(PROVIDER))!;
 };
 const toldByAll = () => Promise.all(daemons.map(toldBy));

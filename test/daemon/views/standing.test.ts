@@ -14,11 +14,11 @@ test('each scrape shows how the daemon stands, and nothing of the scrape before'
   const metrics = createMemMetrics();
   const checks = { session: { ok: true }, database: { ok: false } };
   const deps = {
-    ...{ clock: world.clock, metrics, parts: daemon.parts },
     health: async () => ({ checks }) as unknown as HealthReport,
     consoleNotAfterMs: () => 1_800_000_000_000,
   };
-  const tell = createStanding(deps);
+  const parts = { ...daemon.parts, metrics };
+  const tell = createStanding(parts, deps);
   metrics.set('shepherd_ready', { check: 'of yore' }, 1);
   metrics.set('shepherd_machines', { provider: 'gone', state: 'x', substate: 'y' }, 4);
   metrics.set('shepherd_provision_intents_open', { provider: 'stub' }, 5);
@@ -62,7 +62,7 @@ test('each scrape shows how the daemon stands, and nothing of the scrape before'
     );
   }
   const leases = { ...daemon.parts.leases, held: () => null };
-  const left = createStanding({ ...deps, parts: { ...daemon.parts, leases } });
+  const left = createStanding({ ...parts, leases }, deps);
   metrics.set('shepherd_provider_capacity', { provider: 'stub', kind: 'used' }, 7);
   await left();
   expect(metrics.series('shepherd_provider_capacity'), 'another daemon provisions it').toEqual([]);

@@ -9,7 +9,8 @@ import { testRows } from '../../support/rows.ts';
 import { restsOnGuard, wishOf } from '../../../src/domain/balancing/wish.ts';
 import { DEFAULT_LOSS } from '../../../src/domain/policy.ts';
 import { viewOf } from '../../../src/domain/view.ts';
-import { agentStarted, device, machineRow, NOW_MS, slotFacts } from '../../support/facts.ts';
+import { factsOf } from '../../support/fact-words.ts';
+import { NOW_MS } from '../../support/facts.ts';
 
 describe('a machine that other pools do not let go', () => {
   const away = (change: Partial<MemberRow>) =>
@@ -59,32 +60,17 @@ test('one that they let go already goes before one that was asked for before', (
   expect([begun({}), begun({ elsewhere })]).toEqual([M1, M2]);
 });
 
-const MINUTE = 60_000;
-const installed = {
-  requestGeneration: 2n,
-  handedOutAtMs: NOW_MS - 30 * MINUTE,
-  reportGeneration: 2n,
-  reportResult: 'Success',
-} as const;
-
-/** What becomes of a machine whose system is in place, and whose agent was heard so long ago. */
-function wished(agoMs: number): string | null {
-  const row = machineRow({
-    agentStarted: agentStarted(NOW_MS - 60 * MINUTE),
-    heartbeat: { atMs: NOW_MS - agoMs, bootId: 'boot-1' },
-    installation: installed,
-  });
-  const facts = slotFacts({ row, listed: device({ address: '10.0.0.1' }) });
+test('a machine that was handed over serves once the agent that is to reboot it is gone', () => {
   const now = { nowMs: NOW_MS, loss: DEFAULT_LOSS, standings: [] };
-  const view = { ...viewOf(facts, now), address: '10.0.0.1' };
-  expect(restsOnGuard(view)).toBe(true);
   const all = { providers: null, locations: null, plans: null, labels: {} };
   const serving = pool({ memberStates: ['Running', 'HandedOver'], select: all });
-  return wishOf(facts, view, serving, now)?.want ?? null;
-}
-
-test('a machine that was handed over serves once the agent that is to reboot it is gone', () => {
-  expect(wished(0)).toBe('drop');
-  expect(wished(DEFAULT_LOSS.heartbeatMs - 1)).toBe('drop');
-  expect(wished(DEFAULT_LOSS.heartbeatMs)).toBe('serve');
+  const wished = (words: string) => {
+    const facts = factsOf(`${words}, install done`);
+    const view = { ...viewOf(facts, now), address: '10.0.0.1' };
+    expect(restsOnGuard(view)).toBe(true);
+    return wishOf(facts, view, serving, now)?.want;
+  };
+  expect([wished('heard 0'), wished('heard 9m59s999ms'), wished('heard 10m')]).toEqual([
+    ...['drop', 'drop', 'serve'],
+  ]);
 });

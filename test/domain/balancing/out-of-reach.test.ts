@@ -7,53 +7,49 @@ import {
   type RefusedCall,
   newRemembered,
 } from '../../../src/domain/balancing/sights.ts';
-import { drain, drop, serve } from '../../support/balancing-stand.ts';
+import { drain, serve } from '../../support/balancing-stand.ts';
 import { M1, M2, M3, pool } from './pool.ts';
-import { draining, firstOf, member, moves, NOW, sight, step } from './step-case.ts';
+import { caseOf, draining, member, moves, NOW, sight, step, toldOf } from './step-case.ts';
+import { rowsIn, span } from '../../support/fact-words.ts';
 import { testRows } from '../../support/rows.ts';
 
-describe('a balancer that cannot be reached', () => {
-  const rows = [member(M1), member(M2)];
-  const wishes = [drain(M1, { askedAtMs: NOW - 3_600_000 }), drop(M2)];
-  const since = (ms: number, policy: 'require' | 'best-effort') =>
-    moves(
-      step({
-        rows,
-        wishes,
-        sights: null,
-        unreachable: { sinceMs: NOW - ms, why: 'no answer' },
-        pool: pool({ drain: { ...pool().drain, policy } }),
-      }),
-    );
-  test('require: after ten minutes who waits is refused, with the reason', () => {
-    expect(since(599_999, 'require')).toEqual([]);
-    expect(since(600_000, 'require')).toEqual([
-      { machineId: M1, refused: true, note: 'refused: balancer edge cannot be reached: no answer' },
-    ]);
-  });
-  test('best-effort: after half a minute it is not waited for', () => {
-    expect(since(WAIVE_MS - 1, 'best-effort')).toEqual([]);
-    expect(since(WAIVE_MS, 'best-effort')).toMatchObject([{ machineId: M1, waived: true }]);
-  });
-  test('best-effort: what is only to be away, and holds nobody up, waits as long as that is so', () => {
-    const parked = drain(M1, { leaves: true, askedAtMs: null });
-    const unreachable = { sinceMs: NOW - 3_600_000, why: 'no answer' };
-    const policy = { ...pool().drain, policy: 'best-effort' } as const;
-    const about = { rows, sights: null, unreachable, pool: pool({ drain: policy }) };
-    expect(step({ ...about, wishes: [parked] })).toMatchObject({ moves: [], dueAtMs: null });
-    expect(moves(step({ ...about, wishes: [drain(M1)] }))).toMatchObject([{ waived: true }]);
-  });
-  test('best-effort: who was not waited for, and may be worked on, is let go without taking that back', () => {
-    const waived = [member(M1, { waived: true, note: 'x' }), member(M2)];
-    const sights = { [M1]: sight(), [M2]: sight() };
-    const told = firstOf({ rows: waived, wishes: [drain(M1), serve(M2)], sights });
-    expect(told).toMatchObject({ to: 'draining', waived: true });
-  });
-  test('when it can be reached again, what was waived is so no more', () => {
-    const waived = [member(M1, { waived: true, note: 'x' })];
-    const told = firstOf({ rows: waived, wishes: [serve(M1)], sights: { [M1]: sight() } });
-    expect(told).toMatchObject({ waived: false, note: null });
-  });
+const under = (policy: string) =>
+  pool({ drain: { ...pool().drain, policy: policy as 'require' | 'best-effort' } });
+const NOT_WAITED =
+  'A stays waived (balancer edge cannot be reached, and is not waited for: no answer)';
+
+/** The policy, for how long the balancer cannot be reached, and the pass. */
+testRows(
+  rowsIn(`
+    require 599999ms; A active, B active | drain A asked1, drop B     →
+    require 600s; A active, B active | drain A asked1, drop B         → A stays refused (refused: balancer edge cannot be reached: no answer)
+    best-effort 29999ms; A active, B active | drain A asked1, drop B  →
+    best-effort 30s; A active, B active | drain A asked1, drop B      → ${NOT_WAITED}
+    best-effort 1h; A active, B active | drain A parked               →
+    best-effort 1h; A active, B active | drain A                      → ${NOT_WAITED}
+  `),
+)('a balancer that cannot be reached: %s: %s', (words, told) => {
+  const [how = '', pass = ''] = words.split('; ');
+  const [policy = '', time = ''] = how.split(' ');
+  const given = {
+    unreachable: { sinceMs: NOW - span(time), why: 'no answer' },
+    pool: under(policy),
+  };
+  expect(toldOf(`${pass} | blind`, given)).toBe(told);
+  // What is only to be away waits as long as that is so.
+  if (words.includes('parked')) {
+    expect(step({ ...caseOf(`${pass} | blind`), ...given }).dueAtMs).toBeNull();
+  }
+});
+
+testRows(
+  rowsIn(`
+    A active waived, B active | drain A, serve B | A, B        → A draining 30s waived, A=drain
+    A active waived | serve A | A                              → A stays not waived
+    A draining waived, B active | drain A, serve B | A drain 4, B → A stays not waived not refused
+  `),
+)('who was not waited for, when it can be reached again: %s: %s', (words, told) => {
+  expect(toldOf(words)).toBe(told);
 });
 
 describe('a balancer that can be read, and refuses to keep connections away', () => {
@@ -68,7 +64,7 @@ describe('a balancer that can be read, and refuses to keep connections away', ()
       wishes: [drain(M1, { askedAtMs: asked }), serve(M2)],
       sights: open,
       memory,
-      pool: pool({ drain: { ...pool().drain, policy } }),
+      pool: under(policy),
     });
   };
   const why = 'ann asked for reboot: test; balancer edge refuses to let it go: read only';
@@ -110,12 +106,6 @@ describe('a balancer that can be read, and refuses to keep connections away', ()
     expect(isNext(turn(60_001))).toBe(true);
     expect(isNext(turn(1, { refused: true, note: why }))).toBe(true);
     expect(turn(600_000)).toContainEqual(expect.objectContaining({ machineId: M1, refused: true }));
-  });
-  test('when it takes the call, the member has to be let go after all', () => {
-    const rows = [{ ...draining(M1), waived: true, note: 'x' }, member(M2)];
-    const wishes = [drain(M1), serve(M2)];
-    const sights = { [M1]: sight({ mode: 'drain', sessions: 4 }), [M2]: sight() };
-    expect(firstOf({ rows, wishes, sights })).toMatchObject({ waived: false });
   });
 });
 

@@ -41,9 +41,8 @@ test('a broken device is counted apart, and as a machine', () => {
   });
 });
 
-testFindings(
-  'provider vectors 12, 13 and 14, equinix vector 24: a machine and its device',
-  `
+testRows(
+  rowsIn(`
   device, machine                                 →
   other, machine                                  → missing markAbsent
   device, machine missing=1m                      → back markPresent
@@ -57,7 +56,10 @@ testFindings(
   device status=Missing, machine status=Missing   →
   other, machine young                            →
   device ownership=untagged, machine              → contradicted none
-  device reservationId=rack-2, machine            → contradicted none`,
+  device reservationId=rack-2, machine            → contradicted none`),
+)(
+  'provider vectors 12, 13 and 14, equinix vector 24: a machine and its device: %s',
+  expectFindings,
 );
 
 test('a machine that was never missing is not due for a last look', () => {
@@ -78,9 +80,8 @@ testRows([
 );
 
 describe('an unfinished creation without a device', () => {
-  testFindings(
-    'waits, is noted, given up or dropped',
-    `
+  testRows(
+    rowsIn(`
     other, intent dead attempts=1                 → unfinished noteEmpty
     other, intent dead attempts=1 empty=59m       → unfinished none
     other, intent dead attempts=1 empty=1h        → unfinished abandon
@@ -90,8 +91,8 @@ describe('an unfinished creation without a device', () => {
     other, intent attempts=0                      → unfinished none
     other, intent dead attempts=1 empty=2h, gap   → unfinished noteGap
     other, intent dead attempts=1, gap            → unfinished none
-    other, intent attempts=1 empty=2h             → unfinished none`,
-  );
+    other, intent attempts=1 empty=2h             → unfinished none`),
+  )('waits, is noted, given up or dropped: %s', expectFindings);
 
   test('equinix vector 10: it is taken up again with its witness when its slot is free', () => {
     const plan = judge(inputOf('free, intent dead attempts=1 empty=2h'));

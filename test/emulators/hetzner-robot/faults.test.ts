@@ -1,7 +1,7 @@
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { testRows } from '../../support/rows.ts';
 import { install, INSTALL_MS, logOf, nameOf, rename, reset } from './fault-steps.ts';
-import { codeOf, newKey, type Robot, SERVER, startRobot } from './harness.ts';
+import { codeOf, type Robot, SERVER, startRobot } from './harness.ts';
 
 const LIST = '/server';
 /** What each fault does, and that it is over with its rule. The driver's tests show the others. */
@@ -95,28 +95,4 @@ const FAULTS: Readonly<Record<string, (robot: Robot) => Promise<void>>> = {
 
 testRows(Object.entries(FAULTS))('shows %s', async (_name, proof) => {
   await proof(await startRobot());
-});
-
-test('a rule strikes the server that it names, and one that could never strike is refused', async () => {
-  const robot = await startRobot({ servers: 2 });
-  robot.fault({ type: 'status', code: 500 }, { match: { server: 321 } });
-  robot.fault({ type: 'fields', fields: { status: 'odd' } }, { match: { server: 322 } });
-  expect((await robot.ask('GET', '/server/321')).status).toBe(500);
-  expect(await robot.get('/server')).toMatchObject([
-    { server: { status: 'ready' } },
-    { server: { status: 'odd' } },
-  ]);
-  const add = (match: object, type: 'rescueDisarms' | 'bootsDisk') => () =>
-    robot.fake.addFault({ match, effect: { type } });
-  expect(add({ server: 9 }, 'rescueDisarms')).toThrow(/no server 9/);
-  expect(add({ method: 'GET' }, 'bootsDisk')).toThrow(/does not happen to a request/);
-});
-
-test('ends while a command runs', async () => {
-  const robot = await startRobot();
-  const key = await robot.rescue(newKey());
-  const running = expect(robot.shell(key, 'sleep 1h')).rejects.toThrow();
-  await robot.shell(key, 'true');
-  await robot.fake.close();
-  await running;
 });

@@ -257,34 +257,3 @@ test('a session is shown, used and ended; a use keeps it, and there is room for 
   expect(JSON.stringify(journal)).not.toContain(fake.credentials.password);
   expect(journal.at(-1)).toMatchObject({ bmc: 'bmc-1', auth: 'session', status: 401 });
 });
-
-test('a change with the ETag of what was seen is made, with that of something older refused', async () => {
-  const { ask, path, system } = await startBmcs();
-  const { etag = '' } = (await ask('GET', path)).headers;
-  expect(etag).toMatch(/^"\w+"$/);
-  const change = async (tag: string) =>
-    answerOf(await ask('PATCH', path, { body: { AssetTag: tag }, ...headers('if-match', etag) }));
-  expect([await change('one'), await change('two')]).toEqual(['200', '412 PreconditionFailed']);
-  expect((await system())['AssetTag']).toBe('one');
-});
-
-test('systems are dealt out to BMCs, and a rule strikes the BMC and the system that it names', async () => {
-  const { fake, ask, fault } = await startBmcs({ systems: 3, bmcs: 2 });
-  const names = fake.bmcs().map(({ systems }) => systems.map(({ name }) => name));
-  expect(names).toEqual([['system-1'], ['system-2', 'system-3']]);
-  await fault({ type: 'status', code: 500 }, { match: { bmc: 'bmc-1' } });
-  await fault({ type: 'status', code: 501 }, { match: { system: 'system-3' } });
-  const status = async (bmc: number, id: number) =>
-    (await ask('GET', `${ROOT}/Systems/${id}`, { bmc })).status;
-  expect([await status(0, 1), await status(1, 1), await status(1, 2)]).toEqual([500, 200, 501]);
-});
-
-testRows([
-  [{ match: { bmc: 'bmc-9' }, effect: { type: 'noToken' } }, /no bmc/],
-  [{ match: { system: 'system-9' }, effect: { type: 'noToken' } }, /no system/],
-  [{ match: { nth: 2 }, effect: { type: 'refuse' } }, /match by bmc alone/],
-])('a rule that could never strike is refused: %j', async (rule, message) => {
-  const { fake } = await startBmcs();
-  expect(() => fake.addFault(rule as never)).toThrow(message);
-  expect(fake.faults()).toEqual([]);
-});

@@ -1,11 +1,39 @@
-import { codeOf, explain, NoPermit, NothingToDo, ProviderError } from '../../../domain/errors.ts';
+import { withTimeLimit } from '../../../adapters/clock/port.ts';
+import {
+  codeOf,
+  explain,
+  FleetError,
+  HostKeyRejected,
+  NoPermit,
+  NothingToDo,
+  ProviderError,
+  TimedOut,
+  Unreachable,
+} from '../../../domain/errors.ts';
+import type { ProviderMachine } from '../../../domain/machine.ts';
 import { facetsOf } from '../../../domain/provisioning/provider-holds.ts';
-import { lastFailures, nextStep, type LadderProcess } from '../../../domain/recovery/ladder.ts';
-import { interrupts, isStanding } from '../../../domain/recovery/rungs.ts';
+import {
+  lastFailures,
+  nextStep,
+  stepBeyondAgent,
+  type LadderProcess,
+} from '../../../domain/recovery/ladder.ts';
+import { hungControllerOf, interrupts, isStanding } from '../../../domain/recovery/rungs.ts';
 import type { Job } from '../../../machines/task.ts';
-import type { Turn } from '../../turns/task-pool.ts';
-import { claim, stepsOf, workEnded, type Claimed } from '../task.ts';
-import { askReboot, awaitBoot } from './boot.ts';
+import type { Turn } from '../../turns/turns.ts';
+import { stopAgentCommand } from '../end-agent.ts';
+import {
+  claim,
+  connect,
+  NOTHING,
+  readBootId,
+  requireOurs,
+  shellOf,
+  stepsOf,
+  workEnded,
+  type Claimed,
+} from '../task.ts';
+import { askReboot, awaitBoot, noteAsked } from './boot.ts';
 import {
   awaitOff,
   leaveSwitchedOn,
@@ -18,15 +46,17 @@ import {
   circumstancesOf,
   countAttempt,
   isOutage,
+  knownBootId,
   orderPart,
+  prove,
   refusesUs,
+  rungPolicy,
   type RecoverDeps,
   type Recovering,
   type Told,
 } from './recovering.ts';
 import { askReinstall, awaitSystem } from './reinstall.ts';
 import { askReset, awaitController } from './reset-controller.ts';
-import { reachAgent, stopAgent } from './restart-agent.ts';
 
 export type { RecoverDeps } from './recovering.ts';
 
@@ -183,3 +213,95 @@ function inTime(error: unknown, { aborted }: AbortSignal): unknown {
   if (aborted || !isLate) return error;
   return new ProviderError('transient', 'the provider was not asked in time', { cause: error });
 }
+
+/**
+ * Connects to the machine and finds out in which boot it is. Where SSH does not answer, the attempt
+ * goes on with the next rung; an operator's order to restart the agent does not. Where no other rung
+ * is left, what never reached the machine counts as no attempt on it, so it is tried again and again.
+ */
+export async function reachAgent(given: Recovering): Promise<Told<'rung' | 'bootId'>> {
+  const { deps, slot, turn, work, row, attempt } = given;
+  const found = await inPatience(given, `connect to ${slot}`, reach).catch(onlyIf(TimedOut));
+  if (!(found instanceof FleetError)) return { rung: attempt.step.rung, bootId: found };
+  turn.held.shell?.close();
+  if (attempt.step.order !== null) throw found;
+  const next = stepBeyondAgent(row, circumstancesOf(given));
+  const isLast = 'end' in next;
+  if (isLast || next.process !== work.process) {
+    if (!isLast || attempt.reached || !isOutage(found)) await noteAsked(given, null);
+    throw found;
+  }
+  attempt.step = next;
+  deps.log.info({ slot, cause: found.message, rung: next.rung }, 'SSH does not answer');
+  return { rung: next.rung, bootId: null };
+}
+
+/** Leaves the connection open. @returns the boot in which the machine is, or why it does not answer. */
+async function reach(given: Recovering): Promise<string | FleetError> {
+  const { signal, attempt } = given;
+  const machine = await look(given).catch(onlyIf(Unreachable));
+  if (machine instanceof Unreachable) return machine;
+  try {
+    const shell = await connect(given, machine);
+    attempt.reached = true;
+    await prove(given, machine, shell);
+    return await readBootId(shell, signal);
+  } catch (error) {
+    const isAnswer = error instanceof HostKeyRejected || error instanceof ProviderError;
+    if (signal.aborted || isAnswer || !(error instanceof FleetError)) throw error;
+    return error;
+  }
+}
+
+/** A provider that asks a controller that hangs can say nothing: its listing has to do. */
+async function look(given: Recovering): Promise<ProviderMachine> {
+  const { deps, slot, signal } = given;
+  try {
+    return await requireOurs(given);
+  } catch (error) {
+    const listed = deps.facts().get(slot)?.listed;
+    const isHung = hungControllerOf(slot, deps.facts()) !== null;
+    const isSilent = !signal.aborted && error instanceof ProviderError && error.retryable;
+    if (!isHung || !isSilent || listed?.ownership !== 'ours') throw error;
+    return listed;
+  }
+}
+
+const onlyIf =
+  <Kind extends Error>(kind: new (...args: never[]) => Kind) =>
+  (error: unknown): Kind => {
+    if (error instanceof kind) return error;
+    throw error;
+  };
+
+/**
+ * Counts the attempt and stops what is left of the agent. In a machine that booted since its agent
+ * was started there is nothing left to stop.
+ */
+export async function stopAgent(given: Recovering & Told<'bootId'>): Promise<Told<'proof'>> {
+  const { deps, slot, work, bootId } = given;
+  await noteAsked(given, bootId);
+  countAttempt(given, 'restartingAgent', 'asked');
+  const known = knownBootId(given);
+  const hasBooted = known !== null && known !== bootId;
+  if (!hasBooted) await inPatience(given, `stop the agent of ${slot}`, stop);
+  shellOf(given).close();
+  const what = hasBooted ? 'it booted by itself since its agent was started' : 'no agent runs';
+  deps.log.info({ slot, machine: work.machineId, what }, 'agent stopped');
+  return { proof: { what, bootSeconds: null } };
+}
+
+const stop = (given: Recovering) =>
+  shellOf(given).execute(stopAgentCommand(given.deps.agentPath), NOTHING, given.signal);
+
+/** Within the patience of the rung. @throws {TimedOut} */
+const inPatience = <Output>(
+  given: Recovering,
+  what: string,
+  act: (given: Recovering) => Promise<Output>,
+): Promise<Output> =>
+  withTimeLimit(
+    given.deps.clock,
+    { ms: rungPolicy(given).patienceMs, what, signal: given.signal },
+    (signal) => act({ ...given, signal }),
+  );

@@ -7,12 +7,14 @@ import { newEnds, requireFree, servedFile, type RunTime, type Servers } from './
 import type { Master } from './master.ts';
 import {
   emptyFile,
-  type FileTimes,
-  isEmpty,
+  getFrom,
   isSameShape,
+  listed,
   parse,
-  type PoolFile,
+  putInto,
   render,
+  type FileTimes,
+  type PoolFile,
 } from './pool-file.ts';
 import type { RunTimes, ServerChange } from './run-time.ts';
 
@@ -186,7 +188,7 @@ export function createChanges({ files, master, runTimes, idleMs }: ChangesDeps) 
   /** A file that HAProxy cannot load must not be there when it is started the next time. */
   async function putBack(pools: readonly Draft[], reason: string): Promise<RemoteFailure> {
     const before: Candidate[] = pools.map(({ owner, file, loaded }) => {
-      if (loaded === null || isEmpty(loaded)) return { owner, text: null };
+      if (loaded === null || loaded.size === 0) return { owner, text: null };
       return { owner, text: textOf(withServersOf(loaded, file), owner) };
     });
     for (const candidate of before) await files.put(candidate);
@@ -201,7 +203,7 @@ export function createChanges({ files, master, runTimes, idleMs }: ChangesDeps) 
   async function settle(draft: Draft): Promise<void> {
     if (isNothing(draft)) return;
     const { owner, file, loadedText } = draft;
-    const text = isEmpty(file) ? null : textOf(file, owner);
+    const text = file.size === 0 ? null : textOf(file, owner);
     if (text === null) await files.put({ owner, text });
     if (text !== loadedText) await files.remember(owner, text);
   }
@@ -262,7 +264,7 @@ function isRefusal(error: unknown): true {
 }
 
 const isNothing = ({ file, text, loaded }: Draft): boolean =>
-  isEmpty(file) && text === null && loaded === null;
+  file.size === 0 && text === null && loaded === null;
 
 function needsReload(draft: Draft): boolean {
   if (isNothing(draft)) return false;
@@ -270,11 +272,14 @@ function needsReload(draft: Draft): boolean {
 }
 
 /** What was loaded, with the servers as they are to be now: nobody who was drained comes back. */
-function withServersOf(loaded: PoolFile, { backends }: PoolFile): PoolFile {
-  const result = structuredClone(loaded);
-  for (const [name, { check, servers }] of result.backends) {
-    const now = backends.get(name)?.servers ?? servers;
-    result.backends.set(name, { check, servers: new Map(now) });
+function withServersOf(loaded: PoolFile, file: PoolFile): PoolFile {
+  const result = emptyFile();
+  for (const object of loaded.values()) {
+    if (object.spec.kind !== 'server') putInto(result, object);
+    if (object.spec.kind !== 'backend') continue;
+    const { ref } = object;
+    const servers = listed(getFrom(file, ref) ? file : loaded, 'server', ref.id);
+    for (const server of servers) putInto(result, server);
   }
   return result;
 }

@@ -1,11 +1,13 @@
 import * as leaf from '../../../settings/leaves.ts';
 import {
+  isSameSpec,
+  keyOf,
+  PARENT_KIND,
   type Desired,
   type PoolRef,
   type Ref,
   type ServerSpec,
   type Spec,
-  isSameSpec,
 } from '../../../domain/balancing/objects.ts';
 import { RemoteFailure } from '../../../domain/errors.ts';
 import type { Clock, Random } from '../../clock/port.ts';
@@ -14,14 +16,21 @@ import { type Change, createChanges } from './changes.ts';
 import { createFiles, type FilesDeps } from './files.ts';
 import { createMaster } from './master.ts';
 import {
+  getFrom,
+  listed,
+  namesIn,
+  putInto,
+  objectOf,
+  removeFrom,
   requireOwner,
   requireSpec,
+  serverOf,
   type End,
   type FileServer,
   type FileTimes,
   type PoolFile,
 } from './pool-file.ts';
-import { namesIn, observedOf, refOf, stricter } from './observed.ts';
+import { observedOf, stricter } from './observed.ts';
 import { createRunTimes } from './run-time.ts';
 import { z } from 'zod';
 import type { Surroundings } from '../../../settings/secret.ts';
@@ -61,26 +70,25 @@ export function createHaproxyBalancer(deps: HaproxyDeps): LoadBalancer {
 
   /** Writes a server to the file, and makes it so at run time. */
   function have(
-    { parent, name }: ReturnType<typeof namesIn>,
+    ref: Ref,
     { owner, signal }: Call,
     wanted: (before: FileServer | null, running: FileServer | null) => FileServer,
   ): Promise<void> {
+    const { parent, name } = namesIn(ref);
     let wasThere = true;
     const change: Change = {
       owner,
       isByRunTime: true,
       edit(file, running) {
-        const { servers } = backendIn(file, parent);
-        const before = servers.get(name) ?? null;
+        requireParent(file, ref, parent);
+        const before = serverIn(file, ref);
         wasThere = before !== null;
         const server = wanted(before, running.get(parent)?.get(name) ?? null);
         requireSpec({ kind: 'server', name, ...server });
-        servers.set(name, server);
+        putInto(file, serverOf(parent, name, server));
         return { backend: parent, name, wanted: server };
       },
-      undo(file) {
-        if (!wasThere) file.backends.get(parent)?.servers.delete(name);
-      },
+      undo: (file) => void (wasThere || removeFrom(file, ref)),
     };
     return changes.make(change, signal);
   }
@@ -97,15 +105,16 @@ export function createHaproxyBalancer(deps: HaproxyDeps): LoadBalancer {
       requireSpec(spec);
       const ref = refFor(spec, parent);
       if (spec.kind === 'server') {
-        await have(namesIn(ref), { owner, signal }, (before) => ({
+        await have(ref, { owner, signal }, (before) => ({
           ...endIn(spec),
           mode: before?.mode ?? 'drain',
         }));
         return ref;
       }
       const edit = (file: PoolFile) => {
-        const there = specIn(file, ref, spec);
-        if (there === null || isSameObject(there, spec, parent)) return set(file, spec, parent);
+        const there = getFrom(file, ref);
+        const isSame = there && isSameSpec(there.spec, spec) && there.parentId === idOf(parent);
+        if (!there || isSame) return set(file, spec, parent);
         throw new RemoteFailure(`${spec.kind} ${spec.name} is there already, and is another`);
       };
       await changes.make({ owner, edit }, signal);
@@ -121,13 +130,13 @@ export function createHaproxyBalancer(deps: HaproxyDeps): LoadBalancer {
       }
       if (spec.kind !== 'server') {
         const edit = (file: PoolFile) => {
-          if (ref.id !== wanted.id) removeFrom(file, ref);
+          if (ref.id !== wanted.id) remove(file, ref);
           set(file, spec, parent);
         };
         return changes.make({ owner, edit }, signal);
       }
       // What is at run time may be stricter than the file.
-      await have(namesIn(wanted), { owner, signal }, (before, running) => ({
+      await have(wanted, { owner, signal }, (before, running) => ({
         ...endIn(spec),
         mode: stricter(
           before?.mode ?? 'active',
@@ -140,7 +149,7 @@ export function createHaproxyBalancer(deps: HaproxyDeps): LoadBalancer {
     async destroy(ref, owner, { signal }) {
       requireOwner(owner);
       if (ref.kind === 'server') return destroyServer(ref, { owner, signal });
-      await changes.make({ owner, edit: (file) => removeFrom(file, ref) }, signal);
+      await changes.make({ owner, edit: (file) => remove(file, ref) }, signal);
     },
 
     async refresh(ref, owner, options) {
@@ -151,7 +160,7 @@ export function createHaproxyBalancer(deps: HaproxyDeps): LoadBalancer {
 
     async setMember(ref, mode, owner, { signal }) {
       requireOwner(owner);
-      await have(namesIn(ref), { owner, signal }, (before, running) => {
+      await have(ref, { owner, signal }, (before, running) => {
         const there = before ?? running;
         if (ref.kind !== 'server' || there === null) {
           throw new RemoteFailure(`there is no server ${ref.id} in pool ${owner.pool}`);
@@ -166,9 +175,8 @@ export function createHaproxyBalancer(deps: HaproxyDeps): LoadBalancer {
   async function destroyServer(ref: Ref, { owner, signal }: Call): Promise<void> {
     const { parent, name } = namesIn(ref);
     const edit = (file: PoolFile) => {
-      const backend = file.backends.get(parent);
-      if (!backend) return undefined;
-      backend.servers.delete(name);
+      if (!file.has(keyOf('backend', parent))) return undefined;
+      removeFrom(file, ref);
       return { backend: parent, name, wanted: null };
     };
     await changes.make({ owner, edit }, signal);
@@ -183,71 +191,44 @@ interface Call {
 }
 
 /** @throws {RemoteFailure} it has no parent of the right kind. */
-function refFor({ kind, name }: Spec, parent: Ref | null): Ref {
-  if (kind === 'backend') return refOf(kind, name);
-  const wanted = kind === 'bind' ? 'frontend' : 'backend';
-  if (parent?.kind !== wanted) throw new RemoteFailure(`${kind} ${name} needs a ${wanted}`);
-  return kind === 'frontend' ? refOf(kind, name) : refOf(kind, name, parent.id);
-}
-
-function backendIn(file: PoolFile, name: string) {
-  const backend = file.backends.get(name);
-  if (backend) return backend;
-  throw new RemoteFailure(`there is no backend ${name} in this pool`);
-}
-
-/** What of this name is in the file, with its parent; null: nothing. */
-function specIn(file: PoolFile, { kind, id }: Ref, { name }: Spec) {
-  if (kind === 'backend') {
-    const backend = file.backends.get(id);
-    return backend ? { spec: { kind, name, check: backend.check }, parent: null } : null;
+function refFor(spec: Spec, parent: Ref | null): Ref {
+  const wanted = PARENT_KIND[spec.kind];
+  if ((parent?.kind ?? null) !== wanted && wanted !== null) {
+    throw new RemoteFailure(`${spec.kind} ${spec.name} needs a ${wanted}`);
   }
-  if (kind === 'frontend') {
-    const frontend = file.frontends.get(id);
-    return frontend ? { spec: { kind, name }, parent: frontend.backend } : null;
-  }
-  const { parent } = namesIn({ kind, id });
-  const bind = file.frontends.get(parent)?.binds.get(name);
-  return bind ? { spec: { kind: 'bind' as const, name, ...bind }, parent } : null;
+  return objectOf(spec, idOf(parent)).ref;
 }
 
-const isSameObject = (
-  there: { readonly spec: Spec; readonly parent: string | null },
-  spec: Spec,
-  parent: Ref | null,
-): boolean => isSameSpec(there.spec, spec) && there.parent === (parent?.id ?? null);
+const idOf = (parent: Ref | null) => parent?.id ?? null;
+
+/** @throws {RemoteFailure} its parent is not there. */
+function requireParent(file: PoolFile, { kind }: Ref, parentId: string | null): void {
+  const parentKind = PARENT_KIND[kind];
+  if (parentKind === null || file.has(keyOf(parentKind, parentId!))) return;
+  throw new RemoteFailure(`there is no ${parentKind} ${parentId} in this pool`);
+}
+
+function serverIn(file: PoolFile, ref: Ref): FileServer | null {
+  const { spec, mode } = getFrom(file, ref) ?? {};
+  return spec?.kind === 'server' ? { ...endIn(spec), mode: mode! } : null;
+}
 
 /** @throws {RemoteFailure} its parent is not there. */
 function set(file: PoolFile, spec: Exclude<Spec, ServerSpec>, parent: Ref | null): void {
-  if (spec.kind === 'backend') {
-    const servers = file.backends.get(spec.name)?.servers ?? new Map();
-    file.backends.set(spec.name, { check: spec.check, servers });
-  } else if (spec.kind === 'frontend') {
-    backendIn(file, parent!.id);
-    const binds = file.frontends.get(spec.name)?.binds ?? new Map();
-    file.frontends.set(spec.name, { backend: parent!.id, binds });
-  } else {
-    const frontend = file.frontends.get(parent!.id);
-    if (!frontend) throw new RemoteFailure(`there is no frontend ${parent!.id} in this pool`);
-    frontend.binds.set(spec.name, { address: spec.address, number: spec.number });
-  }
+  const object = objectOf(spec, PARENT_KIND[spec.kind] && idOf(parent));
+  requireParent(file, object.ref, object.parentId);
+  putInto(file, object);
 }
 
+const CHILDREN = { server: 'servers', frontend: 'a frontend', bind: 'binds' } as const;
+
 /** @throws {RemoteFailure} something still hangs on it. */
-function removeFrom(file: PoolFile, ref: Ref): void {
-  const { parent, name } = namesIn(ref);
-  const blocked = (by: string) => new RemoteFailure(`${ref.kind} ${ref.id} still has ${by}`);
-  if (ref.kind === 'bind') file.frontends.get(parent)?.binds.delete(name);
-  if (ref.kind === 'frontend') {
-    if ((file.frontends.get(ref.id)?.binds.size ?? 0) > 0) throw blocked('binds');
-    file.frontends.delete(ref.id);
+function remove(file: PoolFile, ref: Ref): void {
+  for (const kind of ['server', 'frontend', 'bind'] as const) {
+    if (PARENT_KIND[kind] !== ref.kind || listed(file, kind, ref.id).length === 0) continue;
+    throw new RemoteFailure(`${ref.kind} ${ref.id} still has ${CHILDREN[kind]}`);
   }
-  if (ref.kind === 'backend') {
-    if ((file.backends.get(ref.id)?.servers.size ?? 0) > 0) throw blocked('servers');
-    const isUsed = [...file.frontends.values()].some(({ backend }) => backend === ref.id);
-    if (isUsed) throw blocked('a frontend');
-    file.backends.delete(ref.id);
-  }
+  removeFrom(file, ref);
 }
 
 const BASE_FILES_MAX = 20;

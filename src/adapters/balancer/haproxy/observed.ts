@@ -1,20 +1,12 @@
-import type { Observed, ObjectKind, Ref, ServerMode } from '../../../domain/balancing/objects.ts';
+import {
+  isSameSpec,
+  keyOf,
+  type Observed,
+  type ServerMode,
+} from '../../../domain/balancing/objects.ts';
 import type { KnownPool } from './changes.ts';
-import type { FileBackend, FileFrontend, FileServer, End } from './pool-file.ts';
-import type { RunningServer, RunTime } from './tables.ts';
-
-/** What separates the names in ids of binds and servers; no name has one. */
-const SEPARATOR = '/';
-export const refOf = (kind: ObjectKind, name: string, parent?: string): Ref => ({
-  kind,
-  id: parent === undefined ? name : `${parent}${SEPARATOR}${name}`,
-});
-
-/** The name that an id ends with, and its parent's; that is empty where it has none. */
-export function namesIn({ id }: Ref): { readonly parent: string; readonly name: string } {
-  const at = id.indexOf(SEPARATOR);
-  return { parent: id.slice(0, Math.max(at, 0)), name: id.slice(at + 1) };
-}
+import { getFrom, listed, namesIn, serverOf, type FileObject } from './pool-file.ts';
+import type { RunTime } from './tables.ts';
 
 const NOT_RUNNING = 'the running program does not have it';
 const NOT_LOADED = 'it is not loaded yet';
@@ -26,106 +18,62 @@ const TAKEN_OUT = 'it was taken out of the file, and the running program has it'
  * neither has.
  */
 export function observedOf({ file, loaded, isExact }: KnownPool, running: RunTime): Observed[] {
-  const all: Observed[] = [];
-  const show = (
-    ref: Ref,
-    object: Pick<Observed, 'spec' | 'parentId'> & Pick<Partial<Observed>, 'server'>,
-    differs: string | undefined,
-  ) => all.push({ ref, phase: 'ready', tagged: true, ...object, ...(differs && { differs }) });
-
-  const showBackend = (name: string, { check }: FileBackend, differs: string | undefined) =>
-    show(
-      refOf('backend', name),
-      { spec: { kind: 'backend', name, check }, parentId: null },
-      differs,
-    );
-  const showFrontend = (name: string, { backend }: FileFrontend, differs: string | undefined) =>
-    show(refOf('frontend', name), { spec: { kind: 'frontend', name }, parentId: backend }, differs);
-  const showBind = (parentId: string, name: string, end: End, differs: string | undefined) =>
-    show(
-      refOf('bind', name, parentId),
-      { spec: { kind: 'bind', name, ...end }, parentId },
-      differs,
-    );
-  const showServer = (parentId: string, name: string, end: End, rest: ServerRest) => {
-    const { address, number } = end;
-    const { differs, reading } = rest;
-    const spec = { kind: 'server', name, address, number } as const;
-    const server = reading && {
-      mode: reading.mode,
-      health: reading.health,
-      sessions: reading.sessions,
-    };
-    show(refOf('server', name, parentId), { spec, parentId, ...(server && { server }) }, differs);
+  const readingOf = ({ ref }: FileObject) => {
+    const { parent, name } = namesIn(ref);
+    return running.backends.get(parent)?.get(name);
   };
+  function isRunning(object: FileObject): boolean {
+    const { kind, id } = object.ref;
+    const { parent, name } = namesIn(object.ref);
+    if (kind === 'backend') return running.backends.has(id);
+    if (kind === 'frontend') return running.frontends.has(id);
+    return kind === 'bind'
+      ? running.frontends.get(parent)?.has(name) === true
+      : readingOf(object) !== undefined;
+  }
+  function show(object: FileObject, differs: string | undefined): Observed {
+    const { ref, spec, parentId } = object;
+    const { mode, health, sessions } = (spec.kind === 'server' && readingOf(object)) || {};
+    const server = mode && health ? { mode, health, sessions: sessions! } : null;
+    return {
+      ...{ ref, spec, parentId, phase: 'ready', tagged: true },
+      ...(server && { server }),
+      ...(differs && { differs }),
+    };
+  }
+  function differenceOf(object: FileObject): string | undefined {
+    if (!isRunning(object)) return NOT_RUNNING;
+    const { ref, spec, parentId } = object;
+    if (spec.kind === 'server') {
+      const { address, number, mode } = readingOf(object)!;
+      if (address !== spec.address || number !== spec.number) {
+        return `the running program has it at ${address} port ${number}`;
+      }
+      if (mode === object.mode) return undefined;
+      return `the running program has it ${mode}, and its file ${object.mode}`;
+    }
+    const before = loaded && getFrom(loaded, ref);
+    if (!before || !isSameSpec(before.spec, spec) || before.parentId !== parentId)
+      return NOT_LOADED;
+    return isExact || spec.kind !== 'backend' ? undefined : 'its file was changed or taken away';
+  }
+  /** Servers that the running program has, and the file has not. */
+  const strangersOf = ({ ref: { id } }: FileObject, differs: string) =>
+    [...(running.backends.get(id) ?? [])]
+      .filter(([name]) => !file.has(keyOf('server', `${id}/${name}`)))
+      .map(([name, reading]) => show(serverOf(id, name, reading), differs));
 
-  for (const [name, backend] of file.backends) {
-    const there = running.backends.get(name);
-    const before = loaded?.backends.get(name);
-    showBackend(
-      name,
-      backend,
-      there === undefined
-        ? NOT_RUNNING
-        : !before || !isSame(backend.check, before.check)
-          ? NOT_LOADED
-          : isExact
-            ? undefined
-            : 'its file was changed or taken away',
-    );
-    for (const [server, wanted] of backend.servers) {
-      const reading = there?.get(server);
-      showServer(name, server, wanted, { differs: differenceOf(wanted, reading), reading });
-    }
-    for (const [server, reading] of there ?? []) {
-      if (backend.servers.has(server)) continue;
-      showServer(name, server, reading, { differs: 'its file does not have it', reading });
-    }
-  }
-  for (const [name, frontend] of file.frontends) {
-    const there = running.frontends.get(name);
-    const before = loaded?.frontends.get(name);
-    const isLoaded = before?.backend === frontend.backend;
-    showFrontend(name, frontend, there ? (isLoaded ? undefined : NOT_LOADED) : NOT_RUNNING);
-    for (const [bind, end] of frontend.binds) {
-      const isHere = isSame(before?.binds.get(bind), end);
-      showBind(name, bind, end, there?.has(bind) ? (isHere ? undefined : NOT_LOADED) : NOT_RUNNING);
-    }
-  }
-  for (const [name, backend] of loaded?.backends ?? []) {
-    const there = running.backends.get(name);
-    if (!there || file.backends.has(name)) continue;
-    showBackend(name, backend, TAKEN_OUT);
-    for (const [server, reading] of there) {
-      showServer(name, server, reading, { differs: TAKEN_OUT, reading });
-    }
-  }
-  for (const [name, frontend] of loaded?.frontends ?? []) {
-    const there = running.frontends.get(name);
-    if (there && !file.frontends.has(name)) showFrontend(name, frontend, TAKEN_OUT);
-    for (const [bind, end] of frontend.binds) {
-      if (!there?.has(bind) || file.frontends.get(name)?.binds.has(bind)) continue;
-      showBind(name, bind, end, TAKEN_OUT);
-    }
-  }
-  return all;
-}
-
-interface ServerRest {
-  readonly differs: string | undefined;
-  readonly reading: RunningServer | undefined;
-}
-
-const isSame = (one: unknown, other: unknown): boolean =>
-  JSON.stringify(one) === JSON.stringify(other);
-
-function differenceOf(wanted: FileServer, reading: RunningServer | undefined): string | undefined {
-  if (!reading) return NOT_RUNNING;
-  if (reading.address !== wanted.address || reading.number !== wanted.number) {
-    return `the running program has it at ${reading.address} port ${reading.number}`;
-  }
-  if (reading.mode === wanted.mode) return undefined;
-  return `the running program has it ${reading.mode}, and its file ${wanted.mode}`;
+  const takenOut = [...(loaded?.values() ?? [])].filter(
+    (object) => object.spec.kind !== 'server' && !getFrom(file, object.ref) && isRunning(object),
+  );
+  return [
+    ...[...file.values()].map((object) => show(object, differenceOf(object))),
+    ...listed(file, 'backend').flatMap((each) => strangersOf(each, 'its file does not have it')),
+    ...takenOut.flatMap((object) => [
+      show(object, TAKEN_OUT),
+      ...(object.spec.kind === 'backend' ? strangersOf(object, TAKEN_OUT) : []),
+    ]),
+  ];
 }
 
 const STRICTNESS: readonly ServerMode[] = ['active', 'drain', 'off'];

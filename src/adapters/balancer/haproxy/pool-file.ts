@@ -1,29 +1,30 @@
 import { canonicalAddress } from '../../../domain/balancing/pools.ts';
 import {
   CHECK_PATH,
+  keyOf,
   type HealthCheck,
   type PoolRef,
+  type Ref,
   type ServerMode,
   type Spec,
 } from '../../../domain/balancing/objects.ts';
 import { RemoteFailure } from '../../../domain/errors.ts';
+import { sameData } from '../../../lib/data.ts';
 
+/** An object as the file of its pool has it. */
+export interface FileObject<Of extends Spec = Spec> {
+  readonly ref: Ref;
+  readonly spec: Of;
+  /** Id of its parent; null: it has none. */
+  readonly parentId: string | null;
+  /** Of a server. */
+  readonly mode?: ServerMode;
+}
 /**
- * The file of one pool: what HAProxy has of it after a reload or a restart. The mode of each server
- * stands there too, so that one that is drained is drained from the first moment of a new process.
+ * The file of one pool, by `keyOf`: what HAProxy has of it after a reload or a restart. The mode of each
+ * server stands there too, so that one that is drained is drained from the first moment of a new process.
  */
-export interface PoolFile {
-  readonly backends: Map<string, FileBackend>;
-  readonly frontends: Map<string, FileFrontend>;
-}
-export interface FileBackend {
-  check: HealthCheck;
-  readonly servers: Map<string, FileServer>;
-}
-export interface FileFrontend {
-  backend: string;
-  readonly binds: Map<string, End>;
-}
+export type PoolFile = Map<string, FileObject>;
 export interface End {
   readonly address: string;
   readonly number: number;
@@ -32,9 +33,35 @@ export interface FileServer extends End {
   readonly mode: ServerMode;
 }
 
-export const emptyFile = (): PoolFile => ({ backends: new Map(), frontends: new Map() });
-export const isEmpty = ({ backends, frontends }: PoolFile): boolean =>
-  backends.size === 0 && frontends.size === 0;
+export const emptyFile = (): PoolFile => new Map();
+export const getFrom = (file: PoolFile, { kind, id }: Ref) => file.get(keyOf(kind, id));
+export const removeFrom = (file: PoolFile, { kind, id }: Ref) => file.delete(keyOf(kind, id));
+export const putInto = (file: PoolFile, object: FileObject): PoolFile =>
+  file.set(keyOf(object.ref.kind, object.ref.id), object);
+/** Those of a kind, below a parent where one is given, in the order of the file. */
+export const listed = <Kind extends Spec['kind']>(file: PoolFile, kind: Kind, parentId?: string) =>
+  [...file.values()].filter(
+    ({ spec, parentId: of }) => spec.kind === kind && (parentId === undefined || of === parentId),
+  ) as FileObject<Spec & { readonly kind: Kind }>[];
+
+/** What separates the names in ids of binds and servers; no name has one. */
+const SEPARATOR = '/';
+export function objectOf(spec: Spec, parentId: string | null): FileObject {
+  const { kind, name } = spec;
+  const isBelow = kind === 'bind' || kind === 'server';
+  const id = isBelow ? `${parentId}${SEPARATOR}${name}` : name;
+  return { ref: { kind, id }, spec, parentId };
+}
+export const serverOf = (backend: string, name: string, server: FileServer): FileObject => {
+  const { address, number, mode } = server;
+  return { ...objectOf({ kind: 'server', name, address, number }, backend), mode };
+};
+
+/** The name that an id ends with, and its parent's; that is empty where it has none. */
+export function namesIn({ id }: Ref): { readonly parent: string; readonly name: string } {
+  const at = id.indexOf(SEPARATOR);
+  return { parent: id.slice(0, Math.max(at, 0)), name: id.slice(at + 1) };
+}
 
 export interface FileTimes {
   /** So long a connection over which nothing goes is kept, milliseconds. */
@@ -74,18 +101,21 @@ export function render(file: PoolFile, owner: PoolRef, { idleMs }: FileTimes): s
     `  timeout client ${idleMs}ms`,
     `  timeout server ${idleMs}ms`,
   ];
-  for (const [name, { check, servers }] of file.backends) {
+  for (const { spec } of listed(file, 'backend')) {
+    const { name, check } = spec;
     const asks = check.by === 'tcp' ? 'tcp-check' : `httpchk GET ${pathOf(check.path)}`;
     lines.push('', `backend ${nameOf(name)} from ${base}`, `  option ${asks}`);
-    for (const [server, { address, number, mode }] of servers) {
-      const end = endOf(address, number);
-      lines.push(`  server ${nameOf(server)} ${end} ${CHECKED} ${MODES[mode]}`);
+    for (const { spec: server, mode } of listed(file, 'server', name)) {
+      const end = endOf(server.address, server.number);
+      lines.push(`  server ${nameOf(server.name)} ${end} ${CHECKED} ${MODES[mode!]}`);
     }
   }
-  for (const [name, { backend, binds }] of file.frontends) {
-    lines.push('', `frontend ${nameOf(name)} from ${base}`, `  default_backend ${nameOf(backend)}`);
-    for (const [bind, { address, number }] of binds) {
-      lines.push(`  bind ${endOf(address, number)} name ${nameOf(bind)}`);
+  for (const { spec, parentId } of listed(file, 'frontend')) {
+    const { name } = spec;
+    lines.push('', `frontend ${nameOf(name)} from ${base}`);
+    lines.push(`  default_backend ${nameOf(parentId!)}`);
+    for (const { spec: bind } of listed(file, 'bind', name)) {
+      lines.push(`  bind ${endOf(bind.address, bind.number)} name ${nameOf(bind.name)}`);
     }
   }
   return [...lines, ''].join('\n');
@@ -99,38 +129,39 @@ export function render(file: PoolFile, owner: PoolRef, { idleMs }: FileTimes): s
  */
 export function parse(text: string): PoolFile {
   const file = emptyFile();
-  let backend: FileBackend | undefined;
-  let frontend: FileFrontend | undefined;
+  let proxy: FileObject | null = null;
   for (const line of text.split('\n')) {
     const [said = ''] = line.split('#', 1);
     const words = said.trim().split(/\s+/);
     const [keyword = '', first = '', second = ''] = words;
-    if (keyword === 'backend') {
-      frontend = undefined;
-      backend = isName(first) ? { check: { by: 'tcp' }, servers: new Map() } : undefined;
-      if (backend) file.backends.set(first, backend);
-    } else if (keyword === 'frontend') {
-      backend = undefined;
-      frontend = isName(first) ? { backend: '', binds: new Map() } : undefined;
-      if (frontend) file.frontends.set(first, frontend);
-    } else if (keyword === 'option' && first === 'httpchk' && backend) {
-      const path = words[3] ?? '/';
-      backend.check = CHECK_PATH.test(path) ? { by: 'http', path } : { by: 'tcp' };
-    } else if (keyword === 'server' && backend) {
-      const end = readEnd(second);
-      if (end && isName(first)) backend.servers.set(first, { ...end, mode: modeIn(words) });
-    } else if (keyword === 'default_backend' && frontend && isName(first)) {
-      frontend.backend = first;
-    } else if (keyword === 'bind' && frontend) {
-      const end = readEnd(first);
+    const id = proxy?.ref.id ?? '';
+    if (keyword === 'backend' || keyword === 'frontend') {
+      proxy =
+        keyword === 'backend'
+          ? objectOf({ kind: keyword, name: first, check: { by: 'tcp' } }, null)
+          : objectOf({ kind: keyword, name: first }, '');
+      if (isName(first)) putInto(file, proxy);
+      else proxy = null;
+    } else if (proxy?.spec.kind === 'backend') {
+      if (keyword === 'option' && first === 'httpchk') {
+        const path = words[3] ?? '/';
+        const check: HealthCheck = CHECK_PATH.test(path) ? { by: 'http', path } : { by: 'tcp' };
+        putInto(file, { ...proxy, spec: { ...proxy.spec, check } });
+      }
+      const end = keyword === 'server' && isName(first) ? readEnd(second) : null;
+      if (end) putInto(file, serverOf(id, first, { ...end, mode: modeIn(words) }));
+    } else if (proxy?.spec.kind === 'frontend') {
+      if (keyword === 'default_backend' && isName(first))
+        putInto(file, { ...proxy, parentId: first });
       const name = second === 'name' ? (words[3] ?? '') : '';
-      if (end && isName(name)) frontend.binds.set(name, end);
+      const end = keyword === 'bind' && isName(name) ? readEnd(first) : null;
+      if (end) putInto(file, objectOf({ kind: 'bind', name, ...end }, id));
     }
   }
-  for (const [name, each] of file.frontends) {
-    if (each.backend !== '') continue;
-    if (file.backends.has(name)) each.backend = name;
-    else file.frontends.delete(name);
+  for (const each of listed(file, 'frontend').filter(({ parentId }) => parentId === '')) {
+    const { name } = each.spec;
+    if (file.has(keyOf('backend', name))) putInto(file, { ...each, parentId: name });
+    else for (const { ref } of [each, ...listed(file, 'bind', name)]) removeFrom(file, ref);
   }
   return file;
 }
@@ -149,13 +180,12 @@ export function readEnd(text: string): End | null {
 
 /** Whether what only a reload changes is the same. */
 export const isSameShape = (one: PoolFile, other: PoolFile): boolean =>
-  shapeOf(one) === shapeOf(other);
+  sameData(shapeOf(one), shapeOf(other));
 
-const shapeOf = ({ backends, frontends }: PoolFile): string =>
-  JSON.stringify([
-    [...backends].map(([name, { check }]) => [name, check]),
-    [...frontends].map(([name, { backend, binds }]) => [name, backend, [...binds]]),
-  ]);
+const shapeOf = (file: PoolFile) =>
+  (['backend', 'frontend', 'bind'] as const).flatMap((kind) =>
+    listed(file, kind).map(({ spec, parentId }) => [spec, parentId]),
+  );
 
 /**
  * What may stand in a line of a configuration or of a socket. HAProxy takes blanks, quotes, `#`, `;`
@@ -195,7 +225,7 @@ export function pathOf(text: string): string {
 export function requireSpec(spec: Spec): void {
   nameOf(spec.name);
   if ('address' in spec) endOf(spec.address, spec.number);
-  if (spec.kind === 'backend') requireCheck(spec.check);
+  if (spec.kind === 'backend' && spec.check.by === 'http') pathOf(spec.check.path);
 }
 
 /** @throws {RemoteFailure} something of it cannot be written down. */
@@ -203,7 +233,3 @@ export function requireOwner({ uid, suffix }: PoolRef): void {
   nameOf(uid);
   nameOf(suffix);
 }
-
-const requireCheck = (check: HealthCheck): void => {
-  if (check.by === 'http') pathOf(check.path);
-};

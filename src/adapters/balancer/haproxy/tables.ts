@@ -1,7 +1,22 @@
-import type { ServerMode, ServerReading, PoolRef } from '../../../domain/balancing/objects.ts';
+import {
+  keyOf,
+  type PoolRef,
+  type ServerMode,
+  type ServerReading,
+} from '../../../domain/balancing/objects.ts';
 import { canonicalAddress } from '../../../domain/balancing/pools.ts';
 import { Malformed, RemoteFailure } from '../../../domain/errors.ts';
-import { type End, type FileServer, readEnd, emptyFile, type PoolFile } from './pool-file.ts';
+import {
+  emptyFile,
+  listed,
+  putInto,
+  readEnd,
+  objectOf,
+  serverOf,
+  type End,
+  type FileServer,
+  type PoolFile,
+} from './pool-file.ts';
 import { createServer } from 'node:net';
 
 /** What the running program has. */
@@ -119,23 +134,24 @@ export function servedFile(owner: PoolRef, running: RunTime): PoolFile | null {
   const file = emptyFile();
   for (const [name, servers] of running.backends) {
     if (!isOf(owner, name)) continue;
-    const listed = [...servers].map(([server, { address, number, mode }]) => {
-      if (canonicalAddress(address) === null) throw untold(pool, `server ${name}/${server}`);
-      return [server, { address, number, mode }] as const;
-    });
-    file.backends.set(name, { check: { by: 'tcp' }, servers: new Map(listed) });
+    putInto(file, objectOf({ kind: 'backend', name, check: { by: 'tcp' } }, null));
+    for (const [server, reading] of servers) {
+      if (canonicalAddress(reading.address) === null)
+        throw untold(pool, `server ${name}/${server}`);
+      putInto(file, serverOf(name, server, reading));
+    }
   }
   for (const [name, binds] of running.frontends) {
     if (!isOf(owner, name)) continue;
     // The frontend and the backend of a port have the same name, and HAProxy does not say which one it has.
-    if (!file.backends.has(name)) throw untold(pool, `frontend ${name}`);
-    const listed = [...binds].map(([bind, end]): [string, End] => {
+    if (!file.has(keyOf('backend', name))) throw untold(pool, `frontend ${name}`);
+    putInto(file, objectOf({ kind: 'frontend', name }, name));
+    for (const [bind, end] of binds) {
       if (end === null) throw untold(pool, `bind ${name}/${bind}`);
-      return [bind, end];
-    });
-    file.frontends.set(name, { backend: name, binds: new Map(listed) });
+      putInto(file, objectOf({ kind: 'bind', name: bind, ...end }, name));
+    }
   }
-  return file.backends.size > 0 ? file : null;
+  return listed(file, 'backend').length > 0 ? file : null;
 }
 
 /** Whether a frontend or a backend of this name is the pool's. */
@@ -148,8 +164,6 @@ const untold = (pool: string, what: string): RemoteFailure =>
       'write them anew: put the files back; or reload HAProxy without them',
   );
 
-const endsOf = ({ frontends }: PoolFile): End[] =>
-  [...frontends.values()].flatMap(({ binds }) => [...binds.values()]);
 const ALL = ['0.0.0.0', '::'];
 /** Whoever listens at one hinders who tries the other: one address, or one that stands for all. */
 const meets = (one: End, other: End): boolean =>
@@ -170,7 +184,7 @@ export function newEnds(
       : [],
   );
   return pools
-    .flatMap(({ file }) => endsOf(file))
+    .flatMap(({ file }) => listed(file, 'bind').map(({ spec }): End => spec))
     .filter((end) => !known.some((each) => meets(each, end)));
 }
 

@@ -5,7 +5,7 @@ import type { CallOptions, OperationRef, Provider, ReinstallRequest } from '../p
 import type { Sending } from './client.ts';
 import type { Install } from './creation.ts';
 import { serverOfId, isBrokenOff, classifyName, hostnameOf } from './mapping.ts';
-import { NO_RESETS, LOOK_GAP_MS, type Parts, type Claim } from './parts.ts';
+import { newClaim, NO_RESETS, LOOK_GAP_MS, WAITING, type Parts, type Claim } from './parts.ts';
 import type { RescueTrip, Resets } from './rescue.ts';
 import type { Found, Showing } from './view.ts';
 
@@ -27,8 +27,7 @@ export function createBackground(
       const signal = AbortSignal.any([lifetime, stopping.signal]);
       const done = work(signal)
         .catch((error: unknown) => {
-          const fields = { provider: config.name, server, cause: explain(error) };
-          log.warn(fields, 'a reinstallation did not come to its end');
+          log.warn({ server, cause: explain(error) }, 'a reinstallation did not come to its end');
         })
         .finally(() => {
           clock.clearTimeout(timer);
@@ -101,10 +100,7 @@ export function createChanges(
     const text = status ?? 'none';
     if (status === 'running' || toldStatuses.has(text)) return;
     toldStatuses.add(text);
-    log.info(
-      { provider: config.name, operatingStatus: text },
-      'Robot tells another operating status',
-    );
+    log.info({ operatingStatus: text }, 'Robot tells another operating status');
   }
 
   /** Whether it runs; null: Robot cannot tell. */
@@ -158,19 +154,12 @@ export function createChanges(
   async function claimOf({ server, claim }: Found, tags: Tags, how: Sending): Promise<Claim> {
     if (claim) return claim;
     const name = classifyName(server.name, config);
-    const value = {
-      set: config.instanceSetId,
+    const value = newClaim({
+      ...{ set: config.instanceSetId, phase: 'ready', tags: { ...tags }, oldName: server.name },
       witness: name.kind === 'ours' ? name.witness : '',
-      phase: 'ready' as const,
-      order: 'create' as const,
-      tags: { ...tags },
-      oldName: server.name,
       hostname: hostnameOf(config, String(server.number)),
-      systemKey: null,
-      ...NO_RESETS,
-      rescueKeys: [],
       sinceMs: clock.now(),
-    };
+    });
     return claims.make(server.number, value, how);
   }
 
@@ -211,8 +200,7 @@ export function createChanges(
     },
     async reinstallMachine(id, request, how: CallOptions) {
       const { server } = await showing.find(id, how);
-      const free = await locks.take(String(server.number), how.signal);
-      try {
+      const task = async () => {
         const sent = await beginReinstall(id, request, how);
         inBackground(server.number, async (signal) => {
           const arrival = await trip.arrive(sent, { signal });
@@ -220,9 +208,8 @@ export function createChanges(
           await showing.find(id, { signal });
           await install(arrival, { ...request, tags: arrival.claim.tags }, { signal });
         });
-      } finally {
-        free();
-      }
+      };
+      await locks.alone(String(server.number), how.signal, { what: WAITING, task });
       return refOf('reinstall', id);
     },
   };

@@ -1,8 +1,10 @@
 import type { z } from 'zod';
 import { isProviderError, ProviderError } from '../../../domain/errors.ts';
+import { nullIfGone } from '../../driver-kit/errors.ts';
 import type { ApiObserver, ApiRequest, Exchange } from '../../driver-kit/terms.ts';
 import { bareKey } from '../../driver-kit/our-key.ts';
 import { createLocks } from '../../driver-kit/time-limit.ts';
+import { providerLog } from '../../driver-kit/provider-log.ts';
 import { createTurns } from '../../driver-kit/turns.ts';
 import type { DriverContext } from '../port.ts';
 import {
@@ -43,7 +45,8 @@ export type ResetType = 'sw' | 'hw' | 'power' | 'power_long';
 
 /** What we ask of Robot. All reject with a `ProviderError`; a change is never sent twice by itself. */
 export function createRobotClient(settings: RobotSettings, context: DriverContext) {
-  const { clock, log, name } = context;
+  const { clock, name } = context;
+  const log = providerLog(context.log, name);
   const together = createTurns({ maxConcurrency: LOGINS_FORGIVEN, gapMs: 0 }, { clock });
   const daemons = () => context.daemons();
   const observer = observerOf(context);
@@ -77,7 +80,7 @@ export function createRobotClient(settings: RobotSettings, context: DriverContex
     // Whoever asks first when the silence is over asks alone.
     provenPassword = null;
     log.error(
-      { provider: name, alarm: 'login-refused' },
+      { alarm: 'login-refused' },
       'Robot refused the login; nothing is asked for ten minutes, or until the password changes',
     );
   }
@@ -191,28 +194,21 @@ export function createRobotClient(settings: RobotSettings, context: DriverContex
       ),
     /** Null: there is none. */
     findKey: (md5: string, how: Sending): Promise<AccountKey | null> =>
-      unlessAbsent(send('cannot look for our SSH key', how, get(`/key/${md5}`, keyReply))),
+      send('cannot look for our SSH key', how, get(`/key/${md5}`, keyReply)).catch(nullIfGone),
     /** @throws {ProviderError} `conflict`: it is there already. */
     storeKey: (name: string, line: string, how: Sending): Promise<void> =>
       send('cannot store our SSH key', how, post('/key', { name, data: bareKey(line) }, nothing)),
     async listKeys(how: Sending): Promise<readonly AccountKey[]> {
-      return (
-        (await unlessAbsent(send('cannot list the SSH keys', how, get('/key', keyList)))) ?? []
-      );
+      const keys = send('cannot list the SSH keys', how, get('/key', keyList));
+      return (await keys.catch(nullIfGone)) ?? [];
     },
     async deleteKey(md5: string, how: Sending): Promise<void> {
-      await unlessAbsent(send('cannot delete an SSH key', how, remove(`/key/${md5}`)));
+      await send('cannot delete an SSH key', how, remove(`/key/${md5}`)).catch(nullIfGone);
     },
     stop: (): void => api.stop(),
   };
 }
 export type RobotClient = ReturnType<typeof createRobotClient>;
-
-const unlessAbsent = <T>(request: Promise<T>): Promise<T | null> =>
-  request.catch((error: unknown) => {
-    if (isProviderError(error, 'not-found')) return null;
-    throw error;
-  });
 
 /** Requests are counted as those of every adapter are. */
 const observerOf = ({ metrics }: Pick<DriverContext, 'metrics'>): ApiObserver => ({

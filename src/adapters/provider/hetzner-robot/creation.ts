@@ -1,3 +1,4 @@
+import { asUnknown } from '../../driver-kit/errors.ts';
 import { ProviderError, explain, isProviderError } from '../../../domain/errors.ts';
 import type { Tags } from '../../../domain/provisioning/provider-tags.ts';
 import type { CallOptions, CreateRequest } from '../port.ts';
@@ -12,7 +13,7 @@ import {
   serverOfSlot,
   witnessText,
 } from './mapping.ts';
-import { lastTouchedMs, NO_RESETS, asUnknown, type Claim, type Parts } from './parts.ts';
+import { lastTouchedMs, newClaim, WAITING, type Claim, type Parts } from './parts.ts';
 import type { Arrival, RescueTrip, Resets } from './rescue.ts';
 import {
   ALREADY_BEGUN,
@@ -165,19 +166,11 @@ export function createCreation(
     if (how.signal.aborted)
       throw new ProviderError('aborted', 'called off before anything was done');
     if (found && now.name === deadName) await servers.rename(server, found.oldName, how);
-    const value = {
-      set: config.instanceSetId,
-      witness,
-      phase: 'claimed' as const,
-      order: 'create' as const,
-      tags: { ...request.tags },
+    const value = newClaim({
+      ...{ set: config.instanceSetId, witness, phase: 'claimed', sinceMs: clock.now() },
+      ...{ tags: { ...request.tags }, hostname: request.hostname },
       oldName: found?.oldName ?? now.name,
-      hostname: request.hostname,
-      systemKey: null,
-      ...NO_RESETS,
-      rescueKeys: [] as string[],
-      sinceMs: clock.now(),
-    };
+    });
     return found ? claims.change(found, value, how) : claims.make(server, value, how);
   }
 
@@ -232,7 +225,7 @@ export function createCreation(
 
   async function loseTo(claim: Claim, name: string, how: Sending): Promise<never> {
     await claims.drop(claim, how);
-    log.warn({ provider: config.name, server: claim.server, name }, 'somebody else took a server');
+    log.warn({ server: claim.server, name }, 'somebody else took a server');
     throw new FinalError('race-lost', `server ${claim.server} has another's name`);
   }
 
@@ -244,7 +237,7 @@ export function createCreation(
       await claims.drop(claim, how);
       return true;
     } catch (error) {
-      const fields = { provider: config.name, server: claim.server, cause: explain(error) };
+      const fields = { server: claim.server, cause: explain(error) };
       log.warn(fields, 'a server that cannot be used was not given back yet');
       return false;
     }
@@ -278,19 +271,17 @@ export function createCreation(
   return async (request: CreateRequest, how: CallOptions): Promise<Claim> => {
     witnessText(how.operationId);
     const server = serverOf(request);
-    const free = await locks.take(String(server), how.signal);
-    try {
+    const task = async () => {
       const claim = await claimIt(server, request, how);
       if (claim.phase === 'leaving' || claim.phase === 'wiped') {
         throw new ProviderError('race-lost', `server ${server} is being given back`);
       }
       if (!isUnfinished(claim)) return claim;
-      return await goOn(claim, request, how).catch((error: unknown) => {
+      return goOn(claim, request, how).catch((error: unknown) => {
         throw error instanceof FinalError ? error : asUnknown(error);
       });
-    } finally {
-      free();
-    }
+    };
+    return locks.alone(String(server), how.signal, { what: WAITING, task });
   };
 }
 

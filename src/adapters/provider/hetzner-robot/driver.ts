@@ -1,12 +1,15 @@
+import { asUnknown } from '../../driver-kit/errors.ts';
 import { ProviderError } from '../../../domain/errors.ts';
+import { inLifetime } from '../../driver-kit/in-lifetime.ts';
+import { providerLog } from '../../driver-kit/provider-log.ts';
 import { createLifetime, createLocks } from '../../driver-kit/time-limit.ts';
-import type { Capabilities, Plan, Provider, Driver, DriverContext } from '../port.ts';
+import type { Capabilities, Provider, Driver, DriverContext } from '../port.ts';
 import { createBackground, createChanges } from './changes.ts';
 import { createRobotClient } from './client.ts';
 import { createCreation, createInstall } from './creation.ts';
 import { createGiveBack, sweepLeftovers } from './give-back.ts';
 import { hostnameOf, serverOfSlot } from './mapping.ts';
-import { createClaimStore, asUnknown, createServers, type Parts } from './parts.ts';
+import { createClaimStore, createServers, type Parts } from './parts.ts';
 import { createRescueTrip, createResets } from './rescue.ts';
 import { nested, robotSchema, type RobotConfig, type RobotSettings } from './settings.ts';
 import { createOurKey, createSystems } from './systems.ts';
@@ -30,7 +33,7 @@ function createRobotProvider(settings: RobotSettings, context: DriverContext): P
     systems: createSystems(shell, config.sshPort),
     ourKey: createOurKey(client, config.sshKeyName, context),
     clock,
-    log,
+    log: providerLog(log, name),
     locks: createLocks(),
   };
   const resets = createResets(parts);
@@ -38,7 +41,7 @@ function createRobotProvider(settings: RobotSettings, context: DriverContext): P
   const install = createInstall(parts);
   const showing = createShowing(parts);
   const create = createCreation(parts, { trip, resets, install });
-  const giveBack = createGiveBack(parts, { showing, resets });
+  const giveBack = createGiveBack(parts, { showing, trip });
   const watch = createWatch(parts, lifetime.signal);
   const background = createBackground(parts, lifetime.signal);
   const changes = createChanges(parts, {
@@ -50,72 +53,50 @@ function createRobotProvider(settings: RobotSettings, context: DriverContext): P
     inBackground: background.run,
   });
 
-  return {
+  return inLifetime(lifetime, {
     capabilities: CAPABILITIES,
-    listMachines: (_filter, call) =>
-      lifetime.run(
-        call,
-        (signal) => {
-          watch.begin();
-          return showing.list({ signal });
-        },
-        true,
-      ),
-    getMachine: (id, call) => lifetime.run(call, (signal) => showing.get(id, { signal }), true),
-    createMachine: (request, call) =>
-      lifetime.run(call, async (signal) => {
-        watch.begin();
-        const claim = await create(request, { ...call, signal });
-        // It is being installed, whatever becomes of a look at it.
-        return showing.show(claim, { signal }).catch((error: unknown) => {
-          throw asUnknown(error);
-        });
-      }),
-    findByWitness: (witness, slotId, call) =>
-      lifetime.run(
-        call,
-        async (signal) => {
-          const server = serverOfSlot(slotId);
-          return server === null ? null : showing.byWitness(witness, server, { signal });
-        },
-        true,
-      ),
-    deprovisionMachine: (id, call) =>
-      lifetime.run(call, async (signal) => {
-        background.end(id);
-        await giveBack.deprovision(id, { signal });
-      }),
-    isReusable: (slotId, call) =>
-      lifetime.run(call, async (signal) => {
-        const server = serverOfSlot(slotId);
-        if (server === null) return true;
-        return giveBack.isReusable(server, call.operationId, { signal });
-      }),
-    setTags: (id, tags, call) =>
-      lifetime.run(call, (signal) => changes.setTags(id, tags, { ...call, signal })),
-    rebootMachine: (id, mode, call) =>
-      lifetime.run(call, (signal) => changes.rebootMachine(id, mode, { ...call, signal })),
-    setPower: (id, want, call) =>
-      lifetime.run(call, (signal) => changes.setPower(id, want, { ...call, signal })),
-    reinstallMachine: (id, request, call) =>
-      lifetime.run(call, (signal) => {
-        background.end(id);
-        watch.begin();
-        return changes.reinstallMachine(id, request, { ...call, signal });
-      }),
+    async listMachines(_filter, call) {
+      watch.begin();
+      return showing.list(call);
+    },
+    getMachine: showing.get,
+    async createMachine(request, call) {
+      watch.begin();
+      const claim = await create(request, call);
+      // It is being installed, whatever becomes of a look at it.
+      return showing.show(claim, call).catch((error: unknown) => {
+        throw asUnknown(error);
+      });
+    },
+    async findByWitness(witness, slotId, call) {
+      const server = serverOfSlot(slotId);
+      return server === null ? null : showing.byWitness(witness, server, call);
+    },
+    async deprovisionMachine(id, call) {
+      background.end(id);
+      await giveBack.deprovision(id, call);
+    },
+    async isReusable(slotId, call) {
+      const server = serverOfSlot(slotId);
+      return server === null || giveBack.isReusable(server, call.operationId, call);
+    },
+    ...changes,
+    async reinstallMachine(id, request, call) {
+      background.end(id);
+      watch.begin();
+      return changes.reinstallMachine(id, request, call);
+    },
     verifyHostKey: () =>
       Promise.reject(new ProviderError('not-implemented', 'Robot knows no host keys of systems')),
-    capacityGroup,
+    capacityGroup: ({ name: plan, location }) => `${location ?? ''} ${plan}`,
     hostnameFor: (slotId) => hostnameOf(config, slotId),
-    prepare: (call) =>
-      lifetime.run(call, async (signal) => {
-        watch.begin();
-        const { servers } = await parts.servers.list({ signal });
-        requireServers(config, new Set(servers.map(({ number }) => number)));
-        await parts.ourKey.ensure({ signal });
-      }),
-    sweep: ({ dryRun, ...call }) =>
-      lifetime.run(call, (signal) => sweepLeftovers(parts, { dryRun, signal })),
+    async prepare(call) {
+      watch.begin();
+      const { servers } = await parts.servers.list(call);
+      requireServers(config, new Set(servers.map(({ number }) => number)));
+      await parts.ourKey.ensure(call);
+    },
+    sweep: (call) => sweepLeftovers(parts, call),
     async stop() {
       watch.stop();
       const stopped = lifetime.stop();
@@ -123,7 +104,7 @@ function createRobotProvider(settings: RobotSettings, context: DriverContext): P
       await stopped;
       await background.ended();
     },
-  };
+  });
 }
 
 const CAPABILITIES: Capabilities = {
@@ -138,8 +119,6 @@ const CAPABILITIES: Capabilities = {
   consistentList: true,
   maxConcurrency: 8,
 };
-
-const capacityGroup = ({ name, location }: Plan): string => `${location ?? ''} ${name}`;
 
 /** @throws {ProviderError} `invalid`: the configuration names servers that the account does not have. */
 function requireServers({ servers = [] }: RobotConfig, there: ReadonlySet<number>): void {

@@ -1,4 +1,5 @@
 import { explain, isProviderError, ProviderError } from '../../../domain/errors.ts';
+import { nullIfGone } from '../../driver-kit/errors.ts';
 import type { CallOptions, SweepReport } from '../port.ts';
 import type { Server } from './api.ts';
 import type { Sending } from './client.ts';
@@ -12,8 +13,8 @@ import {
   leavingName,
   ourName,
 } from './mapping.ts';
-import { NO_RESETS, RESET_FLOOR_MS, nullIfGone, type Claim, type Parts } from './parts.ts';
-import type { Resets } from './rescue.ts';
+import { newClaim, NO_RESETS, RESET_FLOOR_MS, WAITING, type Claim, type Parts } from './parts.ts';
+import type { RescueTrip } from './rescue.ts';
 import { wipeScript } from './scripts.ts';
 import { rescueKeyRule } from './systems.ts';
 import type { Showing } from './view.ts';
@@ -23,7 +24,7 @@ const HARD_RESETS_MAX = 3;
 /** How machines go, and when their server is free again. Each call does the next step, whosever it is. */
 export function createGiveBack(
   parts: Parts,
-  { showing, resets }: { readonly showing: Showing; readonly resets: Resets },
+  { showing, trip }: { readonly showing: Showing; readonly trip: RescueTrip },
 ) {
   const { config, servers, claims, systems, clock, log, locks } = parts;
   const alarmed = new Set<number>();
@@ -32,18 +33,10 @@ export function createGiveBack(
   async function leave(server: Server, claim: Claim | null, witness: string, how: Sending) {
     const change = { ...NO_RESETS, phase: 'leaving' as const, sinceMs: clock.now() };
     if (claim) return claims.change(claim, change, how);
-    const value = {
-      set: config.instanceSetId,
-      witness,
-      order: 'create' as const,
-      tags: {},
-      oldName: server.name,
-      hostname: hostnameOf(config, String(server.number)),
-      systemKey: null,
-      ...change,
-      rescueKeys: [],
-    };
-    return claims.make(server.number, value, how);
+    const { number, name: oldName } = server;
+    const hostname = hostnameOf(config, String(number));
+    const set = config.instanceSetId;
+    return claims.make(number, newClaim({ set, witness, oldName, hostname, ...change }), how);
   }
 
   async function rename(claim: Claim, name: string, how: Sending): Promise<void> {
@@ -64,26 +57,12 @@ export function createGiveBack(
   async function isTaken(claim: Claim, how: Sending): Promise<boolean> {
     const { name } = await servers.read(claim.server, how);
     if (!isStrangers(name, config)) return false;
-    const fields = { provider: config.name, server: claim.server, name };
     log.warn(
-      fields,
+      { server: claim.server, name },
       'a server that was given back got a name of somebody else, and is left as it is',
     );
     await claims.drop(claim, how);
     return true;
-  }
-
-  async function strike(claim: Claim, how: Sending): Promise<void> {
-    const type = await resets.choose(claim.server, ['hw'], how);
-    const { hostKeys } = await resets.arm(claim.server, how);
-    const counted = {
-      rescueKeys: hostKeys,
-      resets: claim.resets + 1,
-      hardResets: claim.hardResets + 1,
-      resetAtMs: clock.now(),
-    };
-    const noted = await claims.change(claim, counted, how);
-    await resets.press(type, { before: claim, noted }, how);
   }
 
   /** Wiped, if the rescue system has come up and let us. */
@@ -98,7 +77,7 @@ export function createGiveBack(
       if (!/^wiped [1-9]\d*$/m.test(told)) return null;
     } catch (error) {
       if (how.signal.aborted) throw error;
-      const fields = { provider: config.name, server: claim.server, cause: explain(error) };
+      const fields = { server: claim.server, cause: explain(error) };
       log.warn(fields, 'a server that was given back could not be wiped yet');
       return null;
     }
@@ -109,7 +88,7 @@ export function createGiveBack(
     if (alarmed.has(server)) return;
     alarmed.add(server);
     log.error(
-      { provider: config.name, server, alarm: 'unwiped-server' },
+      { server, alarm: 'unwiped-server' },
       'a server that was given back cannot be wiped, and stays out of use until somebody looks',
     );
   }
@@ -123,7 +102,7 @@ export function createGiveBack(
     if (claim.resetAtMs === null) {
       if (await isTaken(claim, how)) return true;
       await rename(claim, leavingName(config, claim.server), how);
-      await strike(claim, how);
+      await trip.strike(claim, null, how);
       return false;
     }
     const sinceMs = clock.now() - claim.resetAtMs;
@@ -140,7 +119,7 @@ export function createGiveBack(
       return false;
     }
     if (await isTaken(claim, how)) return true;
-    await strike(claim, how);
+    await trip.strike(claim, null, how);
     return false;
   }
 
@@ -157,7 +136,7 @@ export function createGiveBack(
     if (!(await hasLeft(number, how))) return false;
     const claim = (await claims.all(how)).ours.get(number);
     if (!claim) return true;
-    const fields = { provider: config.name, server: number };
+    const fields = { server: number };
     log.warn(fields, 'a server that was given back has left the account, and is forgotten');
     await claims.drop(claim, how);
     return true;
@@ -173,14 +152,8 @@ export function createGiveBack(
     }
   }
 
-  async function locked<T>(server: number, how: Sending, work: () => Promise<T>): Promise<T> {
-    const free = await locks.take(String(server), how.signal);
-    try {
-      return await work();
-    } finally {
-      free();
-    }
-  }
+  const locked = <T>(server: number, { signal }: Sending, task: () => Promise<T>): Promise<T> =>
+    locks.alone(String(server), signal, { what: WAITING, task });
 
   return {
     /** Resolves once the machine is on its way out, or if there is no such machine. */

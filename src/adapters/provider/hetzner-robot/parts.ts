@@ -62,6 +62,16 @@ export const NO_RESETS = {
   startedAtMs: null,
 } as const;
 
+/** Of a server that nobody claims: nothing was done with it, and nothing is known of its systems. */
+export const newClaim = (
+  change: Pick<ClaimValue, 'set' | 'witness' | 'phase' | 'oldName' | 'hostname' | 'sinceMs'> &
+    Partial<ClaimValue>,
+): ClaimValue => ({
+  ...{ order: 'create', tags: {}, systemKey: null, rescueKeys: [] },
+  ...NO_RESETS,
+  ...change,
+});
+
 /** When anything was last begun about it, epoch milliseconds. */
 export const lastTouchedMs = ({ sinceMs, resetAtMs, startedAtMs }: ClaimValue): number =>
   Math.max(sinceMs, resetAtMs ?? 0, startedAtMs ?? 0);
@@ -214,12 +224,6 @@ export function createServers(
 }
 export type Servers = ReturnType<typeof createServers>;
 
-/** For a read of a server that Robot says not to exist. */
-export function nullIfGone(error: unknown): null {
-  if (isProviderError(error, 'not-found')) return null;
-  throw error;
-}
-
 /** What every part of the driver works with. */
 export interface Parts {
   readonly config: RobotConfig;
@@ -234,17 +238,8 @@ export interface Parts {
   readonly locks: Locks;
 }
 
+/** For the error of whoever is called off before it has the lock. */
+export const WAITING = 'another change of the server was under way';
 /** Time that a machine needs before a look at it tells anything. */
 export const RESET_FLOOR_MS = 15_000;
 export const LOOK_GAP_MS = 10_000;
-
-/** The same error, of a change that may have been carried out. */
-export function asUnknown(error: unknown): unknown {
-  if (!(error instanceof ProviderError) || error.outcome === 'unknown') return error;
-  const { kind, message, cause, rateLimit } = error;
-  return new ProviderError(kind, message, {
-    cause,
-    outcome: 'unknown',
-    ...(rateLimit && { rateLimit }),
-  });
-}

@@ -1,5 +1,6 @@
 import { explain, isProviderError, ProviderError } from '../../../domain/errors.ts';
 import { sleep } from '../../clock/port.ts';
+import { isLost } from '../../driver-kit/errors.ts';
 import type { Rescue } from './api.ts';
 import type { ResetType, Sending } from './client.ts';
 import { addressOf, isStrangers } from './mapping.ts';
@@ -18,9 +19,8 @@ export function createResets({
   client,
   ourKey,
   claims,
-  config,
   log,
-}: Pick<Parts, 'client' | 'ourKey' | 'claims' | 'config' | 'log'>) {
+}: Pick<Parts, 'client' | 'ourKey' | 'claims' | 'log'>) {
   async function disarm(server: number, how: Sending): Promise<void> {
     const { isRescueArmed, others } = await client.bootState(server, how);
     const strange = others.filter((kind) => kind !== 'linux');
@@ -30,7 +30,7 @@ export function createResets({
     }
     if (isRescueArmed) await client.disarmRescue(server, how);
     if (others.length === 0) return;
-    const fields = { provider: config.name, server };
+    const fields = { server };
     log.warn(fields, 'a stock installation that was ordered in Robot is taken back before a reset');
     await client.disarmLinux(server, how);
   }
@@ -47,9 +47,7 @@ export function createResets({
         const armed = await client.armRescue(server, [key], how);
         if (armed.isArmed) return armed;
       } catch (error) {
-        const mayBe =
-          isProviderError(error, 'conflict') ||
-          (isProviderError(error) && error.outcome === 'unknown');
+        const mayBe = isProviderError(error, 'conflict') || isLost(error);
         if (!mayBe) throw error;
         const now = await client.rescue(server, how);
         if (now.isArmed && now.keys.includes(key)) return now;
@@ -90,7 +88,7 @@ export function createResets({
         const { resets, hardResets, resetAtMs, bootBefore } = before;
         const unsent = { resets, hardResets, resetAtMs, bootBefore };
         await claims.change(noted, unsent, how).catch((error: unknown) => {
-          const fields = { provider: config.name, server: noted.server, cause: explain(error) };
+          const fields = { server: noted.server, cause: explain(error) };
           log.debug(fields, 'a reset that was not sent stays counted');
         });
       }
@@ -134,19 +132,19 @@ export function createRescueTrip(parts: Parts, resets: Resets) {
   }
 
   /** Noted before it is asked for, so that a later life waits instead of asking again. */
-  const noteReset = (claim: Claim, type: 'sw' | 'hw' | null, before: Answer, how: Sending) =>
+  const noteReset = (claim: Claim, type: 'sw' | 'hw' | null, before: Answer | null, how: Sending) =>
     claims.change(
       claim,
       {
         resets: claim.resets + 1,
         hardResets: claim.hardResets + (type === 'hw' ? 1 : 0),
         resetAtMs: clock.now(),
-        bootBefore: 'seen' in before ? before.seen.bootId : null,
+        bootBefore: before && 'seen' in before ? before.seen.bootId : null,
       },
       how,
     );
 
-  async function reset(claim: Claim, type: 'sw' | 'hw', before: Answer, how: Sending) {
+  async function reset(claim: Claim, type: 'sw' | 'hw', before: Answer | null, how: Sending) {
     const noted = await noteReset(claim, type, before, how);
     await resets.press(type, { before: claim, noted }, how);
     return noted;
@@ -161,7 +159,7 @@ export function createRescueTrip(parts: Parts, resets: Resets) {
       await systems.run(address, before, rebootScript(), how.signal);
     } catch (error) {
       if (how.signal.aborted) throw error;
-      const fields = { provider: config.name, server: claim.server, cause: explain(error) };
+      const fields = { server: claim.server, cause: explain(error) };
       log.debug(fields, 'a system was asked to reboot and did not answer');
     }
     return noted;
@@ -181,7 +179,7 @@ export function createRescueTrip(parts: Parts, resets: Resets) {
     if (open.kind !== 'rescue') return true;
     // The rescue system has booted, and shows another key than Robot told.
     const what = `the rescue system of server ${claim.server} shows a host key that Robot did not tell`;
-    log.error({ provider: config.name, server: claim.server, alarm: 'rescue-host-key' }, what);
+    log.error({ server: claim.server, alarm: 'rescue-host-key' }, what);
     throw new ProviderError('conflict', what, { outcome: 'unknown' });
   }
 
@@ -197,11 +195,17 @@ export function createRescueTrip(parts: Parts, resets: Resets) {
       const what = `server ${claim.server} was given the name "${name}" in Robot, and is not reset any more`;
       throw new ProviderError('conflict', what, { outcome: 'unknown' });
     }
+    return strike(claim, before, how);
+  }
+
+  async function strike(claim: Claim, before: Answer | null, how: Sending): Promise<Claim> {
     const type = await resets.choose(claim.server, ['hw'], how);
     return reset(await arm(claim, {}, how), type, before, how);
   }
 
   return {
+    /** Arms the rescue system and presses the button. @param before what answers now; null: of no account. */
+    strike,
     /**
      * Arms the rescue system and remembers in the claim that it is on its way there; `change` is written
      * with it.
@@ -264,10 +268,8 @@ export function createRescueTrip(parts: Parts, resets: Resets) {
 
   function tellUnprovenKey(claim: Claim, { fingerprint }: SystemAnswer<'rescue'>): void {
     if (claim.rescueKeys.length > 0) return;
-    log.info(
-      { provider: config.name, server: claim.server, fingerprint },
-      'Robot told no host key of the rescue system; the one that it shows is taken',
-    );
+    const fields = { server: claim.server, fingerprint };
+    log.info(fields, 'Robot told no host key of the rescue system; the one that it shows is taken');
   }
 
   function pause(delayMs: number, signal: AbortSignal): Promise<void> {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { isProviderError, ProviderError } from '../../../domain/errors.ts';
+import { isLost } from '../../driver-kit/errors.ts';
 import { bareKey } from '../../driver-kit/our-key.ts';
 import type { DriverContext, DriverShell, DriverShellSession, HostKeyRule } from '../port.ts';
 import type { RobotClient, Sending } from './client.ts';
@@ -190,9 +191,7 @@ export function createOurKey(
     try {
       await client.storeKey(name, key, how);
     } catch (error) {
-      const mayBeThere =
-        isProviderError(error, 'conflict') ||
-        (isProviderError(error) && error.outcome === 'unknown');
+      const mayBeThere = isProviderError(error, 'conflict') || isLost(error);
       if (!mayBeThere || !(await client.findKey(md5OfLine(key), how))) throw error;
     }
   }

@@ -17,7 +17,7 @@ import {
   isUnfinished,
   shortWitness,
 } from './mapping.ts';
-import { lastTouchedMs, NO_RESETS, type Claim, type Claims, type Parts } from './parts.ts';
+import { lastTouchedMs, NO_RESETS, WAITING, type Claim, type Claims, type Parts } from './parts.ts';
 import { logScript } from './scripts.ts';
 import { ANY_NEW_KEY, isRescueKey, type Answer, type SystemAnswer } from './systems.ts';
 
@@ -33,22 +33,16 @@ export function createShowing(parts: Pick<Parts, 'config' | 'servers' | 'claims'
   const { config, servers, claims, log } = parts;
   const tellNews = createNews(log);
   const tell = (counts: object): void =>
-    tellNews(config.name, { provider: config.name, ...counts }, 'servers of the account');
-
-  /** Only names that are not as they should be are worth a word. */
-  function tellNames(list: readonly Server[], { ours }: Claims): void {
-    for (const { number, isCancelled, paidUntil } of list) {
-      const claim = ours.get(number);
-      if (claim && isCancelled) tellCancelled(number, paidUntil);
-    }
-  }
+    tellNews(config.name, { ...counts }, 'servers of the account');
 
   const cancelledTold = new Set<string>();
-  function tellCancelled(server: number, paidUntil: string | null): void {
-    const key = `${server} ${paidUntil}`;
-    if (cancelledTold.has(key)) return;
-    cancelledTold.add(key);
-    log.warn({ provider: config.name, server, paidUntil }, 'a server of ours is cancelled');
+  function tellCancelled(list: readonly Server[], { ours }: Claims): void {
+    for (const { number: server, isCancelled, paidUntil } of list) {
+      const key = `${server} ${paidUntil}`;
+      if (!isCancelled || !ours.has(server) || cancelledTold.has(key)) continue;
+      cancelledTold.add(key);
+      log.warn({ server, paidUntil }, 'a server of ours is cancelled');
+    }
   }
 
   async function seen(id: string, how: Sending): Promise<Found & { readonly all: Claims }> {
@@ -67,7 +61,7 @@ export function createShowing(parts: Pick<Parts, 'config' | 'servers' | 'claims'
       const list = await servers.list(how);
       const all = await claims.all(how);
       tell(countStandings(list, all, config));
-      tellNames(list.servers, all);
+      tellCancelled(list.servers, all);
       return toListing(list, all, config);
     },
     /** @throws {ProviderError} `not-found`. */
@@ -139,7 +133,7 @@ export function createWatch(parts: Parts, lifetime: AbortSignal) {
       if (all.length > 0) await mendNames(all, signal);
     } catch (error) {
       if (signal.aborted) return;
-      log.debug({ provider: config.name, cause: explain(error) }, 'a round of looks broke off');
+      log.debug({ cause: explain(error) }, 'a round of looks broke off');
     }
   }
 
@@ -158,8 +152,7 @@ export function createWatch(parts: Parts, lifetime: AbortSignal) {
   /** From then on it is shown as a machine of which nothing is known, so the next order can come. */
   async function letGo(claim: Claim, signal: AbortSignal): Promise<void> {
     await claims.change(claim, NO_RESETS, { signal });
-    const fields = { provider: config.name, server: claim.server };
-    log.warn(fields, 'a reinstallation was left behind by a daemon that is gone');
+    log.warn({ server: claim.server }, 'a reinstallation was left behind by a daemon that is gone');
   }
 
   async function quietly(
@@ -172,7 +165,7 @@ export function createWatch(parts: Parts, lifetime: AbortSignal) {
     } catch (error) {
       if (signal.aborted) return;
       // Another daemon was faster, or the next round will do.
-      const fields = { provider: config.name, server: claim.server, cause: explain(error) };
+      const fields = { server: claim.server, cause: explain(error) };
       log.debug(fields, 'an installation cannot be looked at now');
     }
   }
@@ -185,7 +178,7 @@ export function createWatch(parts: Parts, lifetime: AbortSignal) {
       const systemKey = answer.fingerprint;
       const change = { phase: 'ready', systemKey, sinceMs: clock.now() } as const;
       const ready = await claims.change(claim, change, how);
-      log.info({ provider: config.name, server: claim.server }, 'a server is installed');
+      log.info({ server: claim.server }, 'a server is installed');
       return ready;
     }
     const isRescue = answer.kind === 'rescue' && isRescueKey(claim, answer);
@@ -193,10 +186,8 @@ export function createWatch(parts: Parts, lifetime: AbortSignal) {
     if (!hasFailed && clock.now() - claim.sinceMs < config.installTimeout) return claim;
     const told = isRescue && address !== null ? await logOf(claim, address, answer, signal) : [];
     const failed = await claims.change(claim, { phase: 'failed', sinceMs: clock.now() }, how);
-    log.error(
-      { provider: config.name, server: claim.server, alarm: 'installation-failed', lines: told },
-      'a server was not installed',
-    );
+    const fields = { server: claim.server, alarm: 'installation-failed', lines: told };
+    log.error(fields, 'a server was not installed');
     return failed;
   }
 
@@ -240,7 +231,7 @@ export function createWatch(parts: Parts, lifetime: AbortSignal) {
       const key = `${claim.server} ${name}`;
       if (name === undefined || name === wanted || renamed.has(key)) continue;
       renamed.add(key);
-      const fields = { provider: config.name, server: claim.server, name };
+      const fields = { server: claim.server, name };
       log.warn(fields, 'a server of ours has another name than it was given');
       const { kind } = classifyName(name, config);
       if (kind !== 'free' && name !== '') continue;
@@ -257,15 +248,13 @@ export function createWatch(parts: Parts, lifetime: AbortSignal) {
   /** Looks and requests take their time: it may have been given back since, and be free by right. */
   async function renameAgain(known: Claim, name: string, signal: AbortSignal): Promise<void> {
     const { server } = known;
-    const free = await locks.take(String(server), signal);
-    try {
+    const task = async () => {
       const claim = await claims.of(server, { signal });
       if (claim?.witness !== known.witness || !isNamed(claim)) return;
       if ((await servers.read(server, { signal })).name !== name) return;
       await servers.rename(server, ourName(config, claim.witness), { signal });
-    } finally {
-      free();
-    }
+    };
+    await locks.alone(String(server), signal, { what: WAITING, task });
   }
 
   function next(): void {

@@ -1,5 +1,6 @@
 import { isProviderError, ProviderError } from '../../../domain/errors.ts';
 import { sleep } from '../../clock/port.ts';
+import { asUnknown } from '../../driver-kit/errors.ts';
 import type { CallOptions, DriverContext, DriverMachine, OperationRef } from '../port.ts';
 import type { Wire, Bmc } from './client/bmc.ts';
 import {
@@ -293,7 +294,8 @@ export function createChanges(deps: ChangesDeps) {
         );
         if (hasHappened(type, before, now)) return true;
       } catch (error) {
-        if (!isProviderError(error, 'transient', 'permanent')) throw unknownAfter(error);
+        if (!isProviderError(error, 'transient', 'permanent'))
+          throw asUnknown(error, 'what was sent cannot be looked at');
       }
     }
     return false;
@@ -375,14 +377,6 @@ const bootsDisk = (want: Want): boolean =>
 /** Some BMCs refuse On for a while after the power went off. */
 const isEarlyOn = ({ status, ids }: Refusal, type: string): boolean =>
   status === 409 && type === 'On' && ids.includes('ActionParameterValueConflict');
-
-const unknownAfter = (error: unknown): unknown =>
-  isProviderError(error)
-    ? new ProviderError(error.kind, 'what was sent cannot be looked at', {
-        cause: error,
-        outcome: 'unknown',
-      })
-    : error;
 
 /** The same, saying what was being done to which machine. */
 function told(error: unknown, { id }: BmcEntry, want: Want): unknown {

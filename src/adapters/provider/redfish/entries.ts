@@ -16,6 +16,7 @@ import type { DriverContext } from '../port.ts';
 import type { Bmc, Wire } from './client/bmc.ts';
 import { bareOf, isOwnPath } from './client/errors.ts';
 import { patch, readSystem, systemOf, type System } from './client/system.ts';
+import type { Settings } from './settings.ts';
 
 /** One machine behind a BMC. */
 export interface BmcEntry extends HostEntry {
@@ -112,6 +113,16 @@ export const parseInventory = (content: string, named: Named): readonly BmcEntry
     ],
   });
 
+/** Reads the inventory of a provider with these settings. */
+export const parserFor =
+  ({ credentials, sshPasswords, install }: Settings) =>
+  (content: string): readonly BmcEntry[] =>
+    parseInventory(content, {
+      credentials: new Set(Object.keys(credentials)),
+      passwords: new Set(Object.keys(sshPasswords)),
+      install: install && { needsMac: install.method !== 'vmedia' },
+    });
+
 const unknownLogin = (name: string) =>
   `Credentials ${show(name)} is no name in credentials of this provider`;
 
@@ -182,14 +193,14 @@ export const setIdIn = (assetTag: string | null): string | null =>
 /** A label against a second fleet on the same rack; never the record of what is ours. */
 export function createOwnerMark(
   where: 'none' | 'assetTag',
-  { log, name, instanceSetId }: Pick<DriverContext, 'log' | 'name' | 'instanceSetId'>,
+  { log, instanceSetId }: Pick<DriverContext, 'log' | 'instanceSetId'>,
 ) {
   const mark = markOf(instanceSetId);
   /** Ids of machines that go on without. */
   const without = new Set<string>();
   function goWithout({ id }: BmcEntry, why: string) {
     without.add(id);
-    log.warn({ provider: name, machine: id, why }, 'a machine carries no mark of ours');
+    log.warn({ machine: id, why }, 'a machine carries no mark of ours');
   }
   return {
     /** Puts the mark on a system whose asset tag is empty, and looks whether it is there. */

@@ -115,7 +115,7 @@ const SOON_MS = 30_000;
 /** Reads power states from time to time, with nobody waiting for them. */
 export function createPowerPoll(
   { periodMs, asideMax, look, onRound }: PowerPollOptions,
-  { clock, random, log, name }: DriverContext,
+  { clock, random, log }: DriverContext,
 ) {
   const stopping = new AbortController();
   const timers = new Map<Bmc, unknown>();
@@ -178,8 +178,7 @@ export function createPowerPoll(
     if (stopping.signal.aborted || !machines.has(bmc)) return;
     tell(bmc, failure);
     await onRound(bmc).catch((err: unknown) => {
-      if (!stopping.signal.aborted)
-        log.error({ provider: name, bmc: bmc.url, err }, 'a BMC was not attended to');
+      if (!stopping.signal.aborted) log.error({ bmc: bmc.url, err }, 'a BMC was not attended to');
     });
     if (stopping.signal.aborted || !machines.has(bmc)) return;
     const jitteredMs = periodMs * (1 - JITTER + 2 * JITTER * random.next());
@@ -188,7 +187,7 @@ export function createPowerPoll(
   }
 
   function tell(bmc: Bmc, failure: unknown) {
-    const fields = { provider: name, bmc: bmc.url };
+    const fields = { bmc: bmc.url };
     if (failure === null) {
       if (complaints.delete(bmc)) log.info(fields, 'a BMC answers again');
       return;

@@ -1,14 +1,15 @@
+import { readFileSync } from 'node:fs';
 import { withTimeLimit } from '../../clock/port.ts';
 import { ProviderError } from '../../../domain/errors.ts';
 import type { Controller } from '../../../domain/machine.ts';
 import { isNetwork } from '../../../domain/recovery/rungs.ts';
 import { createTurnGroups } from '../../driver-kit/turns.ts';
 import type { DriverContext, CallOptions, OperationRef } from '../port.ts';
-import { createBmc, type Bmc, type HttpLimits, type Wire } from './client/bmc.ts';
+import { createBmc, type Bmc, type Wire } from './client/bmc.ts';
 import { isNever, refusalIn, unlessAbsent } from './client/errors.ts';
-import type { AuthMode, Credentials } from './client/session.ts';
 import { resetKey, resetOf, type System, type ResetAction } from './client/system.ts';
 import type { BmcEntry } from './entries.ts';
+import type { Settings } from './settings.ts';
 
 /** What a look at the identity of a system told. */
 export type Identity = 'same' | 'unproved';
@@ -42,26 +43,16 @@ const told = (...values: readonly (string | null)[]): readonly string[] =>
 const serviceTagOf = ({ manufacturer, sku }: System): string | null =>
   /dell/i.test(manufacturer ?? '') ? sku : null;
 
-export interface RackOptions {
-  readonly auth: AuthMode;
-  readonly authPauseMs: number;
-  /** By the name that entries call them. */
-  readonly credentials: Readonly<Record<string, Credentials>>;
-  /** Certificates that are trusted, PEM; null: those of the system. */
-  readonly ca: string | null;
-  readonly limits: HttpLimits;
-  readonly gapMs: number;
-  /** BMCs that are spoken to at once. */
-  readonly parallelism: number;
-}
-
 const LOGOUT_MS = 5_000;
 const CLOSE_MS = 7_000;
 
 /** The BMCs of an inventory, one object for each. */
-export function createRack(options: RackOptions, context: DriverContext) {
+export function createRack(options: Settings, context: DriverContext) {
   const { clock } = context;
-  const { limits, gapMs, parallelism, credentials, ca, auth, authPauseMs } = options;
+  const { auth, credentials, bmcParallelism: parallelism } = options;
+  const ca = options.caFile !== undefined && { ca: readFileSync(options.caFile, 'utf8') };
+  const limits = { connectTimeoutMs: options.connectTimeout, timeoutMs: options.readTimeout };
+  const pace = { gapMs: options.bmcGap, authPauseMs: options.authPause };
   const turns = createTurnGroups(
     {
       each: { maxConcurrency: 1, gapMs: 0, bulkLast: true },
@@ -75,11 +66,9 @@ export function createRack(options: RackOptions, context: DriverContext) {
 
   const keyOf = (entry: BmcEntry) => `${entry.bmc} ${entry.certSha256 ?? ''} ${entry.credentials}`;
 
-  function open(entry: BmcEntry): Bmc {
-    const { bmc: url, certSha256: sha256 } = entry;
-    const trust = { ...(sha256 !== null && { sha256 }), ...(ca !== null && { ca }) };
-    const login = credentials[entry.credentials]!;
-    return createBmc({ url, trust, limits, gapMs, auth, authPauseMs, credentials: login }, deps);
+  function open({ bmc: url, certSha256: sha256, credentials: login }: BmcEntry): Bmc {
+    const trust = { ...(sha256 !== null && { sha256 }), ...ca };
+    return createBmc({ url, trust, limits, ...pace, auth, credentials: credentials[login]! }, deps);
   }
 
   /** Ends its session, whatever comes of it. */
@@ -150,7 +139,7 @@ export function createBmcCare(
     if (hangs) hanging.set(bmc, clock.monotonic());
     else hanging.delete(bmc);
     if (!isNews) return;
-    const fields = { provider: name, bmc: bmc.url };
+    const fields = { bmc: bmc.url };
     metrics.set('redfish_bmc_unresponsive', { provider: name }, hanging.size);
     if (hangs) log.error(fields, 'a BMC takes connections and answers nothing');
     else log.info(fields, 'a BMC hangs no more');
@@ -222,10 +211,7 @@ export function createBmcCare(
           );
         }
         await check();
-        log.warn(
-          { provider: name, bmc: url },
-          'a BMC that hangs is restarted; its machine goes on',
-        );
+        log.warn({ bmc: url }, 'a BMC that hangs is restarted; its machine goes on');
         return send(bmc, wire, action);
       });
       return { operationRef: `${type} ${url} ${new Date(clock.now()).toISOString()}` };

@@ -1,9 +1,9 @@
 import { isProviderError, ProviderError } from '../../../domain/errors.ts';
-import type { Witness } from '../../../domain/ids.ts';
-import type { Secret } from '../../../settings/secret.ts';
 import { requireListedKey } from '../../driver-kit/inventory/entries.ts';
 import { createInventory, createSource } from '../../driver-kit/inventory/inventory.ts';
 import { createProbes, listensAt, type Target } from '../../driver-kit/inventory/probes.ts';
+import { inLifetime } from '../../driver-kit/in-lifetime.ts';
+import { providerLog } from '../../driver-kit/provider-log.ts';
 import { createLifetime } from '../../driver-kit/time-limit.ts';
 import type {
   CallOptions,
@@ -13,13 +13,13 @@ import type {
   OperationRef,
   Provider,
 } from '../port.ts';
-import { createBmcCare, checkIdentity, createRack, type RackOptions } from './rack.ts';
+import { createBmcCare, checkIdentity, createRack } from './rack.ts';
 import { createChanges } from './changes.ts';
 import type { Bmc } from './client/bmc.ts';
 import { readSystem, type System } from './client/system.ts';
-import { createOwnerMark, type BmcEntry } from './entries.ts';
+import { createOwnerMark, parserFor, type BmcEntry } from './entries.ts';
 import { createInstallMode, type InstallMode } from './install/install-mode.ts';
-import { startPatience, type InstallSettings } from './settings.ts';
+import { startPatience, type Settings } from './settings.ts';
 import {
   hostnameOf,
   machineOf,
@@ -28,26 +28,6 @@ import {
   type Sighting,
   type Want,
 } from './power.ts';
-
-export interface RedfishOptions {
-  /** An absolute path, or an http(s) URL. */
-  readonly inventory: string;
-  readonly parse: (content: string) => readonly BmcEntry[];
-  readonly refreshMs: number;
-  /** Where an entry names none. */
-  readonly sshUser: string;
-  /** By the name that entries call them. */
-  readonly sshPasswords: Readonly<Record<string, Secret>>;
-  readonly probePort: number;
-  readonly probeTimeoutMs: number;
-  readonly rack: RackOptions;
-  readonly powerPollMs: number;
-  readonly ownerMark: 'none' | 'assetTag';
-  readonly allowFullPowerCycle: boolean;
-  readonly bmcReset: boolean;
-  /** Machines are installed, and some are free; absent: they are taken as they are. */
-  readonly install?: InstallSettings;
-}
 
 /** Somebody who asks for one machine wants to know what it does now. */
 const FRESH_MS = 5_000;
@@ -59,28 +39,29 @@ const ASIDE_SHARE = 0.25;
 const PROBES = { intervalMs: 60_000, parallelism: 32, gapMs: 1, patienceMs: 300 };
 
 /** The machines of a rack, each behind a BMC. The list is itself the mark: what stands in it is ours. */
-export function createRedfishProvider(options: RedfishOptions, context: DriverContext): Provider {
+export function createRedfishProvider(options: Settings, given: DriverContext): Provider {
+  const context = { ...given, log: providerLog(given.log, given.name) };
   const { clock, log, name, network, instanceSetId } = context;
   const lifetime = createLifetime();
   const inventory = createInventory({
     name,
     source: createSource(options.inventory, context),
-    refreshMs: options.refreshMs,
-    parse: options.parse,
+    refreshMs: options.refresh,
+    parse: parserFor(options),
     clock,
     log,
   });
-  const { probeTimeoutMs: timeoutMs } = options;
+  const { probeTimeout: timeoutMs, install: installing } = options;
   const probes = createProbes({ ...PROBES, timeoutMs }, context, lifetime.signal);
-  const rack = createRack(options.rack, context);
+  const rack = createRack(options, context);
   const sightings = new Map<string, Sighting>();
   const unproved = new Set<string>();
   const ownerMark = createOwnerMark(options.ownerMark, context);
   const care = createBmcCare({ mayReset: options.bmcReset, listens: takesConnections }, context);
   const poll = createPowerPoll(
     {
-      periodMs: options.powerPollMs,
-      asideMax: Math.max(1, Math.floor(options.rack.parallelism * ASIDE_SHARE)),
+      periodMs: options.powerPoll,
+      asideMax: Math.max(1, Math.floor(options.bmcParallelism * ASIDE_SHARE)),
       look: lookBeside,
       onRound: (bmc) => care.attend(bmc, rack.all()),
     },
@@ -102,8 +83,7 @@ export function createRedfishProvider(options: RedfishOptions, context: DriverCo
   function knownOf({ id }: BmcEntry): Sighting | null {
     const sighting = sightings.get(id) ?? null;
     const isStale =
-      sighting !== null &&
-      clock.monotonic() - sighting.seenMs > STALE_PERIODS * options.powerPollMs;
+      sighting !== null && clock.monotonic() - sighting.seenMs > STALE_PERIODS * options.powerPoll;
     return isStale ? { ...sighting, power: null } : sighting;
   }
 
@@ -134,7 +114,7 @@ export function createRedfishProvider(options: RedfishOptions, context: DriverCo
     care.answered(rack.of(entry));
     if (checkIdentity(entry, system) === 'unproved' && !unproved.has(entry.id)) {
       unproved.add(entry.id);
-      const fields = { provider: name, machine: entry.id, bmc: entry.bmc };
+      const fields = { machine: entry.id, bmc: entry.bmc };
       log.warn(fields, 'neither serial number nor UUID tells that the BMC is of this machine');
     }
     const sighting = sightingOf(system, clock.monotonic());
@@ -238,7 +218,6 @@ export function createRedfishProvider(options: RedfishOptions, context: DriverCo
   const change = async (id: string, want: Want, call: CallOptions) =>
     carryOut(await entryOf(id, call.signal), want, call);
 
-  const { install: installing } = options;
   const install: InstallMode | null = installing
     ? createInstallMode(
         {
@@ -257,91 +236,47 @@ export function createRedfishProvider(options: RedfishOptions, context: DriverCo
   const refuse = (what: string) =>
     Promise.reject(new ProviderError('not-implemented', `a rack of BMCs cannot ${what}`));
 
-  return {
+  return inLifetime(lifetime, {
     capabilities: {
       ...(install ? INSTALL_CAPABILITIES : CAPABILITIES),
       resetController: options.bmcReset,
     },
-    listMachines: (_filter, call) =>
-      lifetime.run(
-        call,
-        async (signal) => {
-          const all = await entries(signal);
-          const up = all.filter((entry) => show(entry).status !== 'Stopped');
-          await probes.look(up.map(sshOf), signal);
-          if (install) return install.list(all, signal);
-          return { machines: all.map((entry) => show(entry)), complete: true };
-        },
-        true,
-      ),
-    getMachine: (id, call) =>
-      lifetime.run(call, (signal) => getMachine(id, within(call, signal)), true),
-    createMachine: (request, call) =>
-      install
-        ? lifetime.run(call, (signal) => install.create(request, within(call, signal)))
-        : refuse('make machines'),
+    async listMachines(_filter, { signal }) {
+      const all = await entries(signal);
+      const up = all.filter((entry) => show(entry).status !== 'Stopped');
+      await probes.look(up.map(sshOf), signal);
+      if (install) return install.list(all, signal);
+      return { machines: all.map((entry) => show(entry)), complete: true };
+    },
+    getMachine,
+    createMachine: (request, call) => install?.create(request, call) ?? refuse('make machines'),
     deprovisionMachine: (id, call) =>
-      install
-        ? lifetime.run(call, (signal) => install.deprovision(id, within(call, signal)))
-        : refuse('give machines back'),
+      install?.deprovision(id, call) ?? refuse('give machines back'),
     reinstallMachine: (id, request, call) =>
-      install
-        ? lifetime.run(call, (signal) => install.reinstall(id, request, within(call, signal)))
-        : refuse('reinstall machines'),
-    setTags: (id, tags, call) =>
-      install
-        ? lifetime.run(call, (signal) => install.setTags(id, tags, within(call, signal)))
-        : refuse('change tags'),
-    ...(install && {
-      findByWitness: (witness: Witness, slot: string, call: CallOptions) =>
-        lifetime.run(
-          call,
-          (signal) => install.findByWitness(witness, slot, within(call, signal)),
-          true,
-        ),
-      isReusable: (slot: string, call: CallOptions) =>
-        lifetime.run(call, (signal) => install.isReusable(slot, within(call, signal)), true),
-    }),
-    rebootMachine: (id, mode, call) =>
-      lifetime.run(call, (signal) => change(id, { reboot: mode }, within(call, signal))),
-    setPower: (id, want, call) =>
-      lifetime.run(call, (signal) => change(id, { power: want }, within(call, signal))),
-    ...(options.bmcReset && {
-      resetController: (id: string, call: CallOptions) =>
-        lifetime.run(call, (signal) => restartBmc(id, within(call, signal))),
-    }),
-    verifyHostKey: ({ id }, key, call) =>
-      lifetime.run(
-        call,
-        async (signal) => {
-          // An installation makes a new key, which proves itself by the machine's secret.
-          if (install) await refuse('tell the keys of what it installed');
-          requireListedKey(name, await entryOf(id ?? '', signal), key);
-        },
-        true,
-      ),
+      install?.reinstall(id, request, call) ?? refuse('reinstall machines'),
+    setTags: (id, tags, call) => install?.setTags(id, tags, call) ?? refuse('change tags'),
+    ...(install && { findByWitness: install.findByWitness, isReusable: install.isReusable }),
+    rebootMachine: (id, mode, call) => change(id, { reboot: mode }, call),
+    setPower: (id, want, call) => change(id, { power: want }, call),
+    ...(options.bmcReset && { resetController: restartBmc }),
+    async verifyHostKey({ id }, key, { signal }) {
+      // An installation makes a new key, which proves itself by the machine's secret.
+      if (install) await refuse('tell the keys of what it installed');
+      requireListedKey(name, await entryOf(id ?? '', signal), key);
+    },
     capacityGroup: ({ name: plan, location }) => `${location ?? ''} ${plan}`.trim(),
     hostnameFor: hostnameOf,
-    prepare: (call) =>
-      lifetime.run(
-        call,
-        async (signal) => {
-          await entries(signal, 0);
-          await install?.prepare(within(call, signal));
-        },
-        true,
-      ),
+    async prepare(call) {
+      await entries(call.signal, 0);
+      await install?.prepare(call);
+    },
     async stop() {
       const polled = poll.stop();
       await Promise.all([lifetime.stop(), polled, install?.stop()]);
       await rack.close();
     },
-  };
+  });
 }
-
-/** The call with a signal that also ends with the provider; its deadline may be put off meanwhile. */
-const within = <Call extends { readonly deadline: Date }>(call: Call, signal: AbortSignal): Call =>
-  Object.create(call, { signal: { value: signal, enumerable: true } }) as Call;
 
 const CAPABILITIES: Capabilities = {
   create: false,

@@ -116,8 +116,8 @@ describe.runIf(hasHaproxyFor('what others left behind'))('what others left at HA
 
 test('a frontend without a backend gets that of its port, and one that has none is left out', () => {
   const text = 'backend a\nfrontend a\nfrontend b\nfrontend c\n  default_backend a\n';
-  const { frontends } = parse(text);
-  expect([...frontends].map(([name, { backend: of }]) => [name, of])).toEqual([
+  const frontends = [...parse(text).values()].filter(({ ref }) => ref.kind === 'frontend');
+  expect(frontends.map(({ ref, parentId }) => [ref.id, parentId])).toEqual([
     ['a', 'a'],
     ['c', 'a'],
   ]);

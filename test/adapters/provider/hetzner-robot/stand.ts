@@ -235,11 +235,11 @@ export async function startStand(options: StandOptions = {}) {
       return driven(clock, client);
     },
     pass: (ms: number) => advance(clock, ms),
-    /** Lets time go by, second by second, until it is so. */
+    /** Lets time go by until it is so, which is found out every five seconds of it. */
     async until(isSo: () => Promise<boolean> | boolean) {
-      for (let seconds = 0; !(await isSo()); seconds++) {
-        if (seconds === 1_000) throw new Error('it did not come about');
-        await advance(clock, 1_000);
+      for (let looks = 0; !(await isSo()); looks++) {
+        if (looks === 200) throw new Error('it did not come about');
+        await advance(clock, 5_000);
       }
     },
     resets: () => machine().resets.map(({ type }) => type),

@@ -2,14 +2,12 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { systemClock } from '../../../../src/adapters/clock/system-clock.ts';
-import type { Wire } from '../../../../src/adapters/provider/redfish/client/bmc.ts';
 import {
   errorOf,
   isOwnPath,
   locationOf,
   readReply,
 } from '../../../../src/adapters/provider/redfish/client/errors.ts';
-import { patch } from '../../../../src/adapters/provider/redfish/client/system.ts';
 import { redfishDriver } from '../../../../src/adapters/provider/redfish/driver.ts';
 import { parseInventory } from '../../../../src/adapters/provider/redfish/entries.ts';
 import type { Settings } from '../../../../src/adapters/provider/redfish/settings.ts';
@@ -23,25 +21,6 @@ import { failureOf, startRack, refusing } from './stand.ts';
 const SYSTEM = '/redfish/v1/Systems/{system}';
 const PXE = { BootSourceOverrideEnabled: 'Continuous', BootSourceOverrideTarget: 'Pxe' };
 const same = (text: string) => text;
-
-test.each([
-  ['W/"1a"', ['W/"1a"', '"1a"', undefined]],
-  ['"1a"', ['"1a"', undefined]],
-  [null, [undefined]],
-])('vector 18: what is sent with an ETag %s that is refused', async (etag, expected) => {
-  const matches: (string | undefined)[] = [];
-  const path = '/redfish/v1/Systems/1';
-  const wire: Pick<Wire, 'send'> = {
-    async send(_method, _path, _body, headers = {}) {
-      matches.push(headers['If-Match']);
-      const reply = readReply({ status: 412, headers: {}, text: '' }, path, same);
-      throw errorOf(reply, { doing: 'PATCH', changing: true, nowMs: 0 });
-    },
-  };
-  const failure = await failureOf(patch(wire as Wire, { path, etag }, {}));
-  expect(failure.kind).toBe('conflict');
-  expect(matches).toEqual(expected);
-});
 
 test.each(['weak', 'refused'] as const)(
   'vectors 17 and 18: an override for ever is cleared before a reboot by a BMC whose ETags are %s',

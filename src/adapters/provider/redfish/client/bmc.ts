@@ -85,7 +85,7 @@ const HEADERS = { 'OData-Version': '4.0', Accept: 'application/json' };
 /** One BMC: one request at a time, and at most one session. */
 export function createBmc(options: BmcOptions, deps: BmcDeps) {
   const { url, trust, limits, gapMs } = options;
-  const { clock, log, name, turns, userAgent, waitsForTurn } = deps;
+  const { clock, log, turns, userAgent, waitsForTurn } = deps;
   const http = createHttp(
     { baseUrl: url, trust, closesConnections: true, replyBytesMax: REPLY_BYTES_MAX },
     deps,
@@ -252,7 +252,7 @@ export function createBmc(options: BmcOptions, deps: BmcDeps) {
           throw new ProviderError('permanent', message, { outcome: 'unknown' });
         }
         if (reply.messages.some(({ severity }) => /^(warning|critical)$/i.test(severity))) {
-          log.warn({ provider: name, bmc: url, said: saidIn(reply) }, 'a BMC did it and warns');
+          log.warn({ bmc: url, said: saidIn(reply) }, 'a BMC did it and warns');
         }
         return reply;
       },

@@ -1,4 +1,5 @@
 import { isProviderError, ProviderError, explain, UsageError } from '../../../../domain/errors.ts';
+import type { Secret } from '../../../../settings/secret.ts';
 import { sleep, type Clock } from '../../../clock/port.ts';
 import { retryAfterMs } from '../../../driver-kit/outcome.ts';
 import { createRefusal } from '../../../driver-kit/terms.ts';
@@ -133,8 +134,8 @@ export type AuthMode = 'auto' | 'basic' | 'session';
 
 export interface Credentials {
   readonly username: string;
-  /** Looked up at each login. @throws {UsageError} it has gone. */
-  password(): string;
+  /** Looked up at each login. */
+  readonly password: Pick<Secret, 'read'>;
 }
 
 /** How one request shows who it is. */
@@ -278,7 +279,7 @@ const headersOf = ({ token }: Session) => ({ 'X-Auth-Token': token });
 
 function passwordOf(credentials: Credentials): string {
   try {
-    return credentials.password();
+    return credentials.password.read();
   } catch (cause) {
     if (!(cause instanceof UsageError)) throw cause;
     throw new ProviderError('auth', `the password of the BMC is not there: ${explain(cause)}`, {

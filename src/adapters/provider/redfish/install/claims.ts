@@ -249,7 +249,7 @@ const LOOKS_MS = 15_000;
  */
 export async function refuseStrayMarks(
   { all, bmcOf }: Looked,
-  { clock, log, name, instanceSetId }: DriverContext,
+  { clock, log, instanceSetId }: DriverContext,
   signal: AbortSignal,
 ): Promise<void> {
   const late = new AbortController();
@@ -259,8 +259,7 @@ export async function refuseStrayMarks(
   if (signal.aborted) throw new ProviderError('aborted', 'aborted while marks were looked for');
   const untold = looks.filter((isOurs) => isOurs === null).length;
   if (untold > 0) {
-    const fields = { provider: name, machines: all.length, untold };
-    log.warn(fields, 'not all machines told whether they carry a mark');
+    log.warn({ machines: all.length, untold }, 'not all machines told whether they carry a mark');
   }
   const marked = all.filter((_, index) => looks[index] === true);
   if (marked.length === 0) return;

@@ -83,7 +83,7 @@ const TIDY_MS = 5 * 60_000;
 /** How installations end, and what is tidied up after them, by whichever daemon comes first. */
 export function createEndings(
   { claims, installation, locks, entries, bmcOf, takeMarkOff }: EndingsDeps,
-  { clock, random, log, name, instanceSetId }: DriverContext,
+  { clock, random, log, instanceSetId }: DriverContext,
 ) {
   const stopping = new AbortController();
   const { signal } = stopping;
@@ -108,7 +108,7 @@ export function createEndings(
     const done = work()
       .catch((error: unknown) => {
         if (signal.aborted) return;
-        const fields = { provider: name, what: key, cause: explain(error) };
+        const fields = { what: key, cause: explain(error) };
         if (isProviderError(error)) log.warn(fields, 'an installation could not be tidied up');
         else log.error({ ...fields, err: error }, 'an installation could not be tidied up');
       })
@@ -131,8 +131,7 @@ export function createEndings(
   async function finish(entryId: string): Promise<void> {
     const entry = (await entries(signal)).find(({ id }) => id === entryId);
     if (!entry) return;
-    const unlock = await locks.take(entryId, signal);
-    try {
+    const task = async (): Promise<void> => {
       const found = await claims.of(entryId, signal);
       if (found && isOver(found) && isUnbegun(found)) return await giveUp(entry, found);
       const claim = await claims.update(
@@ -141,9 +140,9 @@ export function createEndings(
         signal,
       );
       if (claim?.result?.isTidy === false) await tidy(entry, claim);
-    } finally {
-      unlock();
-    }
+    };
+    const what = 'another change of the machine was under way';
+    await locks.alone(entryId, signal, { what, task });
   }
 
   function end(
@@ -151,7 +150,7 @@ export function createEndings(
     how: 'done' | 'failed',
     why: string,
   ): Pick<Claim, 'install' | 'result'> {
-    const fields = { provider: name, machine: entryId, why };
+    const fields = { machine: entryId, why };
     if (how === 'done') log.info(fields, 'a machine is installed');
     else log.warn(fields, 'an installation has failed');
     const result = { end: how, atMs: clock.now(), why, isTidy: false };
@@ -166,8 +165,7 @@ export function createEndings(
     await installation.tidy(entry, { install, isAll: true, check }, call);
     await takeMarkOff(entry, signal, check);
     await claims.drop(claim, signal);
-    const fields = { provider: name, machine: entry.id };
-    log.warn(fields, 'a creation that nobody went on with is given up');
+    log.warn({ machine: entry.id }, 'a creation that nobody went on with is given up');
 
     /** Somebody may go on with it after all. */
     async function check(): Promise<void> {

@@ -1,5 +1,6 @@
-import { explain, isProviderError, ProviderError } from '../../../../domain/errors.ts';
+import { explain, ProviderError } from '../../../../domain/errors.ts';
 import type { Tags } from '../../../../domain/provisioning/provider-tags.ts';
+import { asUnknown } from '../../../driver-kit/errors.ts';
 import { createLocks } from '../../../driver-kit/time-limit.ts';
 import type {
   CallOptions,
@@ -47,30 +48,10 @@ export interface InstallParts {
   readonly carryOut: Changes['carryOut'];
 }
 
-/** What a rack does differently where machines are installed. */
-export interface InstallMode extends Pick<ReturnType<typeof createClaims>, 'requireNoneUnderWay'> {
-  /** How a machine is shown; `base` is how it would be if nobody installed it. */
-  view(entry: BmcEntry, base: DriverMachine, sighting: Sighting | null): DriverMachine;
-  isMarked(entry: BmcEntry): boolean;
-  list(entries: readonly BmcEntry[], signal: AbortSignal): Promise<DriverListing>;
-  /**
-   * The entry of a machine's id.
-   * @throws {ProviderError} `not-found`. `conflict`: it is claimed, and its entry has left the inventory.
-   */
-  entryOf(machineId: string, signal: AbortSignal): Promise<BmcEntry>;
-  /** As `entryOf`; of one whose entry has left, the machine as its claim tells. */
-  lookUp(machineId: string, signal: AbortSignal): Promise<BmcEntry | DriverMachine>;
-  create(request: CreateRequest, call: CallOptions): Promise<DriverMachine>;
-  deprovision(machineId: string, call: CallOptions): Promise<void>;
-  reinstall(machineId: string, request: ReinstallRequest, call: CallOptions): Promise<OperationRef>;
-  setTags(machineId: string, tags: Tags, call: CallOptions): Promise<void>;
-  findByWitness(witness: string, slot: string, call: CallOptions): Promise<DriverMachine | null>;
-  isReusable(slot: string, call: CallOptions): Promise<boolean>;
-  prepare(call: CallOptions): Promise<void>;
-  stop(): Promise<void>;
-}
+const WAITING = 'another change of the machine was under way';
 
-export function createInstallMode(parts: InstallParts, context: DriverContext): InstallMode {
+/** What a rack does differently where machines are installed. */
+export function createInstallMode(parts: InstallParts, context: DriverContext) {
   const { options, entries, bmcOf, carryOut } = parts;
   const { clock, log, name, network, instanceSetId, random, records } = context;
   const claims = createClaims(records);
@@ -83,11 +64,9 @@ export function createInstallMode(parts: InstallParts, context: DriverContext): 
   const endings = createEndings({ ...parts, claims, installation, locks, takeMarkOff }, context);
   const desk = createSeedDesk(
     { ...parts, claims, sealing, seedUrl, ended: endings.ended },
-    { log, name, clock, instanceSetId },
+    { log, clock, instanceSetId },
   );
-  const server = createSeedServer({
-    ...{ at: options.seedListen, desk, name, clock, log, network },
-  });
+  const server = createSeedServer({ ...{ at: options.seedListen, desk, clock, log, network } });
 
   /** Where installers are told to look. */
   async function seedUrl(): Promise<string> {
@@ -126,19 +105,13 @@ export function createInstallMode(parts: InstallParts, context: DriverContext): 
     { signal }: CallOptions,
     work: (found: { entry: BmcEntry | null; claim: Claim }) => Promise<T>,
   ): Promise<T> {
-    const unlock = await locks.take(entryIdOf(machineId) ?? '', signal);
-    try {
+    const task = async () => {
       const found = await claimed(machineId, signal);
-      requireOurs(found.claim);
-      return await work(found);
-    } finally {
-      unlock();
-    }
-  }
-
-  function requireOurs({ set, entryId }: Claim): void {
-    if (set === instanceSetId) return;
-    throw new ProviderError('conflict', `${entryId} is claimed by another fleet`);
+      const { set, entryId } = found.claim;
+      if (set === instanceSetId) return work(found);
+      throw new ProviderError('conflict', `${entryId} is claimed by another fleet`);
+    };
+    return locks.alone(entryIdOf(machineId) ?? '', signal, { what: WAITING, task });
   }
 
   const isOursToFinish = (claim: Claim): boolean =>
@@ -190,7 +163,7 @@ export function createInstallMode(parts: InstallParts, context: DriverContext): 
     const { token, install } = begin(entry, request);
     const { tags } = request;
     const next = await claims.replace(claim, { tags, install }, call.signal);
-    await installation.carryOut(entry, next, token, call);
+    await installation.carryOut(entry, next, { token, call });
   }
 
   async function create(request: CreateRequest, call: CallOptions): Promise<DriverMachine> {
@@ -218,7 +191,7 @@ export function createInstallMode(parts: InstallParts, context: DriverContext): 
       if (faster) return goOn(faster);
       throw new ProviderError('transient', `${entry.id} was claimed and let go just now`);
     }
-    return after(() => installation.carryOut(entry, claim, token, call));
+    return after(() => installation.carryOut(entry, claim, { token, call }));
 
     async function goOn(claim: Claim): Promise<DriverMachine> {
       if (claim.witness !== witness || claim.set !== instanceSetId) {
@@ -232,7 +205,7 @@ export function createInstallMode(parts: InstallParts, context: DriverContext): 
         await work();
         return parts.show(entry!);
       } catch (error) {
-        throw unknownAfter(error, entry!);
+        throw asUnknown(error, notOn(entry!));
       }
     }
   }
@@ -246,18 +219,19 @@ export function createInstallMode(parts: InstallParts, context: DriverContext): 
   }
 
   return {
-    view(entry, base, sighting) {
+    /** How a machine is shown; `base` is how it would be if nobody installed it. */
+    view(entry: BmcEntry, base: DriverMachine, sighting: Sighting | null): DriverMachine {
       const claim = claims.known().claims.get(entry.id);
       return claim && !isOursToFinish(claim)
         ? shownClaimed(claim, base, sighting)
         : shownFree(entry, { base, sighting, instanceSetId });
     },
-    isMarked: ({ id }) => {
+    isMarked({ id }: BmcEntry): boolean {
       const claim = claims.known().claims.get(id);
       return claim?.set === instanceSetId && !isUnfinished(claim);
     },
     requireNoneUnderWay: claims.requireNoneUnderWay,
-    async list(all, signal) {
+    async list(all: readonly BmcEntry[], signal: AbortSignal): Promise<DriverListing> {
       // Every daemon lists, and so every one serves.
       void server.url().catch(() => undefined);
       const { claims: known, unreadable } = await claims.read(signal);
@@ -275,16 +249,21 @@ export function createInstallMode(parts: InstallParts, context: DriverContext): 
         complete: true,
       };
     },
-    async entryOf(machineId, signal) {
+    /**
+     * The entry of a machine's id.
+     * @throws {ProviderError} `not-found`. `conflict`: it is claimed, and its entry has left the inventory.
+     */
+    async entryOf(machineId: string, signal: AbortSignal): Promise<BmcEntry> {
       const { entry, claim } = await claimed(machineId, signal);
       return requireEntry(entry, claim);
     },
-    async lookUp(machineId, signal) {
+    /** As `entryOf`; of one whose entry has left, the machine as its claim tells. */
+    async lookUp(machineId: string, signal: AbortSignal): Promise<BmcEntry | DriverMachine> {
       const { entry, claim } = await claimed(machineId, signal);
       return entry ?? shownAway(claim);
     },
     create,
-    deprovision: (machineId, call) =>
+    deprovision: (machineId: string, call: CallOptions): Promise<void> =>
       own(machineId, call, async ({ entry, claim }) => {
         if (!entry) return letGo(claim, call);
         const system = await bmcOf(entry).inTurn({ signal: call.signal, urgent: true }, (wire) =>
@@ -298,7 +277,11 @@ export function createInstallMode(parts: InstallParts, context: DriverContext): 
         await claims.drop(claim, call.signal);
         return undefined;
       }),
-    reinstall: (machineId, request, call) =>
+    reinstall: (
+      machineId: string,
+      request: ReinstallRequest,
+      call: CallOptions,
+    ): Promise<OperationRef> =>
       own(machineId, call, async ({ entry: listed, claim }) => {
         const entry = requireEntry(listed, claim);
         const system = await installation.requirePossible(entry, call);
@@ -313,13 +296,13 @@ export function createInstallMode(parts: InstallParts, context: DriverContext): 
         };
         const change = { order: 'reinstall', tags, install, result: null } as const;
         const next = await claims.replace(claim, change, call.signal);
-        await installation.carryOut(entry, next, token, call).catch((error: unknown) => {
-          throw unknownAfter(error, entry);
+        await installation.carryOut(entry, next, { token, call }).catch((error: unknown) => {
+          throw asUnknown(error, notOn(entry));
         });
         const time = new Date(clock.now()).toISOString();
         return { operationRef: `install ${entry.id} ${time}` };
       }),
-    setTags: (machineId, tags, call) =>
+    setTags: (machineId: string, tags: Tags, call: CallOptions): Promise<void> =>
       own(machineId, call, async ({ entry, claim: { entryId }, claim }) => {
         call.requireOurs(entry ? parts.show(entry) : shownAway(claim));
         await call.beforeSending?.();
@@ -329,7 +312,11 @@ export function createInstallMode(parts: InstallParts, context: DriverContext): 
           call.signal,
         );
       }),
-    async findByWitness(witness, slot, { signal }) {
+    async findByWitness(
+      witness: string,
+      slot: string,
+      { signal }: CallOptions,
+    ): Promise<DriverMachine | null> {
       const claim = await claims.of(slot, signal);
       if (!claim) return null;
       const entry = await find(slot, signal);
@@ -340,18 +327,19 @@ export function createInstallMode(parts: InstallParts, context: DriverContext): 
       }
       throw new ProviderError('race-lost', `${slot} is claimed for another machine`);
     },
-    isReusable: async (slot, { signal }) => (await claims.of(slot, signal)) === null,
-    async prepare(call) {
+    isReusable: async (slot: string, { signal }: CallOptions): Promise<boolean> =>
+      (await claims.of(slot, signal)) === null,
+    async prepare(call: CallOptions): Promise<void> {
       await server.url().catch((cause: unknown) => {
         const { host, port } = options.seedListen;
-        const fields = { provider: name, cause: explain(cause) };
+        const fields = { cause: explain(cause) };
         log.warn(fields, `another process has ${host}:${port}; it has to serve the seeds`);
       });
       const { claims: known, unreadable } = await claims.read(call.signal);
       if (known.size > 0 || unreadable.size > 0) return;
       await refuseStrayMarks({ ...parts, all: await entries(call.signal) }, context, call.signal);
     },
-    async stop() {
+    async stop(): Promise<void> {
       await Promise.all([endings.stop(), server.close()]);
     },
   };
@@ -361,7 +349,7 @@ export function createInstallMode(parts: InstallParts, context: DriverContext): 
     call.requireOurs(shownAway(claim));
     await call.beforeSending?.();
     await claims.drop(claim, call.signal);
-    const fields = { provider: name, machine: claim.entryId };
+    const fields = { machine: claim.entryId };
     log.warn(fields, 'a claimed machine that left the inventory is let go, and stays as it is');
   }
 
@@ -372,21 +360,12 @@ export function createInstallMode(parts: InstallParts, context: DriverContext): 
     for (const id of now) {
       if (told.has(id)) continue;
       told.add(id);
-      log.warn(
-        { provider: name, machine: id },
-        'a claimed machine is not in the inventory any more',
-      );
+      log.warn({ machine: id }, 'a claimed machine is not in the inventory any more');
     }
   }
 }
 
 /** The claim is there, so the machine may be on its way. */
-function unknownAfter(error: unknown, { id }: BmcEntry): unknown {
-  if (!isProviderError(error) || error.outcome === 'unknown') return error;
-  const { kind, rateLimit } = error;
-  return new ProviderError(kind, `the installation of ${id} did not get on`, {
-    cause: error,
-    outcome: 'unknown',
-    ...(rateLimit && { rateLimit }),
-  });
-}
+const notOn = ({ id }: BmcEntry): string => `the installation of ${id} did not get on`;
+
+export type InstallMode = ReturnType<typeof createInstallMode>;

@@ -25,37 +25,11 @@ import {
 } from './claims.ts';
 import type { InstallSettings } from '../settings.ts';
 
-export interface InstallationDeps extends Pick<
-  DriverContext,
-  'clock' | 'instanceSetId' | 'log' | 'name'
-> {
+export interface InstallationDeps extends Pick<DriverContext, 'clock' | 'instanceSetId' | 'log'> {
   readonly bmcOf: (entry: BmcEntry) => Bmc;
   readonly carryOut: Changes['carryOut'];
   readonly claims: Claims;
   readonly options: InstallSettings;
-}
-
-/** What is done at a BMC for one installation. */
-export interface Installation {
-  /**
-   * Looks whether the machine can be installed, before anybody claims it.
-   * @returns it as it was read, to be looked at whose mark it carries.
-   * @throws {ProviderError} `conflict`: it is another machine. `transient`: nobody knows its power
-   *   state. `not-implemented`: it cannot be installed so.
-   */
-  requirePossible(entry: BmcEntry, call: CallOptions): Promise<System>;
-  /**
-   * From the phase that is written on to the power-on, which is accepted when this resolves. What was
-   * prepared is taken back where it fails before the power-on.
-   * @throws {ProviderError} `conflict`: it carries the mark of another fleet, and is left as it is.
-   */
-  carryOut(entry: BmcEntry, claim: Claim, token: string, call: CallOptions): Promise<Claim>;
-  /** Goes on after the last phase before the power-on, whose request may have been sent. */
-  goOn(entry: BmcEntry, claim: Claim, call: CallOptions): Promise<Claim>;
-  /** Off, and seen to be. */
-  switchOff(entry: BmcEntry, call: CallOptions): Promise<void>;
-  /** Takes out what is ours, and has the next boot be the disk's. */
-  tidy(entry: BmcEntry, left: Left, call: Pick<CallOptions, 'signal' | 'deadline'>): Promise<void>;
 }
 
 /** What an installation may have left at a BMC. */
@@ -77,8 +51,9 @@ const BUSY_MS = [10_000, 10_000, 10_000];
 const POST_MS = [5_000, 10_000, 20_000, 30_000, 30_000, 30_000];
 const NOT_READY_MS = Array.from({ length: 6 }, () => 10_000);
 
-export function createInstallation(deps: InstallationDeps): Installation {
-  const { clock, instanceSetId, log, name, bmcOf, carryOut, claims, options } = deps;
+/** What is done at a BMC for one installation. */
+export function createInstallation(deps: InstallationDeps) {
+  const { clock, instanceSetId, log, bmcOf, carryOut, claims, options } = deps;
   const { method, iso, bootUri } = options;
 
   const look = (entry: BmcEntry, { signal }: Pick<CallOptions, 'signal'>): Promise<System> =>
@@ -168,7 +143,7 @@ export function createInstallation(deps: InstallationDeps): Installation {
     try {
       await tidy(entry, { install: claim.install, isAll: true, check }, call);
     } catch (error) {
-      const fields = { provider: name, machine: entry.id, cause: explain(error) };
+      const fields = { machine: entry.id, cause: explain(error) };
       log.warn(fields, 'what was prepared for an installation that failed is not taken back');
     }
 
@@ -211,7 +186,13 @@ export function createInstallation(deps: InstallationDeps): Installation {
   };
 
   return {
-    async requirePossible(entry, call) {
+    /**
+     * Looks whether the machine can be installed, before anybody claims it.
+     * @returns it as it was read, to be looked at whose mark it carries.
+     * @throws {ProviderError} `conflict`: it is another machine. `transient`: nobody knows its power
+     *   state. `not-implemented`: it cannot be installed so.
+     */
+    async requirePossible(entry: BmcEntry, call: CallOptions): Promise<System> {
       if (method !== 'vmedia' && entry.mac === null) {
         throw new ProviderError('invalid', `${method} needs the Mac of ${entry.id}`);
       }
@@ -224,7 +205,16 @@ export function createInstallation(deps: InstallationDeps): Installation {
         return system;
       });
     },
-    async carryOut(entry, claim, token, call) {
+    /**
+     * From the phase that is written on to the power-on, which is accepted when this resolves. What was
+     * prepared is taken back where it fails before the power-on.
+     * @throws {ProviderError} `conflict`: it carries the mark of another fleet, and is left as it is.
+     */
+    async carryOut(
+      entry: BmcEntry,
+      claim: Claim,
+      { token, call }: { readonly token: string; readonly call: CallOptions },
+    ): Promise<Claim> {
       const system = await lookUnmarked(entry, call);
       await call.beforeSending?.();
       let at = claim;
@@ -239,7 +229,8 @@ export function createInstallation(deps: InstallationDeps): Installation {
       }
       return turnOn(entry, at, call);
     },
-    async goOn(entry, claim, call) {
+    /** Goes on after the last phase before the power-on, whose request may have been sent. */
+    async goOn(entry: BmcEntry, claim: Claim, call: CallOptions): Promise<Claim> {
       if (claim.result !== null || claim.install.phase === 'installing') return claim;
       const endMs = clock.monotonic() + ON_SHOWS_MS;
       for (;;) {
@@ -252,7 +243,9 @@ export function createInstallation(deps: InstallationDeps): Installation {
         await sleep(clock, LOOK_MS, call.signal);
       }
     },
+    /** Off, and seen to be. */
     switchOff: turnOff,
+    /** Takes out what is ours, and has the next boot be the disk's. */
     tidy,
   };
 
@@ -264,3 +257,5 @@ export function createInstallation(deps: InstallationDeps): Installation {
     return refusal.status >= 500 && refusal.status !== 501 ? BUSY_MS : [];
   }
 }
+
+export type Installation = ReturnType<typeof createInstallation>;

@@ -1,3 +1,4 @@
+import { BlockList, isIP, type IPVersion } from 'node:net';
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import { stringify } from 'yaml';
 import { ProviderError } from '../../../../domain/errors.ts';
@@ -5,8 +6,7 @@ import { sleep } from '../../../clock/port.ts';
 import type { DriverContext } from '../../port.ts';
 import type { BmcEntry } from '../entries.ts';
 import type { InstallSettings } from '../settings.ts';
-import { hashOfToken, withToken, type Claimed, type Claims, type Claim } from './claims.ts';
-import { isNear, type Document, type SeedDesk } from './seed-server.ts';
+import { hashOfToken, withToken, type Claims, type Claim } from './claims.ts';
 
 const CIPHER = 'aes-256-gcm';
 const NONCE_BYTES = 12;
@@ -49,12 +49,6 @@ export function createSealing(secret: () => string, salt: string) {
  */
 export type Sealing = ReturnType<typeof createSealing>;
 
-export interface SeedIndexDeps {
-  readonly claims: Pick<Claims, 'known' | 'read'>;
-  readonly entries: (signal: AbortSignal) => Promise<readonly BmcEntry[]>;
-  readonly lifetime: AbortSignal;
-}
-
 /** Readings take at most this part of the time, however many ask, and there is time between them. */
 const TIME_SHARE = 0.1;
 const GAP_MS = 1_000;
@@ -64,28 +58,16 @@ const WAITING_MAX = 256;
  * Finds the entries of installations by what installers know. Anybody may ask, so what is not known
  * from the last reading of the records is looked for in the next one, which all who ask share.
  */
-export function createSeedIndex(
-  { claims, entries, lifetime }: SeedIndexDeps,
+function createSeedIndex(
+  { claims, entries, lifetime }: Pick<SeedDeskDeps, 'claims' | 'entries' | 'lifetime'>,
   { clock }: Pick<DriverContext, 'clock'>,
 ) {
-  let macs: ReadonlyMap<string, string> = new Map();
-  let tokens: { readonly of: Claimed; readonly ids: ReadonlyMap<string, string> } | null = null;
+  let listed: readonly BmcEntry[] = [];
   /** Has not begun yet. */
   let next: Promise<void> | null = null;
   let last: Promise<void> = Promise.resolve();
   let restUntilMs = -Infinity;
   let waiting = 0;
-
-  function idOf(tokenSha256: string): string | undefined {
-    const known = claims.known();
-    if (tokens?.of !== known) {
-      const ids = [...known.claims.values()].map(
-        ({ install, entryId }) => [install.tokenSha256, entryId] as const,
-      );
-      tokens = { of: known, ids: new Map(ids) };
-    }
-    return tokens.ids.get(tokenSha256);
-  }
 
   async function read(): Promise<void> {
     await last.catch(() => undefined);
@@ -93,8 +75,7 @@ export function createSeedIndex(
     next = null;
     const beganMs = clock.monotonic();
     try {
-      const all = await entries(lifetime);
-      macs = new Map(all.flatMap(({ mac, id }) => (mac === null ? [] : [[mac, id]])));
+      listed = await entries(lifetime);
       await claims.read(lifetime);
     } finally {
       const tookMs = clock.monotonic() - beganMs;
@@ -102,7 +83,9 @@ export function createSeedIndex(
     }
   }
 
-  async function find(known: () => string | undefined): Promise<string | null> {
+  /** @throws {ProviderError} `transient`: so many ask for what there is not that no more may wait. */
+  async function find(fits: (claim: Claim) => boolean): Promise<string | null> {
+    const known = () => [...claims.known().claims.values()].find(fits)?.entryId;
     const found = known();
     if (found !== undefined) return found;
     if (waiting >= WAITING_MAX) {
@@ -119,16 +102,17 @@ export function createSeedIndex(
   }
 
   return {
-    /** @throws {ProviderError} `transient`: so many ask for what there is not that no more may wait. */
-    byToken: (tokenSha256: string): Promise<string | null> => find(() => idOf(tokenSha256)),
-    /** @param isWanted whether what is known of this entry answers the question. */
-    byMac: (mac: string, isWanted: (entryId: string) => boolean): Promise<string | null> =>
-      find(() => {
-        const id = macs.get(mac);
-        return id !== undefined && isWanted(id) ? id : undefined;
-      }),
+    byToken: (tokenSha256: string) => find(({ install }) => install.tokenSha256 === tokenSha256),
+    /** @param isWanted whether a claim of the entry with this network card answers the question. */
+    byMac: (mac: string, isWanted: (claim: Claim) => boolean) =>
+      find(
+        (claim) =>
+          isWanted(claim) && listed.some(({ id, mac: its }) => id === claim.entryId && its === mac),
+      ),
   };
 }
+export type Document = 'user-data' | 'meta-data' | 'ipxe';
+
 /** What is sealed in a claim. */
 export interface Sealed {
   readonly token: string;
@@ -149,13 +133,8 @@ export interface SeedDeskDeps {
 /** Finds what installers ask for, in the records that all daemons share. */
 export function createSeedDesk(
   deps: SeedDeskDeps,
-  {
-    log,
-    name,
-    clock,
-    instanceSetId,
-  }: Pick<DriverContext, 'log' | 'name' | 'clock' | 'instanceSetId'>,
-): SeedDesk {
+  { log, clock, instanceSetId }: Pick<DriverContext, 'log' | 'clock' | 'instanceSetId'>,
+) {
   const { claims, sealing, options, lifetime, entries, seedUrl, ended } = deps;
   const index = createSeedIndex(deps, { clock });
   /** By entry, for which installation somebody far away asked last, and from where. */
@@ -165,8 +144,7 @@ export function createSeedDesk(
     set === instanceSetId && result === null && clock.now() < install.deadlineMs;
 
   /** Whether its network card may ask for the script now. */
-  const isAwaited = (claim: Claim | undefined): boolean =>
-    claim !== undefined &&
+  const isAwaited = (claim: Claim): boolean =>
     isOpen(claim) &&
     !claim.install.isAnswered &&
     ['poweringOn', 'installing'].includes(claim.install.phase);
@@ -180,7 +158,7 @@ export function createSeedDesk(
     const asked = `${claim.install.tokenSha256} ${from}`;
     if (!isNear(from, entry.address) && toldFar.get(id) !== asked) {
       toldFar.set(id, asked);
-      const fields = { provider: name, machine: entry.id, from };
+      const fields = { machine: entry.id, from };
       log.warn(fields, 'a seed is asked for from another network than that of its machine');
     }
     return { entry, claim };
@@ -189,7 +167,7 @@ export function createSeedDesk(
   function opened({ id }: BmcEntry, { install }: Claim): Sealed | null {
     const text = install.sealed === null ? null : sealing.open(install.sealed, id);
     if (text !== null) return JSON.parse(text) as Sealed;
-    const fields = { provider: name, machine: id };
+    const fields = { machine: id };
     log.warn(fields, 'a seed cannot be opened: it was sealed with another install.seedKey');
     return null;
   }
@@ -201,7 +179,8 @@ export function createSeedDesk(
   }
 
   return {
-    async document(token, which, from) {
+    /** Null: there is no such installation. */
+    async document(token: string, which: Document, from: string): Promise<string | null> {
       const hash = hashOfToken(token);
       const asked = await found(
         await index.byToken(hash),
@@ -211,12 +190,9 @@ export function createSeedDesk(
       const sealed = asked && opened(asked.entry, asked.claim);
       return sealed ? write(which, sealed) : null;
     },
-    async byMac(mac, from) {
-      const asked = await found(
-        await index.byMac(mac, (id) => isAwaited(claims.known().claims.get(id))),
-        isAwaited,
-        from,
-      );
+    /** The script for the network card, once for each power-on; null: none is due. */
+    async byMac(mac: string, from: string): Promise<string | null> {
+      const asked = await found(await index.byMac(mac, isAwaited), isAwaited, from);
       if (!asked) return null;
       let isFirst = false;
       const { tokenSha256 } = asked.claim.install;
@@ -232,7 +208,8 @@ export function createSeedDesk(
       const sealed = isFirst ? opened(asked.entry, asked.claim) : null;
       return sealed && write('ipxe', sealed);
     },
-    async ended(token, end, from) {
+    /** False: there is no such installation. */
+    async ended(token: string, end: 'done' | 'failed', from: string): Promise<boolean> {
       const hash = hashOfToken(token);
       const asked = await found(
         await index.byToken(hash),
@@ -247,6 +224,18 @@ export function createSeedDesk(
       return true;
     },
   };
+}
+
+export type SeedDesk = ReturnType<typeof createSeedDesk>;
+
+/** Whether an address is in the network of a machine's own: /24, or /64. */
+function isNear(from: string, own: string): boolean {
+  const plain = from.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*/, '');
+  const version = isIP(own);
+  if (version === 0 || isIP(plain) !== version) return false;
+  const near = new BlockList();
+  near.addSubnet(own, version === 4 ? 24 : 64, `ipv${version}` as IPVersion);
+  return near.check(plain, `ipv${version}` as IPVersion);
 }
 
 /** What an installer is to put on the machine. Holds a secret. */

@@ -1,28 +1,15 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { type AddressInfo, isIP } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { explain } from '../../../../domain/errors.ts';
 import type { Clock } from '../../../clock/port.ts';
 import type { Address, Listening, Network } from '../../../network/port.ts';
 import type { Log } from '../../../log/port.ts';
 import { TOKEN } from './claims.ts';
-
-export const DOCUMENTS = ['user-data', 'meta-data', 'ipxe'] as const;
-export type Document = (typeof DOCUMENTS)[number];
-
-/** What is asked of the seed server; each answers null for what there is not. */
-export interface SeedDesk {
-  document(token: string, which: Document, from: string): Promise<string | null>;
-  /** The script for the network card, once for each power-on. */
-  byMac(mac: string, from: string): Promise<string | null>;
-  /** False: there is no such installation. */
-  ended(token: string, end: 'done' | 'failed', from: string): Promise<boolean>;
-}
+import type { Document, SeedDesk } from './seed-desk.ts';
 
 export interface SeedServerOptions {
   readonly at: { readonly host: string; readonly port: number };
   readonly desk: SeedDesk;
-  /** Tells this server from others. */
-  readonly name: string;
   readonly clock: Clock;
   readonly log: Log;
   /** TCP if absent. */
@@ -40,11 +27,11 @@ const MAC = /^\/m\/((?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2})\/ipxe$/i;
  * the port: then that one serves, and this one takes it when it becomes free.
  */
 export function createSeedServer(options: SeedServerOptions) {
-  const { at, desk, name, clock, log, network } = options;
+  const { at, desk, clock, log, network } = options;
   const server = createServer({ requestTimeout: REQUEST_MS }, (request, response) => {
     void serve(request)
       .catch((error: unknown) => {
-        log.warn({ provider: name, cause: explain(error) }, 'a seed could not be served');
+        log.warn({ cause: explain(error) }, 'a seed could not be served');
         return { status: 503, text: '' };
       })
       .then(({ status, text }) => send(response, status, text));
@@ -57,7 +44,7 @@ export function createSeedServer(options: SeedServerOptions) {
     const tried = listenOn(server, at, network);
     tried.catch((error: unknown) => {
       if (isClosed) return;
-      const fields = { provider: name, host: at.host, port: at.port, cause: explain(error) };
+      const fields = { host: at.host, port: at.port, cause: explain(error) };
       log.warn(fields, 'the seed server cannot listen; it tries again');
       timer = clock.setTimeout(() => {
         listening = listen();
@@ -140,26 +127,4 @@ async function listenOn(
         server.closeAllConnections();
       }),
   };
-}
-
-/** Whether an address is in the network of a machine's own: /24, or /64. */
-export function isNear(from: string, own: string): boolean {
-  const plain = from.replace(/^::ffff:(?=\d+\.)/i, '');
-  if (isIP(plain) !== isIP(own)) return false;
-  if (isIP(own) === 4) return networkOf4(plain) === networkOf4(own);
-  return networkOf6(plain) === networkOf6(own);
-}
-
-const networkOf4 = (address: string): string => address.split('.').slice(0, 3).join('.');
-
-function networkOf6(address: string): string {
-  const [head = '', tail] = address.split('%')[0]!.split('::');
-  const left = head === '' ? [] : head.split(':');
-  const right = tail === undefined || tail === '' ? [] : tail.split(':');
-  const zeros = Array.from({ length: Math.max(0, 8 - left.length - right.length) }, () => '0');
-  const groups = tail === undefined ? left : [...left, ...zeros, ...right];
-  return groups
-    .slice(0, 4)
-    .map((group) => Number.parseInt(group, 16).toString(16))
-    .join(':');
 }

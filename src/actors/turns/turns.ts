@@ -1,14 +1,17 @@
-import TinyQueue from 'tinyqueue';
+import { fromPromise } from 'xstate';
 import type { Work } from '../../adapters/bmdb/port.ts';
-import type { Clock } from '../../adapters/clock/port.ts';
+import { sleep, type Clock, type Random } from '../../adapters/clock/port.ts';
 import type { Log } from '../../adapters/log/port.ts';
 import type { ShellSession } from '../../adapters/ssh/port.ts';
-import { bySeniority, type Seniority } from '../../domain/eligibility.ts';
-import { Cancelled } from '../../domain/errors.ts';
+import { rankOf } from '../../domain/daemons.ts';
+import { bySeniority, seniorityOf, type Seniority } from '../../domain/eligibility.ts';
+import { Cancelled, NotFound } from '../../domain/errors.ts';
 import type { MachineId, SessionId, Slot } from '../../domain/ids.ts';
 import type { SlotFacts } from '../../domain/machine.ts';
 import type { NextWork } from '../../domain/view.ts';
+import type { RequestInput, TurnInput } from '../../machines/lifecycle.ts';
 import type { SessionKeeper } from '../session-keeper.ts';
+import type { PermitQueue } from './permit-queue.ts';
 
 export type Kind = Exclude<NextWork, null>;
 
@@ -72,9 +75,9 @@ const OVER = new Cancelled('the turn is over');
 
 export function createTaskPool({ places, unusedMs, clock, log }: TaskPoolOptions): TaskPool {
   const pools = {
-    agentStart: createSemaphore(places.agentStart),
-    recovery: createSemaphore(places.recovery),
-    deprovision: createSemaphore(places.deprovision),
+    agentStart: createPlaces(places.agentStart),
+    recovery: createPlaces(places.recovery),
+    deprovision: createPlaces(places.deprovision),
   };
   const entries = new Map<Slot, Entry>();
   const cancellations = new Set<Promise<void>>();
@@ -179,79 +182,53 @@ export function createTaskPool({ places, unusedMs, clock, log }: TaskPoolOptions
   };
 }
 
-/** A bounded number of places, given to the oldest attempt first, or else in the order of asking. */
-interface Semaphore {
-  /** Resolves when a place is taken; rejects with `Cancelled` when the signal fires first. */
-  acquire(signal: AbortSignal, seniority?: Seniority): Promise<void>;
-  release(): void;
-  /** From now on nobody gets a place; those who wait are refused. */
-  close(): void;
-}
+const UNKNOWN: Seniority = { lastAttemptMs: null, machineId: '' };
 
 interface Waiter {
   readonly seniority: Seniority;
-  /** Position in the order of asking. */
-  readonly askedAt: number;
   grant(): void;
   refuse(): void;
 }
 
-const UNKNOWN: Seniority = { lastAttemptMs: null, machineId: '' };
-/** Those that left may stay in the queue until they are so many, and more than those that wait. */
-const LEFT_MAX = 64;
-
-const inOrder = (a: Waiter, b: Waiter): number =>
-  bySeniority(a.seniority, b.seniority) || a.askedAt - b.askedAt;
-
-function createSemaphore(count: number): Semaphore {
+/** A bounded number of places, given to the oldest attempt first, or else in the order of asking. */
+function createPlaces(count: number) {
+  /** In the order of asking. */
   const waiting = new Set<Waiter>();
-  /** Those that wait, and some that left already. */
-  let queue = new TinyQueue<Waiter>([], inOrder);
-  let asked = 0;
   let taken = 0;
-  let closed = false;
+  let isClosed = false;
   const refused = () => new Cancelled('no turn is given any more');
-  const leave = (waiter: Waiter) => {
-    waiting.delete(waiter);
-    if (queue.length - waiting.size > Math.max(LEFT_MAX, waiting.size)) {
-      queue = new TinyQueue([...waiting], inOrder);
-    }
-  };
-  const nextWaiter = (): Waiter | undefined => {
-    let next = queue.pop();
-    while (next && !waiting.has(next)) next = queue.pop();
-    return next;
-  };
   return {
-    acquire: (signal, seniority = UNKNOWN) =>
-      new Promise((resolve, reject) => {
-        if (signal.aborted || closed) return reject(refused());
+    /** Resolves when a place is taken; rejects with `Cancelled` when the signal fires first. */
+    acquire: (signal: AbortSignal, seniority = UNKNOWN) =>
+      new Promise<void>((resolve, reject) => {
+        if (signal.aborted || isClosed) return reject(refused());
         if (taken < count) {
           taken += 1;
           return resolve();
         }
-        const onAbort = () => waiter.refuse();
-        const end = () => {
-          leave(waiter);
-          signal.removeEventListener('abort', onAbort);
+        const leave = () => {
+          waiting.delete(waiter);
+          signal.removeEventListener('abort', waiter.refuse);
         };
         const waiter: Waiter = {
           seniority,
-          askedAt: (asked += 1),
-          grant: () => (end(), resolve()),
-          refuse: () => (end(), reject(refused())),
+          grant: () => (leave(), resolve()),
+          refuse: () => (leave(), reject(refused())),
         };
         waiting.add(waiter);
-        queue.push(waiter);
-        signal.addEventListener('abort', onAbort, { once: true });
+        signal.addEventListener('abort', waiter.refuse, { once: true });
       }),
-    release: () => {
-      const next = nextWaiter();
+    release() {
+      let next: Waiter | undefined;
+      for (const each of waiting) {
+        if (!next || bySeniority(each.seniority, next.seniority) < 0) next = each;
+      }
       if (next) next.grant();
       else taken -= 1;
     },
-    close: () => {
-      closed = true;
+    /** From now on nobody gets a place; those who wait are refused. */
+    close() {
+      isClosed = true;
       for (const waiter of waiting) waiter.refuse();
     },
   };
@@ -305,4 +282,99 @@ function orphansOf(
     }
   }
   return found;
+}
+
+export interface AwaitTurnDeps {
+  readonly taskPool: TaskPool;
+  readonly keeper: SessionKeeper;
+  readonly permits: PermitQueue;
+  /** Live sessions that run the loops. */
+  readonly sessions: () => readonly SessionId[];
+  /** A daemon of rank n waits n times this before it asks for a machine. */
+  readonly headStartMs: number;
+  /** Longest pause after tasks that went wrong in a row; 30 s when absent. */
+  readonly setbackMaxMs?: number;
+  /** What is known of all slots, for the order of those that wait for a place. */
+  readonly facts: () => ReadonlyMap<Slot, SlotFacts>;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+const PROCESS = {
+  agentStart: 'ShepherdAgentStart',
+  recovery: 'ShepherdRecovery',
+  deprovision: 'ShepherdDeprovision',
+} as const;
+const SETBACK_FIRST_MS = 250;
+const SETBACK_MAX_MS = 30_000;
+
+/** Better ranked daemons come first. */
+async function giveHeadStart(
+  { clock, headStartMs }: Pick<AwaitTurnDeps, 'clock' | 'headStartMs'>,
+  rank: number,
+  signal: AbortSignal,
+): Promise<void> {
+  if (rank > 0) await sleep(clock, rank * headStartMs, signal);
+}
+
+/**
+ * Resolves when this daemon may work on the machine: after a pause for what went wrong before, with
+ * a live session, with room in the recovery budget if it is about that, after the head start of
+ * better ranked daemons, and with a place in the pool.
+ */
+export const awaitTurn = (deps: AwaitTurnDeps) =>
+  fromPromise<void, TurnInput>(async ({ input: { slot, next, setbacks }, signal }) => {
+    const { clock, random, taskPool, keeper } = deps;
+    if (setbacks > 0) {
+      const longestMs = deps.setbackMaxMs ?? SETBACK_MAX_MS;
+      const pauseMs = Math.min(longestMs, SETBACK_FIRST_MS * 2 ** setbacks);
+      await sleep(clock, pauseMs * (0.5 + random.next()), signal);
+    }
+    const session = await keeper.whenAlive(signal);
+    const rank = rankOf(session.sessionId, deps.sessions(), slot);
+    if (next === 'recovery') await deps.permits.wait(slot, signal);
+    await giveHeadStart(deps, rank, signal);
+    const row = deps.facts().get(slot)?.row;
+    await taskPool.grant(slot, next, signal, row ? seniorityOf(PROCESS[next], row) : undefined);
+  });
+
+export type SettleRequestDeps = Pick<
+  AwaitTurnDeps,
+  'keeper' | 'sessions' | 'headStartMs' | 'facts' | 'clock'
+> & { readonly log: Log };
+
+/**
+ * Carries out what an operator asked about a slot: with a live session, and after the head start of
+ * better ranked daemons, unless one of them has done it meanwhile. What it does is one transaction
+ * of the BMDB, and safe to repeat. Rejects while the request has to stay open.
+ */
+export const settleRequest = (deps: SettleRequestDeps) =>
+  fromPromise<string, RequestInput>(async ({ input: { slot, key }, signal }) => {
+    const { keeper, log } = deps;
+    const session = await keeper.whenAlive(signal);
+    const rank = rankOf(session.sessionId, deps.sessions(), slot);
+    await giveHeadStart(deps, rank, signal);
+    const known = deps.facts().get(slot);
+    if (known && !known.requests.some((each) => each.key === key)) return key;
+    try {
+      const state = await session.settle(key);
+      if (state === null) throw new StaysOpen(key);
+      const { verb, by, reason, outcome } = state;
+      log.info({ slot, key, verb, by, reason, state: state.state, outcome }, 'request settled');
+    } catch (error) {
+      // Whoever filed it took it back, or its time to be remembered is over.
+      if (error instanceof NotFound) return key;
+      if (error instanceof StaysOpen) throw error;
+      log.warn({ err: error, slot, key }, 'a request could not be settled yet');
+      throw error;
+    }
+    return key;
+  });
+
+/** Something else has to happen first; nothing went wrong. */
+class StaysOpen extends Error {
+  readonly code = 'stays-open';
+  constructor(key: string) {
+    super(`the request ${key} stays open for now`);
+  }
 }

@@ -1,0 +1,52 @@
+import type { CallOptions, Provider } from '../provider/port.ts';
+import type { createLifetime } from './time-limit.ts';
+
+/** Where the call is among what each method is given. */
+const CALL_AT = {
+  listMachines: 1,
+  getMachine: 1,
+  createMachine: 1,
+  deprovisionMachine: 1,
+  rebootMachine: 2,
+  reinstallMachine: 2,
+  setPower: 2,
+  resetController: 1,
+  setTags: 2,
+  verifyHostKey: 2,
+  findByWitness: 2,
+  isReusable: 1,
+  prepare: 0,
+  sweep: 0,
+} as const;
+
+/** They change nothing: one that was called off was not done. */
+const READING: ReadonlySet<string> = new Set([
+  'listMachines',
+  'getMachine',
+  'verifyHostKey',
+  'findByWitness',
+]);
+
+type Method = (...given: unknown[]) => Promise<unknown>;
+
+/** The provider, each of whose calls runs in the lifetime: the signal of a call ends with that, too. */
+export function inLifetime(
+  lifetime: Pick<ReturnType<typeof createLifetime>, 'run'>,
+  provider: Provider,
+): Provider {
+  const methods = Object.entries(CALL_AT).flatMap(([name, at]) => {
+    const method = provider[name as keyof typeof CALL_AT] as Method | undefined;
+    if (!method) return [];
+    const run: Method = (...given) => {
+      const call = given[at] as CallOptions;
+      const task = async (signal: AbortSignal) => method(...given.with(at, within(call, signal)));
+      return lifetime.run(call, task, READING.has(name));
+    };
+    return [[name, run] as const];
+  });
+  return { ...provider, ...Object.fromEntries(methods) };
+}
+
+/** The call with another signal; its deadline may be put off meanwhile. */
+const within = (call: CallOptions, signal: AbortSignal): CallOptions =>
+  Object.create(call, { signal: { value: signal, enumerable: true } }) as CallOptions;
