@@ -202,7 +202,9 @@ testRows([
 ])('%s: %s', async (_why, walks, ids, complete) => {
   const pages = walks.match(/[^()]+/g)!.flatMap((walk) => {
     const told = walk.trim().split(' ').filter(Boolean);
-    return told.map((each, n) => page(n + 1, [...each.slice(0, -1)], +each.at(-1)!, told.length));
+    return told.map((each, n) =>
+      page(n + 1, each.match(/[a-z]/g) ?? [], +each.at(-1)!, told.length),
+    );
   });
   const { fetch, asked } = scripted(pages);
   const walked = await walkPages(fetch);
