@@ -171,22 +171,6 @@ const scripted = (pages: readonly Page<Item>[]) => {
   return { fetch, asked: () => asked };
 };
 
-test('one consistent walk is complete', async () => {
-  const { fetch, asked } = scripted([page(1, ['a', 'b'], 3, 2), page(2, ['c'], 3, 2)]);
-  const walked = await walkPages(fetch);
-  expect(walked).toEqual({
-    items: [{ id: 'a' }, { id: 'b' }, { id: 'c' }],
-    unread: [],
-    complete: true,
-  });
-  expect(asked()).toBe(2);
-});
-
-test('an empty list is complete', async () => {
-  const { fetch } = scripted([page(1, [], 0, 1)]);
-  expect(await walkPages(fetch)).toEqual({ items: [], unread: [], complete: true });
-});
-
 test('A5: what cannot be read counts as there; without an id it may be anything', async () => {
   const one = (id: string | null) => ({ id, reservationId: null, fault: 'x' });
   const with_ = (...ids: (string | null)[]) => ({ ...page(1, ['a'], 2, 1), unread: ids.map(one) });
@@ -207,41 +191,26 @@ test('A5: what cannot be read counts as there; without an id it may be anything'
   });
 });
 
-test('a duplicate makes a second walk; the union counts when two walks agree on its size', async () => {
-  const { fetch } = scripted([
-    page(1, ['a', 'b'], 3, 2),
-    page(2, ['b'], 3, 2),
-    page(1, ['a', 'c'], 3, 2),
-    page(2, ['a'], 3, 2),
-  ]);
-  const { items, complete } = await walkPages(fetch);
-  expect(items.map(({ id }) => id).toSorted()).toEqual(['a', 'b', 'c']);
-  expect(complete).toBe(true);
-});
-
-test('vector 24: what is always left out is never complete', async () => {
-  let walks = 0;
-  const { items, complete } = await walkPages(async () => {
-    walks++;
-    return page(1, ['a', 'b'], 3, 1);
+/** What is so, the pages as they are answered (ids, total), each walk in brackets, and what is known then. */
+testRows([
+  ['one consistent walk is complete', '(ab3 c3)', 'abc', true],
+  ['an empty list is complete', '(0)', '', true],
+  ['a duplicate needs two walks that agree on the size', '(ab3 b3) (ac3 a3)', 'abc', true],
+  ['vector 24: what is always left out is never complete', '(ab3) (ab3) (ab3)', 'ab', false],
+  ['a drifting total is never complete by the union', '(abc4) (abc5) (abc6)', 'abc', false],
+  ['nor is a size that only the last walk tells of', '(aa2) (abb3) (abb2)', 'ab', false],
+])('%s: %s', async (_why, walks, ids, complete) => {
+  const pages = walks.match(/[^()]+/g)!.flatMap((walk) => {
+    const told = walk.trim().split(' ').filter(Boolean);
+    return told.map((each, n) =>
+      page(n + 1, each.match(/[a-z]/g) ?? [], +each.at(-1)!, told.length),
+    );
   });
-  expect(walks).toBe(3);
-  expect({ size: items.length, complete }).toEqual({ size: 2, complete: false });
-});
-
-test('a drifting total is never complete by the union alone', async () => {
-  let total = 2;
-  const { complete } = await walkPages(async () => page(1, ['a', 'b', 'c'], ++total + 1, 1));
-  expect(complete).toBe(false);
-});
-
-test('a union of the size that only the last walk tells of is not complete', async () => {
-  const { fetch } = scripted([
-    page(1, ['a', 'a'], 2, 1),
-    page(1, ['a', 'b', 'b'], 3, 1),
-    page(1, ['a', 'b', 'b'], 2, 1),
-  ]);
-  expect((await walkPages(fetch)).complete).toBe(false);
+  const { fetch, asked } = scripted(pages);
+  const walked = await walkPages(fetch);
+  expect(new Set(walked.items.map(({ id }) => id))).toEqual(new Set(ids));
+  expect(walked.items).toHaveLength(ids.length);
+  expect([walked.unread, walked.complete, asked()]).toEqual([[], complete, pages.length]);
 });
 
 test('a page number that does not advance is refused', async () => {

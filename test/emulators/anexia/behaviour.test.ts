@@ -39,50 +39,41 @@ async function start(options: Partial<AnexiaEmulatorOptions> = {}) {
   return { fake, lb, other, call, admin, backend, make };
 }
 
-/** A request, its answer, the body that is sent, and headers in place of the usual ones. */
-type Row = [ask: string, status: number, shown?: object | null, body?: unknown, headers?: object];
+/** A request, the body that is sent, and headers in place of the usual ones. */
+type Row = readonly [ask: string, body?: unknown, headers?: Record<string, string>];
 const BACKENDS = `${LBAAS}/backend.json`;
 const MADE = { name: 'x', mode: 'tcp', load_balancer: '{lb}' };
 const SAME = { ...MADE, name: 'http.api.eu' };
-const complaint = (field: string) => ({ error: { validation: { [field]: expect.anything() } } });
-const ANSWERS: readonly Row[] = [
-  [`GET ${BACKENDS}`, 401, null, undefined, { authorization: '' }],
-  [`GET ${BACKENDS}`, 401, null, undefined, { authorization: 'Bearer x' }],
-  [`GET ${BACKENDS}`, 403, null, undefined, { authorization: 'Token wrong' }],
-  [`GET ${BACKENDS}`, 406, null, undefined, { accept: 'text/html' }],
-  [`POST ${BACKENDS}`, 415, null, '{}', { 'content-type': 'text/plain' }],
-  [`POST ${BACKENDS}`, 400, null, '{'],
-  [`POST ${BACKENDS}`, 400],
-  [`POST ${BACKENDS}`, 400, null, '[]'],
-  [`PATCH ${BACKENDS}`, 405, null, '{}'],
-  [`GET ${LBAAS}/rule.json`, 404],
-  [`GET ${BACKENDS}?page=0`, 400],
-  [`POST ${BACKENDS}`, 422, complaint('body'), { ...MADE, state: '0' }],
-  [`POST ${BACKENDS}`, 422, complaint('body'), { ...MADE, weight: 1 }],
-  [`POST ${BACKENDS}`, 422, complaint('mode'), { ...MADE, mode: 'udp' }],
-  [`POST ${BACKENDS}`, 422, complaint('load_balancer'), { ...MADE, load_balancer: {} }],
-  [`POST ${BACKENDS}`, 422, complaint('load_balancer'), { ...MADE, load_balancer: 'nowhere' }],
-  [`POST ${BACKENDS}`, 422, complaint('name'), { ...MADE, name: undefined }],
-  [
-    `GET ${BACKENDS}/{id}`,
-    200,
-    {
-      ...{ identifier: '{id}', load_balancer: { identifier: '{lb}', name: 'lb-1' } },
-      state: { id: '3', title: 'Deployed', type: 1 },
-    },
-  ],
-  [`PUT ${BACKENDS}/{id}`, 422, complaint('state'), { ...SAME, identifier: '{id}' }],
-  [`PUT ${BACKENDS}/{id}`, 422, complaint('identifier'), { ...SAME, identifier: 'x', state: '0' }],
-  [`PUT ${BACKENDS}/{id}`, 422, complaint('name'), { ...MADE, identifier: '{id}', state: '0' }],
-  [`DELETE ${BACKENDS}/{id}`, 422],
-  [`DELETE ${BACKENDS}/x`, 404],
-  [`GET ${RESOURCES}?tag_name=a%3D1`, 422],
-  [`POST ${RESOURCES}/{id}/tags/a%3D1`, 400, null, 'null'],
-  [`DELETE ${RESOURCES}/{id}/tags/a%3D1`, 404],
+const ASKED: readonly Row[] = [
+  [`GET ${BACKENDS}`, undefined, { authorization: '' }],
+  [`GET ${BACKENDS}`, undefined, { authorization: 'Bearer x' }],
+  [`GET ${BACKENDS}`, undefined, { authorization: 'Token wrong' }],
+  [`GET ${BACKENDS}`, undefined, { accept: 'text/html' }],
+  [`POST ${BACKENDS}`, '{}', { 'content-type': 'text/plain' }],
+  [`POST ${BACKENDS}`, '{'],
+  [`POST ${BACKENDS}`],
+  [`POST ${BACKENDS}`, '[]'],
+  [`PATCH ${BACKENDS}`, '{}'],
+  [`GET ${LBAAS}/rule.json`],
+  [`GET ${BACKENDS}?page=0`],
+  [`POST ${BACKENDS}`, { ...MADE, state: '0' }],
+  [`POST ${BACKENDS}`, { ...MADE, weight: 1 }],
+  [`POST ${BACKENDS}`, { ...MADE, mode: 'udp' }],
+  [`POST ${BACKENDS}`, { ...MADE, load_balancer: {} }],
+  [`POST ${BACKENDS}`, { ...MADE, load_balancer: 'nowhere' }],
+  [`POST ${BACKENDS}`, { ...MADE, name: undefined }],
+  [`GET ${BACKENDS}/{id}`],
+  [`PUT ${BACKENDS}/{id}`, { ...SAME, identifier: '{id}' }],
+  [`PUT ${BACKENDS}/{id}`, { ...SAME, identifier: 'x', state: '0' }],
+  [`PUT ${BACKENDS}/{id}`, { ...MADE, identifier: '{id}', state: '0' }],
+  [`DELETE ${BACKENDS}/{id}`],
+  [`DELETE ${BACKENDS}/x`],
+  [`GET ${RESOURCES}?tag_name=a%3D1`],
+  [`POST ${RESOURCES}/{id}/tags/a%3D1`, 'null'],
+  [`DELETE ${RESOURCES}/{id}/tags/a%3D1`],
 ];
 
-/** No row changes anything: the emulator of the table is made once, with a frontend on its backend. */
-let shared: Promise<Awaited<ReturnType<typeof start>> & { id: string }> | undefined;
+/** With a frontend on its backend. */
 async function furnished() {
   const engine = await start();
   const { make, backend, lb } = engine;
@@ -91,22 +82,21 @@ async function furnished() {
   return { ...engine, id };
 }
 
-testRows(ANSWERS)('answers %s with %i', async (ask, status, shown, body, headers) => {
-  const { call, fake, id, lb } = await (shared ??= furnished());
+test('answers as is described, field by field', async () => {
+  const { call, fake, id, lb } = await furnished();
   const fill = (text: string) => text.replaceAll('{id}', id).replaceAll('{lb}', lb);
   const before = fake.objects();
-  const [method, path] = fill(ask).split(' ') as [string, string];
-  const sent = body === undefined || typeof body === 'string' ? body : fill(JSON.stringify(body));
-  const reply = await call(method, path, sent, headers as Record<string, string>);
-  expect(reply.status).toBe(status);
-  const { error } = reply.body as { error?: { validation?: object } };
-  if (status >= 400) {
-    expect(reply.body).toMatchObject({ error: { code: status }, debug: { source: 'emulator' } });
-    expect(reply.body).toMatchObject(shown ?? {});
-    expect(Object.keys(error?.validation ?? {}).length).toBeLessThan(2);
-  } else if (shown)
-    expect(reply.body).toMatchObject(JSON.parse(fill(JSON.stringify(shown))) as object);
+  const told: string[] = [];
+  for (const [ask, body, headers] of ASKED) {
+    const [method, path] = fill(ask).split(' ') as [string, string];
+    const sent = body === undefined || typeof body === 'string' ? body : fill(JSON.stringify(body));
+    const { status, body: answer } = await call(method, path, sent, headers);
+    const line = [ask, JSON.stringify(body), JSON.stringify(headers)].join(' ').trimEnd();
+    told.push(`${line}\n${status} ${JSON.stringify(answer, null, 1)}\n`);
+  }
   expect(fake.objects()).toEqual(before);
+  const shown = told.join('\n').replaceAll(id, '{id}').replaceAll(lb, '{lb}');
+  await expect(shown).toMatchFileSnapshot('golden/answers.txt');
 });
 
 testRows([
@@ -130,10 +120,10 @@ test('filters lists by an inner query that is escaped once more', async () => {
     { identifier: ours, name: 'http.api.eu' },
   ]);
   expect(fake.complaints()).toEqual([]);
-  for (const wrong of [`load_balancer=${lb}&mode=tcp`, 'owner%3Dx']) {
+  for (const wrong of ['mode=tcp', `load_balancer=${lb}&mode=tcp`, 'owner%3Dx']) {
     expect(await found(wrong)).toEqual([]);
   }
-  expect(fake.complaints()).toHaveLength(3);
+  expect(fake.complaints()).toHaveLength(4);
 });
 
 test('refuses to write two tags at a time', async () => {
