@@ -10,26 +10,20 @@ export const agentInitVariable = 'SHEPHERD_AGENT_INIT_FILE';
 /** Tells the program that it is the agent, and not a takeover. */
 const detachedFlag = 'TAKEOVER_DETACHED_LAUNCH';
 
+export type KeptAgent = ReturnType<typeof createKeptAgent>;
+
 /**
  * What the agent of a machine was started with (`AgentInit`, its private key among it), beside the
  * machine's disk. It is there while the agent runs: so a simulator that was killed, which no real
  * machine would have noticed, leaves behind which agents ran, and the next one starts them again.
  */
-export interface KeptAgent {
-  /** The file. */
-  readonly path: string;
-  /** Undefined: none ran. */
-  read(): Promise<Buffer | undefined>;
-  keep(init: Uint8Array): Promise<void>;
-  /** It ended, for a reason that is the machine's own. */
-  forget(): Promise<void>;
-}
-
-export function createKeptAgent(home: string): KeptAgent {
+export function createKeptAgent(home: string) {
   const path = join(home, 'agent-init');
   return {
+    /** The file. */
     path,
-    async read() {
+    /** Undefined: none ran. */
+    async read(): Promise<Buffer | undefined> {
       try {
         const init = await readFile(path);
         return init.length > 0 ? init : undefined;
@@ -38,10 +32,11 @@ export function createKeptAgent(home: string): KeptAgent {
         throw error;
       }
     },
-    async keep(init) {
+    async keep(init: Uint8Array): Promise<void> {
       await writeFile(`${path}.new`, init, { mode: 0o600 });
       await rename(`${path}.new`, path);
     },
+    /** It ended, for a reason that is the machine's own. */
     forget: () => rm(path, { force: true }),
   };
 }

@@ -1,17 +1,9 @@
 import type { EmulatorClock } from './clock.ts';
 
-/** What goes on by itself, so that whoever moves a clock by hand can wait for it. */
-export interface Activity {
-  /** Runs it; it counts until it ends, but not while it waits for time. */
-  run(work: () => Promise<void>): void;
-  /** @throws the signal's reason. */
-  wait(clock: EmulatorClock, delayMs: number, signal: AbortSignal): Promise<void>;
-  /** Waits for other work that counts by itself: the one who waits does not count. */
-  apart<T>(work: Promise<T>): Promise<T>;
-  settled(): Promise<void>;
-}
+export type Activity = ReturnType<typeof createActivity>;
 
-export function createActivity(): Activity {
+/** What goes on by itself, so that whoever moves a clock by hand can wait for it. */
+export function createActivity() {
   let count = 0;
   const waiting: (() => void)[] = [];
   const end = () => {
@@ -19,12 +11,14 @@ export function createActivity(): Activity {
     if (count === 0) for (const tell of waiting.splice(0)) tell();
   };
   return {
-    run(work) {
+    /** Runs it; it counts until it ends, but not while it waits for time. */
+    run(work: () => Promise<void>): void {
       count += 1;
       void work().finally(end);
     },
-    wait: (clock, delayMs, signal) =>
-      new Promise((resolve, reject) => {
+    /** @throws the signal's reason. */
+    wait: (clock: EmulatorClock, delayMs: number, signal: AbortSignal) =>
+      new Promise<void>((resolve, reject) => {
         signal.throwIfAborted();
         const leave = () => {
           clock.clearTimeout(timer);
@@ -39,11 +33,12 @@ export function createActivity(): Activity {
         signal.addEventListener('abort', leave, { once: true });
         end();
       }),
-    apart(work) {
+    /** Waits for other work that counts by itself: the one who waits does not count. */
+    apart<T>(work: Promise<T>): Promise<T> {
       end();
       return work.finally(() => void (count += 1));
     },
-    settled: () =>
+    settled: (): Promise<void> =>
       count === 0 ? Promise.resolve() : new Promise((resolve) => void waiting.push(resolve)),
   };
 }

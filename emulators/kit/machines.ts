@@ -1,19 +1,10 @@
 import type { MachineHooks } from './hooks.ts';
 import type { EmulatorLog } from './log.ts';
 
-/** Calls the hooks, for one device one after another; an error is logged and changes nothing. */
-export interface Machines {
-  /** False: devices are paper only. */
-  readonly exist: boolean;
-  /** Queues a call. `fn` may change the device when the hook answered. */
-  tell(deviceId: string, what: string, fn: (hooks: MachineHooks) => Promise<void>): void;
-  /** Resolves when nothing runs or waits. */
-  settled(): Promise<void>;
-  /** Calls that have not begun never will. */
-  stop(): void;
-}
+export type Machines = ReturnType<typeof createMachines>;
 
-export function createMachines(hooks: MachineHooks | undefined, log: EmulatorLog): Machines {
+/** Calls the hooks, for one device one after another; an error is logged and changes nothing. */
+export function createMachines(hooks: MachineHooks | undefined, log: EmulatorLog) {
   const queues = new Map<string, Promise<void>>();
   let stopped = false;
   const call = async (
@@ -29,8 +20,10 @@ export function createMachines(hooks: MachineHooks | undefined, log: EmulatorLog
     }
   };
   return {
+    /** False: devices are paper only. */
     exist: hooks !== undefined,
-    tell: (deviceId, what, fn) => {
+    /** Queues a call. `fn` may change the device when the hook answered. */
+    tell: (deviceId: string, what: string, fn: (hooks: MachineHooks) => Promise<void>): void => {
       const before = queues.get(deviceId) ?? Promise.resolve();
       const mine = before.then(() => call(deviceId, what, fn));
       queues.set(deviceId, mine);
@@ -38,9 +31,11 @@ export function createMachines(hooks: MachineHooks | undefined, log: EmulatorLog
         if (queues.get(deviceId) === mine) queues.delete(deviceId);
       });
     },
-    settled: async () => {
+    /** Resolves when nothing runs or waits. */
+    settled: async (): Promise<void> => {
       while (queues.size > 0) await Promise.all(queues.values());
     },
+    /** Calls that have not begun never will. */
     stop: () => {
       stopped = true;
     },

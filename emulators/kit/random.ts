@@ -1,19 +1,10 @@
-/** Seeded source of chance. `position` is its whole memory: stored, it goes on where it was. */
-export interface Generator {
-  /** Uniform in [0, 1). */
-  next(): number;
-  /** `digits` lower-case hexadecimal digits. */
-  hex(digits: number): string;
-  /** UUID v4, lower case. */
-  uuid(): string;
-  /** A copy in random order. */
-  shuffle<T>(items: readonly T[]): T[];
-  position(): number;
-  seek(position: number): void;
-}
+export type Generator = ReturnType<typeof createGenerator>;
 
-/** mulberry32: small, and the same seed gives the same run everywhere. */
-export function createGenerator(seed: number): Generator {
+/**
+ * Seeded source of chance. `position` is its whole memory: stored, it goes on where it was. mulberry32: small, and
+ * the same seed gives the same run everywhere.
+ */
+export function createGenerator(seed: number) {
   let state = seed >>> 0;
   const next = () => {
     state = (state + 0x6d2b79f5) >>> 0;
@@ -26,16 +17,20 @@ export function createGenerator(seed: number): Generator {
   const uuid = () =>
     `${hex(8)}-${hex(4)}-4${hex(3)}-${'89ab'[Math.floor(next() * 4)]}${hex(3)}-${hex(12)}`;
   return {
+    /** Uniform in [0, 1). */
     next,
+    /** Lower-case hexadecimal digits. */
     hex,
+    /** UUID v4, lower case. */
     uuid,
-    shuffle: (items) =>
+    /** A copy in random order. */
+    shuffle: <T>(items: readonly T[]): T[] =>
       items
         .map((item) => ({ item, rank: next() }))
         .toSorted((a, b) => a.rank - b.rank)
         .map(({ item }) => item),
-    position: () => state,
-    seek: (position) => {
+    position: (): number => state,
+    seek: (position: number) => {
       state = position >>> 0;
     },
   };

@@ -8,6 +8,7 @@ import type {
   OrderRow,
   Process,
   ProviderStatus,
+  RequestRow,
 } from './machine.ts';
 import type { OrderVerb } from './verbs.ts';
 import { DEFAULT_ESCALATION, SERVE_WAIT_MS, type LossPolicy } from './policy.ts';
@@ -308,25 +309,39 @@ export function previousWaitSeconds(row: MachineRow, process: Process): number |
 export const isQuarantined = (
   { quarantine }: Pick<MachineRow, 'quarantine'>,
   nowMs: number,
-): boolean => quarantine !== null && (quarantine.untilMs === null || quarantine.untilMs > nowMs);
+): boolean => quarantine !== null && isInForce(quarantine, nowMs);
+
+/** What has no end, or ends later. */
+export const isInForce = (
+  { untilMs }: { readonly untilMs: number | null },
+  nowMs: number,
+): boolean => untilMs === null || untilMs > nowMs;
+
+/** The hold of a kind that is in force on a slot. */
+export const holdOn = (
+  { provider, slotId }: Pick<RequestRow, 'provider' | 'slotId'>,
+  kind: HoldKind,
+  { holds, nowMs }: Pick<Circumstances, 'holds' | 'nowMs'>,
+) =>
+  holds.find(
+    (hold) =>
+      hold.kind === kind &&
+      hold.provider === provider &&
+      hold.slotId === slotId &&
+      isInForce(hold, nowMs),
+  );
 
 /** An active hold of this kind on the machine's slot. */
 export function isHeld(
   row: Pick<MachineRow, 'provided'>,
   kind: HoldKind,
-  { holds, nowMs }: Pick<Circumstances, 'holds' | 'nowMs'>,
+  now: Pick<Circumstances, 'holds' | 'nowMs'>,
 ): boolean {
   const { provided } = row;
   if (!provided) return false;
   const { provider, reservationId, providerId } = provided;
   const slotId = slotIdOf(slotOf(provider, { reservationId, id: providerId }));
-  return holds.some(
-    (hold) =>
-      hold.kind === kind &&
-      hold.provider === provider &&
-      hold.slotId === slotId &&
-      (hold.untilMs === null || hold.untilMs > nowMs),
-  );
+  return holdOn({ provider, slotId }, kind, now) !== undefined;
 }
 
 /** Processes that exclude each other on one machine share a group. */

@@ -2,6 +2,7 @@ import { lostAtMs } from './eligibility.ts';
 import type { Headline, Share, ShareWord } from './headline.ts';
 import type { MachineRow, Process } from './machine.ts';
 import type { LossPolicy } from './policy.ts';
+import { scopeName } from './recovery/guard-judgement.ts';
 import { unheardTooLongAtMs, type GuardState } from './recovery/standing.ts';
 
 export const NEED_KINDS = ['guard', 'unlisted', 'machines'] as const;
@@ -88,8 +89,6 @@ export function fleetStatus(facts: StatusFacts): FleetStatus {
   };
 }
 
-const whose = (scope: string): string => (scope === 'fleet' ? 'the fleet' : `provider ${scope}`);
-
 /** A freeze ends by itself at best, and a grace does not where no heartbeats are taken in. */
 function guardNeed(guard: GuardScope): readonly Need[] {
   const { scope, state, sinceMs, reason, ends, endsAtMs } = guard;
@@ -97,8 +96,8 @@ function guardNeed(guard: GuardScope): readonly Need[] {
   if (state !== 'frozen' && !isEndless) return [];
   const title =
     state === 'frozen'
-      ? `recovery is frozen for ${whose(scope)}`
-      : `nothing is recovered in ${whose(scope)}`;
+      ? `recovery is frozen for ${scopeName(scope)}`
+      : `nothing is recovered in ${scopeName(scope)}`;
   const text = [reason, ends].filter((each) => each !== null).join('. ');
   return [{ kind: 'guard', title, text, sinceMs, scope }];
 }
@@ -115,13 +114,15 @@ function nextOf({ nowMs, scopes, machines }: StatusFacts): NextEvent | null {
   const guard = scopes.flatMap(({ scope, state, endsAtMs }): NextEvent[] => {
     if (endsAtMs === null) return [];
     const text = state === 'frozen' ? 'recovery thaws' : 'recovery begins again';
-    return [{ atMs: endsAtMs, text: `${text} for ${whose(scope)}` }];
+    return [{ atMs: endsAtMs, text: `${text} for ${scopeName(scope)}` }];
   });
+  return earliest([earliest(guard, nowMs), earliest(machines, nowMs)], nowMs);
+}
+
+function earliest(events: Iterable<NextEvent | null>, nowMs: number): NextEvent | null {
   let next: NextEvent | null = null;
-  for (const each of [guard, machines]) {
-    for (const event of each) {
-      if (event.atMs > nowMs && (next === null || event.atMs < next.atMs)) next = event;
-    }
+  for (const event of events) {
+    if (event && event.atMs > nowMs && (next === null || event.atMs < next.atMs)) next = event;
   }
   return next;
 }
@@ -155,11 +156,7 @@ export function nextOfMachine(
   if (UNHEARD.has(place) && !needsHuman) {
     events.push(at(unheardTooLongAtMs(row, loss), `${slot} needs a person, unless it is heard`));
   }
-  const ahead = events.filter((event) => event !== null && event.atMs > nowMs);
-  return ahead.reduce<NextEvent | null>(
-    (first, event) => (first === null || event!.atMs < first.atMs ? event : first),
-    null,
-  );
+  return earliest(events, nowMs);
 }
 
 const UNHEARD: ReadonlySet<string> = new Set([

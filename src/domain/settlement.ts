@@ -1,7 +1,7 @@
 import { poolVerdict, type PoolRow } from './balancing/pool-row.ts';
-import { installState, isHeld, isQuarantined, type Circumstances } from './eligibility.ts';
+import { holdOn, installState, isHeld, isQuarantined, type Circumstances } from './eligibility.ts';
 import { changedLabels, LABELS_MAX, labelsOf, readLabelChange } from './labels.ts';
-import type { DrainMode, GuardRow, HoldKind, MachineRow, RequestRow } from './machine.ts';
+import type { DrainMode, GuardRow, MachineRow, RequestRow } from './machine.ts';
 import { isRung, RUNG_FACTS } from './recovery/rungs.ts';
 import {
   EXPIRED,
@@ -137,7 +137,7 @@ function hold(scene: Scene, wish: Wish<'hold'>): Settlement {
   const { kind, untilMs } = wish;
   const { request, now } = scene;
   if (untilMs !== null && untilMs <= now.nowMs) return refused(OVER);
-  const before = holdOf(request, kind, now);
+  const before = holdOn(request, kind, now);
   const instead = before ? `, instead of that by ${before.setBy} (${before.reason})` : '';
   const underWay = kind === 'preserve' ? underWayText(scene) : '';
   return done(
@@ -149,7 +149,7 @@ function hold(scene: Scene, wish: Wish<'hold'>): Settlement {
 
 function unhold({ request, now }: Scene, wish: Wish<'unhold'>): Settlement {
   const { kind } = wish;
-  const before = holdOf(request, kind, now);
+  const before = holdOn(request, kind, now);
   // A hold that has ended by itself counts as none; its row is removed, too.
   if (!before) return done('there was none', wish);
   return done(`${kind} is taken away; ${before.setBy} had set it (${before.reason})`, wish, {
@@ -157,19 +157,6 @@ function unhold({ request, now }: Scene, wish: Wish<'unhold'>): Settlement {
     reason: `${kind}: ${request.reason}`,
   });
 }
-
-const holdOf = (
-  { provider, slotId }: RequestRow,
-  kind: HoldKind,
-  { holds, nowMs }: Circumstances,
-) =>
-  holds.find(
-    (each) =>
-      each.kind === kind &&
-      each.provider === provider &&
-      each.slotId === slotId &&
-      (each.untilMs === null || each.untilMs > nowMs),
-  );
 
 function label({ request, row }: Scene, { verb, set }: Wish<'label'>): Settlement {
   const change = readLabelChange(set);

@@ -4,6 +4,7 @@ import {
   currentHeartbeat,
   installState,
   isCoolingDown,
+  isInForce,
   isQuarantined,
   lateAtMs,
   lostAtMs,
@@ -178,7 +179,7 @@ const sameTold = (a: Told, b: Told): boolean =>
   TOLD.every((key) => a[key] === b[key]) && a.holds.length === b.holds.length;
 
 const activeHolds = (facts: SlotFacts, nowMs: number): HoldKind[] =>
-  facts.holds.filter((hold) => hold.untilMs === null || hold.untilMs > nowMs).map((h) => h.kind);
+  facts.holds.filter((hold) => isInForce(hold, nowMs)).map(({ kind }) => kind);
 
 /** The first rule that matches decides. */
 function placeOf(facts: SlotFacts, moment: Moment): Place {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { KEY_HEX, MINUTE } from './bmdb-rows.ts';
+import { ASKED, KEY_HEX, MINUTE } from './bmdb-rows.ts';
 import { STEADY, refusedWith, agentStarted } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
 
@@ -37,7 +37,7 @@ export function agentStartContract(s: Stage): void {
         await s.h.pass(MINUTE + 1);
       }
       const work = await s.session.claim('ShepherdRecovery', id);
-      await work.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null });
+      await work.note(ASKED);
       await work.finish({ kind: 'recovered', coolDown: STEADY, bootSeconds: null });
       expect((await read(id)).startAttempt).toBeNull();
       expect((await s.h.events(id))[0]).toBe('workFailed ShepherdAgentStart: refused');

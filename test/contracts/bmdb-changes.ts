@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { BmdbChanges } from '../../src/adapters/bmdb/port.ts';
 import type { Cursor, MachineId } from '../../src/domain/ids.ts';
-import { KEY, MINUTE, PROVIDER, providedOf } from './bmdb-rows.ts';
+import { ASKED, KEY, MINUTE, PROVIDER, providedOf } from './bmdb-rows.ts';
 import { agentStarted, holdOn, refusedWith, SIGNAL, STEADY } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
 import { installing } from './bmdb-vectors.ts';
@@ -11,7 +11,7 @@ export function changesContract(s: Stage): void {
   const { add, addLost, beat, read, openOn } = s;
 
   const scanned = async (): Promise<Cursor> => {
-    const { cursor } = await s.h.other.scan(SIGNAL);
+    const { cursor } = await s.scan();
     return cursor ?? expect.fail('the database cannot tell what changes');
   };
   const since = async (cursor: Cursor): Promise<BmdbChanges> =>
@@ -90,7 +90,7 @@ export function changesContract(s: Stage): void {
           work = await s.session.claim('ShepherdRecovery', id);
         }),
       ).toMatchObject({ permit: false, work: [{ epoch: work.epoch }] });
-      const asked = { kind: 'recoveryAsked', rung: 'rebooting', bootId: null } as const;
+      const asked = ASKED;
       expect(await told(() => work.note(asked))).toMatchObject({
         permit: true,
         recovery: { attempts: 1 },

@@ -1,21 +1,18 @@
 import { describe, expect, it } from 'vitest';
-import type { NewRequest, RequestedThing } from '../../src/adapters/bmdb/port.ts';
+import type { RequestedThing } from '../../src/adapters/bmdb/port.ts';
 import type { MachineId } from '../../src/domain/ids.ts';
 import type { MachineRow } from '../../src/domain/machine.ts';
 import { HOLD_KINDS, QUARANTINE_KINDS } from '../../src/domain/machine.ts';
-import { ladderOn, MINUTE, PROVIDER, requestedAt } from './bmdb-rows.ts';
+import { ASKED, ladderOn, MINUTE, PROVIDER, requestedAt } from './bmdb-rows.ts';
 import { holdOn, refusedWith, SIGNAL, STEADY } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
-import { ask, requestFor, targetOf } from './requests-of.ts';
+import { requestFor, targetOf } from './requests-of.ts';
 
 const EMPTY_SLOT = { provider: PROVIDER, slotId: 'nobody-there', machineId: null };
 
 export function decisionsContract(s: Stage): void {
   const { add, read } = s;
-  const settle = (what: RequestedThing, how: Partial<Omit<NewRequest, 'what'>> = {}) =>
-    ask(s.h.bmdb, s.session, requestFor(what, how));
-  const targetFor = async (id: MachineId) => targetOf(await read(id));
-  const holds = async () => (await s.h.other.scan(SIGNAL)).holds;
+  const { settle } = s;
   const log = async (id: MachineId) =>
     (await s.h.bmdb.inspection.events({ machineId: id, limit: 20 }, SIGNAL)).map(
       ({ kind, actor, reason }) => `${actor} ${kind} ${reason}`,
@@ -27,8 +24,8 @@ export function decisionsContract(s: Stage): void {
   describe('labels', () => {
     it('belong to the slot: the next machine on it has them', async () => {
       const id = await add({ deprovision: requestedAt(await s.now()) });
-      const { cursor } = await s.h.other.scan(SIGNAL);
-      const target = await targetFor(id);
+      const { cursor } = await s.scan();
+      const target = await s.target(id);
       await settle({ verb: 'label', target, set: 'rack=b4,b=2,team=web' });
       await settle({ verb: 'label', target, set: 'team-,rack=b5' });
       const changes = await s.h.other.changesSince(cursor!, SIGNAL);
@@ -41,7 +38,7 @@ export function decisionsContract(s: Stage): void {
       await (await s.session.claim('ShepherdDeprovision', id)).finish({ kind: 'deprovisioned' });
       const next = await add({ provided });
       expect((await read(next)).slot).toEqual({ labels: 'b=2,rack=b5' });
-      await settle({ verb: 'label', target: await targetFor(next), set: 'b-,rack-' });
+      await settle({ verb: 'label', target: await s.target(next), set: 'b-,rack-' });
       expect((await read(next)).slot).toEqual({ labels: null });
       expect((await read(await add())).slot).toEqual({ labels: null });
     });
@@ -50,7 +47,7 @@ export function decisionsContract(s: Stage): void {
   describe('settling', () => {
     it('is done once, by whoever comes first', async () => {
       const id = await add();
-      const request = requestFor({ verb: 'deprovision', target: await targetFor(id) });
+      const request = requestFor({ verb: 'deprovision', target: await s.target(id) });
       await s.h.bmdb.requests.file(request);
       const both = await Promise.all([s.session.settle(request.key), s.rival.settle(request.key)]);
       expect(both[0]).toMatchObject({ state: 'done' });
@@ -60,7 +57,7 @@ export function decisionsContract(s: Stage): void {
     });
 
     it('needs a session that lives, and a request', async () => {
-      const { key } = await s.h.bmdb.requests.file(requestFor({ verb: 'freeze', scope: 'fleet' }));
+      const key = await s.file({ verb: 'freeze', scope: 'fleet' });
       expect(await refusedWith(s.session.settle('no such key'))).toBe('not-found');
       expect(await refusedWith(s.session.settle('a\0b'))).toBe('not-found');
       await s.h.expireSession(s.session.sessionId);
@@ -71,7 +68,7 @@ export function decisionsContract(s: Stage): void {
     it('tells when, and in whose name', async () => {
       const id = await add();
       const what = { verb: 'hold', kind: 'preserve', untilMs: null } as const;
-      const target = await targetFor(id);
+      const target = await s.target(id);
       const state = await settle({ ...what, target }, { by: 'bob', reason: 'a disk to save' });
       expect(Math.abs(state!.settledAtMs! - (await s.now()))).toBeLessThan(MINUTE);
       expect(await log(id)).toEqual(['bob held preserve: a disk to save']);
@@ -79,19 +76,19 @@ export function decisionsContract(s: Stage): void {
 
     it('refuses what has expired', async () => {
       const id = await add();
-      const what = { verb: 'quarantine', target: await targetFor(id), untilMs: null } as const;
-      const { key } = await s.h.bmdb.requests.file(requestFor(what, { validForMs: MINUTE }));
+      const what = { verb: 'quarantine', target: await s.target(id), untilMs: null } as const;
+      const key = await s.file(what, { validForMs: MINUTE });
       await s.h.pass(2 * MINUTE);
       const outcome = 'it expired before it was carried out';
       expect(await s.session.settle(key)).toMatchObject({ state: 'refused', outcome });
       expect((await read(id)).quarantine).toBeNull();
       expect(await log(id)).toEqual([`ann requestRefused quarantine: ${outcome}`]);
-      expect((await s.h.other.scan(SIGNAL)).requests).toEqual([]);
+      expect((await s.scan()).requests).toEqual([]);
     });
 
     it('refuses it where another machine is on the slot', async () => {
       const id = await add();
-      const target = await targetFor(id);
+      const target = await s.target(id);
       const { provided } = await read(id);
       const whats: RequestedThing[] = [
         { verb: 'hold', target, kind: 'no-start', untilMs: null },
@@ -111,14 +108,14 @@ export function decisionsContract(s: Stage): void {
           outcome: `machine ${id} is not on slot metal/${target.slotId} any more`,
         });
       }
-      expect(await holds()).toEqual([]);
+      expect(await s.holds()).toEqual([]);
       expect(await read(next)).toMatchObject({ quarantine: null, deprovision: null });
       expect(await log(next)).toEqual([]);
     });
 
     it('refuses whatever is about a machine that cannot be read, but holds', async () => {
       const id = await add();
-      const target = await targetFor(id);
+      const target = await s.target(id);
       await s.h.spoil(id);
       const refused = [
         await settle({ verb: 'quarantine', target, untilMs: null }),
@@ -135,13 +132,13 @@ export function decisionsContract(s: Stage): void {
   describe('a hold', () => {
     it.each(HOLD_KINDS)('%s is set, replaced, and taken away', async (kind) => {
       const id = await add();
-      const target = await targetFor(id);
+      const target = await s.target(id);
       const untilMs = (await s.now()) + 10 * MINUTE;
       expect(await settle({ verb: 'hold', target, kind, untilMs })).toMatchObject({
         state: 'done',
         outcome: `${kind} holds until ${new Date(untilMs).toISOString()}`,
       });
-      const [first] = await holds();
+      const [first] = await s.holds();
       expect(first).toMatchObject({
         provider: target.provider,
         slotId: target.slotId,
@@ -154,12 +151,12 @@ export function decisionsContract(s: Stage): void {
       expect(await settle({ verb: 'hold', target, kind, untilMs: null }, by)).toMatchObject({
         outcome: `${kind} holds until it is taken away, instead of that by ann (no longer needed)`,
       });
-      expect(await holds()).toMatchObject([{ kind, setBy: 'bob', untilMs: null }]);
+      expect(await s.holds()).toMatchObject([{ kind, setBy: 'bob', untilMs: null }]);
       expect(await settle({ verb: 'unhold', target, kind })).toMatchObject({
         state: 'done',
         outcome: `${kind} is taken away; bob had set it (for good)`,
       });
-      expect(await holds()).toEqual([]);
+      expect(await s.holds()).toEqual([]);
       expect(await settle({ verb: 'unhold', target, kind })).toMatchObject({
         state: 'done',
         outcome: 'there was none',
@@ -185,14 +182,14 @@ export function decisionsContract(s: Stage): void {
     });
 
     it('leaves those of other kinds and slots alone', async () => {
-      const target = await targetFor(await add());
-      const other = await targetFor(await add());
+      const target = await s.target(await add());
+      const other = await s.target(await add());
       for (const each of [target, other]) {
         await settle({ verb: 'hold', target: each, kind: 'no-start', untilMs: null });
       }
       await settle({ verb: 'hold', target, kind: 'preserve', untilMs: null });
       await settle({ verb: 'unhold', target, kind: 'no-start' });
-      expect((await holds()).map(({ slotId, kind }) => `${slotId} ${kind}`).toSorted()).toEqual(
+      expect((await s.holds()).map(({ slotId, kind }) => `${slotId} ${kind}`).toSorted()).toEqual(
         [`${other.slotId} no-start`, `${target.slotId} preserve`].toSorted(),
       );
     });
@@ -209,7 +206,7 @@ export function decisionsContract(s: Stage): void {
   describe('a quarantine by an operator', () => {
     it('is set, for a while or for good, and bars work', async () => {
       const id = await add();
-      const target = await targetFor(id);
+      const target = await s.target(id);
       const untilMs = (await s.now()) + 10 * MINUTE;
       await settle({ verb: 'quarantine', target, untilMs }, { reason: 'it smokes' });
       const { quarantine } = await read(id);
@@ -229,13 +226,13 @@ export function decisionsContract(s: Stage): void {
 
     it('gives the permit back, unless somebody works under it', async () => {
       const park = async (id: MachineId) =>
-        settle({ verb: 'quarantine', target: await targetFor(id), untilMs: null });
+        settle({ verb: 'quarantine', target: await s.target(id), untilMs: null });
       const idle = await s.addLost({ permit: true });
       await park(idle);
       expect((await read(idle)).permit).toBe(false);
       const id = await s.addLost();
       const work = await s.session.claim('ShepherdRecovery', id);
-      await work.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null });
+      await work.note(ASKED);
       await park(id);
       expect((await read(id)).permit).toBe(true);
       await work.fail(STEADY, 'no evidence');
@@ -264,7 +261,7 @@ export function decisionsContract(s: Stage): void {
       const id = await spoilt(kind);
       const state = await settle({
         verb: 'release',
-        target: await targetFor(id),
+        target: await s.target(id),
         forgetHostKey: false,
       });
       expect(state).toMatchObject({ state: 'done' });
@@ -292,7 +289,7 @@ export function decisionsContract(s: Stage): void {
         powerOffAskedAtMs: at - MINUTE,
       });
       const id = await add({ ...quarantined('needsHuman'), recovery, startAttempt });
-      await settle({ verb: 'release', target: await targetFor(id), forgetHostKey: false });
+      await settle({ verb: 'release', target: await s.target(id), forgetHostKey: false });
       expect(await read(id)).toMatchObject({
         quarantine: null,
         startAttempt,
@@ -308,7 +305,7 @@ export function decisionsContract(s: Stage): void {
 
     it('keeps a pinned host key unless it is told to forget it', async () => {
       const release = async (id: MachineId, forgetHostKey: boolean) => {
-        const target = await targetFor(id);
+        const target = await s.target(id);
         return (await settle({ verb: 'release', target, forgetHostKey }))!.outcome;
       };
       const id = await spoilt('conflict');
@@ -324,9 +321,9 @@ export function decisionsContract(s: Stage): void {
     it('does not take the permit from whoever works under it', async () => {
       const id = await s.addLost();
       const work = await s.session.claim('ShepherdRecovery', id);
-      const asked = { kind: 'recoveryAsked', rung: 'rebooting', bootId: null } as const;
+      const asked = ASKED;
       await work.note(asked);
-      await settle({ verb: 'release', target: await targetFor(id), forgetHostKey: false });
+      await settle({ verb: 'release', target: await s.target(id), forgetHostKey: false });
       expect((await read(id)).permit).toBe(true);
       await work.note(asked);
       expect((await read(id)).recovery).toMatchObject({ rung: 'rebooting', attempts: 1 });
@@ -336,7 +333,7 @@ export function decisionsContract(s: Stage): void {
     it('begins waits anew', async () => {
       const id = await add();
       await (await s.session.claim('ShepherdAgentStart', id)).fail(STEADY, 'refused');
-      await settle({ verb: 'release', target: await targetFor(id), forgetHostKey: false });
+      await settle({ verb: 'release', target: await s.target(id), forgetHostKey: false });
       await (await s.session.claim('ShepherdAgentStart', id)).fail(STEADY, 'refused');
       expect((await read(id)).startAttempt).toMatchObject({ count: 1 });
     });
@@ -354,7 +351,7 @@ export function decisionsContract(s: Stage): void {
         ],
       });
       expect(await refusedWith(s.session.claim('ShepherdRecovery', id))).toBe('nothing-to-do');
-      const target = await targetFor(id);
+      const target = await s.target(id);
       expect((await settle({ verb: 'clear-backoff', target }))!.outcome).toBe(
         'no longer waited for: ShepherdRecovery, cool-down',
       );

@@ -209,7 +209,7 @@ export function deprovisionContract(s: Stage): void {
     it('is told to readers as gone', async () => {
       const id = await addAsked();
       const work = await claim(id);
-      const { cursor } = await s.h.other.scan(SIGNAL);
+      const { cursor } = await s.scan();
       await work.finish(DEPROVISIONED);
       const changes = await s.h.other.changesSince(cursor as Cursor, SIGNAL);
       expect(changes).toMatchObject({ machines: [], gone: [id] });
@@ -268,7 +268,7 @@ export function deprovisionContract(s: Stage): void {
       } as const;
       const [fresh, short, held] = [await addAsked(), await addAsked(), await addAsked()];
       const holdsOf = async (slotId: string) =>
-        (await s.h.other.scan(SIGNAL)).holds.filter((hold) => hold.slotId === slotId);
+        (await s.holds()).filter((hold) => hold.slotId === slotId);
       const slots = await Promise.all(
         [fresh, short, held].map(async (id) => (await read(id)).provided!.reservationId!),
       );

@@ -5,7 +5,7 @@ import { providerName } from '../../src/domain/ids.ts';
 import type { MachineId } from '../../src/domain/ids.ts';
 import type { MachineRow } from '../../src/domain/machine.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
-import { MINUTE, PROVIDER, requestedAt, startedAt } from './bmdb-rows.ts';
+import { ASKED, MINUTE, PROVIDER, requestedAt, startedAt } from './bmdb-rows.ts';
 import { SIGNAL, STEADY, UNKNOWN } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
 
@@ -190,7 +190,7 @@ export function eventsContract(s: Stage): void {
       const [permitted, gone] = [await s.addLost(), await s.addLost()];
       await sweep();
       const work = await s.session.claim('ShepherdRecovery', permitted);
-      await work.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null });
+      await work.note(ASKED);
       const slotId = (await s.read(gone)).provided!.reservationId!;
       await s.h.remove(gone);
       await beat(permitted, 3);

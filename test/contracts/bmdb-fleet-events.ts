@@ -5,15 +5,15 @@ import type { FleetEvent } from '../../src/domain/events/fleet-event.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { DEFAULT_GUARD } from '../../src/domain/recovery/guard-judgement.ts';
 import { installationReportCodec } from '../../src/wire/codec.ts';
-import { KEY, MINUTE, PROVIDER, providedOf, requestedAt, startedAt } from './bmdb-rows.ts';
+import { ASKED, KEY, MINUTE, PROVIDER, providedOf, requestedAt, startedAt } from './bmdb-rows.ts';
 import { agentStarted, SIGNAL, STEADY } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
-import { ask, requestFor, targetOf } from './requests-of.ts';
+import { requestFor } from './requests-of.ts';
 
 const digestOf = (text: string) => createHash('sha256').update(text).digest();
 
 export function fleetEventsContract(s: Stage): void {
-  const { add, read } = s;
+  const { add } = s;
   const page = (query: Partial<EventsQuery> = {}) =>
     s.h.other.events.read({ after: '0', limit: 1_000, ...query }, SIGNAL);
   const all = async (query: Partial<EventsQuery> = {}) => (await page(query)).events;
@@ -24,16 +24,12 @@ export function fleetEventsContract(s: Stage): void {
       .map(({ type, actor, reason }) => `${type} by ${actor}: ${reason}`);
   const now = () => s.h.bmdb.events.newest(SIGNAL);
   const hold = async (slotId: string, untilMs: number | null = null) =>
-    ask(
-      s.h.bmdb,
-      s.session,
-      requestFor(
-        {
-          ...{ verb: 'hold', kind: 'no-start', untilMs },
-          target: { provider: PROVIDER, slotId, machineId: null },
-        },
-        { reason: 'being looked at' },
-      ),
+    s.settle(
+      {
+        ...{ verb: 'hold', kind: 'no-start', untilMs },
+        target: { provider: PROVIDER, slotId, machineId: null },
+      },
+      { reason: 'being looked at' },
     );
 
   describe('the order of events', () => {
@@ -70,7 +66,7 @@ export function fleetEventsContract(s: Stage): void {
       const after = await now();
       const id = await s.addLost();
       const work = await s.session.claim('ShepherdRecovery', id);
-      await work.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null });
+      await work.note(ASKED);
       await hold('a');
       await hold('b');
       const types = async (query: Partial<EventsQuery>) =>
@@ -149,15 +145,11 @@ export function fleetEventsContract(s: Stage): void {
       await s.h.pass(DEFAULT_LOSS.firstHeartbeatMs + MINUTE);
       await s.h.bmdb.sweep();
       const work = await s.session.claim('ShepherdRecovery', id);
-      await work.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null });
+      await work.note(ASKED);
       await work.fail(STEADY, 'no rung is left', {
         quarantine: { kind: 'needsHuman', reason: 'no rung is left' },
       });
-      await ask(
-        s.h.bmdb,
-        s.session,
-        requestFor({ verb: 'release', target: targetOf(await read(id)), forgetHostKey: false }),
-      );
+      await s.settle({ verb: 'release', target: await s.target(id), forgetHostKey: false });
       const types = (await all({ after })).map(({ type }) => type);
       expect(types.filter((type) => type.startsWith('machine.'))).toEqual([
         ...['machine.created', 'machine.agent_started', 'machine.silent', 'machine.recovering'],
@@ -175,7 +167,7 @@ export function fleetEventsContract(s: Stage): void {
       await s.h.bmdb.sweep();
       const after = await now();
       const work = await s.session.claim('ShepherdRecovery', lost);
-      await work.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null });
+      await work.note(ASKED);
       await work.finish({ kind: 'recovered', coolDown: STEADY, bootSeconds: null });
       const installed = await add(startedAt((await s.now()) - MINUTE));
       await s.h.request(installed, 1n);
@@ -210,14 +202,10 @@ export function fleetEventsContract(s: Stage): void {
       const after = await now();
       await hold('a');
       await hold('b', at + MINUTE);
-      await ask(
-        s.h.bmdb,
-        s.session,
-        requestFor({
-          ...{ verb: 'unhold', kind: 'no-start' },
-          target: { provider: PROVIDER, slotId: 'a', machineId: null },
-        }),
-      );
+      await s.settle({
+        ...{ verb: 'unhold', kind: 'no-start' },
+        target: { provider: PROVIDER, slotId: 'a', machineId: null },
+      });
       await s.h.bmdb.sweep();
       await s.h.pass(2 * MINUTE);
       await Promise.all([s.h.bmdb.sweep(), s.h.other.sweep()]);
@@ -239,7 +227,7 @@ export function fleetEventsContract(s: Stage): void {
       const requests = await Promise.all(
         [one, two].map(async (id, at) =>
           requestFor(
-            { verb: 'reboot', target: targetOf(await read(id)), force: false },
+            { verb: 'reboot', target: await s.target(id), force: false },
             { key: `r${at}` },
           ),
         ),
@@ -263,7 +251,7 @@ export function fleetEventsContract(s: Stage): void {
     it('of the guard: frozen and thawed, by whom and why, once each', async () => {
       const after = await now();
       const decide = (verb: 'freeze' | 'thaw', reason: string) =>
-        ask(s.h.bmdb, s.session, requestFor({ verb, scope: PROVIDER }, { reason }));
+        s.settle({ verb, scope: PROVIDER }, { reason });
       await decide('freeze', 'fire');
       await decide('freeze', 'more fire');
       await decide('thaw', 'no fire');

@@ -1,17 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import type { NewRequest, RequestedThing } from '../../src/adapters/bmdb/port.ts';
 import { MINUTE, PROVIDER } from './bmdb-rows.ts';
-import { refusedWith, SIGNAL } from './bmdb-stage.ts';
+import { refusedWith } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
-import { ask, requestFor } from './requests-of.ts';
+import { requestFor } from './requests-of.ts';
 
 export function freezesContract(s: Stage): void {
-  const settle = (what: RequestedThing, how: Partial<Omit<NewRequest, 'what'>> = {}) =>
-    ask(s.h.bmdb, s.session, requestFor(what, how));
+  const { settle } = s;
 
   describe('the guard', () => {
     const rowOf = async (scope: string) =>
-      (await s.h.other.scan(SIGNAL)).guard.find((row) => row.scope === scope);
+      (await s.scan()).guard.find((row) => row.scope === scope);
 
     it.each(['fleet', PROVIDER] as const)(
       'is frozen and thawed by operators (%s)',

@@ -1,3 +1,4 @@
+import { ASKED } from './bmdb-rows.ts';
 import { describe, expect, it } from 'vitest';
 import type { Work } from '../../src/adapters/bmdb/port.ts';
 import { providerName } from '../../src/domain/ids.ts';
@@ -10,7 +11,6 @@ import { refusedWith, SIGNAL, STEADY } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
 import { requestFor, targetOf } from './requests-of.ts';
 
-const ASKED = { kind: 'recoveryAsked', rung: 'rebooting', bootId: null } as const;
 const STATIC = providerName('static');
 
 export function guardContract(s: Stage): void {

@@ -1,11 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { RequestedThing } from '../../src/adapters/bmdb/port.ts';
 import type { MachineId } from '../../src/domain/ids.ts';
 import type { MachineRow } from '../../src/domain/machine.ts';
-import { KEY, MINUTE, PROVIDER, startedAt } from './bmdb-rows.ts';
+import { ASKED, KEY, MINUTE, PROVIDER, startedAt } from './bmdb-rows.ts';
 import { UNKNOWN, STEADY } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
-import { ask, requestFor, targetOf } from './requests-of.ts';
 
 export function heartbeatsContract(s: Stage): void {
   const { now, read, add, addLost, beat } = s;
@@ -83,7 +81,7 @@ export function heartbeatsContract(s: Stage): void {
     it('count no longer once the agent was forgotten', async () => {
       const id = await addLost();
       const work = await s.session.claim('ShepherdRecovery', id);
-      await work.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null });
+      await work.note(ASKED);
       await work.finish({ kind: 'recovered', coolDown: STEADY, bootSeconds: null });
       expect(await beat(id)).toEqual([{ kind: 'unauthenticated' }]);
     });
@@ -135,7 +133,7 @@ export function heartbeatsContract(s: Stage): void {
         const outcome = await send(id, report(generation, result));
         return outcome.kind === 'accepted' && outcome.mayReboot === true;
       };
-      const settle = (what: RequestedThing) => ask(s.h.bmdb, s.session, requestFor(what));
+      const { settle } = s;
       expect(await word('Error')).toBe(false);
       expect(await word('Success', 2)).toBe(false);
       expect((await beat(id))[0]).not.toHaveProperty('mayReboot');
@@ -149,7 +147,7 @@ export function heartbeatsContract(s: Stage): void {
         await settle({ verb: 'thaw', scope });
         expect(await word('Success')).toBe(true);
       }
-      const target = targetOf(await read(id));
+      const target = await s.target(id);
       await settle({ verb: 'hold', target, kind: 'preserve', untilMs: null });
       expect(await word('Success'), 'under a hold preserve').toBe(false);
       await settle({ verb: 'unhold', target, kind: 'preserve' });

@@ -1,18 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import type { NewRequest, RequestedThing } from '../../src/adapters/bmdb/port.ts';
 import type { InstallImage } from '../../src/domain/verbs.ts';
 import type { MachineId } from '../../src/domain/ids.ts';
 import { installationReportCodec, installationRequestCodec } from '../../src/wire/codec.ts';
 import { KEY, MINUTE, startedAt } from './bmdb-rows.ts';
 import { holdOn } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
-import { ask, requestFor, targetOf } from './requests-of.ts';
 
 export function installsContract(s: Stage): void {
   const { add, read } = s;
-  const settle = (what: RequestedThing, how: Partial<Omit<NewRequest, 'what'>> = {}) =>
-    ask(s.h.bmdb, s.session, requestFor(what, how));
-  const targetFor = async (id: MachineId) => targetOf(await read(id));
+  const { settle } = s;
 
   describe('an installation', () => {
     const image: InstallImage = {
@@ -22,7 +18,7 @@ export function installsContract(s: Stage): void {
       rootDevice: { wwn: 'naa.5000C500A1B2C3D4' },
     };
     const install = async (id: MachineId, change: Partial<InstallImage> = {}) =>
-      settle({ verb: 'install', target: await targetFor(id), image: { ...image, ...change } });
+      settle({ verb: 'install', target: await s.target(id), image: { ...image, ...change } });
     const handedOut = async (id: MachineId) => {
       const [outcome] = await s.beat(id);
       return outcome?.kind === 'accepted' ? outcome.installationRequest : null;
@@ -64,7 +60,7 @@ export function installsContract(s: Stage): void {
     it('is handed out once nothing forbids it any more', async () => {
       const id = await add(startedAt((await s.now()) - MINUTE));
       await install(id);
-      const { provider, slotId } = await targetFor(id);
+      const { provider, slotId } = await s.target(id);
       await s.h.hold(holdOn(await read(id), 'preserve'));
       expect(await handedOut(id)).toBeNull();
       await s.h.lift(provider, slotId, 'preserve');
@@ -75,7 +71,7 @@ export function installsContract(s: Stage): void {
       const id = await add(startedAt((await s.now()) - MINUTE));
       await install(id);
       expect(await handedOut(id)).not.toBeNull();
-      const target = await targetFor(id);
+      const target = await s.target(id);
       const held = await settle({
         verb: 'hold',
         target: { ...target, machineId: null },
@@ -95,7 +91,7 @@ export function installsContract(s: Stage): void {
 
     it('is taken back as long as its agent does not have it', async () => {
       const id = await add(startedAt((await s.now()) - MINUTE));
-      const cancel = async () => settle({ verb: 'cancel-install', target: await targetFor(id) });
+      const cancel = async () => settle({ verb: 'cancel-install', target: await s.target(id) });
       expect(await cancel()).toMatchObject({
         state: 'done',
         outcome: 'nothing was to be installed',

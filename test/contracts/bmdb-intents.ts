@@ -13,7 +13,7 @@ export function intentsContract(s: Stage): void {
   const { read, openOn } = s;
   describe('intents', () => {
     const slot = { provider: PROVIDER, slotId: 'reservation-1', hostname: 'm-1' };
-    const unsettled = async () => (await s.h.other.scan(SIGNAL)).intents;
+    const unsettled = async () => (await s.scan()).intents;
 
     it('are one per slot', async () => {
       const intent = await s.session.intents.open(slot);

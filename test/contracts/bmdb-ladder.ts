@@ -4,10 +4,9 @@ import type { MachineId } from '../../src/domain/ids.ts';
 import type { Process } from '../../src/domain/machine.ts';
 import type { OrderVerb } from '../../src/domain/verbs.ts';
 import { BOOT_TIMES_KEPT } from '../../src/domain/policy.ts';
-import { ladderOn, MINUTE } from './bmdb-rows.ts';
+import { ASKED, ladderOn, MINUTE } from './bmdb-rows.ts';
 import { agentStarted, refusedWith, STEADY } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
-import { requestFor, targetOf } from './requests-of.ts';
 import type { StandingRung } from '../../src/domain/recovery/rungs.ts';
 
 const processOf = (rung: StandingRung): Process =>
@@ -27,9 +26,9 @@ export function ladderContract(s: Stage): void {
     return work;
   };
   const order = async (id: MachineId, verb: OrderVerb = 'reboot'): Promise<string> => {
-    const target = targetOf(await read(id));
+    const target = await s.target(id);
     const what = verb === 'reboot' ? ({ verb, target, force: false } as const) : { verb, target };
-    return (await s.h.bmdb.requests.file(requestFor(what))).key;
+    return await s.file(what);
   };
 
   describe('the ladder', () => {
@@ -87,7 +86,7 @@ export function ladderContract(s: Stage): void {
       await work.note({ kind: 'recoveryAsked', rung: 'powerCycling', bootId: null });
       expect(await agoMs(), 'since the first').toBeGreaterThanOrEqual(10_000);
       await work.note({ kind: 'recoveryRefused', counts: true });
-      await work.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null });
+      await work.note(ASKED);
       expect(await agoMs(), 'whatever is asked then').toBeGreaterThanOrEqual(10_000);
       await work.note({ kind: 'powerOnAccepted' });
       const { recovery } = await read(id);
@@ -248,7 +247,7 @@ export function ladderContract(s: Stage): void {
     it('and is not asked for once it is settled, or another machine’s', async () => {
       const [id, other] = [await addLost(), await addLost()];
       const key = await order(id);
-      const asked = { kind: 'recoveryAsked', rung: 'rebooting', bootId: null } as const;
+      const asked = ASKED;
       const work = await claim(id);
       expect(await refusedWith(work.note({ ...asked, order: 'unknown' }))).toBe('nothing-to-do');
       await work.fail(STEADY, 'x', { order: key });

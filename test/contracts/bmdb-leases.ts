@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import type { Lease } from '../../src/adapters/bmdb/port.ts';
 import { PROVIDER } from './bmdb-rows.ts';
-import { SIGNAL, refusedWith } from './bmdb-stage.ts';
+import { refusedWith } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
 
 const JOB = 'provisioner/metal';
 
 export function leasesContract(s: Stage): void {
   const taken = (lease: Lease | null): Lease => lease ?? expect.fail('somebody else has the job');
-  const leases = async () => (await s.h.other.scan(SIGNAL)).leases;
+  const leases = async () => (await s.scan()).leases;
 
   describe('jobs', () => {
     it('are one daemon’s at a time, which keeps them by asking again', async () => {
@@ -82,7 +82,7 @@ export function leasesContract(s: Stage): void {
 
   describe('an intent of a job', () => {
     const slot = { provider: PROVIDER, slotId: 'reservation-1', hostname: 'm-1' };
-    const unsettled = async () => (await s.h.other.scan(SIGNAL)).intents;
+    const unsettled = async () => (await s.scan()).intents;
 
     it('is opened while the job is ours', async () => {
       const lease = taken(await s.session.lease(JOB));

@@ -5,7 +5,7 @@ import { MINUTE, requestedAt, startedAt } from './bmdb-rows.ts';
 import { DOUBLING, refusedWith, SIGNAL, UNKNOWN } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
 import { memberScene, POOL, TO } from './member-scene.ts';
-import { requestFor, targetOf } from './requests-of.ts';
+import { requestFor } from './requests-of.ts';
 import { PATIENCE } from '../support/patience.ts';
 
 export function membersContract(s: Stage): void {
@@ -24,7 +24,7 @@ export function membersContract(s: Stage): void {
           ],
         },
       });
-      const { machines } = await s.h.other.scan(SIGNAL);
+      const { machines } = await s.scan();
       const found = machines.find((row) => row.machineId === id)!.members[0]!;
       expect(Math.abs(found.sinceMs - (await s.now()))).toBeLessThan(MINUTE);
       expect((await s.read(await s.add())).members).toEqual([]);
@@ -139,7 +139,7 @@ export function membersContract(s: Stage): void {
       const id = await addMember('active');
       // What somebody else is writing just now has reads repeat what was there before.
       const { cursor } = await vi.waitUntil(async () => {
-        const read = await s.h.other.scan(SIGNAL);
+        const read = await s.scan();
         const since = await s.h.other.changesSince(read.cursor!, SIGNAL);
         return since?.machines.length === 0 ? read : null;
       }, PATIENCE);
@@ -197,10 +197,8 @@ export function membersContract(s: Stage): void {
       const other = await addMember('active', { deprovision: skipping });
       await (await s.rival.claim('ShepherdDeprovision', other)).cancel();
       const ordered = await addMember('active');
-      const target = targetOf(await s.read(ordered));
-      await s.h.bmdb.requests.file(
-        requestFor({ verb: 'reboot', target, force: false, drain: 'skip' }),
-      );
+      const target = await s.target(ordered);
+      await s.file({ verb: 'reboot', target, force: false, drain: 'skip' });
       expect((await s.read(ordered)).order).toMatchObject({ drain: 'skip' });
       await (await s.rival.claim('ShepherdRecovery', ordered)).cancel();
     });
@@ -251,7 +249,7 @@ export function membersContract(s: Stage): void {
 
     it('an order that a pool refuses is refused with the reason', async () => {
       const id = await addMember('active');
-      const target = targetOf(await s.read(id));
+      const target = await s.target(id);
       const request = requestFor({ verb: 'reboot', target, force: false });
       await s.h.bmdb.requests.file(request);
       expect(await s.session.settle(request.key)).toBeNull();

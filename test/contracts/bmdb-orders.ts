@@ -2,12 +2,12 @@ import { describe, expect, it } from 'vitest';
 import type { RequestedThing, Work } from '../../src/adapters/bmdb/port.ts';
 import type { MachineId } from '../../src/domain/ids.ts';
 import { EXPIRED } from '../../src/domain/requests.ts';
-import type { MachineRow, Process } from '../../src/domain/machine.ts';
+import type { Process } from '../../src/domain/machine.ts';
 import type { OrderVerb } from '../../src/domain/verbs.ts';
-import { ladderOn, MINUTE, startedAt } from './bmdb-rows.ts';
-import { agentStarted, refusedWith, SIGNAL, STEADY } from './bmdb-stage.ts';
+import { ASKED, ladderOn, MINUTE } from './bmdb-rows.ts';
+import { agentStarted, refusedWith, STEADY } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
-import { requestFor, targetOf } from './requests-of.ts';
+import { requestFor } from './requests-of.ts';
 
 const PROCESS: Readonly<Record<OrderVerb, Process>> = {
   'restart-agent': 'ShepherdRecovery',
@@ -23,20 +23,16 @@ const RUNG = {
 
 export function ordersContract(s: Stage): void {
   const { add, read } = s;
-  /** An agent that was heard just now. */
-  const addWell = async (change: Partial<MachineRow> = {}) => {
-    const at = await s.now();
-    return add({ ...startedAt(at - MINUTE), heartbeat: { atMs: at, bootId: null }, ...change });
-  };
+  const { addWell } = s;
   const thing = async (verb: OrderVerb, id: MachineId): Promise<RequestedThing> => {
-    const target = targetOf(await read(id));
+    const target = await s.target(id);
     return verb === 'reboot' ? { verb, target, force: false } : { verb, target };
   };
   const order = async (id: MachineId, verb: OrderVerb = 'reboot', validForMs = 60 * MINUTE) => {
     const request = requestFor(await thing(verb, id), { reason: 'it hangs', validForMs });
     return (await s.h.bmdb.requests.file(request)).key;
   };
-  const stateOf = async (key: string) => (await s.h.other.requests.read([key], SIGNAL))[0]!;
+  const { stateOf } = s;
   const claim = (id: MachineId, verb: OrderVerb = 'reboot') => s.session.claim(PROCESS[verb], id);
   const asked = async (work: Work, verb: OrderVerb, key: string) =>
     work.note({ kind: 'recoveryAsked', rung: RUNG[verb], bootId: 'boot-1', order: key });
@@ -52,7 +48,7 @@ export function ordersContract(s: Stage): void {
       const work = await claim(id, verb);
       await work.note({ kind: 'recoveryAsked', rung, bootId: 'boot-1', order: key });
       const { recovery } = await read(id);
-      const target = targetOf(await read(id));
+      const target = await s.target(id);
       const release = requestFor({ verb: 'release', target, forgetHostKey: false });
       await s.h.bmdb.requests.file(release);
       await s.session.settle(release.key);
@@ -65,7 +61,7 @@ export function ordersContract(s: Stage): void {
 
     it('is read with its machine until it is settled', async () => {
       const id = await addWell();
-      const target = targetOf(await read(id));
+      const target = await s.target(id);
       const request = requestFor({ verb: 'reboot', target, force: true }, { by: 'bob' });
       const { key, expiresAtMs } = await s.h.bmdb.requests.file(request);
       const { order: found } = await read(id);
@@ -77,7 +73,7 @@ export function ordersContract(s: Stage): void {
         force: true,
       });
       expect(Math.abs(found!.expiresAtMs - expiresAtMs)).toBeLessThan(MINUTE);
-      const { machines } = await s.h.other.scan(SIGNAL);
+      const { machines } = await s.scan();
       expect(machines.map((row) => row.order?.key)).toEqual([key]);
     });
 
@@ -128,7 +124,7 @@ export function ordersContract(s: Stage): void {
     it('takes the permit that is kept for orders where the budget is spent', async () => {
       const lost = await s.addLost();
       const [one, two] = [await addWell(), await addWell()];
-      await (await claim(lost)).note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null });
+      await (await claim(lost)).note(ASKED);
       const keys = [await order(one), await order(two)];
       await asked(await claim(one), 'reboot', keys[0]!);
       const work = await claim(two);

@@ -1,3 +1,4 @@
+import { ASKED } from './bmdb-rows.ts';
 import { describe, expect, it } from 'vitest';
 import { providerName } from '../../src/domain/ids.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
@@ -8,7 +9,6 @@ import type { Stage } from './bmdb-stage.ts';
 export function permitsContract(s: Stage): void {
   const { addLost, read } = s;
   const LADDER = 'ShepherdRecovery';
-  const ASKED = { kind: 'recoveryAsked', rung: 'rebooting', bootId: null } as const;
 
   describe('permits', () => {
     it('B2: count where they were granted, though the machine is said to be elsewhere since', async () => {

@@ -1,17 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import type { RequestedThing } from '../../src/adapters/bmdb/port.ts';
 import { newPool } from '../../src/domain/balancing/pool-row.ts';
 import { MINUTE } from './bmdb-rows.ts';
-import { refusedWith, SIGNAL } from './bmdb-stage.ts';
+import { refusedWith } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
 import { JOB, memberScene, POOL } from './member-scene.ts';
-import { ask, requestFor, targetOf } from './requests-of.ts';
 
 const EVA = { by: 'eva', reason: 'it is gone' };
 
 export function poolsContract(s: Stage): void {
   const { lease, addMember } = memberScene(s);
-  const settle = (what: RequestedThing) => ask(s.h.bmdb, s.session, requestFor(what));
+  const { settle } = s;
 
   describe('whoever tends a balancer', () => {
     it('writes nothing once the job is another’s', async () => {
@@ -30,7 +28,7 @@ export function poolsContract(s: Stage): void {
         expect(await refusedWith(call())).toBe('lease-lost');
       }
       expect((await s.read(id)).members).toEqual([]);
-      expect((await s.h.other.scan(SIGNAL)).pools).toEqual([]);
+      expect((await s.scan()).pools).toEqual([]);
     });
 
     it('writes nothing once its session is dead', async () => {
@@ -49,9 +47,9 @@ export function poolsContract(s: Stage): void {
     it('notes how its pools stand, a part at a time', async () => {
       const held = await lease();
       const { balancing } = s.session;
-      const poolOf = async () => (await s.h.other.scan(SIGNAL)).pools[0]!;
+      const poolOf = async () => (await s.scan()).pools[0]!;
       await balancing.note(held, POOL, {});
-      expect((await s.h.other.scan(SIGNAL)).pools).toEqual([newPool(POOL)]);
+      expect((await s.scan()).pools).toEqual([newPool(POOL)]);
       const first = {
         state: 'failed',
         madeAs: 'uid 1',
@@ -76,7 +74,7 @@ export function poolsContract(s: Stage): void {
     it('freezes its pools once, and thaws them with what was accepted', async () => {
       const held = await lease();
       const { balancing } = s.session;
-      const poolOf = async () => (await s.h.other.scan(SIGNAL)).pools[0]!;
+      const poolOf = async () => (await s.scan()).pools[0]!;
       await balancing.note(held, POOL, { frozen: { reason: 'two of three', snapshot: '[1]' } });
       const { atMs } = (await poolOf()).frozen!;
       await s.h.pass(MINUTE);
@@ -109,12 +107,12 @@ export function poolsContract(s: Stage): void {
       expect(await s.h.events(id)).toEqual([
         `requestDone forget-pool: it is no recorded member of pool ${pool} at ${balancer} any more: it is gone`,
       ]);
-      expect((await s.h.other.scan(SIGNAL)).pools.map(({ pool }) => pool)).toEqual(['web']);
+      expect((await s.scan()).pools.map(({ pool }) => pool)).toEqual(['web']);
     });
   });
 
   describe('an operator', () => {
-    const pools = async () => (await s.h.other.scan(SIGNAL)).pools;
+    const pools = async () => (await s.scan()).pools;
 
     it('pauses, tears down and resumes pools, at one balancer or all', async () => {
       const held = await lease();
@@ -158,8 +156,8 @@ export function poolsContract(s: Stage): void {
 
     it('keeps a machine out of its pools, by force if need be', async () => {
       const id = await s.add();
-      const target = targetOf(await s.read(id));
-      const held = async () => (await s.h.other.scan(SIGNAL)).holds;
+      const target = await s.target(id);
+      const held = async () => await s.holds();
       const kept = { verb: 'hold', target, kind: 'no-serve', untilMs: null } as const;
       await settle(kept);
       expect(await held()).toMatchObject([{ kind: 'no-serve' }]);
@@ -175,7 +173,7 @@ export function poolsContract(s: Stage): void {
 
     it('says how a machine that is given back is to leave its pools', async () => {
       const id = await s.add();
-      const target = targetOf(await s.read(id));
+      const target = await s.target(id);
       await settle({ verb: 'deprovision', target, drain: 'force' });
       expect((await s.read(id)).deprovision).toMatchObject({ drain: 'force' });
     });

@@ -80,7 +80,7 @@ export function providedContract(s: Stage): void {
     it('leaves no trace of a device that is still there', async () => {
       const id = await add();
       const unseen = async () => {
-        const { cursor } = await s.h.other.scan(SIGNAL);
+        const { cursor } = await s.scan();
         const changes = await s.h.other.changesSince(cursor!, SIGNAL);
         return changes?.machines.length === 0 && cursor;
       };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { providerName } from '../../src/domain/ids.ts';
 import { MINUTE, PROVIDER } from './bmdb-rows.ts';
-import { DAY, refusedWith, SIGNAL } from './bmdb-stage.ts';
+import { DAY, refusedWith } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
 import { requestFor } from './requests-of.ts';
 
@@ -17,7 +17,7 @@ export function providerHoldsContract(s: Stage): void {
   const lift: typeof s.h.bmdb.providerHolds.lift = (...which) =>
     s.h.other.providerHolds.lift(...which);
   const holds = async () => {
-    const { providerHolds, nowMs } = await s.h.other.scan(SIGNAL);
+    const { providerHolds, nowMs } = await s.scan();
     return providerHolds
       .map(({ untilMs, ...hold }) => ({ ...hold, leftMs: untilMs - nowMs }))
       .toSorted((a, b) =>
@@ -37,7 +37,7 @@ export function providerHoldsContract(s: Stage): void {
         { ...QUOTA, level: 2, amount: 17, cause: 'quota of 18', leftMs: about(15 * MINUTE) },
         { ...THROTTLE, ...FIRST, amount: null, leftMs: about(5 * MINUTE) },
       ]);
-      expect((await s.h.other.scan(SIGNAL)).penalties).toEqual([]);
+      expect((await s.scan()).penalties).toEqual([]);
     });
 
     it('never become shorter; all else is replaced', async () => {
@@ -103,7 +103,7 @@ export function providerHoldsContract(s: Stage): void {
     });
 
     it('are lifted only as far as they were seen', async () => {
-      const untilOf = async () => (await s.h.other.scan(SIGNAL)).providerHolds[0]!.untilMs;
+      const untilOf = async () => (await s.scan()).providerHolds[0]!.untilMs;
       await impose({ ...THROTTLE, ...FIRST, forMs: MINUTE });
       const seenMs = await untilOf();
       await impose({ ...THROTTLE, ...FIRST, forMs: 5 * MINUTE });
@@ -129,14 +129,14 @@ export function providerHoldsContract(s: Stage): void {
       expect(await refusedWith(open('reservation-2'))).toBe('nothing-to-do');
       const asked = { verb: 'clear-provider', hold: null, shelf: ['reservation-2'] } as const;
       for (const provider of [OTHER, PROVIDER]) {
-        const { key } = await s.h.bmdb.requests.file(requestFor({ ...asked, provider }));
+        const key = await s.file({ ...asked, provider });
         await s.session.settle(key);
         const left = provider === OTHER ? 2 : 1;
-        expect((await s.h.other.scan(SIGNAL)).penalties).toHaveLength(left);
+        expect((await s.scan()).penalties).toHaveLength(left);
       }
       expect(await lift(OTHER, 'penalty')).toBe(0);
       expect(await lift(PROVIDER, 'penalty')).toBe(1);
-      expect((await s.h.other.scan(SIGNAL)).penalties).toEqual([]);
+      expect((await s.scan()).penalties).toEqual([]);
     });
 
     it('are refused when they make no sense, and last 90 days at most', async () => {

@@ -4,7 +4,7 @@ import type { MachineId } from '../../src/domain/ids.ts';
 import type { QuarantineKind } from '../../src/domain/machine.ts';
 import { codeOf } from '../../src/domain/errors.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
-import { MINUTE, machineRow, providedOf, startedAt } from './bmdb-rows.ts';
+import { ASKED, MINUTE, machineRow, providedOf, startedAt } from './bmdb-rows.ts';
 import { SIGNAL, STEADY, refusedWith, holdOn } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
 import type { StandingRung } from '../../src/domain/recovery/rungs.ts';
@@ -14,7 +14,7 @@ export function recoveryContract(s: Stage): void {
   describe('recovery', () => {
     const asked = async (id: MachineId, worker = s.session): Promise<Work> => {
       const work = await worker.claim('ShepherdRecovery', id);
-      await work.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null });
+      await work.note(ASKED);
       return work;
     };
 
@@ -40,7 +40,7 @@ export function recoveryContract(s: Stage): void {
     it('counts attempts on a rung, and begins anew on the next', async () => {
       const id = await addLost();
       const work = await asked(id);
-      await work.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null });
+      await work.note(ASKED);
       expect((await read(id)).recovery).toMatchObject({ rung: 'rebooting', attempts: 2 });
       await work.note({ kind: 'recoveryAsked', rung: 'powerCycling', bootId: null });
       expect((await read(id)).recovery).toMatchObject({ rung: 'powerCycling', attempts: 1 });
@@ -106,9 +106,7 @@ export function recoveryContract(s: Stage): void {
       const id = await addLost();
       const work = await s.session.claim('ShepherdRecovery', id);
       await beat(id);
-      expect(
-        await refusedWith(work.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null })),
-      ).toBe('nothing-to-do');
+      expect(await refusedWith(work.note(ASKED))).toBe('nothing-to-do');
       expect((await read(id)).recovery).toBeNull();
       await work.cancel();
     });
@@ -181,7 +179,7 @@ export function recoveryContract(s: Stage): void {
       await work.note({ kind: 'recoveryRefused', counts: true });
       const refused = { rung: 'rebooting', askedAtMs: null, operationRef: null };
       expect((await read(id)).recovery).toMatchObject({ ...refused, attempts: 1 });
-      await work.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null });
+      await work.note(ASKED);
       expect((await read(id)).recovery).toMatchObject({ attempts: 2 });
       await work.note({ kind: 'recoveryRefused', counts: false });
       expect((await read(id)).recovery).toMatchObject({ ...refused, attempts: 1 });

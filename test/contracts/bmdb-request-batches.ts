@@ -46,7 +46,7 @@ export function requestBatchesContract(s: Stage): void {
         { key: 'monday/b', batch: 'monday', state: 'open', machineId: b.machineId, ...standing },
       ]);
       expect(await s.h.other.requests.readBatch('monday', SIGNAL)).toEqual(filed);
-      const { requests } = await s.h.other.scan(SIGNAL);
+      const { requests } = await s.scan();
       expect(requests.map(({ key }) => key).toSorted()).toEqual(['monday/a', 'monday/b']);
     });
 
@@ -154,9 +154,7 @@ export function requestBatchesContract(s: Stage): void {
       };
       await s.h.bmdb.requests.file(reboot('1', a));
       await s.h.pass(1_000);
-      await s.h.bmdb.requests.file(
-        requestFor({ verb: 'clear-backoff', target: b }, { key: '2', by: 'bob' }),
-      );
+      await s.file({ verb: 'clear-backoff', target: b }, { key: '2', by: 'bob' });
       await s.session.settle('2');
       await s.h.pass(1_000);
       await s.h.bmdb.requests.fileBatch(batchOf('3', [reboot('3/b', b)]));

@@ -2,11 +2,10 @@ import { describe, expect, it } from 'vitest';
 import type { NewRequest, RequestedThing } from '../../src/adapters/bmdb/port.ts';
 import type { InstallImage } from '../../src/domain/verbs.ts';
 import { providerName } from '../../src/domain/ids.ts';
-import type { MachineId } from '../../src/domain/ids.ts';
 import { MINUTE, PROVIDER } from './bmdb-rows.ts';
 import { DAY, refusedWith, SIGNAL, UNKNOWN } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
-import { requestFor, targetOf } from './requests-of.ts';
+import { requestFor } from './requests-of.ts';
 
 const HOUR = 60 * MINUTE;
 const OTHER_SLOT = { provider: PROVIDER, slotId: 'elsewhere' };
@@ -16,7 +15,6 @@ export function requestsContract(s: Stage): void {
   const list = (query: { provider?: typeof PROVIDER; slotId?: string; limit?: number } = {}) =>
     s.h.other.requests.list({ limit: 10, ...query }, SIGNAL);
   const keysOf = (states: readonly { readonly key: string }[]) => states.map(({ key }) => key);
-  const targetFor = async (id: MachineId) => targetOf(await s.read(id));
   const hold: RequestedThing = {
     verb: 'hold',
     kind: 'no-start',
@@ -27,7 +25,7 @@ export function requestsContract(s: Stage): void {
   describe('a request of an operator', () => {
     it('is committed with who, why, for what, and until when', async () => {
       const id = await s.add();
-      const target = await targetFor(id);
+      const target = await s.target(id);
       const filed = await file(
         requestFor({ verb: 'reboot', target, force: true }, { key: 'one', reason: 'it hangs' }),
       );
@@ -52,27 +50,27 @@ export function requestsContract(s: Stage): void {
 
     it('is read by every daemon while it is open, oldest first', async () => {
       const id = await s.add();
-      const target = await targetFor(id);
+      const target = await s.target(id);
       const first = await file(requestFor(hold, { key: 'b' }));
       await s.h.pass(1_000);
       await file(requestFor({ verb: 'quarantine', target, untilMs: null }, { key: 'a' }));
       await s.h.pass(1_000);
       await file(requestFor({ verb: 'freeze', scope: 'fleet' }, { key: 'c' }));
       await file(requestFor({ verb: 'thaw', scope: PROVIDER }, { key: 'd' }));
-      const { requests } = await s.h.other.scan(SIGNAL);
+      const { requests } = await s.scan();
       expect(keysOf(requests)).toEqual(['b', 'a', 'c', 'd']);
       expect(requests[0]).toMatchObject({ verb: 'hold', machineId: null, slotId: 'elsewhere' });
       expect(requests[0]!.expiresAtMs - requests[0]!.createdAtMs).toBe(HOUR);
       expect(requests[2]).toMatchObject({ provider: null, slotId: null, machineId: null });
       expect(requests[3]).toMatchObject({ provider: PROVIDER, slotId: null, machineId: null });
       await s.session.settle(first.key);
-      expect(keysOf((await s.h.other.scan(SIGNAL)).requests)).toEqual(['a', 'c', 'd']);
+      expect(keysOf((await s.scan()).requests)).toEqual(['a', 'c', 'd']);
     });
 
     it('is told to those who follow the changes, with the machine it is about', async () => {
       const id = await s.add();
-      const { cursor } = await s.h.other.scan(SIGNAL);
-      const reboot = { verb: 'reboot', target: await targetFor(id), force: false } as const;
+      const { cursor } = await s.scan();
+      const reboot = { verb: 'reboot', target: await s.target(id), force: false } as const;
       await file(requestFor(reboot, { key: 'one' }));
       const changes = await s.h.other.changesSince(cursor!, SIGNAL);
       expect(keysOf(changes!.requests)).toEqual(['one']);
@@ -80,7 +78,7 @@ export function requestsContract(s: Stage): void {
     });
 
     it('is asked once, however often, and by whomever, it is asked with one key', async () => {
-      const target = await targetFor(await s.add());
+      const target = await s.target(await s.add());
       const request = requestFor({ verb: 'reboot', target, force: false }, { key: 'one' });
       const first = await file(request);
       await s.h.pass(1_000);
@@ -117,7 +115,7 @@ export function requestsContract(s: Stage): void {
 
     it('is told how it stands, as long as its machine is there and after', async () => {
       const id = await s.add();
-      const target = await targetFor(id);
+      const target = await s.target(id);
       await file(requestFor({ verb: 'clear-backoff', target }, { key: 'one' }));
       await s.h.remove(id);
       const read = (...keys: string[]) => s.h.other.requests.read(keys, SIGNAL);
@@ -129,8 +127,8 @@ export function requestsContract(s: Stage): void {
     });
 
     it('is listed, newest first, also when it is settled', async () => {
-      const one = await targetFor(await s.add());
-      const two = await targetFor(await s.add());
+      const one = await s.target(await s.add());
+      const two = await s.target(await s.add());
       const asked: [string, RequestedThing][] = [
         ['1', { verb: 'reboot', target: one, force: false }],
         ['2', { verb: 'deprovision', target: two }],
@@ -232,8 +230,8 @@ export function requestsContract(s: Stage): void {
 
   describe('a key that was used', () => {
     it('means nothing else', async () => {
-      const target = await targetFor(await s.add());
-      const other = await targetFor(await s.add());
+      const target = await s.target(await s.add());
+      const other = await s.target(await s.add());
       const reboot: RequestedThing = { verb: 'reboot', target, force: false };
       const request = requestFor(reboot, { key: 'one' });
       await file(request);
@@ -255,7 +253,7 @@ export function requestsContract(s: Stage): void {
 
   describe('a request about a machine', () => {
     it('is refused where there is none, or it is elsewhere', async () => {
-      const target = await targetFor(await s.add());
+      const target = await s.target(await s.add());
       const release = (change: object) =>
         file(
           requestFor({ verb: 'release', target: { ...target, ...change }, forgetHostKey: false }),

@@ -5,12 +5,23 @@ import type { LadderRow, MachineRow, Provided } from '../../src/domain/machine.t
 import { NO_TRAITS } from '../../src/domain/traits.ts';
 import type { StandingRung } from '../../src/domain/recovery/rungs.ts';
 import { byProcess, type Counts } from '../../src/domain/statistics.ts';
+import type { InstallImage } from '../../src/domain/verbs.ts';
 import { deprovisionAsked, ladderRow } from '../support/facts.ts';
 
 export const MINUTE = 60_000;
 export const PROVIDER = providerName('metal');
 export const KEY = new Uint8Array(32).fill(7);
 export const KEY_HEX = '07'.repeat(32);
+
+/** The note that a machine is to be rebooted. */
+export const ASKED = { kind: 'recoveryAsked', rung: 'rebooting', bootId: null } as const;
+
+export const IMAGE: InstallImage = {
+  url: 'https://images.test/a.img',
+  sha256: 'ab'.repeat(32),
+  compression: 'gzip',
+  rootDevice: { name: 'vda' },
+};
 
 /** A machine with hardware and nothing else. */
 export function machineRow(nowMs: number, change: Partial<MachineRow> = {}): MachineRow {

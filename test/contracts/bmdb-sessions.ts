@@ -78,7 +78,7 @@ export function sessionsContract(s: Stage): void {
     });
 
     it('are listed while they live', async () => {
-      const seen = async () => (await s.h.other.scan(SIGNAL)).sessions;
+      const seen = async () => (await s.scan()).sessions;
       expect(await seen()).toContainEqual({
         sessionId: s.session.sessionId,
         component: 'shepherd',

@@ -1,5 +1,11 @@
 import { afterEach, beforeEach, expect } from 'vitest';
 import type { Bmdb, BmdbSession } from '../../src/adapters/bmdb/port.ts';
+import type {
+  NewRequest,
+  RequestedThing,
+  RequestState,
+  RequestTarget,
+} from '../../src/adapters/bmdb/port.ts';
 import type { BackoffDescriptor } from '../../src/domain/backoff.ts';
 import { codeOf } from '../../src/domain/errors.ts';
 import { machineId } from '../../src/domain/ids.ts';
@@ -7,6 +13,7 @@ import type { MachineId, ProviderName, SessionId } from '../../src/domain/ids.ts
 import type { HoldKind, HoldRow, MachineRow } from '../../src/domain/machine.ts';
 import type { LossPolicy, RecoveryBudget } from '../../src/domain/policy.ts';
 import type { GuardPolicy } from '../../src/domain/recovery/guard-judgement.ts';
+import { ask, requestFor, targetOf } from './requests-of.ts';
 import { KEY, MINUTE, machineRow, PROVIDER, startedAt } from './bmdb-rows.ts';
 
 /** What the contract needs beside the port, to set up rows and to look at what was written. */
@@ -95,10 +102,23 @@ export interface Stage {
   /** Database clock. */
   now(): Promise<number>;
   read(id: MachineId): Promise<MachineRow>;
+  /** Everything, as another daemon sees it. */
+  scan(): ReturnType<Bmdb['scan']>;
+  holds(): Promise<readonly HoldRow[]>;
+  /** The machine, where it is now; it must have hardware. */
+  target(id: MachineId): Promise<RequestTarget>;
+  /** Files what Ann asks for. @returns its key. */
+  file(what: RequestedThing, how?: Partial<NewRequest>): Promise<string>;
+  /** The same, and has it settled. @returns how it stands then; null: it stays open. */
+  settle(what: RequestedThing, how?: Partial<NewRequest>): Promise<RequestState | null>;
+  /** How a request stands. */
+  stateOf(key: string): Promise<RequestState>;
   /** Inserts a machine with hardware, and whatever is given. */
   add(change?: Partial<MachineRow>, request?: Uint8Array): Promise<MachineId>;
   /** The same, started 40 min ago and silent since. */
   addLost(change?: Partial<MachineRow>): Promise<MachineId>;
+  /** With an agent that was heard just now. */
+  addWell(change?: Partial<MachineRow>): Promise<MachineId>;
   /** One heartbeat, taken in by the other daemon. */
   beat(
     id: MachineId,
@@ -133,6 +153,7 @@ export function createStage(make: MakeHarness): Stage {
     await on!.h.insert(row, request);
     return row.machineId;
   };
+  const read: Stage['read'] = async (id) => (await on!.h.bmdb.readMachine(id, SIGNAL)).row!;
   return {
     get h() {
       return on!.h;
@@ -147,7 +168,18 @@ export function createStage(make: MakeHarness): Stage {
     now,
     add,
     begin,
-    read: async (id) => (await on!.h.bmdb.readMachine(id, SIGNAL)).row!,
+    read,
+    scan: () => on!.h.other.scan(SIGNAL),
+    holds: async () => (await on!.h.other.scan(SIGNAL)).holds,
+    target: async (id) => targetOf(await read(id)),
+    file: async (what, how) => (await on!.h.bmdb.requests.file(requestFor(what, how))).key,
+    settle: (what, how) => ask(on!.h.bmdb, on!.session, requestFor(what, how)),
+    stateOf: async (key) => (await on!.h.other.requests.read([key], SIGNAL))[0]!,
+    addWell: async (change = {}) => {
+      const atMs = await now();
+      const heartbeat = { atMs, bootId: null };
+      return add({ ...startedAt(atMs - MINUTE), heartbeat, ...change });
+    },
     addLost: async (change = {}) => add({ ...startedAt((await now()) - 40 * MINUTE), ...change }),
     beat: (id, publicKey = KEY, bootId = null) =>
       on!.h.other.heartbeats.recordHeartbeats([{ machineId: id, publicKey, bootId }]),

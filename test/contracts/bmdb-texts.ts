@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { TEXT_MAX } from '../../src/lib/texts.ts';
-import { MINUTE, PROVIDER, providedOf } from './bmdb-rows.ts';
+import { ASKED, MINUTE, PROVIDER, providedOf } from './bmdb-rows.ts';
 import { agentStarted, SIGNAL, STEADY } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
 
@@ -66,7 +66,7 @@ export function textsContract(s: Stage): void {
     it('may be what a provider calls its operation', async () => {
       const id = await s.addLost();
       const work = await s.session.claim('ShepherdRecovery', id);
-      await work.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null });
+      await work.note(ASKED);
       await work.note({ kind: 'recoveryAccepted', operationRef: FOUL });
       expect((await read(id)).recovery?.operationRef).toBe(PLAIN);
       await work.cancel();

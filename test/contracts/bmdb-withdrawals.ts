@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { MachineId } from '../../src/domain/ids.ts';
 import type { OrderVerb } from '../../src/domain/verbs.ts';
-import { MINUTE, startedAt } from './bmdb-rows.ts';
-import { refusedWith, SIGNAL, STEADY } from './bmdb-stage.ts';
+import { MINUTE } from './bmdb-rows.ts';
+import { refusedWith, STEADY } from './bmdb-stage.ts';
 import type { Stage } from './bmdb-stage.ts';
-import { ask, requestFor, targetOf } from './requests-of.ts';
+import { requestFor } from './requests-of.ts';
 import type { StandingRung } from '../../src/domain/recovery/rungs.ts';
 
 const RUNG: Readonly<Record<OrderVerb, StandingRung>> = {
@@ -15,25 +15,15 @@ const RUNG: Readonly<Record<OrderVerb, StandingRung>> = {
 
 /** Orders that people take back, and orders that end half way. */
 export function withdrawalsContract(s: Stage): void {
-  const { add, read } = s;
-  const addWell = async () => {
-    const at = await s.now();
-    return add({ ...startedAt(at - MINUTE), heartbeat: { atMs: at, bootId: null } });
-  };
+  const { read } = s;
+  const { addWell } = s;
   const order = async (id: MachineId, verb: 'restart-agent' | 'reinstall' = 'restart-agent') => {
-    const request = requestFor({ verb, target: targetOf(await read(id)) }, { validForMs: MINUTE });
+    const request = requestFor({ verb, target: await s.target(id) }, { validForMs: MINUTE });
     return (await s.h.bmdb.requests.file(request)).key;
   };
   const withdraw = async (id: MachineId) =>
-    ask(
-      s.h.bmdb,
-      s.session,
-      requestFor(
-        { verb: 'withdraw', target: targetOf(await read(id)) },
-        { by: 'bob', reason: 'it is well' },
-      ),
-    );
-  const stateOf = async (key: string) => (await s.h.other.requests.read([key], SIGNAL))[0]!;
+    s.settle({ verb: 'withdraw', target: await s.target(id) }, { by: 'bob', reason: 'it is well' });
+  const { stateOf } = s;
   const begun = async (id: MachineId, verb: OrderVerb, key: string) => {
     const process = verb === 'reinstall' ? 'ShepherdReinstall' : 'ShepherdRecovery';
     const work = await s.session.claim(process, id);

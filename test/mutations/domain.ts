@@ -20,8 +20,7 @@ export const mutations = mutationsOf({
       'agentStarted && heartbeat [-&& heartbeat.atMs >= agentStarted.atMs -]? heartbeat : null',
     'an-installation-that-failed-hands-over':
       "return reportResult === [-'Success' ? 'DONE' : 'FAILED-]{+null ? 'FAILED' : 'DONE+}';",
-    'a-quarantine-that-ended-bars':
-      'quarantine !== null && [-(quarantine.untilMs === null || quarantine.untilMs > nowMs)-]{+nowMs > 0+};',
+    'a-quarantine-that-ended-bars': 'quarantine !== null[- && isInForce(quarantine, nowMs)-];',
   },
   'src/domain/eligibility.ts test/domain/eligibility.test.ts': {
     'lost-at-the-deadline-itself': 'return at !== null && nowMs >{+=+} at;',

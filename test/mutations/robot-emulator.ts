@@ -9,9 +9,8 @@ export const mutations = mutationsOf({
     'robot-emulator-armed-for-ever': '[-server.boot = null;\n      -]phase',
     'robot-emulator-crash-outlives-reset': '[-    isCrashed = false;\n-]',
   },
-  'emulators/hetzner-robot/machine/machine.ts test/adapters/provider/hetzner-robot/creation.test.ts': {
-    'robot-emulator-first-boot-without-units': '[-await wantedUnits(tree.files)-]{+[]+}',
-  },
+  'emulators/hetzner-robot/machine/machine.ts test/adapters/provider/hetzner-robot/creation.test.ts':
+    { 'robot-emulator-first-boot-without-units': '[-await wantedUnits(tree.files)-]{+[]+}' },
   'emulators/hetzner-robot/world.ts test/emulators/hetzner-robot/power.test.ts': {
     'robot-emulator-armed-over-an-hour': '[-nowMs - boot.armedMs >= ARMED_MS-]{+false+}',
   },

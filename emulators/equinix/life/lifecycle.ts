@@ -12,30 +12,10 @@ import { plainFields } from '../api/inputs.ts';
 import { createDevice } from '../world.ts';
 import type { DeviceMachines } from './machines.ts';
 
-/** How devices move from state to state, and their machines with them. Rules are checked before. */
-export interface Lifecycle {
-  /** A new device, on the reservation if there is one, begins to be installed. */
-  begin(device: Device, reservation: Reservation | undefined): void;
-  startDelete(device: Device): void;
-  powerOff(device: Device): void;
-  powerOn(device: Device): void;
-  /** The state stays as it is. */
-  reboot(device: Device): void;
-  reinstall(device: Device, operatingSystem: string | undefined): void;
-  /** Puts the device into the state at once, whatever it was doing. */
-  force(device: Device, state: DeviceState): void;
-  /** A foreign device, active at once and without a machine, takes the reservation if it is free. */
-  snatch(reservation: Reservation | undefined): Device | undefined;
-  /** Runs one due timer. */
-  run(timer: Timer): void;
-  /**
-   * After a start: machines get back what the state says they are. @param awayMs for so long nothing
-   * went on.
-   */
-  resume(awayMs: number): void;
-}
+export type Lifecycle = ReturnType<typeof createLifecycle>;
 
-export function createLifecycle(core: Core, machines: DeviceMachines): Lifecycle {
+/** How devices move from state to state, and their machines with them. Rules are checked before. */
+export function createLifecycle(core: Core, machines: DeviceMachines) {
   const { state, scheduler, timings, now, ids, changed } = core;
 
   const note = (device: Device, type: string, body: string) =>
@@ -121,7 +101,8 @@ export function createLifecycle(core: Core, machines: DeviceMachines): Lifecycle
   ]);
 
   return {
-    begin(device, reservation) {
+    /** A new device, on the reservation if there is one, begins to be installed. */
+    begin(device: Device, reservation: Reservation | undefined): void {
       state.devices.set(device.id, device);
       if (reservation) attach(reservation, device);
       note(device, 'device.created', 'Device created');
@@ -130,33 +111,35 @@ export function createLifecycle(core: Core, machines: DeviceMachines): Lifecycle
       scheduler.set('installed', device.id, timings.queuedMs + timings.provisioningMs);
       changed({ kind: 'device', id: device.id, from: null, to: 'queued' });
     },
-    startDelete(device) {
+    startDelete(device: Device): void {
       note(device, 'delete.requested', 'Delete requested');
       begin(device, 'deprovisioning', 'remove', timings.deprovisioningMs);
       machines.down(device);
     },
-    powerOff(device) {
+    powerOff(device: Device): void {
       note(device, 'power_off.requested', 'Power off requested');
       begin(device, 'powering_off', 'powered-off', timings.poweringOffMs);
     },
-    powerOn(device) {
+    powerOn(device: Device): void {
       note(device, 'power_on.requested', 'Power on requested');
       begin(device, 'powering_on', 'powered-on', timings.poweringOnMs);
     },
-    reboot(device) {
+    /** The state stays as it is. */
+    reboot(device: Device): void {
       note(device, 'reboot.requested', 'reboot requested');
       changed();
       if (device.state !== 'active') return;
       scheduler.set('machine-down', device.id, timings.rebootDownMs);
       scheduler.set('machine-up', device.id, timings.rebootUpMs);
     },
-    reinstall(device, operatingSystem) {
+    reinstall(device: Device, operatingSystem: string | undefined): void {
       device.operatingSystem = operatingSystem ?? device.operatingSystem;
       note(device, 'reinstall.requested', 'Reinstall requested');
       begin(device, 'reinstalling', 'reinstalled', timings.reinstallMs);
       machines.down(device);
     },
-    force(device, to) {
+    /** Puts the device into the state at once, whatever it was doing. */
+    force(device: Device, to: DeviceState): void {
       if (to === 'deleted') return remove(device);
       scheduler.cancel(device.id);
       move(device, to);
@@ -164,7 +147,8 @@ export function createLifecycle(core: Core, machines: DeviceMachines): Lifecycle
       else if (device.machine.up) machines.down(device);
       if (to === 'deprovisioning') scheduler.set('remove', device.id, timings.deprovisioningMs);
     },
-    snatch(reservation) {
+    /** A foreign device, active at once and without a machine, takes the reservation if it is free. */
+    snatch(reservation: Reservation | undefined): Device | undefined {
       if (!reservation || !isProvisionable(reservation)) return undefined;
       const { projectId, plan, facility } = reservation;
       const device = createDevice(ids, now(), {
@@ -179,14 +163,16 @@ export function createLifecycle(core: Core, machines: DeviceMachines): Lifecycle
       changed({ kind: 'device', id: device.id, from: null, to: 'active' });
       return device;
     },
-    run({ kind, subject }) {
+    /** Runs one due timer. */
+    run({ kind, subject }: Timer): void {
       const device = state.devices.get(subject);
       const reservation = state.reservations.get(subject);
       if (kind !== 'clean') {
         if (device) due[kind](device);
       } else if (reservation) clean(reservation);
     },
-    resume(awayMs) {
+    /** After a start: machines get back what the state says they are. @param awayMs for so long nothing went on. */
+    resume(awayMs: number): void {
       for (const device of state.devices.values()) {
         if (device.state === 'deleted') {
           forget(device);

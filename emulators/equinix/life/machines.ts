@@ -4,27 +4,12 @@ import type { Core } from '../core.ts';
 import { createAddresses } from '../state/addresses.ts';
 import type { Device } from '../state/state.ts';
 
-/** The simulated machine behind a device follows what happens to the device. */
-export interface DeviceMachines {
-  /** Asks where the machine listens and publishes it; a paper device gets made-up addresses. */
-  assign(device: Device): void;
-  /**
-   * Calls back when the device has its addresses: at once when it has them, else after a last
-   * attempt to get them, failed or not.
-   */
-  whenAssigned(device: Device, then: () => void): void;
-  up(device: Device): void;
-  down(device: Device): void;
-  /** Calls back when the machine has given everything back; never when it fails to. */
-  gone(device: Device, then: () => void): void;
-}
+export type DeviceMachines = ReturnType<typeof createDeviceMachines>;
 
 type Tell = (hooks: MachineHooks) => Promise<void>;
 
-export function createDeviceMachines(
-  { state, now, changed }: Core,
-  machines: Machines,
-): DeviceMachines {
+/** The simulated machine behind a device follows what happens to the device. */
+export function createDeviceMachines({ state, now, changed }: Core, machines: Machines) {
   /** Queues a call; false: there is no machine. */
   const tell = (device: Device, what: string, call: Tell): boolean => {
     const exists = machines.exist && !device.machine.paper;
@@ -47,10 +32,15 @@ export function createDeviceMachines(
   };
 
   return {
-    assign(device) {
+    /** Asks where the machine listens and publishes it; a paper device gets made-up addresses. */
+    assign(device: Device): void {
       if (!tell(device, 'assign', (hooks) => ask(device, hooks))) publish(device);
     },
-    whenAssigned(device, then) {
+    /**
+     * Calls back when the device has its addresses: at once when it has them, else after a last attempt to get
+     * them, failed or not.
+     */
+    whenAssigned(device: Device, then: () => void): void {
       if (device.addresses.length > 0) return then();
       const isAsked = tell(device, 'assign', async (hooks) => {
         try {
@@ -63,7 +53,7 @@ export function createDeviceMachines(
       publish(device);
       then();
     },
-    up(device) {
+    up(device: Device): void {
       const { machine, id } = device;
       machine.up = true;
       tell(device, 'up', async (hooks) => {
@@ -73,11 +63,12 @@ export function createDeviceMachines(
         if (machine.up) await hooks.up(id);
       });
     },
-    down(device) {
+    down(device: Device): void {
       device.machine.up = false;
       tell(device, 'down', (hooks) => hooks.down(device.id));
     },
-    gone(device, then) {
+    /** Calls back when the machine has given everything back; never when it fails to. */
+    gone(device: Device, then: () => void): void {
       const isAsked = tell(device, 'gone', async (hooks) => {
         await hooks.gone(device.id);
         then();

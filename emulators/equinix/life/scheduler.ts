@@ -1,22 +1,10 @@
 import type { EmulatorClock } from '../../kit/clock.ts';
 import { type State, type Timer, TIMER_KINDS, type TimerKind } from '../state/state.ts';
 
-/** Timers that live in the state, so that they survive a restart. */
-export interface Scheduler {
-  /** In place of the subject's timer of this kind, if it has one. */
-  set(kind: TimerKind, subject: string, delayMs: number): void;
-  /** Drops the subject's timers. */
-  cancel(subject: string): void;
-  has(subject: string): boolean;
-  /** From now on due timers run. For `awayMs` nothing went on: what was left to wait is left now. */
-  start(run: (timer: Timer) => void, awayMs: number): void;
-  stop(): void;
-}
+export type Scheduler = ReturnType<typeof createScheduler>;
 
-export function createScheduler(
-  { timers }: Pick<State, 'timers'>,
-  clock: EmulatorClock,
-): Scheduler {
+/** Timers that live in the state, so that they survive a restart. */
+export function createScheduler({ timers }: Pick<State, 'timers'>, clock: EmulatorClock) {
   const armed = new Map<string, unknown>();
   let run: ((timer: Timer) => void) | undefined;
 
@@ -38,16 +26,19 @@ export function createScheduler(
     arm(timer);
   };
   return {
-    set: (kind, subject, delayMs) =>
+    /** In place of the subject's timer of this kind, if it has one. */
+    set: (kind: TimerKind, subject: string, delayMs: number): void =>
       put({ id: `${kind} ${subject}`, kind, subject, dueAtMs: clock.now() + delayMs }),
-    cancel(subject) {
+    /** Drops the subject's timers. */
+    cancel(subject: string): void {
       for (const kind of TIMER_KINDS) {
         timers.delete(`${kind} ${subject}`);
         disarm(`${kind} ${subject}`);
       }
     },
-    has: (subject) => TIMER_KINDS.some((kind) => timers.has(`${kind} ${subject}`)),
-    start(handler, awayMs) {
+    has: (subject: string): boolean => TIMER_KINDS.some((kind) => timers.has(`${kind} ${subject}`)),
+    /** From now on due timers run. For `awayMs` nothing went on: what was left to wait is left now. */
+    start(handler: (timer: Timer) => void, awayMs: number): void {
       run = handler;
       const all = [...timers.values()].toSorted((a, b) => a.dueAtMs - b.dueAtMs);
       for (const timer of all) put({ ...timer, dueAtMs: timer.dueAtMs + awayMs });

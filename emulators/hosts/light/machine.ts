@@ -5,25 +5,11 @@ import {
 } from '../../../src/wire/codec.ts';
 import type { AgentInit } from '../../../src/wire/codec.ts';
 import { generateRawKeyPair, joinKeyPair } from '../../../src/agent/keys.ts';
-import { CommandRefused, type Play, type Played } from '../commands.ts';
+import { CommandRefused, type Played } from '../commands.ts';
 import type { KeptAgent } from '../kept-agent.ts';
 import type { HostsLog, HostsRandom } from '../options.ts';
 import { startLightAgent } from './agent.ts';
-import { createGate, type GateReason } from './gate.ts';
-
-/** The agent of a machine without processes. */
-export interface LightMachine {
-  /** Plays the uploaded program, whatever it is, as the start of an agent. */
-  readonly play: Play;
-  /** Agents that run: none or one. */
-  agents(): number;
-  /** Starts the agent that ran in an earlier simulator. @throws {Error} its `AgentInit` is unreadable. */
-  startAgain(init: Uint8Array): Promise<void>;
-  /** Ends it at once. Answers how many there were. */
-  stopAgent(): number;
-  /** While shut its agent does not get through to the agent server. */
-  shut(reason: GateReason, on: boolean): void;
-}
+import { createGate } from './gate.ts';
 
 export interface LightMachineDeps {
   readonly deviceId: string;
@@ -34,7 +20,10 @@ export interface LightMachineDeps {
   readonly log: HostsLog;
 }
 
-export function createLightMachine({ bootId, kept, ...deps }: LightMachineDeps): LightMachine {
+export type LightMachine = ReturnType<typeof createLightMachine>;
+
+/** The agent of a machine without processes. */
+export function createLightMachine({ bootId, kept, ...deps }: LightMachineDeps) {
   const gate = createGate();
   let running: { stop(): void } | undefined;
 
@@ -72,11 +61,16 @@ export function createLightMachine({ bootId, kept, ...deps }: LightMachineDeps):
   }
 
   return {
+    /** Agents that run: none or one. */
     agents: () => (running ? 1 : 0),
+    /** Ends it at once. Answers how many there were. */
     stopAgent,
-    startAgain: (init) => launch(agentInitCodec.decode(init)),
+    /** Starts the agent that ran in an earlier simulator. @throws {Error} its `AgentInit` is unreadable. */
+    startAgain: (init: Uint8Array) => launch(agentInitCodec.decode(init)),
+    /** While shut its agent does not get through to the agent server. */
     shut: gate.shut,
-    async play(stdin) {
+    /** Plays the uploaded program, whatever it is, as the start of an agent. */
+    async play(stdin: Buffer): Promise<Played> {
       try {
         return await takeOver(stdin);
       } catch (error) {

@@ -10,19 +10,7 @@ import { createTimers } from './timers.ts';
 export const POWER_ACTIONS = ['power_on', 'power_off', 'reboot'] as const;
 export type PowerAction = (typeof POWER_ACTIONS)[number];
 
-/** Moves servers, and the simulated machines behind them, from state to state. Callers check the rules first. */
-export interface Life {
-  /** For a server that was just added to the world. Resolves when its address is known. */
-  create(server: Server): Promise<void>;
-  /** Installs the configuration that the server has now. */
-  reinstall(server: Server): void;
-  act(server: Server, action: PowerAction): void;
-  remove(server: Server): void;
-  scheduleRemoval(server: Server, atMs: number): void;
-  /** Resolves when no hook runs or waits. */
-  settled(): Promise<void>;
-  close(): void;
-}
+export type Life = ReturnType<typeof createLife>;
 
 /** How long things take, milliseconds. */
 export const TIMINGS = {
@@ -55,7 +43,8 @@ export interface LifeDeps {
   ) => Extract<Effect, { type: T }> | undefined;
 }
 
-export function createLife({ world, clock, timings, log, hooks, strike }: LifeDeps): Life {
+/** Moves servers, and the simulated machines behind them, from state to state. Callers check the rules first. */
+export function createLife({ world, clock, timings, log, hooks, strike }: LifeDeps) {
   const queue = createMachines(hooks, log);
   const machines = createServerMachines(world, queue);
   const timers = createTimers(clock);
@@ -111,7 +100,8 @@ export function createLife({ world, clock, timings, log, hooks, strike }: LifeDe
   };
 
   return {
-    create(server) {
+    /** For a server that was just added to the world. Resolves when its address is known. */
+    create(server: Server): Promise<void> {
       const requestedAtMs = clock.now();
       then(server, timings.startingMs, () => {
         // A recorded reply of the service shows `on` before the deployment.
@@ -120,19 +110,21 @@ export function createLife({ world, clock, timings, log, hooks, strike }: LifeDe
       });
       return machines.assign(server);
     },
-    reinstall(server) {
+    /** Installs the configuration that the server has now. */
+    reinstall(server: Server): void {
       const requestedAtMs = clock.now();
       server.status = 'disk_erasing';
       server.isInstalling = true;
       machines.down(server);
       then(server, timings.erasingMs, () => deploy(server, false, requestedAtMs));
     },
-    act: (server, action) => acts[action](server),
+    act: (server: Server, action: PowerAction): void => acts[action](server),
     remove,
-    scheduleRemoval(server, atMs) {
+    scheduleRemoval(server: Server, atMs: number): void {
       server.scheduledDeletionAtMs = atMs;
       timers.set(server.id, 'removal', atMs - clock.now(), () => remove(server));
     },
+    /** Resolves when no hook runs or waits. */
     settled: queue.settled,
     close() {
       timers.close();

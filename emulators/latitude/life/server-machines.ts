@@ -3,18 +3,10 @@ import type { MachineHooks, SimulatedDevice } from '../../kit/hooks.ts';
 import { OPERATING_SYSTEMS } from '../catalogue.ts';
 import type { Server, World } from '../world.ts';
 
-/** Makes the simulated machine behind a server follow the server's life. */
-export interface ServerMachines {
-  /** Resolves when the server has its address. */
-  assign(server: Server): Promise<void>;
-  /** Puts a new operating system on the machine and boots it. */
-  install(server: Server, isFirst: boolean): void;
-  up(server: Server): void;
-  down(server: Server): void;
-  gone(server: Server): void;
-}
+export type ServerMachines = ReturnType<typeof createServerMachines>;
 
-export function createServerMachines({ sshKeys }: World, queue: Machines): ServerMachines {
+/** Makes the simulated machine behind a server follow the server's life. */
+export function createServerMachines({ sshKeys }: World, queue: Machines) {
   let paperCount = 0;
   const exists = (server: Server) => queue.exist && !server.isPaper;
   const tell = (server: Server, what: string, fn: (hooks: MachineHooks) => Promise<void>) => {
@@ -34,7 +26,8 @@ export function createServerMachines({ sshKeys }: World, queue: Machines): Serve
   };
 
   return {
-    async assign(server) {
+    /** Resolves when the server has its address. */
+    async assign(server: Server): Promise<void> {
       if (!exists(server)) {
         server.address = paperAddress(++paperCount);
         return;
@@ -49,7 +42,8 @@ export function createServerMachines({ sshKeys }: World, queue: Machines): Serve
         });
       });
     },
-    install(server, isFirst) {
+    /** Puts a new operating system on the machine and boots it. */
+    install(server: Server, isFirst: boolean): void {
       const system = installed(server);
       tell(server, 'install', async (hooks) => {
         if (isFirst) await hooks.assign(system);
@@ -57,9 +51,9 @@ export function createServerMachines({ sshKeys }: World, queue: Machines): Serve
         await hooks.up(server.id);
       });
     },
-    up: (server) => tell(server, 'up', (hooks) => hooks.up(server.id)),
-    down: (server) => tell(server, 'down', (hooks) => hooks.down(server.id)),
-    gone: (server) => tell(server, 'gone', (hooks) => hooks.gone(server.id)),
+    up: (server: Server): void => tell(server, 'up', (hooks) => hooks.up(server.id)),
+    down: (server: Server): void => tell(server, 'down', (hooks) => hooks.down(server.id)),
+    gone: (server: Server): void => tell(server, 'gone', (hooks) => hooks.gone(server.id)),
   };
 }
 

@@ -2,33 +2,7 @@ import pg from 'pg';
 import type { MemberState } from '../../../src/domain/balancing/members.ts';
 import { Unreachable } from '../../../src/domain/errors.ts';
 
-/**
- * An audit of the database, which no daemon can evade: every permit that was given
- * and taken, every freeze, every cool-down; and reads the logs that daemons write. Triggers write
- * it down in the transaction that causes it.
- */
-export interface Audit {
-  /** Where the logs are now: what comes later is what the fault brought about. */
-  mark(): Promise<Mark>;
-  /** What was asked of machines since, by rung. */
-  asked(since: Mark): Promise<Readonly<Record<string, number>>>;
-  /** The same of each machine, by device id, in order. */
-  askedOf(since: Mark): Promise<ReadonlyMap<string, readonly string[]>>;
-  /** Device ids of machines of which any log has a line since, each with the first such line. */
-  noticed(since: Mark): Promise<ReadonlyMap<string, string>>;
-  /** Agents whose start was recorded since. */
-  agentStarts(since: Mark): Promise<number>;
-  /** Permits held at once, at most: in the fleet, and in each location. */
-  permits(since: Mark): Promise<PermitPeaks>;
-  frozenSeconds(since: Mark): Promise<number>;
-  /** Cool-downs without their jitter, seconds, in order; by device id. */
-  coolDowns(since: Mark): Promise<ReadonlyMap<string, readonly number[]>>;
-  /** What machines were to balancers, from the beginning on, in order; by device id. */
-  memberships(): Promise<ReadonlyMap<string, readonly Membership[]>>;
-  /** Device ids under quarantine, by kind. */
-  quarantined(kind: string): Promise<ReadonlySet<string>>;
-  close(): Promise<void>;
-}
+export type Audit = Awaited<ReturnType<typeof openAudit>>;
 
 /** A machine became this to a pool at a balancer; null: nothing. */
 export interface Membership {
@@ -122,8 +96,12 @@ const ASKED = `
     JOIN machine_provided p USING (machine_id)
   WHERE e.seq > $1 AND e.kind = 'recoveryAsked' ORDER BY e.seq`;
 
-/** @param url of the owner of the tables. @throws {Unreachable} */
-export async function openAudit(url: string): Promise<Audit> {
+/**
+ * An audit of the database, which no daemon can evade: every permit that was given and taken, every freeze, every
+ * cool-down; and reads the logs that daemons write. Triggers write it down in the transaction that causes it.
+ * @param url of the owner of the tables. @throws {Unreachable}
+ */
+export async function openAudit(url: string) {
   const client = new pg.Client({ connectionString: url });
   const broken = new Promise<never>((_resolve, reject) => client.on('error', reject));
   broken.catch(() => undefined);
@@ -141,19 +119,24 @@ export async function openAudit(url: string): Promise<Audit> {
   const askedOf = async ({ event }: Mark) =>
     grouped(await rows<Asked>(ASKED, event), ({ rung }) => rung);
   return {
-    mark: async () => (await rows<{ [Key in keyof Mark]: string }>(MARK))[0]!,
+    /** Where the logs are now: what comes later is what the fault brought about. */
+    mark: async (): Promise<Mark> => (await rows<{ [Key in keyof Mark]: string }>(MARK))[0]!,
+    /** What was asked of each machine since, by device id, in order. */
     askedOf,
-    async asked(since) {
+    /** What was asked of machines since, by rung. */
+    async asked(since: Mark): Promise<Readonly<Record<string, number>>> {
       const rungs = [...(await askedOf(since)).values()].flat();
       const counts: Record<string, number> = {};
       for (const rung of rungs) counts[rung] = (counts[rung] ?? 0) + 1;
       return counts;
     },
-    async noticed({ event, work }) {
+    /** Device ids of machines of which any log has a line since, each with the first such line. */
+    async noticed({ event, work }: Mark): Promise<ReadonlyMap<string, string>> {
       const found = await rows<{ device: string; line: string }>(NOTICED, event, work);
       return new Map(found.map(({ device, line }) => [device, line]));
     },
-    async agentStarts({ work }) {
+    /** Agents whose start was recorded since. */
+    async agentStarts({ work }: Mark): Promise<number> {
       const [row] = await rows<{ count: number }>(
         `SELECT count(*)::int AS count FROM work_history WHERE seq > $1
          AND process = 'ShepherdAgentStart' AND event = 'Finished'`,
@@ -161,7 +144,8 @@ export async function openAudit(url: string): Promise<Audit> {
       );
       return row!.count;
     },
-    async permits({ change }) {
+    /** Permits held at once, at most: in the fleet, and in each location. */
+    async permits({ change }: Mark): Promise<PermitPeaks> {
       const [all] = await rows<Peak>(PEAKS(`'fleet'`), change);
       const each = await rows<Peak>(PEAKS('location'), change);
       return {
@@ -169,18 +153,22 @@ export async function openAudit(url: string): Promise<Audit> {
         byLocation: new Map(each.map(({ scope, most }) => [scope ?? '', most])),
       };
     },
-    frozenSeconds: async ({ at }) => (await rows<{ seconds: number }>(FROZEN, at))[0]!.seconds,
-    coolDowns: async ({ change }) =>
+    frozenSeconds: async ({ at }: Mark) =>
+      (await rows<{ seconds: number }>(FROZEN, at))[0]!.seconds,
+    /** Cool-downs without their jitter, seconds, in order; by device id. */
+    coolDowns: async ({ change }: Mark) =>
       grouped(
         await rows<{ device: string; seconds: number }>(COOL_DOWNS, change),
         ({ seconds }) => seconds,
       ),
-    memberships: async () =>
+    /** What machines were to balancers, from the beginning on, in order; by device id. */
+    memberships: async (): Promise<ReadonlyMap<string, readonly Membership[]>> =>
       grouped(
         await rows<Membership & { device: string }>(MEMBERSHIPS),
         ({ device: _, ...membership }) => membership,
       ),
-    async quarantined(kind) {
+    /** Device ids under quarantine, by kind. */
+    async quarantined(kind: string): Promise<ReadonlySet<string>> {
       const found = await rows<{ device: string }>(QUARANTINED, kind);
       return new Set(found.map(({ device }) => device));
     },

@@ -90,13 +90,6 @@ export const POOL_STATES = [
 ] as const;
 /** What becomes of what operators ask of pools. */
 
-/** Who asks it, why, and when (epoch ms of the database). */
-interface Asked {
-  readonly by: string;
-  readonly reason: string;
-  readonly atMs: number;
-}
-
 export interface PoolVerdict {
   readonly refusal: boolean;
   /** For people. */

@@ -1,4 +1,5 @@
 import {
+  holdOn,
   installState,
   isHeartbeating,
   isInstallationDue,
@@ -7,7 +8,7 @@ import {
   lostAtMs,
 } from '../eligibility.ts';
 import { slotIdOf } from '../ids.ts';
-import type { HoldRow, MachineRow, SlotFacts } from '../machine.ts';
+import type { MachineRow, SlotFacts } from '../machine.ts';
 import type { LossPolicy } from '../policy.ts';
 import { FLEET } from '../recovery/guard-judgement.ts';
 import type { GuardStanding } from '../recovery/standing.ts';
@@ -108,7 +109,8 @@ function askedToLeave(facts: SlotFacts, row: MachineRow, { nowMs }: WishMoment):
   }
   const isAside = quarantine?.kind === 'byOperator' && (quarantine.untilMs ?? Infinity) > nowMs;
   if (isAside) return { reason: quarantine.reason, ...PARKED };
-  const hold = facts.holds.find((each) => isNoServe(each, facts, nowMs));
+  const { holds, provider, slot } = facts;
+  const hold = holdOn({ provider, slotId: slotIdOf(slot) }, 'no-serve', { holds, nowMs });
   if (hold) {
     return { reason: `${hold.setBy}: ${hold.reason}`, ...PARKED, force: hold.force === true };
   }
@@ -123,12 +125,6 @@ const isWorkedOnByOrder = (row: MachineRow, { nowMs }: WishMoment): boolean =>
       orderFor(process, row, nowMs) !== null ||
       (process === 'ShepherdDeprovision' && row.deprovision !== null),
   );
-
-const isNoServe = (hold: HoldRow, { slot, provider }: SlotFacts, nowMs: number): boolean =>
-  hold.kind === 'no-serve' &&
-  hold.provider === provider &&
-  hold.slotId === slotIdOf(slot) &&
-  (hold.untilMs === null || hold.untilMs > nowMs);
 
 /** Why it cannot serve as it is; null: it can, though somebody may want it to leave. */
 function illnessOf(
@@ -190,9 +186,6 @@ export function wishDueAtMs(
     lostAtMs(row, loss),
     ...holds.map(({ untilMs }) => untilMs),
   ];
-  let due: number | null = null;
-  for (const at of limits) {
-    if (typeof at === 'number' && at >= nowMs && (due === null || at < due)) due = at;
-  }
-  return due;
+  const ahead = limits.filter((at) => typeof at === 'number' && at >= nowMs) as number[];
+  return ahead.length === 0 ? null : Math.min(...ahead);
 }

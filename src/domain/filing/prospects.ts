@@ -1,6 +1,6 @@
 import { drainText, mayServe } from '../balancing/members.ts';
 import type { PoolRow } from '../balancing/pool-row.ts';
-import { installState, isQuarantined, type Circumstances } from '../eligibility.ts';
+import { installState, isInForce, isQuarantined, type Circumstances } from '../eligibility.ts';
 import type { ProviderName } from '../ids.ts';
 import type { GuardRow, MachineRow, RequestRow } from '../machine.ts';
 import type { LossPolicy } from '../policy.ts';
@@ -200,7 +200,7 @@ export function hasObject(verb: MachineVerb, row: MachineRow | null, now: Circum
   const isLater = (atMs: number | null | undefined): boolean => (atMs ?? 0) > now.nowMs;
   switch (verb) {
     case 'unhold':
-      return now.holds.some(({ untilMs }) => untilMs === null || isLater(untilMs));
+      return now.holds.some((hold) => isInForce(hold, now.nowMs));
     case 'withdraw':
       return (row?.order ?? null) !== null;
     case 'cancel-install':

@@ -170,7 +170,7 @@ export function suspicionRefusal(
 export const freezeRefusal = ({ scope, frozen }: GuardRow): string | null =>
   frozen && `${scopeName(scope)} is frozen: ${frozen.reason}`;
 
-const scopeName = (scope: string) => (scope === FLEET ? 'the fleet' : `provider ${scope}`);
+export const scopeName = (scope: string) => (scope === FLEET ? 'the fleet' : `provider ${scope}`);
 
 /** A row of a scope that nothing was decided for yet. */
 export const calmRow = (scope: string): GuardRow => ({

@@ -69,10 +69,13 @@ function sender(change: Partial<HttpSenderOptions> = {}) {
   return hook;
 }
 
+const send = (hook: ReturnType<typeof sender>, signal = FOREVER) =>
+  hook.send({ id: '7', body: BODY }, signal);
+
 describe('a delivery over HTTP', () => {
   it('V57 is a CloudEvent that the library of Standard Webhooks verifies, by either secret', async () => {
     const hook = sender({ secrets: [FRESH, OLD].map((each) => () => each) });
-    const found = await hook.send({ id: '7', body: BODY }, FOREVER);
+    const found = await send(hook);
     expect(found).toEqual({ status: 200, retryAfterMs: null });
     const [{ path, headers, body }] = got as [Got];
     expect([path, body]).toEqual(['/hook/?token=a%2Fb&to=1&to=2', BODY]);
@@ -88,7 +91,7 @@ describe('a delivery over HTTP', () => {
   it('V57 is signed by the secrets as they are then', async () => {
     let secret = OLD;
     const hook = sender({ secrets: [() => secret] });
-    await hook.send({ id: '7', body: BODY }, FOREVER);
+    await send(hook);
     secret = FRESH;
     await hook.send({ id: '8', body: BODY }, FOREVER);
     const [first, second] = got as [Got, Got];
@@ -102,18 +105,14 @@ describe('a delivery over HTTP', () => {
   it('V58 does not follow redirects, and tells what Retry-After asks for', async () => {
     const hook = sender();
     answer = { status: 307, headers: { location: urlOf('/elsewhere') } };
-    expect(await hook.send({ id: '7', body: BODY }, FOREVER)).toMatchObject({ status: 307 });
+    expect(await send(hook)).toMatchObject({ status: 307 });
     expect(got).toHaveLength(1);
     answer = { status: 429, headers: { 'retry-after': '120' } };
-    expect(await hook.send({ id: '7', body: BODY }, FOREVER)).toEqual({
-      ...{ status: 429, retryAfterMs: 120_000 },
-    });
+    expect(await send(hook)).toEqual({ status: 429, retryAfterMs: 120_000 });
     // A date is measured by the clock of who wrote it.
     const date = 'Wed, 17 Dec 2025 19:33:20 GMT';
     answer.headers = { date, 'retry-after': 'Wed, 17 Dec 2025 20:33:20 GMT' };
-    expect(await hook.send({ id: '7', body: BODY }, FOREVER)).toEqual({
-      ...{ status: 429, retryAfterMs: 3_600_000 },
-    });
+    expect(await send(hook)).toEqual({ status: 429, retryAfterMs: 3_600_000 });
   });
 
   it.each<[string, (response: ServerResponse) => void]>([
@@ -126,15 +125,13 @@ describe('a delivery over HTTP', () => {
     const fromMs = performance.now();
     for (const status of [200, 503]) {
       answer = { status, headers, body };
-      expect(await hook.send({ id: '7', body: BODY }, FOREVER)).toEqual({
-        ...{ status, retryAfterMs: 120_000 },
-      });
+      expect(await send(hook)).toEqual({ status, retryAfterMs: 120_000 });
     }
     expect(performance.now() - fromMs).toBeLessThan(DELIVERY_LIMIT_MS);
     // Nobody holds on to such a connection.
     await expect.poll(() => connections(server), PATIENCE).toBe(0);
     answer = { status: 204 };
-    expect(await hook.send({ id: '7', body: BODY }, FOREVER)).toMatchObject({ status: 204 });
+    expect(await send(hook)).toMatchObject({ status: 204 });
   });
 
   it('keeps its connection where the body is short', async () => {
@@ -144,7 +141,7 @@ describe('a delivery over HTTP', () => {
       status: 200,
       body: (response) => ports.add(response.socket?.remotePort) && response.end('thanks'),
     };
-    for (let each = 0; each < 3; each++) await hook.send({ id: '7', body: BODY }, FOREVER);
+    for (let each = 0; each < 3; each++) await send(hook);
     expect(ports.size).toBe(1);
   });
 
@@ -157,7 +154,7 @@ describe('a delivery over HTTP', () => {
       setTimeout: (_: () => void, ms: number) => ms < DELIVERY_LIMIT_MS && stop.abort(),
     };
     const hook = sender({ clock: patient });
-    const sent = hook.send({ id: '7', body: BODY }, stop.signal);
+    const sent = send(hook, stop.signal);
     await expect(sent).resolves.toMatchObject({ status: 200 });
   });
 
@@ -166,18 +163,19 @@ describe('a delivery over HTTP', () => {
     // A clock on which 15 s are over at once.
     const quick = { ...systemClock, setTimeout: (fn: () => void) => systemClock.setTimeout(fn, 1) };
     const hook = sender({ clock: quick });
-    expect(await hook.send({ id: '7', body: BODY }, FOREVER)).toMatchObject({
-      ...{ status: null, cause: expect.stringContaining('in time') },
+    expect(await send(hook)).toMatchObject({
+      status: null,
+      cause: expect.stringContaining('in time'),
     });
     const nobody = sender({ url: 'http://127.0.0.1:1/' });
-    expect(await nobody.send({ id: '7', body: BODY }, FOREVER)).toMatchObject({ status: null });
+    expect(await send(nobody)).toMatchObject({ status: null });
   });
 
   it('ends when it is not wanted any more', async () => {
     answer = { status: 200, hangs: true };
     const stop = new AbortController();
     const hook = sender();
-    const sent = hook.send({ id: '7', body: BODY }, stop.signal);
+    const sent = send(hook, stop.signal);
     await expect.poll(() => got.length).toBe(1);
     stop.abort(new Error('enough'));
     await expect(sent).rejects.toThrow();

@@ -11,7 +11,8 @@ import { deprovision } from '../../../src/machines/deprovision.ts';
 import { recovery } from '../../../src/machines/recovery.ts';
 import { takeover } from '../../../src/machines/takeover.ts';
 import { anyFacts } from '../../support/any-facts.ts';
-import { backoff, hold, machineRow, NOW_MS, penaltyRow, free } from '../../support/facts.ts';
+import { backoff, hold, NOW_MS, penaltyRow, free } from '../../support/facts.ts';
+import { factsOf } from '../../support/fact-words.ts';
 import { explained, guardRow, HOUR, MINUTE, moment, silentRow } from './stand.ts';
 import { testRows } from '../../support/rows.ts';
 
@@ -64,15 +65,12 @@ describe('V13: why a machine is where it is', () => {
   });
 
   test('says that a machine needs a person once it is silent for too long', () => {
-    const heardAgo = (agoMs: number) =>
-      explanationOf(
-        explained({ row: { ...silentRow, heartbeat: { atMs: NOW_MS - agoMs, bootId: 'boot-1' } } }),
-        moment,
-      ).sentence;
-    expect(heardAgo(2 * HOUR)).toContain(
+    const heardAgo = (text: string) =>
+      explanationOf(explained(factsOf(`started 5h, beat ${text}`)), moment).sentence;
+    expect(heardAgo('2h')).toContain(
       ' because no heartbeat came within 10m; it needs a person; it waits for its turn; next: ',
     );
-    expect(heardAgo(HOUR)).not.toContain('person');
+    expect(heardAgo('1h')).not.toContain('person');
   });
 
   test('texts of others stay one line of visible characters within the limit', () => {
@@ -82,9 +80,7 @@ describe('V13: why a machine is where it is', () => {
     for (const slot of [
       { row, holds: [held] },
       { listed: free(), penalty: penaltyRow(NOW_MS + HOUR, { cause: text }) },
-      {
-        row: machineRow({ quarantine: { kind: 'conflict' as const, reason: text, untilMs: null } }),
-      },
+      factsOf('', { quarantine: { kind: 'conflict', reason: text, untilMs: null } }),
     ]) {
       const { sentence, blockedBy } = explanationOf(explained(slot), moment);
       expect(sentence.length).toBeLessThanOrEqual(SENTENCE_MAX);
@@ -107,15 +103,9 @@ describe('V13: why a machine is where it is', () => {
   });
 
   test('a machine whose host key changed', () => {
-    const quarantine = {
-      kind: 'conflict',
-      reason: 'its SSH host key changed',
-      untilMs: null,
-    } as const;
-    const facts = explained(
-      { row: machineRow({ quarantine }) },
-      { seenSinceMs: NOW_MS - 2 * HOUR },
-    );
+    const reason = 'its SSH host key changed';
+    const slot = factsOf('', { quarantine: { kind: 'conflict', reason, untilMs: null } });
+    const facts = explained(slot, { seenSinceMs: NOW_MS - 2 * HOUR });
     expect(explanationOf(facts, moment).sentence).toBe(
       'Quarantined · conflict for 2h because its SSH host key changed; ' +
         'nothing is done until an operator releases it; next: nothing.',
@@ -141,13 +131,7 @@ test('V14: hold, backoff and freeze are all told, the latest end first', () => {
     reason: '9 of 9 fell silent',
   } as const;
   const facts = explained(
-    {
-      row: {
-        ...silentRow,
-        backoffs: [backoff('ShepherdRecovery', NOW_MS + 5 * MINUTE, 'no route')],
-      },
-      holds: [hold('no-recover', NOW_MS + 2 * HOUR)],
-    },
+    factsOf('started 5h, beat 14m, backoff Recovery 5m no_route, hold no-recover 2h'),
     { guard: { rows: [guardRow({ frozen, calmSinceMs: NOW_MS - MINUTE })], counts: [] } },
   );
   const { blockedBy, next } = explanationOf(facts, moment);

@@ -16,7 +16,6 @@ import {
   SESSION_MAX_MS,
 } from '../../../src/domain/access.ts';
 import { tell } from './events.ts';
-import { requireReachable } from './tables.ts';
 import type { Memory } from './tables.ts';
 
 type MemSession = NewConsoleSession & {
@@ -38,18 +37,14 @@ const hex = (digest: Uint8Array): string => Buffer.from(digest).toString('hex');
 const LISTED_MAX = 1_000;
 
 /** See `AccessBook`. */
-export function createAccessBook(
-  memory: Memory,
-  beginRead: (signal: AbortSignal) => void,
-): AccessBook {
+export function createAccessBook(memory: Memory): AccessBook {
   const rows: Rows = { tokens: new Map(), sessions: new Map(), codes: new Map() };
-  const around = { ...rows, memory, beginRead };
+  const around = { ...rows, memory };
   return { tokens: tokenBook(around), sessions: sessionBook(around), codes: codeBook(around) };
 }
 
 interface Around extends Rows {
   readonly memory: Memory;
-  readonly beginRead: (signal: AbortSignal) => void;
 }
 
 /** What a token or session comes from, itself included; undefined: its row is gone. */
@@ -100,10 +95,9 @@ function shown(around: Around, row: MemToken): ApiToken {
 }
 
 function tokenBook(around: Around): AccessBook['tokens'] {
-  const { memory, beginRead, tokens } = around;
+  const { memory, tokens } = around;
   return {
     add: async ({ digest, forMs, ...token }) => {
-      requireReachable(memory);
       const isTaken = ({ name, revokedAtMs }: MemToken) =>
         name === token.name && revokedAtMs === null;
       if (tokens.has(token.id) || [...tokens.values()].some(isTaken)) return null;
@@ -118,26 +112,21 @@ function tokenBook(around: Around): AccessBook['tokens'] {
       tellToken(memory, 'access.token_created', token.owner, token);
       return expiresAtMs;
     },
-    find: async (id, digest, signal) => {
-      beginRead(signal);
+    find: async (id, digest) => {
       const found = tokens.get(id);
       if (!found || found.digest !== hex(digest)) return null;
       return lasts(around, found) ? shown(around, found) : null;
     },
     used: async (id) => {
-      requireReachable(memory);
       const found = tokens.get(id);
       if (found) tokens.set(id, { ...found, lastUsedAtMs: memory.now() });
     },
-    list: async (signal) => {
-      beginRead(signal);
-      return [...tokens.values()]
+    list: async () =>
+      [...tokens.values()]
         .toSorted((a, b) => b.createdAtMs - a.createdAtMs || (a.id < b.id ? -1 : 1))
         .slice(0, LISTED_MAX)
-        .map((row) => shown(around, row));
-    },
+        .map((row) => shown(around, row)),
     revoke: async (id, by) => {
-      requireReachable(memory);
       const found = tokens.get(id);
       if (!found || found.revokedAtMs !== null) return false;
       tokens.set(id, { ...found, revokedAtMs: memory.now(), revokedBy: by });
@@ -157,7 +146,7 @@ function tellToken(
 }
 
 function sessionBook(around: Around): AccessBook['sessions'] {
-  const { memory, beginRead, sessions } = around;
+  const { memory, sessions } = around;
   const isGood = (session: MemSession) => lasts(around, session);
   const told = (row: MemSession): ConsoleSession => {
     const { digest: _, grantedAtMs, askedAtMs: __, tokenId: ___, ...session } = row;
@@ -171,7 +160,6 @@ function sessionBook(around: Around): AccessBook['sessions'] {
   };
   return {
     open: async (session) => {
-      requireReachable(memory);
       for (const [digest, each] of sessions) if (!isGood(each)) sessions.delete(digest);
       const nowMs = memory.now();
       const times = { openedAtMs: nowMs, lastUsedAtMs: nowMs, grantedAtMs: nowMs };
@@ -179,13 +167,11 @@ function sessionBook(around: Around): AccessBook['sessions'] {
       const { id: sessionId, name: actor, role } = session;
       tell(memory, { type: 'access.login', actor, reason: '', details: { sessionId, role } });
     },
-    find: async (digest, signal) => {
-      beginRead(signal);
+    find: async (digest) => {
       const found = sessions.get(hex(digest));
       return found && isGood(found) ? told(found) : null;
     },
     used: async (digest, grant) => {
-      requireReachable(memory);
       const found = sessions.get(hex(digest));
       if (!found || !isGood(found)) return;
       const lastUsedAtMs = memory.now();
@@ -193,7 +179,6 @@ function sessionBook(around: Around): AccessBook['sessions'] {
       sessions.set(hex(digest), { ...found, ...granted, lastUsedAtMs });
     },
     claimRenewal: async (digest) => {
-      requireReachable(memory);
       const found = sessions.get(hex(digest));
       if (!found || !isGood(found) || found.grantedAtMs + GRANT_MS > memory.now()) return null;
       const { askedAtMs = Number.NEGATIVE_INFINITY } = found;
@@ -201,16 +186,13 @@ function sessionBook(around: Around): AccessBook['sessions'] {
       found.askedAtMs = memory.now();
       return told(found);
     },
-    list: async (signal) => {
-      beginRead(signal);
-      return [...sessions.values()]
+    list: async () =>
+      [...sessions.values()]
         .filter(isGood)
         .toSorted((a, b) => b.lastUsedAtMs - a.lastUsedAtMs || (a.id < b.id ? -1 : 1))
         .slice(0, LISTED_MAX)
-        .map(told);
-    },
+        .map(told),
     end: async (id) => {
-      requireReachable(memory);
       const found = [...sessions].find(([, session]) => session.id === id);
       if (!found) return null;
       sessions.delete(found[0]);
@@ -221,11 +203,9 @@ function sessionBook(around: Around): AccessBook['sessions'] {
 
 const codeBook = ({ memory, codes }: Around): AccessBook['codes'] => ({
   add: async (code) => {
-    requireReachable(memory);
     codes.set(hex(code.digest), { ...code, expiresAtMs: memory.now() + LOGIN_CODE_MS });
   },
   redeem: async (digest) => {
-    requireReachable(memory);
     const found = codes.get(hex(digest));
     codes.delete(hex(digest));
     if (!found || found.expiresAtMs <= memory.now()) return null;

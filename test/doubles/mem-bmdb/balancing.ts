@@ -24,20 +24,17 @@ import type { Memory, MemMachine, MemWork, SessionGate } from './tables.ts';
 export const createBalancingBook = (memory: Memory, gate: SessionGate): BalancingBook => ({
   write: async (lease, pool, changes) => {
     requireChanges(changes);
-    gate.check();
     if (changes.length === 0) return [];
     requireJob(memory, gate, lease);
     return changes.map((change) => write(memory, pool, change));
   },
   note: async (lease, pool, change) => {
-    gate.check();
     requireJob(memory, gate, lease);
     const before = memory.pools.get(poolKey(pool)) ?? newPool(pool);
     memory.pools.set(poolKey(pool), noted(before, change, memory.now()));
     memory.wake();
   },
   forget: async (lease, pool, who) => {
-    gate.check();
     requireJob(memory, gate, lease);
     const reason = forgottenText(pool, who);
     for (const machine of memory.machines.values()) {

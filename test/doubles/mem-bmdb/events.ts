@@ -7,7 +7,6 @@ import {
 import { providerOf, slotIdOf, type Slot } from '../../../src/domain/ids.ts';
 import { EVENTS_MAX } from '../../../src/adapters/bmdb/port.ts';
 import type { EventBook, EventsPage, LatestQuery } from '../../../src/adapters/bmdb/port.ts';
-import { requireReachable } from './tables.ts';
 import type { MemEvent, Memory } from './tables.ts';
 
 /** Tells what happened to the fleet. */
@@ -29,17 +28,10 @@ export function tellLine(memory: Memory, line: MemEvent): void {
 const numbered = (memory: Memory) => ({ number: String(memory.nextEvent()), atMs: memory.now() });
 
 /** See `EventBook`. */
-export const createEventBook = (
-  memory: Memory,
-  beginRead: (signal: AbortSignal) => void,
-): EventBook => ({
+export const createEventBook = (memory: Memory): EventBook => ({
   waitingMs: () => 0,
-  newest: async (signal) => {
-    beginRead(signal);
-    return newest(memory);
-  },
-  read: async (query, signal): Promise<EventsPage> => {
-    beginRead(signal);
+  newest: async () => newest(memory),
+  read: async (query): Promise<EventsPage> => {
     const { after } = query;
     const limit = limitOf(query);
     const last = newest(memory);
@@ -49,14 +41,12 @@ export const createEventBook = (
     const next = events.length === limit ? events.at(-1)!.number : last;
     return { events, next, more: BigInt(next) < BigInt(last) };
   },
-  latest: async (query, signal) => {
-    beginRead(signal);
+  latest: async (query) => {
     const { sinceMs = 0 } = query;
     const wanted = wantedOf(memory, query).filter(({ atMs }) => atMs >= sinceMs);
     return { events: wanted.slice(-limitOf(query)), next: newest(memory), more: false };
   },
   append: async (event) => {
-    requireReachable(memory);
     tell(memory, event);
   },
 });

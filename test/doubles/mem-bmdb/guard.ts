@@ -16,7 +16,7 @@ import { guardEvent } from '../../../src/domain/events/fleet-event.ts';
 import { tell } from './events.ts';
 import { guardRow, ingestOf } from './guard-rows.ts';
 import { circumstances, rowOf } from './rows.ts';
-import { type MemMachine, type Memory, requireReachable } from './tables.ts';
+import { type MemMachine, type Memory } from './tables.ts';
 import type { GuardAssessment, GuardBook } from '../../../src/adapters/bmdb/port.ts';
 import { mayBeSilent } from '../../../src/domain/recovery/standing.ts';
 import { fellSilent, heardAgain, isHeardAgain, silentSinceMs } from './silence.ts';
@@ -31,10 +31,7 @@ const limitsOf = (memory: Memory): IngestLimits => ({
 
 /** See `GuardBook`. */
 export const createGuardBook = (memory: Memory): GuardBook => ({
-  assess: async ({ ingestUp }) => {
-    requireReachable(memory);
-    return assess(memory, ingestUp);
-  },
+  assess: async ({ ingestUp }) => assess(memory, ingestUp),
 });
 
 function assess(memory: Memory, up: boolean): GuardAssessment {

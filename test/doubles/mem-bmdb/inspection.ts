@@ -12,15 +12,10 @@ import { providerOf, slot, slotIdOf, type Slot } from '../../../src/domain/ids.t
 /**
  * See `BmdbInspection`. Memory has no tables that a person could look at: machines as they are stored
  * are read from PostgreSQL only.
- * @param begin throws when the read is not to be made.
  */
-export function createInspection(
-  memory: Memory,
-  begin: (signal: AbortSignal) => void,
-): BmdbInspection {
+export function createInspection(memory: Memory): BmdbInspection {
   return {
-    statistics: async (signal, only) => {
-      begin(signal);
+    statistics: async (_, only) => {
       const { fleet, providers } = statisticsOf(rowsOf(memory), circumstances(memory));
       const part = (counts: Counts) => partOf(counts, only);
       return {
@@ -28,34 +23,13 @@ export function createInspection(
         providers: new Map([...providers].map(([name, counts]) => [name, part(counts)])),
       };
     },
-    schema: async (signal) => {
-      begin(signal);
-      return { version: 'none', tagTypes: [] };
-    },
-    machines: async (_, signal) => {
-      begin(signal);
-      return { machines: [], sql: [], next: null };
-    },
-    hardware: async (_, signal) => {
-      begin(signal);
-      return { machines: [], next: null };
-    },
-    history: async (machineId, signal) => {
-      begin(signal);
-      return historyOf(memory, machineId);
-    },
-    events: async (query, signal) => {
-      begin(signal);
-      return eventsOf(memory, query);
-    },
-    slotHistory: async (query, signal) => {
-      begin(signal);
-      return slotHistoryOf(memory, query);
-    },
-    sessions: async (signal) => {
-      begin(signal);
-      return sessionsOf(memory);
-    },
+    schema: async () => ({ version: 'none', tagTypes: [] }),
+    machines: async (_) => ({ machines: [], sql: [], next: null }),
+    hardware: async (_) => ({ machines: [], next: null }),
+    history: async (machineId) => historyOf(memory, machineId),
+    events: async (query) => eventsOf(memory, query),
+    slotHistory: async (query) => slotHistoryOf(memory, query),
+    sessions: async () => sessionsOf(memory),
   };
 }
 

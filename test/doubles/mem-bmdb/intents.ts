@@ -18,7 +18,6 @@ import type { IntentBook } from '../../../src/adapters/bmdb/port.ts';
 /** See `IntentBook`. */
 export const createIntentBook = (memory: Memory, gate: SessionGate): IntentBook => ({
   open: async ({ lease, ...input }) => {
-    gate.check();
     if (lease) requireJob(memory, gate, lease);
     refuseOccupied(memory, slot(input.provider, input.slotId));
     const { random } = memory.options;
@@ -37,14 +36,12 @@ export const createIntentBook = (memory: Memory, gate: SessionGate): IntentBook 
     return write(memory, intent);
   },
   resume: async (witness) => {
-    gate.check();
     const intent = memory.intents.get(witness);
     const free = intent?.sessionId === gate.sessionId || !isAlive(memory, intent);
     if (!intent || !isUnsettled(intent) || !free) throw notOurs(witness);
     return write(memory, { ...intent, sessionId: gate.sessionId });
   },
   progress: async (witness, change) => {
-    gate.check();
     const intent = requireMine(memory, gate, witness);
     if (change.attempts !== undefined) refuseAttempt(memory, intent);
     const state = change.unresolved === undefined ? intent.state : stateOf(change.unresolved);
@@ -54,7 +51,6 @@ export const createIntentBook = (memory: Memory, gate: SessionGate): IntentBook 
     write(memory, { ...intent, state, attempts, ambiguous, lastError, emptySinceMs });
   },
   adopt: async (witness, provided) => {
-    gate.check();
     const found = memory.intents.get(witness);
     if (!found) throw new NotFound(`there is no intent ${witness}`);
     if (found.state === 'adopted') return found.machineId;
@@ -70,7 +66,6 @@ export const createIntentBook = (memory: Memory, gate: SessionGate): IntentBook 
     return intent.machineId;
   },
   end: async (witness, how) => {
-    gate.check();
     const found = memory.intents.get(witness);
     if (!found) throw new NotFound(`there is no intent ${witness}`);
     if (found.state === how.state) return;

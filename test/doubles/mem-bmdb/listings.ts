@@ -1,13 +1,9 @@
 import type { SessionId } from '../../../src/domain/ids.ts';
 import type { ListingBook } from '../../../src/adapters/bmdb/port.ts';
 import type { Memory } from './tables.ts';
-import { requireReachable } from './tables.ts';
 
 /** See `ListingBook`. */
-export const createListingBook = (
-  memory: Memory,
-  beginRead: (signal: AbortSignal) => void,
-): ListingBook => {
+export const createListingBook = (memory: Memory): ListingBook => {
   const isAlive = (id: SessionId) =>
     (memory.sessions.get(id)?.deadlineMs ?? -Infinity) > memory.now();
   /** Removes what dead daemons said of a provider. */
@@ -20,7 +16,6 @@ export const createListingBook = (
   };
   return {
     failed: async ({ provider, sessionId, cause }) => {
-      requireReachable(memory);
       const isMine = (each: { readonly provider: string; readonly sessionId: SessionId }) =>
         each.provider === provider && each.sessionId === sessionId;
       const mine = memory.unlisted.find(isMine);
@@ -30,14 +25,12 @@ export const createListingBook = (
       memory.unlisted.push({ provider, sessionId, cause, sinceMs });
     },
     succeeded: async (provider, sessionId) => {
-      requireReachable(memory);
       takeDead(provider);
       memory.unlisted = memory.unlisted.filter(
         (each) => each.provider !== provider || each.sessionId !== sessionId,
       );
     },
-    unlisted: async (signal) => {
-      beginRead(signal);
+    unlisted: async () => {
       const order = (each: (typeof memory.unlisted)[number]) => each.sinceMs;
       return memory.unlisted
         .filter(({ sessionId }) => isAlive(sessionId))

@@ -15,7 +15,7 @@ import { moment, readChanges, readSnapshot } from './snapshot.ts';
 import { sweep } from './sweep.ts';
 import { createMemory, requireReachable } from './tables.ts';
 import type { MemBmdbOptions, Memory } from './tables.ts';
-import { plainBook } from './plain.ts';
+import { behind, plainBook } from './plain.ts';
 import type { Bmdb } from '../../../src/adapters/bmdb/port.ts';
 
 /** The rows lie open, for tests to set up and to look at. */
@@ -26,45 +26,35 @@ export interface MemBmdb extends Bmdb {
 /** The BMDB in memory, over the given clock: for simulation in virtual time. */
 export function createMemBmdb(options: MemBmdbOptions): MemBmdb {
   const memory = createMemory(options);
-  return {
-    tables: memory,
-    openSession: async (session) => {
-      requireReachable(memory);
-      return openSession(memory, session);
-    },
-    scan: async (signal) => {
-      beginRead(memory, signal);
-      return readSnapshot(memory);
-    },
-    changesSince: async (cursor, signal) => {
-      beginRead(memory, signal);
-      return readChanges(memory, cursor);
-    },
-    readMachine: async (id, signal) => {
-      beginRead(memory, signal);
+  const check = (signal?: AbortSignal) => {
+    if (signal?.aborted) throw new Cancelled('did not read: stopped', { cause: signal.reason });
+    requireReachable(memory);
+  };
+  const events = createEventBook(memory);
+  const calls: Pick<Bmdb, 'openSession' | 'scan' | 'changesSince' | 'readMachine' | 'sweep'> = {
+    openSession: async (session) => openSession(memory, session),
+    scan: async () => readSnapshot(memory),
+    changesSince: async (cursor) => readChanges(memory, cursor),
+    readMachine: async (id) => {
       const machine = memory.machines.get(id);
       return { ...moment(memory), row: machine ? rowOf(memory, machine) : null };
     },
-    sweep: async () => {
-      requireReachable(memory);
-      return sweep(memory);
-    },
+    sweep: async () => sweep(memory),
+  };
+  return {
+    tables: memory,
+    ...behind(check, calls),
     wakes$: memory.wakes$.asObservable(),
-    heartbeats: createHeartbeats(memory),
-    providerHolds: plainBook(createProviderHolds(memory)),
-    listings: plainBook(createListingBook(memory, (signal) => beginRead(memory, signal))),
-    records: createRecordShelf(memory, (signal) => beginRead(memory, signal)),
-    requests: createRequests(memory, (signal) => beginRead(memory, signal)),
-    guard: createGuardBook(memory),
-    events: plainBook(createEventBook(memory, (signal) => beginRead(memory, signal))),
-    webhooks: createWebhookBook(memory, (signal) => beginRead(memory, signal)),
-    access: createAccessBook(memory, (signal) => beginRead(memory, signal)),
-    inspection: createInspection(memory, (signal) => beginRead(memory, signal)),
+    heartbeats: behind(check, createHeartbeats(memory)),
+    providerHolds: behind(check, plainBook(createProviderHolds(memory))),
+    listings: behind(check, plainBook(createListingBook(memory))),
+    records: behind(check, createRecordShelf(memory)),
+    requests: behind(check, createRequests(memory)),
+    guard: behind(check, createGuardBook(memory)),
+    events: { ...behind(check, plainBook(events)), waitingMs: events.waitingMs },
+    webhooks: behind(check, createWebhookBook(memory)),
+    access: behind(check, createAccessBook(memory)),
+    inspection: behind(check, createInspection(memory)),
     close: async () => memory.wakes$.complete(),
   };
-}
-
-function beginRead(memory: Memory, signal: AbortSignal): void {
-  if (signal.aborted) throw new Cancelled('did not read: stopped', { cause: signal.reason });
-  requireReachable(memory);
 }

@@ -25,3 +25,20 @@ export const plainBook = <Book extends object>(book: Book): Book =>
         : value,
     ]),
   ) as Book;
+
+/** The same book, of which each call begins with a check; it gets the signal that the call is given. */
+export const behind = <Book extends object>(
+  check: (signal?: AbortSignal) => void,
+  book: Book,
+): Book =>
+  Object.fromEntries(
+    Object.entries(book).map(([name, value]: [string, object]) => [
+      name,
+      typeof value === 'function'
+        ? async (...args: readonly unknown[]) => {
+            check(args.find((each) => each instanceof AbortSignal));
+            return (value as Method)(...args);
+          }
+        : behind(check, value),
+    ]),
+  ) as Book;

@@ -2,7 +2,6 @@ import type { ProviderName } from '../../../src/domain/ids.ts';
 import type { ProviderHoldKind } from '../../../src/domain/machine.ts';
 import { holdForMs } from '../../../src/adapters/bmdb/preconditions.ts';
 import { tellProviderHold } from './events.ts';
-import { requireReachable } from './tables.ts';
 import type { Memory } from './tables.ts';
 import type { ProviderHoldBook } from '../../../src/adapters/bmdb/port.ts';
 
@@ -12,7 +11,6 @@ const KEPT_MS = 86_400_000;
 export const createProviderHolds = (memory: Memory): ProviderHoldBook => ({
   impose: async ({ provider, kind, key, forMs, level, amount, cause }) => {
     const lastsMs = holdForMs({ forMs, level, ...(amount === undefined ? {} : { amount }) });
-    requireReachable(memory);
     const name = nameOf(provider, kind, key);
     const lasted = memory.providerHolds.get(name)?.untilMs;
     const before = lasted ?? Number.NEGATIVE_INFINITY;
@@ -22,10 +20,8 @@ export const createProviderHolds = (memory: Memory): ProviderHoldBook => ({
     tellProviderHold(memory, hold, lasted);
     memory.wake();
   },
-  lift: async (provider, kind, key, seenUntilMs) => {
-    requireReachable(memory);
-    return liftHolds(memory, provider, kind, key, seenUntilMs);
-  },
+  lift: async (provider, kind, key, seenUntilMs) =>
+    liftHolds(memory, provider, kind, key, seenUntilMs),
 });
 
 export function liftHolds(

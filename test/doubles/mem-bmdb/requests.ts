@@ -16,7 +16,6 @@ import type { FiledBatch, FiledRequest } from '../../../src/adapters/bmdb/filed-
 import { refused } from '../../../src/domain/settlement.ts';
 import { tell } from './events.ts';
 import { endRequests, tellSettled, touchRequest } from './request-ends.ts';
-import { requireReachable } from './tables.ts';
 import type { Memory, MemRequest } from './tables.ts';
 import type {
   RequestBatch,
@@ -28,30 +27,19 @@ import type {
 const LIST_MAX = 1_000;
 
 /** See `RequestBook`. */
-export const createRequests = (
-  memory: Memory,
-  begin: (signal: AbortSignal) => void,
-): RequestBook => ({
+export const createRequests = (memory: Memory): RequestBook => ({
   file: async (request) => {
     const asked = filedRequest(request);
-    requireReachable(memory);
     return toState(fileAll(memory, [asked])[0]!);
   },
   fileBatch: async (batch) => {
     const asked = filedBatch(batch);
-    requireReachable(memory);
     return fileBatch(memory, asked);
   },
-  readBatch: async (key, signal) => {
-    begin(signal);
-    return readBatch(memory, key);
-  },
-  read: async (keys, signal) => {
-    begin(signal);
-    return [...memory.requests.values()].filter(({ key }) => keys.includes(key)).map(toState);
-  },
-  list: async (query, signal) => {
-    begin(signal);
+  readBatch: async (key) => readBatch(memory, key),
+  read: async (keys) =>
+    [...memory.requests.values()].filter(({ key }) => keys.includes(key)).map(toState),
+  list: async (query) => {
     const most = Math.max(0, Math.min(LIST_MAX, Math.floor(query.limit)));
     const newestFirst = [...memory.requests.values()].toSorted(byAge).toReversed();
     const { after } = query;

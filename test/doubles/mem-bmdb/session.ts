@@ -10,7 +10,7 @@ import { createRecordBook } from './provider-records.ts';
 import { createIntentBook } from './intents.ts';
 import { takeJob } from './jobs.ts';
 import { cancelOn, cancelWork } from './leases.ts';
-import { plain, plainBook } from './plain.ts';
+import { behind, plain, plainBook } from './plain.ts';
 import { updateProvided } from './provided.ts';
 import { isSessionAlive } from './rows.ts';
 import { removeSession } from './sessions.ts';
@@ -66,10 +66,10 @@ export function openSession(memory: Memory, options: SessionOptions): BmdbSessio
         work.sessionId === sessionId && (epoch === undefined || work.epoch === epoch);
       if (machine) cancelOn(memory, machine, 'released', isMine);
     },
-    intents: plainBook(createIntentBook(memory, gate)),
-    balancing: createBalancingBook(memory, gate),
-    records: createRecordBook(memory, gate),
-    webhooks: plainBook(createWebhookDesk(memory, gate)),
+    intents: behind(gate.check, plainBook(createIntentBook(memory, gate))),
+    balancing: behind(gate.check, createBalancingBook(memory, gate)),
+    records: behind(gate.check, createRecordBook(memory)),
+    webhooks: behind(gate.check, plainBook(createWebhookDesk(memory, gate))),
     lease: async (name) => takeJob(memory, gate, name),
     settle: async (key) => settle(memory, gate, key),
     updateProvided: async (machineId, patch) =>

@@ -7,7 +7,6 @@ import type {
   WebhookStanding,
 } from '../../../src/adapters/bmdb/port.ts';
 import { tell } from './events.ts';
-import { requireReachable } from './tables.ts';
 import type { Memory, SessionGate } from './tables.ts';
 
 export type MemWebhook = {
@@ -38,12 +37,8 @@ const toldOf = ({ told }: Memory, number: string) =>
   told[Number(number) - Number(told[0]?.number ?? 0)] ?? null;
 
 /** See `WebhookBook`. */
-export const createWebhookBook = (
-  memory: Memory,
-  beginRead: (signal: AbortSignal) => void,
-): WebhookBook => ({
-  list: async (signal) => {
-    beginRead(signal);
+export const createWebhookBook = (memory: Memory): WebhookBook => ({
+  list: async () => {
     return [...memory.webhooks.endpoints]
       .toSorted(([a], [b]) => (a < b ? -1 : 1))
       .map(([name, endpoint]) => {
@@ -56,8 +51,7 @@ export const createWebhookBook = (
         };
       });
   },
-  deliveries: async ({ webhook, state, before, limit }, signal) => {
-    beginRead(signal);
+  deliveries: async ({ webhook, state, before, limit }) => {
     return [...failedOf(memory, webhook).values()]
       .filter(({ nextAtMs }) => state === undefined || (nextAtMs === null) === (state === 'dead'))
       .filter(({ number }) => before === undefined || BigInt(number) < BigInt(before))
@@ -65,14 +59,12 @@ export const createWebhookBook = (
       .slice(0, limit);
   },
   replay: async (webhook, number) => {
-    requireReachable(memory);
     const found = failedOf(memory, webhook).get(number);
     if (!found) return false;
     failedOf(memory, webhook).set(number, { ...found, attempts: 0, nextAtMs: memory.now() });
     return true;
   },
   enable: async (webhook) => {
-    requireReachable(memory);
     const found = memory.webhooks.endpoints.get(webhook);
     if (!found || found.disabledAtMs === null) return false;
     Object.assign(found, { disabledAtMs: null, disabledReason: null });
@@ -83,7 +75,6 @@ export const createWebhookBook = (
 /** See `WebhookDesk`. */
 export function createWebhookDesk(memory: Memory, gate: SessionGate): WebhookDesk {
   const requireLease = ({ name, epoch }: Lease) => {
-    gate.check();
     const job = memory.jobs.get(name);
     if (job?.epoch === epoch && job.sessionId === gate.sessionId) return;
     throw new LeaseLost(`${name} (lease ${epoch}) is no longer ours`);
@@ -99,7 +90,6 @@ export function createWebhookDesk(memory: Memory, gate: SessionGate): WebhookDes
       return { toldTo: known.toldTo, isDisabled: known.disabledAtMs !== null };
     },
     due: async (webhook, but, limit) => {
-      gate.check();
       return [...failedOf(memory, webhook).values()]
         .filter(
           ({ number, nextAtMs }) =>

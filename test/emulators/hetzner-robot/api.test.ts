@@ -50,14 +50,6 @@ test('answers as the vendor describes its web service, field by field', async ()
   await expect(shown).toMatchFileSnapshot('golden/answers.txt');
 });
 
-test('an account without servers has no list of them, and one without keys none of those', async () => {
-  const robot = await startRobot({ servers: 0 });
-  expect(codeOf(await robot.ask('GET', '/server'))).toEqual([404, 'SERVER_NOT_FOUND']);
-  for (const path of ['/reset', '/key']) {
-    expect(codeOf(await robot.ask('GET', path))).toEqual([404, 'NOT_FOUND']);
-  }
-});
-
 test('JSON is no form: no field of it is read', async () => {
   const robot = await startRobot();
   const headers = { 'content-type': 'application/json' };
@@ -91,20 +83,6 @@ async function armedKeys(robot: Robot, form: string): Promise<string[]> {
 
 testRows(FORMS)('vector 29: %s arms %j', async (form, keys) => {
   expect(await armedKeys(await startRobot(), form)).toEqual(keys);
-});
-
-test('keys are unique by what they are, not by their names, and lose their comments', async () => {
-  const robot = await startRobot();
-  const data = KEY.line;
-  const first = await robot.post('/key', { name: 'ours', data });
-  expect((first.body as { key: object }).key).toMatchObject({
-    data: data.split(' ').slice(0, 2).join(' '),
-    type: 'ED25519',
-    size: 256,
-  });
-  const again = await robot.post('/key', { name: 'theirs', data: `${data} again` });
-  expect(again).toMatchObject({ status: 409, body: { error: { code: 'KEY_ALREADY_EXISTS' } } });
-  expect((await robot.post('/key', { name: 'ours', data: newKey().line })).status).toBe(201);
 });
 
 test('one boot configuration at a time', async () => {

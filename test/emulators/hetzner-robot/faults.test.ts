@@ -1,37 +1,10 @@
 import { expect } from 'vitest';
 import { testRows } from '../../support/rows.ts';
 import { install, INSTALL_MS, logOf, nameOf, rename, reset } from './fault-steps.ts';
-import { codeOf, type Robot, SERVER, startRobot } from './harness.ts';
+import { type Robot, startRobot } from './harness.ts';
 
-const LIST = '/server';
 /** What each fault does, and that it is over with its rule. The driver's tests show the others. */
 const FAULTS: Readonly<Record<string, (robot: Robot) => Promise<void>>> = {
-  'a rename is ignored, cut, or comes late': async (robot) => {
-    robot.fault({ type: 'rename', does: 'ignored' }, { times: 1 });
-    const shown = (await rename(robot)).body as { server: { server_name: string } };
-    expect(shown.server.server_name).toBe('free-321');
-    expect(await nameOf(robot)).toBe('free-321');
-    robot.fault({ type: 'rename', does: 'cut', length: 4 }, { times: 1 });
-    await rename(robot);
-    expect(await nameOf(robot)).toBe('shep');
-    robot.fault({ type: 'rename', does: 'late', ms: 1_000 }, { times: 1 });
-    await rename(robot, 'shep-b');
-    expect(await nameOf(robot)).toBe('shep');
-    await robot.fake.advance(1_000);
-    expect(await nameOf(robot)).toBe('shep-b');
-  },
-  'a server vanishes from the list, or from the account': async (robot) => {
-    const { id } = robot.fault({ type: 'serverGone', from: 'list' });
-    expect(codeOf(await robot.ask('GET', LIST))).toEqual([404, 'SERVER_NOT_FOUND']);
-    expect((await robot.ask('GET', `/server/${SERVER}`)).status).toBe(200);
-    robot.fake.removeFault(id);
-    robot.fault({ type: 'serverGone', from: 'account' }, { match: { server: SERVER } });
-    for (const path of [LIST, `/server/${SERVER}`, `/reset/${SERVER}`, `/boot/${SERVER}`]) {
-      expect(codeOf(await robot.ask('GET', path))).toEqual([404, 'SERVER_NOT_FOUND']);
-    }
-    robot.fake.clearFaults();
-    expect((await robot.ask('GET', LIST)).body).toHaveLength(1);
-  },
   'another set grabs the name': async (robot) => {
     robot.fault({ type: 'nameTaken', name: 'other-a' });
     const shown = (await rename(robot)).body as { server: { server_name: string } };

@@ -142,39 +142,6 @@ testRows(VENDOR_NAMES)('%s has one disc in a drive, and boots it', async (vendor
   expect(boots).toEqual([{ source: target, address: IMAGE }]);
 });
 
-/** Resets of a system that runs, or is off; then what it shows after so many milliseconds. */
-const POST = 'On PrimaryProcessorInitializationStarted';
-const STORIES: readonly [from: 'on' | 'off', resets: string, ...[ms: number, shown: string][]][] = [
-  ['off', 'On', [0, 'PoweringOn None'], [2_000, POST], [59_999, POST], [1, 'On OSRunning']],
-  ['on', 'ForceOff', [0, 'PoweringOff None'], [2_000, 'Off None']],
-  [
-    'on',
-    'GracefulShutdown',
-    [19_999, 'On OSRunning'],
-    [1, 'PoweringOff None'],
-    [2_000, 'Off None'],
-  ],
-  ['on', 'PushPowerButton', [20_000, 'PoweringOff None'], [2_000, 'Off None']],
-  ['on', 'ForceRestart', [0, POST], [60_000, 'On OSRunning']],
-  ['on', 'GracefulRestart', [19_999, 'On OSRunning'], [1, POST], [60_000, 'On OSRunning']],
-  ['on', 'PowerCycle', [1_999, 'PoweringOff None'], [1, 'PoweringOn None'], [2_000, POST]],
-  ['on', 'GracefulRestart ForceOff', [300_000, 'Off None']],
-];
-
-testRows(STORIES)('plays from %s: %s', async (from, resets, ...steps) => {
-  const { fake, reset, start, system } = await startBmcs();
-  if (from === 'on') await start();
-  for (const type of resets.split(' ')) expect((await reset(type)).status).toBe(204);
-  for (const step of steps) {
-    await fake.advance(step[0]);
-    const { PowerState: power, BootProgress: progress, LastResetTime: last } = await system();
-    const { LastState: state } = progress as Record<string, string>;
-    expect([step[0], `${String(power)} ${state}`]).toEqual(step);
-    const began = step[1] === POST && step[0] < 59_999;
-    if (began) expect(last).toBe(new Date(fake.now()).toISOString());
-  }
-});
-
 test('an override for one time is used up by the boot, a continuous one is not', async () => {
   const { boots, hooks } = recorder();
   const { fake, override, start, system } = await startBmcs({ hooks });

@@ -6,7 +6,6 @@ export const deleteTags = (table: string) =>
   statement({
     name: `forget-${table}`,
     params: { machines: 'uuid[]' },
-    columns: {},
     text: ({ machines }) => {
       const tags = pg.escapeIdentifier(table);
       return `DELETE FROM ${tags} WHERE machine_id IN (SELECT machine_id FROM ${tags}

@@ -4,18 +4,16 @@ import { explain } from '../../../domain/errors.ts';
 import { isConnectionLoss, isReadOnly, sqlState, whereOf } from './errors.ts';
 import { hostUrlsOf } from './host-urls.ts';
 import { prepareConnection } from './settings.ts';
-import { statement } from './statement.ts';
+import { named, statement } from './statement.ts';
 
-export const statements = {
+export const statements = named('connection', {
   session: statement({
-    name: 'connection-session',
-    params: {},
     columns: { standby: 'bool', readOnly: 'bool' },
     text: () =>
       `SELECT pg_is_in_recovery() AS standby,
          current_setting('transaction_read_only') = 'on' AS "readOnly"`,
   }),
-};
+});
 
 /**
  * The hosts of a database URL, tried as libpq tries them: in their order, until one lets us in and is

@@ -53,7 +53,6 @@ export const statements = {
       events: { machineId: 'uuid', kind: 'text', reason: 'text' },
       ...{ actor: 'text', session: 'uuid' },
     },
-    columns: {},
     text: ({ events, actor, session }) =>
       `INSERT INTO slot_events (provider, slot_id, machine_id, kind, actor, reason, session_id)
        SELECT p.provider, coalesce(p.provider_reservation_id, p.provider_id), p.machine_id,

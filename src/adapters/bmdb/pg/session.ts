@@ -16,13 +16,12 @@ import type { LiveSession, PgContext } from './live.ts';
 import type { Database, Queries } from './pool.ts';
 import { repeated } from './repeat.ts';
 import { settle } from './people/settle.ts';
-import { statement } from './statement.ts';
+import { named, statement } from './statement.ts';
 import { createProvidedUpdates } from './provisioning/provided.ts';
 import type { BmdbSession, SessionOptions } from '../port.ts';
 
-export const statements = {
+export const statements = named('session', {
   open: statement({
-    name: 'session-open',
     params: {
       ...{ component: 'text', runtimeInfo: 'text', seconds: 'int8', version: 'text?' },
       ...{ schema: 'text?', roles: 'text[]?', consoleUrl: 'text?', logLevel: 'text?' },
@@ -38,7 +37,6 @@ export const statements = {
   }),
   // The time of the statement, not of its transaction: a claim may have found us dead meanwhile.
   poke: statement({
-    name: 'session-poke',
     params: { session: 'uuid' },
     columns: { session_id: 'uuid' },
     text: ({ session }) =>
@@ -49,7 +47,6 @@ export const statements = {
   }),
   // Waits for the session's own transactions, which have locked it FOR KEY SHARE.
   lock: statement({
-    name: 'session-lock',
     params: { session: 'uuid' },
     columns: { session_id: 'uuid' },
     text: ({ session }) =>
@@ -57,21 +54,17 @@ export const statements = {
   }),
   /** Others need not wait for its deadline. One that was dead before has expired, whoever says goodbye. */
   lapse: statement({
-    name: 'session-lapse',
     params: { session: 'uuid' },
-    columns: {},
     text: ({ session }) =>
       `UPDATE sessions SET session_deadline = least(session_deadline, now()),
          closed_at = CASE WHEN session_deadline > now() THEN now() ELSE closed_at END
        WHERE session_id = ${session}`,
   }),
   remove: statement({
-    name: 'session-remove',
     params: { session: 'uuid' },
-    columns: {},
     text: ({ session }) => `DELETE FROM sessions WHERE session_id = ${session}`,
   }),
-};
+});
 
 /**
  * See `Bmdb.openSession`.

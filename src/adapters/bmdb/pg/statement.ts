@@ -129,18 +129,36 @@ const flattened = (params: Params): readonly Sent[] =>
 export const paramTypes = (params: Params): string[] =>
   flattened(params).map(([, type]) => sqlType(type));
 
+type Nothing = Readonly<Record<never, never>>;
+
+/** All of a statement but its name. */
+export type Draft<P extends Params = Params, C extends Columns = Columns> = Omit<
+  Statement<P, C>,
+  'name'
+>;
+interface Definition<P extends Params, C extends Columns> {
+  /** None when absent. */
+  readonly params?: P;
+  /** It answers no rows when absent. */
+  readonly columns?: C;
+  readonly text: (params: { readonly [Name in keyof P]: string }) => string;
+}
+
 /**
- * Declares a statement.
+ * Declares a statement; without a name, one that `named` gives it.
  * @param text gets `$n::type` for each parameter, by its name. For items it gets an item of FROM, called as
  *   the parameter: a row for each, with its fields and `nth`, from 1.
  */
-export function statement<const P extends Params, const C extends Columns>(definition: {
-  readonly name: string;
-  readonly params: P;
-  readonly columns: C;
-  readonly text: (params: { readonly [Name in keyof P]: string }) => string;
-}): Statement<P, C> {
-  const { name, params, columns } = definition;
+export function statement<const P extends Params = Nothing, const C extends Columns = Nothing>(
+  definition: Definition<P, C> & { readonly name: string },
+): Statement<P, C>;
+export function statement<const P extends Params = Nothing, const C extends Columns = Nothing>(
+  definition: Definition<P, C>,
+): Draft<P, C>;
+export function statement<P extends Params, C extends Columns>(
+  definition: Definition<P, C> & { readonly name?: string },
+): Draft<P, C> {
+  const { name, params = {} as P, columns = {} as C } = definition;
   const places = flattened(params).map(([param, type, field], at): Sent => [
     param,
     `$${at + 1}::${sqlType(type)}`,
@@ -151,8 +169,20 @@ export function statement<const P extends Params, const C extends Columns>(defin
     group[0]![2] === null ? group[0]![1] : rowsOf(param, group),
   ]);
   const text = definition.text(Object.fromEntries(sql) as { [Name in keyof P]: string });
-  return { name, params, columns, text };
+  return { ...(name !== undefined && { name }), params, columns, text };
 }
+
+/** Statements with names: those that have none are called by the prefix and their key, `work-end-all`. */
+export const named = <const R extends Readonly<Record<string, Draft>>>(prefix: string, drafts: R) =>
+  Object.fromEntries(
+    Object.entries(drafts).map(([key, draft]) => [
+      key,
+      { name: [prefix, snake(key).replaceAll('_', '-')].join('-'), ...draft },
+    ]),
+  ) as unknown as Named<R>;
+type Named<R> = {
+  readonly [Key in keyof R]: R[Key] extends Draft<infer P, infer C> ? Statement<P, C> : never;
+};
 
 const rowsOf = (param: string, group: readonly Sent[]) => {
   const names = [...group.map(([, , field]) => snake(field!)), 'nth'];

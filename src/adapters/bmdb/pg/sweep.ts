@@ -8,77 +8,64 @@ import type { Queries } from './pool.ts';
 import { statements as holds } from './provisioning/provider-holds.ts';
 import { statements as deliveries, UNKEPT } from './events/webhooks.ts';
 import { noteSilences } from './guard/silences.ts';
-import { statement } from './statement.ts';
+import { named, statement } from './statement.ts';
 import type { Swept } from '../port.ts';
 
 const SESSIONS_MAX = 100;
 /** Rows that one call removes at most. */
 const ORPHANED_MAX = 100;
-const HISTORY_MAX = 1_000;
+const ROWS_MAX = 1_000;
 const CHANGES_MAX = 50_000;
-const HOLDS_MAX = 1_000;
-const EXPIRED_MAX = 1_000;
-const LETTERS_MAX = 1_000;
 /** History that is kept: whichever is more. */
 const KEEP_DAYS = 90;
 const KEEP_ROWS = 1_000;
 
-const KEPT = { days: KEEP_DAYS, rows: KEEP_ROWS, limit: HISTORY_MAX };
-/** When it is not known what is due. */
-const EVERYTHING = {
-  sessions: true,
-  work: true,
-  permits: true,
-  silences: true,
-  holds: true,
-  expired: true,
-  events: true,
-  letters: true,
-  changes: true,
-};
-
+const KEPT = { days: KEEP_DAYS, rows: KEEP_ROWS, limit: ROWS_MAX };
 const STEP = { isolation: 'READ COMMITTED', lockTimeoutMs: 500 } as const;
 
 const DEAD = `session_deadline < now() - 2 * session_interval_seconds * interval '1 second'`;
 
-export const statements = {
-  /**
-   * Which steps have something to do, so that a fleet in which nothing happens costs no more than
-   * this. Silences: some are open, or the guard counted some, or nobody counted yet.
-   */
+/** What has each step to do. Silences: some are open, or the guard counted some, or nobody counted yet. */
+const DUE = {
+  sessions: `EXISTS (SELECT 1 FROM sessions WHERE ${DEAD})`,
+  work: `EXISTS (SELECT 1 FROM work w WHERE w.session_id IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.session_id = w.session_id))`,
+  permits: 'EXISTS (SELECT 1 FROM recovery_permits)',
+  silences: `EXISTS (SELECT 1 FROM silent_machines) OR NOT EXISTS (SELECT 1 FROM guard_pulse
+    WHERE counts @> '[{"scope": "${FLEET}", "silent": 0}]')`,
+  holds: `EXISTS (SELECT 1 FROM provider_holds
+    WHERE kind <> 'penalty' AND until < now() - interval '1 day')`,
+  expired: 'EXISTS (SELECT 1 FROM slot_holds WHERE until <= now())',
+  events: `EXISTS (SELECT 1 FROM (SELECT at FROM fleet_events ORDER BY seq LIMIT 1) oldest
+    WHERE oldest.at < now() - interval '${KEEP_DAYS} days')`,
+  letters: `(${UNKEPT})`,
+  changes: `EXISTS (SELECT 1 FROM (SELECT at FROM machine_changes ORDER BY xid LIMIT 1) oldest
+    WHERE oldest.at < now() - interval '5 minutes')`,
+};
+const ofEach = <const T>(value: T) =>
+  Object.fromEntries(Object.keys(DUE).map((name) => [name, value])) as Record<keyof typeof DUE, T>;
+
+/** Calls a function that deletes what is older than so many days, and beyond so many rows. */
+const trimming = (what: 'history' | 'logs' | 'events') =>
+  statement({
+    name: `sweep-trim-${what}`,
+    params: { days: 'int4', rows: 'int4', limit: 'int4' },
+    columns: { removed: 'int8' },
+    text: ({ days, rows, limit }) =>
+      `SELECT shepherd_trim_${what}(${days}, ${rows}, ${limit}) AS removed`,
+  });
+
+export const statements = named('sweep', {
+  /** So that a fleet in which nothing happens costs no more than this. */
   due: statement({
-    name: 'sweep-due',
-    params: {},
-    columns: {
-      sessions: 'bool',
-      work: 'bool',
-      permits: 'bool',
-      silences: 'bool',
-      holds: 'bool',
-      expired: 'bool',
-      events: 'bool',
-      letters: 'bool',
-      changes: 'bool',
-    },
+    columns: ofEach('bool'),
     text: () => `
-      SELECT EXISTS (SELECT 1 FROM sessions WHERE ${DEAD}) AS sessions,
-        EXISTS (SELECT 1 FROM work w WHERE w.session_id IS NOT NULL
-          AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.session_id = w.session_id)) AS work,
-        EXISTS (SELECT 1 FROM recovery_permits) AS permits,
-        EXISTS (SELECT 1 FROM silent_machines) OR NOT EXISTS (SELECT 1 FROM guard_pulse
-          WHERE counts @> '[{"scope": "${FLEET}", "silent": 0}]') AS silences,
-        EXISTS (SELECT 1 FROM provider_holds
-          WHERE kind <> 'penalty' AND until < now() - interval '1 day') AS holds,
-        EXISTS (SELECT 1 FROM slot_holds WHERE until <= now()) AS expired,
-        EXISTS (SELECT 1 FROM (SELECT at FROM fleet_events ORDER BY seq LIMIT 1) oldest
-          WHERE oldest.at < now() - interval '${KEEP_DAYS} days') AS events,
-        (${UNKEPT}) AS letters,
-        EXISTS (SELECT 1 FROM (SELECT at FROM machine_changes ORDER BY xid LIMIT 1) oldest
-          WHERE oldest.at < now() - interval '5 minutes') AS changes`,
+      SELECT ${Object.entries(DUE)
+        .map(([name, sql]) => `${sql} AS ${name}`)
+        .join(',\n        ')}`,
   }),
   /** Waits for nobody: one that a transaction of its own holds is not dead yet. */
   deadSessions: statement({
-    name: 'sweep-dead-sessions',
     params: { limit: 'int8' },
     columns: { session_id: 'uuid' },
     text: ({ limit }) =>
@@ -87,45 +74,22 @@ export const statements = {
        ORDER BY session_deadline LIMIT ${limit} FOR UPDATE SKIP LOCKED`,
   }),
   removeSessions: statement({
-    name: 'sweep-remove-sessions',
     params: { sessions: 'uuid[]' },
-    columns: {},
     text: ({ sessions }) => `DELETE FROM sessions WHERE session_id = ANY (${sessions})`,
   }),
-  trimHistory: statement({
-    name: 'sweep-trim-history',
-    params: { days: 'int4', rows: 'int4', limit: 'int4' },
-    columns: { removed: 'int8' },
-    text: ({ days, rows, limit }) =>
-      `SELECT shepherd_trim_history(${days}, ${rows}, ${limit}) AS removed`,
-  }),
-  trimLogs: statement({
-    name: 'sweep-trim-logs',
-    params: { days: 'int4', rows: 'int4', limit: 'int4' },
-    columns: { removed: 'int8' },
-    text: ({ days, rows, limit }) =>
-      `SELECT shepherd_trim_logs(${days}, ${rows}, ${limit}) AS removed`,
-  }),
-  trimEvents: statement({
-    name: 'sweep-trim-events',
-    params: { days: 'int4', rows: 'int4', limit: 'int4' },
-    columns: { removed: 'int8' },
-    text: ({ days, rows, limit }) =>
-      `SELECT shepherd_trim_events(${days}, ${rows}, ${limit}) AS removed`,
-  }),
+  trimHistory: trimming('history'),
+  trimLogs: trimming('logs'),
+  trimEvents: trimming('events'),
   /** Of operators; a trigger tells of each. One that is just being set anew is passed over. */
   removeExpired: statement({
     name: 'sweep-remove-expired-holds',
     params: { limit: 'int8' },
-    columns: {},
     text: ({ limit }) =>
       `DELETE FROM slot_holds WHERE (provider, slot_id, kind) IN (
          SELECT h.provider, h.slot_id, h.kind FROM slot_holds h WHERE h.until <= now()
          LIMIT ${limit} FOR UPDATE SKIP LOCKED)`,
   }),
-};
-
-type Trim = (typeof statements)['trimHistory' | 'trimLogs' | 'trimEvents'];
+});
 
 /** Of machines that nobody works on and that no longer need recovery (parked, for one). */
 const needless = (loss: LossPolicy) =>
@@ -139,7 +103,6 @@ export const statementsFor = (loss: LossPolicy) => ({
   /** A permit that somebody has locked is just being relied on. */
   lockPermits: statement({
     name: 'sweep-lock-permits',
-    params: {},
     columns: { machine_id: 'uuid' },
     text: () =>
       `SELECT machine_id FROM recovery_permits WHERE ${needless(loss)}
@@ -148,7 +111,6 @@ export const statementsFor = (loss: LossPolicy) => ({
   takeBackPermits: statement({
     name: 'sweep-take-back-permits',
     params: { machines: 'uuid[]' },
-    columns: {},
     text: ({ machines }) =>
       `DELETE FROM recovery_permits WHERE machine_id = ANY (${machines}) AND ${needless(loss)}`,
   }),
@@ -176,47 +138,42 @@ export async function sweep(context: PgContext): Promise<Swept> {
   };
   const step = (doing: string, body: (q: Queries) => Promise<number>): Promise<number> =>
     trying(doing, 0, () => db.transact({ doing, ...STEP }, body));
-  const trim = (doing: string, how: Trim): Promise<number> =>
+  const trim = (doing: string, how: ReturnType<typeof trimming>): Promise<number> =>
     trying(doing, 0, async () => Number((await db.once({ doing }, how, KEPT))[0]!.removed));
 
   const looking = 'look for what is to be swept';
-  const [due] = await trying(looking, [EVERYTHING], () =>
+  const [found] = await trying(looking, [ofEach(true)], () =>
     db.once({ doing: looking }, statements.due, {}),
   );
+  const due = { ...found! };
+  /** A step that is made if it is due. */
+  const stepIf = (name: keyof typeof DUE, doing: string, body: (q: Queries) => Promise<number>) =>
+    due[name] ? step(doing, body) : 0;
   const dead = { sessions: 0, work: 0 };
-  if (due!.sessions) {
-    await step(
-      'remove dead sessions',
-      async (q) => Object.assign(dead, await removeSessions(q)).work,
-    );
-  }
-  const orphaned =
-    due!.work || dead.sessions > 0
-      ? await step('cancel work of no session', (q) => cancelOrphaned(q, ORPHANED_MAX))
-      : 0;
-  const permits = due!.permits
-    ? await step('take back permits', (q) => takeBackPermits(q, loss))
-    : 0;
-  if (due!.silences) await step('note who is silent', (q) => noteSilences(q, context));
+  await stepIf(
+    'sessions',
+    'remove dead sessions',
+    async (q) => Object.assign(dead, await removeSessions(q)).work,
+  );
+  due.work ||= dead.sessions > 0;
+  const orphaned = await stepIf('work', 'cancel work of no session', (q) =>
+    cancelOrphaned(q, ORPHANED_MAX),
+  );
+  const permits = await stepIf('permits', 'take back permits', (q) => takeBackPermits(q, loss));
+  await stepIf('silences', 'note who is silent', (q) => noteSilences(q, context));
   const history = await trim('trim the history of work', statements.trimHistory);
   await trim('trim the logs', statements.trimLogs);
-  if (due!.events) await trim('trim the events', statements.trimEvents);
-  if (due!.letters) {
-    await step('forget dead letters and what nobody tries', (q) =>
-      q.run(deliveries.trim, { limit: LETTERS_MAX }),
-    );
-  }
-  if (due!.expired) {
-    await step('end holds whose time is over', (q) =>
-      q.run(statements.removeExpired, { limit: EXPIRED_MAX }),
-    );
-  }
-  if (due!.holds) {
-    await step('forget holds of providers', (q) => q.run(holds.trim, { limit: HOLDS_MAX }));
-  }
-  if (due!.changes) {
-    await step('trim the changes', (q) => q.run(changes.trimChanges, { limit: CHANGES_MAX }));
-  }
+  if (due.events) await trim('trim the events', statements.trimEvents);
+  await stepIf('letters', 'forget dead letters and what nobody tries', (q) =>
+    q.run(deliveries.trim, { limit: ROWS_MAX }),
+  );
+  await stepIf('expired', 'end holds whose time is over', (q) =>
+    q.run(statements.removeExpired, { limit: ROWS_MAX }),
+  );
+  await stepIf('holds', 'forget holds of providers', (q) => q.run(holds.trim, { limit: ROWS_MAX }));
+  await stepIf('changes', 'trim the changes', (q) =>
+    q.run(changes.trimChanges, { limit: CHANGES_MAX }),
+  );
   if (done === 0) throw failures[0];
   return { sessions: dead.sessions, work: dead.work + orphaned, permits, history };
 }

@@ -187,7 +187,7 @@ const IN_MOTION = /^Powering(On|Off)$/;
 
 /** Reboots and switches machines. */
 export function createChanges(deps: ChangesDeps) {
-  const { clock, bmcOf, see, allowFullPowerCycle } = deps;
+  const { clock, bmcOf, see, allowFullPowerCycle: mayCycleAll } = deps;
   /** By the entry's id: the next change waits until this one has shown. */
   const underWay = new Map<string, Sent>();
 
@@ -233,7 +233,7 @@ export function createChanges(deps: ChangesDeps) {
     }
     const { reset } = found;
     const allowed = reset && (await allowedResets(bmc, wire, reset));
-    const type = allowed && resetFor({ want, power: found.power, allowed, allowFullPowerCycle });
+    const type = allowed && resetFor(want, found.power, { allowed, mayCycleAll });
     if (!reset || !type) {
       const can = allowed?.join(', ') || 'nothing';
       throw new ProviderError('not-implemented', `its BMC cannot do that; it allows ${can}`);

@@ -107,9 +107,8 @@ export const parseInventory = (content: string, named: Named): readonly BmcEntry
       ...repeated(entries, 'Bmc with System', ({ bmc, system }) =>
         system === null ? null : `${bmc} ${bareOf(system)}`,
       ),
-      ...soleFaults(entries),
+      ...bmcFaults(entries),
       ...(named.install ? installFaults(entries, named.install.needsMac) : []),
-      ...contradictions(entries),
     ],
   });
 
@@ -136,33 +135,23 @@ const installFaults = (entries: readonly BmcEntry[], needsMac: boolean): string[
     .map(({ id }) => `entry ${show(id)}: Mac is missing; the network card that boots needs it`),
 ];
 
-/** A BMC with one system has one entry; where there are several, each says which. */
-function soleFaults(entries: readonly BmcEntry[]): string[] {
-  const first = new Map<string, BmcEntry>();
-  for (const entry of entries) if (!first.has(entry.bmc)) first.set(entry.bmc, entry);
-  return entries.flatMap((entry) => {
-    const other = first.get(entry.bmc)!;
-    if (other === entry || (other.system !== null && entry.system !== null)) return [];
-    return [
-      `entry ${show(entry.id)}: Bmc is that of ${show(other.id)} too; give both their System`,
-    ];
-  });
-}
-
-/** One BMC is reached in one way. */
-function contradictions(entries: readonly BmcEntry[]): string[] {
+/** One BMC is reached in one way; where it has several systems, each entry says which. */
+function bmcFaults(entries: readonly BmcEntry[]): string[] {
   const first = new Map<string, BmcEntry>();
   return entries.flatMap((entry) => {
     const other = first.get(entry.bmc);
     if (!other) first.set(entry.bmc, entry);
     if (!other) return [];
-    const differs = (['credentials', 'certSha256'] as const).filter(
-      (key) => other[key] !== entry[key],
-    );
-    return differs.map((key) => {
-      const name = key === 'credentials' ? 'Credentials' : 'CertSha256';
-      return `entry ${show(entry.id)}: ${name} of its Bmc differs from that of ${show(other.id)}`;
-    });
+    const [own, others] = [show(entry.id), show(other.id)];
+    const differs = (name: string) =>
+      `entry ${own}: ${name} of its Bmc differs from that of ${others}`;
+    return [
+      ...(other.system === null || entry.system === null
+        ? [`entry ${own}: Bmc is that of ${others} too; give both their System`]
+        : []),
+      ...(other.credentials === entry.credentials ? [] : [differs('Credentials')]),
+      ...(other.certSha256 === entry.certSha256 ? [] : [differs('CertSha256')]),
+    ];
   });
 }
 

@@ -1,12 +1,9 @@
 import pLimit from 'p-limit';
 import { explain, isProviderError, ProviderError } from '../../../domain/errors.ts';
-import type { Controller, HeldSecret } from '../../../domain/machine.ts';
-import { SET_ID_TAG } from '../../../domain/provisioning/provider-tags.ts';
-import { targetOf } from '../../driver-kit/inventory/entries.ts';
-import type { DriverContext, DriverMachine } from '../port.ts';
+import type { DriverContext } from '../port.ts';
 import type { Bmc } from './client/bmc.ts';
 import type { System } from './client/system.ts';
-import { setIdIn, type BmcEntry } from './entries.ts';
+import type { BmcEntry } from './entries.ts';
 
 /** What is compared to tell whether a reset was carried out. */
 export type Before = Pick<System, 'power' | 'lastResetMs' | 'progress' | 'readAtMs'>;
@@ -63,14 +60,6 @@ export type Want =
       readonly isInstalling?: true;
     };
 
-export interface Chance {
-  readonly want: Want;
-  /** As the BMC says it. */
-  readonly power: string | null;
-  readonly allowed: readonly string[];
-  readonly allowFullPowerCycle: boolean;
-}
-
 /** Whether it is so already, and nothing need be sent. */
 export const isThere = (want: Want, power: string | null): boolean =>
   'power' in want && power === (want.power === 'on' ? 'On' : 'Off');
@@ -79,10 +68,12 @@ export const isThere = (want: Want, power: string | null): boolean =>
  * The type of reset to ask for; null: this BMC has none that would do. A graceful shutdown followed by
  * On is not among them: a daemon that dies in between would leave the machine off.
  */
-export function resetFor({ want, power, allowed, allowFullPowerCycle }: Chance): string | null {
-  return (
-    candidates(want, power, allowFullPowerCycle).find((type) => allowed.includes(type)) ?? null
-  );
+export function resetFor(
+  want: Want,
+  power: string | null,
+  { allowed, mayCycleAll }: { readonly allowed: readonly string[]; readonly mayCycleAll: boolean },
+): string | null {
+  return candidates(want, power, mayCycleAll).find((type) => allowed.includes(type)) ?? null;
 }
 
 function candidates(want: Want, power: string | null, mayCycleAll: boolean): readonly string[] {
@@ -246,51 +237,12 @@ export interface Sighting {
   readonly seenMs: number;
 }
 
-export const sightingOf = ({ power, assetTag }: System, seenMs: number): Sighting => ({
-  power,
-  setId: setIdIn(assetTag),
-  seenMs,
-});
-
 /** "off" must be really seen: a power cycle builds on it. */
 export const powerOf = (sighting: Sighting | null): 'on' | 'off' | 'unknown' =>
   sighting?.power === 'On' ? 'on' : sighting?.power === 'Off' ? 'off' : 'unknown';
 
 const AT_REST = new Set(['Off', 'PoweringOff', 'PoweringOn', 'Paused']);
-
-export interface Shown {
-  readonly entry: BmcEntry;
-  /** Null: nothing is known, or what was known is too old. */
-  readonly sighting: Sighting | null;
-  /** Whether its SSH port answers; null: nothing is known. */
-  readonly answers: boolean | null;
-  readonly instanceSetId: string;
-  readonly sshUser: string;
-  /** Undefined: it is not to be restarted. */
-  readonly controller: Controller | undefined;
-  readonly sshPassword: HeldSecret | undefined;
-}
-
-/** The inventory is the mark, unless the machine itself carries that of another set. */
-export function machineOf(shown: Shown): DriverMachine {
-  const { entry, sighting, answers, instanceSetId, sshUser, sshPassword, controller } = shown;
-  const isAtRest = AT_REST.has(sighting?.power ?? '');
-  return {
-    id: entry.id,
-    reservationId: null,
-    availability: 'PossiblyUsed',
-    plan: entry.plan,
-    location: entry.location,
-    address: targetOf(entry),
-    remoteUser: entry.sshUser ?? sshUser,
-    status: isAtRest ? 'Stopped' : answers === true ? 'Running' : 'Unknown',
-    power: powerOf(sighting),
-    tags: { [SET_ID_TAG]: sighting?.setId ?? instanceSetId },
-    ...(entry.hostKey !== null && { hostKey: entry.hostKey }),
-    ...(sshPassword && { sshPassword }),
-    ...(controller && { controller }),
-  };
-}
+export const isAtRest = (sighting: Sighting | null): boolean => AT_REST.has(sighting?.power ?? '');
 
 /** The id as a host name: lower case, letters, digits and hyphens, at most 63. */
 export const hostnameOf = (id: string): string =>

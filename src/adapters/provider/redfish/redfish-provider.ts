@@ -1,5 +1,6 @@
 import { isProviderError, ProviderError } from '../../../domain/errors.ts';
-import { requireListedKey } from '../../driver-kit/inventory/entries.ts';
+import { SET_ID_TAG } from '../../../domain/provisioning/provider-tags.ts';
+import { requireListedKey, targetOf } from '../../driver-kit/inventory/entries.ts';
 import { createInventory, createSource } from '../../driver-kit/inventory/inventory.ts';
 import { createProbes, listensAt, type Target } from '../../driver-kit/inventory/probes.ts';
 import { inLifetime } from '../../driver-kit/in-lifetime.ts';
@@ -17,13 +18,13 @@ import { createBmcCare, checkIdentity, createRack } from './rack.ts';
 import { createChanges } from './changes.ts';
 import type { Bmc } from './client/bmc.ts';
 import { readSystem, type System } from './client/system.ts';
-import { createOwnerMark, parserFor, type BmcEntry } from './entries.ts';
+import { createOwnerMark, parserFor, setIdIn, type BmcEntry } from './entries.ts';
 import { createInstallMode, type InstallMode } from './install/install-mode.ts';
 import { startPatience, type Settings } from './settings.ts';
 import {
   hostnameOf,
-  machineOf,
-  sightingOf,
+  isAtRest,
+  powerOf,
   createPowerPoll,
   type Sighting,
   type Want,
@@ -94,18 +95,22 @@ export function createRedfishProvider(options: Settings, given: DriverContext): 
     seenMs: -Infinity,
   });
 
+  /** The inventory is the mark, unless the machine itself carries that of another set. */
   function show(entry: BmcEntry, sighting = knownOf(entry)): DriverMachine {
-    const { sshPassword } = entry;
+    const sshPassword = options.sshPasswords[entry.sshPassword ?? ''];
     const controller = care.shown(rack.of(entry));
-    const machine = machineOf({
-      entry,
-      sighting,
-      answers: probes.answers(sshOf(entry)),
-      instanceSetId,
-      sshUser: options.sshUser,
-      controller,
-      sshPassword: sshPassword === null ? undefined : options.sshPasswords[sshPassword],
-    });
+    const isUp = probes.answers(sshOf(entry)) === true;
+    const machine: DriverMachine = {
+      ...{ id: entry.id, reservationId: null, availability: 'PossiblyUsed' },
+      ...{ plan: entry.plan, location: entry.location, address: targetOf(entry) },
+      remoteUser: entry.sshUser ?? options.sshUser,
+      status: isAtRest(sighting) ? 'Stopped' : isUp ? 'Running' : 'Unknown',
+      power: powerOf(sighting),
+      tags: { [SET_ID_TAG]: sighting?.setId ?? instanceSetId },
+      ...(entry.hostKey !== null && { hostKey: entry.hostKey }),
+      ...(sshPassword && { sshPassword }),
+      ...(controller && { controller }),
+    };
     return install ? install.view(entry, machine, sighting) : machine;
   }
 
@@ -117,7 +122,8 @@ export function createRedfishProvider(options: Settings, given: DriverContext): 
       const fields = { machine: entry.id, bmc: entry.bmc };
       log.warn(fields, 'neither serial number nor UUID tells that the BMC is of this machine');
     }
-    const sighting = sightingOf(system, clock.monotonic());
+    const { power, assetTag } = system;
+    const sighting = { power, setId: setIdIn(assetTag), seenMs: clock.monotonic() };
     sightings.set(entry.id, sighting);
     return show(entry, sighting);
   }

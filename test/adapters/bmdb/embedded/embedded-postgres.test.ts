@@ -224,43 +224,6 @@ describe('embedded PostgreSQL', () => {
     }
   });
 
-  // Early versions knew one role, which owned everything and ran the daemon; later ones two roles
-  // with one password.
-  it.each(['as it was left', 'with an interrupted change', 'with two roles'])(
-    'changes a directory of an early version, %s',
-    async (how) => {
-      const dataDir = path.join(base, 'data');
-      const before = await start(dataDir);
-      await query(before.ownerUrl, 'CREATE TABLE kept AS SELECT 42 AS answer');
-      const { password } = new URL(before.url);
-      await query(before.ownerUrl, `ALTER ROLE shepherd_owner PASSWORD '${password}'`);
-      const owner = Object.assign(new URL(before.ownerUrl), { password });
-      if (how !== 'with two roles') {
-        await query(owner.href, 'DROP ROLE shepherd');
-        const helper = Object.assign(new URL(owner), { username: 'shepherd_rename' });
-        const make = `CREATE ROLE shepherd_rename SUPERUSER LOGIN PASSWORD '${password}'`;
-        await query(owner.href, make);
-        await query(helper.href, 'ALTER ROLE shepherd_owner RENAME TO shepherd');
-        if (how === 'as it was left') await query(before.url, 'DROP ROLE shepherd_rename');
-      }
-      await before.stop();
-      await rm(path.join(dataDir, 'owner-password'));
-
-      const after = await start(dataDir);
-      expect(await query(after.ownerUrl, 'SELECT answer FROM kept')).toEqual([{ answer: 42 }]);
-      await expect(query(after.url, 'SELECT answer FROM kept')).rejects.toMatchObject({
-        code: '42501',
-      });
-      const roles = `SELECT rolname::text AS name FROM pg_roles WHERE rolname ~ '^shepherd' ORDER BY 1`;
-      expect(await query(after.ownerUrl, roles)).toEqual([
-        { name: 'shepherd' },
-        { name: 'shepherd_owner' },
-      ]);
-      await after.stop();
-      await (await start(dataDir)).stop();
-    },
-  );
-
   it('takes over from a process that was killed', async () => {
     const dataDir = path.join(base, 'data');
     const child = await startInChild(dataDir);

@@ -1,34 +1,21 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Work } from '../../../../src/adapters/bmdb/port.ts';
 import { PROVIDER, providedOf } from '../../../contracts/bmdb-rows.ts';
-import {
-  addMachine,
-  addMachines,
-  claimStand,
-  historyOf,
-  holding,
-  SIGNAL,
-  sorted,
-  STARTED,
-  untilBlocked,
-} from './claim-stand.ts';
+import { claimStand, SIGNAL, sorted, STARTED } from './claim-stand.ts';
 
 const s = claimStand();
 const BACKOFF = { initialMs: 1_000, exponent: 2, maximumMs: 60_000 };
 
 describe('an item that cannot be written', () => {
-  const claimAll = async (count: number): Promise<Work[]> => {
-    const ids = await addMachines(s, count);
-    return Promise.all(ids.map((id) => s.session.claim('ShepherdAgentStart', id)));
-  };
-
+  const claimAll = async (count: number): Promise<Work[]> =>
+    Promise.all((await s.addMany(count)).map((id) => s.session.claim('ShepherdAgentStart', id)));
   beforeAll(async () => {
-    await s.server.sql.query(`
+    await s.sql(`
       ALTER TABLE work_history ADD CONSTRAINT spoilt CHECK (failed_cause <> 'poison');
       ALTER TABLE machine_ssh_host_key ADD CONSTRAINT spoilt CHECK (key <> 'poison')`);
   });
   afterAll(async () => {
-    await s.server.sql.query(`
+    await s.sql(`
       ALTER TABLE work_history DROP CONSTRAINT spoilt;
       ALTER TABLE machine_ssh_host_key DROP CONSTRAINT spoilt`);
   });
@@ -41,11 +28,11 @@ describe('an item that cannot be written', () => {
     expect(done).toHaveLength(4);
     expect(codes).toEqual(['internal']);
     const poisoned = works[2]!;
-    expect(await historyOf(s, poisoned.machineId)).toEqual(['Started']);
+    expect(await s.history(poisoned.machineId)).toEqual(['Started']);
     await poisoned.fail(BACKOFF, 'plain');
     for (const { machineId } of works) {
-      expect(await historyOf(s, machineId)).toEqual(['Started', 'Failed plain']);
-      const { backoffs, startAttempt } = (await s.bmdb.readMachine(machineId, SIGNAL)).row!;
+      expect(await s.history(machineId)).toEqual(['Started', 'Failed plain']);
+      const { backoffs, startAttempt } = await s.row(machineId);
       expect(backoffs).toMatchObject([{ lastIntervalSeconds: 1, cause: 'plain' }]);
       expect(startAttempt?.count).toBe(1);
     }
@@ -58,7 +45,7 @@ describe('an item that cannot be written', () => {
       works.map((work, at) => work.fail(at === 0 ? tooLong : BACKOFF, 'plain')),
     );
     expect([done.length, codes]).toEqual([2, ['internal']]);
-    expect(await historyOf(s, works[0]!.machineId)).toEqual(['Started']);
+    expect(await s.history(works[0]!.machineId)).toEqual(['Started']);
   });
 
   it('fails alone among finishes, and leaves its lease held', async () => {
@@ -67,9 +54,7 @@ describe('an item that cannot be written', () => {
       works.map((work, at) => work.finish({ ...STARTED, hostKey: at === 3 ? 'poison' : 'k' })),
     );
     expect(codes).toEqual(['internal']);
-    const rows = await Promise.all(
-      works.map(async ({ machineId }) => (await s.bmdb.readMachine(machineId, SIGNAL)).row!),
-    );
+    const rows = await Promise.all(works.map(({ machineId }) => s.row(machineId)));
     expect(rows.map((row) => [row.agentStarted !== null, row.work.length, row.hostKey])).toEqual([
       ...[true, true, true].map(() => [true, 0, 'k']),
       [false, 1, null],
@@ -81,14 +66,14 @@ describe('an item that cannot be written', () => {
     await s.session.releaseWork(works[1]!.machineId);
     const { done, codes } = await sorted(works.map((work) => work.finish(STARTED)));
     expect([done.length, codes]).toEqual([3, ['work-lost']]);
-    expect(await historyOf(s, works[1]!.machineId)).toEqual(['Started', 'Canceled released']);
+    expect(await s.history(works[1]!.machineId)).toEqual(['Started', 'Canceled released']);
   });
 });
 
 describe('a COMMIT that the server is still busy with', () => {
   const STALL = 4_711;
   beforeAll(() =>
-    s.server.sql.query(
+    s.sql(
       `CREATE FUNCTION stall() RETURNS trigger LANGUAGE plpgsql AS
          $$ BEGIN PERFORM pg_advisory_xact_lock(${STALL}); RETURN NULL; END $$;
        CREATE CONSTRAINT TRIGGER stall AFTER INSERT ON work_history
@@ -97,54 +82,46 @@ describe('a COMMIT that the server is still busy with', () => {
          DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION stall()`,
     ),
   );
-  afterAll(() => s.server.sql.query(`DROP FUNCTION stall CASCADE`));
+  afterAll(() => s.sql(`DROP FUNCTION stall CASCADE`));
 
-  const stalled = <T>(body: () => Promise<T>): Promise<T> =>
-    holding(s, `SELECT pg_advisory_xact_lock(${STALL})`, body);
   /** Loses the connection during the COMMIT, and lets it through when somebody asks for its fate. */
   const lose = <T>(call: () => Promise<T>) =>
-    stalled(async () => {
-      const answer = sorted([call()]);
-      await untilBlocked(s, 1);
+    s.behind(`SELECT pg_advisory_xact_lock(${STALL})`, call, () => {
       s.proxy.mood = 'down';
       s.proxy.mood = 'through';
-      await untilBlocked(s, 2);
-      return { answer };
+      return s.untilBlocked(2);
     });
 
   it.each(['ShepherdAgentStart', 'UnitTest1'] as const)(
     'is waited for: a claim for %s',
     async (process) => {
-      const id = await addMachine(s);
-      const { answer } = await lose(() => s.session.claim(process, id));
-      const { done, codes } = await answer;
-      expect(codes).toEqual([]);
-      await done[0]!.finish({ kind: 'nothing' });
-      expect(await historyOf(s, id)).toEqual(['Started', 'Finished']);
+      const id = await s.add();
+      const work = await lose(() => s.session.claim(process, id));
+      await work.finish({ kind: 'nothing' });
+      expect(await s.history(id)).toEqual(['Started', 'Finished']);
     },
   );
 
   it('is waited for: a finish', async () => {
-    const id = await addMachine(s);
+    const id = await s.add();
     const work = await s.session.claim('ShepherdAgentStart', id);
-    const { answer } = await lose(() => work.finish(STARTED));
-    expect((await answer).codes).toEqual([]);
-    expect(await historyOf(s, id)).toEqual(['Started', 'Finished']);
+    await lose(() => work.finish(STARTED));
+    expect(await s.history(id)).toEqual(['Started', 'Finished']);
   });
 
   it('is waited for: a step of an intent', async () => {
     const { intents } = s.session;
     const slot = { provider: PROVIDER, slotId: 'r1', hostname: 'm-1' };
-    const after = async <T>(step: () => Promise<T>) => (await (await lose(step)).answer).done[0]!;
-    const intent = await after(() => intents.open(slot));
+    const intent = await lose(() => intents.open(slot));
     expect((await s.other.scan(SIGNAL)).intents).toEqual([intent]);
-    await after(() => intents.progress(intent.witness, { attempts: 1 }));
+    await lose(() => intents.progress(intent.witness, { attempts: 1 }));
     const device = providedOf('1', { reservationId: 'r1' });
-    expect(await after(() => intents.adopt(intent.witness, device))).toBe(intent.machineId);
-    const { rows } = await s.server.sql.query(
-      `SELECT state, attempts, (SELECT count(*) FROM machines) AS machines,
+    expect(await lose(() => intents.adopt(intent.witness, device))).toBe(intent.machineId);
+    expect(
+      await s.sql(
+        `SELECT state, attempts, (SELECT count(*) FROM machines) AS machines,
          (SELECT count(*) FROM slot_events) AS events FROM provision_intents`,
-    );
-    expect(rows).toEqual([{ state: 'adopted', attempts: '1', machines: '1', events: '1' }]);
+      ),
+    ).toEqual([{ state: 'adopted', attempts: '1', machines: '1', events: '1' }]);
   });
 });

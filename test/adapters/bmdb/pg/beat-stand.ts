@@ -1,12 +1,10 @@
 import { beforeEach } from 'vitest';
-import type { Bmdb } from '../../../../src/adapters/bmdb/port.ts';
 import { silentMetrics, type Metrics } from '../../../../src/adapters/metrics/port.ts';
 import type { HeartbeatRecord, HeartbeatStore } from '../../../../src/domain/heartbeat.ts';
 import type { MachineId } from '../../../../src/domain/ids.ts';
-import type { MachineRow } from '../../../../src/domain/machine.ts';
 import { KEY, startedAt } from '../../../contracts/bmdb-rows.ts';
-import { addMachine, claimStand, transactionOn, untilBlocked } from './claim-stand.ts';
-import type { ClaimStand, HeldOpen } from './claim-stand.ts';
+import { claimStand } from './claim-stand.ts';
+import type { ClaimStand } from './claim-stand.ts';
 import type { PgServer } from './pg-harness.ts';
 
 /** Two agent servers on one database, empty for each test. */
@@ -15,21 +13,20 @@ export interface BeatStand extends ClaimStand {
   readonly transactions: string[];
   /** Ends of installations that were counted since the test began. */
   readonly installations: string[];
-  begin(): Promise<HeldOpen>;
-  /** Until so many statements wait for a lock. */
-  untilBlocked(count?: number): Promise<unknown>;
-  /** With an agent that was started a minute ago, unless something else is said. */
-  add(change?: Partial<MachineRow>): Promise<MachineId>;
+  send(records: readonly HeartbeatRecord[]): Promise<Outcome[]>;
+  /** Of one heartbeat by itself. */
+  beat(id: MachineId, change?: Partial<HeartbeatRecord>): Promise<Outcome>;
   /** One row of heartbeats, as it is stored. */
   stored(id: MachineId): Promise<StoredBeat | undefined>;
 }
+type Outcome = Awaited<ReturnType<HeartbeatStore['recordHeartbeats']>>[number];
 interface StoredBeat {
   readonly at: number;
   readonly boot_id: string | null;
   readonly count: number;
 }
 
-/** See `claimStand`. */
+/** See `claimStand`; agents of machines were started a minute ago, unless something else is said. */
 export function beatStand(lockTimeoutMs?: number, start?: () => Promise<PgServer>): BeatStand {
   const transactions: string[] = [];
   const installations: string[] = [];
@@ -41,22 +38,23 @@ export function beatStand(lockTimeoutMs?: number, start?: () => Promise<PgServer
       if (name === 'shepherd_installations_total') installations.push(labels['result']!);
     },
   };
-  const stand = claimStand(lockTimeoutMs, { metrics, ...(start && { start }) });
+  const usual = () => startedAt(Date.now() - 60_000);
+  const stand = claimStand(lockTimeoutMs, { metrics, usual, ...(start && { start }) });
   beforeEach(() => {
     transactions.length = 0;
     installations.length = 0;
   });
+  const send = (records: readonly HeartbeatRecord[]) =>
+    stand.bmdb.heartbeats.recordHeartbeats(records);
   return Object.assign(stand, {
     transactions,
     installations,
-    begin: () => transactionOn(stand),
-    untilBlocked: (count = 1) => untilBlocked(stand, count),
-    add: (change = startedAt(Date.now() - 60_000)) => addMachine(stand, change),
-    stored: async (id: MachineId) =>
-      (await stand.server.sql.query<StoredBeat>(STORED, [id])).rows[0],
+    send,
+    beat: async (id: MachineId, change: Partial<HeartbeatRecord> = {}) =>
+      (await send([recordOf(id, change)]))[0]!,
+    stored: async (id: MachineId) => (await stand.sql<StoredBeat & object>(STORED, [id]))[0],
   });
 }
-
 const STORED = `
   SELECT extract(epoch FROM agent_heartbeat_at)::float8 * 1000 AS at, boot_id,
     unbroken_count::int AS count
@@ -67,10 +65,3 @@ export const recordOf = (
   id: MachineId,
   change: Partial<HeartbeatRecord> = {},
 ): HeartbeatRecord => ({ machineId: id, publicKey: KEY, bootId: null, ...change });
-
-/** Of one heartbeat by itself. */
-export const beatOn = async (
-  bmdb: Bmdb,
-  record: HeartbeatRecord,
-): Promise<Awaited<ReturnType<HeartbeatStore['recordHeartbeats']>>[number]> =>
-  (await bmdb.heartbeats.recordHeartbeats([record]))[0]!;

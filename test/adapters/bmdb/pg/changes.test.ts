@@ -1,3 +1,4 @@
+import { installing } from '../../../contracts/bmdb-vectors.ts';
 import pg from 'pg';
 import type { Observable } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -14,7 +15,6 @@ import { systemClock } from '../../../../src/adapters/clock/system-clock.ts';
 import type { Cursor, MachineId } from '../../../../src/domain/ids.ts';
 import type { MachineRow } from '../../../../src/domain/machine.ts';
 import { machineRow } from '../../../contracts/bmdb-rows.ts';
-import { installing } from '../../../contracts/bmdb-vectors.ts';
 import { openOn } from './claim-stand.ts';
 import { insertMachine, openPgBmdb, startOwnPgServer, usePgServer } from './pg-harness.ts';
 import { PATIENCE } from '../../../support/patience.ts';

@@ -1,13 +1,20 @@
 import pg from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, vi } from 'vitest';
 import { valuesOf } from '../../../../src/adapters/bmdb/pg/statement.ts';
 import type { ArgsOf, Params, Statement } from '../../../../src/adapters/bmdb/pg/statement.ts';
-import type { Bmdb, BmdbSession, FinishChange } from '../../../../src/adapters/bmdb/port.ts';
+import type { Bmdb, BmdbSession } from '../../../../src/adapters/bmdb/port.ts';
+import type {
+  NewRequest,
+  RequestedThing,
+  RequestTarget,
+} from '../../../../src/adapters/bmdb/port.ts';
 import type { Metrics } from '../../../../src/adapters/metrics/port.ts';
 import { codeOf } from '../../../../src/domain/errors.ts';
-import type { MachineId } from '../../../../src/domain/ids.ts';
+import type { MachineId, SessionId } from '../../../../src/domain/ids.ts';
 import type { MachineRow } from '../../../../src/domain/machine.ts';
-import { KEY, machineRow } from '../../../contracts/bmdb-rows.ts';
+import { machineRow, MINUTE, startedAt } from '../../../contracts/bmdb-rows.ts';
+import { agentStarted, SIGNAL } from '../../../contracts/bmdb-stage.ts';
+import { requestFor, targetOf } from '../../../contracts/requests-of.ts';
 import { startBreakingProxy } from './breaking-proxy.ts';
 import type { BreakingProxy } from './breaking-proxy.ts';
 import { insertMachine, openPgBmdb, PATIENT_MS, startPgServer } from './pg-harness.ts';
@@ -15,41 +22,156 @@ import type { PgServer } from './pg-harness.ts';
 import { createMovedClock, type MovedClock } from '../../../support/moved-time.ts';
 import { PATIENCE } from '../../../support/patience.ts';
 
-export const SIGNAL = new AbortController().signal;
-export const STARTED: Extract<FinishChange, { kind: 'agentStarted' }> = {
-  kind: 'agentStarted',
-  publicKey: KEY,
-  bootId: null,
-  hostKey: null,
-  warnings: [],
-};
-
-/** Two daemons on one database, which is emptied for each test. */
-export interface ClaimStand {
-  server: PgServer;
-  /** Before the first daemon only. */
-  proxy: BreakingProxy;
-  /** Of both daemons; the database's time is the real one. */
-  clock: MovedClock;
-  bmdb: Bmdb;
-  other: Bmdb;
-  /** Of the first daemon. */
-  session: BmdbSession;
-  /** Of the other one. */
-  rival: BmdbSession;
-  /** Ended after each test. */
-  readonly clients: Set<pg.Client>;
-}
+export { refusedWith, SIGNAL, STEADY } from '../../../contracts/bmdb-stage.ts';
+export const STARTED = agentStarted();
 
 /** For tests in which somebody has locked a row and does not let go. */
 export const SOON_MS = 20;
+/** Of a dead session, say. */
+const LOST_MS = 40 * MINUTE;
 
 interface StandOptions {
   /** On the shared server when absent. */
   readonly start?: () => Promise<PgServer>;
   /** Of both daemons. */
   readonly metrics?: Metrics;
+  /** What machines have that are added with nothing. */
+  readonly usual?: () => Partial<MachineRow>;
 }
+
+/** Two daemons on one database, which is emptied for each test. */
+class Stand {
+  declare server: PgServer;
+  /** Before the first daemon only. */
+  declare proxy: BreakingProxy;
+  /** Of both daemons; the database's time is the real one. */
+  readonly clock: MovedClock = createMovedClock();
+  declare bmdb: Bmdb;
+  declare other: Bmdb;
+  /** Of the first daemon. */
+  declare session: BmdbSession;
+  /** Of the other one. */
+  declare rival: BmdbSession;
+  /** Ended after each test. */
+  readonly clients = new Set<pg.Client>();
+
+  /** As the owner. @returns the rows. */
+  async sql<T extends pg.QueryResultRow>(text: string, values: readonly unknown[] = []) {
+    return (await this.server.sql.query<T>(text, [...values])).rows;
+  }
+
+  /** Rows that the table has. */
+  count = async (table: string): Promise<number> =>
+    (await this.sql(`SELECT 1 FROM ${table}`)).length;
+
+  usual = (): Partial<MachineRow> => ({});
+
+  async add(change = this.usual()): Promise<MachineId> {
+    const row = machineRow(Date.now(), change);
+    await insertMachine(this.server.sql, row);
+    return row.machineId;
+  }
+
+  addMany(count: number, change?: Partial<MachineRow>): Promise<MachineId[]> {
+    return Promise.all(Array.from({ length: count }, () => this.add(change)));
+  }
+
+  /** Started 40 min ago and silent since. */
+  addLost = (change: Partial<MachineRow> = {}): Promise<MachineId> =>
+    this.add({ ...startedAt(Date.now() - LOST_MS), ...change });
+
+  row = async (id: MachineId): Promise<MachineRow> =>
+    (await this.other.readMachine(id, SIGNAL)).row!;
+
+  target = async (id: MachineId): Promise<RequestTarget> => targetOf(await this.row(id));
+
+  /** That a machine is to be rebooted. */
+  reboot = async (id: MachineId, change: Partial<NewRequest> = {}): Promise<NewRequest> =>
+    requestFor({ verb: 'reboot', target: await this.target(id), force: false }, change);
+
+  /** @returns its key. */
+  file = async (what: RequestedThing, change: Partial<NewRequest> = {}): Promise<string> =>
+    (await this.bmdb.requests.file(requestFor(what, change))).key;
+
+  /** Lines `event cause` of a machine, oldest first. */
+  async history(id: MachineId): Promise<string[]> {
+    const lines = await this.other.inspection.history(id, SIGNAL);
+    return lines.map(({ event, cause }) => (cause === null ? event : `${event} ${cause}`));
+  }
+
+  /** Kinds of what the log says of a machine, oldest first. */
+  async events(machineId: MachineId): Promise<string[]> {
+    const lines = await this.other.inspection.events({ machineId, limit: 99 }, SIGNAL);
+    return lines.map(({ kind }) => kind);
+  }
+
+  /** Works that somebody does. */
+  held = (): Promise<number> => this.count('work WHERE session_id IS NOT NULL');
+
+  /** By the database's clock only: nobody has told its daemon. */
+  expire = ({ sessionId }: { readonly sessionId: SessionId }, ago = '0 s') =>
+    this.sql(
+      `UPDATE sessions SET session_interval_seconds = 1,
+         session_deadline = clock_timestamp() - $2::interval WHERE session_id = $1`,
+      [sessionId, ago],
+    );
+
+  /** Resolves when so many backends wait for a lock, or more. */
+  untilBlocked = (count = 1): Promise<unknown> =>
+    vi.waitUntil(async () => (await this.count(`pg_stat_activity ${BLOCKED}`)) >= count, {
+      ...PATIENCE,
+      interval: 10,
+    });
+
+  /** Has the server end the statements that wait for a lock, as if they had taken too long. */
+  endBlocked = () => this.sql(`SELECT pg_cancel_backend(pid) FROM pg_stat_activity ${BLOCKED}`);
+
+  /** Runs the statements in a transaction of its own, which stays open meanwhile. */
+  async holding<T>(sql: string, body: () => Promise<T>): Promise<T> {
+    const client = await this.server.sql.connect();
+    try {
+      await client.query(`BEGIN; ${sql}`);
+      return await body();
+    } finally {
+      await client.query('COMMIT');
+      client.release();
+    }
+  }
+
+  /** What comes of a call that waits for those statements to be committed, and for what is done meanwhile. */
+  async behind<T>(
+    sql: string,
+    call: () => Promise<T>,
+    meanwhile: () => unknown = () => undefined,
+  ): Promise<T> {
+    const { called } = await this.holding(sql, async () => {
+      const called = call();
+      // Whoever awaits it hears of a failure that comes before.
+      called.catch(() => undefined);
+      await this.untilBlocked();
+      await meanwhile();
+      return { called };
+    });
+    return called;
+  }
+
+  /** A transaction of the running role, held open. */
+  async begin(): Promise<HeldOpen> {
+    const client = new pg.Client({ connectionString: this.server.url });
+    this.clients.add(client);
+    await client.connect();
+    await client.query('BEGIN ISOLATION LEVEL READ COMMITTED');
+    return {
+      query: (sql, values = []) => client.query(sql, [...values]),
+      run: (what, args) => client.query(what.text, valuesOf(what, args as ArgsOf<Params>)),
+      commit: async () => void (await client.query('COMMIT')),
+      rollback: async () => void (await client.query('ROLLBACK')),
+    };
+  }
+}
+
+const BLOCKED = `WHERE wait_event_type = 'Lock' AND datname = current_database()`;
+export type ClaimStand = Stand;
 
 /**
  * Registers what sets it up; its fields may be used in tests.
@@ -57,13 +179,12 @@ interface StandOptions {
  */
 export function claimStand(
   lockTimeoutMs = PATIENT_MS / 8,
-  { start = startPgServer, metrics }: StandOptions = {},
-): ClaimStand {
-  const stand = { clients: new Set() } as ClaimStand;
+  { start = startPgServer, metrics, usual = () => ({}) }: StandOptions = {},
+): Stand {
+  const stand = Object.assign(new Stand(), { usual });
   beforeAll(async () => {
     stand.server = await start();
     stand.proxy = await startBreakingProxy(stand.server.url);
-    stand.clock = createMovedClock();
     const options = { clock: stand.clock, lockTimeoutMs, ...(metrics && { metrics }) };
     stand.bmdb = openPgBmdb({ url: stand.proxy.url, ...options });
     stand.other = openPgBmdb({ url: stand.server.url, ...options });
@@ -91,95 +212,27 @@ export function claimStand(
 export const openOn = (bmdb: Bmdb, intervalMs = 3_600_000): Promise<BmdbSession> =>
   bmdb.openSession({ component: 'shepherd', runtimeInfo: 'host test', intervalMs });
 
-export async function addMachine(
-  { server }: ClaimStand,
-  change: Partial<MachineRow> = {},
-): Promise<MachineId> {
-  const row = machineRow(Date.now(), change);
-  await insertMachine(server.sql, row);
-  return row.machineId;
-}
-export const addMachines = (
-  stand: ClaimStand,
-  count: number,
-  change: Partial<MachineRow> = {},
-): Promise<MachineId[]> =>
-  Promise.all(Array.from({ length: count }, () => addMachine(stand, change)));
+/** The row of that session, locked: whoever asks whether it lives has taken its snapshot, and waits. */
+export const lockingSession = ({ sessionId }: Pick<BmdbSession, 'sessionId'>): string =>
+  `SELECT 1 FROM sessions WHERE session_id = '${sessionId}' FOR UPDATE`;
 
-/** Lines `event cause` of a machine, oldest first. */
-export async function historyOf({ server }: ClaimStand, id: MachineId): Promise<string[]> {
-  const { rows } = await server.sql.query<{ line: string }>(
-    `SELECT concat_ws(' ', event, failed_cause) AS line FROM work_history
-     WHERE machine_id = $1 ORDER BY seq`,
-    [id],
-  );
-  return rows.map((row) => row.line);
-}
-export async function heldLeases({ server }: ClaimStand): Promise<number> {
-  const { rows } = await server.sql.query(`SELECT 1 FROM work WHERE session_id IS NOT NULL`);
-  return rows.length;
-}
+/** A row of the table for that machine, locked. */
+export const locking = (table: string, id: MachineId): string =>
+  `SELECT 1 FROM ${table} WHERE machine_id = '${id}' FOR UPDATE`;
 
-/** Resolves when so many backends wait for a lock. */
-export const untilBlocked = ({ server }: ClaimStand, count: number): Promise<unknown> =>
-  vi.waitUntil(
-    async () => {
-      const { rows } = await server.sql.query(
-        `SELECT 1 FROM pg_stat_activity 
-         WHERE wait_event_type = 'Lock' AND datname = current_database()`,
-      );
-      return rows.length === count;
-    },
-    { ...PATIENCE, interval: 10 },
-  );
-
-/** Has the server end the statements that wait for a lock, as if they had taken too long. */
-export const endBlocked = ({ server }: ClaimStand): Promise<unknown> =>
-  server.sql.query(
-    `SELECT pg_cancel_backend(pid) FROM pg_stat_activity
-     WHERE wait_event_type = 'Lock' AND datname = current_database()`,
-  );
-
-/** Runs the statement in a transaction of its own, which stays open meanwhile. */
-export async function holding<T>(
-  { server }: ClaimStand,
-  sql: string,
-  body: () => Promise<T>,
-): Promise<T> {
-  const client: pg.PoolClient = await server.sql.connect();
-  try {
-    await client.query(`BEGIN; ${sql}`);
-    return await body();
-  } finally {
-    await client.query('COMMIT');
-    client.release();
-  }
-}
-
-/** A transaction of the running role, held open; ends with the test at the latest. */
+/** A transaction that ends with the test at the latest. */
 export interface HeldOpen {
   query(sql: string, values?: readonly unknown[]): Promise<pg.QueryResult>;
   run(what: Statement, args: Readonly<Record<string, unknown>>): Promise<unknown>;
   commit(): Promise<void>;
   rollback(): Promise<void>;
 }
-export async function transactionOn({ server, clients }: ClaimStand): Promise<HeldOpen> {
-  const client = new pg.Client({ connectionString: server.url });
-  clients.add(client);
-  await client.connect();
-  await client.query('BEGIN ISOLATION LEVEL READ COMMITTED');
-  return {
-    query: (sql, values = []) => client.query(sql, [...values]),
-    run: (what, args) => client.query(what.text, valuesOf(what, args as ArgsOf<Params>)),
-    commit: async () => void (await client.query('COMMIT')),
-    rollback: async () => void (await client.query('ROLLBACK')),
-  };
-}
 
 export interface Sorted<T> {
   readonly done: T[];
   readonly codes: string[];
 }
+
 /** What succeeded, and the codes of the errors of what did not. */
 export async function sorted<T>(calls: readonly Promise<T>[]): Promise<Sorted<T>> {
   const settled = await Promise.allSettled(calls);
@@ -187,9 +240,4 @@ export async function sorted<T>(calls: readonly Promise<T>[]): Promise<Sorted<T>
     done: settled.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : [])),
     codes: settled.flatMap((each) => (each.status === 'rejected' ? [codeOf(each.reason)] : [])),
   };
-}
-export async function codeOfRefusal(call: Promise<unknown>): Promise<string> {
-  const { done, codes } = await sorted([call]);
-  expect(done).toEqual([]);
-  return codes[0]!;
 }

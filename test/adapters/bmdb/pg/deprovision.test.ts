@@ -7,15 +7,7 @@ import { AmbiguousCommit } from '../../../../src/domain/errors.ts';
 import type { MachineId } from '../../../../src/domain/ids.ts';
 import type { MachineRow } from '../../../../src/domain/machine.ts';
 import { KEY, requestedAt, startedAt } from '../../../contracts/bmdb-rows.ts';
-import { requestFor, targetOf } from '../../../contracts/requests-of.ts';
-import {
-  addMachine,
-  claimStand,
-  codeOfRefusal,
-  SIGNAL,
-  transactionOn,
-  untilBlocked,
-} from './claim-stand.ts';
+import { claimStand, refusedWith, SIGNAL } from './claim-stand.ts';
 import { openPgDatabase } from './pg-harness.ts';
 
 const s = claimStand();
@@ -24,17 +16,10 @@ const TAGS = ['machine_provided', 'machine_deprovision_request'];
 const DEPROVISIONED = { kind: 'deprovisioned' } as const;
 
 async function addClaimed(change: Partial<MachineRow> = {}): Promise<[MachineId, Work]> {
-  const id = await addMachine(s, { deprovision: requestedAt(Date.now()), ...change });
+  const id = await s.add({ deprovision: requestedAt(Date.now()), ...change });
   return [id, await s.session.claim('ShepherdDeprovision', id)];
 }
-const isGone = async (id: MachineId) => (await s.other.readMachine(id, SIGNAL)).row === null;
-async function eventsOf(id: MachineId): Promise<string[]> {
-  const { rows } = await s.server.sql.query<{ kind: string }>(
-    `SELECT kind FROM slot_events WHERE machine_id = $1 ORDER BY seq`,
-    [id],
-  );
-  return rows.map(({ kind }) => kind);
-}
+const isGone = async (id: MachineId) => (await s.row(id)) === null;
 const heartbeat = (id: MachineId) =>
   s.other.heartbeats.recordHeartbeats([{ machineId: id, publicKey: KEY, bootId: null }]);
 
@@ -50,7 +35,7 @@ it('an end that the server is still busy with is told once it has ended', async 
     deadlineMs: () => Number.POSITIVE_INFINITY,
   } as unknown as LiveSession;
   try {
-    const busy = await transactionOn(s);
+    const busy = await s.begin();
     await busy.query(
       `INSERT INTO work_history (machine_id, process, event, epoch)
        VALUES ($1, 'ShepherdDeprovision', 'Finished', $2)`,
@@ -60,7 +45,7 @@ it('an end that the server is still busy with is told once it has ended', async 
       await busy.query(`DELETE FROM ${table} WHERE machine_id = $1`, [id]);
     }
     const statuses = claimStatusesOf(session, [{ process, machineId: id, epoch }], lost);
-    await untilBlocked(s, 1);
+    await s.untilBlocked();
     await busy.commit();
     expect(await statuses).toEqual(new Map([[epoch, 'Finished']]));
   } finally {
@@ -73,39 +58,33 @@ it('an end that the server is still busy with is told once it has ended', async 
  * If we had that already, one of us would have to give up.
  */
 describe('whoever was at a machine before it is given back comes through:', () => {
+  const STARTED_AGENT = 'SELECT 1 FROM machine_agent_started WHERE machine_id = $1 FOR SHARE';
+  const TESTED = `SELECT 1 FROM work WHERE machine_id = $1 AND exclusion_group = 'UnitTest1' FOR UPDATE`;
+  const PERMIT = 'DELETE FROM recovery_permits WHERE machine_id = $1';
   const ORDERS: [name: string, first: string, next: string][] = [
     [
       'an agent that is heard for the first time',
-      'SELECT 1 FROM machine_agent_started WHERE machine_id = $1 FOR SHARE',
-      `INSERT INTO machine_agent_heartbeat (machine_id, agent_heartbeat_at)
-       VALUES ($1, now())`,
+      STARTED_AGENT,
+      `INSERT INTO machine_agent_heartbeat (machine_id, agent_heartbeat_at) VALUES ($1, now())`,
     ],
     [
       'an agent that reports its hardware',
-      'SELECT 1 FROM machine_agent_started WHERE machine_id = $1 FOR SHARE',
+      STARTED_AGENT,
       `INSERT INTO machine_hardware_report VALUES ($1, '\\x01')`,
     ],
-    [
-      'an agent that ends an episode',
-      'SELECT 1 FROM machine_agent_started WHERE machine_id = $1 FOR SHARE',
-      'DELETE FROM recovery_permits WHERE machine_id = $1',
-    ],
+    ['an agent that ends an episode', STARTED_AGENT, PERMIT],
     [
       'an updater that misses it',
       'SELECT 1 FROM machine_provided WHERE machine_id = $1 FOR NO KEY UPDATE',
-      'DELETE FROM recovery_permits WHERE machine_id = $1',
+      PERMIT,
     ],
     [
       'the end of other work on it',
-      `SELECT 1 FROM work WHERE machine_id = $1 AND exclusion_group = 'UnitTest1' FOR UPDATE`,
+      TESTED,
       `INSERT INTO work_backoff (machine_id, process, until, cause)
        VALUES ($1, 'UnitTest1', now(), 'x')`,
     ],
-    [
-      'a sweep that cancels other work on it',
-      `SELECT 1 FROM work WHERE machine_id = $1 AND exclusion_group = 'UnitTest1' FOR UPDATE`,
-      'DELETE FROM recovery_permits WHERE machine_id = $1',
-    ],
+    ['a sweep that cancels other work on it', TESTED, PERMIT],
     [
       'somebody who asks for an installation',
       `INSERT INTO machine_os_installation_request VALUES ($1, 1, '\\x01')`,
@@ -116,27 +95,25 @@ describe('whoever was at a machine before it is given back comes through:', () =
   it.each(ORDERS)('%s', async (_, first, next) => {
     const [id, work] = await addClaimed({ ...startedAt(Date.now()), permit: true });
     await (await s.rival.claim('UnitTest1', id)).finish({ kind: 'nothing' });
-    const other = await transactionOn(s);
+    const other = await s.begin();
     await other.query(first, [id]);
     const finished = work.finish(DEPROVISIONED);
-    await untilBlocked(s, 1);
+    await s.untilBlocked();
     await other.query(`SET LOCAL lock_timeout = '10ms'`);
     await other.query(next, [id]);
     await other.commit();
     await finished;
     expect(await isGone(id)).toBe(true);
-    expect(await eventsOf(id)).toEqual(['deprovisioned']);
+    expect(await s.events(id)).toEqual(['deprovisioned']);
   });
 });
 
 describe('whoever comes to a machine while it is being given back', () => {
   /** As far as it has come; not committed yet. */
   const going = async () => {
-    const id = await addMachine(s, startedAt(Date.now()));
-    const { row } = await s.bmdb.readMachine(id, SIGNAL);
-    const request = requestFor({ verb: 'deprovision', target: targetOf(row!) });
-    const { key } = await s.bmdb.requests.file(request);
-    const other = await transactionOn(s);
+    const id = await s.add(startedAt(Date.now()));
+    const key = await s.file({ verb: 'deprovision', target: await s.target(id) });
+    const other = await s.begin();
     await other.query('SELECT 1 FROM machines WHERE machine_id = $1 FOR UPDATE', [id]);
     for (const table of ['work', 'machine_agent_started', 'machine_provided', 'machines']) {
       await other.query(`DELETE FROM ${table} WHERE machine_id = $1`, [id]);
@@ -149,9 +126,9 @@ describe('whoever comes to a machine while it is being given back', () => {
     const codes = [
       s.session.claim('UnitTest1', id),
       s.session.updateProvided(id, { absent: true }),
-    ].map(codeOfRefusal);
+    ].map(refusedWith);
     const settled = s.session.settle(key);
-    await untilBlocked(s, 3);
+    await s.untilBlocked(3);
     await other.commit();
     expect(await Promise.all(codes)).toEqual(['nothing-to-do', 'not-found']);
     expect(await settled).toMatchObject({
@@ -163,42 +140,36 @@ describe('whoever comes to a machine while it is being given back', () => {
 
   it('does not wait for it, where others must not be kept waiting', async () => {
     const { id, other } = await going();
-    expect(await codeOfRefusal(s.session.claim('ShepherdAccess', id))).toBe('work-conflict');
+    expect(await refusedWith(s.session.claim('ShepherdAccess', id))).toBe('work-conflict');
     expect(await heartbeat(id)).toMatchObject([{ kind: 'unavailable' }]);
     expect(await s.other.sweep()).toMatchObject({ permits: 0 });
     await other.commit();
-    expect(await codeOfRefusal(s.session.claim('ShepherdAccess', id))).toBe('nothing-to-do');
+    expect(await refusedWith(s.session.claim('ShepherdAccess', id))).toBe('nothing-to-do');
   });
 
   it('may take its slot as soon as it is gone', async () => {
     const { id, other } = await going();
-    const { rows } = await s.server.sql.query<{ provider: string; slot: string }>(
-      `SELECT provider, provider_reservation_id AS slot FROM machine_provided
-       WHERE machine_id = $1`,
-      [id],
-    );
-    const slot = { provider: rows[0]!.provider as never, slotId: rows[0]!.slot, hostname: 'm' };
-    expect(await codeOfRefusal(s.rival.intents.open(slot))).toBe('work-conflict');
+    const slot = { ...(await s.target(id)), hostname: 'm' };
+    expect(await refusedWith(s.rival.intents.open(slot))).toBe('work-conflict');
     await other.commit();
     expect((await s.rival.intents.open(slot)).state).toBe('open');
   });
 });
 
 it('a tag that only a newer program knows goes with its machine', async () => {
-  const { sql, url } = s.server;
-  const role = new URL(url).username;
-  await sql.query(
+  const role = new URL(s.server.url).username;
+  await s.sql(
     `CREATE TABLE machine_bios (
        machine_id uuid PRIMARY KEY REFERENCES machines ON DELETE RESTRICT, version text NOT NULL);
      GRANT SELECT, INSERT, UPDATE, DELETE ON machine_bios TO "${role}"`,
   );
   try {
     const [id, work] = await addClaimed();
-    await sql.query(`INSERT INTO machine_bios VALUES ($1, '1.0')`, [id]);
+    await s.sql(`INSERT INTO machine_bios VALUES ($1, '1.0')`, [id]);
     await work.finish(DEPROVISIONED);
     expect(await isGone(id)).toBe(true);
-    expect((await sql.query('SELECT 1 FROM machine_bios')).rowCount).toBe(0);
+    expect(await s.count('machine_bios')).toBe(0);
   } finally {
-    await sql.query('DROP TABLE machine_bios');
+    await s.sql('DROP TABLE machine_bios');
   }
 });

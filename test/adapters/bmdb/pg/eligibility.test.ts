@@ -60,7 +60,6 @@ async function compareRefusals(
 ): Promise<string[]> {
   const probe = statement({
     name: `compare-${process}`,
-    params: {},
     columns: { id: 'uuid', refusal: 'text?', ineligible: 'text?', ask: 'text?' },
     text: () => `SELECT m.machine_id AS id, ${ruleSql('refusal', process, DEFAULT_LOSS)} AS refusal,
       ${ruleSql('ineligibility', process, DEFAULT_LOSS)} AS ineligible,
@@ -178,7 +177,6 @@ describe('eligibility in SQL', () => {
   it('knows a due installation and a heartbeat, for any rows', async () => {
     const probe = statement({
       name: 'compare-states',
-      params: {},
       columns: {
         id: 'uuid',
         beats: 'bool',
@@ -261,7 +259,6 @@ describe('silence in SQL', () => {
   it('A10: says the same as the pure functions, for any rows', async () => {
     const probe = statement({
       name: 'compare-silences',
-      params: {},
       columns: {
         id: 'uuid',
         since: 'float8?',

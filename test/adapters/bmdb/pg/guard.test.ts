@@ -1,21 +1,18 @@
 import { describe, expect, it } from 'vitest';
 import type { GuardAssessment } from '../../../../src/adapters/bmdb/port.ts';
 import { FLEET } from '../../../../src/domain/recovery/guard-judgement.ts';
-import { MINUTE, startedAt } from '../../../contracts/bmdb-rows.ts';
-import { addMachine, claimStand, holding, untilBlocked } from './claim-stand.ts';
+import { startedAt } from '../../../contracts/bmdb-rows.ts';
+import { claimStand } from './claim-stand.ts';
 
 const s = claimStand();
 const assess = () => s.bmdb.guard.assess({ ingestUp: true });
 /** The next assessment is due. */
-const age = () =>
-  s.server.sql.query(`UPDATE guard_pulse SET assessed_at = assessed_at - interval '1 hour'`);
-const addLost = () => addMachine(s, startedAt(Date.now() - 40 * MINUTE));
+const age = () => s.sql(`UPDATE guard_pulse SET assessed_at = assessed_at - interval '1 hour'`);
 
 describe('an assessment of the fleet', () => {
   it('wakes nobody when there is nothing new', async () => {
     // What is written anew has another version.
-    const versions = async () =>
-      (await s.server.sql.query(`SELECT scope, xmin::text FROM fleet_guard`)).rows;
+    const versions = () => s.sql(`SELECT scope, xmin::text FROM fleet_guard`);
     await assess();
     const before = await versions();
     await age();
@@ -25,49 +22,37 @@ describe('an assessment of the fleet', () => {
   });
 
   it('needs nobody to have looked before', async () => {
-    await s.server.sql.query(
-      `DELETE FROM guard_pulse; UPDATE fleet_guard SET ingest_up_since = NULL`,
-    );
+    await s.sql(`DELETE FROM guard_pulse; UPDATE fleet_guard SET ingest_up_since = NULL`);
     const first = await assess();
     expect(first.rows[0]!.ingestUpSinceMs).not.toBeNull();
     expect(await assess()).toEqual(first);
   });
 
   it('does not read what it cannot', async () => {
-    await s.server.sql.query(`UPDATE guard_pulse SET counts = '{"newer": 1}', assessed_at = now()`);
+    await s.sql(`UPDATE guard_pulse SET counts = '{"newer": 1}', assessed_at = now()`);
     expect((await assess()).counts).toEqual([]);
     await age();
     expect((await assess()).counts).toHaveLength(1);
   });
 
   it('is taken by one daemon; the others do not wait for it', async () => {
-    await addMachine(s, startedAt(Date.now()));
+    await s.add(startedAt(Date.now()));
     await assess();
-    await addMachine(s, startedAt(Date.now()));
+    await s.add(startedAt(Date.now()));
     await age();
     const startedIn = ({ counts }: GuardAssessment) =>
       counts.find(({ scope }) => scope === FLEET)?.started;
-    const found = await holding(s, 'SELECT 1 FROM guard_pulse FOR UPDATE', assess);
+    const found = await s.holding('SELECT 1 FROM guard_pulse FOR UPDATE', assess);
     expect(startedIn(found), 'as the last one found it').toBe(1);
     expect(startedIn(await assess())).toBe(2);
   });
 
   it('counts before it locks the guard: claims go on meanwhile', async () => {
-    const id = await addLost();
-    const { assessing, work } = await holding(
-      s,
-      'LOCK TABLE work_backoff IN ACCESS EXCLUSIVE MODE',
-      async () => {
-        const assessing = assess();
-        await untilBlocked(s, 1);
-        const guard = await s.server.sql.query(
-          `SELECT scope FROM fleet_guard FOR UPDATE SKIP LOCKED`,
-        );
-        return { assessing, work: guard.rows };
-      },
-    );
-    await assessing;
-    expect(work).toEqual([{ scope: FLEET }]);
+    const id = await s.addLost();
+    await s.behind('LOCK TABLE work_backoff IN ACCESS EXCLUSIVE MODE', assess, async () => {
+      const guard = await s.sql(`SELECT scope FROM fleet_guard FOR UPDATE SKIP LOCKED`);
+      expect(guard).toEqual([{ scope: FLEET }]);
+    });
     await (await s.session.claim('ShepherdRecovery', id)).cancel();
   });
 });

@@ -6,108 +6,99 @@ import {
 import type { HeartbeatRecord } from '../../../../src/domain/heartbeat.ts';
 import type { MachineId } from '../../../../src/domain/ids.ts';
 import { DEFAULT_LOSS } from '../../../../src/domain/policy.ts';
-import { KEY, MINUTE, startedAt } from '../../../contracts/bmdb-rows.ts';
-import { beatOn, beatStand, recordOf } from './beat-stand.ts';
-import type { HeldOpen } from './claim-stand.ts';
+import { KEY } from '../../../contracts/bmdb-rows.ts';
+import { beatStand, recordOf } from './beat-stand.ts';
+import { STEADY, type HeldOpen } from './claim-stand.ts';
 
-const stand = beatStand();
+const s = beatStand();
 const NEW_KEY = Buffer.alloc(32, 9);
 
-/** What the end of an agent start or of a recovery does to a start, in this order. */
-const ENDS: Readonly<Record<string, (t: HeldOpen, id: MachineId) => Promise<unknown>>> = {
-  replaced: (t, id) =>
-    t.query(
+const dropBeat = 'DELETE FROM machine_agent_heartbeat WHERE machine_id = $1';
+/** What the end of an agent start or of a recovery does to a start and its heartbeats, in this order. */
+const ENDS = {
+  replaced: async (t: HeldOpen, id: MachineId) => {
+    await t.query(
       `UPDATE machine_agent_started SET agent_public_key = $2, agent_started_at = now()
        WHERE machine_id = $1`,
       [id, NEW_KEY],
-    ),
-  forgotten: (t, id) => t.query(`DELETE FROM machine_agent_started WHERE machine_id = $1`, [id]),
+    );
+    await t.query(dropBeat, [id]);
+  },
+  forgotten: async (t: HeldOpen, id: MachineId) => {
+    await t.query(`DELETE FROM machine_agent_started WHERE machine_id = $1`, [id]);
+    await t.query(dropBeat, [id]);
+  },
 };
-const dropBeat = (t: HeldOpen, id: MachineId) =>
-  t.query(`DELETE FROM machine_agent_heartbeat WHERE machine_id = $1`, [id]);
+/** A heartbeat that is written, and not committed yet. */
+const heartbeatOf = async (id: MachineId, what: 'beat' | 'admit') => {
+  const sent = [recordOf(id)];
+  const heartbeat = await s.begin();
+  await heartbeat.run(beats[what], { ...beatArgs(new Map([[id, sent[0]!]]), DEFAULT_LOSS), sent });
+  return heartbeat;
+};
 
 describe.each([
   ['heard before', true],
   ['not heard yet', false],
 ])('an agent that was %s', (_, heard) => {
   const addAgent = async () => {
-    const id = await stand.add();
-    if (heard) await beatOn(stand.bmdb, recordOf(id, { bootId: 'before' }));
+    const id = await s.add();
+    if (heard) await s.beat(id, { bootId: 'before' });
     return id;
   };
 
   describe.each(Object.entries(ENDS))('whose start is being %s', (_end, endStart) => {
-    it('is not known any more once that is committed', async () => {
+    it.each([
+      ['is not known any more once that is committed', 'commit', 'unauthenticated', undefined],
+      ['goes on being known when that is undone', 'rollback', 'accepted', heard ? 2 : 1],
+    ] as const)('%s', async (_does, end, kind, count) => {
       const id = await addAgent();
-      const finish = await stand.begin();
+      const finish = await s.begin();
       await endStart(finish, id);
-      await dropBeat(finish, id);
-      const outcome = beatOn(stand.bmdb, recordOf(id));
-      await stand.untilBlocked();
-      await finish.commit();
-      expect(await outcome).toEqual({ kind: 'unauthenticated' });
-      expect(await stand.stored(id)).toBeUndefined();
-    });
-
-    it('goes on being known when that is undone', async () => {
-      const id = await addAgent();
-      const finish = await stand.begin();
-      await endStart(finish, id);
-      await dropBeat(finish, id);
-      const outcome = beatOn(stand.bmdb, recordOf(id));
-      await stand.untilBlocked();
-      await finish.rollback();
-      expect(await outcome).toMatchObject({ kind: 'accepted' });
-      expect((await stand.stored(id))?.count).toBe(heard ? 2 : 1);
+      const outcome = s.beat(id);
+      await s.untilBlocked();
+      await finish[end]();
+      expect((await outcome).kind).toBe(kind);
+      expect((await s.stored(id))?.count).toBe(count);
     });
 
     it('leaves nothing behind when its heartbeat was first', async () => {
       const id = await addAgent();
-      const heartbeat = await stand.begin();
-      const records = new Map([[id, recordOf(id)]]);
-      await heartbeat.run(heard ? beats.beat : beats.admit, {
-        ...beatArgs(records, DEFAULT_LOSS),
-        sent: [recordOf(id)],
-      });
-      const finish = await stand.begin();
-      const ended = endStart(finish, id).then(() => dropBeat(finish, id));
-      await stand.untilBlocked();
+      const heartbeat = await heartbeatOf(id, heard ? 'beat' : 'admit');
+      const finish = await s.begin();
+      const ended = endStart(finish, id);
+      await s.untilBlocked();
       await heartbeat.commit();
       await ended;
       await finish.commit();
-      expect(await stand.stored(id)).toBeUndefined();
+      expect(await s.stored(id)).toBeUndefined();
     });
   });
 
   it('waits for nobody who does something else to the machine', async () => {
     const id = await addAgent();
-    const work = await stand.begin();
-    await work.query(`SELECT 1 FROM machines WHERE machine_id = $1 FOR KEY SHARE`, [id]);
-    await work.query(`UPDATE machine_provided SET provider_location = 'x' WHERE machine_id = $1`, [
-      id,
-    ]);
-    expect((await beatOn(stand.bmdb, recordOf(id))).kind).toBe('accepted');
+    const other = `SELECT 1 FROM machines FOR KEY SHARE;
+      UPDATE machine_provided SET provider_location = 'x'`;
+    await s.holding(other, async () => expect((await s.beat(id)).kind).toBe('accepted'));
   });
 });
 
 it('a late heartbeat does not touch what the next agent of the machine has said', async () => {
-  const id = await stand.add();
-  await beatOn(stand.bmdb, recordOf(id, { bootId: 'before' }));
-  const next = await stand.begin();
-  await ENDS['replaced']!(next, id);
-  await dropBeat(next, id);
+  const id = await s.add();
+  await s.beat(id, { bootId: 'before' });
+  const next = await s.begin();
+  await ENDS.replaced(next, id);
   await next.query(
     `INSERT INTO machine_agent_heartbeat (machine_id, agent_heartbeat_at, boot_id)
      VALUES ($1, now(), 'after')`,
     [id],
   );
-  const late = beatOn(stand.bmdb, recordOf(id, { bootId: 'late', hardwareReport: KEY }));
-  await stand.untilBlocked();
+  const late = s.beat(id, { bootId: 'late', hardwareReport: KEY });
+  await s.untilBlocked();
   await next.commit();
   expect(await late).toEqual({ kind: 'unauthenticated' });
-  expect(await stand.stored(id)).toMatchObject({ boot_id: 'after', count: 1 });
-  const { rowCount } = await stand.server.sql.query('SELECT 1 FROM machine_hardware_report');
-  expect(rowCount).toBe(0);
+  expect(await s.stored(id)).toMatchObject({ boot_id: 'after', count: 1 });
+  expect(await s.count('machine_hardware_report')).toBe(0);
 });
 
 describe('a recovery that ends', () => {
@@ -115,27 +106,21 @@ describe('a recovery that ends', () => {
     ['an agent that came back', 'beat'],
     ['an agent that was never heard', 'admit'],
   ] as const)('waits for %s, and then forgets it', async (_, what) => {
-    const id = await stand.add(startedAt(Date.now() - 40 * MINUTE));
+    const id = await s.addLost();
     if (what === 'beat') {
-      await beatOn(stand.bmdb, recordOf(id));
-      await stand.server.sql.query(
+      await s.beat(id);
+      await s.sql(
         `UPDATE machine_agent_heartbeat SET agent_heartbeat_at = now() - interval '11 min'`,
       );
     }
-    const work = await stand.rival.claim('ShepherdRecovery', id);
-    const heartbeat = await stand.begin();
-    const args = { ...beatArgs(new Map([[id, recordOf(id)]]), DEFAULT_LOSS), sent: [recordOf(id)] };
-    await heartbeat.run(beats[what], args);
-    const finished = work.finish({
-      kind: 'recovered',
-      coolDown: { initialMs: 60_000, exponent: 1, maximumMs: 0 },
-      bootSeconds: null,
-    });
-    await stand.untilBlocked();
+    const work = await s.rival.claim('ShepherdRecovery', id);
+    const heartbeat = await heartbeatOf(id, what);
+    const finished = work.finish({ kind: 'recovered', coolDown: STEADY, bootSeconds: null });
+    await s.untilBlocked();
     await heartbeat.commit();
     await finished;
-    expect(await stand.stored(id)).toBeUndefined();
-    expect(await beatOn(stand.bmdb, recordOf(id))).toEqual({ kind: 'unauthenticated' });
+    expect(await s.stored(id)).toBeUndefined();
+    expect(await s.beat(id)).toEqual({ kind: 'unauthenticated' });
   });
 });
 
@@ -144,10 +129,10 @@ describe('batches of two agent servers that overlap', () => {
   const ROUNDS = 12;
 
   it('are all recorded, and none has to be repeated', async () => {
-    const ids = await Promise.all(Array.from({ length: MACHINES }, () => stand.add()));
+    const ids = await s.addMany(MACHINES);
     const forth = ids.map((id) => recordOf(id, { bootId: 'boot' }));
     const back = [...forth].reverse();
-    const caller = async (bmdb: typeof stand.bmdb, records: readonly HeartbeatRecord[]) => {
+    const caller = async (bmdb: typeof s.bmdb, records: readonly HeartbeatRecord[]) => {
       for (let round = 0; round < ROUNDS; round++) {
         const outcomes = await bmdb.heartbeats.recordHeartbeats(records);
         expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(['accepted']));
@@ -155,14 +140,14 @@ describe('batches of two agent servers that overlap', () => {
     };
     // From the first heartbeats on, which have to make the rows.
     await Promise.all([
-      ...[caller(stand.bmdb, forth), caller(stand.bmdb, back)],
-      ...[caller(stand.other, back), caller(stand.other, forth)],
+      ...[caller(s.bmdb, forth), caller(s.bmdb, back)],
+      ...[caller(s.other, back), caller(s.other, forth)],
     ]);
-    const { rows } = await stand.server.sql.query<{ count: number }>(
+    const { rows } = await s.server.sql.query<{ count: number }>(
       `SELECT DISTINCT unbroken_count::int AS count FROM machine_agent_heartbeat`,
     );
     expect(rows).toEqual([{ count: 4 * ROUNDS }]);
-    expect(new Set(stand.transactions)).toEqual(new Set(['executed']));
+    expect(new Set(s.transactions)).toEqual(new Set(['executed']));
   });
 });
 
@@ -170,14 +155,14 @@ test.each([
   ['heard before', 'machine_agent_heartbeat', true],
   ['not heard yet', 'machine_agent_started', false],
 ])('a batch of agents %s locks the first machine first', async (_, table, heard) => {
-  const ids = (await Promise.all(Array.from({ length: 20 }, () => stand.add()))).sort();
+  const ids = (await s.addMany(20)).sort();
   const backwards = ids.map((id) => recordOf(id)).reverse();
-  if (heard) await stand.bmdb.heartbeats.recordHeartbeats(backwards);
-  const [first, last] = [await stand.begin(), await stand.begin()];
+  if (heard) await s.bmdb.heartbeats.recordHeartbeats(backwards);
+  const [first, last] = [await s.begin(), await s.begin()];
   const lock = `SELECT 1 FROM ${table} WHERE machine_id = $1 FOR NO KEY UPDATE NOWAIT`;
   await first.query(lock, [ids[0]]);
-  const outcomes = stand.bmdb.heartbeats.recordHeartbeats(backwards);
-  await stand.untilBlocked();
+  const outcomes = s.bmdb.heartbeats.recordHeartbeats(backwards);
+  await s.untilBlocked();
   expect((await last.query(lock, [ids.at(-1)])).rowCount, 'nobody holds it').toBe(1);
   await last.rollback();
   await first.rollback();
@@ -186,53 +171,30 @@ test.each([
 
 describe('an installation request that is renewed meanwhile', () => {
   const ask = async () => {
-    const id = await stand.add();
-    await beatOn(stand.bmdb, recordOf(id));
-    await stand.server.sql.query(
-      `INSERT INTO machine_os_installation_request VALUES ($1, 3, '\\x03')`,
-      [id],
-    );
+    const id = await s.add();
+    await s.beat(id);
+    await s.sql(`INSERT INTO machine_os_installation_request VALUES ($1, 3, '\\x03')`, [id]);
     return id;
   };
-  const renew = async (id: MachineId) => {
-    const renewal = await stand.begin();
-    await renewal.query(
-      `UPDATE machine_os_installation_request
-       SET generation = 4, os_installation_request_raw = '\\x04' WHERE machine_id = $1`,
-      [id],
-    );
-    return renewal;
-  };
-  const handedOut = async () => {
-    const { rows } = await stand.server.sql.query<{ at: Date | null }>(
-      `SELECT handed_out_at AS at FROM machine_os_installation_request`,
-    );
-    return rows[0]!.at;
-  };
+  const RENEWAL = `UPDATE machine_os_installation_request
+    SET generation = 4, os_installation_request_raw = '\\x04'`;
+  const handedOut = async () =>
+    (await s.sql(`SELECT handed_out_at AS at FROM machine_os_installation_request`))[0]!['at'];
 
   it('is handed out as it has become, and marked', async () => {
     const id = await ask();
-    const renewal = await renew(id);
-    const outcome = beatOn(stand.bmdb, recordOf(id));
-    await stand.untilBlocked();
-    await renewal.commit();
-    expect(await outcome).toMatchObject({ installationRequest: Buffer.from([4]) });
+    const outcome = await s.behind(RENEWAL, () => s.beat(id));
+    expect(outcome).toMatchObject({ installationRequest: Buffer.from([4]) });
     expect(await handedOut()).not.toBeNull();
   });
 
   it('is not answered by the report of the earlier one', async () => {
     const id = await ask();
-    await beatOn(stand.bmdb, recordOf(id));
-    const renewal = await renew(id);
+    await s.beat(id);
     const installationReport = { generation: 3n, result: 'Success', raw: KEY } as const;
-    const outcome = beatOn(stand.bmdb, recordOf(id, { installationReport }));
-    await stand.untilBlocked();
-    await renewal.commit();
-    expect(await outcome).toMatchObject({ installationRequest: Buffer.from([4]) });
+    const outcome = await s.behind(RENEWAL, () => s.beat(id, { installationReport }));
+    expect(outcome).toMatchObject({ installationRequest: Buffer.from([4]) });
     expect(await handedOut()).not.toBeNull();
-    const { rowCount } = await stand.server.sql.query(
-      `SELECT 1 FROM machine_os_installation_report`,
-    );
-    expect(rowCount).toBe(0);
+    expect(await s.count('machine_os_installation_report')).toBe(0);
   });
 });

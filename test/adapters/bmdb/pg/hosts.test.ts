@@ -62,7 +62,6 @@ const look = (url: string) =>
 
 const whichPort = statement({
   name: 'test-port',
-  params: {},
   columns: { port: 'int4' },
   text: () => 'SELECT inet_server_port() AS port',
 });

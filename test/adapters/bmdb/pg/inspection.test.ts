@@ -18,7 +18,6 @@ import {
 } from '../../../contracts/bmdb-rows.ts';
 import { createStage, refusedWith, SIGNAL, UNKNOWN } from '../../../contracts/bmdb-stage.ts';
 import { agentTags, installing } from '../../../contracts/bmdb-vectors.ts';
-import { ask, requestFor, targetOf } from '../../../contracts/requests-of.ts';
 import { pgStand } from './contract-on-pg.ts';
 
 // What only people read, which memory does not keep.
@@ -274,8 +273,7 @@ describe('machines', () => {
 
   it('says who put it into quarantine', async () => {
     const id = await s.add();
-    const target = targetOf(await s.read(id));
-    await ask(s.h.bmdb, s.session, requestFor({ verb: 'quarantine', target, untilMs: null }));
+    await s.settle({ verb: 'quarantine', target: await s.target(id), untilMs: null });
     expect(valuesOf(await inspect(id), 'Quarantined')).toMatchObject({ set_by: 'ann' });
   });
 

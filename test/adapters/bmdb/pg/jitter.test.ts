@@ -2,8 +2,8 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Bmdb, BmdbSession } from '../../../../src/adapters/bmdb/port.ts';
 import { systemRandom } from '../../../../src/adapters/clock/system-clock.ts';
 import { BACKOFF_JITTER } from '../../../../src/domain/backoff.ts';
-import { MINUTE, startedAt } from '../../../contracts/bmdb-rows.ts';
-import { addMachines, claimStand, openOn } from './claim-stand.ts';
+import { ASKED, MINUTE, startedAt } from '../../../contracts/bmdb-rows.ts';
+import { claimStand, openOn } from './claim-stand.ts';
 import { openPgBmdb } from './pg-harness.ts';
 
 const COUNT = 10;
@@ -37,15 +37,15 @@ test.each([
   async (_, process, table, until, seconds) => {
     const isLadder = process === 'ShepherdRecovery';
     const started = isLadder ? startedAt(Date.now() - 40 * MINUTE) : {};
-    const ids = await addMachines(s, COUNT, started);
+    const ids = await s.addMany(COUNT, started);
     for (const expected of [100, 200, 400, 400]) {
       const works = await Promise.all(ids.map((id) => session.claim(process, id)));
       for (const work of isLadder ? works : []) {
-        await work.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null });
+        await work.note(ASKED);
       }
       const doubling = { initialMs: 100_000, exponent: 2, maximumMs: 400_000 };
       await Promise.all(works.map((work) => work.fail(doubling, 'refused')));
-      const { rows } = await s.server.sql.query<{ share: number; kept: number }>(
+      const rows = await s.sql<{ share: number; kept: number }>(
         `SELECT extract(epoch FROM t.${until} - h.at)::float8 / $1 - 1 AS share,
            t.${seconds}::float8 AS kept
          FROM ${table} t JOIN (SELECT machine_id, max("timestamp") AS at FROM work_history
@@ -57,12 +57,8 @@ test.each([
         ids.map((__, at) => (at / 100).toFixed(3)),
       );
       expect(new Set(rows.map(({ kept }) => kept))).toEqual(new Set([expected]));
-      for (const [of, at] of [
-        ['work_backoff', 'until'],
-        [table, until],
-      ]) {
-        await s.server.sql.query(`UPDATE ${of} SET ${at} = now() - interval '1 s'`);
-      }
+      await s.sql(`UPDATE work_backoff SET until = now() - interval '1 s'`);
+      await s.sql(`UPDATE ${table} SET ${until} = now() - interval '1 s'`);
     }
   },
 );

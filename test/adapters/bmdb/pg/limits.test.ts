@@ -4,14 +4,14 @@ import { claimStand } from './claim-stand.ts';
 const s = claimStand(4_000);
 
 it('a sweep removes at most 100 sessions, the longest dead first, and the next one goes on', async () => {
-  await s.server.sql.query(
+  await s.sql(
     `INSERT INTO sessions (session_component_name, session_runtime_info, session_interval_seconds,
        session_deadline)
      SELECT 'shepherd', 'dead ' || n, 5, now() - interval '1 minute' - n * interval '1 second'
      FROM generate_series(1, 130) n`,
   );
   expect(await s.bmdb.sweep()).toMatchObject({ sessions: 100, work: 0 });
-  const { rows } = await s.server.sql.query<{ name: string }>(
+  const rows = await s.sql<{ name: string }>(
     `SELECT session_runtime_info AS name FROM sessions WHERE session_deadline < now()
      ORDER BY session_deadline DESC`,
   );
@@ -30,8 +30,6 @@ it('the database keeps records to their limits by itself', async () => {
     ['x'.repeat(201), '1'],
     ['key', JSON.stringify('x'.repeat(16 * 1024))],
   ]) {
-    await expect(s.server.sql.query(insert, ['rack', key, value])).rejects.toMatchObject({
-      code: '23514',
-    });
+    await expect(s.sql(insert, ['rack', key, value])).rejects.toMatchObject({ code: '23514' });
   }
 });

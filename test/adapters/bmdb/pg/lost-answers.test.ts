@@ -1,20 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { providerName } from '../../../../src/domain/ids.ts';
 import type { MachineId } from '../../../../src/domain/ids.ts';
-import { MINUTE, PROVIDER, providedOf, requestedAt } from '../../../contracts/bmdb-rows.ts';
+import { ASKED, MINUTE, PROVIDER, providedOf, requestedAt } from '../../../contracts/bmdb-rows.ts';
 import { STEADY } from '../../../contracts/bmdb-stage.ts';
-import { requestFor, targetOf } from '../../../contracts/requests-of.ts';
 import type { Mood } from './breaking-proxy.ts';
-import {
-  addMachine,
-  addMachines,
-  claimStand,
-  codeOfRefusal,
-  historyOf,
-  SIGNAL,
-  sorted,
-  STARTED,
-} from './claim-stand.ts';
+import { claimStand, refusedWith, SIGNAL, sorted, STARTED } from './claim-stand.ts';
 
 // Each write of a daemon, made while the answer to its COMMIT is lost: it is found out whether it was done.
 const s = claimStand();
@@ -33,18 +23,8 @@ async function lose<T>(call: () => Promise<T>): Promise<T> {
 
 const claimAll = (ids: readonly MachineId[]) =>
   Promise.all(ids.map((id) => s.session.claim('ShepherdAgentStart', id)));
-const rowOf = async (id: MachineId) => (await s.other.readMachine(id, SIGNAL)).row;
-const rebootOf = async (id: MachineId, key: string) => {
-  const target = targetOf((await rowOf(id))!);
-  return requestFor({ verb: 'reboot', target, force: false }, { key });
-};
-const order = async (id: MachineId) => s.bmdb.requests.file(await rebootOf(id, 'one'));
 const open = async () => (await s.other.scan(SIGNAL)).requests.map(({ key }) => key).toSorted();
-const eventsOf = async (machineId: MachineId): Promise<string[]> => {
-  const lines = await s.other.inspection.events({ machineId, limit: 99 }, SIGNAL);
-  return lines.map(({ kind }) => kind);
-};
-const addLeaving = () => addMachine(s, { deprovision: requestedAt(Date.now()) });
+const addLeaving = () => s.add({ deprovision: requestedAt(Date.now()) });
 const BACK = { kind: 'deprovisioned' } as const;
 const SLOT = { provider: PROVIDER, slotId: 'reservation-1', hostname: 'm-1' };
 const RECORD = { provider: providerName('rack'), key: 'bmc-1' };
@@ -56,20 +36,20 @@ const records = async () =>
 
 const WRITES: Readonly<Record<string, () => Promise<void>>> = {
   'of claims': async () => {
-    const ids = await addMachines(s, 10);
+    const ids = await s.addMany(10);
     const taken = await s.rival.claim('ShepherdAgentStart', ids[0]!);
     const { done, codes } = await lose(() =>
       sorted(ids.map((id) => s.session.claim('ShepherdAgentStart', id))),
     );
     expect([done.length, codes]).toEqual([9, ['work-conflict']]);
     for (const { machineId, epoch } of done) {
-      expect(await historyOf(s, machineId)).toEqual(['Started']);
-      expect((await rowOf(machineId))?.work).toMatchObject([{ epoch }]);
+      expect(await s.history(machineId)).toEqual(['Started']);
+      expect((await s.row(machineId)).work).toMatchObject([{ epoch }]);
     }
     await Promise.all([taken, ...done].map((work) => work.finish(STARTED)));
   },
   'of claims of what the session had already': async () => {
-    const [held, free] = await addMachines(s, 2);
+    const [held, free] = await s.addMany(2);
     const work = await s.session.claim('ShepherdAgentStart', held!);
     const { done, codes } = await lose(() =>
       sorted([held!, free!].map((id) => s.session.claim('ShepherdAgentStart', id))),
@@ -78,13 +58,13 @@ const WRITES: Readonly<Record<string, () => Promise<void>>> = {
     await Promise.all([work, ...done].map((each) => each.finish(STARTED)));
   },
   'of first claims of a kind': async () => {
-    const ids = await addMachines(s, 3);
+    const ids = await s.addMany(3);
     const works = await lose(() => Promise.all(ids.map((id) => s.session.claim('UnitTest1', id))));
     await Promise.all(works.map((work) => work.finish({ kind: 'nothing' })));
-    for (const id of ids) expect(await historyOf(s, id)).toEqual(['Started', 'Finished']);
+    for (const id of ids) expect(await s.history(id)).toEqual(['Started', 'Finished']);
   },
   'of ends of several kinds': async () => {
-    const ids = await addMachines(s, 6);
+    const ids = await s.addMany(6);
     const works = await claimAll(ids);
     await s.session.releaseWork(ids[5]!);
     const { done, codes } = await lose(() =>
@@ -96,7 +76,7 @@ const WRITES: Readonly<Record<string, () => Promise<void>>> = {
       ]),
     );
     expect([done.length, codes]).toEqual([5, ['work-lost']]);
-    const ended = await Promise.all(ids.map(async (id) => (await historyOf(s, id)).slice(1)));
+    const ended = await Promise.all(ids.map(async (id) => (await s.history(id)).slice(1)));
     expect(ended).toEqual([
       ...[['Finished'], ['Finished'], ['Failed refused'], ['Failed refused']],
       ...[['Canceled canceled'], ['Canceled released']],
@@ -104,17 +84,17 @@ const WRITES: Readonly<Record<string, () => Promise<void>>> = {
     const { machines } = await s.bmdb.scan(SIGNAL);
     const attempts = machines.map((row) => row.startAttempt?.count ?? 0);
     expect(attempts.toSorted()).toEqual([0, 0, 0, 0, 1, 1]);
-    expect(await codeOfRefusal(works[0]!.finish(STARTED))).toBe('already-finished');
+    expect(await refusedWith(works[0]!.finish(STARTED))).toBe('already-finished');
   },
   'of filing an order': async () => {
-    const request = await rebootOf(await addMachine(s), 'one');
+    const request = await s.reboot(await s.add(), { key: 'one' });
     const filed = await lose(() => s.bmdb.requests.file(request));
     expect(filed).toMatchObject({ key: 'one', state: 'open' });
     expect(await open()).toEqual(['one']);
   },
   'V12: of filing a batch, of which nothing is filed twice': async () => {
-    const ids = await addMachines(s, 3);
-    const requests = await Promise.all(ids.map((id, at) => rebootOf(id, `k/${at}`)));
+    const ids = await s.addMany(3);
+    const requests = await Promise.all(ids.map((id, at) => s.reboot(id, { key: `k/${at}` })));
     const batch = { key: 'k', digest: 'one', requests };
     const filed = await lose(() => s.bmdb.requests.fileBatch(batch));
     expect(filed.requests.map(({ key }) => key)).toEqual(['k/0', 'k/1', 'k/2']);
@@ -122,39 +102,38 @@ const WRITES: Readonly<Record<string, () => Promise<void>>> = {
     expect(await open()).toEqual(['k/0', 'k/1', 'k/2']);
   },
   'of settling': async () => {
-    const id = await addMachine(s);
-    const target = targetOf((await rowOf(id))!);
-    const { key } = await s.bmdb.requests.file(requestFor({ verb: 'deprovision', target }));
+    const id = await s.add();
+    const key = await s.file({ verb: 'deprovision', target: await s.target(id) });
     expect(await lose(() => s.session.settle(key))).toMatchObject({ key, state: 'done' });
-    expect(await eventsOf(id)).toEqual(['deprovisionRequested']);
+    expect(await s.events(id)).toEqual(['deprovisionRequested']);
   },
   'of the end of what was ordered': async () => {
-    const id = await addMachine(s);
-    await order(id);
+    const id = await s.add();
+    const order = await s.file((await s.reboot(id)).what);
     const work = await s.session.claim('ShepherdRecovery', id);
-    await work.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null, order: 'one' });
+    await work.note({ ...ASKED, order });
     const recovered = { kind: 'recovered', coolDown: STEADY, bootSeconds: null } as const;
-    await lose(() => work.finish({ ...recovered, order: 'one' }));
-    expect(await s.rival.settle('one')).toMatchObject({ state: 'done' });
-    expect((await eventsOf(id)).filter((kind) => kind === 'requestDone')).toHaveLength(1);
+    await lose(() => work.finish({ ...recovered, order }));
+    expect(await s.rival.settle(order)).toMatchObject({ state: 'done' });
+    expect((await s.events(id)).filter((kind) => kind === 'requestDone')).toHaveLength(1);
   },
   'of giving machines back': async () => {
     const ids = [await addLeaving(), await addLeaving()];
     const works = await Promise.all(ids.map((id) => s.session.claim('ShepherdDeprovision', id)));
     await lose(() => Promise.all(works.map((work) => work.finish(BACK))));
     for (const id of ids) {
-      expect(await rowOf(id)).toBeNull();
-      expect(await historyOf(s, id)).toEqual(['Started', 'Finished']);
-      expect(await eventsOf(id)).toEqual(['deprovisioned']);
+      expect(await s.row(id)).toBeNull();
+      expect(await s.history(id)).toEqual(['Started', 'Finished']);
+      expect(await s.events(id)).toEqual(['deprovisioned']);
     }
-    expect(await codeOfRefusal(works[0]!.finish(BACK))).toBe('already-finished');
+    expect(await refusedWith(works[0]!.finish(BACK))).toBe('already-finished');
   },
   'of a claim whose machine is given back by the next one': async () => {
     const ids = [await addLeaving(), await addLeaving()];
     const first = await s.session.claim('ShepherdDeprovision', ids[0]!);
     const second = await lose(() => s.session.claim('ShepherdDeprovision', ids[1]!));
     await Promise.all([first, second].map((work) => work.finish(BACK)));
-    expect(await Promise.all(ids.map(rowOf))).toEqual([null, null]);
+    expect(await Promise.all(ids.map(s.row))).toEqual([null, null]);
   },
   'of an intent of a job': async () => {
     const lease = (await s.session.lease('provisioner/metal'))!;
@@ -178,15 +157,16 @@ const WRITES: Readonly<Record<string, () => Promise<void>>> = {
       Promise.all(opened.slice(3).map(({ witness }) => intents.end(witness, failed))),
     );
     expect(ids).toEqual(adopted.map(({ machineId }) => machineId));
-    const { rows } = await s.server.sql.query<{ line: string }>(
-      `SELECT concat_ws(' ', state, attempts) AS line FROM provision_intents ORDER BY slot_id`,
-    );
-    expect(rows.map(({ line }) => line)).toEqual([
-      ...['adopted 1', 'adopted 1', 'adopted 1', 'failed 1', 'failed 1'],
+    const states = `SELECT state, attempts::int FROM provision_intents ORDER BY slot_id`;
+    expect(await s.sql(states)).toEqual([
+      ...Array(3).fill({ state: 'adopted', attempts: 1 }),
+      ...Array(2).fill({ state: 'failed', attempts: 1 }),
     ]);
-    for (const id of ids) expect(await eventsOf(id)).toEqual(['adopted']);
-    const levels = await s.server.sql.query(`SELECT level::int FROM provider_holds`);
-    expect(levels.rows).toEqual([{ level: 1 }, { level: 1 }]);
+    for (const id of ids) expect(await s.events(id)).toEqual(['adopted']);
+    expect(await s.sql(`SELECT level::int FROM provider_holds`)).toEqual([
+      { level: 1 },
+      { level: 1 },
+    ]);
   },
   'of taking and leaving a job': async () => {
     const lease = (await lose(() => s.session.lease('provisioner/metal')))!;

@@ -1,9 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { RequestedThing } from '../../../../src/adapters/bmdb/port.ts';
 import type { MachineRow } from '../../../../src/domain/machine.ts';
 import { KEY, ladderOn, machineRow, MINUTE, startedAt } from '../../../contracts/bmdb-rows.ts';
-import { createStage, refusedWith, SIGNAL } from '../../../contracts/bmdb-stage.ts';
-import { requestFor, targetOf } from '../../../contracts/requests-of.ts';
+import { agentStarted, createStage, refusedWith, SIGNAL } from '../../../contracts/bmdb-stage.ts';
+import { targetOf } from '../../../contracts/requests-of.ts';
 import { pgStand } from './contract-on-pg.ts';
 
 /** A newer daemon is at the ladder of a machine, on a rung of which this program never heard. */
@@ -35,8 +34,6 @@ async function add(place: Place, row = lost()): Promise<MachineRow> {
 const read = ({ machineId }: MachineRow) => s.read(machineId);
 const ladderOf = async ({ machineId }: MachineRow) =>
   (await sql(`SELECT * FROM machine_recovery WHERE machine_id = $1`, machineId)).rows[0] as unknown;
-const file = async (what: RequestedThing) => (await s.h.bmdb.requests.file(requestFor(what))).key;
-
 describe.each(places)('a rung that this program does not know: %s', (place) => {
   it('spoils nothing else of the row', async () => {
     const row = await add(place);
@@ -59,8 +56,7 @@ describe.each(places)('a rung that this program does not know: %s', (place) => {
     const row = await add(place, { ...lost(), agentStarted: null });
     const work = await s.session.claim('ShepherdAgentStart', row.machineId);
     const before = await ladderOf(row);
-    const started = { kind: 'agentStarted', publicKey: KEY, bootId: null, hostKey: null } as const;
-    await work.finish({ ...started, warnings: [] });
+    await work.finish(agentStarted());
     expect((await read(row)).agentStarted).not.toBeNull();
     expect(await ladderOf(row)).toEqual(before);
   });
@@ -87,9 +83,9 @@ describe.each(places)('a rung that this program does not know: %s', (place) => {
     const before = await ladderOf(row);
     const target = targetOf(row);
     const keys = [
-      await file({ verb: 'reboot', target, force: false, drain: null }),
-      await file({ verb: 'release', target, forgetHostKey: false }),
-      await file({ verb: 'clear-backoff', target }),
+      await s.file({ verb: 'reboot', target, force: false, drain: null }),
+      await s.file({ verb: 'release', target, forgetHostKey: false }),
+      await s.file({ verb: 'clear-backoff', target }),
     ];
     for (const key of keys) expect(await s.session.settle(key)).toBeNull();
     const { requests } = await s.h.bmdb.scan(SIGNAL);
@@ -106,7 +102,7 @@ describe.each(places)('a rung that this program does not know: %s', (place) => {
       { verb: 'hold', target, kind: 'preserve', untilMs: null },
       { verb: 'quarantine', target, untilMs: null },
     ] as const) {
-      expect(await s.session.settle(await file(what))).toMatchObject({ state: 'done' });
+      expect(await s.settle(what)).toMatchObject({ state: 'done' });
     }
   });
 });

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { expect, it, vi } from 'vitest';
 import { KEY, MINUTE, PROVIDER, startedAt } from '../../../contracts/bmdb-rows.ts';
-import { addMachine, claimStand, codeOfRefusal, openOn } from './claim-stand.ts';
+import { claimStand, refusedWith, openOn } from './claim-stand.ts';
 import { PATIENCE } from '../../../support/patience.ts';
 
 const s = claimStand();
@@ -32,7 +32,7 @@ async function listen() {
 
 it('whoever listens hears of what changed a machine, and not of heartbeats, pokes or refusals', async () => {
   const { session } = s;
-  const machineId = await addMachine(s, startedAt(Date.now()));
+  const machineId = await s.add(startedAt(Date.now()));
   const beat = { machineId, publicKey: KEY, bootId: null };
   const wakesOf = await listen();
   for (const act of [
@@ -41,7 +41,7 @@ it('whoever listens hears of what changed a machine, and not of heartbeats, poke
     () => s.bmdb.heartbeats.recordHeartbeats([beat]),
     () => session.releaseWork(machineId),
     () => session.updateProvided(machineId, { status: 'Running' }),
-    () => codeOfRefusal(session.claim('ShepherdRecovery', machineId)),
+    () => refusedWith(session.claim('ShepherdRecovery', machineId)),
   ]) {
     expect(await wakesOf(act), String(act)).toBe(0);
   }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { providedOf } from '../../../contracts/bmdb-rows.ts';
 import { askToGiveBack } from '../../../contracts/requests-of.ts';
-import { addMachine, claimStand, codeOfRefusal, SIGNAL, transactionOn } from './claim-stand.ts';
+import { claimStand, refusedWith } from './claim-stand.ts';
 
 const s = claimStand(4_000);
 
@@ -15,12 +15,12 @@ function statementsOf(): string[] {
 }
 
 it('the page on giving machines back says what works, as the role of the daemons', async () => {
-  const id = await addMachine(s, { provided: providedOf('1') });
+  const id = await s.add({ provided: providedOf('1') });
   const told = statementsOf();
   expect(told).toHaveLength(2);
   const [progress, withdraw] = told;
   const run = async (sql: string) => {
-    const role = await transactionOn(s);
+    const role = await s.begin();
     const { rows } = (await role.query(sql)) as { rows: Record<string, unknown>[] };
     await role.commit();
     return rows;
@@ -32,6 +32,6 @@ it('the page on giving machines back says what works, as the role of the daemons
   expect(await run(progress!)).toMatchObject([{ machine_id: id, attempts: '1' }]);
 
   await run(withdraw!);
-  expect(await codeOfRefusal(work.note({ kind: 'deprovisionAsked' }))).toBe('nothing-to-do');
-  expect((await s.other.readMachine(id, SIGNAL)).row?.deprovision).toBeNull();
+  expect(await refusedWith(work.note({ kind: 'deprovisionAsked' }))).toBe('nothing-to-do');
+  expect((await s.row(id)).deprovision).toBeNull();
 });

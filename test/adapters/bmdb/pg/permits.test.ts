@@ -5,7 +5,8 @@ import { providerName, slot } from '../../../../src/domain/ids.ts';
 import type { MachineRow, SlotFacts } from '../../../../src/domain/machine.ts';
 import { countPermits } from '../../../../src/domain/recovery/permits.ts';
 import type { RecoveryBudget } from '../../../../src/domain/policy.ts';
-import { machineRow, MINUTE, providedOf, startedAt } from '../../../contracts/bmdb-rows.ts';
+import { ASKED, machineRow, MINUTE, providedOf, startedAt } from '../../../contracts/bmdb-rows.ts';
+import { openOn } from './claim-stand.ts';
 import { insertMachine, openPgBmdb, usePgServer } from './pg-harness.ts';
 
 const server = usePgServer();
@@ -41,15 +42,11 @@ const factsOf = (row: MachineRow) =>
 async function askedFor(rows: readonly MachineRow[], budget: RecoveryBudget) {
   const bmdb = openPgBmdb({ url: server.url, budget });
   try {
-    const session = await bmdb.openSession({
-      component: 'shepherd',
-      runtimeInfo: 'host test',
-      intervalMs: 60_000,
-    });
+    const session = await openOn(bmdb);
     const answers: string[] = [];
     for (const row of rows) {
       const work = await session.claim('ShepherdRecovery', row.machineId);
-      const asked = work.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null });
+      const asked = work.note(ASKED);
       answers.push(await asked.then(() => 'granted', codeOf));
     }
     await session.close();

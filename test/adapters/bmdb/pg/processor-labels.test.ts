@@ -11,7 +11,7 @@ import {
   startedAt,
 } from '../../../contracts/bmdb-rows.ts';
 import { STEADY } from '../../../contracts/bmdb-stage.ts';
-import { addMachine, claimStand, openOn, SIGNAL, STARTED } from './claim-stand.ts';
+import { claimStand, openOn, SIGNAL, STARTED } from './claim-stand.ts';
 import { openPgBmdb } from './pg-harness.ts';
 
 const s = claimStand(4_000);
@@ -40,12 +40,12 @@ async function countsFor<T>(label: string, call: () => Promise<T>): Promise<T> {
 
 test('starting agents is the initializer', async () => {
   const label = 'shepherd-initializer';
-  const id = await addMachine(s);
+  const id = await s.add();
   const claim = () => countsFor(label, () => session.claim('ShepherdAgentStart', id));
   const first = await claim();
   await countsFor(label, () => first.note({ kind: 'agentStartAttempt' }));
   await countsFor(label, () => first.fail(STEADY, 'refused'));
-  await s.server.sql.query(`UPDATE work_backoff SET until = now() - interval '1 s'`);
+  await s.sql(`UPDATE work_backoff SET until = now() - interval '1 s'`);
   const second = await claim();
   await countsFor(label, () => second.finish(STARTED));
 });
@@ -56,7 +56,7 @@ test.each([
 ] as const)('%s is the recoverer', async (process, rung) => {
   const label = 'shepherd-recoverer';
   const recovery = rung === 'reinstalling' ? ladderOn(rung, { attempts: 0 }) : null;
-  const id = await addMachine(s, { ...startedAt(Date.now() - 40 * MINUTE), recovery });
+  const id = await s.add({ ...startedAt(Date.now() - 40 * MINUTE), recovery });
   const work = await countsFor(label, () => session.claim(process, id));
   await countsFor(label, () => work.note({ kind: 'recoveryAsked', rung, bootId: null }));
   await countsFor(label, () => work.cancel());
@@ -73,7 +73,7 @@ test('intents are the provisioner', async () => {
 });
 
 test('what the provider says is the updater, heartbeats are bmsrv, the rest is the daemon', async () => {
-  const id = await addMachine(s, startedAt(Date.now()));
+  const id = await s.add(startedAt(Date.now()));
   await countsFor('shepherd-updater', () => session.updateProvided(id, { status: 'Stopped' }));
   const beat = { machineId: id, publicKey: KEY, bootId: 'boot-9' };
   // Twice: the first makes the row, the second is the everyday.

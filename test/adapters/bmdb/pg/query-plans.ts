@@ -16,7 +16,7 @@ export interface PlanNode {
 }
 
 const plain = (text: string) =>
-  statement({ name: '', params: {}, columns: { 'QUERY PLAN': 'jsonb?' }, text: () => text });
+  statement({ name: '', columns: { 'QUERY PLAN': 'jsonb?' }, text: () => text });
 
 /** The plan that the server keeps for a statement, whatever its parameters will be. */
 export async function genericPlan(db: Database, text: string): Promise<PlanNode> {

@@ -1,90 +1,61 @@
 import { describe, expect, it } from 'vitest';
-import type { RequestedThing } from '../../../../src/adapters/bmdb/port.ts';
+import type { Bmdb, RequestedThing } from '../../../../src/adapters/bmdb/port.ts';
 import type { MachineId } from '../../../../src/domain/ids.ts';
-import { MINUTE, startedAt } from '../../../contracts/bmdb-rows.ts';
+import { ASKED } from '../../../contracts/bmdb-rows.ts';
 import { STEADY } from '../../../contracts/bmdb-stage.ts';
-import { requestFor, targetOf } from '../../../contracts/requests-of.ts';
-import {
-  addMachine,
-  claimStand,
-  SIGNAL,
-  sorted,
-  transactionOn,
-  untilBlocked,
-} from './claim-stand.ts';
+import { requestFor } from '../../../contracts/requests-of.ts';
+import { claimStand, SIGNAL, sorted } from './claim-stand.ts';
 
 const s = claimStand();
 
-const read = async (id: MachineId) => (await s.other.readMachine(id, SIGNAL)).row!;
-const targetFor = async (id: MachineId) => targetOf(await read(id));
-const reboot = async (id: MachineId): Promise<RequestedThing> => ({
-  verb: 'reboot',
-  target: await targetFor(id),
-  force: false,
-});
-const park = async (id: MachineId): Promise<RequestedThing> => ({
-  verb: 'quarantine',
-  target: await targetFor(id),
-  untilMs: null,
-});
+const reboot = async (id: MachineId) => (await s.reboot(id)).what;
+const park = async (id: MachineId, key: string) =>
+  s.file({ verb: 'quarantine', target: await s.target(id), untilMs: null }, { key });
 const open = async () => (await s.other.scan(SIGNAL)).requests.map(({ key }) => key);
-async function linesOf(id: MachineId): Promise<string[]> {
-  const lines = await s.other.inspection.events({ machineId: id, limit: 99 }, SIGNAL);
-  return lines.map(({ kind }) => kind);
-}
+/** So often, by both daemons in turn. */
+const often = <T>(call: (bmdb: Bmdb, at: number) => Promise<T>) =>
+  sorted(Array.from({ length: 20 }, (_, at) => call(at % 2 ? s.bmdb : s.other, at)));
 
 describe('many at once', () => {
-  const COUNT = 20;
-
   it('of one key are one', async () => {
-    const id = await addMachine(s);
-    const request = requestFor(await reboot(id), { key: 'one' });
-    const daemons = [s.bmdb, s.other];
-    const filing = Array.from({ length: COUNT }, (_, at) =>
-      daemons[at % 2]!.requests.file({ ...request }),
-    );
-    const { done, codes } = await sorted(filing);
+    const request = await s.reboot(await s.add(), { key: 'one' });
+    const { done, codes } = await often((bmdb) => bmdb.requests.file({ ...request }));
     expect(codes).toEqual([]);
     expect(new Set(done.map(({ createdAtMs }) => createdAtMs)).size).toBe(1);
     expect(await open()).toEqual(['one']);
   });
 
   it('orders of one machine are one, whose it is the others are told', async () => {
-    const id = await addMachine(s);
-    const what = await reboot(id);
-    const filing = Array.from({ length: COUNT }, (_, at) =>
-      (at % 2 ? s.bmdb : s.other).requests.file(requestFor(what, { by: `person ${at}` })),
+    const what = await reboot(await s.add());
+    const { done, codes } = await often((bmdb, at) =>
+      bmdb.requests.file(requestFor(what, { by: `person ${at}` })),
     );
-    const { done, codes } = await sorted(filing);
     expect(done).toHaveLength(1);
     expect(new Set(codes)).toEqual(new Set(['nothing-to-do']));
   });
 
   it('V39: batches of one key are one', async () => {
-    const ids = await Promise.all(Array.from({ length: 5 }, () => addMachine(s)));
-    const requests = await Promise.all(
-      ids.map(async (id, at) => requestFor(await reboot(id), { key: `k/${at}` })),
-    );
-    const filing = Array.from({ length: COUNT }, (_, at) =>
-      (at % 2 ? s.bmdb : s.other).requests.fileBatch({
+    const ids = await s.addMany(5);
+    const requests = await Promise.all(ids.map((id, at) => s.reboot(id, { key: `k/${at}` })));
+    const { done, codes } = await often((bmdb, at) =>
+      bmdb.requests.fileBatch({
         ...{ key: 'k', digest: 'one' },
         requests: at % 3 ? requests : requests.toReversed(),
       }),
     );
-    const { done, codes } = await sorted(filing);
     expect(codes).toEqual([]);
     expect(new Set(done.map((batch) => JSON.stringify(batch))).size).toBe(1);
     expect((await open()).toSorted()).toEqual(requests.map(({ key }) => key));
   });
 
   it('of batches that share a machine one is filed as a whole, the others not at all', async () => {
-    const shared = await addMachine(s);
-    const own = await Promise.all(Array.from({ length: 8 }, () => addMachine(s)));
+    const shared = await s.add();
+    const own = await s.addMany(8);
     const filing = own.map(async (id, at) => {
       const key = `batch ${at}`;
       const requests = [
-        requestFor(await reboot(id), { key: `${key}/a` }),
-        requestFor(await reboot(shared), { key: `${key}/b` }),
+        await s.reboot(id, { key: `${key}/a` }),
+        await s.reboot(shared, { key: `${key}/b` }),
       ];
       return s.bmdb.requests.fileBatch({ key, digest: key, requests });
     });
@@ -96,20 +67,17 @@ describe('many at once', () => {
   });
 
   it('settlings of one are one', async () => {
-    const id = await addMachine(s);
-    await s.bmdb.requests.file(requestFor(await park(id), { key: 'one' }));
-    const settling = Array.from({ length: COUNT }, (_, at) =>
-      (at % 2 ? s.session : s.rival).settle('one'),
-    );
-    const { done, codes } = await sorted(settling);
+    const id = await s.add();
+    await park(id, 'one');
+    const { done, codes } = await often((_, at) => (at % 2 ? s.session : s.rival).settle('one'));
     expect(codes).toEqual([]);
     expect(new Set(done.map((state) => JSON.stringify(state))).size).toBe(1);
-    expect(await linesOf(id)).toEqual(['quarantined']);
+    expect(await s.events(id)).toEqual(['quarantined']);
   });
 
   it('different ones of one machine are all settled, and so is what works on it', async () => {
-    const id = await addMachine(s, startedAt(Date.now() - 40 * MINUTE));
-    const target = await targetFor(id);
+    const id = await s.addLost();
+    const target = await s.target(id);
     const whats: RequestedThing[] = [
       { verb: 'quarantine', target, untilMs: null },
       { verb: 'release', target, forgetHostKey: true },
@@ -118,10 +86,8 @@ describe('many at once', () => {
       { verb: 'unhold', target, kind: 'no-start' },
     ];
     const work = await s.session.claim('ShepherdRecovery', id);
-    await work.note({ kind: 'recoveryAsked', rung: 'rebooting', bootId: null });
-    const keys = await Promise.all(
-      [...whats, ...whats].map(async (what) => (await s.bmdb.requests.file(requestFor(what))).key),
-    );
+    await work.note(ASKED);
+    const keys = await Promise.all([...whats, ...whats].map((what) => s.file(what)));
     const { done, codes } = await sorted<unknown>([
       ...keys.map((key, at) => (at % 2 ? s.session : s.rival).settle(key)),
       work.fail(STEADY, 'no evidence'),
@@ -134,53 +100,42 @@ describe('many at once', () => {
 
 describe('settling', () => {
   it('sees a contradiction that is being found just then', async () => {
-    const id = await addMachine(s);
-    await s.bmdb.requests.file(requestFor(await park(id), { key: 'one' }));
-    const other = await transactionOn(s);
-    await other.query(
+    const id = await s.add();
+    await park(id, 'one');
+    const settled = await s.behind(
       `INSERT INTO machine_quarantined (machine_id, kind, reason, set_by)
-       VALUES ($1, 'conflict', 'two of it', 'shepherd')`,
-      [id],
+       VALUES ('${id}', 'conflict', 'two of it', 'shepherd')`,
+      () => s.session.settle('one'),
     );
-    const settled = s.session.settle('one');
-    await untilBlocked(s, 1);
-    await other.commit();
-    expect(await settled).toMatchObject({
+    expect(settled).toMatchObject({
       state: 'refused',
       outcome: 'it is quarantined (conflict: two of it) already',
     });
-    expect((await read(id)).quarantine).toMatchObject({ kind: 'conflict', reason: 'two of it' });
+    expect((await s.row(id)).quarantine).toMatchObject({ kind: 'conflict', reason: 'two of it' });
   });
 
   it('A7: does not withdraw what is being asked for just then', async () => {
-    const id = await addMachine(s);
-    await s.bmdb.requests.file(requestFor(await reboot(id), { key: 'one' }));
-    const target = await targetFor(id);
-    await s.bmdb.requests.file(requestFor({ verb: 'withdraw', target }, { key: 'two' }));
-    const other = await transactionOn(s);
-    await other.query(`SELECT 1 FROM operator_intents WHERE idempotency_key = 'one' FOR SHARE`);
-    await other.query(
-      `INSERT INTO machine_recovery (machine_id, rung, attempts, asked_at, asked_rung, order_key)
-       VALUES ($1, 'restartingAgent', 0, now(), 'rebooting', 'one')`,
-      [id],
+    const id = await s.add();
+    await s.file(await reboot(id), { key: 'one' });
+    const withdrawal = await s.file({ verb: 'withdraw', target: await s.target(id) });
+    const settled = await s.behind(
+      `SELECT 1 FROM operator_intents WHERE idempotency_key = 'one' FOR SHARE;
+       INSERT INTO machine_recovery (machine_id, rung, attempts, asked_at, asked_rung, order_key)
+       VALUES ('${id}', 'restartingAgent', 0, now(), 'rebooting', 'one')`,
+      () => s.session.settle(withdrawal),
     );
-    const settled = s.session.settle('two');
-    await untilBlocked(s, 1);
-    await other.commit();
-    expect(await settled).toMatchObject({ state: 'refused' });
+    expect(settled).toMatchObject({ state: 'refused' });
     expect(await s.bmdb.requests.read(['one'], SIGNAL)).toMatchObject([{ state: 'open' }]);
   });
 
   it('A7: of a withdrawal and the note that it is asked for, one wins', async () => {
     for (let round = 0; round < 20; round += 1) {
-      const id = await addMachine(s);
-      const order = (await s.bmdb.requests.file(requestFor(await reboot(id)))).key;
-      const target = await targetFor(id);
-      const { key } = await s.bmdb.requests.file(requestFor({ verb: 'withdraw', target }));
+      const id = await s.add();
+      const order = await s.file(await reboot(id));
+      const key = await s.file({ verb: 'withdraw', target: await s.target(id) });
       const work = await s.session.claim('ShepherdRecovery', id);
-      const asked = { kind: 'recoveryAsked', rung: 'rebooting', bootId: null } as const;
       const [noted, settled] = await Promise.allSettled([
-        work.note({ ...asked, order }),
+        work.note({ ...ASKED, order }),
         s.rival.settle(key),
       ]);
       expect(settled).toMatchObject({ status: 'fulfilled' });
@@ -191,34 +146,30 @@ describe('settling', () => {
   });
 
   it('an order waits for nobody who has locked its machine', async () => {
-    const id = await addMachine(s);
-    const short = requestFor(await reboot(id), { key: 'one', validForMs: 1 });
-    await s.bmdb.requests.file(short);
-    const other = await transactionOn(s);
-    await other.query('SELECT 1 FROM machines WHERE machine_id = $1 FOR UPDATE', [id]);
-    await other.query('SELECT 1 FROM work WHERE machine_id = $1 FOR UPDATE', [id]);
-    expect(await s.session.settle('one')).toMatchObject({ state: 'refused' });
-    await other.commit();
+    const id = await s.add();
+    await s.file(await reboot(id), { key: 'one', validForMs: 1 });
+    await s.holding('SELECT 1 FROM machines, work FOR UPDATE', async () => {
+      expect(await s.session.settle('one')).toMatchObject({ state: 'refused' });
+    });
   });
 
   it('keeps nobody waiting who works on the machine', async () => {
-    const id = await addMachine(s);
-    await s.bmdb.requests.file(requestFor(await park(id), { key: 'one' }));
+    const id = await s.add();
+    await park(id, 'one');
     const work = await s.rival.claim('ShepherdAgentStart', id);
-    const other = await transactionOn(s);
     // What settling locks for as long as it lasts.
-    await other.query('SELECT 1 FROM machines WHERE machine_id = $1 FOR NO KEY UPDATE', [id]);
-    await work.note({ kind: 'agentStartAttempt' });
-    await work.fail(STEADY, 'refused');
-    await other.commit();
+    await s.holding('SELECT 1 FROM machines FOR NO KEY UPDATE', async () => {
+      await work.note({ kind: 'agentStartAttempt' });
+      await work.fail(STEADY, 'refused');
+    });
     expect(await s.session.settle('one')).toMatchObject({ state: 'done' });
   });
 
   it('refuses what this program cannot read, and leaves verbs that it does not know', async () => {
-    const id = await addMachine(s);
-    const { provider, slotId } = await targetFor(id);
+    const id = await s.add();
+    const { provider, slotId } = await s.target(id);
     const insert = (key: string, verb: string, parameters: object) =>
-      s.server.sql.query(
+      s.sql(
         `INSERT INTO operator_intents (idempotency_key, verb, provider, slot_id, machine_id,
            parameters, actor, reason) VALUES ($1, $2, $3, $4, $5, $6, 'ann', 'x')`,
         [key, verb, provider, slotId, id, parameters],
@@ -236,6 +187,6 @@ describe('settling', () => {
     expect(await open()).toEqual([]);
     expect(await s.session.settle('newer')).toBeNull();
     expect(await s.bmdb.requests.read(['newer'], SIGNAL)).toMatchObject([{ state: 'open' }]);
-    expect((await read(id)).order).toBeNull();
+    expect((await s.row(id)).order).toBeNull();
   });
 });

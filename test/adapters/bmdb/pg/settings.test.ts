@@ -63,12 +63,7 @@ afterAll(() => server.stop());
 
 const READ = `SELECT jsonb_object_agg(name, setting) AS settings FROM pg_settings
   WHERE name = ANY ('{${Object.keys(STRANGE).join(',')}}')`;
-const read = statement({
-  name: 'settings',
-  params: {},
-  columns: { settings: 'jsonb' },
-  text: () => READ,
-});
+const read = statement({ name: 'settings', columns: { settings: 'jsonb' }, text: () => READ });
 const asDaemon = { clock: systemClock, random: systemRandom, log: silentLog };
 
 function open(byKeys: boolean) {

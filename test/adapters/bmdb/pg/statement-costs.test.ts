@@ -9,7 +9,8 @@ import { TRUSTING_GUARD } from '../../../support/ingest.ts';
 import { startWireCount } from '../../../support/wire-count.ts';
 import type { WireCount } from '../../../support/wire-count.ts';
 import { recordOf } from './beat-stand.ts';
-import { addMachines, claimStand, openOn, SIGNAL, STARTED } from './claim-stand.ts';
+import { STARTED } from './claim-stand.ts';
+import { claimStand, openOn, SIGNAL } from './claim-stand.ts';
 import { openPgBmdb } from './pg-harness.ts';
 
 // Counts on the wire what is sent to the database: a change that sends more fails here.
@@ -65,10 +66,10 @@ describe('agents', () => {
   }
 
   it('are started in four statements, to each of which a machine adds few bytes', async () => {
-    await startAgents(await addMachines(s, 2));
+    await startAgents(await s.addMany(2));
     const [one, many] = [
-      await startAgents(await addMachines(s, 1)),
-      await startAgents(await addMachines(s, 41)),
+      await startAgents([await s.add()]),
+      await startAgents(await s.addMany(41)),
     ];
     for (const sent of [one, many]) {
       expect(sent).toMatchObject({ claims: ONCE, notes: ONCE, ends: ONCE, reads: ONCE });
@@ -83,7 +84,7 @@ describe('agents', () => {
 
 describe('heartbeats', () => {
   const addMany = async (count: number): Promise<HeartbeatRecord[]> => {
-    const ids = await addMachines(s, count, startedAt(Date.now() - MINUTE));
+    const ids = await s.addMany(count, startedAt(Date.now() - MINUTE));
     return ids.map((id) => recordOf(id, { bootId: randomUUID() }));
   };
   const send = (batch: readonly HeartbeatRecord[]) =>

@@ -25,21 +25,30 @@ export function undeclaredSql({ path, text }: Source): string[] {
   return found;
 }
 
-/** Names given to `statement({ name, … })` in a file, whether they are exported or not. */
+/** Names given to `statement({ name, … })` in a file, or by `named`, whether they are exported or not. */
 export function declaredNames({ path, text }: Source): string[] {
   const found: string[] = [];
   new Visitor({
     CallExpression: (call) => {
-      if (call.callee.type !== 'Identifier' || call.callee.name !== 'statement') return;
-      const [definition] = call.arguments;
-      if (definition?.type !== 'ObjectExpression') return;
-      for (const property of definition.properties) {
-        if (property.type !== 'Property' || property.key.type !== 'Identifier') continue;
-        if (property.key.name === 'name') found.push(nameIn(property.value));
+      if (call.callee.type !== 'Identifier') return;
+      if (call.callee.name === 'statement') {
+        const [name] = valuesIn(call.arguments[0], (key) => key === 'name');
+        if (name) found.push(nameIn(name));
+      } else if (call.callee.name === 'named') {
+        const prefix = nameIn(call.arguments[0] as Expression);
+        for (const _ of valuesIn(call.arguments[1], () => true)) found.push(`${prefix}-*`);
       }
     },
   }).visit(parse(path, text));
   return found;
+}
+
+function* valuesIn(node: { readonly type: string } | undefined, of: (key: string) => boolean) {
+  const object = node as Expression | undefined;
+  for (const each of object?.type === 'ObjectExpression' ? object.properties : []) {
+    if (each.type !== 'Property' || each.key.type !== 'Identifier') continue;
+    if (of(each.key.name)) yield each.value;
+  }
 }
 
 /** The text of a name; the parts that are only known when it is run are `*`. */

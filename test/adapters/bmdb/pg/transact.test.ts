@@ -19,38 +19,29 @@ beforeEach(async () => {
 });
 afterEach(() => db.close());
 
-const sql = (text: string) =>
-  statement({ name: text.slice(0, 60), params: {}, columns: {}, text: () => text });
+const sql = (text: string) => statement({ name: text.slice(0, 60), text: () => text });
 const addMachine = statement({
   name: 'test-add-machine',
-  ...{ params: {}, columns: {} },
   text: () => 'INSERT INTO machines DEFAULT VALUES',
 });
 const counter = statement({
   name: 'test-counter',
-  params: {},
   columns: { n: 'int8' },
   text: () => `SELECT permits_granted AS n FROM fleet_guard WHERE scope = 'counter'`,
 });
 const setCounter = statement({
   name: 'test-set-counter',
   params: { n: 'int8' },
-  columns: {},
   text: ({ n }) => `UPDATE fleet_guard SET permits_granted = ${n} WHERE scope = 'counter'`,
 });
 const settings = statement({
   name: 'test-settings',
-  params: {},
-  columns: { idle: 'text', statement: 'text' },
+  ...{ columns: { idle: 'text', statement: 'text' } },
   text: () =>
     `SELECT current_setting('idle_in_transaction_session_timeout') AS idle,
        current_setting('statement_timeout') AS statement`,
 });
-
-const machines = async (): Promise<number> => {
-  const { rows } = await server.sql.query('SELECT 1 FROM machines');
-  return rows.length;
-};
+const machines = async () => (await server.sql.query('SELECT 1 FROM machines')).rowCount;
 
 describe('a conflict that the server finds at COMMIT', () => {
   /** The first transactions that write a machine are refused with these codes as they commit. */
@@ -78,8 +69,7 @@ describe('a conflict that the server finds at COMMIT', () => {
       return `run ${runs}`;
     });
     expect(done).toBe('run 3');
-    const { rows } = await server.sql.query('SELECT 1 FROM machines');
-    expect(rows).toHaveLength(1);
+    expect(await machines()).toBe(1);
   });
 
   it('makes a statement that commits by itself run again', async () => {
@@ -155,12 +145,7 @@ describe('a statement that commits by itself', () => {
   });
 
   it('is prepared anew where its plan is of no use any more', async () => {
-    const look = statement({
-      name: 'test-look',
-      params: {},
-      columns: {},
-      text: () => 'SELECT * FROM machines',
-    });
+    const look = statement({ name: 'test-look', text: () => 'SELECT * FROM machines' });
     await db.commit({ doing: 'look' }, look, {});
     await server.sql.query('ALTER TABLE machines ADD COLUMN extra int');
     try {

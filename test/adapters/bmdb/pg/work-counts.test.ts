@@ -6,7 +6,7 @@ import { machineId } from '../../../../src/domain/ids.ts';
 import { STEADY } from '../../../contracts/bmdb-stage.ts';
 import { createMemMetrics } from '../../../doubles/mem-metrics.ts';
 import type { MemMetrics } from '../../../doubles/mem-metrics.ts';
-import { addMachine, claimStand, codeOfRefusal, openOn } from './claim-stand.ts';
+import { claimStand, refusedWith, openOn } from './claim-stand.ts';
 
 const counted = createMemMetrics();
 const s = claimStand(undefined, { metrics: counted });
@@ -26,9 +26,9 @@ beforeEach(() => {
 
 test('a session, what it claims, and a conflict are counted', async () => {
   const session = await openOn(s.bmdb);
-  const id = await addMachine(s);
+  const id = await s.add();
   await session.claim('UnitTest1', id);
-  expect(await codeOfRefusal(session.claim('UnitTest1', id))).toBe('work-conflict');
+  expect(await refusedWith(session.claim('UnitTest1', id))).toBe('work-conflict');
   expect(since('bmdb_session_started')).toEqual(['shepherd']);
   expect(since('bmdb_work_started')).toEqual(['UnitTest1']);
   expect(since('shepherd_claim_conflicts_total')).toEqual(['UnitTest1']);
@@ -42,7 +42,7 @@ test.each<[string, (work: Work, session: BmdbSession) => Promise<void>]>([
   ['canceled', (work, session) => session.releaseWork(work.machineId)],
   ['canceled', (_, session) => session.close()],
 ])('a work ends once: %s', async (result, end) => {
-  const work = await s.session.claim('UnitTest1', await addMachine(s));
+  const work = await s.session.claim('UnitTest1', await s.add());
   await end(work, s.session);
   await work.cancel();
   await s.session.close();

@@ -79,8 +79,11 @@ test('after an installation was begun, too, a rescue system is held to its key',
 });
 
 test('vector 21: the rescue system never answers: the button twice, and nobody knows', async () => {
-  const { create, resets } = await startDead();
-  expect(await failureOf(create())).toMatchObject({ kind: 'transient', outcome: 'unknown' });
+  const { run, provider, clock, resets } = await startDead();
+  const late = new AbortController();
+  clock.setTimeout(() => late.abort(new Error('it never ends')), 3_600_000);
+  const created = run(provider.createMachine(orderOf('s1'), callOf({ signal: late.signal })));
+  expect(await failureOf(created)).toMatchObject({ kind: 'transient', outcome: 'unknown' });
   expect(resets()).toEqual(['sw', 'hw', 'hw']);
 });
 

@@ -2,7 +2,7 @@ import { GRANT_MS, GRANT_RETRY_MS, type Role } from '../../../../domain/access.t
 import type { ConsoleSessionBook } from '../../access-port.ts';
 import type { Database } from '../pool.ts';
 import { ms } from '../sql.ts';
-import { type As, selection, statement } from '../statement.ts';
+import { type As, selection, named, statement } from '../statement.ts';
 import { after, endOf, roleSql, SESSION_LASTS, SESSION_ORIGINS } from './lineage.ts';
 
 const SHOWN = selection({
@@ -21,15 +21,13 @@ const SHOWN = selection({
   pageDigest: ['bytea?', 's.page_digest'],
 });
 
-export const statements = {
+export const statements = named('console-session', {
   open: statement({
-    name: 'console-session-open',
     params: {
       ...{ id: 'uuid', digest: 'bytea', name: 'text', proven: 'bool', role: 'text' },
       ...{ providers: 'text[]?', renewal: 'bytea?', tokenId: 'text?', identity: 'text?' },
       pageDigest: 'bytea?',
     },
-    columns: {},
     text: (session) => `
       WITH ended AS (DELETE FROM console_sessions s WHERE NOT (${SESSION_LASTS}))
       INSERT INTO console_sessions
@@ -40,19 +38,16 @@ export const statements = {
       ON CONFLICT DO NOTHING`,
   }),
   find: statement({
-    name: 'console-session-find',
     params: { digest: 'bytea' },
     columns: SHOWN.columns,
     text: ({ digest }) =>
       `SELECT ${SHOWN.sql} FROM console_sessions s WHERE s.digest = ${digest} AND ${SESSION_LASTS}`,
   }),
   used: statement({
-    name: 'console-session-used',
     params: {
       ...{ digest: 'bytea', granted: 'bool', role: 'text?', providers: 'text[]?' },
       renewal: 'bytea?',
     },
-    columns: {},
     text: ({ digest, granted, role, providers, renewal }) =>
       `UPDATE console_sessions s SET last_used_at = now(),
          granted_at = CASE WHEN ${granted} THEN now() ELSE s.granted_at END,
@@ -62,7 +57,6 @@ export const statements = {
        WHERE s.digest = ${digest} AND ${SESSION_LASTS}`,
   }),
   claimRenewal: statement({
-    name: 'console-session-claim-renewal',
     params: { digest: 'bytea' },
     columns: SHOWN.columns,
     text: ({ digest }) =>
@@ -72,20 +66,17 @@ export const statements = {
        RETURNING ${SHOWN.sql}`,
   }),
   list: statement({
-    name: 'console-session-list',
-    params: {},
     columns: SHOWN.columns,
     text: () =>
       `SELECT ${SHOWN.sql} FROM console_sessions s WHERE ${SESSION_LASTS}
        ORDER BY s.last_used_at DESC, s.id LIMIT 1000`,
   }),
   end: statement({
-    name: 'console-session-end',
     params: { id: 'uuid' },
     columns: { name: 'text' },
     text: ({ id }) => `DELETE FROM console_sessions s WHERE s.id = ${id} RETURNING s.name`,
   }),
-};
+});
 
 /** See `ConsoleSessionBook`. */
 export const createConsoleSessionBook = (db: Database): ConsoleSessionBook => ({

@@ -1,7 +1,7 @@
 import { LOGIN_CODE_MS, type Role } from '../../../../domain/access.ts';
 import type { AccessBook, LoginCodeBook } from '../../access-port.ts';
 import type { Database } from '../pool.ts';
-import { type As, selection, statement } from '../statement.ts';
+import { type As, selection, named, statement } from '../statement.ts';
 import { createConsoleSessionBook } from './console-sessions.ts';
 import { roleSql } from './lineage.ts';
 import { createTokenBook } from './tokens.ts';
@@ -14,14 +14,12 @@ const LOGIN = selection({
   tokenId: ['text?', 'c.token_id'],
 });
 
-export const statements = {
+export const statements = named('login-code', {
   add: statement({
-    name: 'login-code-add',
     params: {
       ...{ digest: 'bytea', name: 'text', role: 'text', providers: 'text[]?' },
       ...{ identity: 'text?', tokenId: 'text?', forMs: 'float8' },
     },
-    columns: {},
     text: ({ digest, name, identity, role, providers, tokenId, forMs }) => `
       WITH over AS (DELETE FROM login_codes c WHERE c.expires_at <= now())
       INSERT INTO login_codes (digest, name, identity, role, providers, token_id, expires_at)
@@ -31,14 +29,13 @@ export const statements = {
   }),
   /** Deleting is what makes it good for once. */
   redeem: statement({
-    name: 'login-code-redeem',
     params: { digest: 'bytea' },
     columns: { ...LOGIN.columns, good: 'bool' },
     text: ({ digest }) =>
       `DELETE FROM login_codes c WHERE c.digest = ${digest}
        RETURNING ${LOGIN.sql}, c.expires_at > now() AS good`,
   }),
-};
+});
 
 /** See `LoginCodeBook`. A code whose redemption is in doubt is lost: a new link is soon made. */
 const createLoginCodeBook = (db: Database): LoginCodeBook => ({

@@ -2,7 +2,7 @@ import type { Role } from '../../../../domain/access.ts';
 import type { TokenBook } from '../../access-port.ts';
 import type { Database } from '../pool.ts';
 import { ms } from '../sql.ts';
-import { type As, selection, statement } from '../statement.ts';
+import { type As, selection, named, statement } from '../statement.ts';
 import { endOfMaker, roleSql, TOKEN_LASTS, TOKEN_ORIGINS } from './lineage.ts';
 
 const SHOWN = selection({
@@ -22,10 +22,9 @@ const SHOWN = selection({
   revokedBy: ['text?', 't.revoked_by'],
 });
 
-export const statements = {
+export const statements = named('token', {
   /** Made by the attempt before, of which the answer was lost, it counts as added. */
   add: statement({
-    name: 'token-add',
     params: {
       ...{ id: 'text', digest: 'bytea', name: 'text', owner: 'text', role: 'text' },
       ...{ ownerIdentity: 'text?', providers: 'text[]?', forMs: 'float8' },
@@ -49,7 +48,6 @@ export const statements = {
       WHERE t.id = ${token.id} AND t.digest = ${token.digest}`,
   }),
   find: statement({
-    name: 'token-find',
     params: { id: 'text', digest: 'bytea' },
     columns: SHOWN.columns,
     text: ({ id, digest }) =>
@@ -57,26 +55,21 @@ export const statements = {
          AND ${TOKEN_LASTS}`,
   }),
   used: statement({
-    name: 'token-used',
     params: { id: 'text' },
-    columns: {},
     text: ({ id }) => `UPDATE api_tokens SET last_used_at = now() WHERE id = ${id}`,
   }),
   list: statement({
-    name: 'token-list',
-    params: {},
     columns: SHOWN.columns,
     text: () => `SELECT ${SHOWN.sql} FROM api_tokens t ORDER BY t.created_at DESC, t.id LIMIT 1000`,
   }),
   revoke: statement({
-    name: 'token-revoke',
     params: { id: 'text', by: 'text' },
     columns: { id: 'text' },
     text: ({ id, by }) =>
       `UPDATE api_tokens SET revoked_at = now(), revoked_by = ${by}
        WHERE id = ${id} AND revoked_at IS NULL RETURNING id`,
   }),
-};
+});
 
 /** See `TokenBook`. */
 export const createTokenBook = (db: Database): TokenBook => ({

@@ -14,7 +14,7 @@ import { transactLive } from '../live.ts';
 import type { LiveSession } from '../live.ts';
 import { commitAsHolder, FENCE, FENCE_TOLD, FENCED, fenceSql } from '../fence.ts';
 import { repeatedOnce } from '../repeat.ts';
-import { statement } from '../statement.ts';
+import { named, statement } from '../statement.ts';
 import type { RowOf } from '../statement.ts';
 import { statements as members } from './member-writes.ts';
 
@@ -24,10 +24,9 @@ const NAME = { pool: 'text', balancer: 'text' } as const;
 const given = (flag: string, value: string, before: string) =>
   `CASE WHEN ${flag} THEN ${value} ELSE ${before} END`;
 
-export const statements = {
+export const statements = named('pools', {
   /** Written as an update of the row with its defaults, so that its first note is like any other. */
   note: statement({
-    name: 'pools-note',
     params: {
       ...FENCE,
       ...NAME,
@@ -74,7 +73,6 @@ export const statements = {
       SELECT ${FENCE_TOLD}`,
   }),
   forget: statement({
-    name: 'pools-forget',
     params: { ...FENCE, ...NAME, actor: 'text', reason: 'text' },
     columns: FENCED,
     text: (of) => `
@@ -93,7 +91,7 @@ export const statements = {
       )
       SELECT ${FENCE_TOLD}`,
   }),
-};
+});
 
 /** See `BalancingBook`. Each call is one statement, and doing it twice is doing it once. */
 export const createBalancingBook = (session: LiveSession): BalancingBook => ({

@@ -4,7 +4,7 @@ import { exclusionGroup } from '../../../../domain/eligibility.ts';
 import { PENDING } from '../eligibility.ts';
 import { FENCE, FENCE_TOLD, FENCED, fenceSql } from '../fence.ts';
 import { LIVE } from '../sql.ts';
-import { type As, statement } from '../statement.ts';
+import { type As, named, statement } from '../statement.ts';
 import { MEMBER } from './pool-rows.ts';
 
 const GROUP = `'${exclusionGroup('ShepherdRecovery')}'`;
@@ -15,7 +15,7 @@ const SUCCESSIONS = Object.entries(SUCCESSORS)
 /** Over what a row was, called `was`: it serves nobody, or there was none. */
 const IDLE = `(was IS NULL OR was = 'drained' OR was_waived)`;
 
-export const statements = {
+export const statements = named('members', {
   /**
    * Changes members of one pool at one balancer. See `BalancingBook.write`.
    *
@@ -29,7 +29,6 @@ export const statements = {
    * asks for one gives the lease row another epoch, too (`settle-keep-idle`), which is looked at here.
    */
   write: statement({
-    name: 'members-write',
     params: {
       ...FENCE,
       pool: 'text',
@@ -145,4 +144,4 @@ export const statements = {
     FROM judged j LEFT JOIN passed p ON p.machine_id = j.machine_id
       LEFT JOIN written ON written.machine_id = j.machine_id`,
   }),
-};
+});

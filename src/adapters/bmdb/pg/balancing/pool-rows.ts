@@ -1,7 +1,7 @@
 import type { PoolRow } from '../../../../domain/balancing/pool-row.ts';
 import type { Queries } from '../pool.ts';
 import { ms } from '../sql.ts';
-import { type As, selection, statement } from '../statement.ts';
+import { type As, selection, named, statement } from '../statement.ts';
 
 /** A `MemberRow` as JSON, over a row of `pool_members g`. A state that is not known may serve: only `drained` does not. */
 export const MEMBER = `jsonb_build_object('pool', g.pool, 'balancer', g.balancer,
@@ -45,16 +45,13 @@ const POOL = selection({
   ],
 });
 
-export const statements = {
+export const statements = named('pools', {
   read: statement({
-    name: 'pools-read',
-    params: {},
     columns: POOL.columns,
     text: () => `SELECT ${POOL.sql} FROM pools o ORDER BY o.pool, o.balancer`,
   }),
   /** Of one pool, at one balancer or all, for whoever changes them next. */
   lock: statement({
-    name: 'pools-lock',
     params: { pool: 'text', balancer: 'text?' },
     columns: POOL.columns,
     text: ({ pool, balancer }) =>
@@ -63,13 +60,11 @@ export const statements = {
        ORDER BY o.balancer FOR NO KEY UPDATE`,
   }),
   ask: statement({
-    name: 'pools-ask',
     params: {
       ...{ pool: 'text', balancer: 'text', acceptedAt: 'float8?', acceptedBy: 'text?' },
       ...{ pausedAt: 'float8?', pausedBy: 'text?', pauseReason: 'text?' },
       ...{ tornDownAt: 'float8?', tornDownBy: 'text?', tearDownReason: 'text?' },
     },
-    columns: {},
     text: (of) =>
       `UPDATE pools SET
          accepted_at = to_timestamp(${of.acceptedAt} / 1000), accepted_by = ${of.acceptedBy},
@@ -79,7 +74,7 @@ export const statements = {
          tear_down_reason = ${of.tearDownReason}
        WHERE pool = ${of.pool} AND balancer = ${of.balancer}`,
   }),
-};
+});
 
 /** Writes what operators asked of a pool. Its row is locked. */
 export async function writeAsked(q: Queries, { pool, balancer, ...row }: PoolRow): Promise<void> {

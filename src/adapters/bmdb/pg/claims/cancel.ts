@@ -1,7 +1,7 @@
 import type { MachineId } from '../../../../domain/ids.ts';
 import type { Queries } from '../pool.ts';
 import { LIVE } from '../sql.ts';
-import { statement } from '../statement.ts';
+import { named, statement } from '../statement.ts';
 import type { ArgsOf, RowOf } from '../statement.ts';
 
 const COLUMNS = { machine_id: 'uuid', session_id: 'uuid', released: 'bool' } as const;
@@ -47,13 +47,12 @@ const cancelSql = (cause: string, { leases, before = '', only = 'true', wait = f
 
 const GONE = 'NOT EXISTS (SELECT 1 FROM sessions s WHERE s.session_id = seen.session_id)';
 
-export const statements = {
+export const statements = named('work', {
   /**
    * Leases of sessions that are dead or gone; one that somebody else is busy with is left alone. A
    * dead session is locked first: one that is being extended just now is passed over.
    */
   cancelDead: statement({
-    name: 'work-cancel-dead',
     params: { machines: 'uuid[]', group: 'text' },
     columns: COLUMNS,
     text: ({ machines, group }) =>
@@ -70,14 +69,12 @@ export const statements = {
   }),
   /** The sessions must be locked. A lease that somebody has locked is passed over. */
   cancelOfSessions: statement({
-    name: 'work-cancel-of-sessions',
     params: { sessions: 'uuid[]', cause: 'text' },
     columns: COLUMNS,
     text: ({ sessions, cause }) => cancelSql(cause, { leases: `w.session_id = ANY (${sessions})` }),
   }),
   /** Of sessions that somebody deleted. */
   cancelOrphaned: statement({
-    name: 'work-cancel-orphaned',
     params: { limit: 'int8' },
     columns: COLUMNS,
     text: ({ limit }) =>
@@ -88,7 +85,6 @@ export const statements = {
       }),
   }),
   cancelOnMachine: statement({
-    name: 'work-cancel-on-machine',
     params: { machine: 'uuid', session: 'uuid', epoch: 'int8?', cause: 'text' },
     columns: COLUMNS,
     text: ({ machine, session, epoch, cause }) =>
@@ -100,7 +96,6 @@ export const statements = {
   }),
   /** The machines must be locked: nobody takes such a lease meanwhile. */
   cancelOnMachines: statement({
-    name: 'work-cancel-on-machines',
     params: { machines: 'uuid[]', cause: 'text' },
     columns: COLUMNS,
     text: ({ machines, cause }) =>
@@ -113,14 +108,13 @@ export const statements = {
   returnUnusedPermits: statement({
     name: 'permits-return-unused',
     params: { machines: 'uuid[]' },
-    columns: {},
     text: ({ machines }) =>
       `DELETE FROM recovery_permits e WHERE e.machine_id = ANY (${machines}) AND NOT EXISTS (
          SELECT 1 FROM machine_recovery l
          WHERE l.machine_id = e.machine_id AND l.asked_at >= e.granted_at
        )`,
   }),
-};
+});
 
 /** Dead work on these machines; the unused permits are given back. */
 export async function cancelDead(

@@ -11,7 +11,7 @@ import type { EventBook, EventsPage, EventsQuery, LatestQuery } from '../../even
 import type { Clock } from '../../../clock/port.ts';
 import type { Database } from '../pool.ts';
 import { ms } from '../sql.ts';
-import { type As, selection, statement } from '../statement.ts';
+import { type As, selection, named, statement } from '../statement.ts';
 import type { ArgsOf, Columns, Params, RowOf, Statement } from '../statement.ts';
 import { horizonAfter, NOTHING_SEEN } from './horizon.ts';
 import type { Horizon } from './horizon.ts';
@@ -82,11 +82,10 @@ export const eventIn = (e: string) =>
   });
 const EVENT = eventIn('w');
 
-export const statements = {
+export const statements = named('events', {
   head: statement({ name: 'events-head', params: {}, columns: SIGHT, text: () => HEAD }),
   /** One snapshot by itself. The first columns are there where no event matched, too. */
   page: statement({
-    name: 'events-page',
     params: {
       ...{ after: 'int8', scan: 'int8', limit: 'int8', kinds: 'text[]', types: 'text[]' },
       ...{ provider: 'text?', slot: 'text?', machine: 'uuid?' },
@@ -116,7 +115,6 @@ export const statements = {
       FROM (${HEAD}) h LEFT JOIN wanted w ON true ORDER BY w.seq`,
   }),
   latest: statement({
-    name: 'events-latest',
     params: {
       ...{ limit: 'int8', since: 'float8?', kinds: 'text[]', types: 'text[]' },
       ...{ provider: 'text?', slot: 'text?', machine: 'uuid?' },
@@ -132,7 +130,7 @@ export const statements = {
         ) both_logs ORDER BY seq DESC LIMIT ${rest.limit}
       ) w ON true ORDER BY w.seq`,
   }),
-};
+});
 
 type PageRow = RowOf<typeof statements.page.columns>;
 

@@ -2,15 +2,14 @@ import type { WebhookDesk } from '../../events-port.ts';
 import { commitFenced } from '../live.ts';
 import type { LiveSession } from '../live.ts';
 import { commitAsHolder, FENCE, FENCE_TOLD, FENCED, fenceSql } from '../fence.ts';
-import { statement } from '../statement.ts';
+import { named, statement } from '../statement.ts';
 import { eventIn, eventOf, unitedSql } from './read.ts';
 
 const EVENT = eventIn('e');
 const PARAMS = { ...FENCE, webhook: 'text' } as const;
 
-export const statements = {
+export const statements = named('webhook', {
   begin: statement({
-    name: 'webhook-begin',
     params: { ...PARAMS, from: 'int8' },
     columns: { ...FENCED, told_to: 'int8?', disabled: 'bool?' },
     text: (of) => `
@@ -26,7 +25,6 @@ export const statements = {
       FROM (SELECT) AS always LEFT JOIN known k ON true`,
   }),
   due: statement({
-    name: 'webhook-due',
     params: { webhook: 'text', but: 'int8[]', limit: 'int8' },
     columns: { number: 'int8', attempts: 'float8', ...EVENT.columns },
     text: ({ webhook, but, limit }) => `
@@ -42,7 +40,6 @@ export const statements = {
       ORDER BY d.next_at, d.seq`,
   }),
   record: statement({
-    name: 'webhook-record',
     params: {
       ...{ ...PARAMS, toldTo: 'int8', delivered: 'bool', gone: 'int8[]', disabled: 'text?' },
       failed: {
@@ -80,7 +77,7 @@ export const statements = {
       )
       SELECT ${FENCE_TOLD}`,
   }),
-};
+});
 
 /** See `WebhookDesk`. Each is one statement, and doing it twice is doing it once. */
 export const createWebhookDesk = (session: LiveSession): WebhookDesk => ({

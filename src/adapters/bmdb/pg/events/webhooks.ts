@@ -1,7 +1,7 @@
 import type { WebhookBook } from '../../events-port.ts';
 import type { Database } from '../pool.ts';
 import { ms } from '../sql.ts';
-import { selection, statement } from '../statement.ts';
+import { selection, named, statement } from '../statement.ts';
 
 /** Dead letters are kept so long. */
 const DEAD_KEPT_DAYS = 30;
@@ -39,10 +39,9 @@ const FAILED = selection({
 
 const LISTED_MAX = 1_000;
 
-export const statements = {
+export const statements = named('webhook', {
   list: statement({
     name: 'webhooks-list',
-    params: {},
     columns: LISTED.columns,
     text: () => `
       SELECT ${LISTED.sql}
@@ -54,7 +53,6 @@ export const statements = {
       ) d ORDER BY w.name COLLATE "C"`,
   }),
   deliveries: statement({
-    name: 'webhook-deliveries',
     params: { webhook: 'text', dead: 'bool?', before: 'int8?', limit: 'int8' },
     columns: FAILED.columns,
     text: ({ webhook, dead, before, limit }) =>
@@ -65,7 +63,6 @@ export const statements = {
        ORDER BY d.seq DESC LIMIT ${limit}`,
   }),
   replay: statement({
-    name: 'webhook-replay',
     params: { webhook: 'text', seq: 'int8' },
     columns: { seq: 'int8' },
     text: ({ webhook, seq }) =>
@@ -73,7 +70,6 @@ export const statements = {
        WHERE d.webhook = ${webhook} AND d.seq = ${seq} RETURNING d.seq`,
   }),
   enable: statement({
-    name: 'webhook-enable',
     params: { webhook: 'text' },
     columns: { name: 'text' },
     text: ({ webhook }) =>
@@ -84,13 +80,12 @@ export const statements = {
   trim: statement({
     name: 'sweep-trim-deliveries',
     params: { limit: 'int8' },
-    columns: {},
     text: ({ limit }) =>
       `DELETE FROM webhook_deliveries WHERE (webhook, seq) IN (
          SELECT d.webhook, d.seq FROM webhook_deliveries d WHERE ${DEAD} OR ${LEFT}
          ORDER BY d.last_at LIMIT ${limit} FOR UPDATE SKIP LOCKED)`,
   }),
-};
+});
 
 /** See `WebhookBook`. */
 export const createWebhookBook = (db: Database): WebhookBook => ({

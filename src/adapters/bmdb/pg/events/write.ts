@@ -1,22 +1,20 @@
 import type { NewEvent } from '../../../../domain/events/fleet-event.ts';
 import type { Queries } from '../pool.ts';
-import { statement } from '../statement.ts';
+import { named, statement } from '../statement.ts';
 
-export const statements = {
+export const statements = named('fleet-events', {
   write: statement({
-    name: 'fleet-events-write',
     params: {
       events: {
         ...{ type: 'text', provider: 'text?', slotId: 'text?', machineId: 'uuid?' },
         ...{ actor: 'text', reason: 'text', details: 'jsonb' },
       },
     },
-    columns: {},
     text: ({ events }) =>
       `INSERT INTO fleet_events (type, provider, slot_id, machine_id, actor, reason, details)
        SELECT type, provider, slot_id, machine_id, actor, reason, details FROM ${events} ORDER BY nth`,
   }),
-};
+});
 
 /** Events that no trigger writes, in the transaction of the change. */
 export async function writeFleetEvents(q: Queries, events: readonly NewEvent[]): Promise<void> {

@@ -24,7 +24,7 @@ import { lockGuard, readGuardRows, time, writeGuardRow } from './guard-rows.ts';
 import type { PgContext } from '../live.ts';
 import type { Queries } from '../pool.ts';
 import { ms } from '../sql.ts';
-import { selection, statement } from '../statement.ts';
+import { selection, named, statement } from '../statement.ts';
 import type { GuardAssessment, GuardBook } from '../../port.ts';
 
 // The time of the statement: the transaction may have waited for the lock.
@@ -39,23 +39,16 @@ const PULSE = selection({
   isThere: ['bool', 'u.single IS NOT NULL'],
 });
 
-export const statements = {
+export const statements = named('guard', {
   /** One daemon assesses the fleet at a time; the others do not wait for it. */
   lockPulse: statement({
-    name: 'guard-lock-pulse',
-    params: {},
     columns: { single: 'bool' },
     text: () => `SELECT single FROM guard_pulse FOR UPDATE SKIP LOCKED`,
   }),
   addPulse: statement({
-    name: 'guard-add-pulse',
-    params: {},
-    columns: {},
     text: () => `INSERT INTO guard_pulse DEFAULT VALUES ON CONFLICT DO NOTHING`,
   }),
   pulse: statement({
-    name: 'guard-pulse',
-    params: {},
     columns: PULSE.columns,
     text: () => `
       SELECT ${PULSE.sql}
@@ -63,14 +56,12 @@ export const statements = {
         LEFT JOIN guard_pulse u ON true`,
   }),
   writePulse: statement({
-    name: 'guard-write-pulse',
     params: { seen: 'float8?', lost: 'float8?', assessed: 'float8?', counts: 'jsonb' },
-    columns: {},
     text: ({ seen, lost, assessed, counts }) =>
       `UPDATE guard_pulse SET ingest_seen_at = ${time(seen)}, ingest_lost_at = ${time(lost)},
          assessed_at = ${time(assessed)}, counts = ${counts}`,
   }),
-};
+});
 
 async function readPulse(q: Queries) {
   const [row] = await q.rows(statements.pulse, {});

@@ -16,7 +16,7 @@ import { DONE, isBarredSql, lostAtSql, PENDING } from '../eligibility.ts';
 import { time } from './guard-rows.ts';
 import type { PgContext } from '../live.ts';
 import type { Queries } from '../pool.ts';
-import { madeOnce, statement } from '../statement.ts';
+import { madeOnce, named, statement } from '../statement.ts';
 
 const interval = (durationMs: number) => `${durationMs} * interval '1 millisecond'`;
 const count = (which: string) => `count(*) FILTER (WHERE ${which})::int4`;
@@ -142,10 +142,9 @@ const byLoss = madeOnce((loss: LossPolicy) =>
 export const statementsFor = (loss: LossPolicy, policy: GuardPolicy) => byLoss(loss)(policy);
 type Policies = Pick<PgContext, 'loss' | 'guard'>;
 
-export const statements = {
+export const statements = named('guard', {
   /** For claims, which are planned by keys, before one assesses the whole fleet; and after. */
   plan: statement({
-    name: 'guard-plan',
     params: { by_keys: 'bool' },
     columns: { value: 'text?' },
     text: ({ by_keys: byKeys }) =>
@@ -153,7 +152,7 @@ export const statements = {
          AS value
        FROM unnest(ARRAY['seqscan', 'hashjoin']) AS e (node)`,
   }),
-};
+});
 
 /** Of the fleet, and of each provider with machines; as of the statement. */
 export async function countGuard(

@@ -2,7 +2,7 @@ import type { GuardRow } from '../../../../domain/machine.ts';
 import { FLEET } from '../../../../domain/recovery/guard-judgement.ts';
 import type { Queries } from '../pool.ts';
 import { ms } from '../sql.ts';
-import { type As, selection, statement } from '../statement.ts';
+import { type As, selection, named, statement } from '../statement.ts';
 
 /** A parameter in epoch milliseconds as a timestamp. */
 export const time = (epochMs: string) => `to_timestamp(${epochMs} / 1000)`;
@@ -19,27 +19,22 @@ const ROW = selection({
   ingestUpSinceMs: ['float8?', ms('ingest_up_since')],
 });
 
-export const statements = {
+export const statements = named('guard', {
   /** Whatever the guard decides is decided by one transaction after the other. */
   lock: statement({
-    name: 'guard-lock',
-    params: {},
     columns: { scope: 'text' },
     text: () => `SELECT scope FROM fleet_guard WHERE scope = '${FLEET}' FOR UPDATE`,
   }),
   read: statement({
     name: 'guard-rows',
-    params: {},
     columns: ROW.columns,
     text: () => `SELECT ${ROW.sql} FROM fleet_guard ORDER BY scope COLLATE "C"`,
   }),
   writeRow: statement({
-    name: 'guard-write-row',
     params: {
       ...{ scope: 'text', atMs: 'float8?', by: 'text?', kind: 'text?', reason: 'text?' },
       ...{ calmSinceMs: 'float8?', thawedAtMs: 'float8?', ingestUpSinceMs: 'float8?' },
     },
-    columns: {},
     text: ({ scope, atMs, by, kind, reason, calmSinceMs, thawedAtMs, ingestUpSinceMs }) => `
       INSERT INTO fleet_guard (scope, frozen_at, frozen_by, frozen_kind, reason, calm_since,
         thawed_at, ingest_up_since)
@@ -50,7 +45,7 @@ export const statements = {
         reason = excluded.reason, calm_since = excluded.calm_since,
         thawed_at = excluded.thawed_at, ingest_up_since = excluded.ingest_up_since`,
   }),
-};
+});
 
 /** What the guard has decided, of the fleet and of each provider that it ever decided on. */
 export const readGuardRows = (q: Queries): Promise<GuardRow[]> => q.rows(statements.read, {});

@@ -63,7 +63,6 @@ export const statementsFor = (loss: LossPolicy) => ({
   fellSilent: statement({
     name: 'sweep-fell-silent',
     params: { limit: 'int8' },
-    columns: {},
     text: ({ limit }) => `
       WITH overdue AS MATERIALIZED (
         SELECT a.machine_id, ${SINCE} AS since, ${STATE_BEFORE} AS before
@@ -98,7 +97,6 @@ export const statementsFor = (loss: LossPolicy) => ({
   heardAgain: statement({
     name: 'sweep-heard-again',
     params: { limit: 'int8' },
-    columns: {},
     text: ({ limit }) => `
       WITH heard AS MATERIALIZED (
         SELECT s.machine_id, ${DONE} AS done, ${RUNNING} AS running

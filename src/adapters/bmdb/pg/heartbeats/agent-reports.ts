@@ -6,14 +6,13 @@ import { answeredRequest } from '../../install-image.ts';
 import { installationHandedOut, installationReported } from '../../installation-events.ts';
 import type { HeartbeatEvent } from '../../installation-events.ts';
 import { handOutRefusalSql, SLOT_ID } from '../eligibility.ts';
-import { statement } from '../statement.ts';
+import { named, statement } from '../statement.ts';
 import type { RowOf } from '../statement.ts';
 
-export const statements = {
+export const statements = named('installation-requests', {
   writeHardware: statement({
     name: 'hardware-write',
     params: { reports: { machineId: 'uuid', raw: 'bytea' } },
-    columns: {},
     text: ({ reports }) =>
       `INSERT INTO machine_hardware_report AS h (machine_id, hardware_report_raw)
        SELECT machine_id, raw FROM ${reports} ORDER BY machine_id
@@ -49,7 +48,6 @@ export const statements = {
         result: 'machine_os_installation_result',
       },
     },
-    columns: {},
     text: ({ reports }) =>
       `INSERT INTO machine_os_installation_report AS o
          (machine_id, generation, os_installation_result, os_installation_report_raw)
@@ -63,7 +61,6 @@ export const statements = {
   keepAnswered: statement({
     name: 'installation-requests-answered',
     params: { answered: { machineId: 'uuid', raw: 'bytea' } },
-    columns: {},
     text: ({ answered }) =>
       `UPDATE machine_os_installation_request r SET os_installation_request_raw = answered.raw
        FROM ${answered}
@@ -71,9 +68,7 @@ export const statements = {
   }),
   /** Who forbids that they are handed out waits, or has said so already. */
   lockNew: statement({
-    name: 'installation-requests-lock-new',
     params: { machines: 'uuid[]' },
-    columns: {},
     text: ({ machines }) =>
       `SELECT FROM machine_os_installation_request
        WHERE machine_id = ANY (${machines}) AND handed_out_at IS NULL
@@ -97,7 +92,6 @@ export const statements = {
   }),
   /** Answers with what is marked: it may be newer than what was read. */
   handOut: statement({
-    name: 'installation-requests-hand-out',
     params: { machines: 'uuid[]' },
     columns: { machine_id: 'uuid', generation: 'int8', raw: 'bytea' },
     text: ({ machines }) =>
@@ -126,13 +120,12 @@ export const statements = {
   writeEvents: statement({
     name: 'installation-events-write',
     params: { lines: { machineId: 'uuid', kind: 'text', actor: 'text', reason: 'text' } },
-    columns: {},
     text: ({ lines }) =>
       `INSERT INTO slot_events (provider, slot_id, machine_id, kind, actor, reason)
        SELECT p.provider, ${SLOT_ID}, p.machine_id, lines.kind, lines.actor, lines.reason
        FROM ${lines} JOIN machine_provided p ON p.machine_id = lines.machine_id ORDER BY lines.nth`,
   }),
-};
+});
 
 interface RawReport {
   readonly machineId: string;

@@ -3,7 +3,7 @@ import { LADDER_RESET_MS, PERMIT_RETURNED_AFTER } from '../../../../domain/polic
 import type { LossPolicy } from '../../../../domain/policy.ts';
 import type { Queries } from '../pool.ts';
 import { ms } from '../sql.ts';
-import { statement } from '../statement.ts';
+import { named, statement } from '../statement.ts';
 import type { ArgsOf, RowOf } from '../statement.ts';
 
 // No joins here: whatever the tables held when the plan was made, each row costs a look-up by its
@@ -69,7 +69,7 @@ const admitting = <const Name extends string>(name: Name, locked: 'SKIP LOCKED' 
       SELECT place::int4 AS place, ready FROM checked`,
   });
 
-export const statements = {
+export const statements = named('heartbeats', {
   /**
    * Heartbeats of machines that were heard before under the same start. It waits for nobody: rows
    * that somebody else has locked are passed over. Whoever replaces or forgets a start deletes this
@@ -80,7 +80,6 @@ export const statements = {
    * the lock first would cost. One that moved since the statement began is passed over, too.
    */
   beat: statement({
-    name: 'heartbeats-beat',
     params: { machines: 'uuid[]', keys: 'bytea[]', gapMs: 'float8', resetMs: 'float8' },
     // Each line of `heard` is a machine and, from its 37th character on, the boot id recorded. The
     // other lists have commas. `pending`: something is to be installed. `permit`: there is one that
@@ -132,7 +131,7 @@ export const statements = {
   admit: admitting('heartbeats-admit', 'SKIP LOCKED'),
   /** Waits for whom somebody else has locked, as long as the transaction may. */
   admitPatiently: admitting('heartbeats-admit-patiently', ''),
-};
+});
 
 /** What becomes known by a heartbeat. */
 export interface Beat {

@@ -24,7 +24,6 @@ const end = <const Table extends string>(table: Table, only = 'true') =>
   statement({
     name: `episodes-end-${table}`,
     params: { machines: 'uuid[]' },
-    columns: {},
     text: ({ machines }) =>
       `DELETE FROM ${table} x WHERE x.machine_id = ANY (${machines}) AND ${only} AND (
          SELECT count(*) FROM work w JOIN sessions s ON s.session_id = w.session_id AND ${LIVE}

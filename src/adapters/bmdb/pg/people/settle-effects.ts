@@ -12,7 +12,7 @@ import type { Queries } from '../pool.ts';
 import { endRequests } from '../requests/request-ends.ts';
 import { statements as requests } from '../requests/requests.ts';
 import { LIVE } from '../sql.ts';
-import { statement } from '../statement.ts';
+import { named, statement } from '../statement.ts';
 
 const MACHINE = { machine: 'uuid' } as const;
 const GROUP = exclusionGroup('ShepherdRecovery');
@@ -21,23 +21,19 @@ const GROUP = exclusionGroup('ShepherdRecovery');
 const IS_ORDERED = `EXISTS (SELECT 1 FROM operator_intents y
   WHERE y.idempotency_key = machine_recovery.order_key AND y.state = 'open')`;
 
+/** Writes something of one machine. */
+const ofMachine = (name: string, text: (machine: string) => string) =>
+  statement({ name: `settle-${name}`, params: MACHINE, text: ({ machine }) => text(machine) });
 /** Deletes a tag of one machine. */
-const drop = <const Table extends string>(table: Table) =>
-  statement({
-    name: `settle-drop-${table}`,
-    params: MACHINE,
-    columns: {},
-    text: ({ machine }) => `DELETE FROM ${table} WHERE machine_id = ${machine}`,
-  });
+const drop = (table: string) =>
+  ofMachine(`drop-${table}`, (machine) => `DELETE FROM ${table} WHERE machine_id = ${machine}`);
 
-export const statements = {
+export const statements = named('settle', {
   hold: statement({
-    name: 'settle-hold',
     params: {
       ...{ provider: 'text', slot: 'text', kind: 'text', by: 'text', reason: 'text' },
       ...{ untilMs: 'float8?', force: 'bool' },
     },
-    columns: {},
     text: ({ provider, slot, kind, by, reason, untilMs, force }) =>
       `INSERT INTO slot_holds (provider, slot_id, kind, set_by, reason, until, force)
        VALUES (${provider}, ${slot}, ${kind}, ${by}, ${reason}, to_timestamp(${untilMs} / 1000),
@@ -47,24 +43,19 @@ export const statements = {
          force = excluded.force`,
   }),
   unhold: statement({
-    name: 'settle-unhold',
     params: { provider: 'text', slot: 'text', kind: 'text' },
-    columns: {},
     text: ({ provider, slot, kind }) =>
       `DELETE FROM slot_holds
        WHERE provider = ${provider} AND slot_id = ${slot} AND kind = ${kind}`,
   }),
   label: statement({
-    name: 'settle-label',
     params: { provider: 'text', slot: 'text', labels: 'jsonb' },
-    columns: {},
     text: ({ provider, slot, labels }) =>
       `INSERT INTO slot_labels (provider, slot_id, labels) VALUES (${provider}, ${slot}, ${labels})
        ON CONFLICT (provider, slot_id) DO UPDATE SET labels = excluded.labels`,
   }),
   /** Never instead of a contradiction, which may have been found meanwhile. */
   quarantine: statement({
-    name: 'settle-quarantine',
     params: { ...MACHINE, by: 'text', reason: 'text', until: 'float8?' },
     columns: { machine_id: 'uuid' },
     text: ({ machine, by, reason, until }) =>
@@ -76,27 +67,20 @@ export const statements = {
        RETURNING q.machine_id`,
   }),
   /** Whoever works under it needs it to the end. */
-  returnPermit: statement({
-    name: 'settle-return-permit',
-    params: MACHINE,
-    columns: {},
-    text: ({ machine }) =>
-      `DELETE FROM recovery_permits e WHERE e.machine_id = ${machine} AND NOT EXISTS (
+  returnPermit: ofMachine(
+    'return-permit',
+    (machine) => `DELETE FROM recovery_permits e WHERE e.machine_id = ${machine} AND NOT EXISTS (
          SELECT 1 FROM work w JOIN sessions s ON s.session_id = w.session_id AND ${LIVE}
          WHERE w.machine_id = e.machine_id AND w.exclusion_group = '${GROUP}')`,
-  }),
-  liftQuarantine: statement({
-    name: 'settle-lift-quarantine',
-    params: MACHINE,
-    columns: {},
-    text: ({ machine }) =>
+  ),
+  liftQuarantine: ofMachine(
+    'lift-quarantine',
+    (machine) =>
       `DELETE FROM machine_quarantined WHERE machine_id = ${machine} AND kind <> 'conflict'`,
-  }),
+  ),
   /** The first request stays, but for how the machine is to leave its pools: the last one says that. */
   deprovision: statement({
-    name: 'settle-deprovision',
     params: { ...MACHINE, by: 'text', reason: 'text', drain: 'text?', pool: 'bool' },
-    columns: {},
     text: ({ machine, by, reason, drain, pool }) =>
       `INSERT INTO machine_deprovision_request
          (machine_id, requested_by, reason, drain, return_to_pool)
@@ -105,9 +89,7 @@ export const statements = {
   }),
   /** A new generation was not handed out yet: a trigger says so. */
   install: statement({
-    name: 'settle-install',
     params: { ...MACHINE, generation: 'int8', raw: 'bytea' },
-    columns: {},
     text: ({ machine, generation, raw }) =>
       `INSERT INTO machine_os_installation_request
          (machine_id, generation, os_installation_request_raw)
@@ -116,16 +98,12 @@ export const statements = {
          os_installation_request_raw = excluded.os_installation_request_raw`,
   }),
   /** Nothing begins to serve that did not see the request. See `members-write`. */
-  keepIdle: statement({
-    name: 'settle-keep-idle',
-    params: MACHINE,
-    columns: {},
-    text: ({ machine }) =>
-      `UPDATE work SET epoch = nextval('work_epoch')
+  keepIdle: ofMachine(
+    'keep-idle',
+    (machine) => `UPDATE work SET epoch = nextval('work_epoch')
        WHERE machine_id = ${machine} AND exclusion_group = '${GROUP}' AND session_id IS NULL`,
-  }),
+  ),
   cancelInstall: statement({
-    name: 'settle-cancel-install',
     params: { ...MACHINE, generation: 'int8' },
     columns: { machine_id: 'uuid' },
     text: ({ machine, generation }) =>
@@ -133,54 +111,44 @@ export const statements = {
        WHERE machine_id = ${machine} AND generation = ${generation} AND handed_out_at IS NULL
        RETURNING machine_id`,
   }),
-  endCoolDown: statement({
-    name: 'settle-end-cool-down',
-    params: MACHINE,
-    columns: {},
-    text: ({ machine }) =>
-      `UPDATE machine_recovery SET next_at = NULL
+  endCoolDown: ofMachine(
+    'end-cool-down',
+    (machine) => `UPDATE machine_recovery SET next_at = NULL
        WHERE machine_id = ${machine} AND next_at IS NOT NULL`,
-  }),
+  ),
   /** That the power was asked off is no attempt: whoever takes the machine next switches it on first. */
-  resetOrdered: statement({
-    name: 'settle-reset-ordered-ladder',
-    params: MACHINE,
-    columns: {},
-    text: ({ machine }) =>
-      `UPDATE machine_recovery SET rung = 'restartingAgent', attempts = 0, next_at = NULL,
+  resetOrdered: ofMachine(
+    'reset-ordered-ladder',
+    (
+      machine,
+    ) => `UPDATE machine_recovery SET rung = 'restartingAgent', attempts = 0, next_at = NULL,
          cool_down_seconds = NULL
        WHERE machine_id = ${machine} AND ${IS_ORDERED}`,
-  }),
-  resetLadder: statement({
-    name: 'settle-reset-ladder',
-    params: MACHINE,
-    columns: {},
-    text: ({ machine }) =>
-      `UPDATE machine_recovery SET rung = 'restartingAgent', attempts = 0, next_at = NULL,
+  ),
+  resetLadder: ofMachine(
+    'reset-ladder',
+    (
+      machine,
+    ) => `UPDATE machine_recovery SET rung = 'restartingAgent', attempts = 0, next_at = NULL,
          cool_down_seconds = NULL, asked_at = NULL, asked_rung = NULL, order_key = NULL,
          operation_ref = NULL, boot_id_before = NULL, host_key_before = NULL, off_seen_at = NULL
        WHERE machine_id = ${machine} AND power_off_asked_at IS NOT NULL AND NOT ${IS_ORDERED}`,
-  }),
-  dropLadder: statement({
-    name: 'settle-drop-ladder',
-    params: MACHINE,
-    columns: {},
-    text: ({ machine }) =>
-      `DELETE FROM machine_recovery
+  ),
+  dropLadder: ofMachine(
+    'drop-ladder',
+    (machine) => `DELETE FROM machine_recovery
        WHERE machine_id = ${machine} AND power_off_asked_at IS NULL AND NOT ${IS_ORDERED}`,
-  }),
+  ),
   /** One whose power is owed comes to the ladder as before. */
-  dropAttempt: statement({
-    name: 'settle-drop-attempt',
-    params: MACHINE,
-    columns: {},
-    text: ({ machine }) =>
-      `DELETE FROM machine_agent_start_attempt WHERE machine_id = ${machine} AND NOT EXISTS (
+  dropAttempt: ofMachine(
+    'drop-attempt',
+    (
+      machine,
+    ) => `DELETE FROM machine_agent_start_attempt WHERE machine_id = ${machine} AND NOT EXISTS (
          SELECT 1 FROM machine_recovery l WHERE l.machine_id = ${machine})`,
-  }),
+  ),
   /** See `wasAskedFor`. */
   askedFor: statement({
-    name: 'settle-asked-for',
     params: { ...MACHINE, order: 'text' },
     columns: { machine_id: 'uuid' },
     text: ({ machine, order }) =>
@@ -189,9 +157,7 @@ export const statements = {
   }),
   /** Of the kind that is named, and of slots that rest after failed creations. */
   clearProvider: statement({
-    name: 'settle-clear-provider',
     params: { provider: 'text', kind: 'text?', shelf: 'text[]' },
-    columns: {},
     text: ({ provider, kind, shelf }) =>
       `DELETE FROM provider_holds
        WHERE provider = ${provider}
@@ -200,7 +166,7 @@ export const statements = {
   dropQuarantine: drop('machine_quarantined'),
   dropBackoffs: drop('work_backoff'),
   dropHostKey: drop('machine_ssh_host_key'),
-};
+});
 
 type Write<E> = (q: Queries, scene: Scene, effect: E) => Promise<unknown>;
 

@@ -24,16 +24,15 @@ import { readMachines } from '../reading/rows.ts';
 import { whyNoRoom } from '../recovery/permits.ts';
 import { applyEffect } from './settle-effects.ts';
 import { MOMENT, readHoldsOf } from '../reading/surroundings.ts';
-import { statement } from '../statement.ts';
+import { named, statement } from '../statement.ts';
 
 const INTERRUPTING = ORDER_VERBS.filter((verb) => interrupts(RUNG_OF[verb]))
   .map((verb) => `'${verb}'`)
   .join(', ');
 
-export const statements = {
+export const statements = named('settle', {
   /** Work goes on beside it: only who forgets the machine, or settles something of it, waits. */
   lockMachine: statement({
-    name: 'settle-lock-machine',
     params: { machine: 'uuid' },
     columns: { machine_id: 'uuid' },
     text: ({ machine }) =>
@@ -41,7 +40,6 @@ export const statements = {
   }),
   /** Whoever hands it to an agent waits, or we for them: so it is known whether it was. */
   lockInstallation: statement({
-    name: 'settle-lock-installation',
     params: { provider: 'text', slot: 'text' },
     columns: { installing: 'bool' },
     text: ({ provider, slot }) =>
@@ -54,16 +52,13 @@ export const statements = {
        FOR NO KEY UPDATE OF r`,
   }),
   giveTime: statement({
-    name: 'settle-give-time',
     params: { key: 'text', forMs: 'float8' },
-    columns: {},
     text: ({ key, forMs }) =>
       `UPDATE operator_intents SET expires_at = now() + ${forMs} * interval '1 millisecond'
        WHERE idempotency_key = ${key} AND state = 'open'`,
   }),
   /** Others that wait for a permit. */
   otherOrders: statement({
-    name: 'settle-other-orders',
     params: { key: 'text', provider: 'text' },
     columns: { waiting: 'int4' },
     text: ({ key, provider }) =>
@@ -72,13 +67,8 @@ export const statements = {
          AND p.provider = ${provider}
          AND NOT EXISTS (SELECT 1 FROM recovery_permits e WHERE e.machine_id = y.machine_id)`,
   }),
-  moment: statement({
-    name: 'settle-moment',
-    params: {},
-    columns: MOMENT.columns,
-    text: () => `SELECT ${MOMENT.sql}`,
-  }),
-};
+  moment: statement({ columns: MOMENT.columns, text: () => `SELECT ${MOMENT.sql}` }),
+});
 
 /** See `BmdbSession.settle`. What was settled before stays, so a lost COMMIT is no trouble. */
 export async function settle(session: LiveSession, key: string): Promise<RequestState | null> {

@@ -11,7 +11,7 @@ import { commitAlive, liveSession, transactLive } from '../live.ts';
 import type { LiveSession } from '../live.ts';
 import { repeatedOnce } from '../repeat.ts';
 import { LIVE, ms } from '../sql.ts';
-import { statement } from '../statement.ts';
+import { named, statement } from '../statement.ts';
 import type { ArgsOf, Columns, Fields, RowOf, Statement } from '../statement.ts';
 import { INTENT } from '../reading/surroundings.ts';
 import type { IntentBook } from '../../port.ts';
@@ -72,13 +72,12 @@ const stepParams = <const F extends Fields>(steps: F) =>
  * is unsettled, so all earlier ones ended before the new one was there, with all that their ends
  * wrote; and `note` is sent after that, so its snapshot has all of it.
  */
-export const statements = {
+export const statements = named('intents', {
   /**
    * One that is opened once more, since the answer was lost, is found by its witness; unless the job
    * was lost or the slot barred in between: then it stays open, and whoever plans next takes it up.
    */
   open: statement({
-    name: 'intents-open',
     params: stepParams({
       ...{ machineId: 'uuid', provider: 'text', slotId: 'text', hostname: 'text' },
       ...{ lease: 'text?', epoch: 'int8?' },
@@ -116,7 +115,6 @@ export const statements = {
         WHERE NOT leased OR occupied OR barred IS NOT NULL`)}`,
   }),
   note: statement({
-    name: 'intents-note',
     params: stepParams({
       ...{ attempts: 'int8?', ambiguous: 'bool?', unresolved: 'bool?' },
       ...{ lastError: 'text?', empty: 'bool?' },
@@ -144,7 +142,6 @@ export const statements = {
   }),
   /** The slot has proved itself: its next penalty starts small again. */
   adopt: statement({
-    name: 'intents-adopt',
     params: stepParams({
       ...{ toldBy: 'text', providerId: 'text', reservationId: 'text?', address: 'text?' },
       ...{ status: 'provider_status?', ...forTraits(() => 'text?' as const) },
@@ -178,7 +175,6 @@ export const statements = {
   }),
   /** Each penalty in a row lasts twice as long, at most a day; a later end is never shortened. */
   end: statement({
-    name: 'intents-end',
     params: stepParams({ ended: 'text', cause: 'text', penaltyMs: 'float8?' }),
     columns: { ...ANSWER, state: 'intent_state?', ours: 'bool?' },
     text: (of) => `
@@ -216,7 +212,7 @@ export const statements = {
            WHERE s.session_id = i.session_id AND ${LIVE}))
        RETURNING ${INTENT.sql}`,
   }),
-};
+});
 
 /** Whom the steps are counted for. */
 const PROCESSOR = 'shepherd-provisioner';

@@ -56,7 +56,6 @@ export const statements = {
   releaseLease: statement({
     name: 'lease-release',
     params: { name: 'text', session: 'uuid', epoch: 'int8' },
-    columns: {},
     text: ({ name, session, epoch }) => `
       WITH me AS MATERIALIZED (${liveSession(session)})
       DELETE FROM leases USING me

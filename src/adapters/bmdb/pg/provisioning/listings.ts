@@ -1,7 +1,7 @@
 import type { ListingBook } from '../../port.ts';
 import type { Database } from '../pool.ts';
 import { LIVE, ms } from '../sql.ts';
-import { selection, statement } from '../statement.ts';
+import { selection, named, statement } from '../statement.ts';
 
 /** Whether the session of a row `l` lives. */
 const ALIVE = `EXISTS (SELECT 1 FROM sessions s WHERE s.session_id = l.session_id AND ${LIVE})`;
@@ -13,12 +13,10 @@ const UNLISTED = selection({
   cause: ['text', 'l.cause'],
 });
 
-export const statements = {
+export const statements = named('listing', {
   /** Goes on where daemons stopped that are dead. */
   failed: statement({
-    name: 'listing-failed',
     params: { provider: 'text', session: 'uuid', cause: 'text' },
-    columns: {},
     text: ({ provider, session, cause }) => `
       WITH dead AS (
         DELETE FROM provider_listings l WHERE l.provider = ${provider}
@@ -30,23 +28,19 @@ export const statements = {
       ON CONFLICT (provider, session_id) DO UPDATE SET cause = excluded.cause`,
   }),
   succeeded: statement({
-    name: 'listing-succeeded',
     params: { provider: 'text', session: 'uuid' },
-    columns: {},
     text: ({ provider, session }) =>
       `DELETE FROM provider_listings l WHERE l.provider = ${provider}
          AND (l.session_id = ${session} OR NOT ${ALIVE})`,
   }),
   unlisted: statement({
-    name: 'listing-unlisted',
-    params: {},
     columns: UNLISTED.columns,
     text: () =>
       `SELECT ${UNLISTED.sql}
        FROM provider_listings l WHERE ${ALIVE}
        ORDER BY l.provider, l.failing_since, l.session_id`,
   }),
-};
+});
 
 /** See `ListingBook`. All may safely be done twice, so a lost COMMIT is no trouble. */
 export const createListingBook = (db: Database): ListingBook => ({

@@ -7,7 +7,7 @@ import { forTraits, TRAITS } from '../../../../domain/traits.ts';
 import { createPatientBatches } from '../batches.ts';
 import { commitAlive, liveSession } from '../live.ts';
 import type { LiveSession } from '../live.ts';
-import { statement } from '../statement.ts';
+import { named, statement } from '../statement.ts';
 import type { BmdbSession, ProvidedPatch } from '../../port.ts';
 
 const COLUMN_OF: Readonly<Record<Clearable, string>> = {
@@ -15,13 +15,12 @@ const COLUMN_OF: Readonly<Record<Clearable, string>> = {
   ...forTraits((name) => TRAITS[name].column),
 };
 
-export const statements = {
+export const statements = named('provided', {
   /**
    * A text that `told` has no key of stays; a row that stays the same is not written. A machine that
    * the provider does not know is no longer being recovered.
    */
   update: statement({
-    name: 'provided-update',
     params: {
       session: 'uuid',
       c: { machineId: 'uuid', told: 'jsonb', status: 'provider_status?', absent: 'bool?' },
@@ -67,7 +66,7 @@ export const statements = {
         SELECT EXISTS (SELECT 1 FROM me) AS alive, ARRAY(SELECT machine_id FROM locked) AS found`;
     },
   }),
-};
+});
 
 interface Update {
   readonly machine: MachineId;

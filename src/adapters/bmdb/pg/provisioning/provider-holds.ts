@@ -1,17 +1,15 @@
 import { holdForMs } from '../../preconditions.ts';
 import type { Database } from '../pool.ts';
-import { statement } from '../statement.ts';
+import { named, statement } from '../statement.ts';
 import type { ProviderHoldBook } from '../../port.ts';
 
-export const statements = {
+export const statements = named('provider-hold', {
   /** A later end is never shortened; one that never comes stays so. */
   impose: statement({
-    name: 'provider-hold-impose',
     params: {
       ...{ provider: 'text', kind: 'text', key: 'text', forMs: 'float8' },
       ...{ level: 'int8', amount: 'int8?', cause: 'text' },
     },
-    columns: {},
     text: ({ provider, kind, key, forMs, level, amount, cause }) =>
       `INSERT INTO provider_holds AS h (provider, kind, key, until, level, amount, cause)
        VALUES (${provider}, ${kind}, ${key}, now() + ${forMs} * interval '1 millisecond',
@@ -21,7 +19,6 @@ export const statements = {
          until = CASE WHEN h.until IS NOT NULL THEN greatest(h.until, excluded.until) END`,
   }),
   lift: statement({
-    name: 'provider-hold-lift',
     params: { provider: 'text', kind: 'text', key: 'text?', seenUntil: 'float8?' },
     columns: { key: 'text' },
     // What was read are whole milliseconds, rounded down.
@@ -35,14 +32,13 @@ export const statements = {
   trim: statement({
     name: 'sweep-trim-provider-holds',
     params: { limit: 'int8' },
-    columns: {},
     text: ({ limit }) =>
       `DELETE FROM provider_holds WHERE (provider, kind, key) IN (
          SELECT provider, kind, key FROM provider_holds
          WHERE kind <> 'penalty' AND until < now() - interval '1 day'
          LIMIT ${limit} FOR UPDATE SKIP LOCKED)`,
   }),
-};
+});
 
 /** See `ProviderHoldBook`. Both may safely be done twice, so a lost answer is no trouble. */
 export const createProviderHolds = (db: Database): ProviderHoldBook => ({

@@ -44,8 +44,6 @@ export const statements = {
    */
   beginEra: statement({
     name: 'begin-era',
-    params: {},
-    columns: {},
     text: () => `
       WITH foreign_era AS (
         UPDATE change_feed f SET era = DEFAULT, trimmed_xid = DEFAULT
@@ -60,7 +58,6 @@ export const statements = {
   trimChanges: statement({
     name: 'trim-changes',
     params: { limit: 'int8' },
-    columns: {},
     text: ({ limit }) => `
       WITH oldest AS (
         SELECT c.ctid, c.at FROM machine_changes c

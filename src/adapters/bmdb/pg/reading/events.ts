@@ -2,7 +2,7 @@ import { isUuid } from '../../../../domain/ids.ts';
 import type { EventLine, EventQuery } from '../../port.ts';
 import type { Queries } from '../pool.ts';
 import { ms } from '../sql.ts';
-import { selection, statement } from '../statement.ts';
+import { selection, named, statement } from '../statement.ts';
 
 const LINE = selection({
   seq: ['int8', 'e.seq'],
@@ -17,9 +17,8 @@ const LINE = selection({
   to: ['text?', 'e."to"'],
 });
 
-export const statements = {
+export const statements = named('events', {
   ofSlot: statement({
-    name: 'events-of-slot',
     params: { provider: 'text', slot: 'text', limit: 'int8' },
     columns: LINE.columns,
     text: ({ provider, slot, limit }) =>
@@ -27,14 +26,13 @@ export const statements = {
        ORDER BY e.seq DESC LIMIT ${limit}`,
   }),
   ofMachine: statement({
-    name: 'events-of-machine',
     params: { machine: 'uuid', limit: 'int8' },
     columns: LINE.columns,
     text: ({ machine, limit }) =>
       `SELECT ${LINE.sql} FROM slot_events e WHERE e.machine_id = ${machine}
        ORDER BY e.seq DESC LIMIT ${limit}`,
   }),
-};
+});
 
 /** See `BmdbInspection.events`. */
 export async function readEvents(q: Queries, query: EventQuery): Promise<EventLine[]> {

@@ -16,7 +16,7 @@ import type { PgContext } from '../live.ts';
 import { SNAPSHOT } from '../pool.ts';
 import type { Queries } from '../pool.ts';
 import { FIRST, LIVE, ms } from '../sql.ts';
-import { selection, statement, valuesOf } from '../statement.ts';
+import { selection, named, statement, valuesOf } from '../statement.ts';
 import type { ArgsOf, Params, Statement } from '../statement.ts';
 import { readSlotHistory } from './slot-history.ts';
 import { readSessions } from './sessions.ts';
@@ -41,9 +41,8 @@ const LINE = selection({
   component: ['text?', 'y.component'],
 });
 
-export const statements = {
+export const statements = named('inspect', {
   machine: statement({
-    name: 'inspect-machine',
     params: { id: 'uuid' },
     columns: IDS.columns,
     text: ({ id }) => `SELECT ${IDS.sql} FROM machines m WHERE m.machine_id = ${id}`,
@@ -56,7 +55,6 @@ export const statements = {
       `SELECT ${IDS.sql} FROM machines m WHERE m.machine_id > ${after} ORDER BY m.machine_id LIMIT ${limit}`,
   }),
   backoffs: statement({
-    name: 'inspect-backoffs',
     params: { ...RANGE, expired: 'bool' },
     columns: { machine_id: 'uuid', process: 'process', until: 'float8', cause: 'text' },
     text: ({ first, last, expired }) =>
@@ -66,7 +64,6 @@ export const statements = {
        ORDER BY b.machine_id, b.process`,
   }),
   work: statement({
-    name: 'inspect-work',
     params: RANGE,
     columns: { machine_id: 'uuid', process: 'process', session_id: 'session' },
     text: ({ first, last }) =>
@@ -76,14 +73,13 @@ export const statements = {
        ORDER BY w.machine_id, w.process`,
   }),
   history: statement({
-    name: 'inspect-history',
     params: { machine: 'uuid' },
     columns: LINE.columns,
     text: ({ machine }) =>
       `SELECT ${LINE.sql}
        FROM work_history y WHERE y.machine_id = ${machine} ORDER BY y.seq`,
   }),
-};
+});
 
 /** See `BmdbInspection`. Every answer is of one snapshot. */
 export function createInspection({ db, loss }: PgContext): BmdbInspection {

@@ -25,7 +25,6 @@ export const statements = {
   }),
   surroundings: statement({
     name: 'surroundings',
-    params: {},
     columns: SURROUNDINGS_COLUMNS,
     text: () => `SELECT ${SURROUNDINGS_SQL}`,
   }),
@@ -41,19 +40,16 @@ export const statements = {
    */
   beginFleet: statement({
     name: 'fleet-begin',
-    params: {},
-    columns: {},
     text: () =>
       `DECLARE fleet NO SCROLL CURSOR FOR
        SELECT ${MACHINE} FROM ${MACHINE_TABLES} ORDER BY m.machine_id`,
   }),
   nextOfFleet: statement({
     name: 'fleet-next',
-    params: {},
     columns: MACHINE_COLUMNS,
     text: () => `FETCH ${PAGE} FROM fleet`,
   }),
-  endFleet: statement({ name: 'fleet-end', params: {}, columns: {}, text: () => 'CLOSE fleet' }),
+  endFleet: statement({ name: 'fleet-end', text: () => 'CLOSE fleet' }),
 };
 
 /** Rows of those machines that exist, in no order; in pages, like a scan. */

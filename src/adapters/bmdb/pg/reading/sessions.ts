@@ -1,7 +1,7 @@
 import type { DaemonAbout, SessionLine, SessionsReading } from '../../port.ts';
 import type { Queries } from '../pool.ts';
 import { ms } from '../sql.ts';
-import { type As, selection, statement } from '../statement.ts';
+import { type As, selection, named, statement } from '../statement.ts';
 
 const ENDED_MAX = 200;
 type About = { readonly [Name in keyof DaemonAbout]: DaemonAbout[Name] | null };
@@ -24,7 +24,7 @@ const END = ms('s.session_deadline');
 const isLive = (live: string) => `CASE WHEN s.session_deadline ${live} now() THEN ${END} END`;
 const OPEN = sessionOf('s', isLive('>'), isLive('<='));
 
-export const statements = {
+export const statements = named('sessions', {
   all: statement({
     name: 'sessions-inspect',
     params: { limit: 'int8' },
@@ -38,21 +38,14 @@ export const statements = {
   }),
   /** There is no index of work by session: claims would pay for it. So few ask this, and seldom. */
   work: statement({
-    name: 'sessions-work',
-    params: {},
     columns: { session_id: 'session', process: 'process', machines: 'float8' },
     text: () => `
       SELECT w.session_id, w.process, count(*)::float8 AS machines FROM work w
       WHERE w.session_id IS NOT NULL GROUP BY w.session_id, w.process
       ORDER BY w.session_id, w.process`,
   }),
-  now: statement({
-    name: 'sessions-now',
-    params: {},
-    columns: { now: 'float8' },
-    text: () => `SELECT ${ms('now()')} AS now`,
-  }),
-};
+  now: statement({ columns: { now: 'float8' }, text: () => `SELECT ${ms('now()')} AS now` }),
+});
 
 /** See `BmdbInspection.sessions`. */
 export async function readSessions(q: Queries): Promise<SessionsReading> {

@@ -2,7 +2,7 @@ import type { SlotLine } from '../../../../domain/history/fold.ts';
 import type { SlotHistory, SlotHistoryQuery } from '../../port.ts';
 import type { Queries } from '../pool.ts';
 import { ms } from '../sql.ts';
-import { type As, selection, statement } from '../statement.ts';
+import { type As, selection, named, statement } from '../statement.ts';
 
 /** Whole microseconds: what pages are cut by, with the number of the line where they are equal. */
 const micros = (column: string) => `round(date_part('epoch', ${column}) * 1e6)::int8`;
@@ -26,10 +26,9 @@ const LINE = selection({
   sessionId: ['session?', 'l.session_id'],
 });
 
-export const statements = {
+export const statements = named('slot-history', {
   /** Which were on the slot, as far as its log tells; the latest first. */
   tenants: statement({
-    name: 'slot-history-tenants',
     params: { provider: 'text', slot: 'text', limit: 'int8' },
     columns: { machineId: 'machine', firstAtMs: 'float8', lastAtMs: 'float8' },
     text: ({ provider, slot, limit }) => `
@@ -41,7 +40,6 @@ export const statements = {
   }),
   /** A line of the log comes after one of work of the same moment: it is written with its end. */
   lines: statement({
-    name: 'slot-history-lines',
     params: {
       ...{ provider: 'text', slot: 'text', machines: 'uuid[]' },
       ...{ before: 'int8?', beforeSeq: 'int8?', limit: 'int8' },
@@ -61,7 +59,7 @@ export const statements = {
       WHERE ${before} IS NULL OR (l.cut, l.seq) < (${before}, ${beforeSeq})
       ORDER BY l.cut DESC, l.seq DESC LIMIT ${limit}`,
   }),
-};
+});
 
 const TENANTS_MAX = 20;
 

@@ -30,7 +30,6 @@ const conditions = (loss: LossPolicy) => {
   const { columns, sql } = CONDITIONS(loss);
   return statement({
     name: 'statistics-conditions',
-    params: {},
     columns: { provider: 'provider?', ...columns },
     text: () => `SELECT p.provider, ${sql} ${FROM} GROUP BY p.provider`,
   });
@@ -44,7 +43,6 @@ export const statementsFor = (loss: LossPolicy) => ({
   conditions: conditions(loss),
   activeWork: statement({
     name: 'statistics-work',
-    params: {},
     columns: PER_PROCESS,
     text: () => `
       SELECT p.provider, w.process, count(*)::int4 AS count
@@ -54,7 +52,6 @@ export const statementsFor = (loss: LossPolicy) => ({
   }),
   activeBackoffs: statement({
     name: 'statistics-backoffs',
-    params: {},
     columns: PER_PROCESS,
     text: () => `
       SELECT p.provider, b.process, count(*)::int4 AS count

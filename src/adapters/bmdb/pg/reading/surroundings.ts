@@ -100,7 +100,6 @@ const SESSION = selection({
 export const statements = {
   intents: statement({
     name: 'intents',
-    params: {},
     columns: INTENT.columns,
     text: () =>
       `SELECT ${INTENT.sql} FROM provision_intents i WHERE i.state IN ('open', 'unresolved')`,
@@ -114,7 +113,6 @@ export const statements = {
   }),
   penalties: statement({
     name: 'penalties',
-    params: {},
     columns: PENALTY.columns,
     text: () =>
       `SELECT ${PENALTY.sql} FROM provider_holds
@@ -122,20 +120,17 @@ export const statements = {
   }),
   providerHolds: statement({
     name: 'provider-holds',
-    params: {},
     columns: PROVIDER_HOLD.columns,
     text: () =>
       `SELECT ${PROVIDER_HOLD.sql} FROM provider_holds WHERE kind IN (${texts(PROVIDER_HOLD_KINDS)})`,
   }),
   leases: statement({
     name: 'leases',
-    params: {},
     columns: LEASE.columns,
     text: () => `SELECT ${LEASE.sql} FROM leases l`,
   }),
   sessions: statement({
     name: 'sessions',
-    params: {},
     columns: SESSION.columns,
     text: () => `SELECT ${SESSION.sql} FROM sessions s WHERE ${LIVE}`,
   }),

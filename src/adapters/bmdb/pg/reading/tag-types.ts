@@ -6,7 +6,7 @@ import { knownMigrations } from '../../schema/migrations.ts';
 import { compareSchema } from '../../schema/state.ts';
 import type { Queries } from '../pool.ts';
 import { ms } from '../sql.ts';
-import { statement } from '../statement.ts';
+import { named, statement } from '../statement.ts';
 
 /**
  * Reads what one tag says of the machines of a page: every column but `machine_id`, in order, as
@@ -33,17 +33,14 @@ function asText(column: string, type: string): string {
   return type === 'bytea' ? `encode(${column}, 'hex')` : `${column}::text`;
 }
 
-export const statements = {
+export const statements = named('inspect', {
   appliedMigrations: statement({
     name: 'inspect-migrations',
-    params: {},
     columns: { name: 'text' },
     text: () => `SELECT m.name::text AS name FROM schema_migrations m ORDER BY m.id`,
   }),
   /** A tag has at most one row for each machine: `machine_id` is its whole key. */
   tagColumns: statement({
-    name: 'inspect-tag-columns',
-    params: {},
     columns: { table: 'text', name: 'text', type: 'text' },
     text: () => `
       SELECT c.table_name::text AS table, c.column_name::text AS name, c.udt_name::text AS type
@@ -63,7 +60,7 @@ export const statements = {
       { name: 'agent_public_key', type: 'bytea' },
     ],
   }),
-};
+});
 
 /** See `BmdbInspection.schema`; in the caller's snapshot. */
 export async function readSchema(q: Queries): Promise<SchemaDescription> {

@@ -13,7 +13,7 @@ import { commitAlive, liveSession } from '../live.ts';
 import type { LiveSession } from '../live.ts';
 import type { Database } from '../pool.ts';
 import { repeatedOnce } from '../repeat.ts';
-import { type As, statement } from '../statement.ts';
+import { type As, named, statement } from '../statement.ts';
 import type { ArgsOf, Columns, Params, RowOf, Statement } from '../statement.ts';
 
 const NAME = { session: 'uuid', provider: 'text', key: 'text' } as const;
@@ -29,24 +29,20 @@ const told = (changes: string, of: { readonly provider: string; readonly key: st
  * Whoever writes chooses the new version, so a statement whose answer was lost can be repeated: the row
  * that already has the version was written by it.
  */
-export const statements = {
+export const statements = named('records', {
   read: statement({
-    name: 'records-read',
     params: { provider: 'text' },
     columns: { key: 'text', value: 'json' as As<'json', Json>, version: 'text' },
     text: ({ provider }) =>
       `SELECT r.key, r.value, r.version FROM provider_records r WHERE r.provider = ${provider}`,
   }),
   count: statement({
-    name: 'records-count',
-    params: {},
     columns: { provider: 'provider', records: 'int4' },
     text: () =>
       `SELECT r.provider, count(*)::int4 AS records FROM provider_records r GROUP BY r.provider`,
   }),
   /** Waits for whoever is just making the same one; and tells one that is there before a lack of room. */
   make: statement({
-    name: 'records-make',
     params: { ...NAME, value: 'raw', version: 'text' },
     columns: { ...TOLD, room: 'bool' },
     text: ({ session, value, version, ...of }) => `
@@ -65,7 +61,6 @@ export const statements = {
       SELECT told.*, room.is_left AS room FROM (${told('made', of)}) AS told, room`,
   }),
   replace: statement({
-    name: 'records-replace',
     params: { ...NAME, value: 'raw', before: 'text', version: 'text' },
     columns: TOLD,
     text: ({ session, value, before, version, ...of }) => `
@@ -76,7 +71,6 @@ export const statements = {
       ${told('changed', of)}`,
   }),
   drop: statement({
-    name: 'records-drop',
     params: { ...NAME, before: 'text' },
     columns: TOLD,
     text: ({ session, before, ...of }) => `
@@ -86,7 +80,7 @@ export const statements = {
       )
       ${told('dropped', of)}`,
   }),
-};
+});
 
 /** See `RecordShelf`. */
 export const createRecordShelf = (db: Database): RecordShelf => ({

@@ -2,12 +2,11 @@ import { Throttled } from '../../../../domain/errors.ts';
 import { CONTROLLER_RESET_MS } from '../../../../domain/recovery/rungs.ts';
 import type { Queries } from '../pool.ts';
 import { ms } from '../sql.ts';
-import { statement } from '../statement.ts';
+import { named, statement } from '../statement.ts';
 
-export const statements = {
+export const statements = named('controller-reset', {
   /** No row: it was restarted too lately. Two that ask at once wait for each other. */
   ask: statement({
-    name: 'controller-reset-ask',
     params: { provider: 'text', controller: 'text', machine: 'uuid', everyMs: 'float8' },
     columns: { controller: 'text' },
     text: ({ provider, controller, machine, everyMs }) =>
@@ -19,14 +18,13 @@ export const statements = {
        RETURNING controller`,
   }),
   last: statement({
-    name: 'controller-reset-last',
     params: { provider: 'text', controller: 'text' },
     columns: { at: 'float8' },
     text: ({ provider, controller }) =>
       `SELECT ${ms('asked_at')} AS at FROM controller_resets
        WHERE provider = ${provider} AND controller = ${controller}`,
   }),
-};
+});
 
 /** Which controller is to be restarted, and for which machine. */
 export interface ControllerReset {

@@ -7,14 +7,13 @@ import type { Failure, HeldClaim } from '../claims/held-claim.ts';
 import type { LiveSession } from '../live.ts';
 import type { Queries } from '../pool.ts';
 import { endRequests } from '../requests/request-ends.ts';
-import { statement } from '../statement.ts';
+import { named, statement } from '../statement.ts';
 import type { FinishChange } from '../../port.ts';
 import { provedText } from '../../../../domain/settlement.ts';
 
-export const statements = {
+export const statements = named('ladders', {
   /** In the order of the machines. */
   lock: statement({
-    name: 'ladders-lock',
     params: { machines: 'uuid[]' },
     columns: {
       machine_id: 'uuid',
@@ -28,9 +27,7 @@ export const statements = {
        WHERE machine_id = ANY (${machines}) ORDER BY machine_id FOR UPDATE`,
   }),
   coolDown: statement({
-    name: 'ladders-cool-down',
     params: { waits: { machineId: 'uuid', wait: 'float8', seconds: 'int8' } },
-    columns: {},
     text: ({ waits }) =>
       `UPDATE machine_recovery l SET next_at = now() + waits.wait * interval '1 second',
          cool_down_seconds = waits.seconds
@@ -38,9 +35,7 @@ export const statements = {
   }),
   /** What was asked for has come true. */
   prove: statement({
-    name: 'ladders-prove',
     params: { machines: 'uuid[]' },
-    columns: {},
     text: ({ machines }) =>
       `UPDATE machine_recovery SET asked_at = NULL, asked_rung = NULL, order_key = NULL,
          operation_ref = NULL, boot_id_before = NULL, host_key_before = NULL, off_seen_at = NULL,
@@ -52,7 +47,6 @@ export const statements = {
   addBootTimes: statement({
     name: 'boot-times-add',
     params: { boots: { machineId: 'uuid', seconds: 'int8' } },
-    columns: {},
     text: ({ boots }) => `
       INSERT INTO machine_boot_times AS t (machine_id, reboot_seconds, reinstall_seconds)
       SELECT l.machine_id,
@@ -67,16 +61,14 @@ export const statements = {
   }),
   /** Attempts that failed before anything was asked for. */
   count: statement({
-    name: 'ladders-count',
     params: { failed: { machineId: 'uuid', rung: 'recovery_rung' } },
-    columns: {},
     text: ({ failed }) =>
       `INSERT INTO machine_recovery AS l (machine_id, rung, attempts)
        SELECT machine_id, rung, 1 FROM ${failed} ORDER BY 1
        ON CONFLICT (machine_id) DO UPDATE SET rung = excluded.rung,
          attempts = CASE WHEN l.rung = excluded.rung THEN l.attempts + 1 ELSE 1 END`,
   }),
-};
+});
 
 type Recovered = Extract<FinishChange, { kind: 'recovered' }>;
 export interface Recovery {

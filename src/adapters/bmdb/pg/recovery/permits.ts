@@ -14,7 +14,7 @@ import { refusalError } from '../claims/held-claim.ts';
 import type { LiveSession } from '../live.ts';
 import { MACHINE_TABLES } from '../reading/machine-row.ts';
 import type { Queries } from '../pool.ts';
-import { madeOnce, statement } from '../statement.ts';
+import { madeOnce, named, statement } from '../statement.ts';
 import type { RowOf } from '../statement.ts';
 
 const FLEET = 'the fleet';
@@ -70,10 +70,9 @@ const startedCount = (which: string, most: string) => `
       AND NOT EXISTS (SELECT 1 FROM recovery_permits e WHERE e.machine_id = a.machine_id)
     LIMIT ${most}) counted)::int4`;
 
-export const statements = {
+export const statements = named('permit', {
   /** Shares are of the machines that are started or hold a permit. */
   counts: statement({
-    name: 'permit-counts',
     params: { providers: 'text[]', locations: 'text[]', fleetMost: 'int8', groupMost: 'int8' },
     columns: { scope: 'text', recovering: 'int4', others: 'int4' },
     text: ({ providers, locations, fleetMost, groupMost }) => `
@@ -96,9 +95,7 @@ export const statements = {
       FROM unnest(${locations}) AS g (name)`,
   }),
   grant: statement({
-    name: 'permit-grant',
     params: { machine: 'uuid', provider: 'text', location: 'text?' },
-    columns: {},
     text: ({ machine, provider, location }) => `
       WITH granted AS (
         INSERT INTO recovery_permits (machine_id, provider, location)
@@ -108,7 +105,7 @@ export const statements = {
       UPDATE fleet_guard SET permits_granted = permits_granted + (SELECT count(*) FROM granted)
       WHERE scope = 'fleet'`,
   }),
-};
+});
 
 /** Where a machine counts. */
 interface Place {

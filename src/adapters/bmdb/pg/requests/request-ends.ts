@@ -1,16 +1,15 @@
 import type { SessionId } from '../../../../domain/ids.ts';
 import type { Settlement } from '../../../../domain/settlement.ts';
 import type { Queries } from '../pool.ts';
-import { statement } from '../statement.ts';
+import { named, statement } from '../statement.ts';
 
 /** How a request ends. Without an event its line says what was asked for, and the outcome. */
 export interface RequestEnd extends Pick<Settlement, 'state' | 'outcome' | 'event'> {
   readonly key: string;
 }
 
-export const statements = {
+export const statements = named('requests', {
   end: statement({
-    name: 'requests-end',
     params: {
       ends: { key: 'text', state: 'text', outcome: 'text', kind: 'text?', reason: 'text?' },
       session: 'uuid?',
@@ -34,7 +33,7 @@ export const statements = {
       )
       SELECT key FROM ended`,
   }),
-};
+});
 
 /**
  * Ends requests, each with a line in the log of its slot, in the name of who asked. What was ended

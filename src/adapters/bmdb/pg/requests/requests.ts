@@ -22,7 +22,7 @@ import { endRequests } from './request-ends.ts';
 import type { Database, Queries } from '../pool.ts';
 import { repeatedOnce } from '../repeat.ts';
 import { ms, texts } from '../sql.ts';
-import { type As, selection, statement } from '../statement.ts';
+import { type As, selection, named, statement } from '../statement.ts';
 import type { RowOf } from '../statement.ts';
 
 /** Lines of one answer at most. */
@@ -61,11 +61,9 @@ const COLUMN_OF = {
   ...{ by: 'actor', state: 'state', batch: 'batch' },
 };
 
-export const statements = {
+export const statements = named('requests', {
   /** Of the verbs that this program knows, oldest first. */
   open: statement({
-    name: 'requests-open',
-    params: {},
     columns: REQUEST.columns,
     text: () =>
       `SELECT ${REQUEST.sql} FROM operator_intents y
@@ -73,7 +71,6 @@ export const statements = {
        ORDER BY y.created_at, y.idempotency_key`,
   }),
   named: statement({
-    name: 'requests-named',
     params: { keys: 'text[]' },
     columns: REQUEST.columns,
     text: ({ keys }) =>
@@ -88,7 +85,6 @@ export const statements = {
       `SELECT ${REQUEST.sql} FROM operator_intents y WHERE y.idempotency_key = ${key} FOR UPDATE`,
   }),
   list: statement({
-    name: 'requests-list',
     params: {
       ...{ provider: 'text?', slotId: 'text?', machineId: 'uuid?', verb: 'text?', by: 'text?' },
       ...{ state: 'text?', batch: 'text?', sinceMs: 'float8?', untilMs: 'float8?' },
@@ -108,7 +104,6 @@ export const statements = {
        ORDER BY y.created_at DESC, y.idempotency_key DESC LIMIT ${limit}`,
   }),
   listOfSlot: statement({
-    name: 'requests-list-of-slot',
     params: { provider: 'text', slot: 'text', limit: 'int8' },
     columns: REQUEST.columns,
     text: ({ provider, slot, limit }) =>
@@ -117,7 +112,6 @@ export const statements = {
        ORDER BY y.created_at DESC, y.idempotency_key DESC LIMIT ${limit}`,
   }),
   ofBatch: statement({
-    name: 'requests-of-batch',
     params: { batch: 'text' },
     columns: REQUEST.columns,
     text: ({ batch }) =>
@@ -168,7 +162,7 @@ export const statements = {
       `UPDATE operator_intents y SET state = 'done', outcome = ${outcome}, settled_at = now()
        WHERE y.idempotency_key = ${key} RETURNING ${REQUEST.sql}`,
   }),
-};
+});
 
 /** See `RequestBook`. Requests are filed by people, so no session is needed. */
 export const createRequests = (db: Database): RequestBook => ({

@@ -9,22 +9,20 @@ import type { LiveSession } from '../live.ts';
 import type { Queries } from '../pool.ts';
 import { readMachines } from '../reading/rows.ts';
 import { REPEAT_FOR_MS } from '../repeat.ts';
-import { statement } from '../statement.ts';
+import { named, statement } from '../statement.ts';
 
 /** What became of a claim: still held, ended in one of three ways, or never taken. */
 export type ClaimStatus = 'held' | 'Finished' | 'Failed' | 'Canceled' | 'unknown';
 
 const PAUSE_MS = 250;
 
-export const statements = {
+export const statements = named('claim-status', {
   /**
    * Waits for a first claim that the server is still busy with: it would not be seen otherwise. A
    * machine that is gone has no leases.
    */
   awaitLeases: statement({
-    name: 'claim-status-await-leases',
     params: { claims: { machineId: 'uuid', exclusionGroup: 'text' } },
-    columns: {},
     text: ({ claims }) =>
       `INSERT INTO work (machine_id, exclusion_group)
        SELECT machine_id, exclusion_group FROM ${claims}
@@ -33,7 +31,6 @@ export const statements = {
   }),
   /** Waits for whoever has locked the leases. */
   heldClaims: statement({
-    name: 'claim-status-held-claims',
     params: { claims: { machineId: 'uuid', exclusionGroup: 'text', epoch: 'int8' } },
     columns: { epoch: 'int8', held: 'bool' },
     text: ({ claims }) =>
@@ -44,7 +41,6 @@ export const statements = {
   }),
   /** The same of leases whose epochs nobody knows: those of ours that are newer. */
   newClaims: statement({
-    name: 'claim-status-new-claims',
     params: {
       ...{ machines: 'uuid[]', group: 'text', session: 'uuid' },
       ...{ process: 'process', newest: 'int8' },
@@ -58,7 +54,6 @@ export const statements = {
        ORDER BY w.machine_id FOR UPDATE`,
   }),
   endedClaims: statement({
-    name: 'claim-status-ended-claims',
     params: { claims: { machineId: 'uuid', epoch: 'int8' } },
     columns: { epoch: 'int8', event: 'work_history_event' },
     text: ({ claims }) =>
@@ -67,7 +62,7 @@ export const statements = {
          ON h.machine_id = claims.machine_id AND h.epoch = claims.epoch
        WHERE h.event <> 'Started'`,
   }),
-};
+});
 
 /**
  * Finds out what became of a commit whose answer was lost, for as long as the session lives and the

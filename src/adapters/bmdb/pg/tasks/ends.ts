@@ -23,19 +23,18 @@ import type { LiveSession } from '../live.ts';
 import { claimStatusesOf } from './ambiguous-commits.ts';
 import type { Queries } from '../pool.ts';
 import { repeated } from '../repeat.ts';
-import { statement } from '../statement.ts';
+import { named, statement } from '../statement.ts';
 import { applyChanges, failureEvents, finishEvents, recordFailures } from './tags.ts';
 
-export const statements = {
+export const statements = named('work', {
   release: statement({
-    name: 'work-release',
     params: heldParams({ process: 'process', event: 'work_history_event', cause: 'text?' }),
     columns: HELD_COLUMNS,
     text: (of) => `
       WITH ${heldSql(of)},
       ${releaseSql({ process: 'h.process', event: 'h.event', cause: 'h.cause' })} ${HELD_ANSWER}`,
   }),
-};
+});
 
 /** What is written together: starts of agents, ends of which nothing else is said, and the others. */
 export type EndKind = 'starts' | 'plain' | 'others';

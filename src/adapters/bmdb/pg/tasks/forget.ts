@@ -9,22 +9,19 @@ import type { Finish } from '../claims/held-claim.ts';
 import { writeEvents } from '../live.ts';
 import type { LiveSession } from '../live.ts';
 import type { Queries } from '../pool.ts';
-import { statement } from '../statement.ts';
+import { named, statement } from '../statement.ts';
 import { readTagTypes } from '../reading/tag-types.ts';
 
-export const statements = {
+export const statements = named('forget', {
   /** The leases that nobody has claimed yet, so that nobody does from here on. */
   addLeases: statement({
-    name: 'forget-add-leases',
     params: { machines: 'uuid[]', groups: 'text[]' },
-    columns: {},
     text: ({ machines, groups }) =>
       `INSERT INTO work (machine_id, exclusion_group)
        SELECT m.id, g.name FROM unnest(${machines}) AS m (id), unnest(${groups}) AS g (name)
        ORDER BY 1, 2 ON CONFLICT DO NOTHING`,
   }),
   lockLeases: statement({
-    name: 'forget-lock-leases',
     params: { machines: 'uuid[]' },
     columns: { machine_id: 'uuid' },
     text: ({ machines }) =>
@@ -33,7 +30,6 @@ export const statements = {
   }),
   /** From here on nothing can refer to them: a reference locks its machine, too. */
   lockMachines: statement({
-    name: 'forget-lock-machines',
     params: { machines: 'uuid[]' },
     columns: { machine_id: 'uuid' },
     text: ({ machines }) =>
@@ -42,9 +38,7 @@ export const statements = {
   }),
   /** One without an end stays as it is. */
   bar: statement({
-    name: 'forget-bar',
     params: { barred: { machineId: 'uuid', setBy: 'text', reason: 'text' } },
-    columns: {},
     text: ({ barred }) =>
       `INSERT INTO slot_holds AS h (provider, slot_id, kind, set_by, reason)
        SELECT p.provider, ${SLOT_ID}, 'no-allocate', barred.set_by, barred.reason
@@ -56,17 +50,15 @@ export const statements = {
   removeLeases: statement({
     name: 'forget-leases',
     params: { machines: 'uuid[]' },
-    columns: {},
     text: ({ machines }) => `DELETE FROM work WHERE machine_id = ANY (${machines})`,
   }),
   /** Backoffs go with them. */
   removeMachines: statement({
     name: 'forget-machines',
     params: { machines: 'uuid[]' },
-    columns: {},
     text: ({ machines }) => `DELETE FROM machines WHERE machine_id = ANY (${machines})`,
   }),
-};
+});
 
 /** Nothing is made on these slots until a person takes the hold away. */
 async function barSlots(q: Queries, finished: readonly Finish[]): Promise<void> {

@@ -12,7 +12,7 @@ import type { LiveSession } from '../live.ts';
 import type { Queries } from '../pool.ts';
 import { noteReset } from '../recovery/controller-resets.ts';
 import { grantPermit } from '../recovery/permits.ts';
-import { statement } from '../statement.ts';
+import { named, statement } from '../statement.ts';
 import type { WorkNote } from '../../port.ts';
 import { orderedText } from '../../preconditions.ts';
 import {
@@ -111,18 +111,15 @@ const simple = {
   ),
 };
 
-export const statements = {
+export const statements = named('note', {
   ...simple,
   lockLease: statement({
-    name: 'note-lock-lease',
     params: heldParams(),
     columns: HELD_COLUMNS,
     text: (work) => `WITH ${heldSql(work)} ${HELD_ANSWER}`,
   }),
   asked: statement({
-    name: 'note-asked',
     params: { machine: 'uuid', rung: 'recovery_rung', boot: 'text?', order: 'text?' },
-    columns: {},
     text: ({ machine, rung, boot, order }) =>
       // The permit is used from now on, even where the clock has gone back since it was granted.
       `WITH permit AS (
@@ -147,14 +144,11 @@ export const statements = {
          power_off_asked_at = coalesce(l.power_off_asked_at, excluded.power_off_asked_at)`,
   }),
   unpin: statement({
-    name: 'note-unpin',
     params: { machine: 'uuid' },
-    columns: {},
     text: ({ machine }) => `DELETE FROM machine_ssh_host_key WHERE machine_id = ${machine}`,
   }),
   /** It stays open until the transaction has ended. */
   lockOrder: statement({
-    name: 'note-lock-order',
     params: { order: 'text', machine: 'uuid' },
     columns: { key: 'text' },
     text: ({ order, machine }) =>
@@ -163,14 +157,13 @@ export const statements = {
          AND expires_at > now() FOR SHARE`,
   }),
   deprovisionAsked: statement({
-    name: 'note-deprovision-asked',
     params: { machine: 'uuid' },
     columns: { attempts: 'int8' },
     text: ({ machine }) =>
       `UPDATE machine_deprovision_request SET attempts = attempts + 1, asked_at = now()
        WHERE machine_id = ${machine} RETURNING attempts`,
   }),
-};
+});
 
 type Simple = Extract<WorkNote, { readonly kind: keyof typeof simple }>;
 type Asking = Exclude<WorkNote, Simple>;

@@ -13,19 +13,17 @@ import {
 } from '../recovery/ladder-rows.ts';
 import type { Recovery, Rungs } from '../recovery/ladder-rows.ts';
 import type { Queries } from '../pool.ts';
-import { statement } from '../statement.ts';
+import { named, statement } from '../statement.ts';
 import { orderedText } from '../../preconditions.ts';
 
-export const statements = {
+export const statements = named('work', {
   backOff: statement({
-    name: 'work-back-off',
     params: {
       waits: {
         ...{ machineId: 'uuid', process: 'process', wait: 'float8', cause: 'text' },
         ...{ seconds: 'int8', unreachable: 'bool' },
       },
     },
-    columns: {},
     text: ({ waits }) =>
       `INSERT INTO work_backoff AS b
          (machine_id, process, until, cause, last_interval_seconds, unreachable_since)
@@ -40,7 +38,6 @@ export const statements = {
   countAttempts: statement({
     name: 'agent-start-count',
     params: { starts: { machineId: 'uuid', unreached: 'bool' } },
-    columns: {},
     text: ({ starts }) =>
       `INSERT INTO machine_agent_start_attempt AS t (machine_id, attempted_at, count, unreached)
        SELECT machine_id, NULL, 1, unreached::int FROM ${starts} ORDER BY 1
@@ -50,7 +47,6 @@ export const statements = {
   quarantine: statement({
     name: 'machines-quarantine',
     params: { parked: { machineId: 'uuid', kind: 'quarantine_kind', reason: 'text' }, by: 'text' },
-    columns: {},
     text: ({ parked, by }) =>
       `INSERT INTO machine_quarantined (machine_id, kind, reason, set_by)
        SELECT machine_id, kind, reason, ${by} FROM ${parked} ORDER BY 1
@@ -58,7 +54,7 @@ export const statements = {
          until = NULL, set_by = excluded.set_by
          WHERE machine_quarantined.kind <> 'byOperator' OR machine_quarantined.until <= now()`,
   }),
-};
+});
 
 /** What finished tasks make true, in the transaction that ends them. */
 export async function applyChanges(

@@ -50,34 +50,25 @@ function valuesIn(parameters: unknown): readonly string[] | null {
   return texts.length === 0 ? null : texts;
 }
 
-/** A resource that is to be changed, as it was read. */
-export interface Patched {
-  readonly path: string;
-  readonly etag: string | null;
-}
-
 /**
  * Changes a resource. An ETag is sent as it was told; where it is refused although it was read just
  * now, it is sent once as a strong one, if it was weak, and then not at all.
  * @throws {ProviderError}
  */
-export async function patch(wire: Wire, { path, etag }: Patched, body: Json): Promise<Reply> {
-  const [last, ...earlier] = attemptsWith(etag).toReversed();
-  const withMatch = (match: string | null | undefined) =>
-    wire.send('PATCH', path, body, match ? { 'If-Match': match } : {});
-  for (const match of earlier.toReversed()) {
+export async function patch(
+  wire: Wire,
+  { path, etag }: { readonly path: string; readonly etag: string | null },
+  body: Json,
+): Promise<Reply> {
+  const strong = etag?.startsWith('W/') ? etag.slice('W/'.length) : null;
+  for (const match of [etag, strong].filter((tag) => tag !== null)) {
     try {
-      return await withMatch(match);
+      return await wire.send('PATCH', path, body, { 'If-Match': match });
     } catch (error) {
       if (refusalIn(error)?.status !== 412) throw error;
     }
   }
-  return withMatch(last);
-}
-
-function attemptsWith(etag: string | null): readonly (string | null)[] {
-  if (etag === null) return [null];
-  return etag.startsWith('W/') ? [etag, etag.slice('W/'.length), null] : [etag, null];
+  return wire.send('PATCH', path, body, {});
 }
 
 export interface ResetAction {
