@@ -151,7 +151,7 @@ function previewText(preview: Preview, isOfSeveral: boolean, width: number): str
     ...(isOfSeveral ? [`--expect-count ${count}`] : []),
     ...(isDestroying ? ['--yes'] : []),
   ].join(' ');
-  const head = `would ${would ?? `be asked for: ${preview.verb}`}${lost === null ? '' : `; ${lost}`}:`;
+  const head = `would ${would ?? `be asked for: ${preview.verb}`}${lost === null ? '' : `; ${lost}`}`;
   const lines = columnLines(
     machines.map(({ slot, state, substate }) => [
       `    ${slot}`,
@@ -164,8 +164,8 @@ function previewText(preview: Preview, isOfSeveral: boolean, width: number): str
   ];
   const more = count > machines.length ? [`    and ${count - machines.length} more`] : [];
   return [
-    paragraph(head, width),
-    ...(machines.length === 0 ? [] : lines),
+    paragraph(machines.length === 0 ? head : `${head}:`, width),
+    ...lines,
     ...more,
     ...reasons.map((each) => paragraph(each, width)),
     `nothing was done${confirm === '' ? '' : `; confirm with ${confirm}`}`,
