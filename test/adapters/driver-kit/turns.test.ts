@@ -98,12 +98,6 @@ test('who leaves while waiting, or has left before, gets the reason and costs no
   expect(await Promise.all([running, last])).toEqual([undefined, 'last']);
 });
 
-test('a failing task gives its slot back', async () => {
-  const turns = turnsFor(1);
-  await expect(inTurn(turns, () => Promise.reject(new Error('no')), quick)).rejects.toThrow('no');
-  expect(await inTurn(turns, async () => 'next', quick)).toBe('next');
-});
-
 test('after a pause one trial runs alone', async () => {
   const clock = createSimulatedClock();
   const turns = turnsFor(3, 0, clock);

@@ -6,7 +6,6 @@ import ssh2 from 'ssh2';
 import type { Connection } from 'ssh2';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { HostKeyRejected, NoCommonProtocol } from '../../../src/domain/errors.ts';
-import { startGroupExchangeServer } from './group-exchange-server.ts';
 import { startOddServer } from './odd-server.ts';
 import { createSshdStand, live, nothing } from './sshd-stand.ts';
 import { newHostKey } from './sshd.ts';
@@ -25,14 +24,6 @@ async function keyOf(...kind: string[]) {
 }
 
 describe('B2: key exchange', () => {
-  test('with a prime of the server is refused before a prime is asked for', async () => {
-    const hostile = await startGroupExchangeServer();
-    stand.later(hostile.close);
-    const attempt = stand.shellWith().connect(hostile.target, live);
-    await expect(attempt).rejects.toBeInstanceOf(NoCommonProtocol);
-    expect(hostile.asked()).toBe(0);
-  });
-
   test.each([
     'diffie-hellman-group-exchange-sha256',
     'diffie-hellman-group-exchange-sha1',

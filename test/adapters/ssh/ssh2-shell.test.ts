@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -138,30 +138,6 @@ describe('the rights of root', () => {
       expect(line?.slice(0, line.indexOf(` ${step} `))).toContain(elevated);
       expect(line?.includes('sudo')).toBe(command.startsWith('sudo'));
     }
-  });
-});
-
-describe('a machine without SFTP', () => {
-  test('gets the file through cat, and is skipped the second time', async () => {
-    const { server, session } = await connect({ cwd: dir });
-    const path = join(dir, "it's an agent");
-    const file = uploadOf(Buffer.from('#!/bin/sh\nexec cat\n'));
-    expect(await session.upload(path, file, live)).toEqual({ skipped: false });
-    expect(await readFile(path)).toEqual(file.content);
-    expect((await stat(path)).mode & 0o777).toBe(0o755);
-    const { stdout } = await session.execute([path], Buffer.from('echo'), live);
-    expect(stdout.toString()).toBe('echo');
-    const writes = () => server.commands.filter((command) => command.includes('upload-write'));
-    expect(writes()).toHaveLength(1);
-    expect(await session.upload(path, file, live)).toEqual({ skipped: true });
-    expect(writes()).toHaveLength(1);
-    expect(await readdir(dir)).toEqual(["it's an agent"]);
-  });
-  test('that has no such directory is UploadFailed', async () => {
-    const { session } = await connect({ cwd: dir });
-    const upload = session.upload(join(dir, 'missing/agent'), uploadOf(nothing), live);
-    await expect(upload).rejects.toBeInstanceOf(UploadFailed);
-    await expect(upload).rejects.toThrow(/upload .*missing\/agent to root@127\.0\.0\.1/);
   });
 });
 

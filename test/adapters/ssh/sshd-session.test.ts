@@ -1,12 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import {
-  CommandFailed,
-  Denied,
-  NoCommonProtocol,
-  RemoteFailure,
-  TimedOut,
-} from '../../../src/domain/errors.ts';
+import { CommandFailed, Denied, RemoteFailure, TimedOut } from '../../../src/domain/errors.ts';
 import { parseSshKey } from '../../../src/adapters/ssh/key-file.ts';
 import type { SshKey } from '../../../src/adapters/ssh/key-file.ts';
 import { rawKey } from './keys.ts';
@@ -34,27 +28,18 @@ describe('connecting', () => {
     await expect.poll(offered).toHaveLength(9);
   });
 
-  testRows<
-    [string, Partial<SshdOptions>, readonly SshKey[], typeof Denied | typeof NoCommonProtocol]
-  >([
-    ['a wrong key', { authorizedKeys: [] }, [key], Denied],
+  testRows<[string, Partial<SshdOptions>, readonly SshKey[]]>([
+    ['a wrong key', { authorizedKeys: [] }, [key]],
     [
       'one try too many',
       { authorizedKeys: [], settings: ['MaxAuthTries 1'] },
       [key, parseSshKey(rawKey(), 'key')],
-      Denied,
     ],
-    ['a user that may not log in', { settings: ['DenyUsers *'] }, [key], Denied],
-    [
-      'no algorithm in common',
-      { settings: ['Ciphers chacha20-poly1305@openssh.com'] },
-      [key],
-      NoCommonProtocol,
-    ],
-  ])('with %s is refused', async (_why, options, signers, kind) => {
+    ['a user that may not log in', { settings: ['DenyUsers *'] }, [key]],
+  ])('with %s is refused', async (_why, options, signers) => {
     const { target } = await stand.sshd(options);
     const attempt = stand.shellWith({ signers }).connect(target, live);
-    await expect(attempt).rejects.toBeInstanceOf(kind);
+    await expect(attempt).rejects.toBeInstanceOf(Denied);
   });
 
   test('to one who drips a byte a second ends with the limit', async () => {

@@ -2,7 +2,6 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { silentLog } from '../../../src/adapters/log/port.ts';
 import { createManualClock, realClock } from '../../../emulators/kit/clock.ts';
 import type { EquinixEmulator } from '../../../emulators/equinix/options.ts';
 import { testRows } from '../../support/rows.ts';
@@ -134,24 +133,6 @@ test('tells the address and the port of a machine, and keeps the port in customd
   const customdata = { mine: 2, ssh_port: 1 };
   const changed = await clientOf(fake)('PUT', `/devices/${id}`, { customdata });
   expect(changed.body['customdata']).toEqual({ mine: 2, ssh_port: 2201 });
-});
-
-test('asks for a machine again after an error, at the next boot', async () => {
-  const errors: object[] = [];
-  const hooks = hooksOf((call) => {
-    if (call === 'assign' && errors.length < 2) throw new Error('no port left');
-  });
-  const log = { ...silentLog, error: (fields: object) => void errors.push(fields) };
-  const fake = await start({ hooks, log });
-  const id = await createDevice(fake);
-  await fake.advance(ACTIVE_MS);
-  expect(errors).toHaveLength(2);
-  expect(fake.devices()[0]).toMatchObject({ state: 'active', address: null });
-  for (const type of ['power_off', 'power_on']) {
-    await act(fake, id, type);
-    await fake.advance(20 * SECOND);
-  }
-  expect(fake.devices()[0]).toMatchObject({ state: 'active', address: '127.0.0.1' });
 });
 
 test('asks for a slow machine once, and the device is not active before it has it', async () => {

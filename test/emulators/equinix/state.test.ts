@@ -107,29 +107,6 @@ test('holds every acknowledged create when the process is killed', async () => {
   expect([again.tokens.user, again.violations()]).toEqual([token, []]);
 });
 
-test('writes a small state with each change, and a large one when a pause or the end comes', async () => {
-  for (const size of [10, 2 * 1024 * 1024]) {
-    let [value, writes] = [0, 0];
-    const text = () => ((writes += 1), JSON.stringify({ value, rest: ' '.repeat(size) }));
-    const file = createStateFile(stateFile, text, silentLog);
-    const stored = async () =>
-      (JSON.parse(await readFile(stateFile, 'utf8')) as { value: number }).value;
-    for (value = 1; value <= 50; value += 1) {
-      file.touch();
-      await file.save();
-      if (size === 10 || value === 1) expect(await stored()).toBe(value);
-    }
-    expect(writes < 50).toBe(size !== 10);
-    value = 60;
-    file.touch();
-    await expect.poll(stored).toBe(60);
-    value = 70;
-    await file.close();
-    expect(await stored()).toBe(70);
-  }
-  expect(await readdir(join(stateFile, '..'))).toEqual(['state.json']);
-});
-
 test('stores what changes while it is being written before it says so', async () => {
   let value = 1;
   const file = createStateFile(stateFile, () => JSON.stringify(value), silentLog);

@@ -53,15 +53,6 @@ describe('a machine with a disk to install to', () => {
     expect(stand.snapshot('a').seen.boots).toBe(seen.boots + 1);
   });
 
-  test('has it blank after a reinstallation', async () => {
-    await stand.replace({ diskBytes: DISK_BYTES });
-    await stand.raise('a');
-    writeFileSync(disk(), 'an image', { flag: 'r+' });
-    await stand.reinstall('a');
-    await stand.hosts().up('a');
-    expect(readFileSync(disk()).subarray(0, 8)).toEqual(Buffer.alloc(8));
-  });
-
   test('is not the usual one: agents find no disk', async () => {
     await stand.raise('a');
     expect(() => selectRootDevice(stand.snapshot('a').root, { name: 'vda' })).toThrow(/none/);

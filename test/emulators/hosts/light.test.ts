@@ -1,10 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { TimedOut } from '../../../src/domain/errors.ts';
 import { takeoverInitCodec } from '../../../src/wire/codec.ts';
 import { readTakeoverResponse } from '../../../src/wire/takeover.ts';
 import { uploadOf } from '../../contracts/upload-of.ts';
 import { createListener, machineId, type Listener } from './listener.ts';
-import { createStand, live, nothing, processesUnder, SOON } from './stand.ts';
+import { createStand, live, nothing, processesUnder } from './stand.ts';
 import type { Stand } from './stand.ts';
 import { PATIENCE } from '../../support/patience.ts';
 
@@ -54,15 +53,6 @@ describe('a light agent', () => {
     expect(seen).toEqual({ boots: 1, installs: 0, programs: 1, stops: 0 });
     expect(processesUnder(stand.dir), 'no process').toEqual([]);
   });
-  test('answers with the error when it cannot be set up', async () => {
-    await stand.raise('a');
-    const session = await stand.connect('a');
-    await session.upload(agentPath, program, live);
-    const init = { ...listener.init, caCertificate: Buffer.from('no certificate') };
-    const { stdout } = await session.execute([agentPath], takeoverInitCodec.encode(init), live);
-    expect(readTakeoverResponse(init, stdout)).toMatchObject({ kind: 'refused' });
-    expect(stand.snapshot('a').agents).toBe(0);
-  });
   test('lives as long as its machine lets agents live, each time', async () => {
     await stand.raise('a');
     stand.hosts().shortenAgents('a', 300);
@@ -95,16 +85,6 @@ describe('a light agent', () => {
     await expect
       .poll(() => listener.heard.slice(from + 1).some(({ key }) => key === cut), PATIENCE)
       .toBe(true);
-  });
-  test('is silent while its machine hangs', async () => {
-    await stand.raise('a');
-    await takeOver('a');
-    await beats(1);
-    await stand.hosts().hang('a', true);
-    await expect(stand.connect('a', SOON)).rejects.toBeInstanceOf(TimedOut);
-    const from = listener.heard.length;
-    await stand.hosts().hang('a', false);
-    await beats(from + 1);
   });
 });
 

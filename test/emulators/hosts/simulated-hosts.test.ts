@@ -20,7 +20,6 @@ import {
   SOON,
 } from './stand.ts';
 import type { Stand } from './stand.ts';
-import { PATIENCE } from '../../support/patience.ts';
 
 /** Answers what it was told on stdin, and leaves a child in a session of its own behind. */
 const takeover = uploadOf(
@@ -82,47 +81,6 @@ describe('an agent on a simulated machine', () => {
     expect(await readFile(answer.env['SHEPHERD_AGENT_BOOT_ID_FILE']!, 'utf8')).toBe(`${bootId}\n`);
     expect(agentPids).toEqual([answer.pid]);
   });
-  test('sees nothing of our environment', async () => {
-    process.env['SHEPHERD_TEST_SECRET'] = 'secret';
-    await stand.raise('a');
-    const { env } = await takeOver('a');
-    delete process.env['SHEPHERD_TEST_SECRET'];
-    expect(env['SHEPHERD_TEST_SECRET']).toBeUndefined();
-  });
-  test('is replaced on disk while it runs', async () => {
-    await stand.raise('a');
-    await takeOver('a');
-    const session = await stand.connect('a');
-    const next = uploadOf(Buffer.concat([takeover.content, Buffer.from('// next\n')]));
-    expect(await session.upload(agentPath, next, live)).toEqual({ skipped: false });
-    const { root } = stand.snapshot('a');
-    expect(await readFile(`${root}${agentPath}`)).toEqual(next.content);
-  });
-  test('is killed when the machine loses it, which leaves the boot id and SSH', async () => {
-    await stand.raise('a');
-    await stand.raise('b');
-    const { pid } = await takeOver('a');
-    const other = await takeOver('b');
-    const bootId = await bootIdSeen('a');
-    expect(await stand.hosts().loseAgent('a')).toBe(1);
-    expect(isAlive(pid)).toBe(false);
-    expect(stand.snapshot('a').agentPids).toEqual([]);
-    expect(stand.snapshot('b').agentPids).toEqual([other.pid]);
-    expect(await bootIdSeen('a')).toBe(bootId);
-  });
-  test('dies with the power; the port is closed meanwhile and the boot id changes', async () => {
-    const session = await stand.raise('a');
-    const { pid } = await takeOver('a');
-    const bootId = await bootIdSeen('a');
-    await stand.hosts().down('a');
-    expect(isAlive(pid)).toBe(false);
-    await expect(session.execute(['true'], nothing, live)).rejects.toBeInstanceOf(Unreachable);
-    await expect(stand.connect('a')).rejects.toBeInstanceOf(Unreachable);
-    expect(stand.snapshot('a')).toMatchObject({ up: false, agentPids: [] });
-    await stand.hosts().up('a');
-    expect(await bootIdSeen('a')).not.toBe(bootId);
-    expect((await takeOver('a')).pid).not.toBe(pid);
-  });
 });
 
 describe('a fault', () => {
@@ -148,21 +106,6 @@ describe('a fault', () => {
     expect(stand.snapshot('a').agentPids).toEqual([pid]);
     await stand.hosts().refuseSsh('a', false);
     await bootIdSeen('a');
-  });
-  test('a port that someone else took is opened as soon as it is free again', async () => {
-    await stand.raise('a');
-    await stand.hosts().down('a');
-    const thief = createServer((socket) => socket.destroy());
-    await new Promise<void>((resolve) => thief.listen(stand.port('a'), '127.0.0.1', resolve));
-    await stand.hosts().up('a');
-    await expect(stand.connect('a')).rejects.toBeInstanceOf(Unreachable);
-    await new Promise((resolve) => thief.close(resolve));
-    const isIn = () =>
-      stand.connect('a').then(
-        () => true,
-        () => false,
-      );
-    await expect.poll(isIn, PATIENCE).toBe(true);
   });
 });
 

@@ -2,7 +2,6 @@ import { onTestFinished } from 'vitest';
 import { startLatitudeEmulator } from '../../../emulators/latitude/emulator.ts';
 import type { LatitudeEmulatorOptions } from '../../../emulators/latitude/emulator.ts';
 import { createManualClock } from '../../../emulators/kit/clock.ts';
-import { judge } from './field-table.ts';
 
 export const SECOND = 1_000;
 export const MINUTE = 60_000;
@@ -31,8 +30,6 @@ interface RequestOptions {
   readonly body?: unknown;
   readonly headers?: Record<string, string>;
   readonly signal?: AbortSignal;
-  /** For replies that a fault spoils: the field table would refuse them. */
-  readonly unjudged?: boolean;
 }
 
 export const PLACE = {
@@ -52,7 +49,7 @@ export async function startLatitude(options: Partial<LatitudeEmulatorOptions> = 
   onTestFinished(() => fake.close());
 
   async function ask(method: string, path: string, more: RequestOptions = {}): Promise<Reply> {
-    const { body, headers, signal, unjudged } = more;
+    const { body, headers, signal } = more;
     const reply = await fetch(`${fake.url}${path}`, {
       method,
       headers: {
@@ -64,7 +61,6 @@ export async function startLatitude(options: Partial<LatitudeEmulatorOptions> = 
       ...(signal && { signal }),
     });
     const text = await reply.text();
-    if (!unjudged) judge(method, path, reply, text);
     const { data, meta = {}, errors = [] } = parsed(text);
     return {
       ...{ status: reply.status, headers: reply.headers, text, meta, errors },

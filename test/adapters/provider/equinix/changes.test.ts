@@ -294,22 +294,6 @@ test('a locked device keeps its name', async () => {
   expect(stand.changes()).toEqual([]);
 });
 
-test.each(['before', 'after'] as const)(
-  'vector 26: replies lost %s execution are settled by looking',
-  async (phase) => {
-    stand = await startStand(ONE_OF_OURS, SLOW);
-    for (const method of ['PUT', 'DELETE']) {
-      stand.fake.addFault({ match: { method }, times: 1, effect: { type: 'drop', phase } });
-    }
-    await giveBack(stand.deviceId(NAME));
-    expect(stand.fake.devices()).toMatchObject([
-      { hostname: `deleted-${NAME}`, state: 'deprovisioning' },
-    ]);
-    const once = phase === 'after' ? 1 : 2;
-    expect([stand.count(RENAME), stand.count(DELETE)]).toEqual([once, once]);
-  },
-);
-
 test('a reservation with somebody else’s device, of another project or unknown is out of our hands', async () => {
   stand = await startStand({
     projects: [{ name: 'fleet' }, { name: 'elsewhere' }],

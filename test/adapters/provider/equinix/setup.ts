@@ -162,9 +162,6 @@ export interface SeenRequest {
 export interface ScriptedApi {
   readonly url: string;
   readonly seen: readonly SeenRequest[];
-  inFlightMax(): number;
-  /** Sockets that a client left before the answer. */
-  abandoned(): number;
   close(): Promise<void>;
 }
 
@@ -180,15 +177,7 @@ export async function startScriptedApi(
   network: MemoryNetwork,
 ): Promise<ScriptedApi> {
   const seen: SeenRequest[] = [];
-  let inFlight = 0;
-  let inFlightMax = 0;
-  let abandoned = 0;
   const server = createServer((req, res) => {
-    inFlightMax = Math.max(inFlightMax, ++inFlight);
-    res.on('close', () => {
-      inFlight--;
-      if (!res.writableFinished) abandoned++;
-    });
     void text(req).then((content) => {
       const url = new URL(req.url ?? '/', 'http://127.0.0.1');
       const request: SeenRequest = {
@@ -204,13 +193,7 @@ export async function startScriptedApi(
   });
   const { port, close } = network.listen(server, { host: '127.0.0.1', port: 0 });
   onTestFinished(close);
-  return {
-    url: `http://127.0.0.1:${port}/some/prefix`,
-    seen,
-    inFlightMax: () => inFlightMax,
-    abandoned: () => abandoned,
-    close,
-  };
+  return { url: `http://127.0.0.1:${port}/some/prefix`, seen, close };
 }
 
 /** A client of a scripted API; both end with the test. Its calls let time pass. */

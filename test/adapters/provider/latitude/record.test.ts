@@ -68,11 +68,6 @@ test('its content is a cloud-config whose second line is the mark', () => {
   expect(rest.join('\n')).toMatch(/permissions: ["']0700["']/);
 });
 
-test('without a script nothing of it is left but the two lines', () => {
-  const [, , ...rest] = textOf(writeRecord(MARK, NOTHING_TO_RUN)).split('\n');
-  expect(rest).toEqual(['{}', '']);
-});
-
 const DESCRIPTION = written().description;
 const [HEAD, NOTE] = textOf(written()).split('\n') as [string, string];
 test.each([

@@ -137,15 +137,6 @@ test.each([
   expect(inspect(error.error, { depth: null, showHidden: true })).not.toContain('hunter2');
 });
 
-test('no listener is tried again, then Deadline with the refusal as cause', async () => {
-  await start(() => undefined, { operationTimeout: 60_000 });
-  await api.close();
-  const error = await failureOf(client.getDevice(ID, live));
-  expect(error).toMatchObject({ kind: 'transient' });
-  expect(error.cause).toMatchObject({ messages: ['connection failed: ECONNREFUSED'] });
-  expect(error.attempts).toBeGreaterThan(1);
-});
-
 test('a connection that is never established is left in time, and a change tried again', async () => {
   const recorded = recordingDeps();
   recorded.network.silent.add('127.0.0.1:8443');
@@ -165,15 +156,6 @@ test.each([
   ['nothing', /no http or https/],
 ])('the base URL %s is refused before any call', (baseUrl, message) => {
   expect(() => operationsOver(configFor(baseUrl), recordingDeps())).toThrow(message);
-});
-
-test('stop ends what runs with Cancelled, and what comes later too', async () => {
-  let stop = () => {};
-  await start(() => stop());
-  stop = () => client.stop();
-  const hung = failureOf(client.getDevice(ID, live));
-  expect(await hung).toMatchObject({ kind: 'aborted', outcome: 'not-done' });
-  expect(await failureOf(client.getDevice(ID, live))).toMatchObject({ attempts: 0 });
 });
 
 test('the same key stored twice, by daemons that started together, will do', async () => {

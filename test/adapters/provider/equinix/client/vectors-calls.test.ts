@@ -271,19 +271,6 @@ test('after 401 nothing is sent for a minute or until the token changes', async 
   ]);
 });
 
-test('a token that was rotated meanwhile gets one more try', async () => {
-  const asked: number[] = [];
-  const { client, fake, run } = await begin({
-    token: () => (asked.push(1) > 2 ? stand.fake.tokens.user : 'an-old-token'),
-  });
-  expect(await run(client.getDevice(ID, live))).toMatchObject({ id: ID });
-  expect(stand.calls().map(({ status }) => status)).toEqual([401, 200]);
-  expect(fake.tokens.user).not.toBe('an-old-token');
-  expect(
-    stand.metrics.total('equinix_api_retries_total', { endpoint: 'GetDevice', reason: 'token' }),
-  ).toBe(1);
-});
-
 test('B2: one that is rotated each time, and refused each time, gets no third try', async () => {
   let reads = 0;
   const { client, failureOf: failure } = await begin({ token: () => `old-token-${(reads += 1)}` });
