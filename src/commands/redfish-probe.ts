@@ -83,7 +83,10 @@ export async function probe(options: ProbeOptions): Promise<Probe> {
       gapMs: 100,
       auth: 'auto',
       authPauseMs: 0,
-      credentials: { username: login?.username ?? '', password: { read: () => login?.password ?? '' } },
+      credentials: {
+        username: login?.username ?? '',
+        password: { read: () => login?.password ?? '' },
+      },
     },
     {
       clock: systemClock,
