@@ -56,7 +56,8 @@ log: { level: loud }
 colour: red
 `;
   const message = complaint(() => loadConfig({ text, env }));
-  await expect(`${message}\n`).toMatchFileSnapshot('mistakes.txt');
+  const anywhere = message.replaceAll(process.cwd(), '/here');
+  await expect(`${anywhere}\n`).toMatchFileSnapshot('mistakes.txt');
   expect(message, 'a secret is never repeated').not.toContain(TOKEN);
 });
 

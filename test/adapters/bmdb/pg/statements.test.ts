@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { statements as rows } from '../../../../src/adapters/bmdb/pg/reading/rows.ts';
 import { sources } from '../../../repo/sources.ts';
 import { complaintsAbout } from './describe-statement.ts';
@@ -12,8 +12,9 @@ let client: pg.Client;
 beforeAll(async () => {
   client = new pg.Client({ connectionString: server.ownerUrl });
   await client.connect();
-  return () => client.end();
 });
+// Runs before the server's own end, since hooks end in the reverse order.
+afterAll(() => client.end());
 
 const registered = await registeredStatements();
 
