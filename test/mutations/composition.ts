@@ -19,6 +19,6 @@ src/actors/provide.ts test/repo/reach.test.ts
   composition-provisioners-in-real-time: id: \`provisioner-\${provider}\`,[-\n        clock,-]
 src/adapters/clock/port.ts test/adapters/clock/time-limit.test.ts
   composition-time-limits-stay: \_\_} finally {\n[-    clock.clearTimeout(timer);\n-]
-src/domain/eligibility.ts test/daemon/fleet-in-virtual-time.test.ts
+src/domain/eligibility.ts test/domain/eligibility.test.ts
   composition-machines-are-lost-early: ? heartbeat.atMs + loss.heartbeatMs{+ / 2+}
 `;
