@@ -1,8 +1,6 @@
 import { createHash } from 'node:crypto';
 import { hardwareReportCodec, type HardwareReport } from '../wire/codec.ts';
 
-export type HardwareSchedule = ReturnType<typeof createHardwareSchedule>;
-
 export interface HardwareScheduleDeps {
   /** Problems are the report's warnings. */
   readonly collect: () => Promise<HardwareReport>;

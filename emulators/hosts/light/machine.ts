@@ -20,8 +20,6 @@ export interface LightMachineDeps {
   readonly log: HostsLog;
 }
 
-export type LightMachine = ReturnType<typeof createLightMachine>;
-
 /** The agent of a machine without processes. */
 export function createLightMachine({ bootId, kept, ...deps }: LightMachineDeps) {
   const gate = createGate();

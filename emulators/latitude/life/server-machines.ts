@@ -3,8 +3,6 @@ import type { MachineHooks, SimulatedDevice } from '../../kit/hooks.ts';
 import { OPERATING_SYSTEMS } from '../catalogue.ts';
 import type { Server, World } from '../world.ts';
 
-export type ServerMachines = ReturnType<typeof createServerMachines>;
-
 /** Makes the simulated machine behind a server follow the server's life. */
 export function createServerMachines({ sshKeys }: World, queue: Machines) {
   let paperCount = 0;

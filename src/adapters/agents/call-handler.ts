@@ -36,8 +36,6 @@ export interface CallHandlerOptions {
   readonly connections: Pick<Connections, 'accepted' | 'refused'>;
 }
 
-export type CallHandler = ReturnType<typeof createCallHandler>;
-
 export function createCallHandler(options: CallHandlerOptions) {
   const { clock, log, limits, onCall, connections } = options;
   const answer = createAnswer(options);

@@ -69,8 +69,6 @@ export const defaultLimits: AgentServerLimits = {
   connectionBytes: 16 * KIB,
 };
 
-export type RecentSet = ReturnType<typeof createRecentSet>;
-
 /** Remembers keys for a fixed time from when they were added first. */
 export function createRecentSet(keepMs: number, clock: Clock) {
   // All are kept equally long, so insertion order is the order they end in.

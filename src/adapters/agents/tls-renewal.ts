@@ -22,8 +22,6 @@ export interface TlsRenewalOptions {
   readonly log: Log;
 }
 
-export type TlsRenewal = ReturnType<typeof startTlsRenewal>;
-
 /** Serves a certificate that was replaced where it is kept, without a restart. */
 export function startTlsRenewal(options: TlsRenewalOptions) {
   const { read, present, checkMs, clock, log } = options;

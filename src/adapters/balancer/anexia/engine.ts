@@ -309,8 +309,6 @@ export function createThrottle(clock: Pick<Clock, 'now'>) {
   };
 }
 
-export type Throttles = ReturnType<typeof createThrottles>;
-
 /** The throttles of all accounts that this process uses. */
 export function createThrottles() {
   const accounts = new Map<string, Throttle>();
