@@ -5,7 +5,7 @@ export const mutations = mutationsOf`
 src/actors/turns/turns.ts test/actors/turns/task-pool.test.ts
   who-left-is-in-the-queue-for-ever: [-          waiting.delete(waiter);\n-]
 src/actors/tasks/task.ts test/actors/tasks/ended-turns.test.ts
-  a-place-is-kept-while-rows-are-read: \_\_[-taskPool.leavePlace(turn.slot);\n  -]const seconds
+  a-place-is-kept-while-rows-are-read: \_\_[-taskPool.leavePlace(turn.slot);\n  -]const labels
 src/actors/cell-pool.ts test/actors/cell-pool.test.ts
   news-that-move-nothing-cost-an-event:
     [-if (machine && before && isSameToChart(before, view)) show(slot, machine);\n      else -]send

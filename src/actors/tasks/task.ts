@@ -132,8 +132,8 @@ export function required<Value>(value: Value | null | undefined, what: string): 
 }
 
 /**
- * Call it once the end of the work is committed: nothing is left to cancel, it is timed, and its place
- * is free while the rows are read again.
+ * Call it once the end of the work is committed: nothing is left to cancel, the work and the wait for
+ * its place are timed, and the place is free while the rows are read again.
  */
 export function workEnded(
   { deps: { metrics, clock, taskPool }, turn, work }: Claimed,
@@ -141,8 +141,11 @@ export function workEnded(
 ): void {
   delete turn.held.work;
   taskPool.leavePlace(turn.slot);
-  const seconds = (clock.monotonic() - turn.begunAt) / 1_000;
-  metrics.observe('shepherd_work_duration_seconds', { process: work.process, result }, seconds);
+  const labels = { process: work.process, result };
+  const seconds = (from: number, to: number) => (to - from) / 1_000;
+  const { askedAt, begunAt } = turn;
+  metrics.observe('shepherd_work_queue_wait_seconds', labels, seconds(askedAt, begunAt));
+  metrics.observe('shepherd_work_duration_seconds', labels, seconds(begunAt, clock.monotonic()));
 }
 
 /**

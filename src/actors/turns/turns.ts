@@ -21,7 +21,8 @@ export interface Turn {
   readonly kind: Kind;
   /** Aborts when the turn ends, however it ends: crash, retirement, shutdown. */
   readonly signal: AbortSignal;
-  /** Monotonic milliseconds at which the task began. */
+  /** Monotonic milliseconds at which a place was asked for, and at which the task began. */
+  readonly askedAt: number;
   readonly begunAt: number;
   /** What is given back when the turn ends: work that is not over yet, and the last connection. */
   readonly held: { work?: Work; shell?: ShellSession };
@@ -124,6 +125,7 @@ export function createTaskPool({ places, unusedMs, clock, log }: TaskPoolOptions
     },
     busyOf: (of) => [...entries.values()].filter(({ kind }) => kind === of).length,
     async grant(slot, kind, signal, seniority) {
+      const askedAt = clock.monotonic();
       await pools[kind].acquire(signal, seniority);
       if (signal.aborted || stopping.signal.aborted) {
         pools[kind].release();
@@ -144,6 +146,7 @@ export function createTaskPool({ places, unusedMs, clock, log }: TaskPoolOptions
         reclaim,
         placed: true,
         begun: false,
+        askedAt,
         begunAt: 0,
         held: {},
       });

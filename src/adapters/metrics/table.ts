@@ -73,7 +73,7 @@ export const METRICS = {
   ...histograms(WORK, ['process', 'result'], {
     shepherd_work_duration_seconds: 'Time from the claim of a work item to its end.',
     shepherd_work_queue_wait_seconds:
-      'Time from a machine being eligible for a work item to its claim.',
+      'Time that a machine waited for a place among the tasks before its work item was claimed.',
   }),
   ...histograms(CALL, [['outcome', HEARTBEAT_ENDS]], {
     shepherd_heartbeat_seconds: 'Time to answer a heartbeat call of an agent.',

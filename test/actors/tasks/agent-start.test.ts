@@ -273,6 +273,24 @@ const upTo = async (step: 'connected' | 'verified') => {
   return services;
 };
 
+test('the wait for a place and the work itself are timed', async () => {
+  stand.given();
+  await stand.grant('agentStart');
+  await advance(stand.clock, 2_000);
+  const services = servicesOf();
+  await runStep(services, 'claimStart').result;
+  await advance(stand.clock, 3_000);
+  for (const step of ['connect', 'verifyHost', 'upload', 'execute', 'recordStart'] as const) {
+    await runStep(services, step).result;
+  }
+  const labels = { process: 'ShepherdAgentStart', result: 'finished' };
+  const timed = stand.metrics.calls.filter(({ name }) => name.startsWith('shepherd_work_'));
+  expect(timed).toMatchObject([
+    { name: 'shepherd_work_queue_wait_seconds', labels, value: 2 },
+    { name: 'shepherd_work_duration_seconds', labels, value: 3 },
+  ]);
+});
+
 describe('the attempt', () => {
   test('is on record before the agent runs', async () => {
     let known: unknown;
