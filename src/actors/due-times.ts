@@ -1,6 +1,7 @@
+import TinyQueue from 'tinyqueue';
 import type { Clock } from '../adapters/clock/port.ts';
 
-/** One timer for many due times. */
+/** One timer for many due times. A later time replaces an earlier one of the same key lazily. */
 export interface DueTimes<Key> {
   /** Calls back at `atMs` or soon after; null forgets the key. Time as of `now`. */
   set(key: Key, atMs: number | null): void;
@@ -8,40 +9,61 @@ export interface DueTimes<Key> {
   stop(): void;
 }
 
-const MAX_SLEEP_MS = 60_000;
-/** Keys of one call: what is due beyond that comes a moment later. */
-const TURN_MAX = 200;
+interface Entry<Key> {
+  readonly key: Key;
+  readonly atMs: number;
+}
 
-/**
- * `now` gives the time that due times are meant in (epoch ms of the database). The timer goes by the
- * earliest due time that there was; when it fires, and that one was moved, it is set anew.
- */
+/** `now` gives the time that due times are meant in (epoch ms of the database). */
 export function createDueTimes<Key>(
   clock: Clock,
   now: () => number,
   onDue: (keys: Key[]) => void,
 ): DueTimes<Key> {
+  const heap = new TinyQueue<Entry<Key>>([], (a, b) => a.atMs - b.atMs);
   const due = new Map<Key, number>();
+  /** Earliest entry of a key in the heap, so that a moved due time costs no second entry. */
+  const queued = new Map<Key, number>();
+  const MAX_SLEEP_MS = 60_000;
+  /** Keys of one call: what is due beyond that comes a moment later. */
+  const TURN_MAX = 200;
   let timer: unknown;
   let timerAtMs = Infinity;
   let stopped = false;
 
-  const arm = (atMs: number) => {
-    if (stopped || atMs >= timerAtMs) return;
+  const arm = () => {
+    const next = heap.peek();
+    if (stopped || !next || next.atMs >= timerAtMs) return;
     clock.clearTimeout(timer);
-    timerAtMs = atMs;
-    timer = clock.setTimeout(turn, Math.min(MAX_SLEEP_MS, Math.max(1, atMs - now() + 1)));
+    timerAtMs = next.atMs;
+    timer = clock.setTimeout(turn, Math.min(MAX_SLEEP_MS, Math.max(1, next.atMs - now() + 1)));
+  };
+  const push = (key: Key, atMs: number) => {
+    const there = queued.get(key);
+    if (there !== undefined && there <= atMs) return;
+    queued.set(key, atMs);
+    heap.push({ key, atMs });
   };
   const turn = () => {
     timerAtMs = Infinity;
+    const keys: Key[] = [];
     const nowMs = now();
-    const ripe = [...due].filter(([, atMs]) => atMs <= nowMs).toSorted(([, a], [, b]) => a - b);
-    const keys = ripe.slice(0, TURN_MAX).map(([key]) => key);
-    for (const key of keys) due.delete(key);
+    for (let top = heap.peek(); top && top.atMs <= nowMs; top = heap.peek()) {
+      if (keys.length === TURN_MAX) break;
+      heap.pop();
+      if (queued.get(top.key) !== top.atMs) continue;
+      queued.delete(top.key);
+      const atMs = due.get(top.key);
+      if (atMs === undefined) continue;
+      if (atMs <= nowMs) {
+        due.delete(top.key);
+        keys.push(top.key);
+      } else {
+        push(top.key, atMs);
+      }
+    }
     if (keys.length > 0) onDue(keys);
-    let nextAtMs = Infinity;
-    for (const atMs of due.values()) nextAtMs = Math.min(nextAtMs, atMs);
-    arm(nextAtMs);
+    arm();
   };
   return {
     set(key, atMs) {
@@ -50,7 +72,8 @@ export function createDueTimes<Key>(
         return;
       }
       due.set(key, atMs);
-      arm(atMs);
+      push(key, atMs);
+      arm();
     },
     stop() {
       stopped = true;

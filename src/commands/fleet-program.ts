@@ -1,8 +1,12 @@
 import { type Command, Option } from 'commander';
 import { countOf } from './options.ts';
+import { UsageError } from '../domain/errors.ts';
 import { PROVIDER_HOLD_KINDS } from '../domain/verbs.ts';
 import { asking, type AskFlags } from './remote/ask-flags.ts';
 import { acting, byFlags, remote, type Through } from './remote/flags.ts';
+
+/** What the API calls the scope of all providers. */
+const FLEET = 'fleet';
 
 const FREEZE_HELP = `
 While it is frozen, no machine is recovered that is not being recovered already, whoever asks for it.
@@ -35,8 +39,11 @@ export function addFleetCommands(cli: Command, through: Through = byFlags): void
       .action(
         act(async () => {
           const { file } = await import('./remote/filing.ts');
-          return (session, { provider = 'fleet', ...flags }: AskFlags & { provider?: string }) =>
-            file(session, { verb, scope: provider }, { ...flags, waitMs: 30_000 });
+          return (session, { provider, ...flags }: AskFlags & { provider?: string }) => {
+            if (provider === FLEET) throw new UsageError(`--provider ${FLEET} names no provider`);
+            const waiting = { ...flags, waitMs: 30_000 };
+            return file(session, { verb, scope: provider ?? FLEET }, waiting);
+          };
         }),
       );
   }

@@ -107,7 +107,8 @@ export function createCall(context: CallContext, doing: string, signal: AbortSig
   let limit: TimeLimit | null = null;
   let startedMs: number | null = null;
   let attempts = 0;
-  let listedBytes = 0;
+  /** By path: an operation may read several listings. */
+  const listedBytes = new Map<string, number>();
   /** For how long in all it stayed away because the server wanted that. */
   let stayedAwayMs = 0;
   let last: Failure | undefined;
@@ -243,7 +244,7 @@ export function createCall(context: CallContext, doing: string, signal: AbortSig
       if (outcome.reason === 'timeout' && remainingMs() < 1) throw outOfTime(isPerhapsDone);
       return judgeFailure({ mutates }, outcome);
     }
-    if (request.bulk) limitListing(Buffer.byteLength(outcome.text));
+    if (request.bulk) limitListing(request.path, Buffer.byteLength(outcome.text));
     const endpoint = nameOf(request.method, request.path);
     const { schema, ignoresReply = false } = request;
     const inARow = callClass.askedAway + 1;
@@ -253,9 +254,10 @@ export function createCall(context: CallContext, doing: string, signal: AbortSig
     return heedClientLimit(verdict, callClass);
   }
 
-  function limitListing(sizeBytes: number) {
-    listedBytes += sizeBytes;
-    if (listedBytes <= listingBytesMax) return;
+  function limitListing(path: string, sizeBytes: number) {
+    const sumBytes = (listedBytes.get(path) ?? 0) + sizeBytes;
+    listedBytes.set(path, sumBytes);
+    if (sumBytes <= listingBytesMax) return;
     throw error('permanent', `the listing is larger than ${listingBytesMax / MEBIBYTE} MiB`);
   }
 

@@ -9,6 +9,9 @@ export const isNotFound = (error: unknown): error is ProviderError =>
 export const isLost = (error: unknown): boolean =>
   isProviderError(error) && error.outcome === 'unknown' && error.kind !== 'aborted';
 
+/** Statuses with which nothing is refused: it is too early or too late, or a proxy speaks for the API. */
+const NO_REFUSAL: ReadonlySet<number> = new Set([403, 404, 408, 410, 425]);
+
 /**
  * Whether the API refused a request for what it asks: nothing was done, and it is not about whose the
  * request is, how many there are, or whether there is such a thing.
@@ -16,6 +19,7 @@ export const isLost = (error: unknown): boolean =>
 export const isRefused = (error: unknown): boolean => {
   if (!isProviderError(error) || error.outcome === 'unknown' || error.rateLimit) return false;
   const { status = 0 } = error.answer ?? {};
+  if (error.kind === 'transient' && !error.quota && NO_REFUSAL.has(status)) return false;
   return status >= 400 && status < 500 && error.kind !== 'auth' && error.kind !== 'not-found';
 };
 

@@ -1,9 +1,12 @@
 import { GONE } from '../../domain/balancing/pool-row.ts';
 import type { PoolVerb } from '../../domain/verbs.ts';
+import { paragraph } from '../layout.ts';
+import type { Pools } from '../remote/answers.ts';
 import { EXIT_NOT_SETTLED } from '../remote/failures.ts';
-import { file, foretell, type AskFlags, type Follow } from '../remote/filing.ts';
-import type { Session, Told } from '../remote/session.ts';
-import { watchPools, type Pool, type PoolNamed } from './status.ts';
+import { file, type AskFlags, type Follow } from '../remote/filing.ts';
+import type { Told } from '../remote/output.ts';
+import type { Session } from '../remote/session.ts';
+import { placesNamed, watchPools, type Pool, type PoolNamed } from './status.ts';
 
 export interface PoolVerbFlags extends AskFlags {
   /** Only at this one; at all that the pool has when absent. */
@@ -19,18 +22,32 @@ const TEARDOWN_WAIT_MS = 120_000;
 /**
  * `shepherd lb pause|resume|thaw|teardown POOL`: files a request, which the daemon that tends the
  * balancer carries out, and waits for it; of a tear-down also until all of it is gone.
- * @throws {Refused} there is no such pool, or it is not at that balancer.
+ * @throws {NotFound} there is no such pool. @throws {UsageError} it is not at that balancer.
  */
 export const runPoolVerb =
   (verb: PoolVerb) =>
   async (session: Session, flags: PoolVerbFlags, pool: string): Promise<Told> => {
     const { balancer, yes = false } = flags;
+    const { pools } = await session.client.get<Pools>('/pools');
+    const places = placesNamed({ pool, balancer }, pools);
     const body = { verb, pool, ...(balancer !== undefined && { balancer }) };
     if (verb !== 'teardown-pool') return file(session, body, { ...flags, waitMs: WAIT_MS });
-    if (!yes) return foretell(session, body, flags);
+    if (!yes) return wouldTearDown(pool, places);
     const follow = untilGone({ pool, balancer }, session);
     return file(session, body, { ...flags, waitMs: TEARDOWN_WAIT_MS, follow });
   };
+
+function wouldTearDown(pool: string, places: readonly Pool[]): Told {
+  const at = places.map(({ balancer, members }) => ({ balancer, members: members.length }));
+  const head = `all of pool ${pool} would be removed; nobody finds it any more at:`;
+  const lines = at.map(({ balancer, members }) => `    ${balancer}, with ${members} members`);
+  return {
+    document: { dryRun: true, verb: 'teardown-pool', pool, at },
+    names: [pool],
+    text: (width) =>
+      [paragraph(head, width), ...lines, 'nothing was done; confirm with --yes'].join('\n'),
+  };
+}
 
 interface Left {
   readonly balancer: string;

@@ -44,6 +44,11 @@ export interface Waiting {
   readonly follow?: Follow;
 }
 
+interface Begun {
+  /** Until when it is waited, where the waiting has begun already. */
+  readonly endMs?: number;
+}
+
 /** Asks for it once for each key, and waits until it is settled, at most so long. */
 export async function file(
   session: Session,
@@ -70,9 +75,9 @@ export async function file(
     filed = await sendOnce(key, post, askUntilMs, session);
   } catch (error) {
     if (isRefusal(error) && !isData(session.format)) return refusedText(body, error, key);
-    throw inOwnWords(error);
+    throw inOwnWords(error, session);
   }
-  return goOn({ verb: body.verb, key, filed }, flags, session);
+  return goOn({ verb: body.verb, key, filed }, { ...flags, endMs }, session);
 }
 
 /** What is filed, under which key. */
@@ -85,11 +90,11 @@ export interface FiledOrder {
 /** Waits until what is filed is settled, and tells how it stands. */
 export async function goOn(
   { verb, key, filed }: FiledOrder,
-  { wait, waitMs, follow }: Pick<AskFlags, 'wait'> & Waiting,
+  { wait, waitMs, follow, endMs: untilMs }: Pick<AskFlags, 'wait'> & Waiting & Begun,
   session: Session,
 ): Promise<Told> {
   const forMs = wait ?? waitMs;
-  const endMs = session.monotonic() + forMs;
+  const endMs = untilMs ?? session.monotonic() + forMs;
   const settled = await untilSettled(filed, endMs, session);
   const waits = forMs > 0;
   const followed = waits && isDone(settled) ? await follow?.(settled, endMs) : undefined;
@@ -122,18 +127,15 @@ function refusedText({ verb, slots }: AskBody, { problem }: Refused, key: string
 }
 
 /** Tells what would become of it; files nothing. */
-export async function foretell(
-  { client, uuid }: Session,
-  body: AskBody,
-  flags: AskFlags,
-): Promise<Told> {
+export async function foretell(session: Session, body: AskBody, flags: AskFlags): Promise<Told> {
+  const { client, uuid } = session;
   const asked = client.send<Preview>('POST', '/requests', {
     body: { ...body, ...commonOf(flags) },
     query: { dryRun: 'true' },
     headers: { 'idempotency-key': uuid() },
   });
   const preview = await asked.catch((error: unknown) => {
-    throw inOwnWords(error);
+    throw inOwnWords(error, session);
   });
   return {
     ...{ document: preview, names: preview.machines.map(({ slot }) => slot) },
@@ -181,8 +183,9 @@ const OWN_WORDS: readonly (readonly [RegExp, string])[] = [
   [/\bdryRun=true\b/g, '--dry-run'],
 ];
 
-/** A mistake in what is asked for, in the words of the command line. */
-function inOwnWords(error: unknown): unknown {
+/** A mistake in what is asked for, in the words of the command line; programs get the API's own answer. */
+function inOwnWords(error: unknown, { format }: Session): unknown {
+  if (isData(format)) return error;
   if (!(error instanceof Refused) || !['malformed', 'changed'].includes(error.code)) return error;
   const own = (text: string, [theirs, ours]: (typeof OWN_WORDS)[number]) =>
     text.replaceAll(theirs, ours);

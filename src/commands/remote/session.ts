@@ -46,9 +46,19 @@ const lookOf = (flags: OutputFlags): Look => ({
   paint: painting(flags.color),
 });
 
-async function tell(told: Told, look: Look): Promise<void> {
-  await writeText(await writtenText(told, look), look.format);
-  process.exitCode = told.exitCode ?? 0;
+interface Written {
+  readonly text: string;
+  readonly exitCode: number;
+}
+
+async function write(task: Told | Promise<Told>, look: Look): Promise<Written> {
+  const told = await task;
+  return { text: await writtenText(told, look), exitCode: told.exitCode ?? 0 };
+}
+
+async function tell({ text, exitCode }: Written, { format }: Look): Promise<void> {
+  await writeText(text, format);
+  process.exitCode = exitCode;
 }
 
 /** Runs what goes to no console, says what it says, and sets the exit code. */
@@ -58,7 +68,7 @@ export const locally = (
 ): Promise<void> => {
   const { output = 'table', json = false, color = 'auto' } = flags;
   const look = { output, json, color };
-  return reporting(look, async () => tell(await task(), lookOf(look)));
+  return reporting(look, async () => tell(await write(task(), lookOf(look)), lookOf(look)));
 };
 
 /** Runs a command at the console that its flags mean, says what it says, and sets the exit code. */
@@ -80,7 +90,8 @@ export async function throughDoor(
       uuid: systemRandom.uuid,
       write: (text) => void process.stdout.write(text),
     };
-    const running = untilAborted(task(session), signal);
+    // What an answer makes no sense in may show only when it is written.
+    const running = untilAborted(write(task(session), session), signal);
     await tell(await understood(running, { where: door.where, isOurs }), session);
   });
 }

@@ -36,7 +36,7 @@ export function addFailures(app: FastifyInstance, log: Log): void {
     sendProblem(request, reply, new Problem('not-found', 'There is no such page')),
   );
   app.setErrorHandler((error, request, reply) => {
-    const problem = problemOf(error);
+    const problem = problemOf(error, 'idempotency-key' in request.headers);
     if (problem.code === 'internal') {
       // What stands behind the path may be nobody's business, such as the code of a login.
       const [path] = request.url.split('?', 1);
@@ -60,10 +60,10 @@ const isKnown = (status: unknown): status is keyof typeof BY_STATUS =>
 /** A database that is away is asked again after so long. */
 const RETRY_SECONDS = 5;
 
-/** What the caller is told of an error. */
-export function problemOf(error: unknown): Problem {
+/** What the caller is told of an error. `isKeyed`: what was asked for has a key, so that it is filed once. */
+export function problemOf(error: unknown, isKeyed = true): Problem {
   if (error instanceof Problem) return error;
-  if (error instanceof FleetError) return problemOfFleet(error);
+  if (error instanceof FleetError) return problemOfFleet(error, isKeyed);
   if (hasZodFastifySchemaValidationErrors(error)) {
     const part = PART_OF[error.validationContext ?? ''] ?? 'query';
     const errors = error.validation.flatMap((each) => faultsOf(part, each as Issue));
@@ -77,7 +77,7 @@ export function problemOf(error: unknown): Problem {
 const internal = (cause: unknown): Problem =>
   new Problem('internal', 'Internal error; the log of the daemon tells more', { cause });
 
-function problemOfFleet(error: FleetError): Problem {
+function problemOfFleet(error: FleetError, isKeyed: boolean): Problem {
   const { message } = error;
   if (error instanceof KeyReused) return new Problem('key-reused', message);
   if (error instanceof UsageError) return new Problem('malformed', message);
@@ -90,7 +90,7 @@ function problemOfFleet(error: FleetError): Problem {
   if (error instanceof NothingToDo) return new Problem('refused', message);
   if (!error.retryable && !(error instanceof AmbiguousCommit)) return internal(error);
   const why = error instanceof Unreachable ? 'The database does not answer' : explain(error);
-  const detail = `${why}; asking again with the same key files nothing twice`;
+  const detail = isKeyed ? `${why}; asking again with the same key files nothing twice` : why;
   return new Problem('unavailable', detail, { retryAfterSeconds: RETRY_SECONDS, cause: error });
 }
 

@@ -71,9 +71,9 @@ function namesOf(
   isFull: boolean,
 ): Name[] {
   const isKnown = fleet.providers().includes(view.provider);
-  const own = isFull || !isKnown ? slot : slot.slice(view.provider.length + 1);
+  const own = isKnown ? slot.slice(view.provider.length + 1) : null;
   return [
-    ['slot', own],
+    ['slot', isFull ? slot : own],
     ['machine', view.machineId],
     ['device', view.providerId],
   ];

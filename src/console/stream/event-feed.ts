@@ -52,14 +52,10 @@ export function createEventFollower({ events, clock, log }: FollowerDeps): Event
     if (feed.waiting.length > 0) feed.onNews();
   };
   const look = async (signal: AbortSignal) => {
-    const read = [...feeds].map((feed) => [feed, feed.at] as const);
     const newest = await events.newest(signal);
-    for (const [feed, at] of read) {
-      const ahead = BigInt(at) - BigInt(newest);
-      if (ahead < 0n) await fill(feed, signal);
-      // The database was restored: what is to come has numbers that were told before.
-      else if (ahead > 0n && feed.at === at) feed.at = newest;
-    }
+    // A reader may be ahead: of what this daemon knows to be complete, or of a database that was restored;
+    // a page tells which, and where to go on.
+    for (const feed of [...feeds]) if (feed.at !== newest) await fill(feed, signal);
   };
   const failed = (err: unknown) =>
     log.warn({ err }, 'events cannot be read; who follows them waits');

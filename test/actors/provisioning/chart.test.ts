@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { ProviderError } from '../../../src/domain/errors.ts';
+import { ProviderError, WorkConflict } from '../../../src/domain/errors.ts';
 import { WITNESS_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 import { PROVIDER } from '../../support/facts.ts';
 import { createProvisionStand, PERIOD_MS } from '../../support/provision-stand.ts';
@@ -27,6 +27,20 @@ describe('two daemons', () => {
     const witnesses = stand.provider.devices().map(({ tags }) => tags[WITNESS_TAG]);
     expect(new Set(witnesses).size).toBe(6);
     second.stop();
+  });
+
+  test('equinix vector 12: of ten that ask for one slot one gets it, the others nothing', async () => {
+    const lives = [await stand.life(), await stand.life()];
+    const [slotId] = stand.provider.reservationIds();
+    const hostname = 'x';
+    const asked = Array.from({ length: 10 }, (_, at) =>
+      lives[at % 2]!.keeper.require().intents.open({ provider: PROVIDER, slotId: slotId!, hostname }),
+    );
+    const refused = (await Promise.allSettled(asked)).flatMap((end) =>
+      end.status === 'rejected' ? [end.reason as unknown] : [],
+    );
+    expect(refused).toHaveLength(9);
+    for (const reason of refused) expect(reason).toBeInstanceOf(WorkConflict);
   });
 });
 

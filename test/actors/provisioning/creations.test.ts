@@ -33,6 +33,27 @@ test('creations keep their distance, over iterations too, and the first comes at
   for (const gap of gaps) expect(gap).toBeGreaterThanOrEqual(GAP_MS);
 });
 
+test('a slot that someone else provisions meanwhile is left alone', async () => {
+  const one = await stand.life({ limits: { chunkSize: 1 } });
+  await one.steps('takeLease', 'listBoth', 'planRound');
+  const two = await stand.life();
+  const [slotId] = stand.provider.reservationIds().toSorted();
+  await two.keeper.require().intents.open({ provider: PROVIDER, slotId: slotId!, hostname: 'x' });
+  await one.step('beginCreations');
+  await settled();
+  expect(devices()).toEqual([]);
+});
+
+test('an intent is fenced by the job: whoever lost it opens none', async () => {
+  const one = await stand.life({ limits: { chunkSize: 1 } });
+  await one.steps('takeLease', 'listBoth', 'planRound');
+  await one.parts.leases.releaseAll();
+  const two = await stand.life();
+  await two.step('takeLease');
+  await expect(one.step('beginCreations')).rejects.toBeInstanceOf(LeaseLost);
+  expect(stand.intents()).toEqual([]);
+});
+
 test('when every place is taken by creations that hang, iterations go on', async () => {
   stand.provider.inject({ operation: 'create', effect: 'hang', times: 2 });
   const one = await stand.life({ limits: { parallelism: 2, placeWaitMs: 10_000 } });

@@ -34,6 +34,32 @@ const rounds = async (life: Life, count: number, gapMs = MINUTE_MS) => {
 const figures = (name: GaugeName) => Object.fromEntries(stand.metrics.series(name));
 
 describe('a machine that is not listed', () => {
+  test('provider vector 12: by a listing of which a page fails is not dropped', async () => {
+    const one = await settledFleet(1);
+    stand.provider.inject({ fault: 'page-fails', operation: 'list' });
+    await one.step('takeLease');
+    await expect(one.step('listBoth')).rejects.toBeInstanceOf(ProviderError);
+    expect(row()).toMatchObject({ missing: null });
+  });
+
+  test('provider vector 13: once, and back next time: no change, nothing destroyed', async () => {
+    const one = await settledFleet(1);
+    const before = row();
+    stand.provider.inject({ fault: 'disappears', operation: 'list', times: 1 });
+    await one.round();
+    expect(row().missing).toMatchObject({ seen: 1 });
+    await one.round();
+    expect(row()).toEqual(before);
+    expect(stand.provider.devices()).toHaveLength(1);
+  });
+
+  test('equinix vector 24: by listings with gaps is never Missing', async () => {
+    const one = await settledFleet(1);
+    stand.provider.inject({ operation: 'list', effect: 'incomplete', times: 30 });
+    await rounds(one, 30);
+    expect(row()).toMatchObject({ missing: null });
+  });
+
   test('provider vector 14: in three complete listings over 15 min, and get not-found: Missing', async () => {
     const one = await settledFleet(1);
     stand.provider.remove(row().provided!.providerId);

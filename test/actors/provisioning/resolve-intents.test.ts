@@ -197,6 +197,36 @@ describe('a creation that came to nothing', () => {
     expect(devices()).toHaveLength(0);
   });
 
+  test('is not abandoned where a listing with gaps breaks the hour', async () => {
+    const two = await withoutSlot();
+    await two.round();
+    await advance(stand.clock, HOUR_MS - MINUTE_MS);
+    stand.provider.inject({ operation: 'list', effect: 'incomplete' });
+    await two.round();
+    await advance(stand.clock, MINUTE_MS);
+    await two.round();
+    expect(stand.states(), 'the hour begins anew').toEqual(['open']);
+    await advance(stand.clock, HOUR_MS);
+    await two.round();
+    expect(stand.states()).toEqual(['abandoned']);
+  });
+
+  test('provider vector 5: a device that appears three listings later is recorded', async () => {
+    stand.provider.inject({ fault: 'list-lag', operation: 'list', amount: 3, times: 3 });
+    await dieIn('failAfter');
+    const two = await stand.life({
+      limits: { machinesMax: 1 },
+      provider: { ...stand.provider, findByWitness: async () => null },
+    });
+    for (let at = 0; at < 5 && stand.machines().length === 0; at += 1) {
+      await two.round();
+      await advance(stand.clock, MINUTE_MS);
+    }
+    expect(stand.states()).toEqual(['adopted']);
+    expect(stand.machines()).toMatchObject([{ provided: { providerId: devices()[0]!.id } }]);
+    expect(devices()).toHaveLength(1);
+  });
+
   test('a device that only the last search shows is recorded, not given up', async () => {
     await dieIn('failAfter');
     const { findByWitness } = stand.provider;

@@ -145,6 +145,7 @@ const steps: Record<string, (s: Stand, about: string) => unknown> = {
     const machine = s.bmdb.tables.machines.get(idOf(4))!;
     machine.permitGrantedAtMs = s.clock.now();
     machine.permitScope = { provider: providerName('metal'), location: 'ny' };
+    s.bmdb.tables.touch(idOf(4));
     await s.daemon();
     await s.file({ verb: 'reboot', force: false }, slotName(1));
   },

@@ -62,7 +62,12 @@ test('at a provider, slots leave the shelf by name, or all of them with their nu
     steps: {
       async filed(s) {
         const filed = await s.bmdb.requests.list({ limit: 100 }, s.signal);
-        return filed.map(({ verb, by, provider }) => `${verb} ${provider} by ${by}`).join('\n');
+        return filed
+          .map(({ key, verb, by, provider }) => {
+            const { parameters } = s.bmdb.tables.requests.get(key)!;
+            return `${verb} ${provider} by ${by}: ${JSON.stringify(parameters)}`;
+          })
+          .join('\n');
       },
     },
   }));

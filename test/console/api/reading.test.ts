@@ -116,6 +116,14 @@ function toldOf(body: Record<string, unknown>): string {
   );
 }
 
+/** Of each line of a text of lines, the number and the type of its event. */
+function linesOf(text: string): string {
+  expect(text).toMatch(/\n$/);
+  const lines = text.trimEnd().split('\n');
+  const events = lines.map((line) => JSON.parse(line) as Record<'number' | 'type', string>);
+  return `lines: ${events.map(({ number, type }) => `${number} ${type}`).join(', ')}`;
+}
+
 interface Shown {
   console: Awaited<ReturnType<typeof openConsole>> | null;
 }
@@ -125,16 +133,15 @@ test('what is read is told, and what makes no sense refused, as it is written do
     open: async () => ({ console: null }),
     async run({ console }, _, line) {
       const [path = '', accept = 'application/json'] = line.split(' | ');
-      const { status, body, text, headers } = await askApi<Record<string, unknown>>(
-        ...([console!, encodeURI(path).replaceAll('+', '%2B'), { accept }] as const),
-      ).catch((error: unknown) => {
-        // Lines are no JSON.
-        if (!(error instanceof SyntaxError)) throw error;
-        return { status: 200, body: { lines: [] }, text: 'lines', headers: new Headers() };
-      });
+      const url = `${console!.url}api/v1/${encodeURI(path).replaceAll('+', '%2B')}`;
+      const answer = await fetch(url, { headers: { accept } });
+      const { status, headers } = answer;
+      const text = await answer.text();
+      const isLines = headers.get('content-type')?.startsWith('application/x-ndjson');
+      const told = isLines ? linesOf(text) : toldOf(JSON.parse(text) as Record<string, unknown>);
       const link = headers.get('link');
       expect(text).not.toContain('NaN');
-      return `${status} ${toldOf(body)}${link === null ? '' : `\nlink: ${link}`}`;
+      return `${status} ${told}${link === null ? '' : `\nlink: ${link}`}`;
     },
     steps: {
       console: async (shown, name) =>

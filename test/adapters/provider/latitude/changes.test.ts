@@ -302,6 +302,18 @@ test('one of two servers of a name that is just going spoils no listing', async 
   expect(machines.find((each) => each.id === stranger)).toMatchObject({ ownership: 'foreign' });
 });
 
+test.each([404, 408, 410])(
+  'from a %i that is not of the API it does not follow whose a server is',
+  async (code) => {
+    const { stand, id } = await startWithMachine();
+    const match = { route: '/servers/{id}/deploy_config' };
+    stand.fake.addFault({ match, effect: { type: 'status', code, body: '<html>' } });
+    const other = stand.fleet();
+    await stand.fails(other.findByWitness(witnessOf(1), slotOf(1), live), NOT_YET);
+    await stand.fails(other.rebootMachine(id, 'force', live), NOT_YET);
+  },
+);
+
 test('where the API does not tell what a server was installed with, nothing is done to it', async () => {
   const { stand, id } = await startWithMachine();
   const body = { data: { id, type: 'deploy_config', attributes: {} } };
