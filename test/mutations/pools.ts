@@ -16,7 +16,7 @@ src/domain/balancing/pools.ts test/domain/balancing/pools.test.ts
 src/actors/balancing/balancers.ts test/actors/balancing/crash.test.ts
   a-pool-that-was-left-is-frozen-for-ever: [-  'shepherd_lb_frozen',\n-]
 src/commands/lb/verbs.ts test/commands/lb/pools.test.ts
-  a-teardown-needs-no-consent: \_\_\_\_if ([-!yes-]{+yes && !yes+}) return foretell(
+  a-teardown-needs-no-consent: \_\_\_\_if ([-!yes-]{+yes && !yes+}) return wouldTearDown(
   a-teardown-is-over-when-its-members-are: [-state === GONE && -]
 src/commands/lb/let-go.ts test/commands/lb/pools.test.ts
   a-drain-is-over-when-its-hold-is-set: progress !== '[-waits-]{+never+}')

@@ -46,16 +46,25 @@ export function countPermits(facts: Iterable<SlotFacts>, budget: RecoveryBudget)
   const counted = new Map<Slot, MachineRow>();
   /** Let through, and not yet seen, by scope. */
   const taken = new Map<string, number>();
-  let tallies: ReadonlyMap<string, Tally> | null = null;
+  const tallies = new Map<string, Tally>();
 
-  const put = ({ slot, row }: Pick<SlotFacts, 'slot' | 'row'>) => {
-    if (row?.provided && (row.agentStarted || row.permit)) counted.set(slot, row);
-    else counted.delete(slot);
-    tallies = null;
+  const tallyOf = (scope: string): Tally => tallies.get(scope) ?? { started: 0, recovering: 0 };
+  const count = ({ provided, permit }: MachineRow, by: 1 | -1) => {
+    for (const scope of scopesOf(provided!)) {
+      const tally = tallyOf(scope);
+      tallies.set(scope, tally);
+      tally.started += by;
+      tally.recovering += by * Number(permit);
+    }
   };
-  const tallyOf = (scope: string): Tally => {
-    tallies ??= tallied(counted.values());
-    return tallies.get(scope) ?? { started: 0, recovering: 0 };
+  // Every news of a large fleet comes here: only what changed is counted anew.
+  const put = ({ slot, row }: Pick<SlotFacts, 'slot' | 'row'>) => {
+    const before = counted.get(slot);
+    if (before) count(before, -1);
+    counted.delete(slot);
+    if (!row?.provided || !(row.agentStarted || row.permit)) return;
+    counted.set(slot, row);
+    count(row, 1);
   };
   const takenIn = (scope: string): number => taken.get(scope) ?? 0;
   const limitOf = (scope: string): number =>
@@ -84,13 +93,10 @@ export function countPermits(facts: Iterable<SlotFacts>, budget: RecoveryBudget)
     },
     /** By scope, those that were taken included; scopes without started machines are left out. */
     use(): readonly BudgetUse[] {
-      tallies ??= tallied(counted.values());
       const scopes = new Set([...tallies.keys(), ...taken.keys()]);
-      return [...scopes].map((scope) => ({
-        scope,
-        permits: usedIn(scope),
-        budget: limitOf(scope),
-      }));
+      return [...scopes]
+        .filter((scope) => tallyOf(scope).started + takenIn(scope) > 0)
+        .map((scope) => ({ scope, permits: usedIn(scope), budget: limitOf(scope) }));
     },
   };
 }
@@ -99,16 +105,3 @@ const scopesOf = ({ provider, location }: PermitPlace): readonly string[] => [
   ...[FLEET, `provider ${provider}`],
   ...(location === null ? [] : [`location ${location}`]),
 ];
-
-function tallied(rows: Iterable<MachineRow>): ReadonlyMap<string, Tally> {
-  const tallies = new Map<string, Tally>();
-  for (const { provided, permit } of rows) {
-    for (const scope of scopesOf(provided!)) {
-      const tally = tallies.get(scope) ?? { started: 0, recovering: 0 };
-      tallies.set(scope, tally);
-      tally.started += 1;
-      tally.recovering += Number(permit);
-    }
-  }
-  return tallies;
-}
