@@ -42,9 +42,11 @@ export function guardContract(s: Stage): void {
       await assess();
     }
   };
-  const order = async (id: MachineId) => {
+  const order = async (id: MachineId, verb: 'reboot' | 'restart-agent' = 'reboot') => {
     const target = targetOf((await s.h.bmdb.readMachine(id, SIGNAL)).row!);
-    const request = requestFor({ verb: 'reboot', target, force: false });
+    const request = requestFor(
+      verb === 'reboot' ? { verb, target, force: false } : { verb, target },
+    );
     return (await s.h.bmdb.requests.file(request)).key;
   };
 
@@ -107,6 +109,16 @@ export function guardContract(s: Stage): void {
       );
       await expect(claim(other)).rejects.toThrow(/6 of 7 .*provider static/);
       await (await claim(mine)).cancel();
+    });
+
+    it('may restart an agent all the same where an operator ordered it', async () => {
+      await s.h.takeIn(false);
+      const id = await heard(0);
+      const key = await order(id, 'restart-agent');
+      const work = await claim(id);
+      await work.note({ ...ASKED, rung: 'restartingAgent', order: key });
+      await work.cancel();
+      expect((await s.read(id)).recovery).toMatchObject({ askedRung: 'restartingAgent' });
     });
 
     it('may recover all the same what an operator ordered: but when it is frozen', async () => {
