@@ -14,7 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
-import { afterAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { silentLog } from '../../../src/adapters/log/port.ts';
 import { login, showContext } from '../../../src/commands/remote/access.ts';
 import { complete } from '../../../src/commands/remote/completion.ts';
@@ -27,7 +27,8 @@ import {
 } from '../../../src/commands/remote/contexts.ts';
 import { Interrupted } from '../../../src/commands/remote/failures.ts';
 import { openDoor, tokenOf } from '../../../src/commands/remote/contexts.ts';
-import { understood } from '../../../src/commands/remote/session.ts';
+import { poolStatus } from '../../../src/commands/lb/status.ts';
+import { throughDoor, understood } from '../../../src/commands/remote/session.ts';
 import { addSimContext } from '../../../emulators/sim/commands-context.ts';
 import { Malformed, UsageError } from '../../../src/domain/errors.ts';
 import { issue } from '../../support/certificates.ts';
@@ -245,6 +246,19 @@ describe('what a console answers', () => {
     const strange = understood(failing(), { where, isOurs: () => false });
     await expect(strange).rejects.toThrow(/makes no sense/);
     await expect(understood(failing(), { where, isOurs: () => true })).rejects.toThrow(TypeError);
+  });
+
+  test('is none either where a part is missed only when it is written', async () => {
+    const url = await answering({ atMs: 1, pools: [{ pool: 'a' }] });
+    const told: unknown[] = [];
+    vi.spyOn(process.stderr, 'write').mockImplementation((text) => told.push(text) > 0);
+    onTestFinished(() => void (process.exitCode = 0));
+    const flags = { url, output: 'table', json: false, color: 'never' } as const;
+    await throughDoor(flags as Parameters<typeof throughDoor>[0], (session) =>
+      poolStatus(session, {}),
+    );
+    expect(told.join('')).toContain('makes no sense');
+    expect(process.exitCode).toBe(1);
   });
 });
 

@@ -13,10 +13,11 @@ const KEY = '00000000-0000-4000-8000-000000000001';
 type Answer = readonly [status: number, body: object] | 'lost' | 'nobody';
 
 /** A door whose answers are told beforehand, in virtual time; what was asked of it. */
-function scripted(answerTo: (question: Question, asked: number) => Answer) {
+function scripted(answerTo: (question: Question, asked: number) => Answer, answerMs = 0) {
   const asked: Question[] = [];
   const door = scriptedDoor(async (question): Promise<Reply> => {
     asked.push(question);
+    if (question.method === 'POST') nowMs += answerMs;
     question.signal.throwIfAborted();
     const answer = answerTo(question, asked.length);
     if (typeof answer === 'string') throw new NoConsole('it hung up', answer === 'lost');
@@ -49,6 +50,13 @@ const request = (change: object = {}) => ({
   ...{ settledAtMs: 2, ...change },
 });
 const FREEZE = ['fleet', 'freeze', '--reason', 'a storm'];
+
+test('the wait at the console is part of --wait', async () => {
+  const open = request({ state: 'open', outcome: null, settledAtMs: null });
+  const { run, nowMs } = scripted(() => [200, open], 20_000);
+  expect(await run(...FREEZE, '--wait', '20s', '--json')).toMatchObject({ code: 3 });
+  expect(nowMs()).toBe(20_000);
+});
 
 describe('an order whose answer is lost', () => {
   test.each<Answer>(['lost', problem(503, 'unavailable'), problem(409, 'still-filing')])(

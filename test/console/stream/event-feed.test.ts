@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest';
+import { silentLog } from '../../../src/adapters/log/port.ts';
+import { createEventFollower } from '../../../src/console/stream/event-feed.ts';
+import { advance, createSimulatedClock } from '../../doubles/simulated-clock.ts';
+
+test('a reader that is ahead of what this daemon knows to be complete stays where it is', async () => {
+  const clock = createSimulatedClock();
+  const asked: string[] = [];
+  const follower = createEventFollower({
+    // A daemon that has just started, while a transaction is open.
+    events: {
+      newest: async () => '0',
+      read: async ({ after }) => {
+        asked.push(after!);
+        return { events: [], next: after!, more: false };
+      },
+    } as Parameters<typeof createEventFollower>[0]['events'],
+    ...{ clock, log: silentLog },
+  });
+  const feed = follower.follow({ after: '40' } as Parameters<typeof follower.follow>[0], () => {});
+  await advance(clock, 2_000);
+  expect(new Set(asked)).toEqual(new Set(['40']));
+  expect(feed.position).toBe('40');
+  follower.close();
+});
