@@ -34,7 +34,11 @@ describe('two daemons', () => {
     const [slotId] = stand.provider.reservationIds();
     const hostname = 'x';
     const asked = Array.from({ length: 10 }, (_, at) =>
-      lives[at % 2]!.keeper.require().intents.open({ provider: PROVIDER, slotId: slotId!, hostname }),
+      lives[at % 2]!.keeper.require().intents.open({
+        provider: PROVIDER,
+        slotId: slotId!,
+        hostname,
+      }),
     );
     const refused = (await Promise.allSettled(asked)).flatMap((end) =>
       end.status === 'rejected' ? [end.reason as unknown] : [],

@@ -254,9 +254,7 @@ describe('what a console answers', () => {
     vi.spyOn(process.stderr, 'write').mockImplementation((text) => told.push(text) > 0);
     onTestFinished(() => void (process.exitCode = 0));
     const flags = { url, output: 'table', json: false, color: 'never' } as const;
-    await throughDoor(flags as Parameters<typeof throughDoor>[0], (session) =>
-      poolStatus(session, {}),
-    );
+    await throughDoor(flags, (session) => poolStatus(session, {}));
     expect(told.join('')).toContain('makes no sense');
     expect(process.exitCode).toBe(1);
   });
