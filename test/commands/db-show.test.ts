@@ -80,9 +80,10 @@ async function addMachines(): Promise<void> {
   );
 }
 
-/** Whatever tells the time, and which schema it is, without it. */
+/** Whatever tells the time, which schema it is, and how it is read, without it. */
 const plain = (_: unknown, text: string): string =>
   text
+    .replaceAll(/"sql":\[(?:"(?:[^"\\]|\\.)*",?)+\]/g, '"sql":[<statements>]')
     .replaceAll(/\d{4}-\d\d-\d\d[ T][\d:.]+Z/g, '<time>')
     .replaceAll(/\d{14}_[\w-]+/g, '<schema>')
     .replaceAll(/\b\d{13}\b/g, '<ms>')

@@ -4,6 +4,10 @@ import { parseConfig } from '../../src/config.ts';
 import { DEFAULT_GUARD } from '../../src/domain/recovery/guard-judgement.ts';
 import { env, minimal } from '../config/examples.ts';
 
+test('the janitor looks for dead sessions every 10 s', () => {
+  expect(TUNING.sweepMs).toBe(10_000);
+});
+
 const config = (change: object = {}) => parseConfig({ ...minimal(), ...change }, { env });
 
 test('a minimal configuration is the policy of the design', () => {

@@ -57,6 +57,53 @@ describe('batcher', () => {
     expect(batches()).toEqual(['a b c', 'd']);
   });
 
+  test('waits for others as long as it is told to', async () => {
+    const { batcher, ripen, finish, batches } = createBench();
+    const answers = Promise.all([batcher.submit('a'), batcher.submit('b')]);
+    await settle();
+    expect(batches()).toEqual([]);
+    await ripen();
+    expect(batches()).toEqual(['a b']);
+    await finish(0);
+    expect(await answers).toEqual(['a!', 'b!']);
+  });
+
+  test('while one is in flight the next collects, and follows at once if it is due', async () => {
+    const { batcher, ripen, finish, batches } = createBench();
+    for (const item of ['a', 'b', 'c', 'd']) void batcher.submit(item);
+    await ripen();
+    expect(batches()).toEqual(['a b c']);
+    await finish(0);
+    expect(batches()).toEqual(['a b c', 'd']);
+  });
+
+  test('no more are in flight than allowed', async () => {
+    const { batcher, ripen, finish, batches } = createBench({ concurrency: 2 });
+    for (const item of ['a', 'b', 'c', 'd', 'e', 'f', 'g']) void batcher.submit(item);
+    await ripen();
+    expect(batches()).toEqual(['a b c', 'd e f']);
+    await finish(1);
+    expect(batches()).toEqual(['a b c', 'd e f', 'g']);
+  });
+
+  test('two items of one key go into two batches, and the later one waits for the earlier', async () => {
+    const { batcher, ripen, finish, batches } = createBench({ concurrency: 3 });
+    for (const item of ['a1', 'a2', 'b1']) void batcher.submit(item);
+    expect(batches()).toEqual(['a1 b1']);
+    void batcher.submit('a3');
+    void batcher.submit('c1');
+    await ripen();
+    expect(batches()).toEqual(['a1 b1', 'c1']);
+    await finish(1);
+    expect(batches()).toEqual(['a1 b1', 'c1']);
+    await finish(0);
+    await ripen();
+    expect(batches()).toEqual(['a1 b1', 'c1', 'a2']);
+    await finish(2);
+    await ripen();
+    expect(batches().at(-1)).toBe('a3');
+  });
+
   test('the failure of one item is its own', async () => {
     const { batcher, started } = createBench();
     const answers = ['a', 'b', 'c'].map((item) => batcher.submit(item));

@@ -11,6 +11,7 @@ import { NOW_MS } from './facts.ts';
 
 const UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 } as const;
 export const span = (text: string): number => {
+  if (!/^[-+]?(0|(\d+(ms|s|m|h))+)$/.test(text)) throw new Error(`"${text}" is no time`);
   const parts = [...text.matchAll(/(\d+)(ms|s|m|h)/g)];
   const sum = parts.reduce((ms, [, n, unit]) => ms + Number(n) * UNITS[unit as 'ms'], 0);
   return text.startsWith('-') ? -sum : sum;

@@ -35,7 +35,10 @@ export async function playScenes<Stand>(
   const told: string[] = [];
   let stand: Stand | null = null;
   let begun: Promise<Ended | string> | null = null;
-  const leave = async () => stand !== null && close?.(stand);
+  const leave = async () => {
+    if (begun !== null) throw new Error('nobody waits for the end of what was begun');
+    if (stand !== null) await close?.(stand);
+  };
   const tell = async (line: string, ended: Promise<Ended | string>) => {
     const end = await ended;
     const said = plain(stand!, typeof end === 'string' ? end : end.stdout + end.stderr).trimEnd();
@@ -51,10 +54,13 @@ export async function playScenes<Stand>(
       stand = await open();
     }
     told.push(mark === '==' && told.length > 0 ? `\n${line}` : line);
-    if (mark === '*' && text === 'the end of it') await tell(line, begun!);
-    else if (mark === '*') {
+    if (mark === '*' && text === 'the end of it') {
+      await tell(line, begun!);
+      begun = null;
+    } else if (mark === '*') {
       const [, step = '', about = ''] = /^(.*?)(?:: (.*))?$/.exec(text)!;
-      const said = await steps[step]!(stand!, about);
+      if (steps[step] === undefined) throw new Error(`no step is called "${step}"`);
+      const said = await steps[step](stand!, about);
       if (typeof said === 'string') told.push(indented(said || 'nothing'));
     }
     if (mark === '$') await tell(line, run(stand!, wordsIn(text), text));

@@ -92,6 +92,24 @@ describe('scans', () => {
     expect(mirror.sessions()).toEqual([ours]);
   });
 
+  test('that fail are repeated, later each time, and the mirror lives on', async () => {
+    await advance(clock, 0);
+    for (const pauseMs of [500, 1_000, 2_000]) {
+      const before = script.begun();
+      script.scans.shift()!.fail(new Unreachable('no database'));
+      await advance(clock, pauseMs - 1);
+      expect(script.begun()).toBe(before);
+      await advance(clock, 1);
+      expect(script.begun()).toBe(before + 1);
+    }
+    expect(log.count('the BMDB could not be read')).toBe(3);
+    expect(mirror.isWhole()).toBe(false);
+    await answer({ machines: [running()] });
+    expect(mirror.isWhole()).toBe(true);
+    expect(fresh()).toEqual([observed('Running', 'healthy')]);
+    expect(mirror.lastScanAt()).not.toBeNull();
+  });
+
   test('teach the clock of the database', async () => {
     await answer({ nowMs: clock.now() + 7_000 });
     expect(mirror.nowMs() - clock.now()).toBeGreaterThan(6_000);

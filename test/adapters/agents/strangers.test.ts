@@ -159,6 +159,16 @@ describe('B3: strangers at the agent server', () => {
     expect(networkOf(address)).toBe(network);
   });
 
+  test('what they may do by default', () => {
+    expect(defaultLimits).toMatchObject({
+      connects: { perSecond: 50 },
+      resets: { perSecond: 5, burst: 50 },
+    });
+    const { strangersPerAddress, strangersMax, connectionsMax } = defaultLimits;
+    expect(strangersPerAddress).toBeLessThan(strangersMax);
+    expect(strangersMax).toBeLessThan(connectionsMax);
+  });
+
   test.each(['handshake', 'tcp', 'call', 'report', 'reset', 'bomb', 'ping', 'settings'])(
     'ten connections at full speed (%s) keep no agent of ours out, and the daemon free',
     async (kind) => {

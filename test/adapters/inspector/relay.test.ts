@@ -1,3 +1,5 @@
+import { networkInterfaces } from 'node:os';
+import { connect as connectTcp } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { createInspection } from '../../../src/adapters/inspector/inspection.ts';
@@ -74,6 +76,16 @@ describe('inspector relay', () => {
     expect(await status).toBe(expected);
   });
 
+  test('listens on loopback only', async () => {
+    const port = Number(new URL(relay.url).port);
+    const others = Object.values(networkInterfaces())
+      .flat()
+      .filter((address) => address !== undefined && !address.internal && address.family === 'IPv4');
+    const addresses = ['127.0.0.2', ...others.map((address) => address!.address)];
+    for (const host of addresses) expect(await reaches(host, port), host).toBe(false);
+    expect(await reaches('127.0.0.1', port)).toBe(true);
+  });
+
   test('serves its page under a strict policy, and only to loopback names', async () => {
     const page = await fetch(relay.url);
     expect(page.status).toBe(200);
@@ -117,3 +129,15 @@ test('refuses to listen on anything but loopback', async () => {
   });
   await expect(attempt).rejects.toMatchObject({ code: 'usage' });
 });
+
+const reaches = (host: string, port: number) =>
+  new Promise<boolean>((resolve) => {
+    const socket = connectTcp({ host, port, timeout: 2_000 });
+    const settle = (reached: boolean) => {
+      socket.destroy();
+      resolve(reached);
+    };
+    socket.once('connect', () => settle(true));
+    socket.once('error', () => settle(false));
+    socket.once('timeout', () => settle(false));
+  });

@@ -33,13 +33,19 @@ const logIn = async (s: Cast, as: string, body: object) =>
 
 const byName = (a: { readonly name?: string }, b: typeof a) => (a.name! < b.name! ? -1 : 1);
 
+/** A name that nobody has would be refused as a stranger is. */
+function known<Value>(of: ReadonlyMap<string, Value>, name: string): Value {
+  if (!of.has(name)) throw new Error(`nobody is called ${name}`);
+  return of.get(name)!;
+}
+
 /** `who METHOD path {body}`. */
 async function asked(s: Cast, line: string): Promise<string> {
   const [, who = '', method = '', path = '', written] = /^(\S+) (\S+) (\S+) ?(.*)$/.exec(line)!;
-  const to = path.replace(/<(.*)>/, (_, name: string) => s.ids.get(name) ?? name);
+  const to = path.replace(/<(.*)>/, (_, name: string) => known(s.ids, name));
   const sent = written === '' ? undefined : (parse(written!) as { readonly name?: string });
   const { status, body } = await s.ask(to === 'metrics' ? to : `api/v1/${to}`, {
-    ...{ method, ...s.shown.get(who), body: sent },
+    ...{ method, ...known(s.shown, who), body: sent },
     ...(method !== 'GET' && { headers: OWN_PAGE }),
   });
   if (body === '' || to === 'metrics') return String(status);
@@ -88,10 +94,10 @@ test('E3: E4: tokens and logins are made, seen, ended and refused as it is writt
       'the database is away': (s) => void (s.bmdb.tables.reachable = false),
       'ends the login of': async (s, about) => {
         const [who, name] = about.split(' by ').toReversed() as [string, string];
-        const { body } = await s.ask('api/v1/logins', s.shown.get(name));
+        const { body } = await s.ask('api/v1/logins', known(s.shown, name));
         const { logins } = JSON.parse(body) as { logins: { id: string; isThis: boolean }[] };
         const { id } = logins.find(({ isThis }) => isThis)!;
-        const out = { method: 'DELETE', headers: OWN_PAGE, ...s.shown.get(who) };
+        const out = { method: 'DELETE', headers: OWN_PAGE, ...known(s.shown, who) };
         const { status } = await s.ask(`api/v1/logins/${id}`, out);
         return String(status);
       },

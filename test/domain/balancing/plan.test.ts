@@ -41,8 +41,13 @@ function desiredIn([machines = '', of]: readonly string[]): readonly Desired[] {
  * otherwise with objects whose title begins so: `lacks bind`, `slow frontend`, `failed backend http`,
  * `untagged server`, `differs server A.http`, `moved bind v4.http`; and circumstances.
  */
+const WORDS = new Set([
+  ...['', 'wants', 'there', 'beside', 'lacks', 'slow', 'failed', 'untagged', 'differs', 'moved'],
+  ...['trouble', 'refused', 'rigid', 'gone', 'accepted'],
+]);
 function inputOf(words: string): PlanInput {
   const phrases = words.split(', ').map((phrase) => phrase.split(' '));
+  for (const [word = ''] of phrases) if (!WORDS.has(word)) throw new Error(`no word is "${word}"`);
   const saying = (name: string) => phrases.filter(([word]) => word === name).map(([, ...of]) => of);
   const [wanted = ['AB']] = saying('wants');
   const [there = ['AB']] = saying('there');

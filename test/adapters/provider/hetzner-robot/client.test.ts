@@ -82,6 +82,7 @@ const ENDS: readonly (readonly [string, Effect, (number | null)?, string?])[] = 
   ['conflict', refusal(500, 'BOOT_BLOCKED')],
   ['conflict', refusal(409, 'SOMETHING_ELSE')],
   ['auth', refusal(403, 'SOMETHING_ELSE')],
+  // Vectors 13, 7 and 8.
   ['transient', refusal(409, 'RESET_MANUAL_ACTIVE'), 30 * MINUTE_MS],
   ['transient', says('', 403), MINUTE_MS],
   ['transient', { ...says('', 503), headers: { 'retry-after': '90' } }, 90_000, 'unknown'],
@@ -93,11 +94,12 @@ const ENDS: readonly (readonly [string, Effect, (number | null)?, string?])[] = 
 ];
 const endOf = ([kind, effect, retryMs = null, outcome = 'not-done']: (typeof ENDS)[number]) =>
   [kind, effect, retryMs, outcome] as const;
-testRows(ENDS.map(endOf))('is %s after a reset: %j', async (kind, effect, retryMs, outcome) => {
-  const { client, inMs } = await startClient(effect);
+testRows(ENDS.map(endOf))('is %s after one reset: %j', async (kind, effect, retryMs, outcome) => {
+  const { client, inMs, sent } = await startClient(effect);
   const error = await failureOf(client.reset(321, 'sw', how));
   expect(error).toMatchObject({ kind, outcome });
   expect(inMs(error)).toBe(retryMs);
+  expect(sent()).toHaveLength(1);
 });
 
 testRows([

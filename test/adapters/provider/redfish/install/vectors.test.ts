@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { INSTANCE_SET_ID } from '../../driver-stand.ts';
+import { witness } from '../../../../../src/domain/ids.ts';
+import { INSTANCE_SET_ID, publicKeyLine } from '../../driver-stand.ts';
 import { testRows } from '../../../../support/rows.ts';
 import { failureOf, IGNORED, refusing } from '../stand.ts';
 import { type Installs, OTHER, SECRET, startInstalls, WITNESS } from './stand.ts';
@@ -210,6 +211,35 @@ test('a machine that was swapped is neither claimed nor touched', async () => {
   expect([rack.sent('POST').length, rack.sent('PATCH').length, await rack.record()]).toEqual([
     ...[1, 0, undefined],
   ]);
+});
+
+test('an installed machine keeps its id: tags, reinstallation and giving back go by its claim', async () => {
+  const rack = await startInstalls({ settings: { ownerMark: 'assetTag' } });
+  const { id } = await rack.create();
+  const { provider, inTime, call } = rack;
+  const calls = call({ operationId: WITNESS });
+  const other = provider.findByWitness!(witness(OTHER), 'system-1', calls);
+  expect((await failureOf(inTime(other))).kind).toBe('race-lost');
+  expect((await failureOf(rack.create({}, OTHER))).kind).toBe('race-lost');
+  await rack.ask(`/s/${rack.token()}/done`, 'POST');
+  await rack.until(async () => (await rack.claim())?.result?.isTidy === true);
+  await inTime(provider.setTags(id!, { ...rack.tagsOf(WITNESS), 'shepherd-x': '1' }, calls));
+  expect((await rack.claim())?.tags).toMatchObject({ 'shepherd-x': '1' });
+  const order = {
+    ...{ image: null, tags: { ...rack.tagsOf(WITNESS), 'shepherd-y': '2' } },
+    ...{ initCommand: '#!/bin/sh', publicKey: publicKeyLine(1) },
+  };
+  await inTime(provider.reinstallMachine(id!, order, calls));
+  expect(rack.resets()).toEqual(['On', 'ForceOff', 'On']);
+  expect(await rack.get(id!)).toMatchObject({ status: 'Provisioning', tags: order.tags });
+  expect(await inTime(provider.isReusable!('system-1', calls))).toBe(false);
+  await inTime(provider.deprovisionMachine(id!, calls));
+  const left = [await rack.record(), rack.media()[0]!.image, rack.system().power];
+  expect(left).toEqual([undefined, null, 'Off']);
+  const reboot = inTime(provider.rebootMachine(id!, 'force', calls));
+  expect((await failureOf(reboot)).kind).toBe('not-found');
+  expect(await inTime(provider.isReusable!('system-1', calls))).toBe(true);
+  expect(await rack.free()).toMatchObject({ id: null, availability: 'KnownUnused' });
 });
 
 test('a machine whose virtual media are not there any more is given back, and its claim goes', async () => {
