@@ -28,6 +28,8 @@ interface Sighting {
   /** Somebody else's device is there and none of ours. */
   readonly rival: ProviderError | null;
   /** False: something may have been left out, so that finding nothing proves nothing. */
+  /** A device with our witness is another owner's. */
+  readonly isTaken: boolean;
   readonly complete: boolean;
 }
 
@@ -69,7 +71,7 @@ export function createSearch(
         ? { items: [await client.getDevice(call, holder.id)], complete: true }
         : await client.listDevicesByTag(call, witnessTag(witness));
     const ours = items.find((device) => isOurs(sought, device)) ?? null;
-    return { ours, holder, rival: rivalOf(), complete };
+    return { ours, holder, rival: rivalOf(), isTaken: !ours && items.length > 0, complete };
 
     function rivalOf() {
       if (ours) return null;
@@ -85,8 +87,9 @@ export function createSearch(
     sight,
     /** Null when it is certain that there is none. @throws {ProviderError} `race-lost`, `transient`. */
     async find(call: Call, sought: Sought): Promise<Device | null> {
-      const { ours, holder, rival, complete } = await sight(call, sought);
+      const { ours, holder, rival, isTaken, complete } = await sight(call, sought);
       if (ours) return ours;
+      if (rival && isTaken) throw rival;
       if (holder === 'hidden') throw call.error('transient', HIDDEN);
       if (!complete) throw call.error('transient', 'it may have been left out');
       if (rival) throw rival;

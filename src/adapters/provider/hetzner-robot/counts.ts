@@ -44,6 +44,8 @@ export function createCounts(
   const key = KEY_PREFIX + random.uuid();
   let known: { readonly rows: readonly Counted[]; readonly atMs: number } | null = null;
   let version: string | null = null;
+  /** A write whose answer was lost may have been done: then the version is another. */
+  let isStale = false;
   let writtenAtMs = -Infinity;
   let writing: Promise<void> = Promise.resolve();
 
@@ -61,14 +63,24 @@ export function createCounts(
   async function write(options: RecordOptions): Promise<void> {
     const counts = Object.fromEntries(CLASS_NAMES.map((name) => [name, spent(name)]));
     const value: Json = { set: instanceSetId, atMs: clock.now(), spent: counts };
+    if (isStale) {
+      const rows = await records.all(options);
+      version = rows.find((row) => row.key === key)?.version ?? null;
+    }
+    isStale = true;
     const replaced =
       version === null ? null : records.replace(key, value, version, options).catch(nullIfChanged);
     version = (await replaced) ?? (await records.make(key, value, options));
+    isStale = false;
     writtenAtMs = clock.now();
     unwritten.clear();
     for (const { row, read } of known?.rows ?? []) {
       if (clock.now() - read.atMs < HOUR_MS) continue;
-      await records.drop(row.key, row.version, options).catch(nullIfChanged);
+      // They are no part of what is to be written down: another write drops them.
+      await records.drop(row.key, row.version, options).catch((error: unknown) => {
+        if (!isProviderError(error)) throw error;
+        log.debug({ cause: explain(error) }, 'counts of an hour ago were not removed');
+      });
     }
   }
 

@@ -165,3 +165,21 @@ test('the configuration of the page is complete and valid, and every alarm of th
   const alarms = ['login-refused', 'installation-failed', 'rescue-host-key', 'unwiped-server'];
   for (const alarm of alarms) expect(page).toContain(`alarm \`${alarm}\``);
 });
+
+test('a write of counts whose answer is lost keeps no later reset back', async () => {
+  const stand = await startClients();
+  const { records } = stand;
+  let isLost = true;
+  const lossy = {
+    ...records,
+    make: async (...given: Parameters<typeof records.make>) => {
+      const version = await records.make(...given);
+      if (!isLost) return version;
+      isLost = false;
+      throw new ProviderError('transient', 'the answer was lost', { outcome: 'unknown' });
+    },
+  };
+  const client = stand.client({ records: lossy });
+  expect(sentOf(await reset(client, 3))).toBe(2);
+  expect(await recordsOf(stand)).toHaveLength(1);
+});
