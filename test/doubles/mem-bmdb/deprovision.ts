@@ -9,12 +9,13 @@ import { NothingToDo } from '../../../src/domain/errors.ts';
 import { type Held, patch, type Memory } from './tables.ts';
 import { cancelOn } from './leases.ts';
 import { writeEvent } from './records.ts';
-import { circumstances } from './rows.ts';
+import { circumstances, rowOf } from './rows.ts';
 
 /** @throws {NothingToDo} the request was taken back, or a hold preserves the machine now. */
-export function noteDeprovisionAsked({ memory, gate, machine }: Held): void {
+export function noteDeprovisionAsked({ memory, gate, machine, work }: Held): void {
   const { deprovision, machineId } = machine.row;
-  const reason = askRefusal('ShepherdDeprovision', machine.row, circumstances(memory));
+  const refusal = askRefusal(work.process, rowOf(memory, machine), circumstances(memory));
+  const reason = refusal ?? (deprovision ? null : 'nobody asked to deprovision it');
   if (reason) throw new NothingToDo(`machine ${machineId} was not given back: ${reason}`);
   const attempts = deprovision!.attempts + 1;
   patch(machine, { deprovision: { ...deprovision!, attempts, askedAtMs: memory.now() } });
