@@ -72,7 +72,7 @@ src/adapters/provider/hetzner-robot/api.ts test/adapters/provider/hetzner-robot/
 src/adapters/provider/hetzner-robot/counts.ts test/adapters/provider/hetzner-robot/budgets.test.ts
   robot-forgets-its-past: budget.recall([[-...sent, -]...spent(className)]);
   robot-keeps-the-counts-of-the-dead:
-    [-await records.drop(row.key, row.version, options).catch(nullIfChanged);-]
+    [-await records.drop(row.key, row.version, options).catch(-]{+await Promise.resolve().catch(+}(error: unknown)
   robot-writes-counts-seldom: const isDue = [-count >= UNWRITTEN_MAX || -]clock
   robot-knows-others-resets-of-late:
     const isKnown = [-isFresh && className !== RESET_CLASS-]{+known !== null+};
