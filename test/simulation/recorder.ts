@@ -206,7 +206,7 @@ export function createRecorder({ clock, bmdb }: PlayedWorld) {
     },
     /** The daemon that opened the session. */
     ownerOf: (sessionId: string) => owners.get(sessionId) ?? null,
-    /** Since when no provider has refused, lost or delayed a call; and nothing was struck. */
+    /** The last time that a provider refused, lost or delayed a call, or that a fault was injected. */
     calmSinceMs: () => calmSinceMs,
     /** @param hit what was struck, for people; null: there was nothing to strike. */
     strike(kind: string, hit: string | null) {

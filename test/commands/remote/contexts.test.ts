@@ -248,7 +248,7 @@ describe('what a console answers', () => {
     await expect(understood(failing(), { where, isOurs: () => true })).rejects.toThrow(TypeError);
   });
 
-  test('is none either where a part is missed only when it is written', async () => {
+  test('is no mistake of this program either when a missing part shows only while the answer is printed', async () => {
     const url = await answering({ atMs: 1, pools: [{ pool: 'a' }] });
     const told: unknown[] = [];
     vi.spyOn(process.stderr, 'write').mockImplementation((text) => told.push(text) > 0);

@@ -17,7 +17,7 @@ interface WishCase {
   readonly pool?: Partial<Pool>;
   readonly row?: Partial<MachineRow>;
 }
-/** Of a member that is well, but for what the words say. */
+/** The wish for a healthy member, changed as the words say. */
 function wished(words: string, { guard = 'watching', pool = {}, row }: WishCase = {}) {
   const known = factsOf(['heard 1s, member active', words].filter(Boolean).join(', '), row);
   const standings =

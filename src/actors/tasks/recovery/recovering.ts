@@ -157,7 +157,7 @@ export function circumstancesOf({ deps, slot, row, provider }: Circumstanced): L
 export const rungPolicy = ({ deps, provided, attempt }: Recovering): RungPolicy =>
   deps.ladder(provided.provider)[attempt.step.rung];
 
-/** Names the order in notes and ends of work, if the attempt is for one. */
+/** The operator's order that the attempt carries out, as notes and ends of work name it; nothing without one. */
 export const orderPart = ({ order }: LadderStep): { readonly order?: string } =>
   order === null ? {} : { order };
 
@@ -205,8 +205,8 @@ interface Probe {
 const UNCLEAR: Probe = { ssh: 'unclear', power: 'unknown' };
 
 /**
- * Asks the provider for the machine, and the machine for its boot id. Nothing but the question for
- * its secret runs there before its host key was proved.
+ * Asks the provider for the machine, and the machine for its boot id. Until the host key is proved, only
+ * the command that reads the machine's secret runs there.
  * @throws {HostKeyRejected} it is another host.
  */
 export async function probe(given: Recovering): Promise<Probe> {

@@ -298,8 +298,8 @@ export function createEquinixClient(config: Pick<EquinixConfig, 'projectId' | 'p
         repeatsMax: 1,
       }),
     /**
-     * Asks for an action, once. When the reply is lost, an event that was not there before the request
-     * and names the action proves that it was accepted; the server's and our clock are not compared.
+     * Asks for an action, once. When the reply is lost, a new event of that action proves that the request was
+     * accepted. An event is new if it was not there before the request: the two clocks are not compared.
      * @param look the last thing that is asked before the request.
      */
     async actOnce(
