@@ -17,14 +17,14 @@ import { worksElsewhere } from '../view.ts';
 import type { At } from './places.ts';
 import { BLOCK_KINDS, type Block, type ExplainedWork } from './types.ts';
 
-/** A block, and how a sentence says it; how long it lasts is added to that. */
+/** A block and its phrase in a sentence. The sentence adds the duration. */
 export interface Way extends Block {
   readonly phrase: string;
-  /** The phrase says itself how long. */
+  /** The phrase already contains the duration. */
   readonly timeless?: true;
 }
 
-/** Everything that keeps the work from being begun now, in the order in which it is told. */
+/** All blocks that keep the work from starting now, in the order of the sentence. */
 export function waysOf(
   at: At,
   work: ExplainedWork | null,
@@ -43,7 +43,7 @@ export function waysOf(
   return ways.length === 0 ? turn(at, work) : ways.toSorted(byKind);
 }
 
-/** A block that no clock ends, and whose text is its phrase, but for what `more` says. */
+/** A block without a known end, whose text is its phrase. `more` overrides fields. */
 const way = (
   kind: Way['kind'],
   text: string,
@@ -109,7 +109,7 @@ const GUARD_KIND: Readonly<
   Record<Exclude<GuardState, 'watching'>, 'freeze' | 'grace' | 'suspicion'>
 > = { blind: 'suspicion', suspicious: 'suspicion', grace: 'grace', frozen: 'freeze' };
 
-/** What an operator ordered is held up by a freeze only, and what was asked for by nothing. */
+/** An operator's order waits only for a freeze. Work under way waits for nothing. */
 function guard({ row, facts: { guard: picture, slot }, moment }: At): Way[] {
   if (row && isUnderWay(row)) return [];
   const { nowMs, guard: policy, loss } = moment;
@@ -194,7 +194,7 @@ function creation({ facts, moment: { nowMs } }: At): Way[] {
   return ways;
 }
 
-/** What its provider does to it; nothing may be begun meanwhile. */
+/** The provider is working on the machine; nothing else may start meanwhile. */
 function provisioning({ substate }: At): Way[] {
   return substate === 'installing'
     ? [way('install', 'its provider has not finished', 'its provider')]
@@ -220,7 +220,7 @@ function elsewhere({ row, facts, moment, view }: At): Way[] {
   return ways;
 }
 
-/** Waits of the process itself: after failures, between attempts, for load balancers, for its provider. */
+/** Waits of the process: after failures, between attempts, for load balancers, for its provider. */
 function waits({ row, facts, moment }: At, process: Process): Way[] {
   if (!row) return [];
   const { nowMs, loss } = moment;
@@ -260,7 +260,7 @@ function isAwaitingPools(
   return endMs !== null && nowMs <= endMs;
 }
 
-/** Calls that each work makes at its provider. */
+/** Provider calls of each process. */
 const CALLS: Readonly<Partial<Record<Process, readonly string[]>>> = {
   ShepherdRecovery: ['reboot', 'power'],
   ShepherdReinstall: ['reinstall'],
@@ -299,7 +299,7 @@ const ENDINGS: Readonly<Record<string, string>> = { one: 'st', two: 'nd', few: '
 const rules = new Intl.PluralRules('en', { type: 'ordinal' });
 const ordinal = (place: number): string => `${place}${ENDINGS[rules.select(place)]}`;
 
-/** The process that does the work; null: none does, or nothing is left to try. */
+/** The process that does the work; null: no process, or nothing is left to try. */
 export function processFor(work: ExplainedWork | null, ladder: Process): Process | null {
   if (work === 'agentStart') return 'ShepherdAgentStart';
   if (work === 'recovery') return ladder;

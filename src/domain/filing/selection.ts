@@ -21,35 +21,35 @@ import {
   type NamedFleet,
 } from './named-fleet.ts';
 
-/** Which machines are meant: by one name, by their slots, by what they have in common, or all. */
+/** Selects machines: by one name, by their slots, by common properties, or all. */
 export interface Selector extends TraitFilter {
   /** A machine's id, or a slot. */
   readonly name?: string | undefined;
   readonly slots?: readonly string[] | undefined;
   readonly provider?: string | undefined;
-  /** `State`, or `State/substate`. */
+  /** `State` or `State/substate`. */
   readonly states?: readonly string[] | undefined;
   readonly all?: boolean | undefined;
 }
 
-/** One physical machine that was meant. */
+/** One selected physical machine. */
 export interface Selected {
   readonly slot: Slot;
   readonly provider: ProviderName;
   readonly slotId: string;
-  /** The machine on it; null: none, or the slot was meant whatever is on it. */
+  /** The machine on the slot; null: none, or the request concerns the slot itself. */
   readonly machineId: MachineId | null;
-  /** Null: the BMDB records nothing there. */
+  /** Null: the BMDB has no record of the slot. */
   readonly entry: Entry | null;
 }
 
-/** Whether it is about several: then their number must be confirmed. */
+/** Whether the selector may match several machines, so that their number must be confirmed. */
 export const isBulk = ({ name }: Selector): boolean => name === undefined;
 
 /**
- * The machines that a wish is about. A name means one thing or nothing; nothing is ever meant by default.
- * @throws {UsageError} it is not said which, in more than one way, or nothing is meant by it.
- * @throws {NotFound} a name means nothing.
+ * The machines that a request concerns. A name matches one thing or nothing; there is no default.
+ * @throws {UsageError} the selector is missing, ambiguous, or matches nothing.
+ * @throws {NotFound} a name matches nothing.
  */
 export function machinesMeant(
   fleet: NamedFleet,
@@ -70,8 +70,8 @@ export function machinesMeant(
 }
 
 /**
- * Free slots are not recorded. So one that nothing is known of is believed, as long as its provider
- * is a provider; but only to forbid that a machine is made there, which is all that makes sense.
+ * Free slots are not recorded. An unrecorded slot is accepted if its provider exists, but only to
+ * forbid a creation there: no other request makes sense for a free slot.
  */
 function requireSense(
   wish: Given<MachineVerb>,
@@ -89,19 +89,19 @@ function requireSense(
   );
 }
 
-/** One thing that is asked of one machine, under a key of its own. */
+/** One request for one machine, with its own key. */
 export interface Asked {
   readonly key: string;
   readonly selected: Selected;
   readonly what: RequestedThing;
 }
 
-/** Most characters of a key. */
+/** Longest key, in characters. */
 const KEY_MAX = 200;
 
 /**
- * What is asked of each machine. One that is named alone is asked under the key itself, each of
- * several under `<key>/<slot>`, so that asking again asks the same of the same.
+ * The request for each machine. A single named machine uses the key itself; several use
+ * `<key>/<slot>`, so that a repetition submits the same requests.
  * @throws {UsageError} a key would be too long.
  */
 export const askedOf = (
@@ -173,7 +173,7 @@ function bySlots(fleet: NamedFleet, names: readonly string[], needsMachine: bool
   return found;
 }
 
-/** @throws {UsageError} one is named by its slot and by its id. */
+/** @throws {UsageError} a machine is named twice, by its slot and by its id. */
 function requireDistinct(names: readonly string[], found: readonly Selected[]): void {
   const slots = found.map(({ slot }) => slot);
   const place = slots.findIndex((slot, index) => slots.indexOf(slot) !== index);
@@ -183,9 +183,9 @@ function requireDistinct(names: readonly string[], found: readonly Selected[]): 
 }
 
 /**
- * What one name means.
- * @param needsMachine else a slot is meant itself, whatever is on it.
- * @throws {UsageError} it has not the form of a name. @throws {NotFound} it means nothing.
+ * What one name refers to.
+ * @param needsMachine false: the request concerns the slot, whatever is on it.
+ * @throws {UsageError} the name is malformed. @throws {NotFound} the name matches nothing.
  */
 export function byName(fleet: NamedFleet, name: string, needsMachine: boolean): Selected {
   if (isUuid(name)) return byMachineId(fleet, name);
@@ -232,7 +232,7 @@ const placeOf = (slot: Slot) => ({ slot, provider: providerOf(slot), slotId: slo
 type Placed = Pick<MachineView, 'state' | 'substate'>;
 
 /**
- * Whether a machine is in one of these states, each `State` or `State/substate`; any when absent.
+ * Whether a machine is in one of these states, each `State` or `State/substate`; absent: any.
  * @throws {UsageError} there is no such state.
  */
 function stateMatcher(wanted: readonly string[] | undefined): (view: Placed) => boolean {
