@@ -202,7 +202,7 @@ export class BatchRefused extends NothingToDo {
   constructor(refusals: readonly BatchRefusal[]) {
     const [first] = refusals;
     const more = refusals.length > 1 ? `, and ${refusals.length - 1} more` : '';
-    super(`nothing was filed: ${first?.cause.message}${more}`);
+    super(`no request was submitted: ${first?.cause.message}${more}`);
     this.refusals = refusals;
   }
 }

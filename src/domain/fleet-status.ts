@@ -105,7 +105,7 @@ function guardNeed(guard: GuardScope): readonly Need[] {
 const machinesNeed = (count: number): Need => ({
   kind: 'machines',
   title: count === 1 ? '1 machine needs a person' : `${count} machines need a person`,
-  text: 'Nothing is done about them until somebody decides, or they are silent or out of reach for too long',
+  text: 'They wait for a decision, or have been silent or unreachable for too long',
   sinceMs: null,
   scope: null,
 });

@@ -35,7 +35,7 @@ export const LINE_FIELDS = {
     label: 'Labels',
     isWide: true,
     isRare: true,
-    note: 'Given by operators: `key=value` with commas between, in the order of their keys.',
+    note: 'Set by operators: comma-separated `key=value`, sorted by key.',
     of: ({ row }) => row?.slot.labels ?? null,
   },
   address: {

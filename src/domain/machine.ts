@@ -170,20 +170,24 @@ export const MACHINE_PARTS = {
   startAttempt: {
     count: ['int', 't.count', 'In a row.'],
     unreached: ['int', 't.unreached', 'How many of them never reached the machine.'],
-    atMs: ['ms?', 't.attempted_at', 'The agent was about to be executed then; null: never.'],
+    atMs: ['ms?', 't.attempted_at', 'Time just before the agent was executed; null: never.'],
   },
   /** The ladder's state in one episode, and the last request to the machine. */
   recovery: {
-    rung: ['rung', 'l.rung', 'Where the ladder stands; what an operator orders does not move it.'],
-    attempts: ['int', 'l.attempts', 'On this rung; 0: none yet.'],
+    rung: ['rung', 'l.rung', 'Current rung of the ladder; an order does not move it.'],
+    attempts: ['int', 'l.attempts', 'Attempts on this rung; 0: none yet.'],
     nextAtMs: ['ms?', 'l.next_at', 'No rung starts before; null: at once.'],
     askedAtMs: ['ms?', 'l.asked_at', 'A rung is asked for, and neither refused nor proved yet.'],
-    askedRung: ['rung?', 'l.asked_rung', 'What that is; null exactly when `askedAtMs` is.'],
+    askedRung: [
+      'rung?',
+      'l.asked_rung',
+      'The requested rung; null exactly when `askedAtMs` is null.',
+    ],
     operationRef: ['text?', 'l.operation_ref', "The provider's name of the accepted operation."],
     orderKey: ['text?', 'l.order_key', "The order it was for; null: the ladder's own."],
     bootIdBefore: ['text?', 'l.boot_id_before', 'Before it was asked for; null: not known.'],
     hostKeyBefore: ['text?', 'l.host_key_before', 'The pinned SSH host key before it.'],
-    offSeenAtMs: ['ms?', 'l.off_seen_at', 'The power is seen off since then; null: not yet.'],
+    offSeenAtMs: ['ms?', 'l.off_seen_at', 'Since when the power is seen off; null: not yet.'],
     /** Time of the last accepted power-off request; null: power-on was accepted since. */
     powerOffAskedAtMs: ['ms?', 'l.power_off_asked_at'],
   },

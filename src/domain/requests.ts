@@ -11,7 +11,7 @@ import type { MachineRow, RequestRow } from './machine.ts';
  * refused, may have been carried out completely or partly.
  */
 export const failedText = (cause: string, wasAsked: boolean): string =>
-  wasAsked ? `it was asked for, and not seen to be done: ${cause}` : cause;
+  wasAsked ? `it was requested, and not seen to succeed: ${cause}` : cause;
 
 /** Whether the machine's last request belongs to this order and was not definitely refused. */
 export const wasAskedFor = (row: Pick<MachineRow, 'recovery'> | null, key: string): boolean =>
@@ -95,9 +95,7 @@ function drainRefusal({ key }: Pick<RequestRow, 'key'>, row: MachineRow): string
   const { order, members } = row;
   if (order?.key === key && order.drain === 'skip') return null;
   const found = members.find((member) => mayServe(member) && member.refused);
-  return found
-    ? (found.note ?? `pool ${found.pool} at ${found.balancer} does not let it go`)
-    : null;
+  return found ? (found.note ?? `pool ${found.pool} at ${found.balancer} does not drain it`) : null;
 }
 
 /** An installing machine may be rebooted once it runs; a newer program may be active. */
@@ -119,7 +117,7 @@ export const goneText = ({ machineId, provider, slotId }: RequestRow): string =>
 export const openOrderText = (
   machineId: string,
   { verb, by, reason }: Pick<RequestRow, 'verb' | 'by' | 'reason'>,
-): string => `something is open for machine ${machineId} already (${verb} by ${by}: ${reason})`;
+): string => `machine ${machineId} already has an open order (${verb} by ${by}: ${reason})`;
 
 /** For people. */
 export const quarantineText = ({ quarantine }: Pick<MachineRow, 'quarantine'>): string =>

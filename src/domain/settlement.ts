@@ -125,7 +125,7 @@ const DECISIONS: {
   'teardown-pool': changePools,
 };
 
-const OVER = 'its end is over already';
+const OVER = 'its end has already passed';
 const untilText = (untilMs: number | null, end: string): string =>
   `until ${untilMs === null ? end : new Date(untilMs).toISOString()}`;
 
@@ -140,11 +140,10 @@ function hold(scene: Scene, wish: Wish<'hold'>): Settlement {
   const before = holdOn(request, kind, now);
   const instead = before ? `, instead of that by ${before.setBy} (${before.reason})` : '';
   const underWay = kind === 'preserve' ? underWayText(scene) : '';
-  return done(
-    `${kind} holds ${untilText(untilMs, 'it is taken away')}${instead}${underWay}`,
-    wish,
-    { kind: 'held', reason: `${kind}: ${request.reason}` },
-  );
+  return done(`${kind} holds ${untilText(untilMs, 'it is removed')}${instead}${underWay}`, wish, {
+    kind: 'held',
+    reason: `${kind}: ${request.reason}`,
+  });
 }
 
 function unhold({ request, now }: Scene, wish: Wish<'unhold'>): Settlement {
@@ -152,7 +151,7 @@ function unhold({ request, now }: Scene, wish: Wish<'unhold'>): Settlement {
   const before = holdOn(request, kind, now);
   // A hold that ended by itself counts as none; its row is removed as well.
   if (!before) return done('there was none', wish);
-  return done(`${kind} is taken away; ${before.setBy} had set it (${before.reason})`, wish, {
+  return done(`${kind} is removed; ${before.setBy} had set it (${before.reason})`, wish, {
     kind: 'unheld',
     reason: `${kind}: ${request.reason}`,
   });
@@ -198,7 +197,7 @@ function release({ request, row, now }: Scene, wish: Wish<'release'>): Settlemen
 }
 
 function keyText({ hostKey, quarantine: found }: MachineRow, forgetHostKey: boolean): string {
-  if (forgetHostKey) return '; its next SSH host key is pinned anew';
+  if (forgetHostKey) return '; its next SSH host key will be pinned';
   if (found?.kind !== 'conflict' || hostKey === null) return '';
   return '; its pinned SSH host key stays: if that is what changed, the quarantine will come back';
 }
@@ -221,13 +220,13 @@ function deprovision(scene: Scene, wish: Wish<'deprovision'>): Settlement {
     const pool = before.returnToPool ? '; its slot returns to the pool' : '';
     const already = `${before.requestedBy} asked for it already: ${before.reason}${pool}`;
     if (HURRY[drain ?? 'wait'] <= HURRY[before.drain ?? 'wait']) return done(already);
-    const how = drain === 'skip' ? 'its pools are not waited for' : 'its pools must let it go';
+    const how = drain === 'skip' ? 'it does not wait for its pools' : 'its pools must drain it';
     return done(`${already}; from now on ${how}`, wish, {
       kind: 'deprovisionRequested',
       reason: `${how}: ${request.reason}`,
     });
   }
-  return done(`it is to be given back${underWayText(scene)}`, wish, {
+  return done(`it will be given back${underWayText(scene)}`, wish, {
     kind: 'deprovisionRequested',
     reason: request.reason,
   });
@@ -263,7 +262,7 @@ function cancelInstall(
   const row = found!;
   const { requestGeneration, reportGeneration, handedOutAtMs } = row.installation;
   if (installState(row) === 'DONE') return refused('it was handed over');
-  if (installState(row) !== 'PENDING') return done('nothing was to be installed');
+  if (installState(row) !== 'PENDING') return done('no installation was requested');
   if (handedOutAtMs !== null) {
     return refused(`generation ${requestGeneration} was handed to its agent: it may be under way`);
   }
@@ -295,8 +294,8 @@ function clearBackoff({ request, row, now }: Scene, wish: Wish<'clear-backoff'>)
 function withdraw({ request, row }: Scene, { verb, order: meant }: Wish<'withdraw'>) {
   const { by, reason } = request;
   const { order } = row!;
-  if (order === null) return done('nothing was ordered that waits');
-  if (meant !== null && order.key !== meant) return done('that order does not wait any more');
+  if (order === null) return done('no order was waiting');
+  if (meant !== null && order.key !== meant) return done('that order is no longer waiting');
   const what = `the ${order.verb} that ${order.by} asked for`;
   if (wasAskedFor(row, order.key)) return refused(`${what} is under way`);
   const outcome = `${by} withdrew it: ${reason}`;
@@ -307,7 +306,7 @@ const frozenText = ({ frozen }: GuardRow) => `${frozen?.by} (${frozen?.kind}: ${
 
 function freeze({ guard }: Scene, wish: Wish<'freeze'>): Settlement {
   if (guard?.frozen?.kind === 'manual')
-    return done(`it was frozen already by ${frozenText(guard)}`);
+    return done(`it was already frozen by ${frozenText(guard)}`);
   const before = guard?.frozen ? `; it was frozen by ${frozenText(guard)} before` : '';
   return done(`frozen until somebody thaws it${before}`, wish);
 }

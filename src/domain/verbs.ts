@@ -103,15 +103,15 @@ interface Description {
 
 const DRAIN = {
   kind: 'drain',
-  api: '`skip`: its load balancers are not waited for; `force`: though few stay active.',
+  api: '`skip`: does not wait for its load balancers; `force`: even if few members stay active.',
 } as const;
 const LEAVING = {
   returnToPool: {
     kind: 'flag',
     only: 'deprovision',
-    api: 'Of `deprovision`: a machine may be made on its slot; no hold keeps it free.',
-    cli: 'the next machine may be made on its slot at once',
-    page: 'Let the next machine be made on its slot at once',
+    api: 'Of `deprovision`: a machine may be created on its slot; no hold keeps it free.',
+    cli: 'the next machine may be created on its slot at once',
+    page: 'Allow the next machine on its slot at once',
   },
   drain: DRAIN,
 } as const;
@@ -123,16 +123,16 @@ const KIND = {
 } as const;
 const UNTIL = {
   kind: 'end',
-  api: 'Null: until it is taken away.',
+  api: 'Null: until it is removed.',
   cli: 'ends by itself',
-  page: 'For how many hours (empty: until it is taken away)',
+  page: 'For how many hours (empty: until it is removed)',
 } as const;
 const NOTHING = {} as const;
 /** Details of guard verbs. */
 const SCOPE = {} as const;
 const POOL = {
   pool: { kind: 'name' },
-  balancer: { kind: 'name', none: true, api: 'Null: all that the pool has.' },
+  balancer: { kind: 'name', none: true, api: 'Null: all balancers of the pool.' },
 } as const;
 
 const HOLD_HELP = `
@@ -154,7 +154,7 @@ export const VERBS = {
     isOrder: true,
     care: 'plain',
     label: 'Restart agent',
-    cli: 'start the agent anew, over SSH',
+    cli: 'restart its agent over SSH',
     would: 'get its agent restarted over SSH',
     details: LEAVING,
   },
@@ -162,7 +162,7 @@ export const VERBS = {
     of: 'slot',
     care: 'plain',
     label: 'Hold',
-    cli: 'forbid something to be done to it',
+    cli: 'forbid an action on it',
     help: HOLD_HELP,
     would: 'be put under the hold',
     details: {
@@ -170,8 +170,8 @@ export const VERBS = {
       untilMs: UNTIL,
       force: {
         kind: 'flag',
-        api: 'Of `no-serve`: though few members stay active.',
-        cli: 'of no-serve: though too few members of its pools stay active',
+        api: 'Of `no-serve`: even if few members stay active.',
+        cli: 'of no-serve: even if too few members of its pools stay active',
       },
     },
   },
@@ -180,14 +180,14 @@ export const VERBS = {
     care: 'plain',
     label: 'Take hold away',
     cli: 'take a hold away',
-    would: 'get the hold taken away',
+    would: 'lose the hold',
     details: { kind: KIND },
   },
   'clear-backoff': {
     of: 'machine',
     care: 'plain',
     label: 'Clear backoff',
-    cli: 'try again at once what failed',
+    cli: 'end its backoffs and try again at once',
     would: 'be tried again at once',
     details: NOTHING,
   },
@@ -196,16 +196,16 @@ export const VERBS = {
     of: 'machine',
     care: 'plain',
     label: 'Withdraw order',
-    cli: 'take back what was ordered (restart-agent, reboot, reinstall) and not begun',
-    would: 'not get what was ordered, unless it was asked for already',
-    details: { order: { kind: 'name', none: true, api: 'Only the order of this key.' } },
+    cli: 'withdraw an order (restart-agent, reboot, reinstall) that has not begun',
+    would: 'not get the ordered work, unless it was requested already',
+    details: { order: { kind: 'name', none: true, api: 'Only the order with this key.' } },
   },
   /** Withdraws an installation before the agent receives it. */
   'cancel-install': {
     of: 'machine',
     care: 'plain',
     label: 'Cancel installation',
-    cli: 'take an installation back that its agent was not told of yet',
+    cli: 'withdraw an installation that its agent has not received',
     would: 'not be installed, unless its agent has the request already',
     details: NOTHING,
   },
@@ -214,7 +214,7 @@ export const VERBS = {
     of: 'slot',
     care: 'plain',
     label: 'Note',
-    cli: 'put a remark into its history',
+    cli: 'add a remark to its history',
     would: 'get the remark in its history',
     reason: 'a note',
     details: {
@@ -232,7 +232,7 @@ export const VERBS = {
     of: 'machine',
     care: 'plain',
     label: 'Label',
-    cli: 'give it labels, or take them away',
+    cli: 'set or remove its labels',
     would: 'get its labels changed',
     reason: 'labels',
     details: {
@@ -240,7 +240,7 @@ export const VERBS = {
         kind: 'text',
         max: 2_000,
         words: { name: 'key=value', joint: ',' },
-        api: 'Changes with commas between: `rack=b4` sets a label, `team-` removes one.',
+        api: 'Comma-separated changes: `rack=b4` sets a label, `team-` removes one.',
         cli: 'rack=b4 sets a label, team- removes one',
         page: 'Labels, such as rack=b4,team-',
       },
@@ -251,14 +251,14 @@ export const VERBS = {
     isOrder: true,
     care: 'careful',
     label: 'Reboot',
-    cli: 'reboot it by its provider',
-    would: 'be rebooted by its provider',
+    cli: 'reboot it through its provider',
+    would: 'be rebooted through its provider',
     details: {
       force: {
         kind: 'flag',
-        api: 'Its system is not asked first.',
-        cli: 'do not ask its system first',
-        page: 'Without asking its system first',
+        api: 'Does not ask its operating system first.',
+        cli: 'do not ask its operating system first',
+        page: 'Without asking its operating system first',
       },
       drain: DRAIN,
     },
@@ -281,7 +281,7 @@ export const VERBS = {
     details: {
       forgetHostKey: {
         kind: 'flag',
-        lost: 'its pinned SSH host key is forgotten: whoever answers there next is believed',
+        lost: 'its pinned SSH host key is forgotten: the next host that answers there is trusted',
         cli: 'its SSH host key changed for a reason that you know',
         page: 'Forget its SSH host key, too',
       },
@@ -303,7 +303,7 @@ export const VERBS = {
     label: 'Install',
     cli: 'have its agent install an operating system',
     would: 'get an operating system installed by its agent',
-    lost: 'what is on the disk that is written is lost, and Shepherd lets go of the machine',
+    lost: 'the written disk loses its data, and Shepherd stops managing the machine',
     details: { image: { kind: 'image', cli: 'the image', page: 'Image' } },
   },
   /** The provider's driver says what is destroyed: `givingBackText`. */
@@ -339,9 +339,9 @@ export const VERBS = {
         kind: 'choice',
         of: PROVIDER_HOLD_KINDS,
         none: true,
-        api: 'All holds of this kind are ended.',
+        api: 'Ends all holds of this kind.',
       },
-      shelf: { kind: 'names', api: 'Ids of slots that are taken off the shelf.' },
+      shelf: { kind: 'names', api: 'Ids of slots to take off the shelf.' },
     },
   },
 } as const satisfies Readonly<Record<string, Description>>;

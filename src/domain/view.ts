@@ -218,10 +218,10 @@ function parked(facts: SlotFacts, moment: Moment): Place | null {
 
 const ENDS = {
   release: 'an operator: shepherd machine release',
-  unreadable: 'a program that knows what its rows say',
+  unreadable: 'a program that can read its rows',
   missing:
     'the provider, when it shows the machine again; or an operator: shepherd machine deprovision',
-  contradiction: 'whoever puts rows and provider in agreement',
+  contradiction: 'an operator who reconciles rows and provider',
   orphan: 'an operator, at the provider; or provisioner.assimilate',
 } as const;
 

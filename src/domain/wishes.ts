@@ -106,14 +106,14 @@ export function misfitOf(wish: Wish): string | null {
     return `only a hold no-serve may be forced, not ${wish.kind}`;
   }
   if ('returnToPool' in wish && wish.returnToPool && wish.verb !== 'deprovision') {
-    return `only what is deprovisioned returns to the pool, not by ${wish.verb}`;
+    return `only deprovision returns a slot to the pool, not ${wish.verb}`;
   }
   if (wish.verb === 'label') {
     const change = readLabelChange(wish.set);
     if (typeof change === 'string') return change;
   }
   if (wish.verb === 'clear-provider' && wish.hold === null && wish.shelf.length === 0) {
-    return 'say what is to be cleared';
+    return 'say what to clear';
   }
   if ('pool' in wish) {
     const { pool, balancer } = wish;

@@ -187,7 +187,7 @@ tagged | a machine gets a tag | call provider.setTags
 host-key-changed | a host key is another one than before |
     event (quarantined|workFailed): .*host key
 moved | a machine has another address | log provider data updated
-list-disbelieved | a listing without machines is not believed | log the listing is not believed
+list-disbelieved | a listing without machines is not believed | log the listing is not trusted
 list-believed | a listing is believed again | log the listing is believed again
 list-incomplete | an incomplete listing has machines looked at one by one |
     log machines are looked at one by one

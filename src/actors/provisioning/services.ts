@@ -237,7 +237,7 @@ function tell(
       );
   };
   if (breaker !== null && state.breakerTold === null) {
-    log.error({ provider, breaker }, 'the listing is not believed: nothing is created or marked');
+    log.error({ provider, breaker }, 'the listing is not trusted: nothing is created or marked');
     news('provider.breaker_opened', breaker);
   } else if (breaker === null && state.breakerTold !== null) {
     log.info({ provider }, 'the listing is believed again');

@@ -80,11 +80,11 @@ export function drainTurns(
     const left = isServing ? serving - 1 : serving;
     const hold = (why: string) => void wait.set(machineId, `${reason}; ${why}`);
     if (candidate.isSetAside) {
-      hold('it serves until its other pools let it go');
+      hold('it serves until its other pools drain it');
     } else if (reason === DESELECTED && muster.isFilling && !isJoining) {
-      hold('it stays until those that come are active');
+      hold('it stays until joining members are active');
     } else if (isJoining && elders.some((elder) => isInTheWay(wish, elder))) {
-      hold('who was asked for before goes first');
+      hold('an earlier request goes first');
     } else if (!isJoining && !leaves && interrupted + kept >= drain.atOnce) {
       const isKept = interrupted < drain.atOnce;
       hold(`it waits for its turn: ${isKept ? FIRST : `${countOf(interrupted)} away already`}`);
@@ -105,7 +105,7 @@ export function drainTurns(
   return { begin, wait, ...giveBackOf(holders, elders, nowMs) };
 }
 
-const FIRST = 'another was asked for before';
+const FIRST = 'an earlier request goes first';
 const countOf = (count: number): string => (count === 1 ? '1 is' : `${count} are`);
 
 /** A candidate that waits here and comes before others. */

@@ -31,7 +31,7 @@ export function goOnDraining(pass: MemberPass, row: MemberRow, wish: Wish): void
   conclude(pass, row, wish);
 }
 
-const REFUSES = 'refuses to let it go';
+const REFUSES = 'refuses to drain it';
 
 /** Marks a draining member as drained as soon as its connections have ended or are cut. */
 export function conclude(pass: MemberPass, row: MemberRow, wish: Wish): void {

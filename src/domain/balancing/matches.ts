@@ -76,7 +76,7 @@ function isBetter({ object: one, why }: Best, { object: other, why: whyOther }: 
 }
 
 function differenceOf(object: Observed, spec: Desired['spec'], parent: Ref | null): string | null {
-  if (!isSameSpec(object.spec, spec)) return 'it is not as it should be';
+  if (!isSameSpec(object.spec, spec)) return 'it differs from the desired state';
   if (object.differs !== undefined) return object.differs;
   const isElsewhere = parent !== null && object.parentId !== null && object.parentId !== parent.id;
   return isElsewhere ? `it belongs to another ${parent.kind}` : null;

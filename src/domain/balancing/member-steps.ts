@@ -186,7 +186,7 @@ function awaitLook(pass: MemberPass, row: MemberRow): void {
 
 /** A member that the balancer sees down for this long is reported. */
 export const DOWN_MS = 60_000;
-const NOT_WELL = 'the balancer does not see it well';
+const NOT_WELL = 'the balancer does not report it healthy';
 
 /** Makes a machine a member, or a member again. */
 export function join(pass: MemberPass, row: MemberRow | null, { machineId }: Wish): void {
@@ -250,7 +250,7 @@ export function poolWishes(pass: MemberPass): ReadonlyMap<MachineId, Wish> {
   const all = new Map(wishes);
   for (const { machineId } of rows.values()) {
     if (all.has(machineId)) continue;
-    const reason = 'nothing is known of it any more';
+    const reason = 'no information about it is left';
     all.set(machineId, { want: 'drop', slot: '' as Wish['slot'], machineId, reason });
   }
   if (isTornDown) {
@@ -288,7 +288,13 @@ function shareAddresses(pass: MemberPass, all: Map<MachineId, Wish>): void {
     const holder = taken.get(address);
     if (holder !== undefined) leaveOut(machineId, sameAddress(holder, address));
     else if (isKnown) free.push(wish);
-    else all.set(machineId, { want: 'keep', slot, machineId, reason: 'its address may be taken' });
+    else
+      all.set(machineId, {
+        want: 'keep',
+        slot,
+        machineId,
+        reason: 'its address may still be in use',
+      });
   }
   for (const [machineId, reason] of oneForEachAddress(free).leftOut) leaveOut(machineId, reason);
   if (!isKnown && !pass.unreachable) pass.needLook();

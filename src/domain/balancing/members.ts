@@ -137,7 +137,7 @@ function letGoText(member: MemberRow): string {
   const { pool, balancer, note, refused } = member;
   // The text already names the purpose of the drain; only this part shows its progress.
   const why = member.state === 'draining' && !refused ? drainingText(member) : note;
-  return `pool ${pool} at ${balancer} lets it go${why === null ? '' : `: ${why}`}`;
+  return `pool ${pool} drains it at ${balancer}${why === null ? '' : `: ${why}`}`;
 }
 
 function drainingText({ sessions, deadlineMs }: MemberRow): string {

@@ -134,7 +134,7 @@ export function planOf(input: PlanInput): Plan {
           recover.push({ act: 'update', object, desired, parent, why: 'it failed' });
         }
       } else {
-        const why = 'it failed, and asking for it again did not help';
+        const why = 'it failed, and submitting it again did not help';
         remove(object, why, remedy);
       }
       continue;
@@ -235,7 +235,7 @@ function sortOut({ observed }: PlanInput, matches: readonly Match[], kept: Reado
 }
 
 const STANDS_WHERE = 'it stands where another is to be';
-const IS_TWIN = 'it is there twice';
+const IS_TWIN = 'it exists twice';
 
 /** Returns a function that lists the objects that depend on an object, lowest first. */
 function createChildren(observed: readonly Observed[]): (parent: Observed) => Observed[] {

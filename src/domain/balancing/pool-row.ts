@@ -132,22 +132,22 @@ const VERBS: Readonly<Record<PoolVerb, Meaning>> = {
   'pause-pool': {
     isDone: ({ paused }) => paused !== null,
     change: (row, by) => ({ ...row, paused: asked(by) }),
-    words: { done: 'it is paused', before: 'it was paused already' },
+    words: { done: 'it is paused', before: 'it was already paused' },
   },
   'resume-pool': {
     isDone: ({ paused, tornDown }) => paused === null && tornDown === null,
     change: (row) => ({ ...row, paused: null, tornDown: null }),
-    words: { done: 'it is tended again', before: 'it was neither paused nor torn down' },
+    words: { done: 'it is managed again', before: 'it was neither paused nor torn down' },
   },
   'thaw-pool': {
     isDone: ({ frozen, accepted }) => frozen === null || accepted !== null,
     change: (row, { by, atMs }) => ({ ...row, accepted: { by, atMs } }),
-    words: { done: 'what its panic guard saw is accepted', before: 'it was not frozen' },
+    words: { done: 'the finding of its panic guard is accepted', before: 'it was not frozen' },
   },
   'teardown-pool': {
     isDone: ({ tornDown }) => tornDown !== null,
     change: (row, by) => ({ ...row, tornDown: asked(by) }),
-    words: { done: 'all of it is to be removed', before: 'it was to be removed already' },
+    words: { done: 'all of it will be removed', before: 'its removal was already requested' },
   },
 };
 

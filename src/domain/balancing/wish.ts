@@ -55,7 +55,7 @@ export function wishOf(
   // A request to leave applies in any condition, whatever caused the silence.
   if (doubt !== null && !asked) return keep(doubt);
   if (asked) return { want: 'drain', slot, machineId, ...asked };
-  if (chosen === null) return keep('it cannot be told now whether the pool selects it');
+  if (chosen === null) return keep('whether the pool selects it is unknown now');
   if (!chosen) {
     return { want: 'drain', slot, machineId, reason: DESELECTED, ...PARKED, isUnasked: true };
   }
@@ -115,7 +115,7 @@ function askedToLeave(facts: SlotFacts, row: MachineRow, { nowMs }: WishMoment):
     return { reason: `${hold.setBy}: ${hold.reason}`, ...PARKED, force: hold.force === true };
   }
   if (!isInstallationDue(row)) return null;
-  return { reason: 'an operating system is to be installed', force: false, askedAtMs: null };
+  return { reason: 'an operating system will be installed', force: false, askedAtMs: null };
 }
 
 /** An order's work is under way on the machine, whether or not it waited for the balancers. */

@@ -78,10 +78,10 @@ function foundEnd(
   unreadable: string | undefined,
   conflict: string | null,
 ): string {
-  if (unreadable !== undefined) return 'a program looks that can read its rows';
+  if (unreadable !== undefined) return 'a newer program reads its rows';
   if (substate === 'missing') return 'its provider shows it again, or an operator gives it back';
   return conflict === null
-    ? 'an operator sees to the device, or it is adopted'
+    ? 'an operator handles the device, or it is adopted'
     : 'rows and provider agree';
 }
 
@@ -99,7 +99,7 @@ function holds({ facts, moment }: At, work: ExplainedWork, process: Process | nu
     .filter(({ kind, untilMs }) => barring.includes(kind) && (untilMs ?? Infinity) > moment.nowMs)
     .map(({ kind, setBy, reason, untilMs }) => {
       const phrase = `${setBy}'s hold ${kind} forbids ${FORBIDS[work]}`;
-      const endedBy = 'whoever takes it away: shepherd machine unhold';
+      const endedBy = 'an operator: shepherd machine unhold';
       const end = untilMs === null ? '' : '; or its end';
       return way('hold', `${phrase}: ${reason}`, `${endedBy}${end}`, { endsAtMs: untilMs, phrase });
     });
@@ -146,12 +146,12 @@ function guardWay(
   }
   if (kind === 'grace') {
     const endsAtMs = graceEndsAtMs({ upSinceMs: row?.ingestUpSinceMs ?? null }, loss);
-    const endedBy = 'itself, once heartbeats were taken in for long enough';
+    const endedBy = 'itself, once heartbeats have been received for long enough';
     return way(kind, reason ?? state, endedBy, { endsAtMs, phrase: 'silence means nothing yet' });
   }
   const endedBy = 'itself, when fewer are late or silent; or a freeze of the guard';
   const late = `too many of ${whose} are late together`;
-  const phrase = state === 'blind' ? 'the database has not told of the guard' : late;
+  const phrase = state === 'blind' ? 'the state of the guard is not read yet' : late;
   return way(kind, reason ?? state, endedBy, { phrase });
 }
 
@@ -187,7 +187,7 @@ function creation({ facts, moment: { nowMs } }: At): Way[] {
     ways.push(way(told, `${phrase}: ${cause}`, `its end; or ${clear}`, { endsAtMs, phrase }));
   }
   if (breaker !== null) {
-    const phrase = "its provider's listing is not believed";
+    const phrase = "its provider's listing is not trusted";
     const endedBy = 'itself, when provider and rows agree again';
     ways.push(way('suspicion', `${phrase}: ${breaker}`, endedBy, { phrase }));
   }
@@ -240,8 +240,8 @@ function waits({ row, facts, moment }: At, process: Process): Way[] {
   }
   if (isAwaitingPools(row, process, moment)) {
     const endsAtMs = isLadder(process) && !isOrdered ? serveWaitEndMs(row, loss) : null;
-    const phrase = 'its load balancers still send to it';
-    const endedBy = 'its load balancers, when they let it go';
+    const phrase = 'its load balancers still send it traffic';
+    const endedBy = 'its load balancers, when they have drained it';
     ways.push(way('turn', `it ${drainText(row.members)}`, endedBy, { endsAtMs, phrase }));
   }
   return [...ways, ...throttles(facts, process, nowMs)];
@@ -275,7 +275,7 @@ function throttles({ slot, providerHolds }: At['facts'], process: Process, nowMs
     .map(({ key, untilMs, cause }) =>
       way(
         'throttle',
-        `its provider is not asked for ${key}: ${cause}`,
+        `calls of ${key} to its provider wait: ${cause}`,
         `its end; or an operator: shepherd provider clear ${slot.provider}`,
         { endsAtMs: untilMs, phrase: `its provider throttles ${key}` },
       ),
@@ -286,13 +286,13 @@ function budget({ facts: { queue } }: At): Way[] {
   if (!queue) return [];
   const { scope, place, of } = queue;
   const text = `it is ${ordinal(place)} of ${of} for a permit of ${scope.replace(/^\w+ /, '')}`;
-  return [way('budget', text, 'others that come back, or give up')];
+  return [way('budget', text, 'other machines that come back or give up')];
 }
 
 function turn({ view, state, facts: { shown } }: At, work: ExplainedWork | null): readonly Way[] {
   const isDue =
     view.next !== null && view.next === work && (shown === null || shown.state === state);
-  return isDue ? [way('turn', 'it waits for its turn', 'a daemon that has a place free')] : [];
+  return isDue ? [way('turn', 'it waits for its turn', 'a daemon with a free place')] : [];
 }
 
 const ENDINGS: Readonly<Record<string, string>> = { one: 'st', two: 'nd', few: 'rd', other: 'th' };

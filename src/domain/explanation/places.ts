@@ -85,7 +85,7 @@ const STOPPED = {
 };
 const FAILED = {
   reason: 'its provider gave up on this machine',
-  end: 'nothing, until an operator gives it back or its provider mends it',
+  end: 'nothing, until an operator gives it back or its provider repairs it',
 };
 const unless = (next: MachineView['next']) => (next === null ? {} : { work: next });
 

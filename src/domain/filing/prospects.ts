@@ -256,7 +256,7 @@ export function givingBackText(
 
 const RETURNED = 'Shepherd may use its slot again at once';
 const KEPT_FREE =
-  'Shepherd leaves its slot alone until somebody does: machine unhold --kind no-allocate';
+  'Shepherd leaves its slot alone until an operator runs machine unhold --kind no-allocate';
 
 /** The usual case. */
 export const DELETED = 'the device is deleted, with everything on its disks';

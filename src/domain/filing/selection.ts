@@ -130,14 +130,16 @@ function requireOneWay(selector: Selector): void {
   const ways = [name !== undefined, slots !== undefined, byProperty, all === true];
   const count = ways.filter(Boolean).length;
   if (count === 1) return;
-  throw new UsageError(count === 0 ? `say which machine: ${WAYS}` : `say it in one way: ${WAYS}`);
+  throw new UsageError(
+    count === 0 ? `say which machine: ${WAYS}` : `select machines in one way only: ${WAYS}`,
+  );
 }
 
 function byProperties(fleet: NamedFleet, selector: Selector): Selected[] {
   const isMeant = matcherOf(fleet, selector);
   const meant: Entry[] = [];
   for (const entry of fleet.entries) if (isMeant(entry)) meant.push(entry);
-  if (meant.length === 0) throw new UsageError('no machine is so; nothing was done');
+  if (meant.length === 0) throw new UsageError('no machine matches; nothing was done');
   return meant.map((entry) => theMachineOf(entry, entry.view.slot));
 }
 
@@ -157,7 +159,7 @@ function matcherOf(fleet: NamedFleet, selector: Selector) {
 function bySlots(fleet: NamedFleet, names: readonly string[], needsMachine: boolean): Selected[] {
   const twice = names.find((name, at) => names.indexOf(name) !== at);
   if (twice !== undefined) throw new UsageError(`slots names ${twice} twice`);
-  if (names.length === 0) throw new UsageError('slots names nothing; nothing was done');
+  if (names.length === 0) throw new UsageError('slots is empty; nothing was done');
   const found: Selected[] = [];
   const missed: string[] = [];
   for (const name of names) {
@@ -193,16 +195,16 @@ export function byName(fleet: NamedFleet, name: string, needsMachine: boolean): 
   const entry = fleet.bySlot.get(slot) ?? null;
   if (!needsMachine) return { ...placeOf(slot), machineId: null, entry };
   if (entry === null || entry.rows.length === 0) {
-    throw new NotFound(`no machine is on slot ${slot}; GET machines has those there are`);
+    throw new NotFound(`no machine is on slot ${slot}; GET machines lists all`);
   }
   return theMachineOf(entry, slot);
 }
 
 function byMachineId({ bySlot, machine }: NamedFleet, id: string): Selected {
   const row = machine(id);
-  if (!row) throw new NotFound(`there is no machine ${id}; GET machines has all`);
+  if (!row) throw new NotFound(`there is no machine ${id}; GET machines lists all`);
   const slot = slotOfRow(row);
-  if (slot === null) throw new NotFound(`no hardware is recorded of machine ${id}`);
+  if (slot === null) throw new NotFound(`no hardware is recorded for machine ${id}`);
   const entry = bySlot.get(slot) ?? null;
   return { ...placeOf(slot), machineId: row.machineId, entry };
 }
@@ -223,7 +225,7 @@ const SLOT = /^[a-z][a-z0-9-]{0,30}\/[^\p{Cc}]{1,200}$/u;
 export function slotNamed(text: string): Slot {
   if (SLOT.test(text)) return text as Slot;
   throw new UsageError(
-    `"${printable(text)}" is neither a machine's id (a UUID in small letters) nor a slot (<provider>/<slot id>)`,
+    `"${printable(text)}" is neither a machine's id (a UUID in lower case) nor a slot (<provider>/<slot id>)`,
   );
 }
 

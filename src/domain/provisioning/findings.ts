@@ -204,7 +204,7 @@ function judgeWitnessed(input: FindingsInput, about: About & { intent: IntentRow
     const reason = `device ${id} is being recorded`;
     return { ...about, case: 'creating', action: 'none', reason };
   }
-  const reason = `device ${id} carries the witness of an unfinished creation`;
+  const reason = `device ${id} carries the creation key of an unfinished creation`;
   return { ...about, case: 'adoptable', action: 'adopt', reason };
 }
 
@@ -256,9 +256,9 @@ function judgeIntent(input: FindingsInput, intent: IntentRow, unclear: Unclear):
 const EMPTY_REASONS = {
   none: 'its creation is under way',
   noteEmpty: 'no device of this creation is listed',
-  noteGap: 'the listing is incomplete, or holds what cannot be read: its device may be in the gap',
-  drop: 'it was never asked for, and its slot is not listed any more',
-  abandon: 'no device with this witness was ever seen',
+  noteGap: 'the listing is incomplete or partly unreadable: its device may be missing from it',
+  drop: 'it was never requested, and its slot is no longer listed',
+  abandon: 'no device with this creation key was ever seen',
 } as const;
 
 /** The slot is free, or any device uses it. */

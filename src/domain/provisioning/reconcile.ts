@@ -177,7 +177,7 @@ function choose(input: ReconcileInput, stock: Stock, findings: Findings, managed
     const name = slot(input.provider, free.slotId);
     const refusal = refusalOf(free) ?? barred ?? roomFor(free, intent, choice.creations.length);
     const verdict = refusal !== null ? 'skip' : intent ? 'resume' : 'create';
-    const reason = refusal ?? (intent ? 'an unfinished creation is taken up' : 'it is free');
+    const reason = refusal ?? (intent ? 'an unfinished creation is resumed' : 'it is free');
     choice.decisions.push({ slot: name, verdict, reason });
     if (refusal === null) choice.creations.push({ slot: name, ...free, ...(intent && { intent }) });
   }
@@ -197,7 +197,7 @@ function inTurn(
 
 /** Why nothing is created at all. */
 function globalRefusal(input: ReconcileInput, { breaker }: Findings): string | null {
-  if (input.canCreate === false) return 'the provider makes no machines';
+  if (input.canCreate === false) return 'the provider creates no machines';
   if (!input.listingComplete) return 'the listing is incomplete';
   return breaker && `the circuit breaker is open: ${breaker}`;
 }
@@ -220,10 +220,10 @@ function slotRefusals(input: ReconcileInput, { rowSlots, intentBySlot }: Stock, 
     const intent = intentBySlot.get(slotId);
     if (intent && !isIdle({ running, self }, intent)) return 'its creation is under way';
     if (intent && !mayResume({ running, self }, intent)) {
-      return `its creation was tried ${intent.attempts} times; its device is only looked for`;
+      return `its creation was tried ${intent.attempts} times; its device is only searched for`;
     }
     const hold = barring.get(slotId);
-    if (hold !== undefined) return `a hold forbids to use it: ${hold}`;
+    if (hold !== undefined) return `a hold forbids its use: ${hold}`;
     const cause = shelf.get(slotId);
     if (cause === undefined) return null;
     choice.penalised += 1;

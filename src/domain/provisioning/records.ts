@@ -102,7 +102,7 @@ export const recordsAreFull = (name: RecordName): ProviderError =>
   new ProviderError(
     'invalid',
     `${recordOf(name)} was not made: there are ${RECORDS_MAX} already, which is the most that one ` +
-      'provider may have; drop what is done with',
+      'provider may have; drop records that are no longer needed',
   );
 
 /** `replace` and `drop`: the record changed after it was read. */

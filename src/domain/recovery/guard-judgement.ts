@@ -147,11 +147,11 @@ export function graceRefusal(ingest: Ingest, nowMs: number, limits: IngestLimits
   const { seenAtMs } = ingest;
   const endsAtMs = graceEndsAtMs(ingest, limits);
   if (endsAtMs === null || seenAtMs === null || nowMs - seenAtMs > limits.gapMs) {
-    return 'heartbeats are not being taken in';
+    return 'heartbeats are not being received';
   }
   if (nowMs >= endsAtMs) return null;
   const leftSeconds = Math.ceil((endsAtMs - nowMs) / 1000);
-  return `heartbeats are taken in again only lately: ${leftSeconds} s to wait before silence counts`;
+  return `heartbeats resumed only recently: ${leftSeconds} s until silence counts`;
 }
 
 /** Why too many machines are quiet now for a recovery; null: few enough are quiet. */

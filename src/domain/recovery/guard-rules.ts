@@ -129,8 +129,8 @@ export function guardEnd(
       const atMs = graceEndsAtMs({ upSinceMs }, { heartbeatMs });
       const text =
         atMs === null
-          ? 'It does not end before a daemon takes heartbeats in.'
-          : 'It ends by itself while heartbeats are taken in.';
+          ? 'It does not end before a daemon receives heartbeats.'
+          : 'It ends by itself while heartbeats are received.';
       return { text, atMs };
     }
     case 'frozen':
@@ -142,7 +142,7 @@ export function guardEnd(
   const counts = picture.counts.find((each) => each.scope === scope);
   const obstacle = row?.frozen && counts && thawObstacle(row.frozen.kind, counts, policy);
   if (obstacle) {
-    const text = `It cannot end by itself while ${obstacle}; none is recovered until then. Mend what they share, or say that they are gone: shepherd fleet thaw.`;
+    const text = `It cannot end by itself while ${obstacle}; no machine is recovered until then. Repair their common cause, or accept their loss: shepherd fleet thaw.`;
     return { text, atMs: null };
   }
   const calmSinceMs = row?.calmSinceMs ?? null;

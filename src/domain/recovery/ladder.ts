@@ -126,7 +126,7 @@ function startAgain({ agentStarted, startAttempt, recovery }: MachineRow): Ladde
   const what =
     unreached > 0
       ? `${unreached} of ${count} agent starts never reached it`
-      : 'how its last agent start ended was never recorded';
+      : 'the result of its last agent start was never recorded';
   return { end: `${what}, and nothing else can be tried`, startAgain: true };
 }
 
@@ -179,7 +179,7 @@ export function impossibility(rung: Rung, now: LadderCircumstances): string | nu
   if (policy[rung].attempts === 0) {
     return erases ? 'recovery may not erase its disks' : 'the configuration leaves it out';
   }
-  return erases && preserved ? 'a hold preserves what is on it' : null;
+  return erases && preserved ? 'a hold preserves its data' : null;
 }
 
 /**

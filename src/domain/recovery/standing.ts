@@ -53,7 +53,7 @@ export const BLIND: GuardStanding = {
   scope: FLEET,
   state: 'blind',
   sinceMs: null,
-  reason: 'the database has not told yet how the fleet is',
+  reason: 'the state of the fleet has not been read from the database yet',
 };
 
 /** No living daemon carries out requests. */
@@ -93,8 +93,8 @@ function graceOf(row: GuardRow | undefined, { nowMs, heartbeatMs }: GuardMoment)
   const sinceMs = row?.ingestUpSinceMs ?? null;
   const told = { scope: FLEET, state: 'grace', sinceMs } as const;
   const endsAtMs = graceEndsAtMs({ upSinceMs: sinceMs }, { heartbeatMs });
-  if (endsAtMs === null) return { ...told, reason: 'heartbeats are not being taken in' };
-  const reason = 'heartbeats are taken in again only lately: silence means nothing yet';
+  if (endsAtMs === null) return { ...told, reason: 'heartbeats are not being received' };
+  const reason = 'heartbeats resumed only recently: silence means nothing yet';
   return nowMs < endsAtMs ? { ...told, reason } : null;
 }
 

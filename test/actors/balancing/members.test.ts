@@ -63,14 +63,14 @@ test('require: few calls, few writes, and after ten minutes the order is refused
   const { world, stand, written, calls } = await refusedDrain('require');
   await world.pass(9.5 * MINUTE);
   expect(stand.row(M1)).toMatchObject({ state: 'draining', refused: false });
-  expect(stand.row(M1)?.note).toContain('balancer edge refuses to let it go: ');
+  expect(stand.row(M1)?.note).toContain('balancer edge refuses to drain it: ');
   expect(world.isOpen!(M1), 'it serves all the while').toBe(true);
   expect(calls('setMember'), 'of two servers').toBeLessThan(32);
   expect(calls('observe')).toBeLessThan(90);
   expect(written.length).toBeLessThan(20);
   await world.pass(MINUTE);
   expect(stand.row(M1)).toMatchObject({ state: 'draining', refused: true });
-  expect(stand.row(M1)?.note).toMatch(/^refused: balancer edge refuses to let it go: /);
+  expect(stand.row(M1)?.note).toMatch(/^refused: balancer edge refuses to drain it: /);
   stand.wish(serve(M1));
   await world.pass(MINUTE);
   expect(stand.row(M1)).toMatchObject({ state: 'active', refused: false, note: null });
@@ -82,7 +82,7 @@ test('best-effort: after half a minute nobody waits for it; when it obeys, it is
   expect(stand.row(M1)).toMatchObject({ state: 'draining', waived: false });
   await world.pass(15_000);
   expect(stand.row(M1)).toMatchObject({ state: 'draining', waived: true });
-  expect(stand.row(M1)?.note).toContain('refuses to let it go, and is not waited for');
+  expect(stand.row(M1)?.note).toContain('refuses to drain it, and is not waited for');
   obey();
   await world.pass(45_000);
   expect(stand.row(M1)).toMatchObject({ state: 'draining', waived: false });
@@ -106,7 +106,7 @@ testRows([
       refused: false,
       waived: policy === 'best-effort',
     });
-    expect(stand.row(M1)?.note).toContain('balancer edge refuses to let it go');
+    expect(stand.row(M1)?.note).toContain('balancer edge refuses to drain it');
     await world.pass(10 * MINUTE);
     expect(stand.row(M1)).toMatchObject({
       state: 'draining',
@@ -204,7 +204,7 @@ test('a machine serves again that one balancer let go and another does not, unti
   expect([stand.row(M1)?.state, stand.row(M1, 'core')?.state]).toEqual(['drained', 'draining']);
   await world.pass(5 * MINUTE);
   expect(stand.states('edge')).toMatchObject({ [M1]: 'active' });
-  expect(stand.row(M1)?.note).toContain('it serves until its other pools let it go');
+  expect(stand.row(M1)?.note).toContain('it serves until its other pools drain it');
   core.cutOff(false);
   await world.pass(MINUTE);
   expect(stand.states('core')).toMatchObject({ [M1]: 'drained no-sessions' });

@@ -106,7 +106,7 @@ describe('a machine that is not listed', () => {
     stand.provider.inject({ fault: 'vanish-all', operation: 'list', times: 20 });
     await rounds(one, 20);
     expect(stand.machines().map(({ missing }) => missing)).toEqual([null, null]);
-    expect(stand.log.count('the listing is not believed: nothing is created or marked')).toBe(1);
+    expect(stand.log.count('the listing is not trusted: nothing is created or marked')).toBe(1);
     await one.round();
     expect(stand.log.count('the listing is believed again')).toBe(1);
     const told = stand.bmdb.tables.told.filter(({ type }) => type.startsWith('provider.breaker'));

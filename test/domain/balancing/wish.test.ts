@@ -67,7 +67,7 @@ describe('planned leaves', () => {
     ['order reboot force', { force: true }],
     ['deprovision', { leaves: true, askedAtMs: NOW_MS }],
     ['quarantine byOperator', { leaves: true, askedAtMs: null }],
-    ['install due', { reason: 'an operating system is to be installed' }],
+    ['install due', { reason: 'an operating system will be installed' }],
   ] as const)('say why, and for how long: %s', (words, expected) => {
     expect(wished(words)).toMatchObject({ want: 'drain', ...expected });
   });
