@@ -54,12 +54,12 @@ export interface ProvideDeps {
   readonly taskPool: TaskPool;
   readonly keeper: SessionKeeper;
   readonly mirror: Mirror;
-  /** Removes what dead sessions left behind. */
+  /** Removes leftovers of dead sessions. */
   readonly sweep: (signal: AbortSignal) => Promise<void>;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
-  /** Told how what is done again and again ends. */
+  /** Receives the results of all repeated activities. */
   readonly loops: Loops;
   readonly periods: {
     readonly sweepMs: number;
@@ -68,21 +68,21 @@ export interface ProvideDeps {
     /** Work under way may take this long to end at a stop. */
     readonly drainMs: number;
   };
-  /** What of all this the daemon does; absent: everything. */
+  /** The roles of this daemon; absent: all. */
   readonly roles?: DaemonRoles | undefined;
-  /** Ends the intake of heartbeats, while there is still a session by which they are stored. */
+  /** Stops the reception of heartbeats while a session can still store them. */
   readonly closeIntake?: (() => Promise<void>) | undefined;
-  /** Told what the actors of machines show. */
+  /** Called with the states that machines' actors show. */
   readonly onShown: (shown: Shown) => void;
-  /** Where whoever only looks finds the actors of machines. */
+  /** Lets observers find the machines' actors. */
   readonly finder?: MachineFinder;
-  /** Observers of each cell's actor system; undefined costs nothing. */
+  /** Observers of each cell's actor system; undefined adds no cost. */
   readonly inspectCell: (cellId: string) => ((event: InspectionEvent) => void) | undefined;
   /** Observer of the provisioners' actor systems. */
   readonly inspectRoot: ((event: InspectionEvent) => void) | undefined;
 }
 
-/** The only place where charts meet services: every service of every chart is provided here. */
+/** The only place where charts get their services: provides every service of every chart. */
 export function provideFleet(deps: ProvideDeps) {
   const { keeper, log, mirror, taskPool, clock, periods, metrics } = deps;
   const provisioning = createProvisioning(deps.provision);
@@ -158,19 +158,19 @@ export function provideFleet(deps: ProvideDeps) {
       },
     },
     delays: {
-      // Daemons that lost their sessions together do not come back in one moment.
+      // Spreads the return of daemons that lost their sessions together.
       sessionRetry: ({ context }) =>
         sessionPauseMs(context) * (0.8 + 0.4 * deps.turns.random.next()),
     },
   });
 }
 
-/** In place of a service that is of another role. */
+/** Replaces a service of another role. */
 const nobody = <Received extends AnyEventObject>() => fromCallback<Received, void>(() => undefined);
 
 /**
- * Removes what dead sessions left behind, as the janitor; where machines are worked on, also gives back
- * work of our own session that no task holds: nobody else may, as long as we live.
+ * Removes leftovers of dead sessions, as the janitor. Where machines are worked on, it also returns
+ * work of our own session without a task, because no other process may while we live.
  */
 function sweeping(deps: ProvideDeps, roles: DaemonRoles) {
   const releaseOrphans = createOrphanWatch(deps);
@@ -205,7 +205,7 @@ function provideCell(deps: ProvideDeps, hooks: CellHooks) {
   });
 }
 
-/** Also used by tests that run one machine. */
+/** Also for tests that run one machine. */
 function provideLifecycle(deps: Omit<ProvideDeps, 'provision' | 'update' | 'balance' | 'loops'>) {
   const { taskPool, log, mirror } = deps;
   const reread = fromPromise<MachineView | null, Job>(({ input, signal }) =>
@@ -232,7 +232,7 @@ function provideLifecycle(deps: Omit<ProvideDeps, 'provision' | 'update' | 'bala
   });
 }
 
-/** One root actor per provider: a crash of one is reported and leaves the others alone. */
+/** One root actor per provider: a crash is reported and does not affect the others. */
 function provisioners(deps: ProvideDeps, { services, report }: Provisioning) {
   const { clock, log, provision, periods, inspectRoot } = deps;
   const loops = new Map(

@@ -9,20 +9,20 @@ interface SessionKeeperOptions {
   readonly bmdb: Bmdb;
   readonly component: string;
   readonly runtimeInfo: string;
-  /** What people are told of the daemon, as it is when a session is opened; absent: nothing. */
+  /** Information about the daemon for people, taken when a session opens; absent: none. */
   readonly about?: () => DaemonAbout;
   readonly log: Log;
 }
 
-/** Holds the daemon's session object beside the `session` chart, and provides that chart's services. */
+/** Holds the daemon's session object beside the `session` chart, and provides its services. */
 export interface SessionKeeper {
   /** The live session, or null. */
   current(): BmdbSession | null;
-  /** @throws {SessionExpired} none is alive. */
+  /** @throws {SessionExpired} no session is alive. */
   require(): BmdbSession;
   /** Resolves with a session that is alive at that moment. */
   whenAlive(signal: AbortSignal): Promise<BmdbSession>;
-  /** Closes the session. It may be called again after it failed. */
+  /** Closes the session. May be called again after a failure. */
   close(): Promise<void>;
   readonly services: ReturnType<typeof sessionServices>;
 }

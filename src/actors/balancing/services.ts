@@ -12,10 +12,10 @@ import type { PoolDesk } from './desk.ts';
 import { check, create, destroy, poll, recover } from './objects.ts';
 import { stepAll } from './step-members.ts';
 
-/** Before the fleet is known it is asked for so often whether it is. */
+/** Interval of checks until the fleet is known. */
 const KNOWN_MS = 500;
 
-/** The chart of a pool at a balancer, with its services. They work on the desk of that place. */
+/** The chart of a pool at a balancer with its services, which work on the pool's desk. */
 export function provideBalancer(deps: BalancingDeps, deskOf: (place: PoolPlace) => PoolDesk) {
   const { clock, random, log } = deps;
   type Step<Output> = (deps: BalancingDeps, desk: PoolDesk, signal: AbortSignal) => Promise<Output>;
@@ -52,7 +52,7 @@ export function provideBalancer(deps: BalancingDeps, deskOf: (place: PoolPlace) 
         tellPending(deps, desk, { create: 0, destroy: 0 });
         const cause = explain(error);
         log.warn({ ...place, failures, cause }, 'the pool is tried again later');
-        // Whoever tends it next begins at once, but for what the balancer itself asked for.
+        // The next daemon starts at once, except for a pause that the balancer requested.
         const retryInMs = throttledMs(error, clock.now());
         writeNote(deps, desk, { state: 'failed', failures, retryInMs, reason: cause });
       },
@@ -71,7 +71,7 @@ export function provideBalancer(deps: BalancingDeps, deskOf: (place: PoolPlace) 
   });
 }
 
-/** Waits until the job is ours and the fleet is known, then reads what the daemon before left. */
+/** Waits for the job and for a known fleet, then reads the rows of the previous daemon. */
 async function takeLease(
   deps: BalancingDeps,
   desk: PoolDesk,
@@ -97,19 +97,19 @@ async function takeLease(
   for (const counter of WRITES) deps.metrics.count(counter, desk.labels, 0);
   tellPending(deps, desk, { create: 0, destroy: 0 });
   deps.metrics.set('shepherd_lb_frozen', desk.labels, 0);
-  // Last of all: who pauses the pool meanwhile is not told to the chart a second time.
+  // Must be last: otherwise the chart would hear twice of a pause that comes meanwhile.
   const { failures, generation, retryAtMs, paused, frozen } = desk.standing();
   desk.frozenAs = frozen?.snapshot ?? null;
   return { failures, generation, retryAtMs, isPaused: paused !== null };
 }
 
-/** The pool's actor crashed: for people, since nothing else tells of it until it is made anew. */
+/** Records the crash of the pool's actor for people; nothing else reports it until the restart. */
 export const noteCrash = (deps: BalancingDeps, desk: PoolDesk, error: unknown): void =>
   writeNote(deps, desk, { state: 'failed', reason: `its actor crashed: ${explain(error)}` });
 
 /**
- * What the pool had under another uid or in another fleet is not ours any more: it would go on serving
- * machines that we let be interrupted. @throws {RemoteFailure} there are such machines.
+ * Refuses to tend a pool whose objects have an old uid or fleet: they would serve machines that we
+ * let be interrupted. @throws {RemoteFailure} such members exist.
  */
 async function requireSameMark(deps: BalancingDeps, desk: PoolDesk, lease: Lease): Promise<void> {
   const before = desk.standing().madeAs;
@@ -123,7 +123,7 @@ async function requireSameMark(deps: BalancingDeps, desk: PoolDesk, lease: Lease
   throw new RemoteFailure(`pool ${desk.name.pool} is not tended: ${reason}`);
 }
 
-/** For people and for the next daemon: what cannot be written is told, and written the next time. */
+/** Writes a note for people and the next daemon. A failed write is repeated next time. */
 function writeNote(
   deps: BalancingDeps,
   desk: PoolDesk,
@@ -148,7 +148,7 @@ function endRun({ clock, metrics }: BalancingDeps, desk: PoolDesk): void {
   desk.cycles = 0;
 }
 
-/** It was torn down, and the last look showed nothing of it. */
+/** The pool was torn down, and the last look found nothing of it. */
 const isGone = (desk: PoolDesk): boolean =>
   desk.standing().tornDown !== null && desk.seen()?.objects.length === 0;
 

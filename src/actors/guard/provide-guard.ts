@@ -15,19 +15,19 @@ export interface GuardDeps {
   readonly keeper: Pick<SessionKeeper, 'require'>;
   readonly mirror: Pick<Mirror, 'requests' | 'facts' | 'sessions' | 'nowMs'>;
   readonly watch: GuardWatch;
-  /** A heartbeat that came now would be recorded. */
+  /** Whether a heartbeat arriving now would be recorded. */
   readonly isTakingIn: () => boolean;
-  /** Whether it carries out what is asked of the guard; when absent it does. */
+  /** Whether it applies requests about the guard; absent: true. */
   readonly settles?: boolean;
-  /** A daemon of rank n waits n times this before it carries a request out. */
+  /** A daemon of rank n waits n times this before it applies a request. */
   readonly headStartMs: number;
   readonly log: Log;
 }
 
-/** A request about a slot that is still unknown after so long is about no slot of ours. */
+/** A slot still unknown after this long is no slot of ours. */
 export const STRAY_MS = 10_000;
 
-/** Provides the guard's chart with its services, which work on the BMDB. */
+/** Provides the guard's chart with services that work on the BMDB. */
 export function provideGuard(deps: GuardDeps) {
   const { bmdb, watch, log, isTakingIn } = deps;
   return guard.provide({
@@ -50,7 +50,7 @@ export function provideGuard(deps: GuardDeps) {
   });
 }
 
-/** One after the other, each for itself: one that cannot be settled keeps no other waiting. */
+/** Applies due requests one after the other; a failure does not hold up the others. */
 async function settleDue(deps: GuardDeps, signal: AbortSignal): Promise<void> {
   const { keeper, log } = deps;
   const { settles = true } = deps;
@@ -63,7 +63,7 @@ async function settleDue(deps: GuardDeps, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Whether the request is about a slot that no actor is responsible for. */
+/** Whether the request concerns a slot without a responsible actor. */
 const isGuards =
   ({ mirror }: GuardDeps) =>
   (request: RequestRow): boolean => {
@@ -72,7 +72,7 @@ const isGuards =
     return age >= STRAY_MS && !mirror.facts().has(keyOf(request) as Slot);
   };
 
-/** A daemon of lower rank gives those of higher rank time to settle the request first. */
+/** A daemon of lower rank gives higher ranks time to apply the request first. */
 const isDue =
   ({ mirror, headStartMs }: GuardDeps, self: SessionId) =>
   (request: RequestRow): boolean => {

@@ -25,9 +25,8 @@ import {
 const CALL = 'resetController';
 
 /**
- * Has a hanging controller restarted, which is noted just before. Where it may not be, since that was
- * done a short while ago, or need not, since it answers again, the same attempt goes on with the rung
- * that it was in the way of.
+ * Restarts a hanging controller, and records it just before. If a restart is not allowed again yet,
+ * or the controller answers again, the same attempt continues with the blocked rung.
  * @throws {ProviderError} the provider refused, or perhaps did it.
  */
 export async function askReset(given: Recovering): Promise<Told<'rung'>> {
@@ -45,7 +44,7 @@ export async function askReset(given: Recovering): Promise<Told<'rung'>> {
   return { rung: 'resettingBmc' };
 }
 
-/** It was restarted a short while ago, or answers again by itself: the provider refuses that. */
+/** The controller was restarted recently or answers again, so that the provider refuses. */
 async function isNeedless(given: Recovering, error: FleetError): Promise<boolean> {
   if (error instanceof Throttled) return true;
   if (!isProviderError(error, 'conflict') || facetsOf(error).outcome !== 'not-done') return false;
@@ -85,8 +84,8 @@ async function reset(given: Recovering, controller: string): Promise<void> {
 }
 
 /**
- * A note whose answer was lost stopped the request before it was sent. Left there, it would keep the
- * machine from any restart of its controller for a day.
+ * Removes a record whose lost answer stopped the request before it was sent. The record would
+ * prevent any restart of the controller for a day.
  */
 async function takeBack({ deps, work }: Recovering, controller: string): Promise<void> {
   try {
@@ -98,8 +97,8 @@ async function takeBack({ deps, work }: Recovering, controller: string): Promise
 }
 
 /**
- * Waits, without a place, until the controller answers again, and goes on with the rung that it was in
- * the way of: nothing has recovered the machine yet.
+ * Waits, without a place, until the controller answers again, then continues with the blocked rung:
+ * nothing has recovered the machine yet.
  * @throws {TimedOut} within the patience.
  */
 export async function awaitController(given: Recovering): Promise<Told<'rung'>> {
@@ -123,7 +122,7 @@ async function answers(given: Recovering): Promise<boolean> {
   return machine?.controller?.hangs === false;
 }
 
-/** @throws {NothingToDo} what comes next is another process's. */
+/** @throws {NothingToDo} the next step belongs to another process. */
 function onwards(given: Recovering): Told<'rung'> {
   const { slot, work, row, attempt } = given;
   const next = stepBeyondController(row, circumstancesOf(given));
