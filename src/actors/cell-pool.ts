@@ -240,7 +240,7 @@ function createPool(options: CellPoolOptions, isAwaited: (slot: Slot) => boolean
   const cellDied = (dead: Cell, error: unknown) => {
     cells.delete(dead);
     roomy.delete(dead);
-    log.error({ err: error, cell: dead.id }, 'a cell crashed and is rebuilt');
+    log.error({ err: error, cell: dead.id }, 'a cell crashed and is being rebuilt');
     const orphans = dead.ref.getSnapshot().children as Record<string, AnyActorRef | undefined>;
     for (const slot of dead.slots) {
       unfollow(slot);

@@ -67,7 +67,7 @@ export function createLeases(deps: LeasesDeps): Leases {
         if (session.signal.aborted) continue;
         await lease.release().catch((error: unknown) => {
           const fields = { job: lease.name, cause: explain(error) };
-          log.warn(fields, 'a job could not be given back; it is free when the session ends');
+          log.warn(fields, 'a job could not be released; it becomes free when the session ends');
         });
       }
     },

@@ -104,7 +104,10 @@ export function provideFleet(deps: ProvideDeps) {
             },
             onCrash: (slot, err) => {
               metrics.count('shepherd_actor_crashes_total', {});
-              log.error({ err, slot }, "a machine's actor crashed; it is respawned from the BMDB");
+              log.error(
+                { err, slot },
+                "a machine's actor crashed; it restarts from the rows of the BMDB",
+              );
             },
             onShown: deps.onShown,
             ...(deps.finder && { finder: deps.finder }),
@@ -112,7 +115,7 @@ export function provideFleet(deps: ProvideDeps) {
               metrics.count('shepherd_state_mismatch_total', {});
               log.error(
                 { slot, rows: state },
-                "a machine's actor shows another state than its rows",
+                "a machine's actor and its rows show different states",
               );
             },
             inspect: deps.inspectCell,
@@ -144,17 +147,17 @@ export function provideFleet(deps: ProvideDeps) {
         metrics.count('shepherd_session_expired_total', { processor: 'shepherd' });
         log.error(
           { code: failure?.code, cause: failure?.message },
-          'the session was lost or could not be opened; work is stopped until there is a new one',
+          'the session was lost or could not be opened; work stops until a new session is open',
         );
       },
       reportServiceCrash: (_, { error }) => {
         metrics.count('shepherd_service_crashes_total', { service: 'supervisor' });
-        log.error({ err: error }, 'a service of the supervisor crashed; it is rebuilt');
+        log.error({ err: error }, 'a service of the supervisor crashed; all services are rebuilt');
       },
       forgetGuard: () => deps.guard.watch.lose(),
       reportGuardCrash: (_, { error }) => {
         metrics.count('shepherd_service_crashes_total', { service: 'guard' });
-        log.error({ err: error }, 'the guard crashed; it is rebuilt, and nothing else is touched');
+        log.error({ err: error }, 'the guard crashed; only the guard is rebuilt');
       },
     },
     delays: {
@@ -254,7 +257,7 @@ function provisioners(deps: ProvideDeps, { services, report }: Provisioning) {
       },
       reportFailure: (_, { provider, error }) => {
         loops.get(provider)?.failed(error);
-        log.warn({ err: error, provider }, 'the provisioner failed and tries again later');
+        log.warn({ err: error, provider }, 'the provisioner failed and retries later');
       },
     },
   });
@@ -276,4 +279,4 @@ function provisioners(deps: ProvideDeps, { services, report }: Provisioning) {
   });
 }
 
-const PAUSED = 'the provider is not asked for a while';
+const PAUSED = 'no call goes to the provider for a while';

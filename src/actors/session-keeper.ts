@@ -92,7 +92,7 @@ function sessionServices(options: SessionKeeperOptions, holder: Holder) {
         const { session: left } = holder;
         holder.session = session;
         left?.close().catch((err: unknown) => {
-          log.warn({ err }, 'the session before could not be closed; it ends at its deadline');
+          log.warn({ err }, 'the previous session could not be closed; it ends at its deadline');
         });
         log.info({ session: session.sessionId }, 'session opened');
         for (const onAlive of [...holder.waiting]) onAlive(session);

@@ -97,7 +97,8 @@ async function sumHardware(
     after = page.next;
   } while (after !== null);
   const { skipped } = sums();
-  if (skipped > 0) log.debug({ skipped }, 'machines that tell no hardware or no place');
+  if (skipped > 0)
+    log.debug({ skipped }, 'machines without a hardware report or location are left out');
   return sums();
 }
 

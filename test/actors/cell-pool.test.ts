@@ -280,7 +280,7 @@ describe('a crashed cell', () => {
     pool.tell(leap(rack(1)));
     await settled();
     warnings.mockRestore();
-    expect(log.count('a cell crashed and is rebuilt')).toBe(1);
+    expect(log.count('a cell crashed and is being rebuilt')).toBe(1);
     expect(crashes.toSorted()).toEqual([1, 2, 3].map((at) => `${rack(at)}: the cell itself broke`));
     expect(dropped.toSorted()).toEqual([rack(1), rack(2), rack(3)]);
     expect(waiting, 'the machines of the dead cell still wait for their turn').toEqual([]);

@@ -55,7 +55,9 @@ describe('the fleet', () => {
     expect(world.taskPool.busy).toBe(0);
     await advance(world.clock, 30 * MINUTE);
     expect(all('Running')).toBe(true);
-    expect(world.log.count('a service of the supervisor crashed; it is rebuilt')).toBe(1);
+    expect(world.log.count('a service of the supervisor crashed; all services are rebuilt')).toBe(
+      1,
+    );
     expect(world.bmdb.tables.sessions.size).toBe(1);
   });
 
@@ -85,9 +87,7 @@ describe('the fleet', () => {
     expect(world.metrics.total('shepherd_service_crashes_total', { service: 'supervisor' })).toBe(
       0,
     );
-    expect(world.log.count('the guard crashed; it is rebuilt, and nothing else is touched')).toBe(
-      3,
-    );
+    expect(world.log.count('the guard crashed; only the guard is rebuilt')).toBe(3);
     expect(world.watch.view().state).toBe('watching');
     expect(world.sweeps() - sweeps, 'the janitor went on').toBe(30);
     expect(world.log.count('session opened')).toBe(1);

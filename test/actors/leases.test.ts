@@ -119,7 +119,7 @@ test('one that cannot be given back is told of, and keeps no other; a dead sessi
   await two.leases.take(other, forever);
   lease.release = () => Promise.reject(new Unreachable('no database'));
   await two.leases.releaseAll();
-  expect(log.count('a job could not be given back; it is free when the session ends')).toBe(1);
+  expect(log.count('a job could not be released; it becomes free when the session ends')).toBe(1);
   await one.leases.take(other, forever);
   expect([one.leases.held(other) !== null, two.leases.held(stuck)]).toEqual([true, null]);
   const kept = one.leases.held(other)!;

@@ -140,7 +140,9 @@ test('what a crashed machine still holds is released before it comes back', asyn
   };
   Object.assign(world.taskPool, { end: broken });
   await advance(world.clock, 10 * 60_000);
-  expect(world.log.count("a machine's actor crashed; it is respawned from the BMDB")).toBe(1);
+  expect(world.log.count("a machine's actor crashed; it restarts from the rows of the BMDB")).toBe(
+    1,
+  );
   expect(world.metrics.total('shepherd_actor_crashes_total')).toBe(1);
   expect(released).toEqual([...world.bmdb.tables.machines.keys()]);
   expect([...world.views.values()]).toMatchObject([{ state: 'Running', substate: 'healthy' }]);

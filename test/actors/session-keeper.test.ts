@@ -107,7 +107,7 @@ describe('the keeper', () => {
     const second = await open();
     await settled();
     expect(keeper.require().sessionId).toBe(second);
-    expect(log.count('the session before could not be closed; it ends at its deadline')).toBe(1);
+    expect(log.count('the previous session could not be closed; it ends at its deadline')).toBe(1);
     delete broken.close;
     await left.close();
   });

@@ -71,7 +71,7 @@ src/actors/providers/holds.ts test/actors/providers/holds.test.ts
 src/actors/tasks/recovery/boot.ts test/actors/tasks/recovery/asking.test.ts
   refused-before-sending-is-noted-as-refused: \_\_if ([-!attempt.asked-]{+attempt.asked === null+}) {\n
   asked-again-without-another-check:
-    \_\_\_\_[-throw new ProviderError('transient', 'the machine was looked at too long ago to ask again'-]{+await Promise.resolve(+});\n
+    \_\_\_\_[-throw new ProviderError('transient', 'the last look at the machine is too old for another request'-]{+await Promise.resolve(+});\n
 src/actors/tasks/recovery/boot.ts test/actors/tasks/recovery/reboot.test.ts
   a-lost-reply-is-a-refusal: if ([-facetsOf(error).outcome === 'unknown' || -]isOurEnd) throw error;
   an-outage-counts-as-an-attempt: const counts = [-!isOutage(error)-]{+true+};

@@ -90,7 +90,8 @@ function tendAlways(deps: BalancersDeps, place: Place): Tended {
   };
 }
 
-const CRASHED = 'the actor of a pool crashed; it is made anew, later each time, and others go on';
+const CRASHED =
+  'the actor of a pool crashed; it restarts after a growing pause, and other pools continue';
 
 function tend(
   deps: BalancersDeps,

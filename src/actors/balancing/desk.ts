@@ -112,7 +112,7 @@ export function createDesk(
   const lease = () => {
     // By then, the job may be ours again under a newer actor.
     const held = stopping.aborted || isOver() ? null : deps.leases.held(job);
-    if (!held) throw new LeaseLost(`the job ${job} is not ours any more`);
+    if (!held) throw new LeaseLost(`this daemon no longer holds the job ${job}`);
     return held;
   };
   const reached = () => {

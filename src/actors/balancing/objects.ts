@@ -92,7 +92,9 @@ export async function check(
   if (plan.stage !== 'settled') {
     desk.cycles += 1;
     if (desk.cycles > CYCLES_MAX || clock.monotonic() - began > RUN_MS) {
-      throw new TimedOut(`the pool is not as desired after ${desk.cycles - 1} rounds`);
+      throw new TimedOut(
+        `the pool is still not in its desired state after ${desk.cycles - 1} rounds`,
+      );
     }
   }
   if (plan.stage === 'settled' && plan.refused.length > 0) {
@@ -131,7 +133,7 @@ export async function recover(
         return;
       }
       const fields = { ...desk.name, object: spec.name, cause: explain(end.reason) };
-      deps.log.warn(fields, 'an object that failed cannot be asked for again');
+      deps.log.warn(fields, 'a failed object cannot be submitted again');
     });
   }
 }
@@ -215,7 +217,7 @@ function refuse({ nowMs, log }: BalancingDeps, desk: PoolDesk, action: Action, w
   if (!before) log.warn({ ...desk.name, what: changeText(action), cause: why }, REFUSED);
 }
 
-const REFUSED = 'the balancer refuses a change; it is tried again, and all else goes on';
+const REFUSED = 'the balancer refuses a change; it is retried later, and other changes continue';
 
 /**
  * Creates the planned objects. A refusal does not hold up the others; any other failure ends the
@@ -280,7 +282,7 @@ export async function poll(
     desk.troubles.set(key, { ...(desk.troubles.get(key) ?? NO_TROUBLE), stuckUntilMs });
   }
   metrics.count('shepherd_lb_reconcile_create_errors_total', desk.labels);
-  throw new TimedOut(`${desk.awaited.length} objects did not get ready in time`);
+  throw new TimedOut(`${desk.awaited.length} objects did not become ready in time`);
 }
 
 /** An unreadable object is left to the next full look; fatal errors pass through. */

@@ -51,13 +51,16 @@ export function provideBalancer(deps: BalancingDeps, deskOf: (place: PoolPlace) 
         endRun(deps, desk);
         tellPending(deps, desk, { create: 0, destroy: 0 });
         const cause = explain(error);
-        log.warn({ ...place, failures, cause }, 'the pool is tried again later');
+        log.warn({ ...place, failures, cause }, 'the pool is retried later');
         // The next daemon starts at once, except for a pause that the balancer requested.
         const retryInMs = throttledMs(error, clock.now());
         writeNote(deps, desk, { state: 'failed', failures, retryInMs, reason: cause });
       },
       reportStepFailure: (_, { error, ...place }) =>
-        log.warn({ ...place, err: error }, 'members of the pool could not be moved on yet'),
+        log.warn(
+          { ...place, err: error },
+          'members of the pool could not take their next step yet',
+        ),
     },
     delays: {
       wait: ({ context }) => waitMs(context.looks, random.next()),
@@ -116,11 +119,11 @@ async function requireSameMark(deps: BalancingDeps, desk: PoolDesk, lease: Lease
   const now = madeAs(desk.pool);
   if (before === null || before === now || ![...desk.rows.values()].some(mayServe)) return;
   const reason =
-    `its members were let in under ${before}, and it is configured as ${now}: set uid and fleet back, ` +
-    'and tear it down before they change; or take it out of the configuration, and let ' +
-    '"shepherd lb forget" remove what is recorded, while what is at the balancer goes on serving';
+    `its members serve under ${before}, but the configuration says ${now}: restore uid and fleet, ` +
+    'and tear it down before they change; or remove it from the configuration, and let ' +
+    '"shepherd lb forget" remove its records, while its objects at the balancer continue to serve';
   await deps.keeper.require().balancing.note(lease, desk.name, { state: 'failed', reason });
-  throw new RemoteFailure(`pool ${desk.name.pool} is not tended: ${reason}`);
+  throw new RemoteFailure(`pool ${desk.name.pool} is not managed: ${reason}`);
 }
 
 /** Writes a note for people and the next daemon. A failed write is repeated next time. */
@@ -132,7 +135,7 @@ function writeNote(
   const write = async () => deps.keeper.require().balancing.note(desk.lease(), desk.name, patch);
   write().catch((error: unknown) => {
     const fields = { ...desk.name, cause: explain(error) };
-    deps.log.warn(fields, 'how the pool stands could not be written down');
+    deps.log.warn(fields, 'the state of the pool could not be recorded');
   });
 }
 
@@ -153,7 +156,7 @@ const isGone = (desk: PoolDesk): boolean =>
   desk.standing().tornDown !== null && desk.seen()?.objects.length === 0;
 
 function whyIncomplete({ plan, alarms }: PoolDesk): string | null {
-  if (alarms.members || alarms.objects) return 'it is frozen: too many members would go at once';
+  if (alarms.members || alarms.objects) return 'it is frozen: too many members would leave at once';
   if (!plan) return null;
   if (plan.shelved.length > 0) return `given up for a while: ${plan.shelved.join(', ')}`;
   return plan.isComplete ? null : 'some objects are not ready, or failed';

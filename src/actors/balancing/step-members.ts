@@ -195,17 +195,18 @@ export async function settleAlarm(deps: BalancingDeps, desk: PoolDesk): Promise<
   const book = deps.keeper.require().balancing;
   if (snapshot === null) {
     await book.note(desk.lease(), desk.name, { frozen: null });
-    deps.log.info(desk.name, 'the panic guard lets members go again');
+    deps.log.info(desk.name, 'the panic guard allows members to leave again');
   } else {
     const count = new Set(snapshot.split(' ').filter((word) => word !== '+')).size;
-    const reason = `${count} members would go at once`;
+    const reason = `${count} members would leave at once`;
     await book.note(desk.lease(), desk.name, { frozen: { reason, snapshot } });
     if (desk.frozenAs === null) deps.log.error({ ...desk.name, count }, FROZEN);
   }
   desk.frozenAs = snapshot;
 }
 
-const FROZEN = 'too many members would go at once: the pool is frozen until an operator thaws it';
+const FROZEN =
+  'too many members would leave at once: the pool is frozen until an operator thaws it';
 
 interface Asked {
   /** Machines with a call that was refused, now or recently, and is not repeated yet. */
@@ -255,7 +256,7 @@ async function callAll(
       if (PASSING.has(codeOf(end.reason))) hasFailed = true;
       else refusing.set(machineId, callRefused(before.get(machineId), mode, why, deps.nowMs()));
       const fields = { ...desk.name, machine: machineId, mode, cause: why };
-      deps.log.warn(fields, 'the balancer did not take over how a member is to be served');
+      deps.log.warn(fields, 'the balancer did not apply the mode of a member');
     }
   }
   for (const { machineId } of calls) if (!left.has(machineId)) refusing.delete(machineId);
@@ -288,14 +289,14 @@ function report(
   machine: MachineId,
 ): void {
   const row = desk.rows.get(machine);
-  if (before && !row) log.debug({ ...desk.name, machine }, 'a machine is no member any more');
+  if (before && !row) log.debug({ ...desk.name, machine }, 'a machine is no longer a member');
   if (!row) return;
   if (before?.note !== row.note && row.note !== null && mayServe(row)) {
     log.info({ ...desk.name, machine, state: row.state, note: row.note }, 'a member is noted');
   }
   if (before?.state === row.state) return;
   const fields = { ...desk.name, machine, from: before?.state ?? null, to: row.state };
-  log.info({ ...fields, how: row.how, reason: row.note }, 'a member comes to another state');
+  log.info({ ...fields, how: row.how, reason: row.note }, 'a member changed its state');
   if (row.state === 'drained' && before?.state === 'draining') {
     metrics.observe(
       'shepherd_lb_drain_duration_seconds',

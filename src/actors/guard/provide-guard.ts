@@ -42,10 +42,10 @@ export function provideGuard(deps: GuardDeps) {
       reportFindings: (_, { findings }) => watch.take(findings, findings.standings),
       reportBlind: (_, { error }) => {
         watch.lose();
-        log.warn({ err: error }, 'the guard could not look at the fleet: nobody is recovered');
+        log.warn({ err: error }, 'the guard could not assess the fleet: no machine is recovered');
       },
       reportUnsettled: (_, { error }) =>
-        log.warn({ err: error }, 'what operators ask of the guard could not be carried out yet'),
+        log.warn({ err: error }, 'requests about the guard could not be applied yet'),
     },
   });
 }
@@ -92,8 +92,8 @@ async function settle(session: BmdbSession, request: RequestRow, log: Log): Prom
     const settled = await session.settle(key);
     if (settled) log.info({ ...fields, state: settled.state, outcome: settled.outcome }, SETTLED);
   } catch (err) {
-    log.warn({ ...fields, err }, 'what an operator asked for could not be carried out yet');
+    log.warn({ ...fields, err }, 'a request could not be applied yet');
   }
 }
 
-const SETTLED = 'what an operator asked for was settled';
+const SETTLED = 'a request was applied or refused';

@@ -173,10 +173,10 @@ const isFrozen = ({ frozen }: GuardPicture['rows'][number]): boolean => frozen !
 
 const FROZEN =
   'recovery is frozen: too many machines fell silent or out of reach together, so look at the ' +
-  'network, the agent server and the provider first; none is recovered before they are back, or ' +
-  'before somebody says that they are gone: `shepherd fleet thaw`';
+  'network, the agent server and the provider first; no machine is recovered before they are back, or ' +
+  'before an operator accepts their loss: `shepherd fleet thaw`';
 const FROZEN_BY_HAND = 'recovery is frozen by an operator, until an operator thaws it';
-const THAWED = 'recovery is thawed: what is still silent is looked at anew';
+const THAWED = 'recovery is thawed: machines that are still silent are assessed again';
 const SUSPICIOUS = 'so many machines are late or silent at once that none is recovered for now';
-const GRACE = 'machines are not recovered until heartbeats have been taken in for long enough';
-const WATCHING = 'the guard has nothing against recovery';
+const GRACE = 'machines are not recovered until heartbeats have been received for long enough';
+const WATCHING = 'the guard has no objection to recovery';

@@ -55,7 +55,7 @@ export type MirrorState = ReturnType<typeof createMirrorState>;
 const LEAP_MS = 1_000;
 
 const UNKNOWN_RUNG =
-  'a newer program recovers machines on a rung unknown here; they are left to it: upgrade this one';
+  'a newer program recovers machines on a rung unknown here and keeps them: upgrade this program';
 
 const NO_NEWS: readonly never[] = [];
 

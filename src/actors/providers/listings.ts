@@ -159,7 +159,7 @@ export function createListingHealth(deps: ListingHealthDeps): ListingHealth {
       written.set(provider, { by, cause });
     } catch (error) {
       const fields = { provider, cause: explain(error) };
-      log.warn(fields, 'how a listing ended could not be written');
+      log.warn(fields, 'the result of a listing could not be recorded');
     }
   };
 

@@ -69,7 +69,7 @@ async function asked<T>(
 }
 
 const calledOff = (signal: AbortSignal, outcome: 'not-done' | 'unknown') =>
-  new ProviderError('aborted', 'a record was asked for, and called off', {
+  new ProviderError('aborted', 'a request for a record was aborted', {
     cause: signal.reason,
     outcome,
   });
@@ -82,7 +82,7 @@ function translated(error: unknown, { before, begun }: Outcomes): unknown {
     return new ProviderError('aborted', 'the session of this daemon has ended', options);
   }
   if (error instanceof AmbiguousCommit) {
-    const text = 'it is not known whether a record was written: read it again';
+    const text = 'whether a record was written is unknown: read it again';
     return new ProviderError('transient', text, { ...options, outcome: begun });
   }
   return isRetryable(error)

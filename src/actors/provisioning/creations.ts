@@ -121,7 +121,7 @@ export function createCreations(deps: ProvisionDeps): Creations {
       failures.failed(creation.slot, { at: ++last, nowMs: clock.monotonic() });
       // The intent stays: the next iteration first finds out its result.
       const fields = { slot: creation.slot, code: codeOf(error), cause: explain(error) };
-      log.warn(fields, 'the end of a creation could not be recorded yet');
+      log.warn(fields, 'the result of a creation could not be recorded yet');
       tally(intent.provider, 'unknown');
     } finally {
       entry.endedAt = ++last;
@@ -187,7 +187,10 @@ export function createCreations(deps: ProvisionDeps): Creations {
     drain: (graceMs) =>
       new Promise((resolve) => {
         const abortAll = () => {
-          log.warn({ creations: running().length }, 'creations are aborted at the stop');
+          log.warn(
+            { creations: running().length },
+            'creations are aborted, because the daemon stops',
+          );
           for (const { stopping } of running()) stopping.abort();
         };
         const check = () => {
@@ -237,7 +240,7 @@ async function create(
   const { intents } = terms.session;
   const isResumed = intent.attempts > 0;
   if (isResumed) {
-    deps.log.info({ slot: creation.slot, attempts: intent.attempts }, 'creation taken up again');
+    deps.log.info({ slot: creation.slot, attempts: intent.attempts }, 'a creation is resumed');
   }
   let device: ProviderMachine;
   let isAttempted = false;

@@ -105,7 +105,7 @@ const ACTS: Readonly<Record<FindingAction, Act>> = {
     const { witness, provider } = await takeUp(session, intent!);
     await session.intents.end(witness, { state: 'abandoned', cause: reason });
     countCreation(deps, provider, 'abandoned');
-    deps.log.info({ slot, reason }, 'a creation that was never asked for is dropped');
+    deps.log.info({ slot, reason }, 'a creation that was never requested is dropped');
   },
 
   abandon: async (at, { slot, intent, reason }) => {
@@ -139,7 +139,7 @@ const ACTS: Readonly<Record<FindingAction, Act>> = {
       deps.log.info({ slot, cause: explain(error) }, 'a device must not be taken over');
       return;
     }
-    deps.log.warn({ slot, device: device!.id }, 'a device that nothing referred to is taken over');
+    deps.log.warn({ slot, device: device!.id }, 'an orphan is taken over');
   },
 };
 
@@ -178,7 +178,10 @@ function tellStrangers({ deps, state, name: provider }: Iteration): void {
     const id = device!.id!;
     if (state.toldOrphans.has(id) || !state.orphansBefore.has(id)) continue;
     state.toldOrphans.add(id);
-    deps.log.warn({ slot, device: id, reason }, 'a device is ours by name and unknown to us');
+    deps.log.warn(
+      { slot, device: id, reason },
+      'a device has our name, and no record refers to it',
+    );
   }
   state.orphansBefore = new Set(orphans.map(({ device }) => device!.id!));
   for (const id of state.toldOrphans) {
@@ -259,7 +262,7 @@ async function resolve(at: Iteration, intent: IntentRow): Promise<void> {
   } catch (error) {
     if (error instanceof SessionExpired) throw error;
     const fields = { slot: slotOf(intent), cause: explain(error) };
-    at.deps.log.warn(fields, 'an unfinished creation cannot be settled now');
+    at.deps.log.warn(fields, 'the result of an unfinished creation is unknown for now');
   }
 }
 
@@ -277,7 +280,7 @@ async function settle(at: Iteration, found: IntentRow): Promise<boolean> {
     const intent = await takeUp(session, found);
     await session.intents.end(intent.witness, { state: 'failed', cause: explain(error) });
     countCreation(deps, name, 'race_lost');
-    deps.log.warn({ slot: slotOf(intent), cause: explain(error) }, 'the slot was lost to another');
+    deps.log.warn({ slot: slotOf(intent), cause: explain(error) }, 'another party took the slot');
     return true;
   }
 }

@@ -240,14 +240,14 @@ function tell(
     log.error({ provider, breaker }, 'the listing is not trusted: nothing is created or marked');
     news('provider.breaker_opened', breaker);
   } else if (breaker === null && state.breakerTold !== null) {
-    log.info({ provider }, 'the listing is believed again');
-    news('provider.breaker_closed', 'the listing is believed again');
+    log.info({ provider }, 'the listing is trusted again');
+    news('provider.breaker_closed', 'the listing is trusted again');
   }
   state.breakerTold = breaker;
   if (overLimit > 0 && !state.isOverLimitTold) {
     log.warn(
       { provider, managed, max },
-      'there are more machines than the limit; none is given up',
+      'there are more machines than the limit; all of them stay',
     );
   }
   state.isOverLimitTold = overLimit > 0;
@@ -298,7 +298,10 @@ async function beginCreations(at: Iteration): Promise<void> {
     const isPlaced = isReadAlready(unused) || (await placeFor(at, lastMs));
     if (!isPlaced) {
       const running = creations.count(provider);
-      log.info({ provider, running }, 'the rest is left to the next iteration: no place is free');
+      log.info(
+        { provider, running },
+        'the remaining creations wait for the next iteration: no place is free',
+      );
       break;
     }
     const waitMs = state.nextCreationAtMs - clock.monotonic();
@@ -308,7 +311,7 @@ async function beginCreations(at: Iteration): Promise<void> {
     const admission = { holds, nowMs: nowMs(), machines: population.count, running };
     const refusal = refusalOf(at, creation, admission);
     if (refusal !== null) {
-      log.debug({ slot: creation.slot, refusal }, 'the machine may not be asked for now');
+      log.debug({ slot: creation.slot, refusal }, 'the machine may not be requested now');
       continue;
     }
     const terms = { session, lease: state.lease, holds, nowMs: nowMs(), population };

@@ -105,7 +105,7 @@ export function createUpdater(deps: UpdaterDeps): (signal: AbortSignal) => Promi
       const failures = memory.failures + 1;
       rest(machineId, failedReadMs(failures), { ...memory, failures });
       const fields = { slot: at.slot, machine: machineId, code: codeOf(error) };
-      log.warn({ ...fields, cause: explain(error) }, 'a machine could not be looked at');
+      log.warn({ ...fields, cause: explain(error) }, 'a machine could not be read');
     }
   }
 
@@ -205,7 +205,7 @@ async function listedOf(
     listing = await listings.list(name, signal);
   } catch (error) {
     if (due > READS_MAX || signal.aborted) throw error;
-    log.debug({ provider: name, cause: explain(error) }, 'machines are looked at one by one');
+    log.debug({ provider: name, cause: explain(error) }, 'machines are read one by one');
     return null;
   }
   const byId = new Map<string, ProviderMachine>();
@@ -271,7 +271,7 @@ export function createIdleTags(deps: IdleTagsDeps) {
     } catch (error) {
       if (signal.aborted) throw error;
       const fields = { slot, device: id, behaviour, cause: explain(error) };
-      deps.log.warn(fields, 'the idle behaviour could not be tagged; it is tried again');
+      deps.log.warn(fields, 'the idle behaviour could not be tagged; it is retried later');
     }
   };
 

@@ -193,7 +193,7 @@ async function connectWhileBooting(given: Starting, machine: ProviderMachine) {
       const isOver = signal.aborted || clock.monotonic() > lastMs;
       if (isOver || !(mayComeUp || error instanceof TimedOut)) throw error;
       const cause = explain(error);
-      if (tries === 1) log.info({ slot, cause }, 'it may still boot: SSH is tried again');
+      if (tries === 1) log.info({ slot, cause }, 'the machine may still boot: SSH is retried');
       taskPool.leavePlace(slot);
       await sleep(clock, BOOT_RETRY_MS, AbortSignal.any([signal, taskPool.stopping]));
     }
@@ -267,7 +267,7 @@ async function requireNode(shell: ShellSession, signal: AbortSignal): Promise<vo
  */
 function believe(given: Starting, evidence: HostKeyEvidence): Trust['newHostKey'] {
   const { deps, slot, row, provided } = given;
-  deps.log.debug({ slot, evidence }, 'the host key is believed');
+  deps.log.debug({ slot, evidence }, 'the host key is accepted');
   if (policyFor(given) === 'insecure') {
     deps.log.warn({ slot, evidence }, 'INSECURE: host keys are not verified');
     deps.metrics.count('shepherd_ssh_insecure_connections_total', { provider: provided.provider });

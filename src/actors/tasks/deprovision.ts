@@ -59,7 +59,7 @@ async function endIfItStays(given: Given): Promise<Told<'agentEnd'>> {
   // The deletion of the device also ends the agent.
   if (!given.provider.inventory) return { agentEnd: null };
   const agentEnd = await endAgent({ ...given, signal: orStop(given) });
-  given.deps.log.info({ ...fieldsOf(given), agentEnd }, 'the machine is let go');
+  given.deps.log.info({ ...fieldsOf(given), agentEnd }, 'the machine is released');
   return { agentEnd };
 }
 
@@ -162,7 +162,10 @@ async function ask(given: Given<'asked'>): Promise<number> {
   const fields = { ...fieldsOf(given), attempts };
   if (attempts === STUCK_AFTER) {
     deps.metrics.count('shepherd_deprovisions_stuck_total', { provider: name });
-    deps.log.error({ ...fields, alarm: 'stuck-deprovision' }, 'a machine does not go away');
+    deps.log.error(
+      { ...fields, alarm: 'stuck-deprovision' },
+      'the device of a machine is still there',
+    );
   }
   try {
     await provider.deprovisionMachine(providerId, { signal, beforeSending, reservationId });
@@ -171,7 +174,7 @@ async function ask(given: Given<'asked'>): Promise<number> {
     throw error;
   }
   await deps.holds.succeeded(name, 'destroy', begun);
-  deps.log.info(fields, 'the provider was asked to take the machine back');
+  deps.log.info(fields, 'the provider was requested to take the machine back');
   return attempts;
 }
 
@@ -214,5 +217,5 @@ async function isReusable(given: Leaving): Promise<boolean> {
 /** @throws any error except a transient failure of the provider. */
 function requirePassing({ deps, slot, signal }: Leaving, error: unknown): void {
   if (signal.aborted || !isProviderError(error, 'transient')) throw error;
-  deps.log.debug({ slot, err: error }, 'the provider could not be asked');
+  deps.log.debug({ slot, err: error }, 'the provider did not answer');
 }

@@ -172,7 +172,10 @@ export function createTaskPool({ places, unusedMs, clock, log }: TaskPoolOptions
       await new Promise<void>((resolve) => {
         if (entries.size === 0) return resolve();
         const timer = clock.setTimeout(() => {
-          log.warn({ busy: entries.size }, 'tasks are cancelled, their time to end is over');
+          log.warn(
+            { busy: entries.size },
+            'tasks are cancelled, because their time to end is over',
+          );
           for (const slot of [...entries.keys()]) end(slot);
         }, graceMs);
         onIdle = () => {
@@ -199,7 +202,7 @@ function createPlaces(count: number) {
   const waiting = new Set<Waiter>();
   let taken = 0;
   let isClosed = false;
-  const refused = () => new Cancelled('no turn is given any more');
+  const refused = () => new Cancelled('no more turns are granted');
   return {
     /** Resolves when a place is taken; rejects with `Cancelled` if the signal fires first. */
     acquire: (signal: AbortSignal, seniority = UNKNOWN) =>
@@ -259,7 +262,7 @@ export function createOrphanWatch({ keeper, taskPool, log }: OrphansDeps) {
     suspects = new Set(found.map(({ epoch }) => epoch));
     for (const { slot, machine, epoch } of found) {
       if (!before.has(epoch) || taskPool.holds(slot)) continue;
-      log.warn({ slot, machine }, 'work that nobody holds is released');
+      log.warn({ slot, machine }, 'work without a task is released');
       await session.releaseWork(machine, epoch);
     }
   };
@@ -368,7 +371,7 @@ export const settleRequest = (deps: SettleRequestDeps) =>
       // The requester withdrew it, or its retention time is over.
       if (error instanceof NotFound) return key;
       if (error instanceof StaysOpen) throw error;
-      log.warn({ err: error, slot, key }, 'a request could not be settled yet');
+      log.warn({ err: error, slot, key }, 'a request could not be applied yet');
       throw error;
     }
     return key;

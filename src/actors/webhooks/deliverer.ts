@@ -72,7 +72,7 @@ export function startDeliverer(deps: DelivererDeps, endpoint: Endpoint): () => P
         // Other components report failures of the database, the session and its leases.
         const level = error instanceof FleetError ? 'debug' : 'error';
         const fields = { webhook: endpoint.name, err: error };
-        if (!signal.aborted) log[level](fields, 'deliveries to a webhook rest for now');
+        if (!signal.aborted) log[level](fields, 'deliveries to a webhook pause for now');
       }
       metrics.clear('shepherd_webhook_oldest_seconds', { webhook: endpoint.name });
       if (!signal.aborted) await sleep(clock, REST_MS, signal).catch(() => undefined);
@@ -193,7 +193,7 @@ function createRound(deps: DelivererDeps, endpoint: Endpoint, held: Held, toldTo
     if (event && !answer) return;
     const verdict: DeliveryVerdict = answer
       ? verdictOn(answer, attempts + 1, random.next())
-      : { verdict: 'dead', status: null, cause: 'the event is not kept any more' };
+      : { verdict: 'dead', status: null, cause: 'the event is no longer stored' };
     settled.push({ item, verdict });
     if (answer) failures = isThere(answer) ? 0 : failures + 1;
     metrics.count('shepherd_webhook_deliveries_total', {

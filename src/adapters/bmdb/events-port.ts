@@ -137,7 +137,7 @@ export interface WebhookBegin {
 export interface DueDelivery {
   readonly number: string;
   readonly attempts: number;
-  /** Null: the event is not kept any more. */
+  /** Null: the event is no longer stored. */
   readonly event: FleetEvent | null;
 }
 

@@ -6,7 +6,8 @@ import { M1, M2, M3, pool } from '../../domain/balancing/pool.ts';
 import { createBalancingStand, serve } from '../../support/balancing-stand.ts';
 import { MINUTE } from './vector-world.ts';
 
-const CRASHED = 'the actor of a pool crashed; it is made anew, later each time, and others go on';
+const CRASHED =
+  'the actor of a pool crashed; it restarts after a growing pause, and other pools continue';
 
 /** A pool at two balancers; what reports the one at `core` throws as often as is asked for. */
 function standOf() {

@@ -186,7 +186,7 @@ test('a stop breaks off what is under way at the balancer, and nobody has refuse
   const { stand, life } = await memoryPool({ world, balancers, ageMs: MINUTE });
   expect(underWay).toBeGreaterThan(0);
   await life.stop();
-  expect(stand.log.count('the balancer did not take over how a member is to be served')).toBe(0);
+  expect(stand.log.count('the balancer did not apply the mode of a member')).toBe(0);
 });
 
 test('a machine serves again that one balancer let go and another does not, until both can', async () => {

@@ -261,7 +261,7 @@ describe('requests', () => {
     await ask(freeze('a'), freeze('b', { verb: 'thaw' }));
     expect(settledKeys).toEqual(['a', 'b']);
     expect(log.lines.at(-1)).toMatchObject({
-      message: 'what an operator asked for was settled',
+      message: 'a request was applied or refused',
       fields: { request: 'b', verb: 'thaw', of: 'fleet', by: 'ann', state: 'done', outcome: ANN },
     });
   });
@@ -309,7 +309,7 @@ describe('requests', () => {
   test('one that stays open is not told', async () => {
     settle = async () => null;
     await ask(freeze('a'));
-    expect(log.count('what an operator asked for was settled')).toBe(0);
+    expect(log.count('a request was applied or refused')).toBe(0);
   });
 });
 
@@ -338,7 +338,7 @@ test('without a session nothing is settled, and the assessments go on', async ()
     { clock, input: { assessMs: PERIOD_MS } },
   ).start();
   await advance(clock, 3 * PERIOD_MS);
-  expect(log.count('what operators ask of the guard could not be carried out yet')).toBe(4);
+  expect(log.count('requests about the guard could not be applied yet')).toBe(4);
   expect(lonely.getSnapshot().value).toMatchObject({ standing: 'watching' });
   lonely.stop();
 });

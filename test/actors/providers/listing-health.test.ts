@@ -73,7 +73,7 @@ test('A8: what could not be written is written after the next listing', async ()
   isReachable = false;
   await health.failed(PROVIDER, down());
   expect(log.lines.map(({ message }) => message)).toEqual([
-    'how a listing ended could not be written',
+    'the result of a listing could not be recorded',
   ]);
   isReachable = true;
   await health.failed(PROVIDER, down());

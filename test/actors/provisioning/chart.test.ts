@@ -76,9 +76,9 @@ describe('a listing that the provider refuses', () => {
     const chart = life.chart();
     await advance(stand.clock, 1_000);
     expect(chart.state()).toBe('paused');
-    const before = stand.log.count('an unfinished creation cannot be settled now');
+    const before = stand.log.count('the result of an unfinished creation is unknown for now');
     await advance(stand.clock, 300_000);
-    expect(stand.log.count('an unfinished creation cannot be settled now')).toBe(before);
+    expect(stand.log.count('the result of an unfinished creation is unknown for now')).toBe(before);
     chart.stop();
   });
 

@@ -87,7 +87,9 @@ test('what finds no place in time is left to the next iteration', async () => {
   const beganMs = stand.clock.monotonic();
   await one.round();
   expect(stand.clock.monotonic() - beganMs).toBe(10_000);
-  expect(stand.log.count('the rest is left to the next iteration: no place is free')).toBe(1);
+  expect(
+    stand.log.count('the remaining creations wait for the next iteration: no place is free'),
+  ).toBe(1);
   expect(stand.intents()).toHaveLength(2);
   const drained = one.drain(0);
   await advance(stand.clock, 1);
@@ -196,7 +198,7 @@ describe('the end of the daemon', () => {
     await one.round();
     const drained = one.drain(20_000);
     await advance(stand.clock, 19_999);
-    expect(stand.log.count('creations are aborted at the stop')).toBe(0);
+    expect(stand.log.count('creations are aborted, because the daemon stops')).toBe(0);
     await advance(stand.clock, 1);
     await drained;
     expect(stand.states()).toEqual(['open']);

@@ -116,7 +116,7 @@ describe('the tag of a device', () => {
     failure = new ProviderError('transient', 'no provider');
     await round();
     expect(written).toHaveLength(2);
-    expect(log.count('the idle behaviour could not be tagged; it is tried again')).toBe(2);
+    expect(log.count('the idle behaviour could not be tagged; it is retried later')).toBe(2);
     failure = null;
     await round();
     expect(written).toHaveLength(2);

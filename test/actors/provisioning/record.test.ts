@@ -108,7 +108,7 @@ describe('a machine that is not listed', () => {
     expect(stand.machines().map(({ missing }) => missing)).toEqual([null, null]);
     expect(stand.log.count('the listing is not trusted: nothing is created or marked')).toBe(1);
     await one.round();
-    expect(stand.log.count('the listing is believed again')).toBe(1);
+    expect(stand.log.count('the listing is trusted again')).toBe(1);
     const told = stand.bmdb.tables.told.filter(({ type }) => type.startsWith('provider.breaker'));
     expect(told.map(({ type, provider }) => [type, provider])).toEqual([
       ['provider.breaker_opened', PROVIDER],
@@ -216,7 +216,7 @@ describe('a device that nothing refers to', () => {
   test('is told once, counted, and left alone', async () => {
     const one = await orphaned(false);
     await rounds(one, 4);
-    expect(stand.log.count('a device is ours by name and unknown to us')).toBe(1);
+    expect(stand.log.count('a device has our name, and no record refers to it')).toBe(1);
     expect(stand.machines()).toEqual([]);
     expect(figures('shepherd_provider_discrepancies')).toMatchObject({ 'stub orphan': 1 });
     expect(figures('shepherd_provider_capacity')).toMatchObject({ 'stub managed': 1 });
@@ -357,7 +357,7 @@ describe('one line for each iteration', () => {
     const two = await stand.life({ limits: { machinesMax: 2 } });
     stand.bmdb.tables.jobs.clear();
     await rounds(two, 2);
-    expect(stand.log.count('there are more machines than the limit; none is given up')).toBe(1);
+    expect(stand.log.count('there are more machines than the limit; all of them stay')).toBe(1);
     expect(figures('shepherd_provision_over_limit')).toEqual({ stub: 1 });
     const capacity = { 'stub used': 3, 'stub managed': 3, 'stub max': 2 };
     expect(figures('shepherd_provider_capacity')).toMatchObject(capacity);

@@ -123,7 +123,7 @@ describe('what an earlier life left open', () => {
     });
     await two.steps('takeLease', 'resolveIntents');
     expect(stand.states().toSorted()).toEqual(['adopted', 'unresolved']);
-    expect(stand.log.count('an unfinished creation cannot be settled now')).toBe(1);
+    expect(stand.log.count('the result of an unfinished creation is unknown for now')).toBe(1);
   });
 
   test('a search that fails or hangs is no answer: the intent stays', async () => {

@@ -182,7 +182,7 @@ describe('a device that does not go away', () => {
     expect(stand.metrics.total('shepherd_deprovisions_stuck_total', { provider: PROVIDER })).toBe(
       1,
     );
-    expect(stand.log.count('a machine does not go away')).toBe(1);
+    expect(stand.log.count('the device of a machine is still there')).toBe(1);
     shown = 'gone';
     await advance(stand.clock, MINUTE);
     expect((await result).outcome).toBe('done');

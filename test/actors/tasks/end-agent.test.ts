@@ -152,6 +152,6 @@ describe('a stop of the daemon', () => {
     expect(await result).toMatchObject({ outcome: 'failed', failure: { code: 'cancelled' } });
     await drained;
     expect(stand.row().backoffs).toEqual([]);
-    expect(stand.log.count('tasks are cancelled, their time to end is over')).toBe(0);
+    expect(stand.log.count('tasks are cancelled, because their time to end is over')).toBe(0);
   });
 });

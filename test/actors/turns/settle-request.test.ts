@@ -129,7 +129,7 @@ describe('what an operator asked', () => {
     const { state } = run();
     await settled();
     expect(state.code).toBe('unreachable');
-    expect(stand.log.count('a request could not be settled yet')).toBe(1);
+    expect(stand.log.count('a request could not be applied yet')).toBe(1);
     stand.bmdb.tables.reachable = true;
   });
 

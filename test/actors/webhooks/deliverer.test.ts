@@ -186,7 +186,7 @@ describe('deliveries to a webhook', () => {
     const { stop } = await stand.daemon({ through: { ...bmdb, events } });
     const told = () =>
       stand.log.lines
-        .filter(({ message }) => message === 'deliveries to a webhook rest for now')
+        .filter(({ message }) => message === 'deliveries to a webhook pause for now')
         .map(({ level }) => level);
     await advance(stand.clock, 5 * SECOND);
     expect(told()).toEqual(['error']);

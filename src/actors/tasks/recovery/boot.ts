@@ -54,7 +54,7 @@ export async function askProvider(
   const { step } = attempt;
   const name = provided.provider;
   if (!provider.capabilities[call]) {
-    throw new ProviderError('not-implemented', `provider ${name} has not the capability ${call}`);
+    throw new ProviderError('not-implemented', `provider ${name} lacks the capability ${call}`);
   }
   // A call on trial must be made, because others wait for its result.
   deps.holds.check(name, call);
@@ -69,7 +69,10 @@ export async function askProvider(
   };
   // A request recorded twice would count twice; the next attempt records it again.
   const beforeSending = createSendCheck(deps.clock, check, async () => {
-    throw new ProviderError('transient', 'the machine was looked at too long ago to ask again');
+    throw new ProviderError(
+      'transient',
+      'the last look at the machine is too old for another request',
+    );
   });
   const { operationRef, isGraceful = false } = await ask(provider, provided.providerId, {
     signal,
@@ -145,7 +148,7 @@ export async function probeBeforeBoot(given: Recovering): Promise<BeforeBoot> {
   const answers = now !== null;
   const before = bootIdBeforeRequest(given);
   if (step.order === null && before !== null && now !== null && now !== before) {
-    const what = 'boot id changed after the wait for it was over';
+    const what = 'boot id changed after the wait had ended';
     return { bootIdBefore: before, answers, proof: { what, bootSeconds: null } };
   }
   const bootIdBefore = now ?? before ?? knownBootId(given);

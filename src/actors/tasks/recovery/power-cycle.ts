@@ -56,7 +56,7 @@ export async function awaitOff(given: Recovering & Told<'asked'>): Promise<void>
 
 /** `unknown` does not count as `off`. */
 const isSeenOff = async (given: Claimed): Promise<boolean> =>
-  (await glance(given, 'the power could not be looked at'))?.power === 'off';
+  (await glance(given, 'the power state could not be read'))?.power === 'off';
 
 /** Requests power-on until it is accepted, within the patience. */
 export async function switchOn(given: Recovering & Told<'asked'>): Promise<Told<'asked'>> {
@@ -82,8 +82,8 @@ export async function restorePower(given: Recovering): Promise<void> {
 
 /** Whether power-off was the last request; `powerOn` may have changed that. */
 const isSwitchedOff = ({ power }: Attempt): boolean => power === 'off';
-const ON_UNNOTED = 'the machine is switched on, which could not be noted';
-const PERHAPS_OFF = 'the machine may be switched off, and could not be switched on';
+const ON_UNNOTED = 'the machine is switched on, but this could not be recorded';
+const PERHAPS_OFF = 'the machine may be off, and could not be switched on';
 
 /**
  * Before any other step: requests power-on if power-off was requested and no power-on was accepted
@@ -151,12 +151,12 @@ async function powerOn(claimed: Claimed<RecoverDeps>, { forMs, attempt }: PowerO
     } catch (error) {
       if (isAsked) await deps.holds.failed(name, 'power', error);
       if (signal.aborted || !mayPass(error) || deps.clock.monotonic() >= deadline) throw error;
-      deps.log.warn({ slot, cause: explain(error) }, 'power on is asked for again');
+      deps.log.warn({ slot, cause: explain(error) }, 'power-on is requested again');
     }
     await pause(claimed);
   }
   if (attempt) attempt.power = 'on';
-  deps.log.info({ slot, machine: work.machineId }, 'power on asked for');
+  deps.log.info({ slot, machine: work.machineId }, 'power-on was requested');
   await noteProgress({ work, attempt }, { kind: 'powerOnAccepted' });
 }
 

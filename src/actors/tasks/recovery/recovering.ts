@@ -338,7 +338,7 @@ function createJudge({ bootIdBefore, offSeen }: BootQuestion) {
       if (power === 'off') seenOff = true;
       if (power === 'on' && seenOff) hadPowerCycle = true;
       if (before !== null && heard !== null && heard !== before) {
-        return 'boot id changed, as a heartbeat told';
+        return 'boot id changed, according to a heartbeat';
       }
       if (ssh === 'closed') seenClosed = true;
       if (typeof ssh === 'string') return null;

@@ -37,7 +37,7 @@ async function cameTrue(given: Recovering): Promise<Told<'asked'> | null> {
   const { bootIdBefore, hostKeyBefore } = recovery;
   const seen = await createWatch(given, { bootIdBefore, hostKeyBefore, pinned: row.hostKey })();
   if (seen === null) return null;
-  const what = `${seen}, after the wait for it was over`;
+  const what = `${seen}, after the wait had ended`;
   return cameTrueBy(bootIdBefore, { what, bootSeconds: null });
 }
 

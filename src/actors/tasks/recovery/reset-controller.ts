@@ -36,7 +36,7 @@ export async function askReset(given: Recovering): Promise<Told<'rung'>> {
     await reset(given, controller);
   } catch (error) {
     if (!(error instanceof FleetError) || !(await isNeedless(given, error))) throw error;
-    deps.log.info({ slot, controller, cause: explain(error) }, 'the controller is left as it is');
+    deps.log.info({ slot, controller, cause: explain(error) }, 'the controller is not restarted');
     return onwards(given);
   }
   countAttempt(given, 'resettingBmc', 'asked');
@@ -66,7 +66,7 @@ async function reset(given: Recovering, controller: string): Promise<void> {
     isNoted = true;
   };
   const beforeSending = createSendCheck(deps.clock, check, async () => {
-    throw new TimedOut('the controller was looked at too long ago to be restarted');
+    throw new TimedOut('the last look at the controller is too old for a restart');
   });
   try {
     await deps.holds.guard(name, CALL, () =>
@@ -92,7 +92,7 @@ async function takeBack({ deps, work }: Recovering, controller: string): Promise
     await work.note({ kind: 'controllerResetRefused', controller });
   } catch (err) {
     const fields = { machine: work.machineId, controller, err };
-    deps.log.warn(fields, 'a restart that was not sent stays noted');
+    deps.log.warn(fields, 'a restart that was not sent stays recorded');
   }
 }
 
@@ -127,7 +127,7 @@ function onwards(given: Recovering): Told<'rung'> {
   const { slot, work, row, attempt } = given;
   const next = stepBeyondController(row, circumstancesOf(given));
   if ('end' in next || next.process !== work.process) {
-    throw new NothingToDo(`${slot}: what comes next is another one's to do`);
+    throw new NothingToDo(`${slot}: the next step belongs to another process`);
   }
   attempt.step = next;
   return { rung: next.rung };

@@ -211,7 +211,9 @@ function failed({ deps, slot, provided, attempt }: Recovering, error: unknown): 
 function inTime(error: unknown, { aborted }: AbortSignal): unknown {
   const isLate = codeOf(error) === 'aborted' && facetsOf(error).outcome === 'not-done';
   if (aborted || !isLate) return error;
-  return new ProviderError('transient', 'the provider was not asked in time', { cause: error });
+  return new ProviderError('transient', 'no request reached the provider in time', {
+    cause: error,
+  });
 }
 
 /**

@@ -104,7 +104,7 @@ describe('evidence of a boot', () => {
       await wait();
       await beat('another');
       await wait();
-      expect(seen.proof).toBe('boot id changed, as a heartbeat told');
+      expect(seen.proof).toBe('boot id changed, according to a heartbeat');
     });
 
     test('is none, of the same boot', async () => {

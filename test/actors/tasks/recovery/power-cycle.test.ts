@@ -128,7 +128,7 @@ describe('a machine is never left off', () => {
     cycling();
     obeys(fails(broken));
     expect(await stage.attempted()).toMatchObject({ failure: { code: 'permanent' } });
-    const told = 'the machine may be switched off, and could not be switched on';
+    const told = 'the machine may be off, and could not be switched on';
     expect(stand.log.count(told)).toBe(1);
   });
 
