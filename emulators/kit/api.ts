@@ -202,7 +202,7 @@ function refusalOf(
   return { status: 500, body: api.errorBody(500, 'Internal error') };
 }
 
-interface RouteMatch<Call> {
+interface Matched<Call> {
   readonly path: string;
   /** Absent: the path has no such method. */
   readonly handle: Route<Call>['handle'] | undefined;
@@ -227,7 +227,7 @@ function createWay<Call, Match extends CommonMatch, Effect extends { readonly ty
     if (fate !== 'hung') entry.doneAtMs = clock.now();
   };
 
-  function open(found: RouteMatch<Call> | undefined, request: FastifyRequest, reply: FastifyReply) {
+  function open(found: Matched<Call> | undefined, request: FastifyRequest, reply: FastifyReply) {
     const [wholePath = '', ...more] = request.url.split('?');
     const rawQuery = more.join('?');
     const { base = '' } = api;
@@ -313,7 +313,7 @@ function createWay<Call, Match extends CommonMatch, Effect extends { readonly ty
   }
 
   async function act(
-    found: RouteMatch<Call> | undefined,
+    found: Matched<Call> | undefined,
     occasion: Occasion<Any>,
   ): Promise<HttpOutcome> {
     await api.admit?.(occasion);
@@ -341,7 +341,7 @@ function createWay<Call, Match extends CommonMatch, Effect extends { readonly ty
   }
 
   async function serve(
-    found: RouteMatch<Call> | undefined,
+    found: Matched<Call> | undefined,
     occasion: Occasion<Any>,
   ): Promise<HttpOutcome> {
     const early = (await api.arrive?.(occasion)) ?? (await before(occasion));
@@ -353,7 +353,7 @@ function createWay<Call, Match extends CommonMatch, Effect extends { readonly ty
     closing.signal.aborted ? { status: 0, fate: 'dropped' } : refusalOf(api, error, log);
 
   return {
-    run(found: RouteMatch<Call> | undefined, request: FastifyRequest, reply: FastifyReply) {
+    run(found: Matched<Call> | undefined, request: FastifyRequest, reply: FastifyReply) {
       const occasion = open(found, request, reply);
       const { entry } = occasion;
       requests.run(async () => {
