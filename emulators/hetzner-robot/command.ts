@@ -1,6 +1,6 @@
 import type { EmulatorCommand } from '../kit/command.ts';
 
-interface Own {
+interface RobotFlags {
   readonly servers: number;
   readonly freePrefix: string;
   readonly sshPort: number;
@@ -21,7 +21,7 @@ export const hetznerRobot: EmulatorCommand = {
       ),
   async start(common, own) {
     const { startRobotEmulator } = await import('./emulator.ts');
-    const fake = await startRobotEmulator({ ...common, ...(own as unknown as Own) });
+    const fake = await startRobotEmulator({ ...common, ...(own as unknown as RobotFlags) });
     const { url, credentials, sshPort, adminUrl, adminToken } = fake;
     const servers = fake
       .servers()
