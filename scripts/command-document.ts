@@ -106,6 +106,63 @@ export function sharedOptions(program: Command, heading: string): Line[] {
   return [...found.values()].map((each) => [each.flags, help.optionDescription(each)]);
 }
 
+/** The parts of `docs/cli.md` that are made from the program, in Markdown. */
+export function documentParts(program: Command): Readonly<Record<string, string>> {
+  const pages = commandPages(program);
+  const groups = [...new Set(pages.map(({ group }) => group))].map(
+    (group) => [group, pages.filter((page) => page.group === group)] as const,
+  );
+  const names = groups.map(([group, own]) => [group, linksTo(own)]);
+  return {
+    groups: ['| group | commands |', '| --- | --- |', ...names.map(row)].join('\n'),
+    options: SHARED.map(
+      (heading) =>
+        `**${SHARED_TITLES[heading]}**\n\n${fenced(aligned(sharedOptions(program, heading)))}`,
+    ).join('\n\n'),
+    'exit-status': ['| code | meaning |', '| --- | --- |', ...EXIT_STATUS.map(row)].join('\n'),
+    commands: groups
+      .flatMap(([group, own]) => [`## ${group}`, ...own.map(markdownOf)])
+      .join('\n\n'),
+  };
+}
+
+/** `machine show, explain, …`: each family of commands names its first word once. */
+function linksTo(pages: readonly CommandPage[]): string {
+  const families = Map.groupBy(pages, ({ name }) => name.split(' ')[0]!);
+  const link = ({ name }: CommandPage) =>
+    `[${name.split(' ').at(-1)}](#${name.replaceAll(' ', '-')})`;
+  return [...families]
+    .map(([first, own]) => {
+      const links = own.map(link).join(', ');
+      return own[0]!.name === first ? links : `${first} ${links}`;
+    })
+    .join('; ');
+}
+
+const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
+
+/** What a command does, its usage with its own options, and its first example. */
+function markdownOf({ name, description, synopsis, own, examples }: CommandPage): string {
+  const optional = own
+    .filter(([flags]) => !synopsis.includes(flags))
+    .map(([flags]) => `[${flags}]`);
+  const usage = [synopsis.replace(' [options]', ''), ...optional].join(' ');
+  const from = examples.findIndex((line) => !line.startsWith('#'));
+  const until = examples.findIndex((line, at) => at >= from && !line.endsWith('\\'));
+  const example = examples.slice(from, until + 1);
+  // Without arguments and options the example says it all.
+  const shown = usage === `shepherd ${name}` ? example : [usage, '', ...example];
+  return [`### ${name}`, `${description}.`, fenced(shown)].join('\n\n');
+}
+
+const fenced = (lines: readonly string[]): string => ['```text', ...lines, '```'].join('\n');
+
+/** Two columns. */
+function aligned(lines: readonly Line[]): string[] {
+  const width = Math.max(...lines.map(([term]) => term.length)) + 2;
+  return lines.map(([term, text]) => `  ${term.padEnd(width)}${text}`);
+}
+
 const ENVIRONMENT: readonly Line[] = [
   ['SHEPHERD_URL', 'Address of the console, unless --url or --context is given.'],
   ['SHEPHERD_TOKEN', 'Token for the console of --url or SHEPHERD_URL.'],
