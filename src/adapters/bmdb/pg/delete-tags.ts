@@ -1,7 +1,10 @@
 import pg from 'pg';
 import { statement } from './statement.ts';
 
-/** Deletes the tags of machines; in their order, as others may delete several, too. */
+/**
+ * Deletes the tags of machines, in machine order, because other transactions may delete several
+ * too.
+ */
 export const deleteTags = (table: string) =>
   statement({
     name: `forget-${table}`,

@@ -2,7 +2,9 @@ import { SessionExpired } from '../../../domain/errors.ts';
 import type { SessionId } from '../../../domain/ids.ts';
 import type { Clock } from '../../clock/port.ts';
 
-/** The local deadline: from the start of the last successful poke, on the monotonic clock. */
+/**
+ * The local deadline: counts from the start of the last successful poke, on the monotonic clock.
+ */
 export interface SessionDeadline {
   readonly signal: AbortSignal;
   deadlineMs(): number;
@@ -11,7 +13,7 @@ export interface SessionDeadline {
   expire(reason: SessionExpired): void;
 }
 
-/** Dead until first extended. */
+/** The deadline counts as passed until it is first extended. */
 export function createSessionDeadline(
   clock: Clock,
   id: SessionId,

@@ -1,7 +1,7 @@
 -- Up Migration
 -- Runs beside: 0.1.0 and later.
 
--- Machines, who is alive, who works on what, and what became of it.
+-- Machines, sessions, the work of sessions on machines, and its history.
 
 CREATE TYPE process AS ENUM (
   'UnitTest1', 'UnitTest2', 'ShepherdAccess', 'ShepherdAgentStart', 'ShepherdRecovery',
@@ -43,8 +43,8 @@ CREATE TABLE ended_sessions ( -- Sessions that ended within a day, for people. A
 );
 CREATE INDEX ended_sessions_ended_idx ON ended_sessions (ended_at, session_id);
 
--- It runs with the rights of the role that migrates: a daemon that was granted nothing on the new
--- table yet can still close its session.
+-- Runs with the rights of the migrating role: a daemon without rights on the new table can still
+-- close its session.
 CREATE FUNCTION shepherd_keep_ended_sessions() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp AS $$
 BEGIN
@@ -79,7 +79,7 @@ CREATE TABLE work ( -- Leases: who works on a machine. One row for each machine 
     CASE process WHEN 'UnitTest1' THEN 'UnitTest1' WHEN 'UnitTest2' THEN 'UnitTest2' ELSE 'shepherd' END)
 ) WITH (fillfactor = 70);
 
--- Every Shepherd… process meets a row that is there already, so its claims only ever update.
+-- Creates the lease row for every Shepherd… process, so that claims only ever update.
 CREATE FUNCTION shepherd_lease() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   INSERT INTO work (machine_id, exclusion_group)
@@ -114,16 +114,17 @@ CREATE TABLE work_backoff ( -- A process failed on a machine and must wait. Acti
 );
 CREATE INDEX work_backoff_process_idx ON work_backoff (process, machine_id) INCLUDE (until);
 
--- The role that daemons use may add to the history of work and read it, but neither change nor
--- delete any of it. This function, which runs with the rights of the role that migrates, is the only
--- way that history ends, and it never ends sooner than it says.
+-- The daemons' role may insert and read work history, but neither change nor delete it. Only this
+-- function, which runs with the rights of the migrating role, deletes history, and never earlier
+-- than its parameters say.
 
 CREATE FUNCTION shepherd_trim_history(keep_days integer, keep_rows integer, batch integer)
 RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE
-  -- A janitor calls often: each call looks at a few machines, from a random one on. Telling that a
-  -- machine has nothing old takes one descent of the index, counting its lines up to keep_rows more.
+  -- The janitor calls often: each call checks a few machines, starting at a random one. Finding
+  -- that a machine has nothing old takes one descent of the index; counting its lines takes up to
+  -- keep_rows more.
   effort_max CONSTANT integer := 200;
   effort_of_look CONSTANT integer := 1;
   effort_of_count CONSTANT integer := 9;

@@ -1,7 +1,7 @@
 -- Up Migration
 -- Runs beside: 0.1.0 and later.
 
--- What is known of a machine: one table per kind of fact, at most one row per machine.
+-- Facts about a machine: one table for each kind, at most one row per machine.
 
 CREATE TYPE provider_status AS ENUM (
   'Missing', 'Provisioning', 'ProvisioningFailedPermanent', 'Running', 'Stopped', 'Unknown'
@@ -43,7 +43,7 @@ CREATE TABLE machine_agent_heartbeat ( -- Last sign of life of the agent.
   boot_id text, -- Boot id it reported.
   unbroken_since timestamptz NOT NULL DEFAULT now() CHECK (isfinite(unbroken_since)), -- First heartbeat of the present run without a gap.
   unbroken_count bigint NOT NULL DEFAULT 1 -- Heartbeats in that run. Three give a recovery permit back; thirty minutes reset the ladder.
--- Every row is updated twice a minute: with room on its page no index is touched.
+-- Every row is updated twice a minute: with room on its page, no index is touched.
 ) WITH (fillfactor = 50);
 
 CREATE TABLE machine_hardware_report ( -- What the agent found in the machine.

@@ -1,7 +1,7 @@
 -- Up Migration
 -- Runs beside: 0.1.0 and later.
 
--- What people ask for, and who may use console and API.
+-- Operators' requests, and access to the console and the API.
 
 CREATE TABLE operator_intents ( -- What people asked for, and what became of it: the audit. The role of the daemons cannot delete from it.
   idempotency_key text PRIMARY KEY, -- Asking twice with one key is asking once.
@@ -22,7 +22,7 @@ CREATE TABLE operator_intents ( -- What people asked for, and what became of it:
   role text, -- By which the right to ask was given; null: none was checked, but that to write here.
   proven boolean NOT NULL DEFAULT false -- It was proved who asks; else the actor is a claim.
 );
--- One piece of work at a time is asked of a machine.
+-- A machine has at most one open order.
 CREATE UNIQUE INDEX operator_intents_order_key ON operator_intents (machine_id)
   WHERE state = 'open' AND verb IN ('restart-agent', 'reboot', 'reinstall');
 CREATE INDEX operator_intents_open_idx ON operator_intents (created_at) WHERE state = 'open';
@@ -83,9 +83,9 @@ CREATE TABLE login_codes ( -- One-time links into the page. A row is removed whe
   identity text -- Identity of the caller that the link logs in. Null: an older daemon made the link.
 );
 
--- The role of the daemons settles requests and revokes tokens, and so may change those columns. What
--- is settled or revoked is history: nobody changes it, and of what was asked for only a text with
--- secrets may be left out.
+-- The daemons' role ends requests and revokes tokens, and so may change those columns. An ended
+-- request or a revoked token is history, which nobody may change; of a request's details, only a
+-- text with secrets may be removed.
 
 CREATE FUNCTION shepherd_refuse_rewriting() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -1,8 +1,8 @@
 -- Up Migration
 -- Runs beside: 0.1.0 and later.
 
--- Which machines a load balancer may be sending traffic to, so that nobody interrupts one of them
--- before the balancer let it go.
+-- Machines to which a load balancer may be sending traffic, so that nobody interrupts one before
+-- the balancer has drained it.
 
 CREATE TABLE pool_members ( -- Machines as members of a pool at a balancer. Written before traffic is let in, and drained only after the balancer let go: while a row may serve, its machine is not interrupted.
   pool text NOT NULL, -- Configured name of the pool.

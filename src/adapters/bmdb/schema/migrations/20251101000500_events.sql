@@ -1,12 +1,12 @@
 -- Up Migration
 -- Runs beside: 0.1.0 and later.
 
--- What happens to the fleet that is no line in the log of a slot, in one order with those lines: both
--- are numbered by the sequence of slot_events. Triggers write it, whichever program makes the change,
--- in its transaction, with the rights of the role that migrates.
+-- Fleet events that are not lines in a slot's log. The sequence of slot_events numbers both, in one
+-- order. Triggers write the events, whichever program makes the change, in its transaction and with
+-- the rights of the migrating role.
 
--- A reader has to know which numbers may still be committed. So whoever is given a number has a
--- transaction id before: a number that can be seen is younger than the ids of all smaller ones.
+-- A reader must know which numbers may still be committed. So a transaction gets its id before its
+-- number: a visible number is younger than the ids of all smaller ones.
 CREATE FUNCTION shepherd_take_xid() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM pg_current_xact_id();
@@ -170,13 +170,13 @@ REVOKE ALL ON FUNCTION shepherd_trim_events, shepherd_requests_filed, shepherd_r
   shepherd_recovering, shepherd_provider_held, shepherd_hold_expired, shepherd_session_expired,
   shepherd_logged_in, shepherd_token_changed FROM PUBLIC;
 
--- What slots, operators and creations leave behind is trimmed like the history of work.
+-- Logs of slots, requests and creations are trimmed like work history.
 CREATE FUNCTION shepherd_trim_logs(keep_days integer, keep_rows integer, batch integer)
 RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp AS $$
 #variable_conflict use_variable
 DECLARE
-  -- Slots of lines picked at random: the longer its log, the sooner a slot is looked at.
+  -- Picks slots through random lines: the longer a slot's log, the sooner it is checked.
   looks CONSTANT integer := 20;
   keep_from CONSTANT timestamptz := now() - make_interval(days => keep_days);
   oldest_seq bigint;
@@ -213,7 +213,7 @@ BEGIN
     GET DIAGNOSTICS gone = ROW_COUNT;
     removed := removed + gone;
   END LOOP;
-  -- What is open stays, whatever its age.
+  -- Open requests stay, whatever their age.
   SELECT y.settled_at, y.idempotency_key INTO settled_to_go, key_to_go FROM operator_intents y WHERE y.state <> 'open'
   ORDER BY y.settled_at DESC, y.idempotency_key DESC OFFSET keep_rows LIMIT 1;
   IF FOUND AND removed < batch THEN
@@ -242,7 +242,8 @@ END $$;
 COMMENT ON FUNCTION shepherd_trim_logs IS 'Deletes at most batch rows that are older than keep_days and beyond the newest keep_rows: of the log of a slot, of settled requests of operators, of settled creations. Never what is open or unresolved. Call it again and again. Returns how many rows went.';
 REVOKE ALL ON FUNCTION shepherd_trim_logs FROM PUBLIC;
 
--- How far each webhook was told of events, and which deliveries failed. What was delivered leaves no row.
+-- How far each webhook has been delivered, and which deliveries failed. A successful delivery has
+-- no row.
 
 CREATE TABLE webhooks ( -- Webhooks of the configuration that were delivered to, or will be. Written by the daemon that has the lease webhook/<name>.
   name text PRIMARY KEY CHECK (char_length(name) BETWEEN 1 AND 64), -- Its name in the configuration.

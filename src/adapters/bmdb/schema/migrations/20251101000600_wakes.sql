@@ -1,9 +1,9 @@
 -- Up Migration
 -- Runs beside: 0.1.0 and later.
 
--- Changes: which machines changed, and a wake for whoever wants to know. A wake is only a hint
--- without content. Statements that changed nothing leave no trace, and neither do heartbeats and
--- pokes: else every daemon would read all the time.
+-- Changes: which machines changed, and a wake for readers. A wake is only a hint without content.
+-- Statements that changed nothing leave no trace, nor do heartbeats and pokes: otherwise every
+-- daemon would read all the time.
 
 CREATE UNLOGGED TABLE machine_changes ( -- Machines whose rows changed, for readers that know the rest already. Not crash-safe: whoever finds it emptied reads everything.
   xid xid8 NOT NULL DEFAULT pg_current_xact_id(), -- The transaction. Whatever had not ended when a reader looked is not below the xmin of its snapshot.
@@ -39,7 +39,7 @@ COMMENT ON FUNCTION shepherd_wake IS 'Statement-level trigger: notifies the chan
 
 DO $$
 DECLARE
-  -- Their readers read them whole, so nobody needs to know what changed.
+  -- These tables are read whole, so no reader needs to know what changed.
   others text[] := ARRAY[
     'sessions', 'provision_intents', 'provider_holds', 'slot_holds', 'operator_intents',
     'leases', 'pools'
@@ -58,7 +58,7 @@ BEGIN
       FOR EACH STATEMENT EXECUTE FUNCTION %I()', watched, told);
     EXECUTE format('CREATE TRIGGER wake_delete AFTER DELETE ON %I REFERENCING OLD TABLE AS changed
       FOR EACH STATEMENT EXECUTE FUNCTION %I()', watched, told);
-    -- Pokes update sessions all the time and tell nothing new.
+    -- Pokes update sessions all the time and change nothing that matters here.
     IF watched <> 'sessions' THEN
       EXECUTE format('CREATE TRIGGER wake_update AFTER UPDATE ON %I REFERENCING NEW TABLE AS changed
         FOR EACH STATEMENT EXECUTE FUNCTION %I()', watched, told);
@@ -78,12 +78,12 @@ BEGIN
   RETURN NULL;
 END $$;
 COMMENT ON FUNCTION shepherd_row_wake IS 'Row-level trigger: notifies the channel shepherd_wake.';
--- Not for permits_granted, which every grant changes.
+-- Without permits_granted, which every grant changes.
 CREATE TRIGGER wake_update
   AFTER UPDATE OF frozen_at, frozen_by, frozen_kind, reason, calm_since, thawed_at, ingest_up_since
   ON fleet_guard FOR EACH ROW EXECUTE FUNCTION shepherd_row_wake();
 
--- Rows of a machine are read with its open order.
+-- A machine's row is read together with its open order.
 CREATE FUNCTION shepherd_order_wake() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   INSERT INTO machine_changes (machine_id)

@@ -1,7 +1,7 @@
 -- Up Migration
 -- Runs beside: 0.1.0 and later.
 
--- Labels: what operators call a physical machine. They outlive its tenancies.
+-- Labels: operators' names for a physical machine. They outlive its tenancies.
 
 CREATE TABLE slot_labels ( -- Labels that operators gave a physical machine.
   provider text NOT NULL, -- Configured name of the provider.
@@ -10,7 +10,7 @@ CREATE TABLE slot_labels ( -- Labels that operators gave a physical machine.
   PRIMARY KEY (provider, slot_id)
 );
 
--- Rows of a machine are read with the labels of its slot.
+-- A machine's row is read together with the labels of its slot.
 CREATE FUNCTION shepherd_label_wake() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   INSERT INTO machine_changes (machine_id)
