@@ -5,17 +5,17 @@
 -- Statements that changed nothing leave no trace, nor do heartbeats and pokes: otherwise every
 -- daemon would read all the time.
 
-CREATE UNLOGGED TABLE machine_changes ( -- Machines whose rows changed, for readers that know the rest already. Not crash-safe: whoever finds it emptied reads everything.
-  xid xid8 NOT NULL DEFAULT pg_current_xact_id(), -- The transaction. Whatever had not ended when a reader looked is not below the xmin of its snapshot.
-  machine_id uuid NOT NULL, -- The machine; it may be gone.
-  at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(at)) -- When that transaction began. Old lines are removed.
+CREATE UNLOGGED TABLE machine_changes ( -- Machines whose rows changed, for readers that know the rest. Not crash-safe: a reader that finds it empty reads everything.
+  xid xid8 NOT NULL DEFAULT pg_current_xact_id(), -- The transaction. Its id is not below the xmin of any snapshot taken before it ended.
+  machine_id uuid NOT NULL, -- The machine; it may be deleted.
+  at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(at)) -- Start of that transaction. Old lines are deleted.
 );
 CREATE INDEX machine_changes_xid_idx ON machine_changes (xid);
 
-CREATE UNLOGGED TABLE change_feed ( -- What machine_changes still holds. A crash empties both, so a reader of another era, or from before what was removed, has to read everything.
-  single boolean PRIMARY KEY DEFAULT true CHECK (single), -- There is one row; readers write it when it is missing.
-  era uuid NOT NULL DEFAULT gen_random_uuid(), -- Names the time since the tables were last empty.
-  trimmed_xid xid8 NOT NULL DEFAULT '0' -- The newest transaction that lines were removed of.
+CREATE UNLOGGED TABLE change_feed ( -- What machine_changes still holds. A crash empties both tables. So a reader with another era, or with a cursor older than the deleted lines, must read everything.
+  single boolean PRIMARY KEY DEFAULT true CHECK (single), -- Always true: one row only, which readers insert if missing.
+  era uuid NOT NULL DEFAULT gen_random_uuid(), -- Identifies the time since the tables were last empty.
+  trimmed_xid xid8 NOT NULL DEFAULT '0' -- Newest transaction whose lines were deleted.
 );
 
 CREATE FUNCTION shepherd_machine_wake() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -26,7 +26,7 @@ BEGIN
   END IF;
   RETURN NULL;
 END $$;
-COMMENT ON FUNCTION shepherd_machine_wake IS 'Statement-level trigger: writes down which machines changed, and notifies the channel shepherd_wake.';
+COMMENT ON FUNCTION shepherd_machine_wake IS 'Statement-level trigger: records the changed machines and notifies the channel shepherd_wake.';
 
 CREATE FUNCTION shepherd_wake() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -35,7 +35,7 @@ BEGIN
   END IF;
   RETURN NULL;
 END $$;
-COMMENT ON FUNCTION shepherd_wake IS 'Statement-level trigger: notifies the channel shepherd_wake when rows changed that belong to no machine.';
+COMMENT ON FUNCTION shepherd_wake IS 'Statement-level trigger: notifies the channel shepherd_wake when rows without a machine changed.';
 
 DO $$
 DECLARE
@@ -90,7 +90,7 @@ BEGIN
     SELECT DISTINCT c.machine_id FROM changed c WHERE c.machine_id IS NOT NULL;
   RETURN NULL;
 END $$;
-COMMENT ON FUNCTION shepherd_order_wake IS 'Statement-level trigger: writes down which machines something was asked for.';
+COMMENT ON FUNCTION shepherd_order_wake IS 'Statement-level trigger: records the machines of changed orders.';
 CREATE TRIGGER change_insert AFTER INSERT ON operator_intents REFERENCING NEW TABLE AS changed
   FOR EACH STATEMENT EXECUTE FUNCTION shepherd_order_wake();
 CREATE TRIGGER change_update AFTER UPDATE ON operator_intents REFERENCING NEW TABLE AS changed
