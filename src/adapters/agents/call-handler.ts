@@ -244,7 +244,7 @@ const refuse = (message: string, cause?: unknown) =>
  * Returns the raw Ed25519 key whose possession the TLS handshake has proved. No authority is
  * involved: the key alone identifies the peer.
  * @throws {GrpcError} UNAUTHENTICATED: no certificate, several, another key type, or not
- * self-signed.
+ *   self-signed.
  */
 export function readClientKey(session: Http2Session): Uint8Array {
   // The session returns its socket behind a proxy, which permits reads.

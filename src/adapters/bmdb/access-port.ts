@@ -51,7 +51,7 @@ export interface NewToken extends Grant {
 export interface TokenBook {
   /**
    * @returns the expiry in epoch ms, or null if an unrevoked token already has this name; then
-   * nothing was written.
+   *   nothing was written.
    */
   add(token: NewToken): Promise<number | null>;
   /** Returns the token with this id and digest, or null if there is none or the token has ended. */
@@ -128,13 +128,13 @@ export interface ConsoleSessionBook {
   /**
    * Records that the session was used now.
    * @param grant the role and providers just read from the provider of identities; absent if not
-   * read.
+   *   read.
    */
   used(digest: Uint8Array, grant?: Grant & { readonly renewal: Uint8Array | null }): Promise<void>;
   /**
    * Claims the renewal of the session's role: of several daemons, only one gets the session.
    * @returns null if the role was checked within `GRANT_MS`, another daemon is checking it, or the
-   * session has ended.
+   *   session has ended.
    */
   claimRenewal(digest: Uint8Array): Promise<ConsoleSession | null>;
   /** Returns the sessions that have not ended, last used first; at most 1 000. */

@@ -98,7 +98,7 @@ export function filedBatch({ key, digest, requests }: NewBatch): FiledBatch {
 /**
  * Requires that all requests submitted together are possible.
  * @throws {BatchRefused} some requests of a batch are not. @throws the reason, for a single
- * request.
+ *   request.
  */
 export function requireAll(
   asked: readonly FiledRequest[],

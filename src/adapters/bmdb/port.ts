@@ -45,7 +45,7 @@ export interface Bmdb {
   /**
    * Reads all rows in one snapshot.
    * @param keep receives each row as read and returns the row to keep. A caller that has an equal
-   * row returns that, to save memory. Must be fast, and may be called twice for a row.
+   *   row returns that, to save memory. Must be fast, and may be called twice for a row.
    */
   scan(signal: AbortSignal, keep?: KeepRow): Promise<BmdbSnapshot>;
   /**
@@ -54,10 +54,7 @@ export interface Bmdb {
    * @returns null when the database cannot tell (any more): scan instead.
    */
   changesSince(cursor: Cursor, signal: AbortSignal): Promise<BmdbChanges | null>;
-  /**
-   * Reads the current rows of one machine; `row` is null if it does not exist. The signal does not
-   * stop a read that has begun.
-   */
+  /** A machine's current rows; `row` is null if there is none. A signal stops no read in progress. */
   readMachine(id: MachineId, signal: AbortSignal): Promise<MachineReading>;
   /**
    * Emits (without content) when rows may have changed. Only a hint: a wake may be lost, so
@@ -214,10 +211,9 @@ export interface BmdbSession {
    */
   lease(name: string): Promise<Lease | null>;
   /**
-   * Applies an operator's request: a decision or a freeze. Ends an order only if it has expired, or
-   * can never be carried out as things are (a hold, a quarantine, another machine on the slot). One
-   * transaction, with a line in the slot's log in the operator's name. Idempotent; a request that
-   * ended stays as it is.
+   * Applies an operator's decision or freeze. Ends an order only if it has expired, or can never be
+   * carried out as things are (a hold, a quarantine, another machine on the slot). One transaction,
+   * with a line in the slot's log in the operator's name. Idempotent.
    * @returns null if the request stays open, because it is an order that may still be carried out.
    * @throws {SessionExpired} @throws {NotFound} there is no such request.
    */
@@ -300,7 +296,7 @@ export interface IntentBook {
   /**
    * To be called before each attempt, and when an attempt's outcome is unknown.
    * @throws {NothingToDo} `attempts` is given, and by now a hold or a penalty forbids the use of
-   * the slot, or it has a machine: nothing was written, and the attempt must not be made.
+   *   the slot, or it has a machine: nothing was written, and the attempt must not be made.
    */
   progress(
     witness: Witness,
@@ -385,7 +381,8 @@ export interface RecordBook {
    * Creates a record if there is none.
    * @returns its version.
    * @throws {ProviderError} `conflict`: the record exists. `invalid`: the key or the value cannot
-   * be stored, or the provider has too many; concurrent calls may exceed the limit by their number.
+   *   be stored, or the provider has too many; concurrent calls may exceed the limit by their
+   *   number.
    */
   make(name: RecordName, value: Json): Promise<string>;
   /**

@@ -14,7 +14,7 @@ export interface RequestBook {
    * @throws {UsageError} a value makes no sense.
    * @throws {NotFound} the request concerns a machine that does not exist.
    * @throws {NothingToDo} an order for this machine is already open; the message names its
-   * requester.
+   *   requester.
    */
   file(request: NewRequest): Promise<RequestState>;
   /**

@@ -20,19 +20,19 @@ export interface Work {
    * Writes a durable note during the work, before the effect that it announces.
    * @throws {WorkLost} the work row is no longer ours.
    * @throws {NothingToDo} `recoveryAsked`, `controllerResetAsked`: since the claim, the machine
-   * came back, was quarantined or put under a hold. `deprovisionAsked`: the request was withdrawn,
-   * or a hold preserves the machine. Nothing was written and nothing may be requested; cancel the
-   * work.
+   *   came back, was quarantined or put under a hold. `deprovisionAsked`: the request was
+   *   withdrawn, or a hold preserves the machine. Nothing was written and nothing may be requested;
+   *   cancel the work.
    * @throws {Throttled} `controllerResetAsked`: the controller was reset less than
-   * `CONTROLLER_RESET_MS` ago, for whichever machine.
+   *   `CONTROLLER_RESET_MS` ago, for whichever machine.
    * @throws {NoPermit} `recoveryAsked` and similar: the fleet or the provider is frozen, or the
-   * budget has no room for one more interrupted machine. Nothing was written; cancel the work.
+   *   budget has no room for one more interrupted machine. Nothing was written; cancel the work.
    */
   note(note: WorkNote): Promise<void>;
   /**
    * @throws {WorkLost} nothing was written.
    * @throws {NothingToDo} `recovered` without any request: since the claim, the machine came back,
-   * was quarantined or put under a hold. Nothing was written; cancel the work.
+   *   was quarantined or put under a hold. Nothing was written; cancel the work.
    * @throws {AlreadyFinished} a second finish or fail.
    */
   finish(change: FinishChange): Promise<void>;

@@ -29,7 +29,7 @@ export interface Identities {
    * Returns who came back.
    * @param query of the URL that the browser was redirected to.
    * @throws {Unreachable} the provider does not answer. {Denied} the provider refuses, or its
-   * answer is invalid.
+   *   answer is invalid.
    */
   complete(query: URLSearchParams, journey: Journey): Promise<Identity>;
   /**

@@ -51,7 +51,7 @@ const compress: CompressionAlgorithm[] = ['none'];
 /**
  * Permitted algorithms of a connection.
  * @param expected the known host key, base64 of the wire form: a machine with keys of several types
- * is asked for the type that can be compared. Null if no key is known.
+ *   is asked for the type that can be compared. Null if no key is known.
  */
 export function algorithmsFor(expected: string | null): Algorithms & { kex: KexAlgorithm[] } {
   const wanted = serverHostKey.filter((name) => makes(name) === typeOf(expected));

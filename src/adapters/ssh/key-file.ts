@@ -38,7 +38,7 @@ const pkcs8Prefix = Buffer.from('302e020100300506032b657004220420', 'hex');
  * Reads the key, or creates one if the file does not exist. Two processes that start together get
  * the same key: the file appears whole or not at all, and the second process reads the first one's.
  * @throws {UsageError} the file cannot be read or written, others may read it, or its passphrase is
- * missing or wrong. @throws {Malformed} the content is no private key.
+ *   missing or wrong. @throws {Malformed} the content is no private key.
  */
 export async function loadOrCreateSshKey(
   path: string,
@@ -51,7 +51,7 @@ export async function loadOrCreateSshKey(
 /**
  * Reads the key of an existing file; with `onMissing`, the file may be missing.
  * @throws {UsageError} see {@link loadOrCreateSshKey}, or the file does not exist. @throws
- * {Malformed}
+ *   {Malformed}
  */
 export function loadSshKey(path: string, options?: SshKeyOptions): Promise<SshKey>;
 export function loadSshKey(

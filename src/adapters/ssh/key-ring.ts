@@ -35,7 +35,7 @@ export interface KeyRing {
 /**
  * Reads all keys, and creates the current one if it is missing.
  * @throws {UsageError} a file cannot be read or written, is open to others, or has another
- * passphrase; or there are more than five keys. @throws {Malformed} a file holds no key.
+ *   passphrase; or there are more than five keys. @throws {Malformed} a file holds no key.
  */
 export async function openKeyRing(options: KeyRingOptions): Promise<KeyRing> {
   const { log } = options;

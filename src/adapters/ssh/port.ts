@@ -11,7 +11,7 @@ export interface RemoteShell {
    * Connects and authenticates. Runs nothing yet, so that the caller can check the host key first.
    * @throws {NotListening} refused, or no route; a subclass of {Unreachable}.
    * @throws {NoCommonProtocol} the peer speaks no SSH, or shares no algorithm with us; also a
-   * subclass.
+   *   subclass.
    * @throws {Unreachable} reset or closed meanwhile. @throws {TimedOut} connect or handshake limit.
    * @throws {Denied} the host refused all our keys, and the password.
    * @throws {UsageError} the password is no longer in its source.

@@ -233,7 +233,7 @@ export const seenHostKey = (hostKey: string): SeenHostKey => ({
 /**
  * Accepts or rejects a host key.
  * @throws {HostKeyRejected} the rule does not allow it. @throws {UsageError} the rule contains no
- * valid fingerprint.
+ *   valid fingerprint.
  */
 export function assertAllowed({ hostKey, fingerprint }: SeenHostKey, rule: HostKeyRule): void {
   const named = ('told' in rule ? rule.told : rule.unlike).map(spelled);

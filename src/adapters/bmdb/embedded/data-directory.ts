@@ -42,7 +42,7 @@ export interface DataDirectory {
  * Takes the directory for this process. Creates the directory and its passwords (mode 0600) if
  * missing. Takes over the directory of a killed process.
  * @throws {UsageError} a living process uses the directory, it holds other files, or another user
- * may have put files there, such as the programs that PostgreSQL runs.
+ *   may have put files there, such as the programs that PostgreSQL runs.
  * @throws {NotWritable} the disk is full.
  */
 export async function openDataDirectory(

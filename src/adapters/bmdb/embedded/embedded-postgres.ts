@@ -54,7 +54,7 @@ export interface Installation {
  * this process is killed.
  * @throws {UsageError} another living process uses the directory.
  * @throws {Unreachable} the server did not start; the message quotes the server. `NotWritable`: the
- * disk is full.
+ *   disk is full.
  */
 export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const { installation } = options;

@@ -20,7 +20,7 @@ const FORM = /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)([^/?#]*)([^?#]*)(?:\?([^#]*))
  * Parses `postgres://role@one:5432,two:5433/db`, and the same as `?host=one,two&port=5432,5433`; a
  * single port counts for all hosts. Any other URL is returned unchanged.
  * @throws {UsageError} hosts and ports do not match, or the session attributes exclude a writable
- * server.
+ *   server.
  */
 export function hostUrlsOf(url: string): HostUrls {
   const [, start, authority = '', path = '', query = ''] = FORM.exec(url) ?? [];

@@ -24,7 +24,7 @@ export interface Hosts {
   /**
    * @param attempt connects to the host of this URL.
    * @throws an attempt's error about the role, the password or the certificate at once: the other
-   * hosts would say the same. After the last host, an error that quotes each of them.
+   *   hosts would say the same. After the last host, an error that quotes each of them.
    */
   connect<T>(attempt: (url: string) => Promise<T>): Promise<T>;
   /** @throws with SQLSTATE 25006 if the server does not satisfy the URL. */

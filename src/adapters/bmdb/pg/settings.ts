@@ -49,7 +49,7 @@ export const statements = {
  * `jit`). An acknowledged write must survive a crash, or a request would be made twice. So a
  * `synchronous_commit` weaker than `local` is raised to `local`; any other value stays.
  * @param timeoutMs limit for one statement, and for the pause between two of a transaction; null:
- * none.
+ *   none.
  */
 export async function prepareConnection(
   client: pg.ClientBase,

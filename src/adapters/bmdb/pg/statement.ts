@@ -150,7 +150,7 @@ interface Definition<P extends Params, C extends Columns> {
 /**
  * Declares a statement; without a name, `named` supplies one.
  * @param text receives `$n::type` for each parameter by name. For items it receives a FROM item
- * with the parameter's name: one row per item, with its fields and `nth`, from 1.
+ *   with the parameter's name: one row per item, with its fields and `nth`, from 1.
  */
 export function statement<const P extends Params = Nothing, const C extends Columns = Nothing>(
   definition: Definition<P, C> & { readonly name: string },

@@ -83,7 +83,7 @@ export async function migrateDown(url: string, log: Log, name: string): Promise<
 /**
  * Checks whether this program can work with the database under this role.
  * @throws {SchemaMismatch} the schema is older or newer than this program, or the server is too
- * old.
+ *   old.
  * @throws {Denied} the role lacks rights. Both say what to do.
  */
 export async function checkSchema(url: string): Promise<void> {

@@ -27,7 +27,7 @@ export const NOTHING_SEEN: Horizon = { number: 0n, pending: null };
  * If none runs, or all that ran when a number was first seen have ended, no smaller number can
  * appear.
  * @param before the horizon when the snapshot was requested, not when its answer came: another
- * answer in between may have seen more.
+ *   answer in between may have seen more.
  */
 export function horizonAfter(before: Horizon, { newest, xmin, begun }: Sight): Horizon {
   const seen = { number: newest, xid: begun };

@@ -260,7 +260,7 @@ type Asked = Extract<WorkNote, { kind: 'recoveryAsked' }>;
 
 /**
  * @throws {NothingToDo} the machine came back or was put under a hold meanwhile, or its order
- * ended.
+ *   ended.
  * @throws {NoPermit} recovery is frozen, silence means nothing now, or the budget is used up.
  */
 async function noteAsked(q: Queries, held: HeldClaim, asked: Asked): Promise<void> {
