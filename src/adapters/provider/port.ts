@@ -105,7 +105,7 @@ export interface Provider {
    * Creates a device on free capacity. Idempotent by `operationId`, which the tags carry as
    * `WITNESS_TAG`: a device that already carries it is the result.
    * @throws {ProviderError} `race-lost`: another owner's device is on the capacity. `invalid`:
-   * permanently refused. `outcome: 'unknown'`: the device may exist.
+   *   permanently refused. `outcome: 'unknown'`: the device may exist.
    */
   createMachine(request: CreateRequest, options: CallOptions): Promise<DriverMachine>;
   /**
@@ -129,7 +129,7 @@ export interface Provider {
    * before. So every driver, whether or not it `announces`, calls `requireOurs` with what it knows
    * of the machine, and awaits `beforeSending`, just before it sends the request.
    * @throws {ProviderError} `conflict`: the controller does not hang, as far as the driver knows,
-   * or an installation is running behind it.
+   *   or an installation is running behind it.
    */
   resetController?(id: string, options: CallOptions): Promise<OperationRef>;
   /**
@@ -140,7 +140,7 @@ export interface Provider {
   /**
    * Checks the machine's SSH host key by the provider's own means.
    * @throws {ProviderError} `not-implemented`: no such means. `conflict`: it is not the machine's
-   * key.
+   *   key.
    */
   readonly verifyHostKey: VerifyHostKey<CallOptions>;
   /** Quota group of a plan; plans of one group run out together. */

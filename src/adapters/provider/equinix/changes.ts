@@ -180,7 +180,7 @@ export function createGiveBack(
     /**
      * Renames the device and deletes it; continues an earlier attempt.
      * @throws {ProviderError} `not-found`: it is gone. `conflict`: it is not ours, or locked.
-     * `transient`: it is still being installed.
+     *   `transient`: it is still being installed.
      */
     async deprovision(call: Call, id: string, how: CallOptions): Promise<void> {
       const device = await view.getOurs(call, id, how);

@@ -261,13 +261,13 @@ export function createDeviceView(
   return {
     /**
      * @throws {ProviderError} `not-found`: the device is gone, or hidden and in no listing, which
-     * on this API means deleted. `transient`: hidden, but in a listing.
+     *   on this API means deleted. `transient`: hidden, but in a listing.
      */
     get,
     /**
      * Second check of a device that the API reported as unknown.
      * @throws {ProviderError} `transient`: a listing shows it or an unreadable entry, or is
-     * incomplete.
+     *   incomplete.
      */
     async confirmGone(call: Call, id: string): Promise<void> {
       if (!(await listShows(call, id))) return;

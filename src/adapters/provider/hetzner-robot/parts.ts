@@ -210,7 +210,7 @@ export function createServers(
     /**
      * Renames a server. Returns it as Robot reports it, perhaps under another name.
      * @throws {ProviderError} `transient`, `outcome: 'unknown'`: unclear, and the server lacks the
-     * name.
+     *   name.
      */
     async rename(server: number, name: string, how: Sending): Promise<Server> {
       try {

@@ -225,7 +225,7 @@ export function createRescueTrip(parts: Parts, resets: Resets) {
      * Sends the server there for the first time, as gently as possible. Resolves once that is
      * accepted.
      * @param secretHash of our system, if one may run: it identifies the system, which then shuts
-     * down cleanly.
+     *   down cleanly.
      */
     async send(claim: Claim, secretHash: string | null, how: Sending): Promise<Claim> {
       const address = await addressFor(claim, how);
@@ -238,7 +238,7 @@ export function createRescueTrip(parts: Parts, resets: Resets) {
     /**
      * Waits until the rescue system answers; sends the server there again if necessary.
      * @throws {ProviderError} `transient`, `outcome: 'unknown'`: it does not come up. `conflict`:
-     * its key is not the one that Robot reported.
+     *   its key is not the one that Robot reported.
      */
     async arrive(begun: Claim, how: Sending): Promise<Arrival> {
       let claim = begun;

@@ -138,7 +138,7 @@ export function createSystems(shell: DriverShell, port: number) {
     /**
      * Runs a script by `sh -s` on the system just identified, if the same host key answers.
      * @throws {ScriptFailed} @throws {ProviderError} `transient`, `outcome: 'unknown'`: it may have
-     * run.
+     *   run.
      */
     async run(
       address: string,

@@ -122,7 +122,7 @@ export function createRecordWriter(deps: {
   return {
     /**
      * @returns its id. @throws {ProviderError} `invalid`: the API stores something other than it
-     * received.
+     *   received.
      */
     make,
     /**

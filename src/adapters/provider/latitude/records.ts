@@ -71,7 +71,7 @@ const noted = z.object({
 
 /**
  * @param body first-boot part of the cloud-config; `NOTHING_TO_RUN` for a machine that booted long
- * ago.
+ *   ago.
  */
 export function writeRecord(
   { set, hostname, witness, tags, t, slot }: Omit<Mark, 'hasScript'>,

@@ -52,7 +52,7 @@ export const isKnownState = (state: string): boolean => lookup(STANDINGS, state)
  * Fleet status of a server's state. `on` means power, never "installed": other checks show whether
  * the system runs.
  * @param isNew an installation was requested a moment ago: `on` may describe the former system, or
- * the installer.
+ *   the installer.
  */
 export function standingOf(state: string, isNew: boolean): Standing {
   const found = lookup(STANDINGS, state) ?? STANDINGS['unknown']!;

@@ -82,7 +82,7 @@ export async function pendingOf(wire: Wire, { settingsPath }: System): Promise<P
  * the system again if there was one.
  * @param beforeSending awaited just before each change.
  * @throws {ProviderError} `conflict`: the override stays, for one boot or for all, and that boot
- * could erase the disk. `transient`: not now.
+ *   could erase the disk. `transient`: not now.
  */
 export async function clearOverride(
   wire: Wire,

@@ -200,8 +200,8 @@ const LOOKS_OVER_MS = 120_000;
  * Reads an entry's system.
  * @param named its path in the inventory; null: the BMC's only system.
  * @throws {ProviderError} `invalid`: there are several and none is named. `not-found`: three reads
- * over two minutes did not find it, while the root answers and the collection does not list it
- * either. Before that `transient`, because a starting BMC has a root before it has systems.
+ *   over two minutes did not find it, while the root answers and the collection does not list it
+ *   either. Before that `transient`, because a starting BMC has a root before it has systems.
  */
 export async function readSystem(
   bmc: Bmc,

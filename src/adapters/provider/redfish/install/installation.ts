@@ -190,7 +190,7 @@ export function createInstallation(deps: InstallationDeps) {
      * Checks whether the machine can be installed, before it is claimed.
      * @returns the system as read, to check its mark.
      * @throws {ProviderError} `conflict`: it is another machine. `transient`: its power state is
-     * unknown. `not-implemented`: it cannot be installed this way.
+     *   unknown. `not-implemented`: it cannot be installed this way.
      */
     async requirePossible(entry: BmcEntry, call: CallOptions): Promise<System> {
       if (method !== 'vmedia' && entry.mac === null) {
