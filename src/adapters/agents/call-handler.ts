@@ -145,9 +145,7 @@ function callerOf(session: Http2Session): Caller {
   return { publicKey, key, network: networkOf(remoteAddress) };
 }
 
-/**
- * Stops reading at the limit without destroying the stream, because the refusal must still be sent.
- */
+/** Stops reading at the limit, but keeps the stream, because the refusal must still be sent. */
 function readBody(stream: ServerHttp2Stream, frame: FrameReader): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const fail = (error: unknown) => {

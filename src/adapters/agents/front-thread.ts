@@ -207,9 +207,7 @@ export interface AgentFrontOptions {
    * Whether the machine should send its hardware report (again). Default: if the store has none.
    */
   readonly hardwareReportWanted?: (machine: MachineId) => boolean;
-  /**
-   * While it returns false, calls end UNAVAILABLE before anything is read. Default: always true.
-   */
+  /** While it returns false, calls end UNAVAILABLE before any read. Default: always true. */
   readonly isReady?: () => boolean;
 }
 
@@ -318,10 +316,7 @@ function listen(server: Http2SecureServer, { host, port, fd }: AgentFrontOptions
 const formatAddress = ({ family, address, port }: AddressInfo): string =>
   family === 'IPv6' ? `[${address}]:${port}` : `${address}:${port}`;
 
-/**
- * An 'error' event without a listener ends the process, so every error that a peer can cause needs
- * one.
- */
+/** Every error that a peer can cause needs a listener, or it ends the process. */
 function hearErrors(server: Http2SecureServer, log: Log): void {
   const hear = (error: Error) => log.debug({ err: error.message }, 'connection broken off');
   server.on('tlsClientError', hear);
@@ -337,10 +332,7 @@ const READ_MS = 5 * 60_000;
 /** Long, because a report that was refused once will be refused again. */
 const ASK_AGAIN_MS = 3600_000;
 
-/**
- * Tracks machines that should send their hardware report although they believe that they have sent
- * it.
- */
+/** Tracks machines that should send their hardware report, but believe that they have. */
 function startHardwareWishes({ store, clock, log }: AgentFrontOptions, isReady: () => boolean) {
   const stopping = new AbortController();
   const asked = createRecentSet(ASK_AGAIN_MS, clock);

@@ -46,10 +46,7 @@ interface HeartbeatCall {
 /** Returns a serialized response. @throws {GrpcError} for every other result. */
 export type HeartbeatService = (call: HeartbeatCall) => Promise<Uint8Array>;
 
-/**
- * The same text for an unknown machine and a wrong key, so that nobody can probe which machines
- * exist.
- */
+/** One text for an unknown machine and a wrong key, so that nobody can probe for machines. */
 const UNAUTHENTICATED = 'machine or key not known';
 /** How long an accepted agent is trusted before the database must confirm it again. */
 const KNOWN_MS = 10 * 60_000;
@@ -270,10 +267,7 @@ export function createIntake({ clock, batch, limits, ...options }: IntakeOptions
   };
 }
 
-/**
- * The caller's claimed machine, with its proved key.
- * @param key in hexadecimal.
- */
+/** The caller's claimed machine, with its proved key. @param key in hexadecimal. */
 export const claimOf = (
   { machineId, publicKey }: Pick<HeartbeatRecord, 'machineId' | 'publicKey'>,
   key = Buffer.from(publicKey).toString('hex'),

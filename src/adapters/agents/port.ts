@@ -5,10 +5,7 @@ import type { MachineId } from '../../domain/ids.ts';
 export interface AgentServer {
   /** `host:port` as bound. */
   readonly address: string;
-  /**
-   * One event per heartbeat, after it was committed. Hot; a slow reader loses nothing that it
-   * needs.
-   */
+  /** One event per heartbeat, after its commit. Hot; a slow reader loses nothing that it needs. */
   readonly heard$: Observable<Heard>;
   /**
    * Whether a heartbeat that arrives now would reach the database, as far as we can tell: the
@@ -46,9 +43,7 @@ export interface ToldOfSystem {
 
 /** Messages to a new agent over SSH, and its answer. */
 export interface TakeoverProtocol {
-  /**
-   * Serialized `TakeoverInit` for this machine. If `told` is absent, the agent keeps the system.
-   */
+  /** Serialized `TakeoverInit` for this machine. Without `told`, the agent keeps the system. */
   request(machineId: MachineId, told?: ToldOfSystem): Uint8Array;
   /**
    * Checks the agent's whole standard output against the request.

@@ -8,10 +8,7 @@ import type { TakeoverProtocol, ToldOfSystem } from './port.ts';
 export interface TakeoverProtocolOptions {
   /** `host:port` that agents report to. */
   readonly endpoint: string;
-  /**
-   * DER of the authority that agents trust, which may be replaced; empty: the roots of their
-   * system.
-   */
+  /** DER of the authority that agents trust; may be replaced. Empty: their system's roots. */
   readonly caCertificate: Uint8Array | (() => Uint8Array);
 }
 

@@ -59,9 +59,7 @@ export function startTlsRenewal(options: TlsRenewalOptions) {
     get served(): ServedTls {
       return served;
     },
-    /**
-     * Checks now. Never fails: unreadable or unusable material is logged, and the old one stays.
-     */
+    /** Checks now. Never fails: unusable material is logged, and the old one stays. */
     renew,
     /** Stops checking. */
     stop: (): void => stopping.abort(),

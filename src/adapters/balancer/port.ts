@@ -23,10 +23,7 @@ export interface BalancerDriver<Settings = unknown> {
   readonly name: string;
   /** The driver's own keys of a configured balancer, as a strict zod object of leaves. */
   settings(around: Surroundings): z.ZodObject;
-  /**
-   * Creates a balancer, without any request yet. @throws {UsageError} settings contradict each
-   * other.
-   */
+  /** Creates a balancer; makes no request. @throws {UsageError} settings contradict each other. */
   open(settings: Settings, context: BalancerContext): LoadBalancer;
   /**
    * Checks settings against files, so that mistakes show before anything starts. Changes nothing,

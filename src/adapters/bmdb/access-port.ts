@@ -1,8 +1,6 @@
 import type { Grant } from '../../domain/access.ts';
 
-/**
- * An API token for programs, as stored: only its SHA-256 digest, never the token. Times: epoch ms.
- */
+/** A program's API token, as stored: only its SHA-256 digest. Times: epoch ms. */
 export interface ApiToken extends Grant {
   /** Public part of the token; may be shown. */
   readonly id: string;
@@ -11,9 +9,7 @@ export interface ApiToken extends Grant {
   readonly owner: string;
   /** Identity of the owner; null if an older daemon or a command created the token. */
   readonly ownerIdentity: string | null;
-  /**
-   * Identities of the owner, of the owner of the parent token, and so on, in no particular order.
-   */
+  /** Identities of the owner, of the parent token's owner, and so on, in no particular order. */
   readonly origins: readonly string[];
   /** True if the token has expired, was revoked, or its parent token or login has ended. */
   readonly hasEnded: boolean;
@@ -34,16 +30,11 @@ export interface NewToken extends Grant {
   readonly owner: string;
   /** When absent, only an admin sees and revokes the token. */
   readonly ownerIdentity?: string | null;
-  /**
-   * Parent that creates the token and ends it: a token of the `TokenBook`, or a login. At most one
-   * is set.
-   */
+  /** Token of the `TokenBook`, or login, that creates and ends the token. At most one is set. */
   readonly parentTokenId?: string | null;
   readonly parentSessionId?: string | null;
   readonly loginSeal?: Uint8Array | null;
-  /**
-   * Lifetime from now by the database clock, at most a year. The token never outlives its parent.
-   */
+  /** Lifetime from now (database clock), at most a year. It never outlives its parent. */
   readonly forMs: number;
 }
 
@@ -70,15 +61,9 @@ export interface ConsoleSession extends Grant {
   readonly id: string;
   /** Who logged in, as named in the audit log: `oidc:ann@example.org`. */
   readonly name: string;
-  /**
-   * Identity of the caller, unique even if names are equal; null if an older daemon opened the
-   * session.
-   */
+  /** The caller's unique identity; null if an older daemon opened the session. */
   readonly identity: string | null;
-  /**
-   * Identities of the session, of the owner of the token that opened it, and so on, in no
-   * particular order.
-   */
+  /** Identities of the session, of the owner of its token, and so on, in no particular order. */
   readonly origins: readonly string[];
   readonly proven: boolean;
   readonly openedAtMs: number;
@@ -87,10 +72,7 @@ export interface ConsoleSession extends Grant {
   readonly endsAtMs: number;
   /** Age of the last check of role and providers with the provider of identities, in ms. */
   readonly grantAgeMs: number;
-  /**
-   * Sealed data to repeat that check; only the holder of the cookie can read it. Null if not
-   * needed.
-   */
+  /** Sealed data to repeat that check; readable only with the cookie. Null if not needed. */
   readonly renewal: Uint8Array | null;
   /**
    * SHA-256 of the secret that the page sends beside the cookie; null if an older daemon opened the

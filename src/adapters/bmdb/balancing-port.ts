@@ -66,9 +66,6 @@ export interface PoolPatch {
   readonly settled?: true;
   /** The pool was just read from the balancer. */
   readonly observed?: true;
-  /**
-   * The first such note freezes the pool; null ends the freeze and deletes what an operator
-   * accepted.
-   */
+  /** The first such note freezes the pool; null ends the freeze and any acceptance. */
   readonly frozen?: Pick<NonNullable<PoolRow['frozen']>, 'reason' | 'snapshot'> | null;
 }

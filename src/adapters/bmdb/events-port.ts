@@ -7,10 +7,7 @@ import type { Lease } from './port.ts';
  * never gets a smaller number later, whatever commits in between.
  */
 export interface EventBook {
-  /**
-   * The number up to which events are complete. A reader that wants only new events starts after
-   * it.
-   */
+  /** The number up to which events are complete. Readers of new events start after it. */
   newest(signal: AbortSignal): Promise<string>;
   /** Returns the events after a number, in order, up to where events are complete. */
   read(query: EventsQuery, signal: AbortSignal): Promise<EventsPage>;
@@ -69,9 +66,7 @@ export interface WebhookBook {
   list(signal: AbortSignal): Promise<readonly WebhookStanding[]>;
   /** Failed deliveries, latest event first. */
   deliveries(query: DeliveryQuery, signal: AbortSignal): Promise<readonly FailedDelivery[]>;
-  /**
-   * Retries a failed delivery at once, with its attempts reset. @returns false if there is none.
-   */
+  /** Retries a failed delivery at once, from its first attempt. @returns false if there is none. */
   replay(webhook: string, number: string): Promise<boolean>;
   /** Resumes a disabled webhook where it stopped. @returns false if the webhook is not disabled. */
   enable(webhook: string): Promise<boolean>;
@@ -124,10 +119,7 @@ export interface WebhookDesk {
    * @throws {LeaseLost} @throws {SessionExpired}
    */
   begin(lease: Lease, webhook: string, from: string): Promise<WebhookBegin>;
-  /**
-   * Returns the deliveries that are due for a retry, longest due first, without those under way
-   * (`but`).
-   */
+  /** Deliveries due for a retry, longest due first, without those under way (`but`). */
   due(webhook: string, but: readonly string[], limit: number): Promise<readonly DueDelivery[]>;
   /**
    * Records the results of deliveries in one statement.

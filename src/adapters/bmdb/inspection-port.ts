@@ -21,18 +21,12 @@ export interface BmdbInspection {
   events(query: EventQuery, signal: AbortSignal): Promise<EventLine[]>;
   /** One page of what happened to a slot, including work on its machines, newest first. */
   slotHistory(query: SlotHistoryQuery, signal: AbortSignal): Promise<SlotHistory>;
-  /**
-   * Live sessions and those that ended within a day, with the work of each. Reads all existing
-   * work.
-   */
+  /** Sessions that are alive or ended within a day, with their work. Reads all existing work. */
   sessions(signal: AbortSignal): Promise<SessionsReading>;
 }
 
 export interface SchemaDescription {
-  /**
-   * Newest migration; ends with ` DIRTY!!!` when the applied migrations differ from the expected
-   * ones.
-   */
+  /** Newest migration; ends with ` DIRTY!!!` when the applied migrations are not the expected. */
   readonly version: string;
   readonly tagTypes: readonly TagType[];
 }
@@ -127,10 +121,7 @@ export interface EventLine {
   /** A component or a person. */
   readonly actor: string;
   readonly reason: string;
-  /**
-   * State before and after, as shown to people: `Running · silent`; null if the state did not
-   * change.
-   */
+  /** State before and after, for people: `Running · silent`; null if it did not change. */
   readonly from: string | null;
   readonly to: string | null;
 }

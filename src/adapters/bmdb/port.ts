@@ -270,10 +270,7 @@ export interface ProvidedPatch extends Partial<Traits> {
   readonly status?: ProviderStatus;
 }
 
-/**
- * Write-ahead intents of creation. `witness` is the creation key, also a tag on the provider's
- * device.
- */
+/** Write-ahead intents of creation. `witness`: the creation key, also a tag at the provider. */
 export interface IntentBook {
   /**
    * Commits an intent before any provider call. Chooses a new machine id.
@@ -344,9 +341,7 @@ export interface Unlisted {
   readonly provider: ProviderName;
   /** The daemon with the failures; another daemon may be able to list. */
   readonly sessionId: SessionId;
-  /**
-   * Database clock, epoch ms: first of the unbroken failures, including those of earlier daemons.
-   */
+  /** Database clock, epoch ms: first of the unbroken failures, also of earlier daemons. */
   readonly sinceMs: number;
   readonly cause: string;
 }
@@ -363,9 +358,7 @@ export interface ListingBook {
 
 /** Reads the records of drivers. */
 export interface RecordShelf {
-  /**
-   * All records of one provider, from one snapshot, in any order; none if the provider is unknown.
-   */
+  /** One snapshot of a provider's records, in any order; empty for an unknown provider. */
   all(provider: ProviderName, signal: AbortSignal): Promise<readonly ProviderRecord[]>;
   /** Number of records of each provider, configured or not. */
   counts(signal: AbortSignal): Promise<ReadonlyMap<ProviderName, number>>;
@@ -391,9 +384,6 @@ export interface RecordBook {
    * @throws {ProviderError} `conflict`: the record is gone or changed. `invalid`: see `make`.
    */
   replace(name: RecordName, value: Json, version: string): Promise<string>;
-  /**
-   * Deletes the record if it has this version. @throws {ProviderError} `conflict`: it is gone or
-   * changed.
-   */
+  /** Deletes this version. @throws {ProviderError} `conflict`: it is gone or changed. */
   drop(name: RecordName, version: string): Promise<void>;
 }

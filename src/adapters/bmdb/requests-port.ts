@@ -29,9 +29,7 @@ export interface RequestBook {
   readBatch(key: string, signal: AbortSignal): Promise<RequestBatch | null>;
   /** States of requests; unknown keys are left out. */
   read(keys: readonly string[], signal: AbortSignal): Promise<readonly RequestState[]>;
-  /**
-   * Requests, newest first, including ended ones; for a batch its head, and each of its requests.
-   */
+  /** Requests, newest first, also ended ones; for a batch its head, and each request. */
   list(query: RequestQuery, signal: AbortSignal): Promise<readonly RequestState[]>;
 }
 
@@ -60,9 +58,7 @@ export interface Standing {
 export interface NewBatch {
   /** Like the key of a request; no request has the same key. */
   readonly key: string;
-  /**
-   * Digest of the original selection, because the machines that it selects may change meanwhile.
-   */
+  /** Digest of the original selection: the machines that it selects may change. */
   readonly digest: string;
   readonly requests: readonly NewRequest[];
 }
@@ -105,10 +101,7 @@ export interface RequestState extends RequestRow {
   /** Result for people; null while open. */
   readonly outcome: string | null;
   readonly settledAtMs: number | null;
-  /**
-   * Key of the batch that contains the request, or of the batch that it heads; null if it is
-   * single.
-   */
+  /** Key of the batch that contains the request, or that it heads; null if it is single. */
   readonly batch: string | null;
   /** Role that gave the right to make the request; null if none was checked. */
   readonly role: string | null;

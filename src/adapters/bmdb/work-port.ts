@@ -36,10 +36,7 @@ export interface Work {
    * @throws {AlreadyFinished} a second finish or fail.
    */
   finish(change: FinishChange): Promise<void>;
-  /**
-   * Writes Failed to the history, and computes the next backoff from `backoff` and the row's last
-   * interval.
-   */
+  /** Writes Failed, and the next backoff from `backoff` and the row's last interval. */
   fail(backoff: BackoffDescriptor, cause: string, also?: FailureEffects): Promise<void>;
   /**
    * Writes Canceled to the history. Does nothing once ended; never throws. If the cancellation
@@ -68,9 +65,7 @@ export interface FailureEffects {
    * machines, the guard suspects a fault on our side.
    */
   readonly unreachable?: boolean;
-  /**
-   * Agent start: nothing of the attempt reached the machine, so the failure says nothing about it.
-   */
+  /** Agent start: nothing reached the machine, so the failure says nothing about it. */
   readonly unreached?: boolean;
 }
 
@@ -107,9 +102,7 @@ export type WorkNote =
   | { readonly kind: 'permitReturned' }
   /** Power cycling: the power was seen off. */
   | { readonly kind: 'powerSeenOff' }
-  /**
-   * The provider accepted the power-on request: no request of ours keeps the power off any more.
-   */
+  /** The provider accepted the power-on: no request of ours keeps the power off. */
   | { readonly kind: 'powerOnAccepted' }
   /**
    * Recovery, after the provider definitely refused: nothing is under way. `counts` false: the
@@ -123,9 +116,7 @@ export type WorkNote =
   | { readonly kind: 'recoveryAccepted'; readonly operationRef: string };
 
 export type FinishChange =
-  /**
-   * The agent started now; deletes the older heartbeat and the start attempt; pins the host key.
-   */
+  /** The agent has started; deletes the old heartbeat and start attempt; pins the host key. */
   | {
       readonly kind: 'agentStarted';
       readonly publicKey: Uint8Array;

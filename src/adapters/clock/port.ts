@@ -16,9 +16,7 @@ export interface Clock {
 export interface Random {
   /** Uniform in [0, 1). */
   next(): number;
-  /**
-   * UUID v4, lower case. Secrets are made from it, so nobody may be able to guess it outside tests.
-   */
+  /** UUID v4, lower case. Secrets are made from it: unguessable outside tests. */
   uuid(): string;
 }
 

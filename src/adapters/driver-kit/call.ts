@@ -37,10 +37,7 @@ export interface Call {
    *   `permanent`: an unexpected answer.
    */
   send<T>(request: ApiRequest<T>): Promise<T>;
-  /**
-   * Waits within the operation's time limit. @throws {ProviderError} `aborted`, `transient`: its
-   * end.
-   */
+  /** Waits within the time limit. @throws {ProviderError} `aborted`, `transient`: its end. */
   wait(delayMs: number): Promise<void>;
   /** Waits before a repetition, longer each time. @throws {ProviderError} like `wait`. */
   backOff(): Promise<void>;

@@ -34,9 +34,7 @@ const SCRIPT_BYTES = 1023;
 export const newSecret = ({ uuid }: Pick<Random, 'uuid'>): string =>
   hashOf(`${uuid()} ${uuid()}`).slice(0, SECRET_DIGITS);
 
-/**
- * 64 hex digits; the value of a machine's tag. Only this hash of a secret is ever stored or shown.
- */
+/** 64 hex digits; a machine's tag. Only this hash of a secret is ever stored or shown. */
 export const hashOf = (secret: string): string =>
   createHash('sha256').update(secret, 'utf8').digest('hex');
 

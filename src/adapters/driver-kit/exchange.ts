@@ -149,9 +149,7 @@ export interface HttpRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly connectTimeoutMs: number;
   readonly timeoutMs: number;
-  /**
-   * Use a new connection: a kept one may be closing just now, which would look like a lost reply.
-   */
+  /** Use a new connection: a kept one may be closing, which would look like a lost reply. */
   readonly freshConnection: boolean;
 }
 

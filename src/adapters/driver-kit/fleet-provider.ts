@@ -34,10 +34,7 @@ export interface FleetProviderDeps {
   readonly underWay?: UnderWay;
 }
 
-/**
- * Wraps a driver's provider; see `FleetProvider`.
- * @throws {UsageError} `initCommand` is too long.
- */
+/** Wraps a driver's provider as `FleetProvider`. @throws {UsageError} `initCommand` is too long. */
 export function createFleetProvider(
   provider: Provider,
   options: FleetProviderOptions,

@@ -259,9 +259,7 @@ export function createInventory() {
   });
 
   return {
-    /**
-     * Remembers shown machines, because a machine that left the list may still have to be reached.
-     */
+    /** Remembers shown machines: one that left the list may still have to be reached. */
     note<Machine extends ProviderMachine>(machine: Machine): Machine {
       if (machine.id !== null) shown.set(machine.id, machine);
       return machine;

@@ -67,10 +67,7 @@ export interface AnswerForm {
   readonly tellsAbsence: ReadonlySet<number>;
   /** An answer without a content type is JSON. */
   readonly untypedIsJson?: boolean;
-  /**
-   * The API's unusual meaning of a status from 400; undefined: the usual meaning. `auth` refuses
-   * the token.
-   */
+  /** Unusual meaning of a status from 400; undefined: the usual. `auth` refuses the token. */
   meaningOf?(refusal: Refusal): Meaning | undefined;
   /**
    * Whether an answer from 400 asks to stay away. Undefined: the usual rule, which is 429 with the
@@ -312,10 +309,7 @@ export function withoutNulls(value: unknown, depth = 0): unknown {
   return Object.fromEntries(entries.map(([key, item]) => [key, inner(item)]));
 }
 
-/**
- * Texts in the API's own format only. Redacted before shortening, because a cut secret would
- * escape.
- */
+/** Texts in the API's own format only. Redacted first, because a cut secret would escape. */
 function messagesOf(
   json: unknown,
   { form, redact }: Pick<Attempted<unknown>, 'form' | 'redact'>,

@@ -199,10 +199,7 @@ export function createTurns(limits: TurnLimits, deps: TurnDeps) {
     sendAway,
     /** Milliseconds until a pause ends; 0 without one. */
     pausedMs,
-    /**
-     * No task waits or runs, and a turn would begin at once: these turns have no state worth
-     * keeping.
-     */
+    /** No task waits or runs, and a turn would begin at once: nothing here is worth keeping. */
     isIdle: (): boolean =>
       queue.length === 0 && inFlight === 0 && pausedMs() === 0 && distance.waitMs() === 0,
     /** Waiting tasks end by their signals. */
@@ -230,10 +227,7 @@ function createDistance({ gapMs, restMs = 0 }: TurnLimits, { clock, daemons = ()
 }
 
 export interface GroupLimits {
-  /**
-   * Limits of each key. `{ maxConcurrency: 1, gapMs: 0, restMs: 200, bulkLast: true }`: one at a
-   * time.
-   */
+  /** Of each key. `{ maxConcurrency: 1, gapMs: 0, restMs: 200, bulkLast: true }`: one at a time. */
   readonly each: TurnLimits;
   /** Limits of all keys together; default: none. */
   readonly together?: TurnLimits;
@@ -247,10 +241,7 @@ function firstTwo<T>(map: ReadonlyMap<string, T>): [string, T][] {
   return first;
 }
 
-/**
- * A key uses memory only while it has state: each new turn checks the next two keys, and drops idle
- * ones.
- */
+/** Only keys with state use memory: each new turn checks two keys, and drops idle ones. */
 export function createTurnGroups(limits: GroupLimits, deps: Pick<TurnDeps, 'clock' | 'daemons'>) {
   /** Keys used or checked last are at the end. */
   const groups = new Map<string, Turns>();

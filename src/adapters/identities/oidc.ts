@@ -5,9 +5,7 @@ import type { Clock } from '../clock/port.ts';
 import type { Identities, Identity } from './port.ts';
 
 export interface OidcOptions {
-  /**
-   * Its `/.well-known/openid-configuration` gives the rest. Plain HTTP is for tests on one host.
-   */
+  /** `/.well-known/openid-configuration` gives the rest. Plain HTTP is for tests on one host. */
   readonly issuer: string;
   readonly clientId: string;
   /** Read again at each use; null for a public client. */
@@ -32,9 +30,7 @@ const DISCOVERED_MS = 3_600_000;
 /** Permitted difference between clocks. */
 const TOLERANCE_SECONDS = 60;
 const NAME_MAX = 200;
-/**
- * Maximum size of an unpacked answer. Keys, and claims with thousands of groups, are far smaller.
- */
+/** Maximum size of an unpacked answer, far above keys and claims with thousands of groups. */
 const REPLY_BYTES_MAX = 256 * 1024;
 
 /**

@@ -9,9 +9,7 @@ export interface Identity {
   readonly refreshToken: string | null;
 }
 
-/**
- * Connects the redirect to the provider with the redirect back. All fields are unguessable secrets.
- */
+/** Links the redirect to the provider with the one back. All fields are secrets. */
 export interface Journey {
   readonly state: string;
   readonly nonce: string;
@@ -21,9 +19,7 @@ export interface Journey {
 
 /** A provider of identities, where people of an organisation log in. */
 export interface Identities {
-  /**
-   * Returns where to send the browser. @throws {Unreachable} the provider does not answer. {Denied}
-   */
+  /** Where to send the browser. @throws {Unreachable} the provider does not answer. {Denied} */
   begin(journey: Journey): Promise<URL>;
   /**
    * Returns who came back.

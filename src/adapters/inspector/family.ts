@@ -15,10 +15,7 @@ const FIRST_CELL = 'cell-0';
 /** These actors decide for all machines. */
 const FOR_ALL = ['guard', 'session'];
 
-/**
- * Checks once per actor whether it belongs to the subject, and caches the answer for the actor's
- * life.
- */
+/** Checks once per actor whether it belongs to the subject. */
 export function belongsTo(subject: Subject): (actor: Actor) => boolean {
   const answers = new WeakMap<Actor, boolean>();
   return (actor) => {

@@ -6,10 +6,7 @@ import type { Inspection, Subject } from './port.ts';
 
 const VIEWERS_MAX = 8;
 const WINDOW_MS = 100;
-/**
- * Copying takes the daemon's time: messages above this rate are dropped, except each actor's last
- * state.
- */
+/** Copying costs time: messages above this rate are dropped, but not an actor's last state. */
 const MESSAGES_PER_WINDOW = 200;
 
 /** Shows a daemon's actors to watchers. Without watchers it keeps references and copies nothing. */
@@ -46,10 +43,7 @@ export function createInspection({ clock }: { readonly clock: Clock }): Inspecti
   };
 }
 
-/**
- * Sends everything up to a rate; after a burst, sends the number of dropped messages and the last
- * states.
- */
+/** Sends all up to a rate; after a burst, the number of dropped messages and the last states. */
 function openStream(clock: Clock, subject: Subject, tell: (text: string) => void) {
   const belongs = belongsTo(subject);
   let [windowEndsAt, told, lost] = [0, 0, 0];

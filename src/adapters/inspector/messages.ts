@@ -62,10 +62,7 @@ const sanitised = <Value>(value: Value): Value => sanitise(value) as Value;
 
 /** Statecharts are few and large, and each has many actors. */
 const definitions = new WeakMap<object, string>();
-/**
- * A statechart is code; its only data, the initial context, is left out. Functions become their
- * names.
- */
+/** Leaves out a statechart's only data, the initial context. Functions become their names. */
 function definitionOf(config: object): string {
   const definition =
     definitions.get(config) ??

@@ -80,9 +80,7 @@ export async function startInspectorRelay(options: InspectorRelayOptions): Promi
 /** The path and the query of a request. */
 const addressIn = ({ url = '/' }: IncomingMessage): URL => new URL(`http://localhost${url}`);
 
-/**
- * Whether a Host header names this machine's loopback; another name may be a DNS rebinding attack.
- */
+/** Whether a Host header names this machine's loopback; other names may be DNS rebinding. */
 const isOwnHost = (host: string | undefined): boolean =>
   /^(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?$/i.test(host ?? '');
 

@@ -36,9 +36,7 @@ function text(value: string): string {
   return value.length <= LIMITS.textLength ? value : `${value.slice(0, LIMITS.textLength)}… [cut]`;
 }
 
-/**
- * Objects shown as one text. Actors appear by name, because their properties lead to everything.
- */
+/** Objects shown as one text. Actors appear by name: their properties lead to everything. */
 function leaf(value: object): unknown {
   if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`;
   if (value instanceof ArrayBuffer) return `[${value.byteLength} bytes]`;

@@ -8,10 +8,7 @@ import { visibleText, TEXT_MAX } from '../../lib/texts.ts';
 
 export interface LogOptions {
   readonly level: LogLevel;
-  /**
-   * `auto`: pretty on a terminal, otherwise JSON. `journal`: JSON after the severity, as journald
-   * reads it.
-   */
+  /** `auto`: pretty on a terminal, else JSON. `journal`: JSON after the severity, for journald. */
   readonly format: 'auto' | 'json' | 'pretty' | 'journal';
   /**
    * Where lines go, one write per line; standard error if absent. A line counts as lost if `done`

@@ -23,10 +23,7 @@ export const HEARTBEAT_ENDS = [
 export type HeartbeatEnd = (typeof HEARTBEAT_ENDS)[number];
 /** Result of a delivery attempt. */
 export const WEBHOOK_OUTCOMES = ['delivered', 'failed', 'dead', 'disabled'] as const;
-/**
- * Result of a creation at Equinix; `adopted`: a request whose reply was lost had created the
- * device.
- */
+/** Result of a creation at Equinix; `adopted`: a lost request had created the device. */
 export const EQUINIX_OUTCOMES = [
   'created',
   'adopted',

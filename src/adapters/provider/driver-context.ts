@@ -34,10 +34,7 @@ export interface DriverContext {
   daemons(): number;
   /** Writes an event about a change at the vendor; absent if nobody reads events. Never throws. */
   tellEvent?(event: Pick<NewEvent, 'type' | 'reason' | 'details'>): void;
-  /**
-   * For a driver with its own queue: marks the start of a wait, which does not count against the
-   * call.
-   */
+  /** For a driver with its own queue: begins a wait that does not count against the call. */
   waitsForTurn?(): TurnWait;
 }
 
@@ -67,9 +64,7 @@ export interface Records {
   all(options: RecordOptions): Promise<readonly ProviderRecord[]>;
   /** @returns the record's version. @throws {ProviderError} `conflict`: the key exists. */
   make(key: string, value: Json, options: RecordOptions): Promise<string>;
-  /**
-   * @returns the new version. @throws {ProviderError} `conflict`: the record is gone or changed.
-   */
+  /** @returns the new version. @throws {ProviderError} `conflict`: it is gone or changed. */
   replace(key: string, value: Json, version: string, options: RecordOptions): Promise<string>;
   /** @throws {ProviderError} `conflict`: the record is gone or changed. */
   drop(key: string, version: string, options: RecordOptions): Promise<void>;

@@ -45,10 +45,7 @@ export interface DriverShellLimits {
  * (hexadecimal pairs with colons, with or without `MD5:`).
  */
 export type HostKeyRule =
-  /**
-   * Accepts these keys, which the vendor's API reported over an authenticated connection. Never
-   * empty.
-   */
+  /** Accepts these keys, reported by the vendor's API over an authenticated connection. */
   | { readonly told: readonly string[] }
   /**
    * Accepts any key except these, if no source knows the key. `note` is called before anything
@@ -78,10 +75,7 @@ export interface DriverShellSession extends SeenHostKey {
  * proves the machine's identity yet: request and send no secrets, and change nothing there.
  */
 export interface HostKeySession {
-  /**
-   * Runs a command to its end, whatever its exit status. @throws {ProviderError} like
-   * `DriverShell`.
-   */
+  /** Runs a command to its end, whatever its status. @throws {ProviderError} like `DriverShell`. */
   execute(
     command: Pick<ShellCommand, 'argv' | 'stdin'>,
     options: ShellOptions,

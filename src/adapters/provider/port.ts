@@ -44,10 +44,7 @@ export interface Driver<Settings = unknown> {
    * opened.
    */
   settings(around: Surroundings): z.ZodObject;
-  /**
-   * Creates a provider, without any request yet. @throws {UsageError} settings contradict each
-   * other.
-   */
+  /** Creates a provider; makes no request. @throws {UsageError} settings contradict each other. */
   open(settings: Settings, context: DriverContext): Provider;
   /**
    * Checks settings against files, so that mistakes show before anything starts. Changes nothing,
@@ -163,15 +160,9 @@ export interface Provider {
   hostnameFor?(slotId: string): string;
   /** Prepares what every creation needs, so that mistakes show at the start. Idempotent. */
   prepare?(options: CallOptions): Promise<void>;
-  /**
-   * Removes our leftovers (keys, disks) that are at least an hour old; with `dryRun`, only reports
-   * them.
-   */
+  /** Removes our leftovers (keys, disks) of an hour or older; with `dryRun`, only reports. */
   sweep?(options: CallOptions & { readonly dryRun: boolean }): Promise<SweepReport>;
-  /**
-   * Ends operations (`aborted`), timers and sockets within 10 s; machines continue to run.
-   * Idempotent.
-   */
+  /** Ends operations (`aborted`), timers and sockets within 10 s. Machines run on. Idempotent. */
   stop(): Promise<void>;
 }
 
@@ -293,10 +284,7 @@ export interface CreateRequest {
   /** Shell lines to run as root at the first boot. Holds a secret: never logged. */
   readonly initCommand: string;
   readonly publicKey: string;
-  /**
-   * An earlier attempt with this creation key may have reached the provider: search before
-   * requesting.
-   */
+  /** An earlier attempt with this creation key may have succeeded: search first. */
   readonly resumed: boolean;
   /** Must be awaited before each request that may create a device. */
   onAttempt(progress: AttemptProgress): Promise<void>;
@@ -320,9 +308,7 @@ export interface ReinstallRequest {
 /** The provider's name of an accepted operation, for people. */
 export interface OperationRef {
   readonly operationRef: string;
-  /**
-   * The machine's own system has to carry it out, which a hanging system does not. Absent: unknown.
-   */
+  /** The machine's own system carries it out, unless it hangs. Absent: unknown. */
   readonly isGraceful?: boolean;
 }
 
@@ -359,10 +345,7 @@ export interface FleetProvider {
     slotId: string,
     options: FleetCall,
   ): Promise<ProviderMachine | null>;
-  /**
-   * The following operations change only our machines. @throws {ProviderError} `conflict`: it is
-   * not ours.
-   */
+  /** The following change only our machines. @throws {ProviderError} `conflict`: it is not ours. */
   deprovisionMachine(id: string, options: FleetCall): Promise<void>;
   rebootMachine(id: string, mode: 'graceful' | 'force', options: FleetCall): Promise<OperationRef>;
   reinstallMachine(id: string, options: FleetCall): Promise<OperationRef>;
@@ -370,10 +353,7 @@ export interface FleetProvider {
   resetController(id: string, options: FleetCall): Promise<OperationRef>;
   /** Adds or changes our tags on our machine. */
   setTags(id: string, tags: Tags, options: FleetCall): Promise<void>;
-  /**
-   * Makes an untagged machine ours permanently. @throws {ProviderError} `conflict`: it is another
-   * owner's.
-   */
+  /** Makes an untagged machine ours. @throws {ProviderError} `conflict`: it is another owner's. */
   assimilate(id: string, witness: Witness, options: FleetCall): Promise<ProviderMachine>;
   readonly verifyHostKey: VerifyHostKey<FleetCall>;
   capacityGroup(plan: Plan): string;

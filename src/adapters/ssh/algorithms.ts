@@ -28,9 +28,7 @@ const serverHostKey: ServerHostKeyAlgorithm[] = [
   'rsa-sha2-512',
   'rsa-sha2-256',
 ];
-/**
- * AES-GCM first: by far the fastest in our measurements, with hardware support on every server CPU.
- */
+/** AES-GCM first: by far the fastest measured, with hardware support on every server CPU. */
 const cipher: CipherAlgorithm[] = [
   'aes128-gcm@openssh.com',
   'aes256-gcm@openssh.com',
@@ -82,10 +80,7 @@ const REMEDIES: readonly {
   { said: 'compression', what: 'compression', ours: compress, keyword: 'Compression' },
 ];
 
-/**
- * What to do about a machine that shares no algorithm with us; null if ssh2's complaint is another
- * one.
- */
+/** Advice for a machine without common algorithms; null if ssh2's complaint is another. */
 export function remedyFor(complaint: string): string | null {
   const [, which = ''] = /no matching (.*)$/i.exec(complaint) ?? [];
   const remedy = REMEDIES.find(({ said }) => which.includes(said));

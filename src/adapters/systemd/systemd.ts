@@ -94,9 +94,7 @@ function createTeller(notifySocket: string, log: Log) {
   };
 }
 
-/**
- * systemd's variables for a service; see sd_notify(3), sd_watchdog_enabled(3), sd_listen_fds(3).
- */
+/** systemd's variables; see sd_notify(3), sd_watchdog_enabled(3), sd_listen_fds(3). */
 export interface SystemdEnvironment {
   /** Address of the datagram socket for notifications; null if nobody listens. */
   readonly notifySocket: string | null;

@@ -91,9 +91,7 @@ export function parentOf(kind: ObjectKind, object: EngineObject): string | null 
   return field === null ? null : (object[field] ?? null);
 }
 
-/**
- * The object's place: for the upper two kinds the load balancer, for the lower two their parent.
- */
+/** The object's place: the load balancer for the upper two kinds, else the parent. */
 export function placeOf(kind: ObjectKind, object: EngineObject): string | null {
   const isTop = kind === 'backend' || kind === 'frontend';
   return isTop ? (object.load_balancer ?? null) : parentOf(kind, object);
@@ -145,9 +143,7 @@ const checkForm = z.union([
     .transform(({ httpchk }): HealthCheck => ({ by: 'http', path: httpchk.uri })),
 ]);
 
-/**
- * A health check is the inside of a JSON object, without its braces. Null if it is none of ours.
- */
+/** A health check is the inside of a JSON object, without braces. Null if it is not ours. */
 function checkIn(fragment = ''): HealthCheck | null {
   try {
     return checkForm.safeParse(JSON.parse(`{${fragment}}`)).data ?? null;

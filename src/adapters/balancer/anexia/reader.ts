@@ -34,9 +34,7 @@ export interface Claim {
   readonly tagged: boolean;
 }
 
-/**
- * Reads lists, and single objects if their rows are not enough; for one observation of one owner.
- */
+/** Reads lists, and single objects if rows are not enough; for one look at one owner. */
 export function createReader(
   { name, engine, memory, readings, log }: Observation,
   owner: PoolRef,

@@ -41,9 +41,7 @@ export interface HaproxyDeps extends FilesDeps, FileTimes {
   readonly random: Random;
 }
 
-/**
- * This many servers are in the file, checked and active within two seconds, even on a slow machine.
- */
+/** This many servers are written, checked and active within 2 s, even on a slow machine. */
 const AT_ONCE = 500;
 
 /**

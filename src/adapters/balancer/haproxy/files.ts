@@ -53,10 +53,7 @@ export function createFiles({ poolsDir, baseFiles, program }: FilesDeps) {
     );
   }
 
-  /**
-   * Other processes check here, too: only a directory too old for any check was left by a dead
-   * process.
-   */
+  /** Other processes check here, too, so only directories too old for a check are removed. */
   async function removeDead(names: readonly string[], justMade: string): Promise<void> {
     const { mtimeMs: nowMs } = await stat(justMade);
     for (const name of names.filter((each) => each.startsWith(CANDIDATES))) {

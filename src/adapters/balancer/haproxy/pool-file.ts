@@ -172,10 +172,7 @@ function modeIn(words: readonly string[]): ServerMode {
   return words[words.indexOf('weight') + 1] === '0' ? 'drain' : 'active';
 }
 
-/**
- * Parses `192.0.2.1:80` and `[2001:db8::1]:80`; null for anything else, or if `endOf` could not
- * write it.
- */
+/** Parses `192.0.2.1:80` and `[2001:db8::1]:80`; null for what `endOf` cannot write. */
 export function readEnd(text: string): End | null {
   const [, host, number] = /^\[?([^\]]+?)\]?:(\d{1,5})$/.exec(text) ?? [];
   const address = host === undefined ? null : canonicalAddress(host);

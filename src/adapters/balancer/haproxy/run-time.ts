@@ -134,9 +134,7 @@ export function createRunTimes(master: Master, clock: Clock) {
     await silently(commands.at(-1)!, signal);
   }
 
-  /**
-   * Ends connections of many servers, with a few attempts. @returns servers that still have some.
-   */
+  /** Ends connections of many servers, in a few attempts. @returns servers that still have some. */
   async function cutAll(paths: ReadonlySet<string>, signal: AbortSignal) {
     for (let attempt = 1; paths.size > 0 && attempt <= ATTEMPTS_MAX; attempt += 1) {
       if ((await endSessions(paths, signal)) === 0) return NOBODY;
@@ -208,9 +206,7 @@ export function createRunTimes(master: Master, clock: Clock) {
 
 const NOBODY: ReadonlySet<string> = new Set();
 
-/**
- * Whether a server has its desired state, given the existing servers and those with connections.
- */
+/** Whether a server has its desired state, by the existing and the busy servers. */
 function isMade(change: ServerChange, there: Servers, busy: ReadonlySet<string>): boolean {
   const { backend, name, wanted } = change;
   const found = there.get(backend)?.get(name);

@@ -158,15 +158,10 @@ export async function takeOwnership(root: string, owner: string): Promise<void> 
 const isExisting = (error: unknown) =>
   error instanceof Error && 'code' in error && error.code === 'EEXIST';
 
-/**
- * Distinguishes a process from a later one with the same number; empty where the system has no
- * /proc.
- */
+/** Distinguishes processes with the same number; empty where the system has no /proc. */
 const startTimeOf = async (pid: number) => (await statOf(pid))[19] ?? '';
 
-/**
- * Whether the process runs. A zombie (ended, but its parent has not waited for it) does not run.
- */
+/** Whether the process runs. A zombie (whose parent has not waited for it) does not. */
 export async function isAlive(pid: number): Promise<boolean> {
   try {
     process.kill(pid, 0);

@@ -227,9 +227,7 @@ async function stopServer(server: Server): Promise<void> {
   for (let tries = 0; tries < 200 && (await isAlive(pid)); tries++) await setTimeout(25);
 }
 
-/**
- * `pg_ctl` detaches the server from our terminal, so that Ctrl-C does not end the server before us.
- */
+/** `pg_ctl` detaches the server from our terminal, so that Ctrl-C does not end it before us. */
 const control = (server: Server, args: string[]) =>
   run(server.binaries.pgCtl, ['-D', clusterName(server), '-s', '-w', ...args], {
     ...spawnOptions(server),

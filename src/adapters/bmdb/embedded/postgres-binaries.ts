@@ -65,10 +65,7 @@ function packageUrl(): string {
   }
 }
 
-/**
- * PostgreSQL refuses to run as root. So root runs it under an account of its own, created if
- * missing.
- */
+/** PostgreSQL refuses to run as root, so it gets its own account, created if missing. */
 export async function chooseAccount(): Promise<Account> {
   if (process.getuid?.() !== 0) return null;
   const idOf = async (flag: string) =>

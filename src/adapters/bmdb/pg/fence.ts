@@ -9,9 +9,7 @@ import type { Lease } from '../port.ts';
 export const FENCE = { session: 'uuid', lease: 'text', epoch: 'int8' } as const;
 /** Columns of such a statement, selected by `FENCE_TOLD`. */
 export const FENCED = { alive: 'bool', leased: 'bool' } as const;
-/**
- * CTEs: `me`, the session, and `lease`, its job, which nobody can take before the transaction ends.
- */
+/** CTEs: `me`, the session, and `lease`, its job, which is locked until the transaction ends. */
 export const fenceSql = (of: Readonly<Record<keyof typeof FENCE, string>>): string =>
   `me AS MATERIALIZED (${liveSession(of.session)}),
    lease AS MATERIALIZED (

@@ -1,9 +1,6 @@
 import { UsageError } from '../../../domain/errors.ts';
 
-/**
- * A parsed database URL, as libpq reads it:
- * https://www.postgresql.org/docs/current/libpq-connect.html
- */
+/** A parsed URL, as in https://www.postgresql.org/docs/current/libpq-connect.html */
 export interface HostUrls {
   /** One URL per host, in the order of attempts. Secret: may hold a password. */
   readonly urls: readonly [string, ...string[]];

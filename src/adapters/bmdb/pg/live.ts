@@ -62,9 +62,7 @@ export const statements = {
   }),
 };
 
-/**
- * Query for the session's row if it is alive by the database's clock; locks it against deletion.
- */
+/** Query for the session's row if alive by the database's clock; locks it against deletion. */
 export function liveSession(session: string): string {
   return `SELECT session_id, session_component_name FROM sessions
     WHERE session_id = ${session} AND session_deadline > now() FOR KEY SHARE`;
@@ -164,9 +162,7 @@ export function requireInTime(session: LiveSession, doing: string): void {
   if (session.clock.monotonic() >= session.deadlineMs()) throw declareDead(session, doing);
 }
 
-/**
- * Ends the session locally, because the database says that it is dead. @returns the error to throw.
- */
+/** Ends the session locally: the database says that it is dead. @returns the error to throw. */
 export function declareDead(session: LiveSession, doing: string): SessionExpired {
   const reason = expired(session, doing);
   session.expire(reason);

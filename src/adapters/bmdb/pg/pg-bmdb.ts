@@ -47,10 +47,7 @@ export interface PgBmdbOptions {
   readonly poolMax?: number;
   /** Whether to listen for wakes (`listen`), which needs a connection of its own. */
   readonly wakes?: WakesMode;
-  /**
-   * Limit for one statement, and for the pause between two (4 s). Must be below the session
-   * interval.
-   */
+  /** Limit for a statement, and for the pause between two (4 s). Below the session interval. */
   readonly timeoutMs?: number;
   /** How long batches of work, heartbeats and the end of a session wait for a lock (an eighth of it). */
   readonly lockTimeoutMs?: number;

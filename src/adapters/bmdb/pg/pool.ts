@@ -57,9 +57,7 @@ export interface TransactionOptions {
   readonly signal?: AbortSignal;
 }
 
-/**
- * Options of a statement that commits by itself, at READ COMMITTED, with its connection's settings.
- */
+/** Options of a statement that commits by itself, at READ COMMITTED. */
 export type CommitOptions = Pick<
   TransactionOptions,
   'doing' | 'processor' | 'deadlineMs' | 'signal'

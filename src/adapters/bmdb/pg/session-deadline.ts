@@ -2,9 +2,7 @@ import { SessionExpired } from '../../../domain/errors.ts';
 import type { SessionId } from '../../../domain/ids.ts';
 import type { Clock } from '../../clock/port.ts';
 
-/**
- * The local deadline: counts from the start of the last successful poke, on the monotonic clock.
- */
+/** The local deadline: from the start of the last successful poke, on the monotonic clock. */
 export interface SessionDeadline {
   readonly signal: AbortSignal;
   deadlineMs(): number;

@@ -41,9 +41,7 @@ export function redact(fields: Fields): Redacted {
 const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 
-/**
- * A signature in the query, or a password before the host, would give access to the URL's target.
- */
+/** A signature in the query or a password before the host would open the URL's target. */
 function bareUrl(text: string): string {
   if (text === '') return text;
   const url = URL.parse(text);

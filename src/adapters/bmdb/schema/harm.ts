@@ -34,10 +34,7 @@ export interface Circumstances {
   readonly neverAnalysed: readonly string[];
 }
 
-/**
- * Connections of a daemon besides `database.poolMax`: for its session, for heartbeats and for
- * wakes.
- */
+/** Connections besides `database.poolMax`: for the session, for heartbeats and for wakes. */
 const CONNECTIONS_BESIDE = 6;
 
 /** @param client a connection with our settings. */

@@ -22,9 +22,7 @@ export async function latestMigration(): Promise<string> {
   return (await knownMigrations()).at(-1) ?? 'none';
 }
 
-/**
- * Loads the migrations and adds their inline comments as database comments on tables and columns.
- */
+/** Loads migrations, with their inline comments as database comments. */
 export const loadMigrations = (files: string[]) =>
   Promise.all(
     files.map(async (file) => {

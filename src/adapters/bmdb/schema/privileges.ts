@@ -40,10 +40,7 @@ export interface RolePrivileges {
   readonly role: string;
   /** For example `INSERT on machines`. The daemon cannot work. */
   readonly missing: readonly string[];
-  /**
-   * For example `DELETE on work_history`. The daemon works, and a mistake in it could use these
-   * rights.
-   */
+  /** For example `DELETE on work_history`. The daemon works, but a bug could use these. */
   readonly excess: readonly string[];
 }
 

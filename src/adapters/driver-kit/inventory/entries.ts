@@ -247,10 +247,7 @@ export function requireListedKey(provider: string, entry: HostEntry, key: Buffer
   throw new ProviderError('conflict', `the inventory has another host key for ${entry.id}`);
 }
 
-/**
- * `ssh-keyscan` asks whichever machine answers; only the console shows whether that is the right
- * one.
- */
+/** `ssh-keyscan` asks whoever answers; only the console shows the right machine's key. */
 const unknownKey = (provider: string, { id, address, sshPort }: HostEntry): ProviderError =>
   new ProviderError(
     'not-implemented',

@@ -75,10 +75,7 @@ export type Probes = ReturnType<typeof createProbes>;
 
 type Pace = (probe: () => Promise<void>) => Promise<void>;
 
-/**
- * Sockets use the wall clock, and so does this limiter. Probes still waiting at the end are
- * dropped.
- */
+/** Sockets use the wall clock, and so does this limiter. Waiting probes end without a run. */
 function pacedByWall({ parallelism, gapMs }: ProbeLimits, lifetime: AbortSignal): Pace {
   const limiter = new Bottleneck({ maxConcurrent: parallelism, minTime: gapMs });
   const stop = () => limiter.stop({ dropWaitingJobs: true });

@@ -169,10 +169,7 @@ export type EquinixDeps = Omit<ApiDeps, 'observer'> & {
   readonly metrics: MetricsOf<EquinixMetric>;
 };
 
-/**
- * The Equinix Metal API's specifics.
- * @throws {UsageError} the token would be sent unencrypted.
- */
+/** The Equinix Metal API's specifics. @throws {UsageError} the token would be sent unencrypted. */
 export function createEquinixApi(config: EquinixConfig, { metrics, ...deps }: EquinixDeps): Api {
   const fault = baseUrlFault(config.baseUrl, config.allowInsecureHttp);
   if (fault) throw new UsageError(`provider ${config.name}: baseUrl ${fault}`);

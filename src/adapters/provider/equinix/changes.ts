@@ -46,10 +46,7 @@ export function createChanges(deps: {
 }) {
   const { client, view, clock, log, begin, ended } = deps;
 
-  /**
-   * Reads a device before an action; if its state was transient, a refused action may succeed
-   * later.
-   */
+  /** Reads a device before an action; in a transient state, a refused action may succeed later. */
   function watched(call: Call, id: string, how: CallOptions) {
     let state = '';
     return {
@@ -62,10 +59,7 @@ export function createChanges(deps: {
     };
   }
 
-  /**
-   * Runs even if the caller's signal has aborted. A failure is only logged; the first error is
-   * thrown.
-   */
+  /** Runs even after an abort. A failure is only logged; the first error is thrown. */
   async function putBack({ id, tags }: Device): Promise<void> {
     await withTimeLimit(clock, { ms: PUT_BACK_MS }, (own) => {
       const signal = AbortSignal.any([own, ended]);

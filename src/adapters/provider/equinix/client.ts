@@ -200,10 +200,7 @@ export function createEquinixClient(config: Pick<EquinixConfig, 'projectId' | 'p
 
   return {
     getDevice,
-    /**
-     * All devices of the project, including foreign ones. @param insist fail on a listing with
-     * gaps.
-     */
+    /** All devices of the project, also foreign ones. @param insist fail on a listing with gaps. */
     listDevices: (call: Call, insist = false): Promise<Walked<Device>> =>
       list(call, {
         ...{ endpoint: 'ListDevices', path: inProject(call, '/devices'), query: BY_NAME },
@@ -263,10 +260,7 @@ export function createEquinixClient(config: Pick<EquinixConfig, 'projectId' | 'p
         },
       });
     },
-    /**
-     * True if the API accepted the request, false if the device does not exist, so was already
-     * deleted.
-     */
+    /** True: the API accepted the request. False: the device was already deleted. */
     deleteDevice(
       call: Call,
       id: string,

@@ -88,10 +88,7 @@ export function createSearch(
     holderOf,
     strangerThere,
     sight,
-    /**
-     * Returns null only if there certainly is no device. @throws {ProviderError} `race-lost`,
-     * `transient`.
-     */
+    /** Null only if there is certainly none. @throws {ProviderError} `race-lost`, `transient`. */
     async find(call: Call, sought: Sought): Promise<Device | null> {
       const { ours, holder, rival, isTaken, complete } = await sight(call, sought);
       if (ours) return ours;
@@ -115,10 +112,7 @@ interface Order extends Sought {
   readonly reservationId: string;
   readonly request: CreateRequest;
   readonly sshKeyId: string | undefined;
-  /**
-   * `attempts`: requests that may have created a device; `ambiguous`: one of them may have
-   * succeeded.
-   */
+  /** `attempts`: requests that may create a device; `ambiguous`: one of them may have. */
   readonly progress: { -readonly [K in keyof AttemptProgress]: AttemptProgress[K] };
 }
 
@@ -181,10 +175,7 @@ export function createCreation(config: EquinixConfig, deps: CreationDeps) {
     };
   }
 
-  /**
-   * Searches until the device shows or patience ends; then null. @throws {ProviderError}
-   * `race-lost`.
-   */
+  /** Searches until patience ends; then null. @throws {ProviderError} `race-lost`. */
   async function lookUntil(
     order: Order,
     { delayMs, gapMs, untilMs, looksMin }: Patience,
@@ -207,9 +198,7 @@ export function createCreation(config: EquinixConfig, deps: CreationDeps) {
     return lookUntil(order, { delayMs: gapMs / 2, gapMs, untilMs: 0, looksMin: 2 });
   }
 
-  /**
-   * If the repeated request is refused, the lost one may have succeeded without being visible yet.
-   */
+  /** If a repetition is refused, the lost request may have succeeded invisibly. */
   async function outlastRefusal(order: Order, cause: unknown, lostAtMs: number): Promise<Creation> {
     const { call } = order;
     const untilMs = lostAtMs + settleMs - call.now();
@@ -335,9 +324,7 @@ export function createCreation(config: EquinixConfig, deps: CreationDeps) {
     }
   }
 
-  /**
-   * Stores our key again, once, if somebody removed it; the slot is not to blame for a missing key.
-   */
+  /** Stores our key again, once, if it was removed; a missing key is no slot's fault. */
   async function withOurKey(order: Omit<Order, 'progress' | 'sshKeyId'>, signal: AbortSignal) {
     const orderWith = (sshKeyId: string | undefined): Order => {
       const progress = { attempts: 0, ambiguous: order.request.resumed };

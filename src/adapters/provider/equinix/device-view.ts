@@ -29,9 +29,7 @@ const OURS = [WITNESS_PREFIX, OWNER_PREFIX];
 export const witnessTag = (witness: string): string => WITNESS_PREFIX + witness;
 export const ownerTag = (instanceSetId: string): string => OWNER_PREFIX + instanceSetId;
 
-/**
- * Tags in the port's form: ours by their port names, `key=value` split, others with an empty value.
- */
+/** Tags in the port's form: ours by port name, `key=value` split, others with '' as value. */
 export function toPortTags(tags: readonly string[]): Record<string, string> {
   const [witness] = valuesOf(tags, WITNESS_PREFIX);
   const owners = new Set(valuesOf(tags, OWNER_PREFIX));
@@ -78,10 +76,7 @@ interface Prefix {
 }
 type Named = Pick<Device, 'hostname'>;
 
-/**
- * Name of a device during deletion: it must neither match the prefix nor block the next machine's
- * name.
- */
+/** Name during deletion: must neither match the prefix nor block the next machine's name. */
 export function deletedName(hostname: string): string {
   if (hostname.startsWith(DELETED_PREFIX)) return hostname;
   return (DELETED_PREFIX + hostname).slice(0, HOSTNAME_LENGTH_MAX).replace(/[-.]+$/, '');

@@ -79,9 +79,7 @@ const projectId = () =>
     .text('Project whose reservations are used.')
     .refine(isUuid, { error: 'is not a UUID; give the id of the project, in lower case' });
 
-/**
- * The reservation id's first characters follow the prefix; a hostname has at most 63 characters.
- */
+/** Prefix plus the reservation id's first characters; a hostname has at most 63. */
 const PREFIX_MAX = HOSTNAME_LENGTH_MAX - HOSTNAME_ID_LENGTH;
 
 const devicePrefix = () =>

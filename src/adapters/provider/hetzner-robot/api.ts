@@ -323,10 +323,7 @@ export const ROBOT_TIMINGS: ApiTerms['timings'] = {
   authPauseMs: 600_000,
 };
 
-/**
- * Robot's web service specifics. The password is read before each attempt, so that a new one is
- * used.
- */
+/** Robot's web service specifics. The password is read before each attempt. */
 export const createRobotApi = (
   name: string,
   { baseUrl, user, password, limits }: RobotSettings,

@@ -43,9 +43,7 @@ export interface Sending {
 /** Resets that we send. The fifth type calls a technician; only an operator may request that. */
 export type ResetType = 'sw' | 'hw' | 'power' | 'power_long';
 
-/**
- * Requests to Robot. All reject with a `ProviderError`; a change is never repeated automatically.
- */
+/** Requests to Robot. All reject with a `ProviderError`; changes are never repeated. */
 export function createRobotClient(settings: RobotSettings, context: DriverContext) {
   const { clock, name } = context;
   const log = providerLog(context.log, name);

@@ -59,9 +59,7 @@ export function createInstall(parts: Parts): Install {
   const installing = (claim: Claim, tags: Tags, how: Sending) =>
     claims.change(claim, { phase: 'installing', tags, sinceMs: clock.now() }, how);
 
-  /**
-   * Tags of an installation begun in the rescue system, or of its result; null if there is none.
-   */
+  /** Tags of an installation in the rescue system, or of its result; null if there is none. */
   function begunIn({ seen }: Arrival['answer']): Tags | null {
     if (seen.guard) return seen.guard.tags;
     return seen.installed?.tags ?? null;
@@ -137,9 +135,7 @@ export function createCreation(
     throw new ProviderError('invalid', 'a creation needs a free server of this provider');
   }
 
-  /**
-   * @throws {ProviderError} `race-lost`: another claim has it. `invalid`: it cannot be installed.
-   */
+  /** @throws {ProviderError} `race-lost`: another claim has it. `invalid`: not installable. */
   function requireUsable(server: Server, mayBe: string | null): void {
     const { number, name } = server;
     const isFree = classifyName(name, config).kind === 'free' || name === mayBe;

@@ -21,10 +21,7 @@ import type { Showing } from './view.ts';
 
 const HARD_RESETS_MAX = 3;
 
-/**
- * Gives machines back and frees their servers. Each call takes the next step, whichever daemon
- * began.
- */
+/** Gives machines back. Each call takes the next step, whichever daemon began. */
 export function createGiveBack(
   parts: Parts,
   { showing, trip }: { readonly showing: Showing; readonly trip: RescueTrip },

@@ -29,10 +29,7 @@ export interface Prefixes {
   readonly freePrefix: string;
 }
 
-/**
- * A creation key in the form used in names.
- * @throws {ProviderError} `invalid`: it is no UUID.
- */
+/** A creation key in the form used in names. @throws {ProviderError} `invalid`: it is no UUID. */
 export function witnessText(witness: string): string {
   if (!isUuid(witness)) throw new ProviderError('invalid', 'the witness of a creation is no UUID');
   let bits = BigInt(`0x${witness.replaceAll('-', '')}`) << 2n;
@@ -71,9 +68,7 @@ export function classifyName(name: string, { namePrefix, freePrefix }: Prefixes)
 }
 const LEAVING = /^leaving-\d+$/;
 
-/**
- * Whether somebody gave the server their own name. A cleared or truncated name belongs to nobody.
- */
+/** Whether somebody renamed the server. A cleared or truncated name belongs to nobody. */
 export function isStrangers(name: string, { namePrefix, freePrefix }: Prefixes): boolean {
   return ![namePrefix, freePrefix].some(
     (prefix) => name.startsWith(prefix) || prefix.startsWith(name),

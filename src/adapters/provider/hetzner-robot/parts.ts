@@ -49,9 +49,7 @@ export interface Claim extends ClaimValue {
 /** All claims of one moment, by server number. */
 export interface Claims {
   readonly ours: ReadonlyMap<number, Claim>;
-  /**
-   * Servers of another instance set, or with claims in an unknown form: nothing is done to them.
-   */
+  /** Servers of another instance set, or with unknown claims: nothing is done to them. */
   readonly untouchable: ReadonlySet<number>;
 }
 
@@ -194,9 +192,7 @@ export function createServers(
     list,
     /** Reads the server. @throws {ProviderError} `not-found`. */
     read,
-    /**
-     * Last known state, of any age: for what hardly changes. @throws {ProviderError} `not-found`.
-     */
+    /** Last known state, for what hardly changes. @throws {ProviderError} `not-found`. */
     known: async (server: number, how: Sending): Promise<Server> =>
       seen.get(server) ?? read(server, how),
     /** State at most a minute old. @throws {ProviderError} `not-found`. */

@@ -36,10 +36,7 @@ export function createResets({
   }
 
   return {
-    /**
-     * Arms the rescue system with our key only. First disarms an armed one, which may have an older
-     * key.
-     */
+    /** Arms the rescue system with our key only; disarms an older one first. */
     async arm(server: number, how: Sending): Promise<Rescue> {
       const key = await ourKey.ensure(how);
       await disarm(server, how);
@@ -93,9 +90,7 @@ export function createResets({
         });
       }
     },
-    /**
-     * The first of these types that the server supports. @throws {ProviderError} `not-implemented`.
-     */
+    /** The first type that the server supports. @throws {ProviderError} `not-implemented`. */
     async choose<Type extends ResetType>(
       server: number,
       wanted: readonly Type[],
@@ -118,10 +113,7 @@ export interface Arrival {
   readonly answer: SystemAnswer<'rescue'> | SystemAnswer<'system'>;
 }
 
-/**
- * If another system still answers this long after a reset, the reset has not led to the rescue
- * system.
- */
+/** After this time, another system's answer means that the reset led elsewhere. */
 const OTHER_SYSTEM_MS = 60_000;
 const HARD_RESETS_MAX = 2;
 
@@ -170,9 +162,7 @@ export function createRescueTrip(parts: Parts, resets: Resets) {
     return noted;
   }
 
-  /**
-   * Whether the reset has finally led elsewhere, rather than still leading to the rescue system.
-   */
+  /** Whether the reset has finally led elsewhere than to the rescue system. */
   async function isElsewhere(claim: Claim, answer: Answer, how: Sending): Promise<boolean> {
     const sinceMs = clock.now() - (claim.resetAtMs ?? -Infinity);
     if (sinceMs >= config.rescueTimeout) return true;

@@ -65,9 +65,7 @@ export const isRescueKey = (
     ? claim.rescueKeys.includes(md5Of(hostKey))
     : fingerprint !== claim.systemKey;
 
-/**
- * A script ended with a status other than 0. The message contains nothing of the script's output.
- */
+/** A script failed. The message contains nothing of the script's output. */
 export class ScriptFailed extends Error {
   /** Null if a signal ended the script. */
   readonly exitCode: number | null;

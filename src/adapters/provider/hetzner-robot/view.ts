@@ -239,9 +239,7 @@ export function createWatch(parts: Parts, lifetime: AbortSignal) {
     }
   }
 
-  /**
-   * A running creation checks its own name; a server that others may change is not ours to name.
-   */
+  /** A running creation checks its own name; a disputed server is not ours to name. */
   const isNamed = (claim: Claim): boolean =>
     ['rescue', 'installing', 'ready', 'failed'].includes(claim.phase) &&
     !isUnfinished(claim) &&

@@ -117,9 +117,7 @@ export function createCreation(config: LatitudeConfig, deps: Parts) {
     hasScript: true,
   });
 
-  /**
-   * Removes records of other creations on this slot, or gives way if one may still be in progress.
-   */
+  /** Removes other creations' records of this slot, or gives way to one in progress. */
   async function clearOthers(order: Order, others: readonly StoredRecord[]): Promise<void> {
     const { call, place } = order;
     const young = others.find(({ writtenAtMs }) => clock.now() - writtenAtMs < settleMs);
@@ -195,10 +193,7 @@ export function createCreation(config: LatitudeConfig, deps: Parts) {
     throw raceLost(place);
   }
 
-  /**
-   * Nothing was requested with the record's name. A failure does not matter: sweeping finds the
-   * record.
-   */
+  /** Nothing was requested with its name. Sweeping finds the record after a failure. */
   async function drop({ call, place }: Order, { id }: MarkRecord): Promise<void> {
     await writer.removeAnyway(call, id).catch((error: unknown) => {
       log.warn({ slot: place.slot, cause: explain(error) }, 'a record without a server is left');

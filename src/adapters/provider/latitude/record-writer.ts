@@ -120,10 +120,7 @@ export function createRecordWriter(deps: {
   }
 
   return {
-    /**
-     * @returns its id. @throws {ProviderError} `invalid`: the API stores something other than it
-     *   received.
-     */
+    /** @returns its id. @throws {ProviderError} `invalid`: the API altered the content. */
     make,
     /**
      * Rewrites the record, or creates another if it is gone. @returns its id. @throws see `make`.
@@ -156,10 +153,7 @@ export function createRecordWriter(deps: {
     isThere: async (call: Call, id: string): Promise<boolean> =>
       (await routes.getUserData(call, id).catch(nullIfGone)) !== null,
     remove: (call: Call, id: string): Promise<void> => routes.deleteUserData(call, id),
-    /**
-     * Removes a record unless it was written since it was read.
-     * @returns false if it stays.
-     */
+    /** Removes a record unless it was written since it was read. @returns false if it stays. */
     async removeIfAsRead(
       call: Call,
       { id, mark }: Pick<StoredRecord, 'id' | 'mark'>,

@@ -69,10 +69,7 @@ const noted = z.object({
   slot: z.string().default(''),
 });
 
-/**
- * @param body first-boot part of the cloud-config; `NOTHING_TO_RUN` for a machine that booted long
- *   ago.
- */
+/** @param body first-boot part; `NOTHING_TO_RUN` for a machine that booted long ago. */
 export function writeRecord(
   { set, hostname, witness, tags, t, slot }: Omit<Mark, 'hasScript'>,
   body: string,

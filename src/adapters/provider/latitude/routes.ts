@@ -66,9 +66,7 @@ export function createLists(pageSize: number) {
   }
 
   return {
-    /**
-     * Reads a whole list, and proves that it is complete. @throws {ProviderError} a page failed.
-     */
+    /** Reads a list, and proves it complete. @throws {ProviderError} a page failed. */
     async read<T extends { readonly id: string }>(call: Call, list: Listed<T>): Promise<Walked<T>> {
       for (;;) {
         try {
@@ -240,10 +238,7 @@ export type Routes = ReturnType<typeof createRoutes>;
 
 const bodyOf = (type: string, attributes: object) => ({ data: { type, attributes } });
 
-/**
- * Whether the created server is the requested one; fields missing in the short reply are not
- * compared.
- */
+/** Whether the created server is the requested one; missing fields are not compared. */
 const isAsOrdered =
   ({ hostname, plan }: ServerOrder) =>
   (made: Server): boolean =>

@@ -129,9 +129,7 @@ export function createStock(
 
 export type Stock = ReturnType<typeof createStock>;
 
-/**
- * Maximum scripts removed after one listing: the next listing comes soon, and writes are scarce.
- */
+/** Maximum scripts removed after one listing: the next comes soon; writes are scarce. */
 const CUTS_OF_A_LISTING = 4;
 const LEFTOVER_AGE_MS = 3_600_000;
 
@@ -192,9 +190,7 @@ export function createSweeping(
         ],
       };
     },
-    /**
-     * Removes a few scripts after each listing, so that none stays for long. Failures are retried.
-     */
+    /** Removes a few scripts after each listing, so that none stays long. Failures are retried. */
     async cutSome(call: Call, inventory: Inventory): Promise<void> {
       for (const record of spent(inventory).slice(0, CUTS_OF_A_LISTING)) {
         try {

@@ -62,10 +62,7 @@ export function createOurSshKey(
   config: Pick<LatitudeConfig, 'sshKeyName' | 'publicKeyLine' | 'previousKeyLines'>,
   { routes, clock }: { readonly routes: Routes; readonly clock: Pick<Clock, 'monotonic'> },
 ) {
-  /**
-   * The key with our name and value; otherwise another copy of our key, because the API replaces
-   * none.
-   */
+  /** The key with our name and value; else another copy, because the API replaces none. */
   async function find(call: Call, key: string): Promise<SshKey | null> {
     const { sshKeyName: name, previousKeyLines: previousKeys } = config;
     const { items, complete } = await routes.listSshKeys(call);

@@ -63,10 +63,7 @@ export function standingOf(state: string, isNew: boolean): Standing {
 const PASSING: ReadonlySet<string> = new Set(['starting_deploy', 'deploying', 'disk_erasing']);
 export const isPassing = (state: string): boolean => PASSING.has(state);
 
-/**
- * Marks a server that was given back and will be deleted at the end of its billing cycle: no longer
- * ours.
- */
+/** Marks a server given back, to be deleted at the end of its billing cycle: not ours. */
 export const LEAVING_TAG = `${TAG_PREFIX}leaving`;
 
 /** What is known about a server besides its own data. */
@@ -240,9 +237,7 @@ export function createServerView(
     return { server, owner, machine: show(server, owner, userOf) };
   }
 
-  /**
-   * @throws {ProviderError} `auth`: it has one of our names, but was not installed with our record.
-   */
+  /** @throws {ProviderError} `auth`: it has our name, but was not installed with our record. */
   async function requireProved(call: Call, server: Server, record: MarkRecord): Promise<void> {
     if (await ownership.isInstalledWith(call, server, record)) return;
     throw new ProviderError(

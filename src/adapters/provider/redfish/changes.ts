@@ -202,10 +202,7 @@ export function createChanges(deps: ChangesDeps) {
     call.requireOurs(see(entry, system));
   }
 
-  /**
-   * The last request, if it may still take effect; a BMC may carry out an older request after a
-   * newer one.
-   */
+  /** The last request, if it may still take effect, perhaps after a newer one. */
   function unproved({ id }: BmcEntry, now: System): Sent | null {
     const sent = underWay.get(id);
     if (!sent) return null;

@@ -135,10 +135,7 @@ const installFaults = (entries: readonly BmcEntry[], needsMac: boolean): string[
     .map(({ id }) => `entry ${show(id)}: Mac is missing; the network card that boots needs it`),
 ];
 
-/**
- * All entries must reach a BMC in the same way; if it has several systems, each entry must name
- * one.
- */
+/** Entries must agree about their BMC; if it has several systems, each must name one. */
 function bmcFaults(entries: readonly BmcEntry[]): string[] {
   const first = new Map<string, BmcEntry>();
   return entries.flatMap((entry) => {

@@ -87,10 +87,7 @@ function candidates(want: Want, power: string | null, mayCycleAll: boolean): rea
 
 export interface PowerPollOptions {
   readonly periodMs: number;
-  /**
-   * Maximum concurrent BMCs whose last read failed, so that the rest of the rack does not wait for
-   * them.
-   */
+  /** Maximum concurrent BMCs that failed last, so that the others do not wait for them. */
   readonly asideMax: number;
   /** Reads one machine. */
   readonly look: (entry: BmcEntry, signal: AbortSignal) => Promise<void>;

@@ -16,10 +16,7 @@ const PLAIN = /^https?:\/\/[^\s?#@&]+$/;
 const address = (meaning: string) =>
   leaf.text(meaning, { matches: PLAIN, type: 'an http or https URL without credentials, ? and &' });
 
-/**
- * Settings of installations. With this section a rack has free machines; without it, only used
- * ones.
- */
+/** Settings of installations. Only with this section does a rack have free machines. */
 export const installSettings = (around: Surroundings) =>
   z
     .strictObject({

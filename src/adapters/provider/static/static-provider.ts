@@ -24,9 +24,7 @@ export interface StaticOptions {
 /** A caller that reads a single machine wants to know whether it still exists. */
 const FRESH_MS = 10_000;
 
-/**
- * A fixed list of machines that somebody else maintains. The list is the mark: every entry is ours.
- */
+/** A list of machines that somebody else maintains. The list is the mark: all are ours. */
 export function createStaticProvider(options: StaticOptions, context: DriverContext): Provider {
   const { clock, log, name, instanceSetId } = context;
   const lifetime = createLifetime();

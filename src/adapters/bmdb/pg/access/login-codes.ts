@@ -37,9 +37,7 @@ export const statements = named('login-code', {
   }),
 });
 
-/**
- * See `LoginCodeBook`. A code whose redemption has an unknown outcome is lost: a new link is cheap.
- */
+/** See `LoginCodeBook`. A code redeemed with an unknown outcome is lost: a new one is cheap. */
 const createLoginCodeBook = (db: Database): LoginCodeBook => ({
   add: async (code) => {
     await db.write('add a login code', statements.add, { ...code, forMs: LOGIN_CODE_MS });

@@ -52,10 +52,7 @@ const isWanted = (e: string, { provider, slot, machine }: Wanted) =>
 
 /** Upper bound of how much earlier a row with a later number may have been written. */
 const DISORDER = "interval '5 min'";
-/**
- * The last rows of one log. If `words` is empty, or the log ends before `since`, the log is not
- * scanned.
- */
+/** The last rows of one log; skips a log without `words`, or that ends before `since`. */
 const latestOf = (
   table: keyof typeof COLUMNS,
   { column, words, since, limit, ...wanted }: Wanted & Readonly<Record<LatestPart, string>>,

@@ -204,9 +204,7 @@ export async function readGate(
   };
 }
 
-/**
- * @throws {NoPermit} the fleet or the provider is frozen; or grace applies and there is no order.
- */
+/** @throws {NoPermit} the fleet or the provider is frozen; or grace, without an order. */
 export async function refuseGuarded(
   q: Queries,
   context: Pick<PgContext, 'guard' | 'loss'>,

@@ -126,10 +126,7 @@ export const statementsFor = (loss: LossPolicy) => ({
   }),
 });
 
-/**
- * Logs the machines that fell silent or were heard again, for their slots. Returns the number of
- * lines.
- */
+/** Logs machines that fell silent or were heard again. Returns the number of lines. */
 export async function noteSilences(
   q: Queries,
   context: Pick<PgContext, 'guard' | 'loss'>,

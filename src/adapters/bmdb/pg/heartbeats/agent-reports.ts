@@ -19,9 +19,7 @@ export const statements = named('installation-requests', {
        ON CONFLICT (machine_id) DO UPDATE SET hardware_report_raw = excluded.hardware_report_raw
        WHERE h.hardware_report_raw <> excluded.hardware_report_raw`,
   }),
-  /**
-   * Reads installation requests, locked until the end of the transaction, and what was reported.
-   */
+  /** Reads and locks installation requests, with the reports. */
   lockRequests: statement({
     name: 'installation-requests-lock',
     params: { machines: 'uuid[]' },
@@ -211,10 +209,7 @@ export async function writeInstallations(q: Queries, beats: Beats): Promise<Inst
   return { faults, ended };
 }
 
-/**
- * False for a report that repeats the last one of its generation, and for an error after its
- * success.
- */
+/** False for a repeated report of a generation, and for an error after its success. */
 const isNews = (
   before: RowOf<(typeof statements.lockRequests)['columns']>,
   { generation, result }: Report,

@@ -7,10 +7,7 @@ import type { Queries } from '../pool.ts';
 import { LIVE } from '../sql.ts';
 import { statement } from '../statement.ts';
 
-/**
- * Locks rows, and skips those locked by others: no heartbeat waits, because the next can do the
- * same.
- */
+/** Skips locked rows: no heartbeat waits, because the next can do the same. */
 const lock = <const Table extends string>(table: Table) =>
   statement({
     name: `episodes-lock-${table}`,

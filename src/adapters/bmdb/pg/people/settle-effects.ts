@@ -78,10 +78,7 @@ export const statements = named('settle', {
     (machine) =>
       `DELETE FROM machine_quarantined WHERE machine_id = ${machine} AND kind <> 'conflict'`,
   ),
-  /**
-   * The first request stays, except for how the machine leaves its pools: there the last request
-   * counts.
-   */
+  /** The first request stays, but the last one decides how the machine leaves its pools. */
   deprovision: statement({
     params: { ...MACHINE, by: 'text', reason: 'text', drain: 'text?', pool: 'bool' },
     text: ({ machine, by, reason, drain, pool }) =>
@@ -243,10 +240,7 @@ async function writeGuard(q: Queries, { request, guard }: Scene, row: GuardRow):
   await writeFleetEvents(q, isOther ? [guardEvent(row, request)] : []);
 }
 
-/**
- * A transaction that notes the order's request holds the order's row, or waits for us and finds it
- * ended.
- */
+/** Whoever notes the order's request holds its row, or waits for us and finds it ended. */
 async function withdraw(
   q: Queries,
   { request }: Scene,

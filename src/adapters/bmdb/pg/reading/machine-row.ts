@@ -111,10 +111,7 @@ export const MACHINE_TABLES = [
   `LEFT JOIN operator_intents y ON ${ORDER}`,
 ].join('\n');
 
-/**
- * Converts a row to the domain's form. Total: a value unknown to this program makes the row
- * `unreadable`.
- */
+/** Converts a row to the domain's form. Total: an unknown value makes it `unreadable`. */
 export function toMachine(row: FlatMachine): MachineRow {
   const unknown: string[] = [];
   const read = readerInto(unknown);
@@ -193,9 +190,7 @@ function valueOf(kind: string, value: unknown, read: Read): unknown {
   }
 }
 
-/**
- * The episode's rung if this program does not know it; then the rest of the episode is left out.
- */
+/** The episode's rung if unknown to this program; the rest of the episode is left out then. */
 function unknownRungOf(row: object): string | null {
   const { recovery_rung: rung, recovery_asked_rung: asked } = row as Readonly<
     Record<string, string | null>

@@ -13,10 +13,7 @@ import { MOMENT, SURROUNDINGS_COLUMNS, SURROUNDINGS_SQL, toSurroundings } from '
 const PAGE = 250;
 
 export const statements = {
-  /**
-   * Includes the time of the statement's snapshot; without any machine, returns one row with only
-   * that.
-   */
+  /** Includes the snapshot's time; without any machine, returns one row with only that. */
   machinesNow: statement({
     name: 'machines-now',
     params: { ids: 'uuid[]' },
@@ -65,10 +62,7 @@ export async function readMachines(q: Queries, ids: readonly string[]): Promise<
   return found;
 }
 
-/**
- * Rows of all machines, by id. The caller provides a transaction.
- * @param keep see `Bmdb.scan`.
- */
+/** Rows of all machines, by id. The caller provides a transaction. @param keep see `Bmdb.scan`. */
 export async function readAllMachines(q: Queries, keep?: KeepRow): Promise<MachineRow[]> {
   const found: MachineRow[] = [];
   await q.run(statements.beginFleet, {});

@@ -36,9 +36,7 @@ export const statements = named('sessions', {
       FROM ended_sessions e WHERE e.ended_at >= now() - interval '1 day'
       ORDER BY e.ended_at DESC LIMIT ${limit})`,
   }),
-  /**
-   * Work has no index by session, because claims would pay for it. So this query must stay rare.
-   */
+  /** Work has no index by session, because claims would pay for it. Keep this query rare. */
   work: statement({
     columns: { session_id: 'session', process: 'process', machines: 'float8' },
     text: () => `

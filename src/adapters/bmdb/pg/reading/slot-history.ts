@@ -38,9 +38,7 @@ export const statements = named('slot-history', {
       WHERE e.provider = ${provider} AND e.slot_id = ${slot} AND e.machine_id IS NOT NULL
       GROUP BY e.machine_id ORDER BY max(e.at) DESC, e.machine_id LIMIT ${limit}`,
   }),
-  /**
-   * A log line sorts after a work line of the same time, because it is written when the work ends.
-   */
+  /** A log line sorts after a work line of the same time, because the work's end writes it. */
   lines: statement({
     params: {
       ...{ provider: 'text', slot: 'text', machines: 'uuid[]' },

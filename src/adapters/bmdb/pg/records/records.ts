@@ -41,10 +41,7 @@ export const statements = named('records', {
     text: () =>
       `SELECT r.provider, count(*)::int4 AS records FROM provider_records r GROUP BY r.provider`,
   }),
-  /**
-   * Waits for a concurrent insert of the same record. An existing record is reported before a full
-   * shelf.
-   */
+  /** Waits for a concurrent insert. An existing record is reported before a full shelf. */
   make: statement({
     params: { ...NAME, value: 'raw', version: 'text' },
     columns: { ...TOLD, room: 'bool' },

@@ -234,10 +234,7 @@ async function takeAtOnce(
   );
 }
 
-/**
- * Claims in one transaction that asks the guard about the ladder and releases leases of dead
- * sessions.
- */
+/** Claims in one transaction, which asks the guard and releases leases of dead sessions. */
 async function takeCarefully(
   claiming: Claiming,
   doing: string,

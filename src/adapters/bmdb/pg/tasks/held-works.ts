@@ -10,10 +10,7 @@ const HELD = { machineId: 'uuid', exclusionGroup: 'text', epoch: 'int8' } as con
 export const heldParams = <const More extends Fields = Record<never, never>>(
   more: More = {} as More,
 ) => ({ session: 'uuid', works: { ...HELD, ...more } }) as const;
-/**
- * Columns of the answer: whether the session lives, and the epochs of the works that it still
- * holds.
- */
+/** Columns of the answer: whether the session lives, and the epochs of works still held. */
 export const HELD_COLUMNS = { alive: 'bool', held: 'int8[]' } as const;
 
 /** Arguments for `heldParams`. @param more further fields of each work. */

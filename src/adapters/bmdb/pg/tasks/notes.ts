@@ -286,10 +286,7 @@ interface Wanted {
   readonly interrupts: boolean;
 }
 
-/**
- * Checks the conditions as of now, and grants a missing permit if one is needed. @throws see
- * `noteAsked`.
- */
+/** Checks the conditions now, and grants a permit if one is missing. @throws see `noteAsked`. */
 async function requireMay(
   q: Queries,
   { machineId: machine, process, row, session }: HeldClaim,

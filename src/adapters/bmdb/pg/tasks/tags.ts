@@ -145,9 +145,7 @@ async function quarantine(
   await q.run(tags.returnPermits, { machines: parked.map(({ machineId }) => machineId) });
 }
 
-/**
- * Lines for the slot's log; machines that were given back get theirs while they still have a slot.
- */
+/** Lines for the slot's log, written while a returned machine still has its slot. */
 export function finishEvents({ held, change }: Finish, rungs: Rungs): SlotEvent[] {
   if (change.kind !== 'recovered') return [];
   const { machineId, row } = held;

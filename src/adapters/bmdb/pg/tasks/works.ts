@@ -124,10 +124,7 @@ interface WorkDeps {
   readonly counted: Counted;
 }
 
-/**
- * See `Work`. A work counts as ended only after the commit, so a failed finish can still become a
- * fail.
- */
+/** See `Work`. Ended only after the commit, so that a failed finish can become a fail. */
 function createWork(held: HeldClaim, deps: WorkDeps): Work {
   const { process, machineId, epoch, row, session } = held;
   let ended = false;

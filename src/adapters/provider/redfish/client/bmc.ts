@@ -140,9 +140,7 @@ export function createBmc(options: BmcOptions, deps: BmcDeps) {
   }
 
   function wireOf(signal: AbortSignal): Wire {
-    /**
-     * Sends a request unchanged, after the minimum gap. @throws {ProviderError} there was no reply.
-     */
+    /** Sends a request after the minimum gap. @throws {ProviderError} there was no reply. */
     async function pass(request: Request, until = signal): Promise<Reply> {
       const { method, path, body, headers } = request;
       await sleep(clock, Math.max(0, restedAtMs + gapMs - clock.monotonic()), signal).catch(
@@ -200,10 +198,7 @@ export function createBmc(options: BmcOptions, deps: BmcDeps) {
       },
     };
 
-    /**
-     * Follows a redirect to the other form of the same path, and drops a header that the BMC
-     * rejects.
-     */
+    /** Follows a redirect to the same path's other form; drops a header that the BMC rejects. */
     async function read(path: string, headers: Headers): Promise<Reply> {
       const at = moved.get(path) ?? path;
       const reply = await pass({ method: 'GET', path: at, headers });

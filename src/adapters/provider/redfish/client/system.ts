@@ -156,9 +156,7 @@ export function systemOf(reply: Reply) {
     hasAssetTag: 'AssetTag' in json,
     /** The BMC's own value: `On`, `Off`, `PoweringOn`, `PoweringOff`, `Paused` or another. */
     power: orNull(data.PowerState),
-    /**
-     * Last reset, and progress of the boot with its time: epoch milliseconds of the BMC's clock.
-     */
+    /** Last reset, and the boot's progress with its time: epoch ms of the BMC's clock. */
     lastResetMs: data.LastResetTime ?? null,
     progress: progress?.LastState
       ? { state: progress.LastState, sinceMs: progress.LastStateTime ?? null }

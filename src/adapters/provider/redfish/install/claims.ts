@@ -226,10 +226,7 @@ function claimOf({ key, value, version }: ProviderRecord): Claim | null {
 
 const WITNESS_DIGITS = 8;
 
-/**
- * The machine's id: different for each claim, so that an order for an earlier machine finds
- * nothing.
- */
+/** The machine's id: new for each claim, so that orders for an earlier machine find nothing. */
 export const machineIdOf = ({ entryId, witness }: Pick<Claim, 'entryId' | 'witness'>): string =>
   `${entryId}.${witness.slice(0, WITNESS_DIGITS)}`;
 

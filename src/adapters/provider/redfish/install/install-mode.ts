@@ -147,9 +147,7 @@ export function createInstallMode(parts: InstallParts, context: DriverContext) {
     };
   }
 
-  /**
-   * Resumes a creation: before the power-on it gets the new secret, afterwards it keeps its own.
-   */
+  /** Resumes a creation: with the new secret before the power-on, its own afterwards. */
   async function resume(
     entry: BmcEntry,
     claim: Claim,

@@ -224,10 +224,7 @@ const WHOLE = /supermicro|^ami\b|american megatrends|asrock|redfish_compatible/i
 const DELL = /dell/i;
 const DELL_FIRMWARE = /^[67]\./;
 
-/**
- * Boot target to request for a system.
- * @throws {ProviderError} `not-implemented`: it cannot boot this way.
- */
+/** Boot target for a system. @throws {ProviderError} `not-implemented`: it cannot boot this way. */
 export async function targetFor(wire: Wire, system: System, method: Method): Promise<string> {
   const { manufacturer, model, boot } = system;
   if (method === 'vmedia' && DELL.test(manufacturer ?? '')) await requireDellFirmware(wire, system);
