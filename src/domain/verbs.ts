@@ -110,7 +110,7 @@ const LEAVING = {
     kind: 'flag',
     only: 'deprovision',
     api: 'Of `deprovision`: a machine may be created on its slot; no hold keeps it free.',
-    cli: 'the next machine may be created on its slot at once',
+    cli: 'Allow a new machine on its slot at once',
     page: 'Allow the next machine on its slot at once',
   },
   drain: DRAIN,
@@ -118,13 +118,13 @@ const LEAVING = {
 const KIND = {
   kind: 'choice',
   of: HOLD_KINDS,
-  cli: 'what the hold forbids',
+  cli: 'What the hold forbids',
   page: 'Kind of hold',
 } as const;
 const UNTIL = {
   kind: 'end',
   api: 'Null: until it is removed.',
-  cli: 'ends by itself',
+  cli: 'When it ends by itself',
   page: 'For how many hours (empty: until it is removed)',
 } as const;
 const NOTHING = {} as const;
@@ -136,16 +136,19 @@ const POOL = {
 } as const;
 
 const HOLD_HELP = `
-no-start: no agent is started. no-recover: nothing is done when it falls silent. no-allocate: no
-machine is made on the slot. preserve: it is neither reinstalled nor given back. no-serve: its load
-balancers let it go, and it stays out of its pools.
+Kinds of holds:
+  no-start     daemons start no agent on the machine
+  no-recover   daemons do nothing when the machine falls silent
+  no-allocate  daemons create no machine on the slot
+  preserve     the machine is neither reinstalled nor given back
+  no-serve     the machine leaves its load balancer pools and stays out
 
-A hold on a slot that is named stays when the machine on it changes. Holds of one kind on one slot
-replace each other.`;
+A hold belongs to the slot if you name the slot: it stays when the machine on the slot changes.
+A slot has one hold of each kind; a new hold replaces the old one.`;
 
 const SLOT_HELP = `
-A hold no-allocate, in your name and with your reason, keeps the slot free, so that the machine is not made
-(or taken in) again at once. machine unhold --kind no-allocate ends it.`;
+Afterwards a hold no-allocate with your name and reason keeps the slot free, so that no daemon creates
+a machine on it again. "shepherd machine unhold --kind no-allocate" ends the hold.`;
 
 /** In display order. */
 export const VERBS = {
@@ -154,7 +157,7 @@ export const VERBS = {
     isOrder: true,
     care: 'plain',
     label: 'Restart agent',
-    cli: 'restart its agent over SSH',
+    cli: 'Restart the agent over SSH',
     would: 'get its agent restarted over SSH',
     details: LEAVING,
   },
@@ -162,7 +165,7 @@ export const VERBS = {
     of: 'slot',
     care: 'plain',
     label: 'Hold',
-    cli: 'forbid an action on it',
+    cli: 'Put a hold on a machine or slot: forbid something that daemons do',
     help: HOLD_HELP,
     would: 'be put under the hold',
     details: {
@@ -171,7 +174,7 @@ export const VERBS = {
       force: {
         kind: 'flag',
         api: 'Of `no-serve`: even if few members stay active.',
-        cli: 'of no-serve: even if too few members of its pools stay active',
+        cli: 'With no-serve: even if too few members of its pools stay active',
       },
     },
   },
@@ -179,7 +182,7 @@ export const VERBS = {
     of: 'slot',
     care: 'plain',
     label: 'Take hold away',
-    cli: 'take a hold away',
+    cli: 'Remove a hold',
     would: 'lose the hold',
     details: { kind: KIND },
   },
@@ -187,7 +190,7 @@ export const VERBS = {
     of: 'machine',
     care: 'plain',
     label: 'Clear backoff',
-    cli: 'end its backoffs and try again at once',
+    cli: 'Retry what failed at once instead of after its backoff',
     would: 'be tried again at once',
     details: NOTHING,
   },
@@ -196,7 +199,7 @@ export const VERBS = {
     of: 'machine',
     care: 'plain',
     label: 'Withdraw order',
-    cli: 'withdraw an order (restart-agent, reboot, reinstall) that has not begun',
+    cli: 'Withdraw an order (restart-agent, reboot, reinstall) that no daemon has begun',
     would: 'not get the ordered work, unless it was requested already',
     details: { order: { kind: 'name', none: true, api: 'Only the order with this key.' } },
   },
@@ -205,7 +208,7 @@ export const VERBS = {
     of: 'machine',
     care: 'plain',
     label: 'Cancel installation',
-    cli: 'withdraw an installation that its agent has not received',
+    cli: 'Cancel an installation that the agent has not received yet',
     would: 'not be installed, unless its agent has the request already',
     details: NOTHING,
   },
@@ -214,7 +217,7 @@ export const VERBS = {
     of: 'slot',
     care: 'plain',
     label: 'Note',
-    cli: 'add a remark to its history',
+    cli: 'Add a remark to the history of a machine',
     would: 'get the remark in its history',
     reason: 'a note',
     details: {
@@ -223,7 +226,7 @@ export const VERBS = {
         max: 500,
         words: { name: 'text', joint: ' ' },
         api: 'The remark: one line of printable text.',
-        cli: 'the remark: one line of printable text',
+        cli: 'The remark: one line of printable text',
         page: 'Remark',
       },
     },
@@ -232,7 +235,7 @@ export const VERBS = {
     of: 'machine',
     care: 'plain',
     label: 'Label',
-    cli: 'set or remove its labels',
+    cli: 'Set or remove labels of a machine',
     would: 'get its labels changed',
     reason: 'labels',
     details: {
@@ -241,7 +244,7 @@ export const VERBS = {
         max: 2_000,
         words: { name: 'key=value', joint: ',' },
         api: 'Comma-separated changes: `rack=b4` sets a label, `team-` removes one.',
-        cli: 'rack=b4 sets a label, team- removes one',
+        cli: '"rack=b4" sets a label, "team-" removes a label',
         page: 'Labels, such as rack=b4,team-',
       },
     },
@@ -251,13 +254,13 @@ export const VERBS = {
     isOrder: true,
     care: 'careful',
     label: 'Reboot',
-    cli: 'reboot it through its provider',
+    cli: 'Reboot a machine through its provider',
     would: 'be rebooted through its provider',
     details: {
       force: {
         kind: 'flag',
         api: 'Does not ask its operating system first.',
-        cli: 'do not ask its operating system first',
+        cli: 'Do not ask the operating system to shut down first',
         page: 'Without asking its operating system first',
       },
       drain: DRAIN,
@@ -267,7 +270,7 @@ export const VERBS = {
     of: 'machine',
     care: 'careful',
     label: 'Quarantine',
-    cli: 'leave it alone, whatever happens to it',
+    cli: 'Quarantine a machine: daemons leave it alone, whatever happens to it',
     would: 'be left alone until somebody releases it',
     details: { untilMs: UNTIL },
   },
@@ -276,13 +279,13 @@ export const VERBS = {
     of: 'machine',
     care: 'careful',
     label: 'Release',
-    cli: 'end its quarantine, and forget what recovery tried',
+    cli: 'End a quarantine, and forget the recovery attempts so far',
     would: 'be released: its quarantine, backoffs and attempts of recovery are forgotten',
     details: {
       forgetHostKey: {
         kind: 'flag',
         lost: 'its pinned SSH host key is forgotten: the next host that answers there is trusted',
-        cli: 'its SSH host key changed for a reason that you know',
+        cli: 'Also forget the pinned SSH host key, because you know why the key changed',
         page: 'Forget its SSH host key, too',
       },
     },
@@ -292,7 +295,7 @@ export const VERBS = {
     isOrder: true,
     care: 'destroying',
     label: 'Reinstall',
-    cli: 'reinstall it; its disks are lost',
+    cli: 'Reinstall a machine. All data on its disks is lost',
     would: 'be reinstalled by its provider',
     lost: 'everything on its disks is lost',
     details: LEAVING,
@@ -301,17 +304,17 @@ export const VERBS = {
     of: 'machine',
     care: 'destroying',
     label: 'Install',
-    cli: 'have its agent install an operating system',
+    cli: 'Let the agent install an operating system; Shepherd then lets go of the machine',
     would: 'get an operating system installed by its agent',
     lost: 'the written disk loses its data, and Shepherd stops managing the machine',
-    details: { image: { kind: 'image', cli: 'the image', page: 'Image' } },
+    details: { image: { kind: 'image', cli: 'The image', page: 'Image' } },
   },
   /** The provider's driver says what is destroyed: `givingBackText`. */
   deprovision: {
     of: 'machine',
     care: 'destroying',
     label: 'Deprovision',
-    cli: 'give it back to its provider; its slot stays free',
+    cli: 'Give a machine back to its provider. Its slot stays free',
     help: SLOT_HELP,
     would: 'be given back to its provider',
     details: LEAVING,

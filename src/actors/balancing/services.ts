@@ -123,7 +123,7 @@ async function requireSameMark(deps: BalancingDeps, desk: PoolDesk, lease: Lease
     'and tear it down before they change; or remove it from the configuration, and let ' +
     '"shepherd lb forget" remove its records, while its objects at the balancer continue to serve';
   await deps.keeper.require().balancing.note(lease, desk.name, { state: 'failed', reason });
-  throw new RemoteFailure(`pool ${desk.name.pool} is not managed: ${reason}`);
+  throw new RemoteFailure(`pool ${desk.name.pool} is not tended: ${reason}`);
 }
 
 /** Writes a note for people and the next daemon. A failed write is repeated next time. */

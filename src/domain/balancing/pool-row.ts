@@ -137,7 +137,7 @@ const VERBS: Readonly<Record<PoolVerb, Meaning>> = {
   'resume-pool': {
     isDone: ({ paused, tornDown }) => paused === null && tornDown === null,
     change: (row) => ({ ...row, paused: null, tornDown: null }),
-    words: { done: 'it is managed again', before: 'it was neither paused nor torn down' },
+    words: { done: 'it is tended again', before: 'it was neither paused nor torn down' },
   },
   'thaw-pool': {
     isDone: ({ frozen, accepted }) => frozen === null || accepted !== null,
