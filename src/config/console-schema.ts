@@ -21,11 +21,11 @@ const grant = {
     .optional(),
 };
 
-/** Tokens go there; on this host nobody else sees them. */
+/** Tokens go there; plain http is safe only on this host. */
 const isSafeIssuer = (url: string): boolean =>
   url.startsWith('https:') || /^http:\/\/(127\.[\d.]+|\[::1\]|localhost)(:|\/|$)/.test(url);
 
-/** Page, API, metrics and health: where they are, and who may come in. */
+/** Page, API, metrics and health: their addresses and who may log in. */
 export const consoleSettings = (around: Surroundings) => ({
   listen: leaf.listen('Web page, API, metrics and health.').prefault('127.0.0.1:4243'),
   url: leaf.url('Where browsers find it, if not as they ask for it.').optional(),
@@ -89,7 +89,7 @@ export const consoleSettings = (around: Surroundings) => ({
     .prefault([]),
 });
 
-/** What of the section tells who can reach the console, whatever else is wrong in it. */
+/** The parts of the section that decide who can reach the console, valid or not. */
 interface Written {
   readonly listen?: unknown;
   readonly token?: unknown;
@@ -105,15 +105,15 @@ const isLocal = ({ listen }: Written): boolean => {
   return typeof address?.host !== 'string' || /^(127\.|::1$|localhost$)/.test(address.host);
 };
 
-/** Beyond this host, and behind a proxy, somebody has to be able to log in. */
+/** A console reachable from other hosts or behind a proxy needs a way to log in. */
 export const hasWayIn = (value: Written): boolean =>
   (isLocal(value) && value.proxy !== 'trusted') ||
   [value.token, value.tokens, value.oidc, value.tls?.clients].some((way) => way !== undefined);
 
-/** What is sent to another host is encrypted. */
+/** Traffic to other hosts is encrypted. */
 export const isEncrypted = (value: Written): boolean =>
   isLocal(value) || value.tls !== undefined || value.proxy === 'trusted';
 
-/** Behind a proxy, and on the way back from a login elsewhere, the console has to know its address. */
+/** Behind a proxy, and for redirects from a login service, the console must know its address. */
 export const hasAddress = ({ url, oidc, proxy }: Written): boolean =>
   url !== undefined || (oidc === undefined && proxy !== 'trusted');

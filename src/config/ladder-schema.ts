@@ -19,7 +19,7 @@ const attempts = (rung: Rung) =>
     100,
   );
 
-/** The switch of one provider without which nothing of its machines is ever reinstalled by itself. */
+/** A provider's switch; without it, its machines are never reinstalled automatically. */
 export const erasingSwitch = () =>
   leaf
     .flag(
@@ -52,7 +52,7 @@ export const ladderSchema = () =>
     ),
   );
 
-/** What is different with the machines of one provider. */
+/** Changes of the ladder for one provider's machines. */
 export const ladderChangeSchema = () =>
   section(
     byRung((rung) =>
@@ -65,7 +65,7 @@ export const ladderChangeSchema = () =>
 
 type RungSettings = { readonly attempts?: number | undefined; readonly patience: number };
 type RungChange = { readonly [Key in keyof RungSettings]?: RungSettings[Key] | undefined };
-/** What a provider says of its ladder. */
+/** A provider's ladder settings. */
 export interface LadderOfProvider {
   readonly recoveryMayEraseDisks?: boolean | undefined;
   readonly ladder?: { readonly [Of in Rung]?: RungChange | undefined } | undefined;
@@ -85,7 +85,7 @@ export const ladderPolicy = (
     };
   });
 
-/** Where reinstallations are asked for, of a provider whose disks may not be erased; what to do. */
+/** Reinstallations configured for a provider whose disks may not be erased, with what to do. */
 export function unwantedErasures(
   common: number | undefined,
   providers: Readonly<Record<string, LadderOfProvider>>,

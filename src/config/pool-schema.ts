@@ -13,7 +13,7 @@ import { filledSection, nameOf, notASection, section } from './driven.ts';
 
 const PORT_MAX = 65_535;
 
-/** Last part of the name of everything that is ours at a balancer. */
+/** Last part of our objects' names at a balancer. */
 export const fleetSchema = () =>
   leaf
     .text('Name of this fleet at its balancers: last part of the name of whatever is ours there.', {
@@ -22,7 +22,7 @@ export const fleetSchema = () =>
     })
     .prefault('shepherd');
 
-/** Texts of one kind, none of them twice. */
+/** A list of texts of one kind, without duplicates. */
 function list<Of extends z.ZodType>(of: Of, kind: string, meaning: string) {
   const type = `a list of ${kind}`;
   const error = (issue: { readonly input?: unknown }) =>
@@ -169,25 +169,25 @@ const poolSchema = () =>
       .prefault('2m'),
   });
 
-/** All pools, by name. What they have in common is checked with the whole configuration. */
+/** All pools by name. Conflicts are checked with the whole configuration. */
 export const poolsSchema = () =>
   z
     .record(nameOf('pool'), poolSchema(), { error: 'is not a section; give pools by their names' })
     .prefault({});
 
 type PoolSettings = z.output<ReturnType<typeof poolSchema>>;
-/** What pools are made of. */
+/** The sections that define pools. */
 export interface PoolsPart {
   readonly fleet: string;
   readonly pools: Readonly<Record<string, DeepReadonly<PoolSettings>>>;
 }
 type DeepReadonly<T> = { readonly [Key in keyof T]: DeepReadonly<T[Key]> };
 
-/** What its objects are marked with. */
+/** The mark of the pool's objects. */
 export const uidOf = (pool: string, uid: string | undefined, fleet: string): string =>
   uid ?? `${pool}.${fleet}`;
 
-/** The configured pools, as the program has them, in the order of the file. */
+/** The configured pools as `Pool` values, in file order. */
 export const poolsOf = ({ fleet, pools }: PoolsPart): readonly Pool[] =>
   Object.entries(pools).map(([name, pool]) => ({
     pool: name,

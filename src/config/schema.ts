@@ -16,12 +16,12 @@ import { fleetSchema, poolsSchema } from './pool-schema.ts';
 import { providersSchema } from './provider-schema.ts';
 import type { Surroundings } from '../settings/secret.ts';
 
-/** What may stand in `driver:`. */
+/** The valid values of `driver:`. */
 export const DRIVER_TABLES = { providers: DRIVERS, balancers: BALANCER_DRIVERS } as const;
 
 /**
- * The one definition of the configuration: what is read, checked, defaulted and documented.
- * Sections are in the order of the documentation.
+ * The single definition of the configuration: parsing, checks, defaults and documentation. Sections
+ * are in the documentation's order.
  */
 export const configSchema = (around: Surroundings, drivers: typeof DRIVER_TABLES = DRIVER_TABLES) =>
   section({
@@ -101,14 +101,14 @@ function rolesMakeSense(value: unknown, context: z.RefinementCtx): void {
   if (message !== null) context.addIssue({ code: 'custom', path: ['roles'], message });
 }
 
-/** Told together with whatever else is wrong. */
+/** Reported together with all other faults. */
 function poolsAgree(value: unknown, context: z.RefinementCtx): void {
   for (const { path, message } of poolFaults(value)) {
     context.addIssue({ code: 'custom', path: [...path], message });
   }
 }
 
-/** What is wrong elsewhere does not keep a mistake that loses data from being told. */
+/** Reports a setting that loses data even if other parts are invalid. */
 function erasesNothingUnasked(value: unknown, context: z.RefinementCtx): void {
   const { recoverer, providers } = (value ?? {}) as {
     recoverer?: { ladder?: { reinstalling?: { attempts?: number } } };
@@ -127,7 +127,7 @@ function agentsKnowWhereToReport(value: {
 }): boolean {
   const { endpoint } = (value?.agent ?? {}) as { endpoint?: unknown };
   const { listen } = (value?.agentServer ?? {}) as { listen?: leaf.ListenAddress };
-  // Who starts no machines tells no agent; who does not listen is asked for it with the roles.
+  // Only a daemon that starts machines and listens needs this here; `roles` handles others.
   const { roles } = value ?? {};
   if (Array.isArray(roles) && !(roles.includes('loops') && roles.includes('agent-server')))
     return true;

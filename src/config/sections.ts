@@ -7,7 +7,7 @@ import type { Surroundings } from '../settings/secret.ts';
 import { BALANCER_DRIVERS } from '../adapters/balancer/drivers.ts';
 import { apart, drivenSchema, nameOf, settingsOf, type Driven, type DriverKeys } from './driven.ts';
 
-/** What a daemon does, in the order of the documentation whatever the order of the file. */
+/** A daemon's roles, in the documentation's order. */
 export const rolesSchema = () =>
   z
     .array(leaf.choice(DAEMON_ROLES, 'What the daemon does.'), {
@@ -21,7 +21,7 @@ export const rolesSchema = () =>
     })
     .prefault([...DAEMON_ROLES]);
 
-/** What of the configuration says whether roles make sense, whatever else is wrong in it. */
+/** The parts of the configuration that decide whether roles make sense, valid or not. */
 interface Written {
   readonly roles?: unknown;
   readonly database?: { readonly url?: unknown; readonly embedded?: unknown };
@@ -29,7 +29,7 @@ interface Written {
   readonly balancers?: object;
 }
 
-/** Why a daemon with these roles, and this configuration, could do nothing or would do harm; null: neither. */
+/** Why a daemon with these roles and this configuration would be useless or harmful; else null. */
 export function complaintAboutRoles({ roles, database, agent, balancers }: Written): string | null {
   if (!Array.isArray(roles)) return null;
   const has = (role: DaemonRole) => roles.includes(role);
@@ -46,14 +46,14 @@ export function complaintAboutRoles({ roles, database, agent, balancers }: Writt
 }
 
 const WEBHOOK_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
-/** What is told goes there in clear otherwise. */
+/** Otherwise the events would travel unencrypted. */
 const isSafe = (url: string): boolean =>
   url.startsWith('https:') || /^http:\/\/(127\.[\d.]+|\[::1\]|localhost)(:|\/|$)/.test(url);
 const NO_SECRET =
   'leads to no signing secret; give whsec_ and 24 to 64 bytes in base64, such as of ' +
   'echo whsec_$(openssl rand -base64 32), or whsk_ and an ed25519 key';
 
-/** Who is told of events over HTTP. */
+/** Receivers of events over HTTP. */
 export const webhooksSchema = (around: Surroundings) =>
   z
     .record(
@@ -89,13 +89,13 @@ export const webhooksSchema = (around: Surroundings) =>
     })
     .prefault({});
 
-/** One configured balancer: its driver, and the keys of that. */
+/** One configured balancer: its driver and the driver's keys. */
 export type BalancerSettings = Driven;
 
-/** The part of a configured balancer that is its driver's. */
+/** The driver's part of a configured balancer. */
 export const ownBalancerSettingsOf = ({ driver: _, ...own }: BalancerSettings): DriverKeys => own;
 
-/** All balancers, by name. */
+/** All balancers by name. */
 export const balancersSchema = (around: Surroundings, drivers = BALANCER_DRIVERS) =>
   z
     .record(
