@@ -69,10 +69,7 @@ export async function askProvider(
   };
   // A request recorded twice would count twice; the next attempt records it again.
   const beforeSending = createSendCheck(deps.clock, check, async () => {
-    throw new ProviderError(
-      'transient',
-      'the last look at the machine is too old for another request',
-    );
+    throw new ProviderError('transient', 'the last look at the machine is too old to ask again');
   });
   const { operationRef, isGraceful = false } = await ask(provider, provided.providerId, {
     signal,
