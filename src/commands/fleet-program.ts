@@ -1,16 +1,14 @@
 import { type Command, Option } from 'commander';
-import { countOf } from './options.ts';
-import { UsageError } from '../domain/errors.ts';
+import { countOf, WHEN_HELP, whenOf } from './options.ts';
 import { PROVIDER_HOLD_KINDS } from '../domain/verbs.ts';
-import { asking, type AskFlags } from './remote/ask-flags.ts';
+import { asking } from './remote/ask-flags.ts';
 import { acting, byFlags, remote, type Through } from './remote/flags.ts';
-
-/** What the API calls the scope of all providers. */
-const FLEET = 'fleet';
+import type { ScopeFlags } from './remote/verbs.ts';
 
 const FREEZE_HELP = `
 While it is frozen, no machine is recovered that is not being recovered already, whoever asks for it.
-What an operator froze only an operator thaws. After a thaw nothing old is replayed: each machine is
+A freeze by an operator lasts until an operator thaws it, or until --for is over. A second freeze
+replaces the end. At the end the guard judges the fleet before anything is recovered. After a thaw nothing old is replayed: each machine is
 looked at as it is then.
 
 Exit codes: 0 done; 1 refused; 2 wrong usage; 3 filed, but not settled within --wait; 4 not signed in
@@ -30,22 +28,22 @@ export function addFleetCommands(cli: Command, through: Through = byFlags): void
   remote(fleet.command('status'))
     .description('whether machines are recovered now, and what stands in the way')
     .action(act(async () => (await fleetCommands()).fleetStatus));
-  const verbs = { freeze: 'recover nothing, until a thaw', thaw: 'recover again' } as const;
+  const verbs = {
+    freeze: 'recover nothing, until a thaw or for a time',
+    thaw: 'recover again',
+  } as const;
   for (const verb of ['freeze', 'thaw'] as const) {
-    asking(fleet.command(verb), '30s')
+    const command = asking(fleet.command(verb), '30s')
       .description(verbs[verb])
       .option('--provider <name>', 'only machines of this one')
       .addHelpText('after', FREEZE_HELP)
       .action(
         act(async () => {
-          const { file } = await import('./remote/filing.ts');
-          return (session, { provider, ...flags }: AskFlags & { provider?: string }) => {
-            if (provider === FLEET) throw new UsageError(`--provider ${FLEET} names no provider`);
-            const waiting = { ...flags, waitMs: 30_000 };
-            return file(session, { verb, scope: provider ?? FLEET }, waiting);
-          };
+          const { askForScope } = await import('./remote/verbs.ts');
+          return (session, flags: ScopeFlags) => askForScope(session, verb, flags);
         }),
       );
+    if (verb === 'freeze') command.option('--for <when>', `ends by itself: ${WHEN_HELP}`, whenOf);
   }
 }
 
