@@ -135,7 +135,7 @@ describe('counts a machine that agent start has not reached for 30 min', () => {
 describe('counts a silent machine as back after three consecutive heartbeats', () => {
   const frozen = (scope: string): GuardRow => ({
     ...calmRow(scope),
-    frozen: { atMs: NOW - 30 * MINUTE, by: 'guard', kind: 'silence', reason: 'x' },
+    frozen: { atMs: NOW - 30 * MINUTE, by: 'guard', kind: 'silence', reason: 'x', untilMs: null },
   });
   const back = (count: number, minutes: number, scope: string = FLEET) => ({
     rows: [frozen(scope)],
