@@ -34,15 +34,18 @@ testRows([
   [10, 11, 'Success', 'PENDING'],
   [10, 10, 'Success', 'DONE'],
   [10, 10, 'Error', 'FAILED'],
-] as const)('judges an installation of request %s with report %s %s: %s', (request, report, result, state) => {
-  const installation: MachineRow['installation'] = {
-    requestGeneration: request === null ? null : BigInt(request),
-    handedOutAtMs: null,
-    reportGeneration: report === null ? null : BigInt(report),
-    reportResult: report === null ? null : result,
-  };
-  expect(installState({ installation })).toBe(state);
-});
+] as const)(
+  'judges an installation of request %s with report %s %s: %s',
+  (request, report, result, state) => {
+    const installation: MachineRow['installation'] = {
+      requestGeneration: request === null ? null : BigInt(request),
+      handedOutAtMs: null,
+      reportGeneration: report === null ? null : BigInt(report),
+      reportResult: report === null ? null : result,
+    };
+    expect(installState({ installation })).toBe(state);
+  },
+);
 
 describe('recovery', () => {
   testMay(
@@ -103,14 +106,17 @@ describe('recovery', () => {
   });
 });
 
-testRows(PROVIDER_STATUSES.map((status) => [status]))('depends on the provider status %s', (status) => {
-  const isOf = (process: string, words: string) =>
-    may(process, `${words}, status ${status}`) === 'it may';
-  const started = ['Running', 'Unknown'].includes(status);
-  expect(isOf('AgentStart', 'beat 1h')).toBe(started);
-  expect(isOf('Recovery', 'lost')).toBe(started || status === 'Stopped');
-  expect(isOf('Deprovision', 'deprovision')).toBe(true);
-});
+testRows(PROVIDER_STATUSES.map((status) => [status]))(
+  'depends on the provider status %s',
+  (status) => {
+    const isOf = (process: string, words: string) =>
+      may(process, `${words}, status ${status}`) === 'it may';
+    const started = ['Running', 'Unknown'].includes(status);
+    expect(isOf('AgentStart', 'beat 1h')).toBe(started);
+    expect(isOf('Recovery', 'lost')).toBe(started || status === 'Stopped');
+    expect(isOf('Deprovision', 'deprovision')).toBe(true);
+  },
+);
 
 testMay(
   'the start of an agent with',

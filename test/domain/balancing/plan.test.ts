@@ -244,14 +244,17 @@ testRows([
   ['ready', 'z', 'the lower id stays', 'z'],
   ['progressing', 'a', 'the ready one stays', 'a'],
   ['failed', 'a', 'the ready one stays', 'a'],
-] as const)('vector 17: chooses among twins when one is %s with the id %s: %s', (phase, id, _, goes) => {
-  const { observed } = inputOf('');
-  const own = observed.find(({ spec }) => titleOf(spec) === 'server A.http')!;
-  const twin: Observed = { ...own, phase, ref: { kind: 'server', id } };
-  const { stage, actions } = plan('', { observed: [...observed, twin] });
-  expect(stage).toBe('leaving');
-  expect(actions).toMatchObject([{ act: 'destroy', object: { ref: { id: goes } } }]);
-});
+] as const)(
+  'vector 17: chooses among twins when one is %s with the id %s: %s',
+  (phase, id, _, goes) => {
+    const { observed } = inputOf('');
+    const own = observed.find(({ spec }) => titleOf(spec) === 'server A.http')!;
+    const twin: Observed = { ...own, phase, ref: { kind: 'server', id } };
+    const { stage, actions } = plan('', { observed: [...observed, twin] });
+    expect(stage).toBe('leaving');
+    expect(actions).toMatchObject([{ act: 'destroy', object: { ref: { id: goes } } }]);
+  },
+);
 
 testPlans(
   'vector 14: objects without a tag are adopted, and not made again or destroyed before',

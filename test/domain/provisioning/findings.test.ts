@@ -33,7 +33,10 @@ testRows(
   device id=device-2, intent dead, other          → orphan none, unfinished noteEmpty
   device failed=true                              → failed none
   witnessed ownership=foreign, intent dead, assimilate → foreign none`),
-)('reports an unreferenced device as an orphan and takes it over if configured: %s', expectFindings);
+)(
+  'reports an unreferenced device as an orphan and takes it over if configured: %s',
+  expectFindings,
+);
 
 test('counts a broken device separately and as a machine', () => {
   expect(judge(inputOf('device failed=true')).summary).toMatchObject({

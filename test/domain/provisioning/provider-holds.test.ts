@@ -117,12 +117,9 @@ testRows(
     quota machines 0s =5 → lift quota machines
     capacity all 0s #7, capacity group 1m, capacity other 1m → lift capacity group, lift capacity all
   `),
-)(
-  'starts anew after a success, except under a quota in force: %s: %s',
-  (words, told) => {
-    expect(textOf(holdsAfterSuccess(creating(holdsIn(words))))).toBe(told);
-  },
-);
+)('starts anew after a success, except under a quota in force: %s: %s', (words, told) => {
+  expect(textOf(holdsAfterSuccess(creating(holdsIn(words))))).toBe(told);
+});
 
 test('lifts only the hold that was seen', () => {
   const rows = holdsIn('capacity all 0s');
@@ -170,9 +167,12 @@ testRows([
   ['throttle create', { running: 3 }, 'creations are throttled: it said so'],
   ['', { running: 3 }, '3 creations are under way'],
   ['', {}, null],
-] as const)('provider vectors 6 to 8: decides whether one more may be created: %s, %j: %s', (words, change, why) => {
-  expect(admissionRefusal(asked(words, change))).toBe(why);
-});
+] as const)(
+  'provider vectors 6 to 8: decides whether one more may be created: %s, %j: %s',
+  (words, change, why) => {
+    expect(admissionRefusal(asked(words, change))).toBe(why);
+  },
+);
 
 test('lets a single trial through after its end', () => {
   const input = asked('quota machines 0s =5');

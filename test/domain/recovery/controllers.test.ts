@@ -40,13 +40,10 @@ describe('a hanging BMC', () => {
     ['as one in twenty', 40, 2, false],
     ['as five of many', 1_000, 5, false],
     ['as six of many', 1_000, 6, true],
-  ] as const)(
-    'is distinguished from a hanging network: %s',
-    (_, of, hanging, network) => {
-      expect(isNetwork({ hanging, of })).toBe(network);
-      expect(hungControllerOf(FIRST, fleet(of, hanging))).toBe(network ? null : 'bmc-0');
-    },
-  );
+  ] as const)('is distinguished from a hanging network: %s', (_, of, hanging, network) => {
+    expect(isNetwork({ hanging, of })).toBe(network);
+    expect(hungControllerOf(FIRST, fleet(of, hanging))).toBe(network ? null : 'bmc-0');
+  });
 
   test('counts once for all its machines, and only within its provider', () => {
     const facts = fleet(1, 1);
