@@ -91,9 +91,11 @@ export interface GuardRow {
   readonly frozen: {
     readonly atMs: number;
     readonly by: string;
-    /** `silence` and `probes` end by themselves; only an operator ends `manual`. */
+    /** `silence` and `probes` end by themselves; `manual` at its time or by an operator. */
     readonly kind: FreezeKind;
     readonly reason: string;
+    /** When an operator's freeze ends by itself; null: it does not. */
+    readonly untilMs: number | null;
   } | null;
   /** While frozen: since when few enough machines are silent; null: too many are. */
   readonly calmSinceMs: number | null;

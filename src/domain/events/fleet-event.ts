@@ -1,6 +1,6 @@
 import { type MachineId, type ProviderName, slot, providerName } from '../ids.ts';
 import type { GuardRow } from '../machine.ts';
-import { FLEET } from '../recovery/guard-judgement.ts';
+import { FLEET, type GuardChange } from '../recovery/guard-judgement.ts';
 
 /** All types of events for readers and webhooks. The meaning of a type never changes. */
 export const EVENT_TYPES = [
@@ -117,10 +117,16 @@ export function cloudEventOf(event: FleetEvent, source: string): CloudEvent {
 /** The actor of events that no person caused. */
 const GUARD = 'guard';
 
-/** The event for a scope that the guard just froze or thawed. @param who the requester. */
+/** The event for a change of the guard that no operator requested. */
+export function changeEvent(row: GuardRow, { now }: GuardChange): NewEvent {
+  const reason = now === 'ended' ? 'the freeze has reached its end' : 'it is calm again';
+  return guardEvent(row, { by: GUARD, reason });
+}
+
+/** The event for a scope that the guard just froze or thawed. @param who thawed it. */
 export function guardEvent(
   { scope, frozen }: GuardRow,
-  who: { readonly by: string; readonly reason: string } = { by: GUARD, reason: 'it is calm again' },
+  who: { readonly by: string; readonly reason: string },
 ): NewEvent {
   const about = { provider: scope === FLEET ? null : providerName(scope) };
   if (frozen === null) {
@@ -132,8 +138,9 @@ export function guardEvent(
       details: { scope },
     };
   }
-  const { by: actor, reason, kind } = frozen;
-  return { type: 'guard.frozen', ...about, actor, reason, details: { scope, kind } };
+  const { by: actor, reason, kind, untilMs } = frozen;
+  const details = { scope, kind, ...(untilMs !== null && { untilMs: Math.round(untilMs) }) };
+  return { type: 'guard.frozen', ...about, actor, reason, details };
 }
 
 /** The event form of a line in a slot's log. */

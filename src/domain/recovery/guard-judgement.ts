@@ -178,16 +178,24 @@ export const calmRow = (scope: string): GuardRow => ({
   ingestUpSinceMs: null,
 });
 
-/** The row after an operator's freeze; only an operator can end it. */
+/** Whether the end time of an operator's freeze has passed. */
+export const isFreezeOver = ({ frozen }: GuardRow, nowMs: number): boolean =>
+  frozen !== null && frozen.untilMs !== null && frozen.untilMs <= nowMs;
+
+/** The row after an operator's freeze; ends at its end time, if any, or by an operator. */
 export const frozenByOperator = (
   row: GuardRow,
   { by, reason }: { readonly by: string; readonly reason: string },
-  nowMs: number,
+  { nowMs, untilMs }: { readonly nowMs: number; readonly untilMs: number | null },
 ): GuardRow => ({
   ...row,
-  frozen: { atMs: row.frozen?.atMs ?? nowMs, by, kind: 'manual', reason },
+  frozen: { atMs: row.frozen?.atMs ?? nowMs, by, kind: 'manual', reason, untilMs },
   calmSinceMs: null,
 });
+
+/** Whether the change is an event: frozen, thawed, or a different end time. */
+export const isOtherFreeze = (before: GuardRow, after: GuardRow): boolean =>
+  before.frozen?.untilMs !== after.frozen?.untilMs;
 
 /** The row after an operator's thaw: machines lost before it cause no further freeze. */
 export const thawedByOperator = (row: GuardRow, nowMs: number): GuardRow => ({
@@ -197,9 +205,10 @@ export const thawedByOperator = (row: GuardRow, nowMs: number): GuardRow => ({
   thawedAtMs: nowMs,
 });
 
-interface GuardChange {
+export interface GuardChange {
   readonly scope: string;
-  readonly now: 'frozen' | 'thawed';
+  /** `ended`: it thawed at the end that an operator gave the freeze. */
+  readonly now: 'frozen' | 'thawed' | 'ended';
 }
 
 interface GuardJudgement {
@@ -212,7 +221,8 @@ interface GuardJudgement {
 
 /**
  * Freezes scopes where too many machines fell silent or became unreachable together. Thaws scopes
- * that have been calm for long enough, except an operator's freezes.
+ * that have been calm for long enough. An operator's freeze stays until its end time, if any; then
+ * the scope is judged as not frozen.
  *
  * @param pulse time of the previous assessment; null: none. Unobserved calm does not count.
  */
@@ -235,8 +245,9 @@ export function judgeGuard(
     const present = rowNotAhead(before, nowMs);
     const row = judge(present, counted.get(scope) ?? NOBODY, { isWatched, policy, nowMs });
     if (row !== before) written.push(row);
-    if ((row.frozen === null) !== (before.frozen === null)) {
-      changes.push({ scope, now: row.frozen ? 'frozen' : 'thawed' });
+    const isOver = isFreezeOver(before, nowMs);
+    if ((row.frozen === null) !== (before.frozen === null) || isOver) {
+      changes.push({ scope, now: row.frozen ? 'frozen' : isOver ? 'ended' : 'thawed' });
     }
     return known.has(scope) || row !== before ? [row] : [];
   });
@@ -267,19 +278,19 @@ interface Moment {
 }
 
 function judge(row: GuardRow, counts: Counted, { isWatched, policy, nowMs }: Moment): GuardRow {
-  if (row.frozen?.kind === 'manual') return row;
+  const isOver = isFreezeOver(row, nowMs);
+  if (row.frozen?.kind === 'manual' && !isOver) return row;
   const alarm = alarmOf(counts, policy);
-  if (!row.frozen) {
-    return alarm
-      ? { ...row, frozen: { ...alarm, atMs: nowMs, by: GUARD }, calmSinceMs: null }
-      : row;
+  if (!row.frozen || isOver) {
+    const frozen = alarm && { ...alarm, atMs: nowMs, by: GUARD, untilMs: null };
+    return alarm || isOver ? { ...row, frozen, calmSinceMs: null } : row;
   }
   if (alarm !== null || !isCalm(row.frozen.kind, counts, policy)) {
     return row.calmSinceMs === null ? row : { ...row, calmSinceMs: null };
   }
   if (row.calmSinceMs === null || !isWatched) return { ...row, calmSinceMs: nowMs };
-  const isOver = nowMs - row.calmSinceMs >= policy.calmForMs;
-  return isOver ? { ...row, frozen: null, calmSinceMs: null } : row;
+  const isCalmLong = nowMs - row.calmSinceMs >= policy.calmForMs;
+  return isCalmLong ? { ...row, frozen: null, calmSinceMs: null } : row;
 }
 
 /** Why the scope must freeze; null: it need not. */
