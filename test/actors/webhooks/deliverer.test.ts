@@ -55,7 +55,7 @@ describe('deliveries to a webhook', () => {
   it('V58 a redirect, a timeout, 429 with Retry-After: each is a failure; Retry-After is waited for', async () => {
     const answers: DeliveryAnswer[] = [
       status(302),
-      { status: null, cause: 'no complete reply in time' },
+      { status: null, cause: 'no complete reply within the time limit' },
       status(429, 2 * HOUR),
       status(204),
     ];
@@ -73,7 +73,7 @@ describe('deliveries to a webhook', () => {
     const times = stand.sent.map((sent) => Math.floor((sent.atMs - atMs) / MINUTE));
     // 5 s and 5 min as written; then two hours instead of 30 min.
     expect(times).toEqual([0, 0, 5, 125]);
-    expect(causes).toEqual(['no complete reply in time', 'it answered 429']);
+    expect(causes).toEqual(['no complete reply within the time limit', 'it answered 429']);
     await stop();
   });
 
@@ -214,7 +214,7 @@ describe('deliveries to a webhook', () => {
       } else await Promise.resolve();
       now -= 1;
       return hanging.has(number)
-        ? { status: null, cause: 'no complete reply in time' }
+        ? { status: null, cause: 'no complete reply within the time limit' }
         : status(200);
     });
     const { stop } = await stand.daemon();
