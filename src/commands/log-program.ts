@@ -3,12 +3,34 @@ import { examples } from './help.ts';
 import { durationOf, someOf, whenOf } from './options.ts';
 import { LOG_LEVELS } from '../adapters/log/quiet-log.ts';
 import { MACHINE } from './remote/ask-flags.ts';
-import { acting, byFlags, remote, type Through } from './remote/flags.ts';
+import { acting, byFlags, connecting, remote, type Through } from './remote/flags.ts';
 
 /** Adds the commands that show events and logs. */
 export function addLogCommands(cli: Command, through: Through = byFlags): void {
   addEvents(cli, through);
   addLog(cli, through);
+  addSupportBundle(cli, through);
+}
+
+const BUNDLE_HELP = `
+The archive has versions, status, machines, explanations, providers, pools, daemons, requests, events,
+metrics and recent logs. Secrets are left out. manifest.json lists the files, and what could not be read.`;
+
+function addSupportBundle(cli: Command, through: Through): void {
+  const bundle = connecting(cli.command('support-bundle'))
+    .description('Write an archive for somebody who helps you to find a fault, without secrets')
+    .option('-o, --output <file>', 'Archive to write. Default: shepherd-support-TIME.tar.gz')
+    .option('--config <file>', 'Add this configuration file without its secrets')
+    .action(
+      acting((flags, task) => through({ ...flags, output: 'table', json: false }, task))(
+        async () => (await import('./remote/support-bundle.ts')).makeSupportBundle,
+      ),
+    );
+  examples(
+    bundle,
+    'shepherd support-bundle',
+    'shepherd support-bundle -o fault.tar.gz --config /etc/shepherd/shepherd.yaml',
+  ).addHelpText('after', BUNDLE_HELP);
 }
 
 function addEvents(cli: Command, through: Through): void {

@@ -58,7 +58,7 @@ export async function showLogs(
   const sources = await sourcesOf(flags.all, session);
   const lines = await readAll(sources, { ...query, limit: tail }, session);
   if (!follow) {
-    const failures = sources.flatMap(({ where, failure }) => (failure ? [{ where, failure }] : []));
+    const failures = failuresOf(sources);
     return {
       document: { records: lines, failures },
       rows: lines,
@@ -80,6 +80,16 @@ export async function showLogs(
     if (sources.every((source) => source.client === null)) say('no daemon can be asked');
   }
 }
+
+/** The latest lines of every daemon that can be asked, and why others cannot be asked. */
+export async function readLogs(session: Session, limit: number) {
+  const sources = await sourcesOf(true, { ...session, say: () => undefined });
+  const read = await readAll(sources, { limit }, { ...session, say: () => undefined });
+  return { lines: read, failures: failuresOf(sources) };
+}
+
+const failuresOf = (sources: readonly Source[]) =>
+  sources.flatMap(({ where, failure }) => (failure === null ? [] : [{ where, failure }]));
 
 /** The daemons whose logs are read. Says which daemons are left out. */
 async function sourcesOf(all: boolean, session: Session): Promise<Source[]> {
@@ -114,6 +124,7 @@ async function readAll(
   query: Readonly<Record<string, string | number | undefined>>,
   { say, signal }: Session,
 ): Promise<LogLine[]> {
+  const isAlone = sources.length === 1;
   const read = async (source: Source): Promise<LogLine[]> => {
     if (source.client === null) return [];
     try {
@@ -128,7 +139,7 @@ async function readAll(
       return records.map((record) => ({ ...record, host: daemon.host }));
     } catch (error) {
       if (signal.aborted) throw interruptOf(signal);
-      if (!(error instanceof FleetError) || sources.length === 1) throw error;
+      if (!(error instanceof FleetError) || isAlone) throw error;
       if (source.failure === null) say(`${source.where}: ${explain(error)}`);
       source.failure = explain(error);
       return [];
