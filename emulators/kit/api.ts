@@ -7,7 +7,7 @@ import type { FaultBook } from './fault-book.ts';
 import type { CommonEffect, CommonMatch, RuleSubject } from './faults.ts';
 import { type Fate, type Journal, maskSecrets, type OpenEntry } from './journal.ts';
 import type { EmulatorLog } from './log.ts';
-import { httpDate, type ResponseOutcome, sendOutcome } from './outcome.ts';
+import { httpDate, type HttpResult, sendOutcome } from './outcome.ts';
 import type { Generator } from './random.ts';
 import { comesBefore, createRateLimiter, latencyOf, spoil, type RateLimitVerdict } from './wire.ts';
 
@@ -96,9 +96,7 @@ export interface EmulatedApi<Call, Effect extends { readonly type: string }> {
   /** More for the journal's entry. */
   noted?(request: Pick<Occasion<Effect>, 'headers' | 'raw'>): object;
   /** Before anything else, also before faults: an answer, or nothing. */
-  arrive?(
-    occasion: Occasion<Effect>,
-  ): ResponseOutcome | undefined | Promise<ResponseOutcome | undefined>;
+  arrive?(occasion: Occasion<Effect>): HttpResult | undefined | Promise<HttpResult | undefined>;
   /** Logins and limits. @throws {Refusal} */
   admit?(occasion: Occasion<Effect>): void | Promise<void>;
   /** What handlers get. @throws {Refusal} */
@@ -112,7 +110,7 @@ export interface EmulatedApi<Call, Effect extends { readonly type: string }> {
   /** Headers of every answer. */
   readonly headers?: Readonly<Record<string, string>>;
   /** After each request, but for those that the end of the emulator breaks off. */
-  told?(occasion: Occasion<Effect>, outcome: ResponseOutcome): void;
+  told?(occasion: Occasion<Effect>, outcome: HttpResult): void;
 }
 
 /** What the way of a request needs of the emulator. */
@@ -192,7 +190,7 @@ function refusalOf(
   api: Pick<EmulatedApi<never, never>, 'errorBody'>,
   error: unknown,
   log: EmulatorLog,
-): ResponseOutcome {
+): HttpResult {
   if (error instanceof Refusal) {
     return { status: error.status, headers: error.headers, body: error.body };
   }
@@ -204,7 +202,7 @@ function refusalOf(
   return { status: 500, body: api.errorBody(500, 'Internal error') };
 }
 
-interface RouteMatch<Call> {
+interface Found<Call> {
   readonly path: string;
   /** Absent: the path has no such method. */
   readonly handle: Route<Call>['handle'] | undefined;
@@ -229,7 +227,7 @@ function createWay<Call, Match extends CommonMatch, Effect extends { readonly ty
     if (fate !== 'hung') entry.doneAtMs = clock.now();
   };
 
-  function open(found: RouteMatch<Call> | undefined, request: FastifyRequest, reply: FastifyReply) {
+  function open(found: Found<Call> | undefined, request: FastifyRequest, reply: FastifyReply) {
     const [wholePath = '', ...more] = request.url.split('?');
     const rawQuery = more.join('?');
     const { base = '' } = api;
@@ -284,7 +282,7 @@ function createWay<Call, Match extends CommonMatch, Effect extends { readonly ty
   }
 
   /** What comes before anything is done; nothing lets the request pass. */
-  async function before(occasion: Occasion<Any>): Promise<ResponseOutcome | undefined> {
+  async function before(occasion: Occasion<Any>): Promise<HttpResult | undefined> {
     const { entry, subject } = occasion;
     for (const hit of faults.strike(['latency'], subject)) {
       mark(entry, hit.id);
@@ -314,10 +312,7 @@ function createWay<Call, Match extends CommonMatch, Effect extends { readonly ty
     return { isRefused: refused.length > 0, headers };
   }
 
-  async function act(
-    found: RouteMatch<Call> | undefined,
-    occasion: Occasion<Any>,
-  ): Promise<ResponseOutcome> {
+  async function act(found: Found<Call> | undefined, occasion: Occasion<Any>): Promise<HttpResult> {
     await api.admit?.(occasion);
     const { isRefused, headers } = limit(occasion);
     if (isRefused) {
@@ -332,7 +327,7 @@ function createWay<Call, Match extends CommonMatch, Effect extends { readonly ty
   }
 
   /** A refusal may be lost or spoiled on its way as well. */
-  function after({ entry, subject }: Occasion<Any>, answer: ResponseOutcome): ResponseOutcome {
+  function after({ entry, subject }: Occasion<Any>, answer: HttpResult): HttpResult {
     const added = faults.strike(['headers'], subject);
     const types = ['drop', 'hang', 'status', 'garbage'] as const;
     const hit = faults.strikeOne(types, subject, (effect) => !comesBefore(effect));
@@ -343,19 +338,19 @@ function createWay<Call, Match extends CommonMatch, Effect extends { readonly ty
   }
 
   async function serve(
-    found: RouteMatch<Call> | undefined,
+    found: Found<Call> | undefined,
     occasion: Occasion<Any>,
-  ): Promise<ResponseOutcome> {
+  ): Promise<HttpResult> {
     const early = (await api.arrive?.(occasion)) ?? (await before(occasion));
     if (early) return early;
     return after(occasion, await act(found, occasion).catch(broken));
   }
 
-  const broken = (error: unknown): ResponseOutcome =>
+  const broken = (error: unknown): HttpResult =>
     closing.signal.aborted ? { status: 0, fate: 'dropped' } : refusalOf(api, error, log);
 
   return {
-    run(found: RouteMatch<Call> | undefined, request: FastifyRequest, reply: FastifyReply) {
+    run(found: Found<Call> | undefined, request: FastifyRequest, reply: FastifyReply) {
       const occasion = open(found, request, reply);
       const { entry } = occasion;
       requests.run(async () => {

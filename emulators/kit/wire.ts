@@ -1,5 +1,5 @@
 import type { CommonEffect } from './faults.ts';
-import type { ResponseOutcome } from './outcome.ts';
+import type { HttpResult } from './outcome.ts';
 
 type CommonEffectOf<T extends CommonEffect['type']> = Extract<CommonEffect, { type: T }>;
 type Spoiling = CommonEffectOf<'status' | 'drop' | 'hang' | 'garbage'>;
@@ -14,9 +14,9 @@ export const comesBefore = (effect: Spoiling): boolean =>
 /** What the effect makes of the answer. */
 export function spoil(
   effect: Spoiling,
-  answer: ResponseOutcome,
+  answer: HttpResult,
   errorBody: (status: number, message: string) => unknown,
-): ResponseOutcome {
+): HttpResult {
   const isInjected = true;
   if (effect.type === 'drop' || effect.type === 'hang') {
     const fate = effect.type === 'hang' ? 'hung' : 'dropped';

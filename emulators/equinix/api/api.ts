@@ -1,6 +1,6 @@
 import { type EmulatedApi, jsonOf, type Occasion, Refusal } from '../../kit/api.ts';
 import type { CommonEffect } from '../../kit/faults.ts';
-import { type ResponseOutcome, textOf } from '../../kit/outcome.ts';
+import { type HttpResult, textOf } from '../../kit/outcome.ts';
 import { isSameSecret } from '../../kit/same-secret.ts';
 import { exchanges, type Exchange } from '../exchanges.ts';
 import type { FaultEffect } from '../fault-rules.ts';
@@ -121,7 +121,7 @@ function lagOf({ method, route, strikeAll }: EquinixOccasion): EquinixCall['lag'
 
 function exchangeOf(
   { method, route, path, query, text, headers }: EquinixOccasion,
-  outcome: ResponseOutcome,
+  outcome: HttpResult,
   { isServed, forcedStates }: { isServed: boolean; forcedStates: ReadonlySet<string> },
 ): Exchange {
   return {
