@@ -94,10 +94,7 @@ function addReading(machine: Command, through: Through): void {
   );
   examples(
     naming(machine, 'wait')
-      .description(
-        'Wait until the machine reaches the given state. Exit status: 0 reached, 1 can no longer be ' +
-          'reached, 3 timed out',
-      )
+      .description('Wait until the machine reaches the given state')
       .requiredOption(
         '--for <what>',
         'What to wait for: state=Running, state=Running/healthy, hold=KIND, no-hold=KIND or no-request',
@@ -110,7 +107,7 @@ function addReading(machine: Command, through: Through): void {
       .action(act(async () => (await import('./remote/wait.ts')).waitForMachine)),
     'shepherd machine wait rack/b4-07 --for state=Running/healthy --timeout 5m',
     'shepherd machine wait rack/b4-07 --for no-request && echo done',
-  );
+  ).addHelpText('after', '\nExit status: 0 reached, 1 can no longer be reached, 3 timed out.');
 }
 
 const WHY = "--reason 'kernel 6.12'";
