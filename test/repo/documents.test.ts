@@ -144,11 +144,11 @@ test('the trips through the files name files that exist, and as many as they say
   expect(counted).toEqual([12 + 8 + 4, 27, 38]);
 });
 
-/** In the rows of a table; a folder in its own quotes goes before all the files up to the next one. */
+/** In the points of a list; a folder in its own quotes goes before all the files up to the next one. */
 function filesOf(text: string): ReadonlySet<string> {
   let folder = '';
   const found = new Set<string>();
-  const cells = text.split('\n').filter((line) => line.startsWith('|'));
+  const cells = text.split('\n').filter((line) => /^( {2}|- )/.test(line));
   for (const [, name = ''] of cells.join('\n').matchAll(/`([\w./-]+)`/g)) {
     if (name.endsWith('/')) folder = `src/${name}`;
     else found.add(existsSync(join(root, 'src', name)) ? `src/${name}` : `${folder}${name}`);
