@@ -2,7 +2,7 @@ import { Option } from 'commander';
 import type { EmulatorCommand } from '../kit/command.ts';
 import type { KnobValues } from './api.ts';
 
-interface Own {
+interface EngineFlags {
   readonly stateDelay: number;
   readonly loadBalancers: number;
   readonly rows: KnobValues['rows'];
@@ -25,7 +25,7 @@ export const anexia: EmulatorCommand = {
           .default('short'),
       ),
   async start(common, own) {
-    const { stateDelay: stateDelayMs, loadBalancers, rows } = own as unknown as Own;
+    const { stateDelay: stateDelayMs, loadBalancers, rows } = own as unknown as EngineFlags;
     const { startAnexiaEmulator } = await import('./emulator.ts');
     const options = { ...common, stateDelayMs, loadBalancers, knobs: { rows } };
     const { url, token, adminUrl, adminToken, ...fake } = await startAnexiaEmulator(options);

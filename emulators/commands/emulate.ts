@@ -28,7 +28,7 @@ const FORMER_NAMES: Readonly<Record<string, string>> = {
   fakengine: 'anexia',
 };
 
-interface Given {
+interface EmulateFlags {
   readonly listen: { readonly host: string; readonly port: number };
   readonly seed: number;
   readonly clock: 'real' | 'manual';
@@ -78,11 +78,11 @@ function addEmulator(parent: Command, emulator: EmulatorCommand): void {
     )
     .option('--faults <file>', 'a list of fault rules from the start, YAML or JSON');
   emulator.addOptions(command, { wholeNumber, durationMs: durationOf });
-  command.action((given: Given) => run(emulator, given));
+  command.action((given: EmulateFlags) => run(emulator, given));
 }
 
 /** One JSON line on standard output, then until a signal. */
-async function run(emulator: EmulatorCommand, given: Given): Promise<void> {
+async function run(emulator: EmulatorCommand, given: EmulateFlags): Promise<void> {
   const { listen, seed, clock, profile, faults: file, ...own } = given;
   const log = createPinoLog({ level: 'info', format: 'json', isTerminal: false });
   const ends: { abandon?: (() => void) | undefined } = {};

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import type { CommonOptions, EmulatorCommand } from '../kit/command.ts';
 
-interface Own {
+interface EquinixFlags {
   readonly reservations: number;
   readonly state?: string;
   readonly machines: boolean;
@@ -18,7 +18,7 @@ export const equinix: EmulatorCommand = {
       .option('--state <file>', 'keep the state here and continue there next time')
       .option('--machines', 'put simulated machines behind the devices', false),
   async start(common, own) {
-    const { reservations, state, machines } = own as unknown as Own;
+    const { reservations, state, machines } = own as unknown as EquinixFlags;
     const { startEquinixEmulator } = await import('./emulator.ts');
     const hosts = machines ? await openHosts(common, state) : null;
     const fake = await startEquinixEmulator({

@@ -1,6 +1,6 @@
 import type { EmulatorCommand } from '../kit/command.ts';
 
-interface Own {
+interface RobotFlags {
   readonly servers: number;
   readonly freePrefix: string;
   readonly sshPort: number;
@@ -16,7 +16,7 @@ export const hetznerRobot: EmulatorCommand = {
       .option('--ssh-port <port>', 'of every machine; 0: a free one', wholeNumber(0, 65_535), 0),
   async start(common, own) {
     const { startRobotEmulator } = await import('./emulator.ts');
-    const fake = await startRobotEmulator({ ...common, ...(own as unknown as Own) });
+    const fake = await startRobotEmulator({ ...common, ...(own as unknown as RobotFlags) });
     const { url, credentials, sshPort, adminUrl, adminToken } = fake;
     const servers = fake
       .servers()

@@ -2,7 +2,7 @@ import { Option } from 'commander';
 import type { EmulatorCommand } from '../kit/command.ts';
 import { VENDOR_NAMES, type VendorName } from './vendors.ts';
 
-interface Own {
+interface RedfishFlags {
   readonly vendor: VendorName;
   readonly systems: number;
   readonly bmcs?: number;
@@ -22,7 +22,7 @@ export const redfish: EmulatorCommand = {
       .option('--bmcs <n>', 'how many BMCs they share (default: one each)', wholeNumber(1, 5_000)),
   mendable: [RangeError],
   async start(common, own) {
-    const { vendor, systems, bmcs } = own as unknown as Own;
+    const { vendor, systems, bmcs } = own as unknown as RedfishFlags;
     const { startRedfishEmulator } = await import('./emulator.ts');
     const { credentials, adminUrl, adminToken, ...fake } = await startRedfishEmulator({
       ...{ ...common, vendor, systems },

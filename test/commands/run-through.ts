@@ -12,7 +12,7 @@ import type { Session } from '../../src/commands/remote/session.ts';
 import { explain, FleetError } from '../../src/domain/errors.ts';
 
 /** What a command wrote, and the code that it ended with. */
-export interface Ran {
+export interface CommandResult {
   readonly stdout: string;
   readonly stderr: string;
   readonly code: number;
@@ -45,7 +45,7 @@ export const scriptedDoor = (send: Door['send'], more: Partial<Door> = {}): Door
 };
 
 /** Runs a command line in this process, through a door that is given. */
-export async function runThrough(means: RunMeans, args: readonly string[]): Promise<Ran> {
+export async function runThrough(means: RunMeans, args: readonly string[]): Promise<CommandResult> {
   let [stdout, stderr, code, keys] = ['', '', 0, means.keysUsed ?? 0];
   const say = (text: string) => {
     stderr += `shepherd: ${text}\n`;

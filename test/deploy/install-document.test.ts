@@ -36,6 +36,6 @@ test('what it tells Prometheus: where the daemon is, and alerts that are shipped
   expect(named.toSorted()).toEqual(['ShepherdMachinesLost', 'ShepherdNeedHuman']);
   for (const alert of named) {
     expect(SHIPPED.map((rule) => rule.alert)).toContain(alert);
-    expect(page).toContain(`(runbooks/${runbookOf(alert)}.md)`);
+    expect(page).toContain(`(runbooks.md#${runbookOf(alert)})`);
   }
 });

@@ -160,5 +160,5 @@ test.runIf(hasPromtool)('a case that does not hold is told', async () => {
 
 test('the rules are told to operators as they are', () => {
   const document = readFileSync(`${root}/docs/monitoring.md`, 'utf8');
-  for (const { alert } of SHIPPED) expect(document).toContain(`runbooks/${runbookOf(alert)}.md`);
+  for (const { alert } of SHIPPED) expect(document).toContain(`runbooks.md#${runbookOf(alert)}`);
 });

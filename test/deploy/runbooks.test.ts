@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { root } from '../repo/sources.ts';
@@ -6,75 +6,92 @@ import { openConsole } from '../console/api/console-stand.ts';
 import { runbookOf, SHIPPED } from './rules.ts';
 import { testRows } from '../support/rows.ts';
 
-const FOLDER = join(root, 'docs/runbooks');
 const alerts = [...new Set(SHIPPED.map(({ alert }) => alert))];
 const PARTS = ['What it means', 'What to look at', 'What to do', 'When it is over'];
+const sections = new Map(
+  readFileSync(join(root, 'docs/runbooks.md'), 'utf8')
+    .split(/^## /m)
+    .slice(1)
+    .map((text) => [text.split('\n')[0]!.toLowerCase().replaceAll(' ', '-'), text]),
+);
 
 const hrefsOf = (text: string) => [...text.matchAll(/<a href="([^"]*)"/g)].map(([, href]) => href!);
 
+async function openDocuments() {
+  const { url } = await openConsole();
+  return (path: string) => fetch(new URL(path, url), { redirect: 'manual' });
+}
+
 describe('V54 runbooks', () => {
-  test('there is one of each alert, and no other', () => {
-    const names = readdirSync(FOLDER).map((file) => file.replace(/\.md$/, ''));
-    expect(names.toSorted()).toEqual(alerts.map(runbookOf).toSorted());
+  test('has one section for each alert and no other section', () => {
+    expect([...sections.keys()].toSorted()).toEqual(alerts.map(runbookOf).toSorted());
   });
 
-  testRows(alerts)('%s has its four parts, each with something in it', (alert) => {
-    const text = readFileSync(join(FOLDER, `${runbookOf(alert)}.md`), 'utf8');
-    const parts = text.split(/^## /m).slice(1);
+  testRows(alerts)('names %s in its section, and has text in each part', (alert) => {
+    const text = sections.get(runbookOf(alert))!;
+    const parts = text.split(/^### /m).slice(1);
     expect(parts.map((part) => part.split('\n')[0])).toEqual(PARTS);
     for (const part of parts)
       expect(part.split('\n').slice(1).join(' ').trim().length).toBeGreaterThan(20);
     expect(text).toContain(`\`${alert}\``);
   });
 
-  test('the console serves them, plainly, with links that lead somewhere', async () => {
-    const { url } = await openConsole();
-    const get = async (path: string) => {
-      const answer = await fetch(new URL(path, url));
-      return { status: answer.status, headers: answer.headers, text: await answer.text() };
-    };
-    const list = await get('/runbooks/');
-    expect(list.headers.get('content-security-policy')).toMatch(/default-src 'none'/);
-    const links = [...list.text.matchAll(/href="(\/runbooks\/[a-z-]+)"/g)].map(([, href]) => href!);
-    expect(links).toHaveLength(alerts.length);
-    for (const link of links) {
-      const page = await get(link);
-      expect(page.status).toBe(200);
-      expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8');
-      expect(page.text.match(/<h2 /g), link).toHaveLength(PARTS.length);
-      for (const back of ['/', '/runbooks/', '/docs/']) expect(page.text).toContain(`"${back}"`);
+  test('leads from the address in an alert to its section', async () => {
+    const get = await openDocuments();
+    const page = await (await get('/docs/runbooks')).text();
+    for (const name of alerts.map(runbookOf)) {
+      const answer = await get(`/runbooks/${name}`);
+      expect([answer.status, answer.headers.get('location')]).toEqual([
+        302,
+        `/docs/runbooks#${name}`,
+      ]);
+      expect(page).toContain(`<h2 id="${name}">`);
+      expect(page).toContain(`<li><a href="#${name}">`);
     }
-    const frozen = await get('/runbooks/guard-frozen');
-    expect(frozen.text).toMatch(/<pre><code class="language-sh">shepherd fleet status/);
-    expect((await get('/docs/style.css')).headers.get('content-type')).toMatch(/^text\/css/);
+    expect((await get('/runbooks/')).headers.get('location')).toBe('/docs/runbooks');
     expect((await get('/runbooks/nothing')).status).toBe(404);
+  });
+});
+
+describe('documents that the console serves', () => {
+  test('are plain pages with a way back and a strict policy', async () => {
+    const get = await openDocuments();
+    const answer = await get('/docs/runbooks');
+    expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8');
+    expect(answer.headers.get('content-security-policy')).toMatch(/default-src 'none'/);
+    const text = await answer.text();
+    for (const back of ['/', '/docs/runbooks', '/docs/']) expect(text).toContain(`href="${back}"`);
+    expect(text).toContain('<title>Runbooks · Shepherd</title>');
+    expect(text).toMatch(/<pre><code class="language-sh">shepherd fleet status/);
+    expect((await get('/docs/style.css')).headers.get('content-type')).toMatch(/^text\/css/);
     expect((await get('/docs/%2e%2e/package.json')).status).toBe(404);
   });
 
-  test('each link of a runbook leads to a document, and to a heading that is in it', async () => {
-    const { url } = await openConsole();
+  test('have links that lead to a document and to a heading in it', async () => {
+    const get = await openDocuments();
     const pages = new Map<string, string>();
-    const visit = async (path: string): Promise<string> => {
-      const answer = await fetch(new URL(path, url));
-      expect(answer.status, path).toBe(200);
-      return answer.text();
-    };
-    const waiting = ['/runbooks/', '/docs/'];
+    const waiting = ['/docs/', '/docs/runbooks'];
     for (const path of waiting) {
-      if (pages.has(path) || !/^\/(runbooks|docs)\//.test(path)) continue;
-      pages.set(path, await visit(path));
+      if (pages.has(path) || !path.startsWith('/docs/') || path.endsWith('.mmd')) continue;
+      const answer = await get(path);
+      expect(answer.status, path).toBe(200);
+      pages.set(path, await answer.text());
       waiting.push(...hrefsOf(pages.get(path)!).map((href) => href.replace(/#.*/, '')));
     }
-    expect(pages.size).toBeGreaterThan(alerts.length + 30);
+    expect(pages.size).toBeGreaterThan(30);
     const lost = [...pages].flatMap(([path, text]) =>
       hrefsOf(text).filter((href) => {
         const [target, anchor] = href.split('#');
-        return anchor !== undefined && !pages.get(target || path)!.includes(`id="${anchor}"`);
+        if (anchor === undefined || /^https?:/.test(href)) return false;
+        return !pages.get(target || path)!.includes(`id="${anchor}"`);
       }),
     );
     expect(lost).toEqual([]);
-    const troubled = pages.get('/runbooks/need-human')!;
-    expect(troubled).toContain('href="/docs/operating#states-that-need-you"');
-    for (const text of pages.values()) expect(text).not.toMatch(/<script|<style[ >]|style=|<img/);
+    for (const [path, text] of pages) {
+      expect(text, path).not.toMatch(/<script|<style[ >]|style=|<img/);
+      const ids = [...text.matchAll(/ id="([^"]*)"/g)].map(([, id]) => id);
+      expect(ids, path).toEqual([...new Set(ids)]);
+    }
+    expect(pages.get('/docs/runbooks')).toContain('href="/docs/operating#states-that-need-you"');
   });
 });

@@ -27,7 +27,7 @@ for (const part of [
   'emulators',
   'generated',
   'proto',
-  'docs/runbooks',
+  'docs/runbooks.md',
   'package.json',
 ])
   cpSync(join(root, part), join(directory, part), { recursive: true });

@@ -223,12 +223,12 @@ test('shows the way in to whoever looks without a login, and no longer after it'
   await browser.context.clearCookies();
 });
 
-test('shows runbooks legibly in both themes, with links and a way back', async () => {
+test('shows documents legibly on a phone in both themes, with links and a way back', async () => {
   const { page, console, isClean } = await show(scriptedFleet(machine('a')));
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme });
     await page.setViewportSize({ width: 390, height: 844 });
-    for (const path of ['runbooks/', 'runbooks/need-human', 'docs/ssh']) {
+    for (const path of ['docs/', 'runbooks/need-human', 'docs/ssh']) {
       await page.goto(`${console.url}${path}`);
       expect((await new AxeBuilder({ page }).analyze()).violations, path).toEqual([]);
       const cut = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
@@ -236,6 +236,7 @@ test('shows runbooks legibly in both themes, with links and a way back', async (
     }
   }
   await page.goto(`${console.url}runbooks/need-human`);
+  await page.waitForURL(/\/docs\/runbooks#need-human$/);
   await page.getByRole('link', { name: 'States that need you' }).click();
   await page.waitForURL(/\/docs\/operating#states-that-need-you$/);
   await page.getByRole('link', { name: 'Fleet' }).first().click();
