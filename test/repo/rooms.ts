@@ -95,8 +95,7 @@ export const ROOMS: readonly Room[] = [
   },
   {
     name: 'machines',
-    holds:
-      'statecharts without I/O; services, guards and delays are injected by name',
+    holds: 'statecharts without I/O; services, guards and delays are injected by name',
     may: [lib, domain],
     packages: ['xstate'],
   },
@@ -120,11 +119,7 @@ export const ROOMS: readonly Room[] = [
     holds: 'the steps of `shepherd provider test`',
     may: [lib, domain, settings, PORTS, HOST_KEY_PROOF],
   },
-  {
-    name: 'wire',
-    holds: 'wire formats, generated from `proto/`, and their readers',
-    may: [],
-  },
+  { name: 'wire', holds: 'wire formats, generated from `proto/`, and their readers', may: [] },
   { name: 'agent', holds: 'the program that runs on a machine', may: [wire], isProgram: true },
   {
     name: 'config',
@@ -133,8 +128,7 @@ export const ROOMS: readonly Room[] = [
   },
   {
     name: 'settings',
-    holds:
-      'kinds of settings and their checks: durations, secrets, texts',
+    holds: 'kinds of settings and their checks: durations, secrets, texts',
     may: [lib, domain],
   },
   {
@@ -173,25 +167,14 @@ export const ACTORS: LargeRoom = {
   path: 'src/actors/',
   base: ['due-times', 'leases', 'session-keeper'],
   rooms: {
-    mirror: room(
-      'reads rows and listings, and tells the machines',
-    ),
+    mirror: room('reads rows and listings, and tells the machines'),
     guard: room('assesses the fleet and says why recovery is stopped', 'mirror'),
     turns: room('decides when a task may start, and cleans up after it'),
-    providers: room(
-      'shared listings, holds on calls, checks before a request',
-    ),
-    provisioning: room(
-      'creates and records machines, and copies provider data',
-      'providers',
-    ),
+    providers: room('shared listings, holds on calls, checks before a request'),
+    provisioning: room('creates and records machines, and copies provider data', 'providers'),
     balancing: room('keeps pools as desired, and machines as their members'),
     webhooks: room('sends events to receivers over HTTP'),
-    tasks: room(
-      'agent start, recovery and deprovision of one machine',
-      'providers',
-      'turns',
-    ),
+    tasks: room('agent start, recovery and deprovision of one machine', 'providers', 'turns'),
   },
 };
 
@@ -210,13 +193,7 @@ export const PG: LargeRoom = {
       'reading',
       'recovery',
     ),
-    recovery: room(
-      'permits and ladder rows',
-      'claims',
-      'guard',
-      'reading',
-      'requests',
-    ),
+    recovery: room('permits and ladder rows', 'claims', 'guard', 'reading', 'requests'),
     guard: room("the guard's rows and counts", 'events'),
     balancing: room('pool members and pool states', 'claims'),
     events: room('events, written and read in one order'),
@@ -234,9 +211,6 @@ export const PG: LargeRoom = {
     ),
     heartbeats: room('heartbeats and reports of agents, in batches'),
     reading: room('reads rows and changes', 'balancing', 'guard', 'requests'),
-    provisioning: room(
-      'intents, leases, listings, holds and created machines',
-      'reading',
-    ),
+    provisioning: room('intents, leases, listings, holds and created machines', 'reading'),
   },
 };
