@@ -76,7 +76,7 @@ function behindShepherd(words: readonly string[]): string[] | null {
   const rest = [...words];
   while (rest.length > 0 && (PREFIXES.has(rest[0]!) || /^\w+=/.test(rest[0]!))) rest.shift();
   if (rest[0] === 'sudo') rest.splice(0, rest[1] === '-u' ? 3 : 1);
-  if (rest[0] === 'node' && /bin\/shepherd\.mjs$/.test(rest[1] ?? '')) rest.shift();
+  if (rest[0] === 'node' && rest[1]?.endsWith('bin/shepherd.mjs')) rest.shift();
   else if (!BIN.test(rest[0] ?? '')) return null;
   return rest.slice(1);
 }
@@ -101,18 +101,18 @@ function parsingProgram(): Command {
 }
 const program = parsingProgram();
 
-/** The command that the first words name, and the words behind them. */
-function named(words: readonly string[], command = program): [Command, readonly string[]] {
+/** What stands behind the words that name a command. */
+function argumentsOf(words: readonly string[], command = program): readonly string[] {
   const next = command.commands.find(
     (each) => each.name() === words[0] || each.aliases().includes(words[0]!),
   );
-  return next ? named(words.slice(1), next) : [command, words];
+  return next ? argumentsOf(words.slice(1), next) : words;
 }
 
 /** What the program says against this command line; null if it would begin. */
 function refusalOf(words: readonly string[], isInline: boolean): string | null {
   const known = words.map((word) => (word === '…' ? FILLED_IN : word));
-  const [command, rest] = named(known);
+  const rest = argumentsOf(known);
   // A sentence may name a command without its arguments.
   if (isInline && rest.every(isFilledIn)) return null;
   try {
@@ -166,12 +166,10 @@ export function npmScripts({ path, text }: Source): { place: string; script: str
   );
 }
 
-const around = {
-  env: new Proxy({}, { get: () => 'x', has: () => true }),
-  baseDirectory: '/',
-  checkFiles: false,
-};
-const schema = configSchema(around as never);
+const schema = configSchema({
+  env: new Proxy<NodeJS.ProcessEnv>({}, { get: () => 'x', has: () => true }),
+  ...{ baseDirectory: '/', checkFiles: false },
+});
 const keys = new Set(describeConfig().map(({ path }) => path));
 const sections = new Set([...keys].map((path) => path.split('.')[0]!));
 
