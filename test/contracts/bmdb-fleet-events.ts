@@ -266,6 +266,24 @@ export function fleetEventsContract(s: BmdbStage): void {
       });
     });
 
+    it('of a freeze until an end: its end, another one, and that it came', async () => {
+      const after = await now();
+      const freeze = async (forMs: number) => {
+        const untilMs = Math.floor(await s.now()) + forMs;
+        await s.settle({ verb: 'freeze-until', scope: PROVIDER, untilMs });
+        return untilMs;
+      };
+      const ends = [await freeze(2 * MINUTE), await freeze(MINUTE)];
+      await s.h.pass(MINUTE);
+      await s.h.other.guard.assess({ ingestUp: true });
+      const events = (await all({ after })).filter(({ type }) => type.startsWith('guard.'));
+      expect(events.map(({ type, actor, details }) => [type, actor, details['untilMs']])).toEqual([
+        ...ends.map((untilMs) => ['guard.frozen', 'ann', untilMs]),
+        ['guard.thawed', 'guard', undefined],
+      ]);
+      expect(events.at(-1)!.reason).toBe('the end of the freeze has come');
+    });
+
     it('of the guard by itself: when too many fell silent together, and when they are back', async () => {
       await s.begin(DEFAULT_LOSS, DEFAULT_BUDGET, DEFAULT_GUARD);
       const at = await s.now();

@@ -129,6 +129,7 @@ test('V14: hold, backoff and freeze are all told, the latest end first', () => {
     by: 'guard',
     kind: 'silence',
     reason: '9 of 9 fell silent',
+    untilMs: null,
   } as const;
   const facts = explained(
     factsOf('started 5h, beat 14m, backoff Recovery 5m no_route, hold no-recover 2h'),
@@ -145,6 +146,28 @@ test('V14: hold, backoff and freeze are all told, the latest end first', () => {
     atMs: NOW_MS + 2 * HOUR,
     text: 'restart of its agent, after all of that',
   });
+});
+
+test('a freeze by an operator with an end is told with that end', () => {
+  const untilMs = NOW_MS + 80 * MINUTE;
+  const frozen = {
+    atMs: NOW_MS,
+    by: 'ann',
+    kind: 'manual',
+    reason: 'new switch',
+    untilMs,
+  } as const;
+  const facts = explained(factsOf('started 5h, beat 14m'), {
+    guard: { rows: [guardRow({ frozen })], counts: [] },
+  });
+  expect(explanationOf(facts, moment).blockedBy).toMatchObject([
+    {
+      kind: 'freeze',
+      text: 'recovery of the fleet is frozen: ann: new switch',
+      endedBy: 'itself, at its end; or an operator: shepherd fleet thaw',
+      endsAtMs: untilMs,
+    },
+  ]);
 });
 
 describe('V15: a passed timer changes it', () => {

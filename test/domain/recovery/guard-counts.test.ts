@@ -135,7 +135,7 @@ describe('a machine that agent start cannot reach since 30 min ago', () => {
 describe('who was silent at a freeze is back after three heartbeats in a row', () => {
   const frozen = (scope: string): GuardRow => ({
     ...calmRow(scope),
-    frozen: { atMs: NOW - 30 * MINUTE, by: 'guard', kind: 'silence', reason: 'x' },
+    frozen: { atMs: NOW - 30 * MINUTE, by: 'guard', kind: 'silence', reason: 'x', untilMs: null },
   });
   const back = (count: number, minutes: number, scope: string = FLEET) => ({
     rows: [frozen(scope)],

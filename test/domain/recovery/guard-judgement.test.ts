@@ -26,7 +26,7 @@ const WATCHED = { assessedAtMs: NOW - 5_000 };
 const NONE = noCounts('metal');
 const frozenRow = (kind: 'silence' | 'probes' | 'manual', change: Partial<GuardRow> = {}) => ({
   ...calmRow('metal'),
-  frozen: { atMs: NOW - 30 * MINUTE, by: 'guard', kind, reason: 'x' },
+  frozen: { atMs: NOW - 30 * MINUTE, by: 'guard', kind, reason: 'x', untilMs: null },
   ...change,
 });
 const judge = (
@@ -186,8 +186,12 @@ test('a freeze of a provider that is gone thaws', () => {
 
 describe('an operator', () => {
   it('freezes for as long as he says', () => {
-    const row = frozenByOperator(calmRow('metal'), { by: 'ann', reason: 'move' }, NOW);
-    const frozen = { atMs: NOW, by: 'ann', kind: 'manual', reason: 'move' };
+    const row = frozenByOperator(
+      calmRow('metal'),
+      { by: 'ann', reason: 'move' },
+      { nowMs: NOW, untilMs: null },
+    );
+    const frozen = { atMs: NOW, by: 'ann', kind: 'manual', reason: 'move', untilMs: null };
     expect(row).toEqual({ ...calmRow('metal'), frozen });
     const later = judge([row], [{}], { nowMs: NOW + 86_400_000 });
     expect([later.rows, later.written, later.changes]).toEqual([[row], [], []]);
@@ -195,9 +199,40 @@ describe('an operator', () => {
 
   it('takes a freeze over, which then does not end by itself', () => {
     const before = frozenRow('silence', { calmSinceMs: NOW - 11 * MINUTE });
-    const row = frozenByOperator(before, { by: 'ann', reason: 'move' }, NOW);
+    const row = frozenByOperator(
+      before,
+      { by: 'ann', reason: 'move' },
+      { nowMs: NOW, untilMs: null },
+    );
     expect(row.frozen).toEqual({ ...before.frozen, by: 'ann', kind: 'manual', reason: 'move' });
     expect(judged({}, row).changes).toEqual([]);
+  });
+
+  const untilMs = NOW + 120 * MINUTE;
+  const timed = frozenByOperator(
+    calmRow('metal'),
+    { by: 'ann', reason: 'move' },
+    { nowMs: NOW, untilMs },
+  );
+
+  it.each([
+    ['stays one before its end', -1, {}, timed, []],
+    ['ends at its end', 0, {}, calmRow('metal'), [{ scope: 'metal', now: 'ended' }]],
+    ['does not thaw machines that were seen by nobody', 0, { silent: 60 }, calmRow('metal'), ['x']],
+  ] as const)('freezes until an end: such a freeze %s', (_, laterMs, counts, row, changes) => {
+    const { rows, changes: found } = judge([timed], [counts], { nowMs: untilMs + laterMs });
+    expect(rows).toEqual([row]);
+    expect(found).toHaveLength(changes.length);
+    if (laterMs === 0) expect(found).toEqual([{ scope: 'metal', now: 'ended' }]);
+  });
+
+  it('freezes until an end, and the guard goes on with a freeze of its own when many fell silent', () => {
+    const { rows, changes } = judge([timed], [{ silent: 21, newlySilent: 21 }], { nowMs: untilMs });
+    expect(rows[0]).toMatchObject({
+      frozen: { kind: 'silence', by: 'guard', atMs: untilMs, untilMs: null },
+      thawedAtMs: null,
+    });
+    expect(changes).toEqual([{ scope: 'metal', now: 'frozen' }]);
   });
 
   it('thaws, and it stays so until others fall silent', () => {
@@ -248,7 +283,7 @@ describe('when the clock has gone back by an hour', () => {
   });
 
   it('a freeze is one of now, whoever froze it; and so is the calm', () => {
-    const frozen = { atMs: ahead, by: 'ann', kind: 'manual', reason: 'x' } as const;
+    const frozen = { atMs: ahead, by: 'ann', kind: 'manual', reason: 'x', untilMs: null } as const;
     const manual = judged({}, { ...calmRow('metal'), frozen });
     expect(manual.rows[0]!.frozen).toEqual({ ...frozen, atMs: NOW });
     const row = frozenRow('silence', { calmSinceMs: ahead });

@@ -85,7 +85,7 @@ const MINUTE = 60_000;
 const moment = { nowMs: NOW_MS, policy: DEFAULT_GUARD, heartbeatMs: 10 * MINUTE };
 const frozenAs = (kind: 'manual' | 'silence' | 'probes', change: Partial<GuardRow> = {}) => ({
   ...calmRow(FLEET),
-  frozen: { atMs: NOW_MS - MINUTE, by: 'ann', kind, reason: 'because' },
+  frozen: { atMs: NOW_MS - MINUTE, by: 'ann', kind, reason: 'because', untilMs: null },
   ...change,
 });
 const counts = (change: Partial<GuardCounts>) => ({ ...noCounts(FLEET), machines: 12, ...change });
@@ -119,6 +119,15 @@ describe('the end of a freeze', () => {
   test('is a matter of a person, where a person froze it', () => {
     const end = endOf(frozenAs('manual', { calmSinceMs: NOW_MS }), { started: 12 });
     expect(end).toEqual({ text: 'Only a person ends it: shepherd fleet thaw.', atMs: null });
+  });
+});
+
+test('the end of a freeze that a person gave an end comes by the clock', () => {
+  const untilMs = NOW_MS + 80 * MINUTE;
+  const frozen = { ...frozenAs('manual').frozen!, untilMs };
+  expect(endOf(frozenAs('manual', { frozen }), { started: 12, silent: 10 })).toEqual({
+    text: 'It ends by itself; a person ends it before: shepherd fleet thaw.',
+    atMs: untilMs,
   });
 });
 

@@ -32,6 +32,7 @@ const frozen = (change: Partial<NonNullable<GuardRow['frozen']>> = {}) => ({
   by: 'guard',
   kind: 'silence' as const,
   reason: 'many are silent',
+  untilMs: null,
   ...change,
 });
 const judge = (rows: GuardRow[], found: GuardCounts[] = []) =>

