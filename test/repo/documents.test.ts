@@ -204,7 +204,7 @@ test('names only scripts of package.json', () => {
 });
 
 /** The aims are 50 pages and 55 000 words. These are lowered with each page that gets shorter. */
-const SIZE = { pages: 50, words: 80_500 };
+const SIZE = { pages: 50, words: 57_500 };
 
 test('keeps the documents short', () => {
   const all = pages();
