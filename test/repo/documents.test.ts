@@ -13,7 +13,7 @@ const CONFIGURATION = join(root, 'docs/configuration.md');
 
 test('the table of configuration keys is made from the schema', async () => {
   const text = await expectParts('docs/configuration.md', { keys: configTable() });
-  expect(text).toMatch(/\| `agent.sshExecTimeout` +\| duration +\| `60s`/);
+  expect(text).toMatch(/\| `agent.sshExecTimeout` +\| duration \(`60s`\) +\|/);
 });
 
 /** Spelled so that this file holds none. */

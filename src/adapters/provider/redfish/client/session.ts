@@ -91,7 +91,7 @@ export async function followTask(
     const waitMs = waitOf(last, clock.now());
     if (clock.now() + waitMs >= how.deadline.getTime()) return 'unknown';
     await sleep(clock, waitMs, how.signal).catch((cause: unknown) => {
-      throw new ProviderError('aborted', 'aborted while a task went on', {
+      throw new ProviderError('aborted', 'aborted during a task', {
         cause,
         outcome: 'unknown',
       });
@@ -183,7 +183,7 @@ export function createLogin(options: LoginOptions, clock: Clock) {
     if (refusal.holds(`${username}\n${password}`)) {
       throw new ProviderError(
         'auth',
-        'the BMC refused this login; it is not asked again for a while',
+        'the BMC refused this login; no further attempt for a while',
       );
     }
     const basic = Buffer.from(`${username}:${password}`).toString('base64');
@@ -282,7 +282,7 @@ function passwordOf(credentials: Credentials): string {
     return credentials.password.read();
   } catch (cause) {
     if (!(cause instanceof UsageError)) throw cause;
-    throw new ProviderError('auth', `the password of the BMC is not there: ${explain(cause)}`, {
+    throw new ProviderError('auth', `the password of the BMC is missing: ${explain(cause)}`, {
       cause,
     });
   }
