@@ -34,7 +34,7 @@ describe.runIf(hasHaproxyFor('faults around HAProxy'))('faults around HAProxy', 
   testRows([
     ['has no mark', '# mine\n', 'was not written by Shepherd'],
     ['has the mark of another', '# shepherd-pool other-uid\n', 'belongs to another pool'],
-  ])('a file that %s is left alone', async (_, text, message) => {
+  ])('leave a file alone that %s', async (_, text, message) => {
     const { balancer, file } = await stand();
     await writeFile(file, text);
     expect(await balancer.observe(OWNER, live())).toEqual([]);
@@ -46,7 +46,7 @@ describe.runIf(hasHaproxyFor('faults around HAProxy'))('faults around HAProxy', 
   testRows([
     ['backend x.api.eu\n  nonsense\n', /^HAProxy refuses it: .*unknown keyword 'nonsense'/],
     ['backend second.api.eu\n  mode tcp\n', /^HAProxy refuses it: .*second\.api\.eu/],
-  ])('vector 23: beside %j of the operator nothing is put in place', async (own, refusal) => {
+  ])('vector 23: put nothing in place beside the operator’s %j', async (own, refusal) => {
     const { balancer, haproxy, file, to } = await serving();
     const before = await read(file);
     await appendFile(haproxy.baseFile, `\n${own}`);
@@ -59,7 +59,7 @@ describe.runIf(hasHaproxyFor('faults around HAProxy'))('faults around HAProxy', 
     expect(await ask(haproxy.masterSocket, 'show proc')).toMatch(/master\s+3 \[failed: 0\]/);
   });
 
-  test('vector 23: after a reload that failed the file is what it was, and the old worker serves', async () => {
+  test('vector 23: restore the file after a failed reload, and the old worker serves', async () => {
     const { balancer, haproxy, file, servers, to } = await serving();
     const taken = await occupy();
     const before = await read(file);
@@ -79,7 +79,7 @@ describe.runIf(hasHaproxyFor('faults around HAProxy'))('faults around HAProxy', 
     expect(find(await balancer.observe(OWNER, live()), servers[0]!)?.server?.mode).toBe('drain');
   });
 
-  test('vector 24: what a hand changed is shown, and put right by an update', async () => {
+  test('vector 24: show what a person changed and correct it by an update', async () => {
     const { balancer, haproxy, file, backend: above, servers, machines, to } = await serving();
     const [ref] = servers;
     const id = ref!.id;
@@ -120,7 +120,7 @@ describe.runIf(hasHaproxyFor('faults around HAProxy'))('faults around HAProxy', 
     expect(seen?.server?.mode, 'the stricter one wins').toBe('drain');
   });
 
-  test('without the directory nothing is written, and what to do is told', async () => {
+  test('write nothing without the directory and say what to do', async () => {
     const { balancer, file, servers, to } = await serving();
     await rename(dirname(file), `${dirname(file)}.away`);
     const call = balancer.setMember!(servers[0]!, 'drain', OWNER, live());
@@ -131,7 +131,7 @@ describe.runIf(hasHaproxyFor('faults around HAProxy'))('faults around HAProxy', 
     expect(await callOnce(to)).toBeNull();
   });
 
-  test('where the mark is gone nobody says that nothing is there while HAProxy serves it', async () => {
+  test('do not report an empty pool while HAProxy serves it without its mark', async () => {
     const { balancer, file } = await serving();
     const text = await read(file);
     await rm(`${file}.loaded`);
@@ -142,7 +142,7 @@ describe.runIf(hasHaproxyFor('faults around HAProxy'))('faults around HAProxy', 
     });
   });
 
-  test('a pool whose files are lost can be taken away', async () => {
+  test('let a pool be removed whose files are lost', async () => {
     const { balancer, file, haproxy, backend: above, frontend: front, servers } = await serving();
     await Promise.all([rm(file), rm(`${file}.loaded`)]);
     const bound = { kind: 'bind', id: `${front.id}/v4.http.api.eu` } as const;
@@ -153,7 +153,7 @@ describe.runIf(hasHaproxyFor('faults around HAProxy'))('faults around HAProxy', 
     expect(await readdir(haproxy.poolsDir)).toEqual([]);
   });
 
-  test('while HAProxy does not run nothing is written, and the socket is named', async () => {
+  test('write nothing while HAProxy is down and name the socket', async () => {
     const { balancer: patient, haproxy } = await stand();
     const balancer = balancerOf(haproxy, { clock: hurried });
     onTestFinished(() => balancer.close());
@@ -172,7 +172,7 @@ describe.runIf(hasHaproxyFor('faults around HAProxy'))('faults around HAProxy', 
     await patient.create(backend('http'), null, OWNER, live());
   });
 
-  test('a socket of something else, and one that breaks off, are told from HAProxy', async () => {
+  test('distinguish a foreign socket and a broken one from HAProxy', async () => {
     const { haproxy } = await stand();
     const answers = ['HTTP/1.1 400 Bad Request\r\n\r\n', '', '# workers\n'];
     const codes: string[] = [];
@@ -188,13 +188,13 @@ describe.runIf(hasHaproxyFor('faults around HAProxy'))('faults around HAProxy', 
     expect(codes).toEqual(['malformed', 'unreachable', 'malformed']);
   });
 
-  test('a program that is not there is named', async () => {
+  test('name a missing program', async () => {
     const { balancer } = await stand({ program: '/nonexistent/haproxy' });
     const call = balancer.create(backend('http'), null, OWNER, live());
     await expect(call).rejects.toThrow('/nonexistent/haproxy cannot be started');
   });
 
-  test('what is no name, no path or no address passes for none', async () => {
+  test('reject invalid names, paths and addresses', async () => {
     const { balancer } = await stand();
     const above = await balancer.create(backend('http'), null, OWNER, live());
     const { spec } = backend('second');

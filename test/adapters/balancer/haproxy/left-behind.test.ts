@@ -20,8 +20,8 @@ import {
 } from './stand.ts';
 
 /** What a daemon that ended, or a hand in the files, leaves to the next one. */
-describe.runIf(hasHaproxyFor('what others left behind'))('what others left at HAProxy', () => {
-  test('where HAProxy listens already it is not taken for a stranger', async () => {
+describe.runIf(hasHaproxyFor('what others left behind'))('leftovers of others at HAProxy', () => {
+  test('include no own listener', async () => {
     const { balancer, haproxy, servers, number, file, frontend: front } = await serving();
     const other = await freePort();
     const web = await makePort(balancer, 'web', { number: other, machines: [], owner: OTHER });
@@ -46,7 +46,7 @@ describe.runIf(hasHaproxyFor('what others left behind'))('what others left at HA
     expect(await readFile(file, 'utf8')).toContain(`bind 127.0.0.1:${other} `);
   });
 
-  test('who is closed amid a reload remembers what was loaded', async () => {
+  test('do not make a driver forget its loaded state when it closes during a reload', async () => {
     const { haproxy, balancer, file, frontend: front } = await serving();
     const closed = balancerOf(haproxy);
     const number = await freePort();
@@ -58,7 +58,7 @@ describe.runIf(hasHaproxyFor('what others left behind'))('what others left at HA
     expect(await differing(balancer)).toEqual([]);
   });
 
-  test('what a hand wrote and cannot be written anew is left out or put right', async () => {
+  test('written by a person are left out or corrected when they cannot be rewritten', async () => {
     const { balancer, file, servers, to, backend: above } = await serving();
     const good = await readFile(file, 'utf8');
     const anew = 'backend http.api.eu: its file was changed or deleted';
@@ -93,7 +93,7 @@ describe.runIf(hasHaproxyFor('what others left behind'))('what others left at HA
     expect(await callOnce(to)).toBeNull();
   });
 
-  test('a pool that cannot be read or written is the failure of its own changes', async () => {
+  test('make only their own pool’s changes fail when it cannot be read or written', async () => {
     const { balancer, haproxy, file, servers } = await serving();
     await tellWorker(haproxy, 'add server http.api.eu/odd 127.0.0.1:0');
     const odd = { kind: 'server', id: 'http.api.eu/odd' } as const;
@@ -114,7 +114,7 @@ describe.runIf(hasHaproxyFor('what others left behind'))('what others left at HA
   });
 });
 
-test('a frontend without a backend gets that of its port, and one that has none is left out', () => {
+test('give a frontend the backend of its port, or leave it out', () => {
   const text = 'backend a\nfrontend a\nfrontend b\nfrontend c\n  default_backend a\n';
   const frontends = [...parse(text).values()].filter(({ ref }) => ref.kind === 'frontend');
   expect(frontends.map(({ ref, parentId }) => [ref.id, parentId])).toEqual([

@@ -62,7 +62,7 @@ function expectClear(text: string, where = '@127.0.0.1:'): void {
   expect(text).not.toContain('very-secret');
 }
 
-describe('a database that cannot be used at all', () => {
+describe('an unusable database', () => {
   const denied = ['denied', false] as const;
   it.each<[string, () => string, readonly [code: string, retryable: boolean], RegExp]>([
     [
@@ -115,7 +115,7 @@ describe('a database that cannot be used at all', () => {
     }
   });
 
-  it('has no connection left for the role', async () => {
+  it('reports that the role has no connection left', async () => {
     await server.sql.query('ALTER ROLE shepherd CONNECTION LIMIT 0');
     try {
       const refusal = await refusalOf(openSession());
@@ -128,7 +128,7 @@ describe('a database that cannot be used at all', () => {
     await openSession(bmdb);
   });
 
-  it('has no connection left at all', async () => {
+  it('reports that no connection is left', async () => {
     const settings = await server.sql.query<{ max: number }>(
       `SELECT current_setting('max_connections')::int AS max`,
     );
@@ -167,7 +167,7 @@ describe('a database that cannot be used at all', () => {
 describe('a database that cannot be written', () => {
   const sql = (text: string) => server.sql.query(text);
 
-  it('lacks a right on one table', async () => {
+  it('reports a missing right on a table', async () => {
     const session = await openSession();
     await sql('REVOKE SELECT ON machine_recovery FROM shepherd');
     try {
@@ -185,7 +185,7 @@ describe('a database that cannot be written', () => {
     await bmdb!.scan(SIGNAL);
   });
 
-  it('has lost a table, or a column', async () => {
+  it('reports a missing table or column', async () => {
     const session = await openSession();
     for (const [away, back] of [
       ['ALTER TABLE work_backoff RENAME TO gone', 'ALTER TABLE gone RENAME TO work_backoff'],
@@ -204,7 +204,7 @@ describe('a database that cannot be written', () => {
     await session.poke();
   });
 
-  it('is read-only, until it is not any more', async () => {
+  it('waits while it is read-only', async () => {
     const session = await openSession();
     const row = machineRow(Date.now());
     await insertMachine(server.sql, row);
@@ -230,7 +230,7 @@ describe('a database that cannot be written', () => {
     await work.finish({ kind: 'nothing' });
   });
 
-  it('has no room: nothing is half written, and it goes on when there is some', async () => {
+  it('writes nothing partially on a full disk and goes on later', async () => {
     const session = await openSession();
     const [row, other] = [machineRow(Date.now()), machineRow(Date.now())];
     await insertMachine(server.sql, row);
@@ -258,7 +258,7 @@ describe('a database that cannot be written', () => {
   });
 });
 
-it('a server that is stopping says so', async () => {
+it('reports that the server is stopping', async () => {
   const own = await startEmbeddedPostgres({ log: silentLog });
   const holder = new pg.Client({ connectionString: own.ownerUrl });
   holder.on('error', () => undefined);
