@@ -20,7 +20,7 @@ export function addConsoleCommands(cli: Command, through: Through = byFlags): vo
   const act = acting(through);
   cli
     .command('login <url>')
-    .description('make a context of a console, with a token read from the standard input')
+    .description('log in to a console: with a browser, or with a token from the standard input')
     .option('--name <name>', "of the context; else the console's host")
     .option(
       '--token-command <command>',
@@ -28,6 +28,8 @@ export function addConsoleCommands(cli: Command, through: Through = byFlags): vo
     )
     .option('--ca <file>', "authorities of the console's certificate, PEM; the context keeps them")
     .option('--allow-insecure-http', 'the token may go in clear to another machine', false)
+    .option('--token-stdin', 'read a token from the standard input, also at a terminal', false)
+    .addHelpText('after', LOGIN_HELP)
     .action((url: string, flags: LoginFlags) => say(({ login }) => login(url, flags)));
   cli
     .command('logout [context]')
@@ -77,6 +79,13 @@ async function say(
   const { locally } = await import('./remote/session.ts');
   await locally(flags, async () => task(await access()));
 }
+
+const LOGIN_HELP = `
+At a terminal the command prints a short code and the address of a page. Open that page in any browser
+where you are logged in to the console, type the code, and confirm. The command then gets a token of its own,
+which ends with that login of the page, within a day. Confirm only a login that you started yourself.
+
+Where the standard input is no terminal, the command reads a token from it.`;
 
 const COMPLETION_HELP = `
 bash: source <(shepherd completion bash)
