@@ -11,12 +11,12 @@ interface EquinixFlags {
 
 export const equinix: EmulatorCommand = {
   name: 'equinix',
-  description: 'the Equinix Metal API',
+  description: 'Emulate the Equinix Metal API',
   addOptions: (command, { wholeNumber }) =>
     command
-      .option('--reservations <n>', 'free reservations', wholeNumber(0, 100_000), 10)
-      .option('--state <file>', 'keep the state here and continue there next time')
-      .option('--machines', 'put simulated machines behind the devices', false),
+      .option('--reservations <n>', 'Number of free reservations', wholeNumber(0, 100_000), 10)
+      .option('--state <file>', 'Keep the state in this file, and continue there next time')
+      .option('--machines', 'Run a simulated machine for each device', false),
   async start(common, own) {
     const { reservations, state, machines } = own as unknown as EquinixFlags;
     const { startEquinixEmulator } = await import('./emulator.ts');

@@ -4,23 +4,24 @@ import { genericImageFault, IMAGE_COMPRESSION } from '../../wire/installation.ts
 import { plainText } from '../../lib/texts.ts';
 import type { InstallImage } from '../../domain/verbs.ts';
 
-/** An image to install, as the agents' protocol has it. */
+/** An image to install, in the form of the agents' protocol. */
 
 const SHA256 = /^[0-9a-f]{64}$/;
-/** As disks and people write it: perhaps with its kind in front, and with separators. */
+/** As disks and people write it: perhaps with a prefix for its kind, and with separators. */
 const WWN = /^(?:eui\.|naa\.|0x)?((?:[0-9a-f]{2}[:-]?)+)$/i;
 
-/** Why it cannot be installed; null: it can. */
+/** Why the image cannot be installed; null if it can. */
 export function imageFault(image: InstallImage): string | null {
-  if (!SHA256.test(image.sha256)) return 'its sha256 is not 64 hexadecimal digits in small letters';
+  if (!SHA256.test(image.sha256)) return 'its sha256 is not 64 lower-case hexadecimal digits';
   if (!Object.hasOwn(IMAGE_COMPRESSION, image.compression)) {
     return `its compression is one of ${Object.keys(IMAGE_COMPRESSION).join(', ')}`;
   }
   const { rootDevice, url } = image;
   if (plainText(url, url.length) !== url) return 'its url is not plain text';
-  if (hasCredentials(url)) return 'its url has a user name or a password, which would be kept';
-  if (Object.keys(rootDevice).length !== 1) return 'its root device is named in several ways';
-  if ('wwn' in rootDevice && !WWN.test(rootDevice.wwn)) return 'its root device wwn is no number';
+  if (hasCredentials(url)) return 'its url has a user name or a password, which would be stored';
+  if (Object.keys(rootDevice).length !== 1) return 'its root device is given in several ways';
+  if ('wwn' in rootDevice && !WWN.test(rootDevice.wwn))
+    return 'its root device wwn is not a number';
   return genericImageFault(wireImage(image));
 }
 
@@ -29,7 +30,7 @@ function hasCredentials(text: string): boolean {
   return url !== null && url.username + url.password !== '';
 }
 
-/** A serialized `OSInstallationRequest`. @throws {WireError} it cannot be written. */
+/** Returns a serialized `OSInstallationRequest`. @throws {WireError} it cannot be encoded. */
 export const installationOf = (image: InstallImage, generation: bigint): Uint8Array =>
   installationRequestCodec.encode({
     generation,
@@ -38,9 +39,9 @@ export const installationOf = (image: InstallImage, generation: bigint): Uint8Ar
   });
 
 /**
- * What is kept of a request once it is answered: it is not handed out again, and what a first boot
- * is told may hold secrets. Of one that cannot be read, or is of another kind, no more than its
- * generation is kept.
+ * Reduces an answered request to what is still needed. It is not handed out again, and its
+ * first-boot data may hold secrets. Of an unreadable request or another kind, only the generation
+ * is kept.
  */
 export function answeredRequest(raw: Uint8Array): Uint8Array {
   try {

@@ -26,7 +26,7 @@ test('/device shows who asks, warns, and confirms with the code and the role of 
   await becomes(page, 'h1', 'Log in a command');
   await page.fill('.device input[name=code]', 'wdjb-mjht');
   await page.click('.device button.act');
-  await becomes(page, '.device dl', /laptop &lt;b&gt;of&lt;\/b&gt; ann.*192\.0\.2\.7/s);
+  await becomes(page, '.device dl', /laptop <b>of<\/b> ann.*192\.0\.2\.7/s);
   await becomes(page, '.device .notice', 'Confirm only if you started this login yourself');
   await page.selectOption('.device select', 'viewer');
   await page.click('.device button.act');

@@ -11,7 +11,7 @@ export interface SessionDeadline {
   expire(reason: SessionExpired): void;
 }
 
-/** Dead until first extended. */
+/** The deadline counts as passed until it is first extended. */
 export function createSessionDeadline(
   clock: Clock,
   id: SessionId,
@@ -25,7 +25,7 @@ export function createSessionDeadline(
     controller.abort(reason);
   };
   const lapse = () =>
-    expire(new SessionExpired(`session ${id} was not extended for ${intervalMs} ms`));
+    expire(new SessionExpired(`session ${id} was not extended within ${intervalMs} ms`));
   return {
     signal: controller.signal,
     deadlineMs: () => deadline,

@@ -11,9 +11,9 @@ import {
 const quote = pg.escapeIdentifier;
 
 /**
- * Gives a role exactly what a daemon needs, and takes from it whatever else it was given. All or
- * nothing; repeating it changes nothing. Call it under the lock of the migrations.
- * @throws {UsageError} there is no such role, or nothing that is granted could bind it.
+ * Gives a role exactly the rights that a daemon needs, and revokes all others. All or nothing;
+ * idempotent. Call it under the lock of the migrations.
+ * @throws {UsageError} there is no such role, or no grant can restrict it.
  */
 export async function grantTo(client: pg.ClientBase, role: string): Promise<void> {
   await refuseRole(client, role);
@@ -30,9 +30,9 @@ export async function grantTo(client: pg.ClientBase, role: string): Promise<void
 }
 
 const remains = (role: string, missing: readonly string[], excess: readonly string[]) =>
-  `the rights of role "${role}" are not what they should be after granting: ` +
+  `role "${role}" still has the wrong rights after granting: ` +
   [...missing.map((each) => `lacks ${each}`), ...excess.map((each) => `has ${each}`)].join(', ') +
-  '; grants of other roles or a membership stand in the way, so take them back';
+  '; revoke the grants of other roles, or its memberships';
 
 async function statementsFor(client: pg.ClientBase, role: string): Promise<string[]> {
   const to = quote(role);
@@ -45,7 +45,7 @@ async function statementsFor(client: pg.ClientBase, role: string): Promise<strin
   const database = await client.query<{ name: string }>(`SELECT current_database() AS name`);
   const here = `DATABASE ${quote(database.rows[0]!.name)}`;
   return [
-    // Servers that began before version 15 let everybody make tables in this schema.
+    // Databases created before version 15 let everybody create tables in this schema.
     `REVOKE CREATE ON SCHEMA public FROM PUBLIC`,
     `REVOKE ALL ON SCHEMA public FROM ${to}`,
     `GRANT USAGE ON SCHEMA public TO ${to}`,
@@ -80,13 +80,15 @@ async function refuseRole(client: pg.ClientBase, role: string): Promise<void> {
   const found = rows[0];
   if (!found) {
     const make = `CREATE ROLE ${quote(role)} LOGIN PASSWORD '…'`;
-    throw new UsageError(`there is no role "${role}" to grant rights to; make it first: ${make}`);
+    throw new UsageError(`there is no role "${role}" to grant rights to; create it first: ${make}`);
   }
   if (found.powerful) {
-    throw new UsageError(`role "${role}" is a superuser, which no grant binds; name another`);
+    throw new UsageError(
+      `role "${role}" is a superuser, which grants cannot restrict; give another role`,
+    );
   }
   if (found.mine) {
-    const why = `role "${role}" is the role that migrates ("${found.me}"), or a member of it`;
-    throw new UsageError(`${why}, and so may do everything; name another for the daemons`);
+    const why = `role "${role}" is the migrating role ("${found.me}"), or a member of it`;
+    throw new UsageError(`${why}, and so has all rights; give another role for the daemons`);
   }
 }

@@ -1,13 +1,13 @@
 import pg from 'pg';
 
-/** Tables that the server never looked at; `c` is the table's row of `pg_class`. */
+/** Tables that the server never analysed; `c` is the table's row of `pg_class`. */
 export const NEVER_ANALYSED = `c.relnamespace = 'public'::regnamespace AND c.relkind = 'r'
   AND c.reltuples < 0`;
 
 /**
- * Looks at the tables that the server never looked at: fresh ones, and those of a restored backup.
- * It takes each for a few pages of rows and others, which it did look at, for empty, and a join of
- * both kinds was seen to promise 5 × 10^15 rows.
+ * Analyses tables that the server never analysed: new ones, and those of a restored backup. The
+ * server assumes a few pages of rows for each, and none for tables it analysed while empty. A join
+ * of both kinds was seen with an estimate of 5 × 10^15 rows.
  * @param client of the role that owns the tables.
  */
 export async function analyseTables(client: pg.ClientBase): Promise<void> {
@@ -16,25 +16,25 @@ export async function analyseTables(client: pg.ClientBase): Promise<void> {
   );
   if (rows.length === 0) return;
   const names = rows.map(({ name }) => pg.escapeIdentifier(name));
-  // Whatever has a table locked now may be analysing it; nobody waits for that.
+  // A table that is locked now may be under analysis already; nobody waits for that.
   await client.query(`ANALYZE (SKIP_LOCKED) ${names.join(', ')}`);
 }
 
-/** How a server, a database and a role are set, as far as a daemon cannot set it for itself. */
+/** Settings of a server, a database and a role that a daemon cannot set for itself. */
 export interface Circumstances {
   readonly fsync: boolean;
-  /** Off: nothing removes what was deleted, nor looks at how large tables are. */
+  /** If off, nothing removes deleted rows or measures the size of tables. */
   readonly autovacuum: boolean;
   readonly encoding: string;
   /** Still on after we switched it off. */
   readonly jit: boolean;
-  /** That this role may have on this database. */
+  /** Maximum connections of this role to this database. */
   readonly connections: number;
-  /** Names of tables with rows that the server never looked at. */
+  /** Names of tables with rows that the server never analysed. */
   readonly neverAnalysed: readonly string[];
 }
 
-/** What a daemon uses beside `database.poolMax`: for its session, for heartbeats and for wakes. */
+/** Connections besides `database.poolMax`: for the session, for heartbeats and for wakes. */
 const CONNECTIONS_BESIDE = 6;
 
 /** @param client a connection with our settings. */
@@ -58,8 +58,8 @@ export async function readCircumstances(client: pg.ClientBase): Promise<Circumst
 }
 
 /**
- * What of it harms a daemon, and what to do.
- * @param daemons that work with this database now; one when there is none.
+ * Returns which settings harm a daemon, with advice.
+ * @param daemons number that use this database now; one if there is none.
  * @param poolMax `database.poolMax` of each.
  */
 export function complaintsAboutHarm(
@@ -68,21 +68,21 @@ export function complaintsAboutHarm(
 ): string[] {
   const needed = (poolMax + CONNECTIONS_BESIDE) * Math.max(1, daemons);
   const complaints: readonly (readonly [isHarm: boolean, says: string])[] = [
-    [!found.fsync, 'fsync is off: what was acknowledged may be lost by a crash of the server'],
+    [!found.fsync, 'fsync is off: acknowledged writes may be lost in a crash of the server'],
     [
       !found.autovacuum,
-      'autovacuum (or track_counts) is off: tables grow without end, and statements become slow; ' +
+      'autovacuum (or track_counts) is off: tables grow without limit, and statements become slow; ' +
         'switch both on',
     ],
     [
       found.encoding !== 'UTF8',
-      `the database is encoded in ${found.encoding}, in which names and messages of machines may be ` +
-        'refused or cut apart; make one in UTF8 (CREATE DATABASE … ENCODING UTF8 TEMPLATE template0)',
+      `the database's encoding is ${found.encoding}, which may reject or cut names and messages of ` +
+        'machines; create one in UTF8 (CREATE DATABASE … ENCODING UTF8 TEMPLATE template0)',
     ],
     [
       found.jit,
-      'jit stays on though it was switched off: whatever stands before the database shares its ' +
-        'connections or drops settings, and each large statement may take seconds; name the server ' +
+      'jit stays on although Shepherd switched it off: a proxy before the database shares ' +
+        'connections or drops settings, and large statements may take seconds; give the server ' +
         'itself in database.url, or switch jit off for the role',
     ],
     [
@@ -93,8 +93,8 @@ export function complaintsAboutHarm(
     ],
     [
       found.neverAnalysed.length > 0,
-      `the server never looked at ${found.neverAnalysed.join(', ')}, and may choose slow ways to ` +
-        'read them; run "shepherd db migrate", which has it look (ANALYZE)',
+      `the server never analysed ${found.neverAnalysed.join(', ')}, and may choose slow ways to ` +
+        'read them; run "shepherd db migrate", which analyses them',
     ],
   ];
   return complaints.filter(([isHarm]) => isHarm).map(([, says]) => says);

@@ -12,18 +12,18 @@ import type { SettingComplaint } from '../../provider/port.ts';
 import { httpRefusal, isLoopbackHost } from '../errors.ts';
 import { createHttp, HttpFailure, type HttpDeps } from '../exchange.ts';
 
-/** What was read. */
+/** An inventory as read. */
 export interface Reading {
   readonly content: string;
-  /** It is good: from now on only something else is news. */
+  /** Marks the content as good: later reads report only changes. */
   accept(): void;
 }
 
-/** Where an inventory comes from. */
+/** Source of an inventory. */
 export interface Source {
   /**
-   * The content, or null when it is what was accepted last.
-   * @throws {ProviderError} `transient`: it cannot be had now. `invalid`: nor later.
+   * The content, or null if it equals the last accepted one.
+   * @throws {ProviderError} `transient`: it cannot be read now. `invalid`: nor later.
    */
   read(signal: AbortSignal): Promise<Reading | null>;
 }
@@ -42,7 +42,7 @@ export function createSource(from: string, deps: SourceDeps): Source {
 
 export const isPage = (from: string): boolean => /^https?:/.test(from);
 
-/** @param path an absolute one. */
+/** @param path absolute. */
 export function fileSource(path: string): Source {
   return {
     async read(signal) {
@@ -96,19 +96,19 @@ const isFailure = (cause: unknown, reason: HttpFailure['reason']): boolean =>
 
 function absent(cause: unknown): ProviderError {
   const isLate = isFailure(cause, 'timeout');
-  const what = isLate ? `did not come in ${HTTP_TIMEOUT_MS} ms` : 'did not come';
+  const what = isLate ? `did not arrive within ${HTTP_TIMEOUT_MS} ms` : 'did not come';
   return new ProviderError('transient', `the inventory ${what}`, { cause });
 }
 
 const tooLong = (from: string) =>
   new ProviderError('invalid', `the inventory ${from} is longer than ${BYTES_MAX} bytes`);
 
-/** The machines of an inventory, read again from time to time. */
+/** Machines of an inventory, read again periodically. */
 export interface Inventory<Entry> {
   /**
-   * The entries by id; of the last good copy, when it cannot be read or is refused now.
-   * @param agesMs reads it again if it is older than this; the usual when absent.
-   * @throws {ProviderError} there never was a good copy.
+   * The entries by id; the last good copy if the inventory is unreadable or refused now.
+   * @param agesMs maximum age; default: the usual one.
+   * @throws {ProviderError} there has never been a good copy.
    */
   entries(signal: AbortSignal, agesMs?: number): Promise<ReadonlyMap<string, Entry>>;
 }
@@ -117,13 +117,13 @@ export interface InventoryDeps<Entry> {
   readonly name: string;
   readonly source: Source;
   readonly refreshMs: number;
-  /** Reads the whole list. @throws {UsageError} it is refused. */
+  /** Parses the whole list. @throws {UsageError} it is refused. */
   readonly parse: (content: string) => readonly Entry[];
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** A fault that stays is told again after this. */
+/** A lasting fault is logged again after this time. */
 const REMIND_MS = 3_600_000;
 
 export function createInventory<Entry extends { readonly id: string }>(
@@ -143,14 +143,17 @@ export function createInventory<Entry extends { readonly id: string }>(
     return new Map(entries.map((entry) => [entry.id, entry]));
   }
 
-  /** At once when it is news, and again from time to time, so that nobody forgets it. */
+  /** Logs a new fault at once, and a lasting one periodically, so that nobody forgets it. */
   function alarm(cause: string, atMs: number): void {
     if (fault?.cause === cause && atMs - fault.toldMs < REMIND_MS) return;
     fault = { cause, toldMs: atMs };
-    log.error({ provider: name, cause }, 'the last good inventory is kept');
+    log.error(
+      { provider: name, cause },
+      'the inventory is unusable; the last good copy stays in use',
+    );
   }
   function recovered(): void {
-    if (fault) log.info({ provider: name }, 'the inventory is good again');
+    if (fault) log.info({ provider: name }, 'the inventory is usable again');
     fault = null;
   }
 
@@ -178,10 +181,10 @@ const refused = (error: UsageError | ProviderError): ProviderError =>
     ? new ProviderError('invalid', error.message, { cause: error })
     : error;
 
-/** The settings of every driver whose machines stand in a list. */
+/** Settings of all drivers whose machines are in a list. */
 export const inventorySettings = (around: Surroundings) => ({
   inventory: leaf
-    .text('Where the list of machines is: JSON, read again from time to time.', {
+    .text('Location of the list of machines: JSON, read again periodically.', {
       matches: /^(file:.+|https?:\/\/[^\s@]+)$/,
       type: 'file:<path>, or an https URL without credentials',
     })
@@ -189,26 +192,26 @@ export const inventorySettings = (around: Surroundings) => ({
       (text) => !text.startsWith('http:') || isLoopbackHost(URL.parse(text)?.hostname ?? ''),
       {
         error:
-          'is read in clear, so anybody on the way could put machines into it; give an https URL ' +
+          'is read unencrypted, so that an attacker could insert machines; give an https URL ' +
           '(plain http is allowed from loopback only)',
       },
     )
     .transform((text) => (text.startsWith('file:') ? pathOf(text, around.baseDirectory) : text)),
-  refresh: leaf.duration('How often the list is read again.', 1_000).prefault('5m'),
+  refresh: leaf.duration('Interval at which the list is read again.', 1_000).prefault('5m'),
   sshUser: leaf.text('User to log in as, where an entry names none.').prefault('root'),
   sshPasswords: z
-    .record(NAME, leaf.secret('A password of users, for entries that name it.', around))
+    .record(NAME, leaf.secret('A password of users, for entries that refer to it.', around))
     .prefault({}),
   probePort: leaf
-    .count('Port that is tried to tell whether a machine is up, if it names none.', 1, 65_535)
+    .count('Port to probe whether a machine is up, if its entry gives none.', 1, 65_535)
     .prefault(22),
-  probeTimeout: leaf.duration('Limit of one such try.').prefault('3s'),
+  probeTimeout: leaf.duration('Time limit of a probe.').prefault('3s'),
 });
 
-/** A name that entries call something by. */
+/** A name that entries refer to. */
 export const NAME = z
   .string()
-  .regex(/^[a-z][a-z0-9-]{0,30}$/, { error: 'is no name; give a-z, 0-9 and -' });
+  .regex(/^[a-z][a-z0-9-]{0,30}$/, { error: 'is not a valid name; use a-z, 0-9 and -' });
 
 const pathOf = (text: string, baseDirectory: string): string =>
   text.startsWith('file://') ? fileURLToPath(text) : resolve(baseDirectory, text.slice(5));
@@ -221,9 +224,9 @@ interface Listed {
 }
 
 /**
- * What a provider with this inventory would refuse, or could never start an agent on. A page is not
- * asked for.
- * @param parse reads the list of it.
+ * Faults for which a provider would refuse this inventory, or could never start an agent. A web
+ * page is not requested.
+ * @param parse parses its list.
  */
 export async function complaintsAboutInventory(
   inventory: string,
@@ -237,7 +240,7 @@ export async function complaintsAboutInventory(
     return policy === 'strict' && keyless.length > 0 ? [keysMissing(keyless)] : [];
   } catch (error) {
     if (!(error instanceof UsageError) && !isProviderError(error)) throw error;
-    const message = `is ${inventory}: ${explain(error)}; mend the file`;
+    const message = `is ${inventory}: ${explain(error)}; correct the file`;
     return [{ key: 'inventory', message }];
   }
 }
@@ -249,7 +252,7 @@ function keysMissing(entries: readonly { readonly id: string }[]): SettingCompla
     key: 'inventory',
     message:
       `names no HostKey for ${names.join(', ')}${more}, and hostKeyPolicy is strict: no agent is ` +
-      'started there, unless a key was pinned before; give their entries a HostKey',
+      'started there, unless a key was pinned before; add a HostKey to their entries',
     isWarning: true,
   };
 }

@@ -20,15 +20,15 @@ import { createStock } from './stock.ts';
 export type EquinixProviderDeps = EquinixDeps & Pick<DriverContext, 'tellEvent' | 'metrics'>;
 
 /**
- * Bare metal of one Equinix Metal project. Shown are the devices whose hostname starts with
- * the configured prefix; ours are those that carry our owner tag and no other. Free capacity are the
- * project's available reservations. No call is made before the first one asked for.
- * @throws {UsageError} the token would travel in the clear.
+ * Bare metal of one Equinix Metal project. Shows devices whose hostname has the configured prefix;
+ * ours carry our owner tag and no other. Free capacity is the project's available reservations.
+ * Makes no request before the first call.
+ * @throws {UsageError} the token would be sent unencrypted.
  */
 export function createEquinixProvider(config: EquinixConfig, deps: EquinixProviderDeps): Provider {
   const { clock, log } = deps;
   if (config.useProjectKeys) {
-    log.warn({ provider: config.name }, 'INSECURE: new machines let in every key of the project');
+    log.warn({ provider: config.name }, 'INSECURE: new machines accept every key of the project');
   }
   const api = createEquinixApi(config, deps);
   const { run, begin, stop, signal: ended } = createOperations(api);
@@ -66,10 +66,10 @@ export function createEquinixProvider(config: EquinixConfig, deps: EquinixProvid
       ),
     findByWitness: (witness, reservationId, how) =>
       run(
-        `cannot look for the device of witness ${witness}`,
+        `cannot find the device of creation key ${witness}`,
         how,
         async (call) => {
-          // A reservation that is gone from the project may have left its device behind.
+          // A reservation that left the project may have left its device behind.
           const device = await search
             .find(call, { witness, reservationId })
             .catch((error: unknown) => {
@@ -86,7 +86,7 @@ export function createEquinixProvider(config: EquinixConfig, deps: EquinixProvid
       ),
     isReusable: (reservationId, how) =>
       run(
-        `cannot look at reservation ${reservationId}`,
+        `cannot read reservation ${reservationId}`,
         how,
         async (call) => {
           const state = await giveBack.stateOf(call, reservationId);
@@ -118,12 +118,12 @@ export function createEquinixProvider(config: EquinixConfig, deps: EquinixProvid
       return refOf('reinstall', id);
     },
     verifyHostKey: () =>
-      Promise.reject(new ProviderError('not-implemented', 'this API knows no host keys')),
+      Promise.reject(new ProviderError('not-implemented', 'this API has no host keys')),
     capacityGroup,
     hostnameFor: (slotId) => config.devicePrefix + slotId.slice(0, HOSTNAME_ID_LENGTH),
     async prepare(how) {
       if (config.useProjectKeys) return;
-      await run(`cannot put SSH key ${config.sshKeyLabel} in place`, how, (call, { signal }) =>
+      await run(`cannot store SSH key ${config.sshKeyLabel}`, how, (call, { signal }) =>
         sshKey.ensure(call, signal),
       );
     },
@@ -142,17 +142,17 @@ const CAPABILITIES = {
   tags: true,
   hostKey: false,
   throwAway: true,
-  // The API's views lag behind each other at times.
+  // The API's views may lag behind each other.
   consistentList: false,
   maxConcurrency: 64,
   announces: true,
 } as const;
 
-/** What runs out together; machines taken away at will are a supply of their own. */
+/** Plans that run out together; spot machines are a separate supply. */
 const capacityGroup = ({ name, location, spot }: Plan): string =>
   [location ?? '', name, ...(spot ? ['spot'] : [])].join(' ');
 
-/** Bare metal of one project at an API that speaks Equinix Metal. */
+/** Bare metal of one project behind an API compatible with Equinix Metal. */
 export const equinixDriver: Driver<EquinixSettings> = {
   name: 'equinix',
   settings: equinixSchema,

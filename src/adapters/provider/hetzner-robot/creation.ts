@@ -25,7 +25,7 @@ import {
 import { isImageFile } from './settings.ts';
 import { rescueKeyRule, ScriptFailed } from './systems.ts';
 
-/** What a machine is to be told. */
+/** Contents of an installation order. */
 export interface Order {
   readonly image: string | null;
   readonly tags: Tags;
@@ -35,9 +35,9 @@ export interface Order {
 }
 
 /**
- * Starts the installation in the rescue system, once: where it was begun already, its tags are those of
- * the machine. Resolves with the claim in the phase `installing`.
- * @throws {ProviderError} `invalid`: there is no installer, or no such image.
+ * Starts the installation in the rescue system, once. If it has already begun, its tags become the
+ * machine's. Resolves with the claim in phase `installing`.
+ * @throws {ProviderError} `invalid`: no installer, or no such image.
  */
 export type Install = (arrival: Arrival, order: Order, how: Sending) => Promise<Claim>;
 
@@ -59,18 +59,18 @@ export function createInstall(parts: Parts): Install {
   const installing = (claim: Claim, tags: Tags, how: Sending) =>
     claims.change(claim, { phase: 'installing', tags, sinceMs: clock.now() }, how);
 
-  /** What was begun in the rescue system, or came of it; null: nothing. */
+  /** Tags of an installation in the rescue system, or of its result; null if there is none. */
   function begunIn({ seen }: Arrival['answer']): Tags | null {
     if (seen.guard) return seen.guard.tags;
     return seen.installed?.tags ?? null;
   }
 
-  /** The command may have run though nobody heard of it. */
+  /** The command may have run although its answer was lost. */
   async function lookAgain({ claim, address }: Arrival, cause: unknown, how: Sending) {
     const answer = await systems.look(address, claim.witness, rescueKeyRule(claim), how.signal);
     const tags = answer.kind === 'rescue' ? answer.seen.guard?.tags : undefined;
     if (tags) return tags;
-    throw new ProviderError('transient', 'an installation may have been begun', {
+    throw new ProviderError('transient', 'an installation may have begun', {
       cause,
       outcome: 'unknown',
     });
@@ -96,15 +96,15 @@ export function createInstall(parts: Parts): Install {
   function imageOf(image: string | null, server: number): Installation['image'] {
     if (image !== null && isImageFile(image)) return { file: image };
     if (image === null && config.imageUrl !== undefined) return { url: config.imageUrl };
-    throw new ProviderError('invalid', `server ${server} cannot be installed: no image is named`);
+    throw new ProviderError('invalid', `server ${server} cannot be installed: no image is given`);
   }
 }
 
-/** Of what the script wrote only the names of files that are there. */
+/** Quotes only names of existing files from the script's output. */
 function refusalOf(error: ScriptFailed, server: number): ProviderError {
   const isNamed = error.exitCode === NO_INSTALLER || error.exitCode === NO_IMAGE;
   if (!isNamed) {
-    const what = `the installation of server ${server} was not started: status ${error.exitCode}`;
+    const what = `the installation of server ${server} did not start: status ${error.exitCode}`;
     return new ProviderError('transient', what, { outcome: 'unknown' });
   }
   const told = error.stderr.replace(/\s+/g, ' ').slice(0, 1_000);
@@ -115,8 +115,8 @@ const HOUR_MS = 3_600_000;
 const NEW_MS = 1_000;
 
 /**
- * Takes a free server and has it installed, or goes on where an earlier life of ours stopped: the claim
- * says how far it came. Resolves with the claim once the installation runs.
+ * Takes a free server and has it installed, or continues an earlier attempt from its claim.
+ * Resolves with the claim once the installation runs.
  */
 export function createCreation(
   parts: Parts,
@@ -135,20 +135,20 @@ export function createCreation(
     throw new ProviderError('invalid', 'a creation needs a free server of this provider');
   }
 
-  /** @throws {ProviderError} `race-lost`: somebody has it. `invalid`: it cannot be installed. */
+  /** @throws {ProviderError} `race-lost`: another claim has it. `invalid`: not installable. */
   function requireUsable(server: Server, mayBe: string | null): void {
     const { number, name } = server;
     const isFree = classifyName(name, config).kind === 'free' || name === mayBe;
-    if (!isFree) throw new ProviderError('race-lost', `server ${number} is not free any more`);
+    if (!isFree) throw new ProviderError('race-lost', `server ${number} is no longer free`);
     const fault =
       (server.isCancelled && 'it is cancelled') ||
       (!server.isReady && 'it is not ready') ||
       (server.canReset === false && 'it cannot be reset') ||
       (server.canRescue === false && 'it has no rescue system');
-    if (fault) throw new ProviderError('invalid', `server ${number} cannot be used: ${fault}`);
+    if (fault) throw new ProviderError('invalid', `server ${number} is unusable: ${fault}`);
   }
 
-  /** A claim whose creation was given up long ago keeps nobody from the server. */
+  /** A claim whose creation was abandoned long ago does not block the server. */
   const isDead = (claim: Claim): boolean =>
     isUnfinished(claim) && clock.now() - lastTouchedMs(claim) > HOUR_MS;
 
@@ -157,14 +157,13 @@ export function createCreation(
     const found = await claims.of(server, how);
     if (found?.witness === witness) return found;
     if (found && !isDead(found)) {
-      throw new ProviderError('race-lost', `server ${server} is taken by another creation`);
+      throw new ProviderError('race-lost', `another creation has taken server ${server}`);
     }
     const now = await readOffered(server, how);
     const deadName = found && ourName(config, found.witness);
     requireUsable(now, deadName);
     await request.onAttempt({ attempts: 1, ambiguous: request.resumed });
-    if (how.signal.aborted)
-      throw new ProviderError('aborted', 'called off before anything was done');
+    if (how.signal.aborted) throw new ProviderError('aborted', 'cancelled before the first step');
     if (found && now.name === deadName) await servers.rename(server, found.oldName, how);
     const value = newClaim({
       ...{ set: config.instanceSetId, witness, phase: 'claimed', sinceMs: clock.now() },
@@ -183,10 +182,10 @@ export function createCreation(
     }
   }
 
-  /** The name is the mark: nothing is done to a server that does not have it. */
+  /** The name is the mark: a server without it is never changed. */
   async function takeName(claim: Claim, how: Sending): Promise<void> {
     const wanted = ourName(config, claim.witness);
-    // Read a moment ago by the creation that made the claim; one that goes on looks again.
+    // A new claim's creation read the server a moment ago; a resumed one reads again.
     const isNew = clock.now() - claim.sinceMs < NEW_MS;
     const before = isNew
       ? await servers.get(claim.server, how)
@@ -203,19 +202,19 @@ export function createCreation(
     if (!wanted.startsWith(now.name) || now.name === '') await loseTo(claim, now.name, how);
     await restoreName(claim, how);
     await claims.drop(claim, how);
-    const what = `Robot shows the name of server ${claim.server} otherwise than it was given`;
+    const what = `Robot shows another name of server ${claim.server} than the one given`;
     throw new FinalError('invalid', what);
   }
 
-  /** Without a claim a name of ours would be a machine of which nothing else is known. */
+  /** One of our names without a claim would be a machine with nothing else known about it. */
   async function restoreName({ server, oldName }: Claim, how: Sending): Promise<void> {
     const { name } = await servers.rename(server, oldName, how);
     if (name === oldName || (await servers.read(server, how)).name === oldName) return;
-    const what = `server ${server} has not got its old name again`;
+    const what = `server ${server} does not have its old name again`;
     throw new ProviderError('transient', what, { outcome: 'unknown' });
   }
 
-  /** Whoever gave it a name of their own meanwhile has taken it. */
+  /** Whoever renamed the server meanwhile has taken it. */
   async function keepName(claim: Claim, how: Sending): Promise<void> {
     const { name } = await servers.read(claim.server, how);
     if (isStrangers(name, config)) await loseTo(claim, name, how);
@@ -226,10 +225,13 @@ export function createCreation(
   async function loseTo(claim: Claim, name: string, how: Sending): Promise<never> {
     await claims.drop(claim, how);
     log.warn({ server: claim.server, name }, 'somebody else took a server');
-    throw new FinalError('race-lost', `server ${claim.server} has another's name`);
+    throw new FinalError('race-lost', `somebody else has renamed server ${claim.server}`);
   }
 
-  /** What cannot be installed is given back as it was; if that fails, the next attempt goes on. */
+  /**
+   * Returns a server that cannot be installed to its former state; if that fails, the next attempt
+   * continues.
+   */
   async function undo(claim: Claim, how: Sending): Promise<boolean> {
     try {
       await resets.disarm(claim.server, how);
@@ -238,7 +240,7 @@ export function createCreation(
       return true;
     } catch (error) {
       const fields = { server: claim.server, cause: explain(error) };
-      log.warn(fields, 'a server that cannot be used was not given back yet');
+      log.warn(fields, 'an unusable server was not given back yet');
       return false;
     }
   }
@@ -249,7 +251,7 @@ export function createCreation(
       await takeName(claim, how);
       claim = await trip.arm(claim, { phase: 'rescue', sinceMs: clock.now() }, how);
     } else await keepName(claim, how);
-    // What is on its way already is waited for, and sent there again if it does not come.
+    // A server on its way is awaited, and sent again if it does not arrive.
     if (claim.resetAtMs === null) {
       const armed = begun.phase === 'claimed' ? claim : await trip.arm(claim, {}, how);
       claim = await trip.send(armed, null, how);
@@ -285,5 +287,5 @@ export function createCreation(
   };
 }
 
-/** After it the server is as it was before. */
+/** The server is as it was before. */
 class FinalError extends ProviderError {}

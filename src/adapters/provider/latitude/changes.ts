@@ -11,16 +11,16 @@ import type { LatitudeConfig } from './settings.ts';
 import { SCRIPT_KEPT_MS, type Parts } from './stock.ts';
 import { isPassing, type SeenOurs } from './view.ts';
 
-/** When to look whether a request whose answer was lost was carried out. */
+/** Delays between checks whether a request without an answer succeeded. */
 const LOOKS_AFTER_MS = Array.from({ length: 6 }, () => 10_000);
 
-/** What is done to servers of ours that stay, without a new system. */
+/** Changes to our servers that keep their system. */
 export function createChanges(config: LatitudeConfig, deps: Parts) {
   const { routes, writer, view, clock } = deps;
 
   /**
-   * An action, once; what refuses it because of a state that passes may pass.
-   * @param isSeen of a server after it, where that shows.
+   * Sends an action once; if a transient state refuses it, it may succeed later.
+   * @param isSeen whether a server shows the action's effect, if that is visible.
    */
   async function act(
     call: Call,
@@ -47,7 +47,7 @@ export function createChanges(config: LatitudeConfig, deps: Parts) {
     }
   }
 
-  /** The keys of ours replaced, the others as they are. */
+  /** Replaces our keys and keeps all others. */
   const withOurs = (before: Tags, tags: Tags): Tags => ({
     ...Object.fromEntries(Object.entries(before).filter(([key]) => !key.startsWith(TAG_PREFIX))),
     ...tags,
@@ -61,12 +61,12 @@ export function createChanges(config: LatitudeConfig, deps: Parts) {
     };
     const isChanged = await writer.change(call, record.id, changed, isOld ? 'cut' : 'keep');
     if (isChanged) return;
-    const message = `the record of server ${server.id} was there a moment ago, and is not any more`;
+    const message = `the record of server ${server.id} has just disappeared`;
     throw new ProviderError('transient', message);
   }
 
   return {
-    /** The API knows one kind of reboot; a server that is off is switched on. */
+    /** The API has only one kind of reboot; a server that is off is switched on. */
     async reboot(call: Call, id: string, how: CallOptions): Promise<void> {
       const seen = await view.getOurs(call, id, how);
       const { status = '' } = seen.server;
@@ -80,7 +80,7 @@ export function createChanges(config: LatitudeConfig, deps: Parts) {
       if (isPassing(status)) throw notWhile(seen.server);
       await act(call, seen, `power_${want}`, how, (server) => server.status === want);
     },
-    /** A server that has a name of ours and no record gets one, and is ours from then on. */
+    /** A server with one of our names but no record gets a record, and is ours from then on. */
     async setTags(call: Call, id: string, tags: Tags): Promise<void> {
       const { server, owner, machine } = await view.get(call, id);
       if (owner.kind === 'ours') return tag(call, { server, record: owner.record }, tags);
@@ -113,13 +113,13 @@ interface Tagged {
 export const notWhile = ({ id, status = 'unknown' }: Server, cause?: unknown): ProviderError =>
   new ProviderError(
     'transient',
-    `server ${id} takes no action while ${status}; again in a minute`,
+    `server ${id} accepts no action in state ${status}; retry in a minute`,
     { cause },
   );
 
 /**
- * A new system on a server that stays ours throughout: the new record is there before it is asked for,
- * and which of the two counts is told by the server's own configuration until the old one is removed.
+ * Reinstalls a server that stays ours throughout. The new record is written before the request.
+ * Until the old one is removed, the server's own configuration tells which of the two counts.
  */
 export function createReinstallation(deps: Parts) {
   const { routes, writer, view, ownership, sshKey, clock, log } = deps;
@@ -158,7 +158,7 @@ export function createReinstallation(deps: Parts) {
   async function removeAnyway(call: Call, serverId: string, recordId: string): Promise<void> {
     await writer.removeAnyway(call, recordId).catch((error: unknown) => {
       const fields = { server: serverId, record: recordId, cause: explain(error) };
-      log.warn(fields, 'a record that does not count is left');
+      log.warn(fields, 'an obsolete record could not be deleted');
     });
   }
 
@@ -184,7 +184,8 @@ export function createReinstallation(deps: Parts) {
     try {
       await ask(call, seen, order, how);
     } catch (error) {
-      // While it may have been carried out, both stay, and the server's configuration says which counts.
+      // If the request may have succeeded, both records stay, and the server's configuration
+      // decides.
       const isUnknown = isProviderError(error) && error.outcome === 'unknown';
       if (!isUnknown) await removeAnyway(call, id, recordId);
       throw error;

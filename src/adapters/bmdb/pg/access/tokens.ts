@@ -23,7 +23,7 @@ const SHOWN = selection({
 });
 
 export const statements = named('token', {
-  /** Made by the attempt before, of which the answer was lost, it counts as added. */
+  /** If an earlier attempt without an answer created the token, that counts as success. */
   add: statement({
     params: {
       ...{ id: 'text', digest: 'bytea', name: 'text', owner: 'text', role: 'text' },
@@ -79,7 +79,7 @@ export const createTokenBook = (db: Database): TokenBook => ({
     (await db.once({ doing: 'look up a token', signal }, statements.find, { id, digest }))[0] ??
     null,
   used: async (id) => {
-    await db.once({ doing: `note that token ${id} was used` }, statements.used, { id });
+    await db.once({ doing: `record the use of token ${id}` }, statements.used, { id });
   },
   list: (signal) => db.once({ doing: 'list tokens', signal }, statements.list, {}),
   revoke: async (id, by) =>

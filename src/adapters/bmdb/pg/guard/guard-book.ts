@@ -27,7 +27,7 @@ import { ms } from '../sql.ts';
 import { selection, named, statement } from '../statement.ts';
 import type { GuardAssessment, GuardBook } from '../../port.ts';
 
-// The time of the statement: the transaction may have waited for the lock.
+// Time of the statement, because the transaction may have waited for the lock.
 const PULSE = selection({
   nowMs: ['float8', ms('clock_timestamp()')],
   upSinceMs: ['float8?', ms('f.ingest_up_since')],
@@ -35,17 +35,17 @@ const PULSE = selection({
   lostAtMs: ['float8?', ms('u.ingest_lost_at')],
   assessedAtMs: ['float8?', ms('u.assessed_at')],
   counts: ['jsonb?', 'u.counts'],
-  /** The end of a freeze has come. */
+  /** True if a freeze has passed its end. */
   freezeOver: [
     'bool',
     'EXISTS (SELECT FROM fleet_guard e WHERE e.frozen_until <= clock_timestamp())',
   ],
-  /** It was written before. */
+  /** False if the row was never written. */
   isThere: ['bool', 'u.single IS NOT NULL'],
 });
 
 export const statements = named('guard', {
-  /** One daemon assesses the fleet at a time; the others do not wait for it. */
+  /** One daemon at a time assesses the fleet; the others skip it without waiting. */
   lockPulse: statement({
     columns: { single: 'bool' },
     text: () => `SELECT single FROM guard_pulse FOR UPDATE SKIP LOCKED`,
@@ -73,7 +73,7 @@ async function readPulse(q: Queries) {
   const { counts, nowMs, isThere, assessedAtMs, freezeOver, ...ingest } = row!;
   return { nowMs, isThere, assessedAtMs, freezeOver, ingest, counts: readCounts(counts) };
 }
-/** What was written of the guard, and when that was read. */
+/** The stored state of the guard, and when it was read. */
 type Pulse = Awaited<ReturnType<typeof readPulse>>;
 
 const COUNTS = z.array(
@@ -88,7 +88,7 @@ const COUNTS = z.array(
   }),
 );
 
-/** Counts that another program wrote in another form are left out, as if there were none. */
+/** Counts that another version wrote in another form are dropped, as if there were none. */
 function readCounts(stored: unknown): readonly GuardCounts[] {
   const counts = COUNTS.safeParse(stored);
   return counts.success ? counts.data : [];
@@ -97,7 +97,7 @@ function readCounts(stored: unknown): readonly GuardCounts[] {
 /** See `GuardBook`. */
 export function createGuardBook(context: PgContext): GuardBook {
   const { db, loss, guard } = context;
-  const options = { doing: 'look at the whole fleet', isolation: 'READ COMMITTED' } as const;
+  const options = { doing: 'assess the whole fleet', isolation: 'READ COMMITTED' } as const;
   return {
     assess: ({ ingestUp: up }) => db.transact(options, (q) => assess(q, { up, guard, loss })),
   };
@@ -118,8 +118,8 @@ async function assess(q: Queries, options: AssessOptions): Promise<GuardAssessme
 }
 
 /**
- * After an assessment that was so short a time ago there is nothing to do. The end of a freeze is due all
- * the same: a daemon that does not know of ends may have made that assessment, and always come first.
+ * True if the last assessment is so recent that another is not needed. A freeze that has passed its end always
+ * needs one: an older daemon, which ignores ends, may have made the last assessment.
  */
 const isFresh = (pulse: Pulse, { up, guard }: AssessOptions): boolean =>
   !pulse.freezeOver &&
@@ -130,8 +130,8 @@ const isLately = ({ nowMs }: Pulse, atMs: number | null, { assessMs }: GuardPoli
   isNear(atMs, nowMs, assessMs);
 
 /**
- * The pulse must be locked. The fleet is counted before the guard is locked, so that no claim waits
- * for that; when the guard was changed meanwhile, the next assessment judges.
+ * The pulse must be locked. The fleet is counted before the guard is locked, so that claims do not
+ * wait for the count. If the guard changed meanwhile, the next assessment decides.
  */
 async function assessFleet(q: Queries, options: AssessOptions): Promise<GuardAssessment> {
   const { up, guard: policy, loss } = options;
@@ -162,7 +162,7 @@ async function assessFleet(q: Queries, options: AssessOptions): Promise<GuardAss
   return { rows: judged.rows, counts, changes: judged.changes };
 }
 
-/** Neither frozen nor thawed meanwhile. */
+/** True if nothing was frozen or thawed meanwhile. */
 function isSameGuard(before: readonly GuardRow[], after: readonly GuardRow[]): boolean {
   const decided = (rows: readonly GuardRow[]) =>
     rows.map(({ scope, frozen, thawedAtMs }) => ({ scope, frozen, thawedAtMs }));
@@ -171,7 +171,7 @@ function isSameGuard(before: readonly GuardRow[], after: readonly GuardRow[]): b
   return sameData(sorted(before), sorted(after));
 }
 
-/** An array would be sent as one of PostgreSQL's: hence as text. */
+/** Sent as text, because `pg` would send an array as a PostgreSQL array. */
 const writePulse = (
   q: Queries,
   { seenAtMs: seen, lostAtMs: lost }: Ingest,
@@ -184,11 +184,11 @@ const limitsOf = (policy: GuardPolicy, loss: LossPolicy) => ({
   heartbeatMs: loss.heartbeatMs,
 });
 
-/** What keeps anybody from being recovered now. */
+/** What forbids recovery now. */
 export interface GuardGate {
-  /** Why nothing of the provider may be recovered, whoever wants it; null: it may. */
+  /** Why nothing of the provider may be recovered, not even by an order; null if it may. */
   frozen(provider: string | null): string | null;
-  /** Why silence means nothing now; null: it does. */
+  /** Why silence means nothing now; null if it counts. */
   readonly grace: string | null;
   readonly last: LastAssessment;
 }
@@ -213,7 +213,7 @@ export async function readGate(
   };
 }
 
-/** @throws {NoPermit} the fleet or the provider is frozen; or, where no order is, it is grace. */
+/** @throws {NoPermit} the fleet or the provider is frozen; or grace, without an order. */
 export async function refuseGuarded(
   q: Queries,
   context: Pick<PgContext, 'guard' | 'loss'>,

@@ -21,7 +21,7 @@ const ROW = selection({
 });
 
 export const statements = named('guard', {
-  /** Whatever the guard decides is decided by one transaction after the other. */
+  /** Serializes all transactions in which the guard decides something. */
   lock: statement({
     columns: { scope: 'text' },
     text: () => `SELECT scope FROM fleet_guard WHERE scope = '${FLEET}' FOR UPDATE`,
@@ -49,16 +49,16 @@ export const statements = named('guard', {
   }),
 });
 
-/** What the guard has decided, of the fleet and of each provider that it ever decided on. */
+/** The guard's decisions for the fleet and for each provider that has one. */
 export const readGuardRows = (q: Queries): Promise<GuardRow[]> => q.rows(statements.read, {});
 
-/** Until the transaction has ended, nobody else decides anything about the guard. */
+/** Until this transaction ends, no other can change the guard's decisions. */
 export async function lockGuard(q: Queries): Promise<void> {
   const guard = await q.rows(statements.lock, {});
   if (guard.length === 0) throw new Error('fleet_guard has no row for the fleet');
 }
 
-/** Writes what was decided for a scope. The guard must be locked. */
+/** Writes the decision for a scope. The guard must be locked. */
 export async function writeGuardRow(q: Queries, { frozen, ...row }: GuardRow): Promise<void> {
   await q.run(statements.writeRow, { ...frozen, ...row });
 }
