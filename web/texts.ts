@@ -426,6 +426,27 @@ export const texts = {
     unknown: 'its role was not checked',
     expires: 'expires',
   },
+  device: {
+    title: 'Log in a command',
+    why: 'A command on another machine waits for you. Type the code that it printed.',
+    logIn: 'Only somebody who is logged in to this page can confirm it:',
+    code: 'Code',
+    look: 'Look who asks',
+    asks: 'This machine asks for a token',
+    host: 'Host name, as the command says',
+    address: 'Address of the command',
+    since: 'Asked',
+    role: 'Role of the token',
+    warning:
+      'Confirm only if you started this login yourself, a moment ago, on this machine. Somebody who sends you a code wants your rights. Nobody of your team ever has to send one.',
+    ends: 'The token ends with this login of the page, within a day. It is listed in Settings, where you can revoke it.',
+    confirm: 'Confirm: I started it',
+    refuse: 'Refuse',
+    done: {
+      confirm: 'Confirmed. The command goes on by itself; you may close this page.',
+      refuse: 'Refused. The command gets no token.',
+    },
+  },
   access: {
     you: 'You',
     labels: { name: 'Name', role: 'Role', rights: 'You may', where: 'Where', via: 'Known by' },
