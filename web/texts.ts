@@ -214,7 +214,7 @@ export const texts = {
     workColumns: ['Machine', 'State', 'Next', 'In the way'],
     nothingInTheWay: 'nothing',
     notListed: 'It was not listed yet, so nothing is planned.',
-    breaker: 'Its listing is not believed, so nothing is created or marked',
+    breaker: 'Its listing is not trusted, so nothing is created or marked',
     summary: (counts: Readonly<Record<string, number>>) => {
       const { max = 0, managed = 0, ...others } = counts;
       const limit = max === 0 ? 'no limit' : `limit ${figure(max)}`;
@@ -292,7 +292,7 @@ export const texts = {
     nothingAsked: 'No hold, and no open request.',
     quarantine: (kind: string) => `quarantine: ${kind}`,
     by: (who: string) => `by ${who}`,
-    untilTakenAway: 'until it is taken away',
+    untilTakenAway: 'until it is removed',
     expires: 'expires',
     work: 'Work',
     noWork: 'Nothing is being done to it, and nothing was tried in vain.',
