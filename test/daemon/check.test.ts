@@ -154,7 +154,9 @@ describe('C6: the certificate of the agent server', () => {
     'with a file that is no key: %s',
     async (content) => {
       put('server.key', content);
-      expect(await findings()).toEqual(only(/^agentServer\.keyPath contains no readable private key/));
+      expect(await findings()).toEqual(
+        only(/^agentServer\.keyPath contains no readable private key/),
+      );
     },
   );
 
@@ -162,7 +164,9 @@ describe('C6: the certificate of the agent server', () => {
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const cipher = { cipher: 'aes-256-cbc', passphrase: 'secret' };
     put('server.key', privateKey.export({ type: 'pkcs8', format: 'pem', ...cipher }));
-    expect(await findings()).toEqual(only(/^agentServer\.keyPath contains no .*without a passphrase/));
+    expect(await findings()).toEqual(
+      only(/^agentServer\.keyPath contains no .*without a passphrase/),
+    );
   });
 
   test.each(['other.example.org', '192.0.2.7', '[2001:db8::1]'])(

@@ -324,7 +324,9 @@ function hearErrors(server: Http2SecureServer, log: Log): void {
   server.on('connection', (socket: Socket) => socket.on('error', hear));
   server.on('secureConnection', (socket) => socket.on('error', hear));
   // For example no descriptor for another connection; the server continues to listen.
-  server.on('error', (error) => log.error({ err: error }, 'the agent server cannot accept a connection'));
+  server.on('error', (error) =>
+    log.error({ err: error }, 'the agent server cannot accept a connection'),
+  );
 }
 
 /** Interval of the query, whatever the number of heartbeats. */

@@ -38,7 +38,9 @@ export async function complaintsAboutTls(files: TlsFiles): Promise<readonly TlsC
   const pair = complaintAboutPair(key, leaf);
   return [
     ...(pair ? [pair] : []),
-    ...chain.flatMap((each, index) => timesOf(each, index === 0 ? '' : ' in a later position', files)),
+    ...chain.flatMap((each, index) =>
+      timesOf(each, index === 0 ? '' : ' in a later position', files),
+    ),
     ...(authority ? timesOf(authority, null, files) : []),
     ...complaintsAboutName(leaf, files.host),
     ...(key instanceof Error || pair

@@ -20,7 +20,8 @@ export function imageFault(image: InstallImage): string | null {
   if (plainText(url, url.length) !== url) return 'its url is not plain text';
   if (hasCredentials(url)) return 'its url has a user name or a password, which would be stored';
   if (Object.keys(rootDevice).length !== 1) return 'its root device is given in several ways';
-  if ('wwn' in rootDevice && !WWN.test(rootDevice.wwn)) return 'its root device wwn is not a number';
+  if ('wwn' in rootDevice && !WWN.test(rootDevice.wwn))
+    return 'its root device wwn is not a number';
   return genericImageFault(wireImage(image));
 }
 

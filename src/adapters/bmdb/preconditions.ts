@@ -12,7 +12,9 @@ export const HOLD_MAX_MS = 90 * 86_400_000;
 /** @throws {RangeError} the name is empty or too long. */
 export function requireJobName(name: string): void {
   if (name !== '' && name.length <= JOB_NAME_MAX) return;
-  throw new RangeError(`a job's name must have 1 to ${JOB_NAME_MAX} characters, not ${name.length}`);
+  throw new RangeError(
+    `a job's name must have 1 to ${JOB_NAME_MAX} characters, not ${name.length}`,
+  );
 }
 
 /**

@@ -378,4 +378,7 @@ const BUDGET_USED_UP: Failure = {
   kind: 'transient',
   messages: ['our own request budget is used up'],
 };
-const ASKED_TO_WAIT: Failure = { kind: 'transient', messages: ['the server asked us to slow down'] };
+const ASKED_TO_WAIT: Failure = {
+  kind: 'transient',
+  messages: ['the server asked us to slow down'],
+};

@@ -252,7 +252,8 @@ function createSending(
     },
     isLookedAt: () => isOurs,
     async beforeSending() {
-      if (!isOurs) throw new ProviderError('permanent', 'the driver did not check the owner of the machine');
+      if (!isOurs)
+        throw new ProviderError('permanent', 'the driver did not check the owner of the machine');
       try {
         await beforeSending?.();
       } catch (cause) {

@@ -313,7 +313,9 @@ function follow(
       const { statusCode: status = 0, headers } = res;
       if (passesBodiesMs !== undefined) {
         head = { status, headers, text: '' };
-        timers.push(clock.setTimeout(() => give('timeout', 'the body did not end'), passesBodiesMs));
+        timers.push(
+          clock.setTimeout(() => give('timeout', 'the body did not end'), passesBodiesMs),
+        );
       }
       const chunks: Buffer[] = [];
       const limited = createJsonLimits();

@@ -98,7 +98,8 @@ function doubtOf(
   const shown = machines.find((machine) => machine.id === id);
   // The provider itself reports that the machine is leaving.
   if (shown) return shown.status === 'Missing' ? null : 'the listing shows it';
-  if (unreadable.some((entry) => entry.id === id)) return 'the listing has an unreadable entry for it';
+  if (unreadable.some((entry) => entry.id === id))
+    return 'the listing has an unreadable entry for it';
   const isLeft = machines.some(
     (each) => each.availability === 'KnownUnused' && each.reservationId === reservationId,
   );

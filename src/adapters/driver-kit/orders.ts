@@ -324,5 +324,8 @@ export function requireCapability(
   capability: keyof Capabilities,
 ): void {
   if (capabilities[capability]) return;
-  throw new ProviderError('not-implemented', `the driver does not have the capability ${capability}`);
+  throw new ProviderError(
+    'not-implemented',
+    `the driver does not have the capability ${capability}`,
+  );
 }

@@ -26,6 +26,5 @@ function ask<T>({ signal }: RecordOptions, act: () => T): T {
 
 /** For a driver that is opened only for inspection. */
 export const NO_SHELL: DriverShell = {
-  connect: () =>
-    Promise.reject(new ProviderError('not-implemented', 'drivers have no SSH here')),
+  connect: () => Promise.reject(new ProviderError('not-implemented', 'drivers have no SSH here')),
 };

@@ -142,7 +142,10 @@ const MISTAKES: Readonly<Record<string, string>> = {
 /** The type says loopback, but a value from a file or a flag may differ. */
 async function bind(http: Server, { host, port }: InspectorRelayOptions): Promise<void> {
   const mistake = (text: string, options?: ErrorOptions) =>
-    new UsageError(`inspector: ${host}:${port} ${text}; give another address with --inspect`, options);
+    new UsageError(
+      `inspector: ${host}:${port} ${text}; give another address with --inspect`,
+      options,
+    );
   if (!['127.0.0.1', '::1'].includes(host)) throw mistake('is not a loopback address');
   await new Promise<void>((resolve, reject) => {
     http.once('error', reject);

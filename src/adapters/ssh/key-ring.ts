@@ -57,7 +57,10 @@ export async function openKeyRing(options: KeyRingOptions): Promise<KeyRing> {
         if (changed) tell(log, keys);
         return changed;
       } catch (error) {
-        log.error({ cause: explain(error) }, 'the SSH keys could not be read again; the old ones stay in use');
+        log.error(
+          { cause: explain(error) },
+          'the SSH keys could not be read again; the old ones stay in use',
+        );
         return false;
       }
     },

@@ -213,7 +213,8 @@ export function exchange(
     socket.setEncoding('utf8');
     socket.on('data', (text: string) => {
       answer += text;
-      if (answer.length > ANSWER_LENGTH_MAX) fail(new Malformed(`the answer from ${path} does not end`));
+      if (answer.length > ANSWER_LENGTH_MAX)
+        fail(new Malformed(`the answer from ${path} does not end`));
     });
     socket.on('error', (error: NodeJS.ErrnoException) => fail(translated(path, error)));
     socket.on('end', () => end(() => resolve(answer)));

@@ -211,7 +211,9 @@ export function nameOf(text: string): string {
 export function endOf(address: string, number: number): string {
   const canonical = canonicalAddress(address);
   if (canonical === null || !isPort(number)) {
-    throw new RemoteFailure(`${JSON.stringify(address)} ${number} is no valid address and port for HAProxy`);
+    throw new RemoteFailure(
+      `${JSON.stringify(address)} ${number} is no valid address and port for HAProxy`,
+    );
   }
   return canonical.includes(':') ? `[${canonical}]:${number}` : `${canonical}:${number}`;
 }

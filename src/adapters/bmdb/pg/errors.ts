@@ -49,11 +49,7 @@ const KINDS: readonly Kind[] = [
   [/^28/, Denied, 'the server refused the role or its password; check both in database.url'],
   [/^42501$/, Denied, `the role lacks a right; ${GRANT}`],
   [/^3D000$/, NotFound, 'there is no such database; create it, or check database.url'],
-  [
-    /^42(P01|703|704|883)$/,
-    SchemaMismatch,
-    `the schema does not match this program; ${MIGRATE}`,
-  ],
+  [/^42(P01|703|704|883)$/, SchemaMismatch, `the schema does not match this program; ${MIGRATE}`],
   [/^40(001|P01)$/, RetryExhausted],
   [/^(58|XX00[12])/, RemoteFailure, FAULTY],
   [/^(ERR_TLS|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|CERT_)/, Denied, MISTRUST],
@@ -62,7 +58,11 @@ const KINDS: readonly Kind[] = [
 const SLOW = 'the database does not answer in time; check that it runs, and database.url';
 const UNCODED: readonly Kind[] = [
   [/hot standby|during recovery/i, NotWritable, READ_ONLY],
-  [/does not support SSL/i, Denied, 'the server does not support TLS; check sslmode in database.url'],
+  [
+    /does not support SSL/i,
+    Denied,
+    'the server does not support TLS; check sslmode in database.url',
+  ],
   [/client password must be/i, Denied, 'the server requires a password; give one in database.url'],
   [/timeout exceeded when trying to connect|timeout expired/i, Unreachable, SLOW],
   [/connection terminated|connection error|query read timeout|not queryable/i, Unreachable],

@@ -181,7 +181,8 @@ async function close(session: LiveSession, pulse: Database): Promise<void> {
   const options = { doing, isolation: 'READ COMMITTED', lockTimeoutMs } as const;
   await repeated({ clock, random, isPassing: isRetryable }, async () => {
     const isGone = await pulse.transact(options, (q) => sayGoodbye(q, id));
-    if (!isGone) throw new Locked(`did not ${doing}: other transactions hold locks on some of its work`);
+    if (!isGone)
+      throw new Locked(`did not ${doing}: other transactions hold locks on some of its work`);
   });
 }
 

@@ -176,7 +176,9 @@ export async function sweep(context: PgContext): Promise<Swept> {
   await stepIf('expired', 'end expired holds', (q) =>
     q.run(statements.removeExpired, { limit: ROWS_MAX }),
   );
-  await stepIf('holds', 'delete expired provider holds', (q) => q.run(holds.trim, { limit: ROWS_MAX }));
+  await stepIf('holds', 'delete expired provider holds', (q) =>
+    q.run(holds.trim, { limit: ROWS_MAX }),
+  );
   await stepIf('changes', 'trim the changes', (q) =>
     q.run(changes.trimChanges, { limit: CHANGES_MAX }),
   );

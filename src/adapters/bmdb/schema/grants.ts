@@ -83,7 +83,9 @@ async function refuseRole(client: pg.ClientBase, role: string): Promise<void> {
     throw new UsageError(`there is no role "${role}" to grant rights to; create it first: ${make}`);
   }
   if (found.powerful) {
-    throw new UsageError(`role "${role}" is a superuser, which grants cannot restrict; give another role`);
+    throw new UsageError(
+      `role "${role}" is a superuser, which grants cannot restrict; give another role`,
+    );
   }
   if (found.mine) {
     const why = `role "${role}" is the migrating role ("${found.me}"), or a member of it`;

@@ -78,7 +78,9 @@ export function repeated<Entry extends { readonly id: string }>(
     if (value === null) return [];
     const other = first.get(value);
     if (!other) first.set(value, entry);
-    return other ? [`entry ${show(entry.id)}: ${what} is the same as that of ${show(other.id)}`] : [];
+    return other
+      ? [`entry ${show(entry.id)}: ${what} is the same as that of ${show(other.id)}`]
+      : [];
   });
 }
 
@@ -135,9 +137,7 @@ const PORT = { error: 'is not a port; give one from 1 to 65535' };
 /** SSH keys of an entry. */
 export const HOST_FIELDS = {
   Addr: entryText('an IPv4 or IPv6 address', (value) => isIP(value) !== 0),
-  SshUser: entryText('a user name', (value) =>
-    /^[a-z_][a-z0-9_.-]{0,31}$/i.test(value),
-  ).optional(),
+  SshUser: entryText('a user name', (value) => /^[a-z_][a-z0-9_.-]{0,31}$/i.test(value)).optional(),
   SshPort: z
     .int({ error: ({ input }) => `is ${show(input)}; give a port from 1 to 65535` })
     .min(1, PORT)
@@ -198,7 +198,9 @@ function passwordFaults(
   return [
     ...(passwords.has(sshPassword) ? [] : [`entry ${show(id)}: SshPassword ${NO_PASSWORD}`]),
     ...(hostKey === null
-      ? [`entry ${show(id)}: SshPassword needs a HostKey; otherwise any machine that answers would get the password`]
+      ? [
+          `entry ${show(id)}: SshPassword needs a HostKey; otherwise any machine that answers would get the password`,
+        ]
       : []),
   ];
 }

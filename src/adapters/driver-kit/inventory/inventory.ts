@@ -147,7 +147,10 @@ export function createInventory<Entry extends { readonly id: string }>(
   function alarm(cause: string, atMs: number): void {
     if (fault?.cause === cause && atMs - fault.toldMs < REMIND_MS) return;
     fault = { cause, toldMs: atMs };
-    log.error({ provider: name, cause }, 'the inventory is unusable; the last good copy stays in use');
+    log.error(
+      { provider: name, cause },
+      'the inventory is unusable; the last good copy stays in use',
+    );
   }
   function recovered(): void {
     if (fault) log.info({ provider: name }, 'the inventory is usable again');

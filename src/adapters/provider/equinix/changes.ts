@@ -95,7 +95,10 @@ export function createChanges(deps: {
       const device = await view.getOurs(call, id, how);
       const { state = '' } = device;
       if (PASSING.has(state)) {
-        throw new ProviderError('transient', `device ${id} cannot be reinstalled in state ${state}`);
+        throw new ProviderError(
+          'transient',
+          `device ${id} cannot be reinstalled in state ${state}`,
+        );
       }
       if (device.locked) {
         throw new ProviderError('conflict', `device ${id} is locked against reinstallation`);

@@ -32,9 +32,7 @@ const fields = (around: Surroundings) =>
     pageSize: leaf.count('Entries per page of a listing.', 1, 1000).prefault(100),
     connectTimeout: leaf.duration('Time limit for a connection.').prefault('10s'),
     attemptTimeout: leaf
-      .duration(
-        'Time limit for an API call; a page of a listing has three times as long.',
-      )
+      .duration('Time limit for an API call; a page of a listing has three times as long.')
       .prefault('60s'),
     operationTimeout: leaf
       .duration('Time limit for an operation with all its calls and waits.')

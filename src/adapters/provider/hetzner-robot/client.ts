@@ -172,7 +172,11 @@ export function createRobotClient(settings: RobotSettings, context: DriverContex
       return send(`cannot reset server ${server} (${type})`, how, request);
     },
     bootState: (server: number, how: Sending): Promise<BootState> =>
-      send(`cannot read the boot options of server ${server}`, how, get(`/boot/${server}`, bootReply)),
+      send(
+        `cannot read the boot options of server ${server}`,
+        how,
+        get(`/boot/${server}`, bootReply),
+      ),
     rescue(server: number, how: Sending): Promise<Rescue> {
       const doing = `cannot read whether the rescue system of server ${server} is armed`;
       return send(doing, how, get(rescuePath(server), rescueReply));

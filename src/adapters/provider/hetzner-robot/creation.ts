@@ -163,8 +163,7 @@ export function createCreation(
     const deadName = found && ourName(config, found.witness);
     requireUsable(now, deadName);
     await request.onAttempt({ attempts: 1, ambiguous: request.resumed });
-    if (how.signal.aborted)
-      throw new ProviderError('aborted', 'cancelled before the first step');
+    if (how.signal.aborted) throw new ProviderError('aborted', 'cancelled before the first step');
     if (found && now.name === deadName) await servers.rename(server, found.oldName, how);
     const value = newClaim({
       ...{ set: config.instanceSetId, witness, phase: 'claimed', sinceMs: clock.now() },

@@ -25,7 +25,10 @@ const IMAGE_URL = {
 
 const perServer = <Value extends z.ZodType>(value: Value, meaning: string, type: string) =>
   z
-    .record(z.string().regex(SERVER, { error: 'is not a server number; give one such as 321' }), value)
+    .record(
+      z.string().regex(SERVER, { error: 'is not a server number; give one such as 321' }),
+      value,
+    )
     .meta({ type, description: meaning });
 
 const drives = () =>
@@ -89,10 +92,7 @@ const fields = (around: Surroundings) =>
         description: 'Not allowed: rescue systems accept the key of `ssh.keyPath`.',
       }),
     imageUrl: leaf
-      .text(
-        'URL of an image for the rescue system, instead of one that it has (image).',
-        IMAGE_URL,
-      )
+      .text('URL of an image for the rescue system, instead of one that it has (image).', IMAGE_URL)
       .optional(),
     drives: drives().prefault('all'),
     layout: z
@@ -160,8 +160,7 @@ export const robotSchema = (around: Surroundings) =>
     .refine(({ namePrefix, freePrefix }) => !nested(namePrefix, freePrefix), {
       when: ({ value }) => areTexts(value, 'namePrefix', 'freePrefix'),
       path: ['freePrefix'],
-      error:
-        'and namePrefix overlap; neither may be a prefix of the other',
+      error: 'and namePrefix overlap; neither may be a prefix of the other',
     })
     .refine(namesOneImage, {
       when: () => true,

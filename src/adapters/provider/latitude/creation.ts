@@ -196,7 +196,10 @@ export function createCreation(config: LatitudeConfig, deps: Parts) {
   /** Nothing was requested with its name. Sweeping finds the record after a failure. */
   async function drop({ call, place }: Order, { id }: MarkRecord): Promise<void> {
     await writer.removeAnyway(call, id).catch((error: unknown) => {
-      log.warn({ slot: place.slot, cause: explain(error) }, 'a record without a server could not be deleted');
+      log.warn(
+        { slot: place.slot, cause: explain(error) },
+        'a record without a server could not be deleted',
+      );
     });
   }
 

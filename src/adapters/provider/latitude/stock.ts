@@ -99,7 +99,8 @@ export function createStock(
   function tellOthers({ others, complete }: Inventory): void {
     if (!complete || others === othersTold) return;
     othersTold = others;
-    if (others > 0) log.info({ provider: config.name, others }, 'some servers do not have a name of ours');
+    if (others > 0)
+      log.info({ provider: config.name, others }, 'some servers do not have a name of ours');
   }
 
   return {

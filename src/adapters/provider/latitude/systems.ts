@@ -35,7 +35,10 @@ export function createSystems(deps: {
       return await read(call);
     } catch (error) {
       if (!old || isProviderError(error, 'aborted')) throw error;
-      log.warn({ cause: explain(error) }, 'the operating systems could not be read; the old list stays in use');
+      log.warn(
+        { cause: explain(error) },
+        'the operating systems could not be read; the old list stays in use',
+      );
       return old;
     }
   }

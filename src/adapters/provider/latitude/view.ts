@@ -177,7 +177,8 @@ export function createServerView(
     userOf: (system: string | undefined) => string,
   ): DriverMachine {
     const { id: providerId, status: state = 'unknown', scheduled_deletion_at: until } = server;
-    if (!isKnownState(state)) tellOnce(state, { providerId, state }, 'a server is in an unknown state');
+    if (!isKnownState(state))
+      tellOnce(state, { providerId, state }, 'a server is in an unknown state');
     const machine = toMachine(server, {
       owner,
       slot: slotOf(server.hostname),

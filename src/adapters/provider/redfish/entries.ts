@@ -129,7 +129,9 @@ const unknownLogin = (name: string) =>
 const installFaults = (entries: readonly BmcEntry[], needsMac: boolean): string[] => [
   ...entries
     .filter(({ serial, uuid }) => serial === null && uuid === null)
-    .map(({ id }) => `entry ${show(id)}: Serial or Uuid is missing; installations need one of them`),
+    .map(
+      ({ id }) => `entry ${show(id)}: Serial or Uuid is missing; installations need one of them`,
+    ),
   ...entries
     .filter(({ mac }) => needsMac && mac === null)
     .map(({ id }) => `entry ${show(id)}: Mac is missing; network boot needs it`),

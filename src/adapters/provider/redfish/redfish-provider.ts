@@ -120,7 +120,10 @@ export function createRedfishProvider(options: Settings, given: DriverContext): 
     if (checkIdentity(entry, system) === 'unproved' && !unproved.has(entry.id)) {
       unproved.add(entry.id);
       const fields = { machine: entry.id, bmc: entry.bmc };
-      log.warn(fields, 'neither serial number nor UUID proves that the BMC belongs to this machine');
+      log.warn(
+        fields,
+        'neither serial number nor UUID proves that the BMC belongs to this machine',
+      );
     }
     const { power, assetTag } = system;
     const sighting = { power, setId: setIdIn(assetTag), seenMs: clock.monotonic() };

@@ -30,10 +30,10 @@ export const installSettings = (around: Surroundings) =>
       bootUri: address(
         'URL for `uefihttp`, and for the iPXE script to chain to; `{token}` is the token.',
       ).optional(),
-      seedListen: leaf.listen('Address at which installers get their seed, on the provisioning network.'),
-      seedUrl: leaf
-        .url('URL of the same for installers; absent: `seedListen` itself.')
-        .optional(),
+      seedListen: leaf.listen(
+        'Address at which installers get their seed, on the provisioning network.',
+      ),
+      seedUrl: leaf.url('URL of the same for installers; absent: `seedListen` itself.').optional(),
       seedKey: leaf.secret(
         `Seals the seeds in the database; at least ${SEED_KEY_LENGTH_MIN} characters, the same for all daemons.`,
         around,
@@ -106,10 +106,10 @@ export function settings(around: Surroundings) {
     readTimeout: leaf.duration('Time limit for an answer of a BMC.', 100).prefault('60s'),
     bmcGap: leaf.duration('Minimum time between two requests to one BMC.').prefault('200ms'),
     bmcParallelism: leaf.count('Maximum BMCs with concurrent requests.', 1, 1_000).prefault(64),
-    powerPoll: leaf.duration('Interval of reading each machine’s power state.', 1_000).prefault('5m'),
-    authPause: leaf
-      .duration('Pause after a BMC has refused a login.', 1_000)
-      .prefault('10m'),
+    powerPoll: leaf
+      .duration('Interval of reading each machine’s power state.', 1_000)
+      .prefault('5m'),
+    authPause: leaf.duration('Pause after a BMC has refused a login.', 1_000).prefault('10m'),
     ownerMark: leaf
       .choice(['none', 'assetTag'], 'Where machines are marked as ours, visible to other fleets.')
       .prefault('none'),

@@ -67,7 +67,9 @@ describe.runIf(hasHaproxyFor('faults around HAProxy'))('faults around HAProxy', 
     const own = `frontend own\n  mode tcp\n  timeout client 1s\n  bind 127.0.0.1:${taken}\n`;
     await appendFile(haproxy.baseFile, `\n${own}`);
     const call = balancer.create(backend('second'), null, OWNER, live());
-    await expect(call).rejects.toThrow('HAProxy could not load the change, and continues as before');
+    await expect(call).rejects.toThrow(
+      'HAProxy could not load the change, and continues as before',
+    );
     expect(await codeOf(call)).toBe('remote-failure');
     expect(await read(file)).toBe(before);
     expect(await callOnce(to)).toBeNull();

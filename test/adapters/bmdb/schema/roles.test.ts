@@ -255,6 +255,8 @@ it('the running role is told that it does not migrate', async () => {
   for (const url of [server.url, fresh.href]) {
     const { code, text } = await refusalOf(migrate(url, silentLog));
     expect(code).toBe('denied');
-    expect(text).toMatch(/"shepherd" may not change the schema; run this command as the role that owns/);
+    expect(text).toMatch(
+      /"shepherd" may not change the schema; run this command as the role that owns/,
+    );
   }
 });

@@ -119,7 +119,10 @@ async function resolved<T>(
       const isPassing = isReferenceViolation(error) || isRetryable(error);
       if (!isPassing || !inTime) throw lost;
       if (error instanceof Unreachable && clock.monotonic() >= givenUpMs) throw error;
-      session.log.debug({ err: error, session: session.sessionId }, 'the outcome of a commit is not known yet');
+      session.log.debug(
+        { err: error, session: session.sessionId },
+        'the outcome of a commit is not known yet',
+      );
       await sleep(clock, PAUSE_MS, signal);
     }
   }

@@ -260,7 +260,10 @@ export function createBmc(options: BmcOptions, deps: BmcDeps) {
         if (root && !fresh) return root;
         const reply = successOf(await read(ROOT_PATH, {}), 'GET', ROOT_PATH);
         if (!reply.json) {
-          throw new ProviderError('permanent', `${url} has no Redfish: its root is not a JSON object`);
+          throw new ProviderError(
+            'permanent',
+            `${url} has no Redfish: its root is not a JSON object`,
+          );
         }
         root = reply.json;
         return root;

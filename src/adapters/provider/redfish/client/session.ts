@@ -91,10 +91,7 @@ export async function followTask(
     const waitMs = waitOf(last, clock.now());
     if (clock.now() + waitMs >= how.deadline.getTime()) return 'unknown';
     await sleep(clock, waitMs, how.signal).catch((cause: unknown) => {
-      throw new ProviderError('aborted', 'aborted during a task', {
-        cause,
-        outcome: 'unknown',
-      });
+      throw new ProviderError('aborted', 'aborted during a task', { cause, outcome: 'unknown' });
     });
     const next = await look(bmc, path, how);
     if (next === 'gone') return 'unknown';
@@ -181,10 +178,7 @@ export function createLogin(options: LoginOptions, clock: Clock) {
     const { username } = credentials;
     const password = passwordOf(credentials);
     if (refusal.holds(`${username}\n${password}`)) {
-      throw new ProviderError(
-        'auth',
-        'the BMC refused this login; no further attempt for a while',
-      );
+      throw new ProviderError('auth', 'the BMC refused this login; no further attempt for a while');
     }
     const basic = Buffer.from(`${username}:${password}`).toString('base64');
     shownSecrets = [password, basic];

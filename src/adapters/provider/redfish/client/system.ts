@@ -226,7 +226,9 @@ export async function readSystem(
   bmc.sightings.set(key, { looks: looks + 1, sinceMs });
   const isBelieved = looks + 1 >= LOOKS && nowMs - sinceMs >= LOOKS_OVER_MS;
   if (!isBelieved || (await isListed(wire, named))) {
-    throw new ProviderError('transient', `${bmc.url} does not show the system at present`, { cause });
+    throw new ProviderError('transient', `${bmc.url} does not show the system at present`, {
+      cause,
+    });
   }
   throw new ProviderError('not-found', `${bmc.url} no longer has the system`, { cause });
 }

@@ -170,7 +170,10 @@ export function createEndings(
     /** Somebody may have continued it after all. */
     async function check(): Promise<void> {
       if ((await claims.of(entry.id, signal))?.version === claim.version) return;
-      throw new ProviderError('conflict', `somebody resumed the creation of ${entry.id}, which is left as it is`);
+      throw new ProviderError(
+        'conflict',
+        `somebody resumed the creation of ${entry.id}, which is left as it is`,
+      );
     }
   }
 
@@ -193,7 +196,10 @@ export function createEndings(
     async function check(): Promise<void> {
       const now = await claims.of(entry.id, signal);
       if (now?.result && now.install.tokenSha256 === tokenSha256) return;
-      throw new ProviderError('conflict', `${entry.id} is being installed again, and is left as it is`);
+      throw new ProviderError(
+        'conflict',
+        `${entry.id} is being installed again, and is left as it is`,
+      );
     }
   }
 

@@ -72,7 +72,10 @@ export async function insertImage(scene: MediaScene, image: string): Promise<voi
       continue;
     }
     if (await shows(scene, device)) return;
-    reason = new ProviderError('transient', `${device.path} accepted the image, but does not show it`);
+    reason = new ProviderError(
+      'transient',
+      `${device.path} accepted the image, but does not show it`,
+    );
   }
   throw reason;
 }

@@ -307,8 +307,7 @@ test('a seed is opened with the secret of the configuration alone, and for its o
 
 test('that somebody far from the machine asks for its seed is said once', async () => {
   const rack = await startInstalls({ entry: () => ({ Addr: '192.0.2.7' }) });
-  const far = () =>
-    rack.log.count('a seed was requested from another network than its machine’s');
+  const far = () => rack.log.count('a seed was requested from another network than its machine’s');
   await rack.create();
   const path = `/s/${rack.token()}`;
   for (const which of ['meta-data', 'user-data', 'user-data']) {
