@@ -90,7 +90,7 @@ testRows<readonly [name: string, answer: HostileHandler, told: RegExp]>([
     telling((url) => paged(url, pageOf(url) === 1 ? [row('a')] : [], 2)),
     /changed during each/,
   ],
-  ['names no identifier in a row', telling(() => [{ name: 'x' }]), /unexpected form/],
+  ['names no identifier in a row', telling(() => [{ name: 'x' }]), /malformed/],
   ['says no in a success', telling(() => ({ error: { message: 'no' } })), /contains errors: no/],
   [
     'answers with a page',

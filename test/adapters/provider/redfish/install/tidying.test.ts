@@ -259,7 +259,7 @@ test('a claimed machine whose entry has left is shown, not changed, and let go w
   const sent = rack.fake.requests().length;
   const refused = await failureOf(inTime(provider.rebootMachine(id!, 'force', call())));
   expect(refused).toMatchObject({ kind: 'conflict', outcome: 'not-done' });
-  expect(refused.text).toContain('put it back');
+  expect(refused.text).toContain('restore the entry');
   expect(await inTime(provider.isReusable!('system-1', call()))).toBe(false);
   await inTime(provider.deprovisionMachine(id!, call()));
   expect(await rack.claim()).toBeUndefined();
