@@ -4,13 +4,12 @@
  * 1 when these sources are others than those that the pictures show. That tells that the page may look
  * otherwise by now, not that it does, nor that the pictures are good.
  */
-import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { globSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import type { Page } from 'playwright-core';
 import { withBrowser } from '../test/support/browser.ts';
+import { startSimulator } from './simulator.ts';
 
 const root = join(import.meta.dirname, '..');
 const FOLDER = join(root, 'docs/pictures');
@@ -29,23 +28,11 @@ function hashOfSources(): string {
 
 /** A simulated fleet of which some machines die, while `use` has the link that logs in. */
 async function withSimulator(use: (link: string) => Promise<void>): Promise<void> {
-  const args = ['sim', '--machines', '24', '--chaos', '--console-port', '0'];
-  const child = spawn(process.execPath, [join(root, 'bin/shepherd.mjs'), ...args], {
-    stdio: ['ignore', 'pipe', 'ignore'],
-  });
-  const ended = new Promise((resolve) => child.once('exit', resolve));
+  const simulator = await startSimulator(['--machines', '24', '--chaos']);
   try {
-    let link: string | undefined;
-    for await (const line of createInterface({ input: child.stdout })) {
-      link = /http:\S+\/login#\S+/.exec(line)?.[0];
-      if (link !== undefined) break;
-    }
-    if (link === undefined) throw new Error('the simulator ended before it told its link');
-    child.stdout.resume();
-    await use(link);
+    await use(simulator.link);
   } finally {
-    child.kill('SIGINT');
-    await ended;
+    await simulator.stop();
   }
 }
 

@@ -3,8 +3,10 @@ import { useState, type FormEvent, type ReactNode } from 'react';
 import { described, type MachineVerb } from '../../src/domain/verbs.ts';
 import { Refusal } from '../api/ask.ts';
 import { Dialog } from '../parts/dialog.tsx';
+import { AsCommand } from '../parts/copy.tsx';
 import { Notice } from '../parts/panel.tsx';
 import { texts } from '../texts.ts';
+import { commandLine, commandOf } from './command.ts';
 import { Changed, type ChangedProps, type Seen } from './changed.tsx';
 import { Confirmation, isConfirmed, type Care } from './confirmation.tsx';
 import { Details, isComplete, wishOf, type Wanted } from './details.tsx';
@@ -124,6 +126,10 @@ function AskForm(props: AskProps) {
     setTyped('');
   };
   if (filing.isSuccess) return <Outcome filed={filing.data} close={close} />;
+  // A reason has to be given before the command can be copied.
+  const command = complete
+    ? commandOf({ ...ask, reason: ask.reason || texts.acts.noReason })
+    : null;
   const refusal = filing.error ?? foreseen.error;
   return (
     <form onSubmit={submit}>
@@ -141,6 +147,7 @@ function AskForm(props: AskProps) {
           data-first={care === 'plain' || undefined}
         />
       </label>
+      {command !== null && <AsCommand text={commandLine(command)} disabled={ask.reason === ''} />}
       <Confirmation {...{ care, slots, typed }} type={setTyped} />
       <footer>
         <button type="button" onClick={close} data-first={care !== 'plain' || undefined}>

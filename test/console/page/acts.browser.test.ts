@@ -100,6 +100,7 @@ test('V23, V24: what destroys wants the end of the slot typed, is filed once, an
 });
 
 test('the form of a verb has the fields of its details, and is filed when they are filled in', async () => {
+  await browser.context.grantPermissions(['clipboard-read', 'clipboard-write']);
   const shown = await showPage(browser, scriptedFleet(machine('0123456789ab')));
   const { page, console } = shown;
   const asked: unknown[] = [];
@@ -116,12 +117,19 @@ test('the form of a verb has the fields of its details, and is filed when they a
   await page.click('.actions button:has-text("Note")');
   expect(await page.inputValue('dialog textarea')).toBe('a note');
   expect(await page.isEnabled('dialog .act')).toBe(false);
+  expect(await page.locator('dialog .command').count()).toBe(0);
   await page.getByLabel('Remark').fill('a new disk');
+  const command = "shepherd machine note --reason 'a note' equinix/0123456789ab 'a new disk'";
+  await becomes(page, 'dialog .command code', command);
+  await page.getByRole('button', { name: 'Copy the command' }).click();
+  await becomes(page, 'dialog .command button', 'Copied');
+  expect(await page.evaluate('navigator.clipboard.readText()')).toBe(command);
   await page.locator('dialog .act:enabled').click();
   await becomes(page, 'dialog [role=status]', 'It is done: noted');
   await page.keyboard.press('Escape');
   await page.click('.actions button:has-text("Hold")');
   await page.getByLabel('Kind of hold').selectOption('preserve');
+  expect(await page.getByRole('button', { name: 'Copy the command' }).isDisabled()).toBe(true);
   await page.fill('dialog textarea', 'a disk to save');
   await page.locator('dialog .act:enabled').click();
   await becomes(page, 'dialog [role=status]', 'It is done: noted');

@@ -24,6 +24,7 @@ export function SettingsPage() {
                 label={texts.access.end}
                 title={texts.access.endOf(name)}
                 why={texts.access.endWhy}
+                command={['api', 'DELETE', `/logins/${id}`]}
                 end={() => endLogin(id)}
                 of="logins"
               />
@@ -63,6 +64,7 @@ function Tokens() {
             label={texts.access.revoke}
             title={texts.access.revokeOf(name)}
             why={texts.access.revokeWhy}
+            command={['token', 'revoke', id]}
             end={() => revokeToken(id)}
             of="tokens"
           />
