@@ -19,6 +19,7 @@ export const texts = {
   due: 'now',
   copy: 'Copy',
   copied: 'Copied',
+  copyOf: (what: string) => `Copy: ${what}`,
   asCommand: 'As a command',
   copyCommand: 'Copy the command',
   forSpan: 'for',
@@ -273,7 +274,6 @@ export const texts = {
     none: 'No machine matches',
     noneWhy: 'Other machines are hidden by the filter.',
     coming: '…',
-    selection: 'Selected',
     elsewhere: 'elsewhere',
     columns: {
       slot: 'Machine',
@@ -286,6 +286,7 @@ export const texts = {
 
   machine: {
     gone: (slot: string) => `${slot} is not there: the provider does not list it.`,
+    machineId: 'Machine id',
     why: 'Why it is here',
     charts: 'Its states',
     noReason: 'Nothing more is known than its state.',
@@ -563,6 +564,16 @@ export const texts = {
     waits: 'Waits for',
     outcome: 'What becomes of it',
     ofMachines: (count: number, reason: string) => `${figure(count)}: ${reason}`,
+    drift: {
+      title: 'Something changed since you selected',
+      added: (count: number) => `New matches, not selected (${figure(count)}):`,
+      gone: (count: number) => `Selected, but no longer a match (${figure(count)}):`,
+      replaced: (count: number) =>
+        `Selected, but another machine is on the slot now (${figure(count)}):`,
+      selectAgain: 'Select what matches now',
+      meanwhile:
+        'Nothing was filed, because something changed since you opened this dialog. Look at the changes, and confirm again.',
+    },
     filed: 'Asked for',
     key: 'Key',
     stands: (state: string, outcome: string | null) =>
@@ -572,7 +583,8 @@ export const texts = {
     notFollowed: (why: string) => `How it stands since then cannot be told: ${why}`,
     selected: (count: number) => `${figure(count)} selected`,
     unselect: 'Select none',
-    selectAll: (count: number) => `Select all ${figure(count)}`,
+    selectShown: 'Select the shown machines',
+    selectAll: (count: number) => `Select all ${figure(count)} that match`,
     selectMost: (most: number) => `At most ${figure(most)} at once: narrow the filter.`,
     select: (slot: string) => `Select ${slot}`,
   },

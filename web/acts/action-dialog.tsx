@@ -3,6 +3,7 @@ import { useState, type FormEvent, type ReactNode } from 'react';
 import { described, type MachineVerb } from '../../src/domain/verbs.ts';
 import { Refusal } from '../api/ask.ts';
 import { Dialog } from '../parts/dialog.tsx';
+import { shortName } from '../parts/machine-link.tsx';
 import { AsCommand } from '../parts/copy.tsx';
 import { Notice } from '../parts/panel.tsx';
 import { texts } from '../texts.ts';
@@ -10,6 +11,7 @@ import { commandLine, commandOf } from './command.ts';
 import { Changed, type ChangedProps, type Seen } from './changed.tsx';
 import { Confirmation, isConfirmed, type Care } from './confirmation.tsx';
 import { Details, isComplete, wishOf, type Wanted } from './details.tsx';
+import { Drifted, type Checked } from './drift.tsx';
 import { file, makeKey, preview, type Ask } from './filing.ts';
 import { Outcome } from './outcome.tsx';
 import { Prospect } from './prospect.tsx';
@@ -18,19 +20,20 @@ export interface ActionProps {
   readonly verb: MachineVerb;
   readonly slots: readonly string[];
   /** Of the one machine as it is seen; absent for several. */
+  readonly checked?: Checked | undefined;
   readonly etag?: string | undefined;
   readonly seen?: Seen | undefined;
   readonly close: () => void;
 }
 
 /** Asks for one thing to be done to machines. */
-export function ActionDialog({ verb, slots, etag, seen, close }: ActionProps) {
+export function ActionDialog({ verb, slots, checked, etag, seen, close }: ActionProps) {
   const [wanted, setWanted] = useState<Wanted>({});
   const { label = verb, care, reason } = described(verb);
   return (
     <AskDialog
       label={label}
-      subject={slots.length === 1 ? (slots[0] ?? '') : texts.machineCount(slots.length)}
+      subject={slots.length === 1 ? shortName(slots[0]!) : texts.machineCount(slots.length)}
       wish={{
         ...wishOf(verb, wanted),
         slots,
@@ -39,7 +42,7 @@ export function ActionDialog({ verb, slots, etag, seen, close }: ActionProps) {
       care={care}
       reason={reason}
       isComplete={isComplete(verb, wanted)}
-      {...{ slots, etag, seen, close }}
+      {...{ slots, checked, etag, seen, close }}
     >
       <Details verb={verb} wanted={wanted} change={setWanted} />
     </AskDialog>
@@ -60,6 +63,7 @@ export interface AskProps {
   readonly isComplete?: boolean;
   /** The machines that are meant; none: it is about none. */
   readonly slots?: readonly string[];
+  readonly checked?: Checked | undefined;
   readonly etag?: string | undefined;
   /** The one machine as it was seen with this etag. */
   readonly seen?: Seen | undefined;
@@ -88,24 +92,49 @@ const isNoPreview = ({ queryKey }: { readonly queryKey: readonly unknown[] }): b
   queryKey[0] !== 'preview';
 
 function AskForm(props: AskProps) {
-  const { label, wish, isComplete: complete = true, slots = NO_SLOTS, etag, close } = props;
+  const {
+    label,
+    wish,
+    isComplete: complete = true,
+    slots = NO_SLOTS,
+    checked,
+    etag,
+    close,
+  } = props;
   const [key, setKey] = useState(makeKey);
   const [seen, setSeen] = useState(etag);
   const [reason, setReason] = useState(props.reason ?? '');
   const [typed, setTyped] = useState('');
   const queries = useQueryClient();
   const ask: Ask = { ...wish, reason: reason.trim() };
+  const look = (signal?: AbortSignal) =>
+    preview(
+      { ...ask, reason: texts.acts.noReasonYet },
+      { key, etag: seen, ...(signal && { signal }) },
+    );
   const foreseen = useQuery({
     // By the key, too: whoever looks again asks again, whatever was answered to the same question.
     queryKey: ['preview', { ...ask, reason: '' }, seen, key],
-    queryFn: ({ signal }) =>
-      preview({ ...ask, reason: texts.acts.noReasonYet }, { key, etag: seen, signal }),
+    queryFn: ({ signal }) => look(signal),
     enabled: complete,
     retry: false,
     gcTime: 0,
   });
+  const drift = useQuery({
+    queryKey: ['drift', slots, key],
+    queryFn: () => checked!.drift(look),
+    enabled: checked !== undefined && complete,
+    ...{ retry: false, gcTime: 0 },
+  });
   const filing = useMutation({
-    mutationFn: () => file(ask, { key, etag: seen }),
+    async mutationFn() {
+      const now = await checked?.drift(look);
+      if (JSON.stringify(now) !== JSON.stringify(drift.data)) {
+        const { title, meanwhile } = texts.acts.drift;
+        throw new Refusal({ code: 'changed', title, detail: meanwhile, status: 412 });
+      }
+      return file(ask, { key, etag: seen });
+    },
     onSuccess: () => queries.invalidateQueries({ predicate: isNoPreview }),
   });
   const care = foreseen.data?.isDestroying === true ? 'destroying' : props.care;
@@ -113,6 +142,7 @@ function AskForm(props: AskProps) {
     complete &&
     ask.reason !== '' &&
     foreseen.isSuccess &&
+    (checked === undefined || drift.isSuccess) &&
     isConfirmed({ care, slots, typed }) &&
     !filing.isPending;
   const submit = (event: FormEvent) => {
@@ -130,11 +160,14 @@ function AskForm(props: AskProps) {
   const command = complete
     ? commandOf({ ...ask, reason: ask.reason || texts.acts.noReason })
     : null;
-  const refusal = filing.error ?? foreseen.error;
+  const refusal = filing.error ?? foreseen.error ?? drift.error;
   return (
     <form onSubmit={submit}>
       {props.children}
       {foreseen.data !== undefined && <Prospect preview={foreseen.data} />}
+      {drift.data !== undefined && (
+        <Drifted drift={drift.data} selectAgain={checked?.selectAgain} />
+      )}
       {refusal !== null && <Refused error={refusal} seen={props.seen} lookAgain={lookAgain} />}
       <label>
         {texts.acts.reason}

@@ -6,6 +6,7 @@ import { whoami } from '../api/resources.ts';
 import { texts } from '../texts.ts';
 import { ActionDialog } from './action-dialog.tsx';
 import { OnlyLook } from './at-large.tsx';
+import type { Checked } from './drift.tsx';
 import type { Seen } from './changed.tsx';
 
 /** Of several machines at once: what each may be asked without further details. */
@@ -15,6 +16,8 @@ export interface ActionsProps {
   readonly verbs: readonly MachineVerb[];
   readonly slots: readonly string[];
   readonly etag?: string | undefined;
+  /** Of several: whether they are still the ones that were selected. */
+  readonly checked?: Checked | undefined;
   /** The one machine as it is shown beside the etag. */
   readonly seen?: Seen | undefined;
 }
@@ -23,7 +26,7 @@ export interface ActionsProps {
 type Opened = Pick<ActionsProps, 'etag' | 'seen'> & { readonly verb: MachineVerb };
 
 /** What may be asked of these machines, for whoever may ask. */
-export function Actions({ verbs: all, slots, etag, seen }: ActionsProps) {
+export function Actions({ verbs: all, slots, checked, etag, seen }: ActionsProps) {
   const [open, setOpen] = useState<Opened | null>(null);
   const { data: person } = useQuery(whoami);
   const { data: offers } = useQuery(offersOf(slots));
@@ -51,7 +54,9 @@ export function Actions({ verbs: all, slots, etag, seen }: ActionsProps) {
             {described(verb).label}
           </button>
         ))}
-        {open !== null && <ActionDialog {...open} slots={slots} close={() => setOpen(null)} />}
+        {open !== null && (
+          <ActionDialog {...open} {...{ slots, checked }} close={() => setOpen(null)} />
+        )}
       </div>
       {[...Map.groupBy(verbs, refusalOf)].map(
         ([why, those]) =>

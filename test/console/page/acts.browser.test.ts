@@ -11,7 +11,12 @@ const ADMIN = { name: 'token:ann', role: 'admin', providers: null, via: 'token',
 const PREVIEW = {
   ...{ dryRun: true, verb: 'reinstall', would: 'be reinstalled by its provider', count: 1 },
   ...{ lost: 'everything on its disks is lost', isDestroying: true },
-  ...{ refusals: [], waits: [{ reason: 'a permit', count: 1, slots: [] }], outcomes: [] },
+  ...{
+    machines: [],
+    refusals: [],
+    waits: [{ reason: 'a permit', count: 1, slots: [] }],
+    outcomes: [],
+  },
 };
 
 const PLAIN = { ...PREVIEW, lost: null, isDestroying: false, waits: [] };

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Page } from 'playwright-core';
 import type { ConsoleDeps } from '../../../src/console/console.ts';
+import { machineId } from '../../../src/domain/ids.ts';
 import type { FleetView } from '../../../src/console/port.ts';
 import { PATIENCE } from '../../support/patience.ts';
 import { AT_MS, machine, scriptedFleet } from '../scripted-fleet.ts';
@@ -142,8 +143,9 @@ test('V2: of many thousand machines only those that are seen are drawn, wherever
 const SILENT = { state: 'Running', substate: 'silent' } as const;
 const PREVIEW = {
   ...{ dryRun: true, verb: 'reboot', would: 'be rebooted', count: 300, lost: null },
-  ...{ isDestroying: false, refusals: [], waits: [], outcomes: [] },
+  ...{ isDestroying: false, refusals: [], waits: [], outcomes: [], machines: [] },
 };
+const BATCH = { key: 'b', counts: { open: 300, done: 0, refused: 0 }, refusals: [] };
 
 /** What is cut off in a row that is drawn, or overlaps with the next. */
 const cutOff = (page: Page) =>
@@ -186,7 +188,7 @@ test('shows the whole reason in rows of their own heights on a phone, also after
   await done();
 });
 
-test('selects all that match the filter, drawn or not, and asks for exactly these', async () => {
+test('selects the shown machines, then all that match, and files exactly these', async () => {
   const world = manned();
   const many = Array.from({ length: 300 }, (_, at) => machine(`s${at}`, SILENT));
   const fleet = scriptedFleet(machine('a'), ...many);
@@ -194,24 +196,108 @@ test('selects all that match the filter, drawn or not, and asks for exactly thes
   await world.logIn(shown.page, shown.console.url);
   const { page } = shown;
   await page.goto(`${shown.console.url}machines?filter=state:silent`);
-  await page.getByRole('button', { name: 'Select all 300' }).click();
+  const box = page.getByRole('checkbox', { name: 'Select the shown machines' });
+  await becomes(page, '.count', '300 machines');
+  await page.locator(row('s0')).waitFor();
+  await box.check();
+  const bar = page.locator('.selection');
+  const counted = async () => Number.parseInt(await bar.locator('p').first().innerText());
+  expect(await counted()).toBeGreaterThan(10);
+  expect(await counted()).toBeLessThan(40);
+  await box.uncheck();
+  await bar.waitFor({ state: 'detached' });
+  await box.check();
+  await page.getByRole('button', { name: 'Select all 300 that match' }).click();
   await becomes(page, '.selection', '300 selected');
-  const sent = page.waitForRequest((request) => request.url().endsWith('requests?dryRun=true'));
-  await page.route('**/requests?dryRun=true', (route) => route.fulfill({ json: PREVIEW }));
-  await page.locator('.selection').getByRole('button', { name: 'Reboot' }).click();
-  const asked = (await sent).postDataJSON() as { slots: string[]; expectCount: number };
-  expect([asked.expectCount, new Set(asked.slots).size]).toEqual([300, 300]);
-  expect(asked.slots).not.toContain('equinix/a');
+
+  const filed: { slots: string[]; expectCount: number }[] = [];
+  await page.route('**/requests*', (route) => {
+    if (route.request().method() === 'GET') return route.fallback();
+    if (route.request().url().includes('dryRun')) return route.fulfill({ json: PREVIEW });
+    filed.push(route.request().postDataJSON() as (typeof filed)[number]);
+    return route.fulfill({ status: 202, json: BATCH });
+  });
+  await page.route('**/batches/b', (route) => route.fulfill({ json: BATCH }));
+  await bar.getByRole('button', { name: 'Reboot' }).click();
+  await page.locator('.prospect').waitFor();
+  expect(await page.locator('.drift').count()).toBe(0);
+  await page.fill('dialog textarea', 'new kernel');
+  await page.fill('[name=confirmation]', '300');
+  await page.locator('dialog .act:enabled').waitFor();
+  fleet.put(machine('late', SILENT));
+  fleet.set(machine('s1').slot, { substate: 'healthy' });
+  fleet.set(machine('s2').slot, { machineId: machineId('cb8a250b-86fc-4af7-b6e1-8280f50f191d') });
+  await page.click('dialog .act');
+  await becomes(page, 'dialog [role=alert]', /Nothing was filed, because something changed/);
+  expect(filed).toEqual([]);
+  await page.click('dialog button:has-text("as it is now")');
+  await becomes(page, '.drift', /not selected \(1\): equinix\/late/);
+  await becomes(page, '.drift', /no longer a match \(1\): equinix\/s1/);
+  await becomes(page, '.drift', /another machine is on the slot now \(1\): equinix\/s2/);
+  await page.click('dialog button:has-text("Select what matches now")');
+  await page.locator('.drift').waitFor({ state: 'detached' });
+  await page.fill('[name=confirmation]', '300');
+  await page.locator('dialog .act:enabled').click();
+  await becomes(page, 'dialog [role=status]', '300 open');
+  expect(filed.map(({ expectCount }) => expectCount)).toEqual([300]);
+  const slots = new Set(filed[0]!.slots);
+  expect([slots.size, slots.has('equinix/late'), slots.has('equinix/s1')]).toEqual([
+    300,
+    true,
+    false,
+  ]);
   await page.keyboard.press('Escape');
+
   await page.getByRole('button', { name: 'Select none' }).click();
-  await page.locator('.selection').waitFor({ state: 'detached' });
+  await bar.waitFor({ state: 'detached' });
   fleet.put(...Array.from({ length: 701 }, (_, at) => machine(`t${at}`, SILENT)));
-  const all = page.getByRole('button', { name: 'Select all 1,001' });
+  await becomes(page, '.count', '1,001 machines');
+  await box.check();
+  const all = page.getByRole('button', { name: 'Select all 1,001 that match' });
   await all.waitFor();
   expect(await all.isDisabled()).toBe(true);
   expect(await all.getAttribute('title')).toBe('At most 1,000 at once: narrow the filter.');
   await shown.done();
   await browser.context.clearCookies();
+});
+
+test('tells that a machine selected by hand was replaced by another machine', async () => {
+  const world = manned();
+  const fleet = scriptedFleet(machine('a', SILENT), machine('b', SILENT));
+  const shown = await show(fleet, '', world.more);
+  await world.logIn(shown.page, shown.console.url);
+  const { page } = shown;
+  await page.goto(`${shown.console.url}machines`);
+  for (const name of ['a', 'b']) await page.check(`${row(name)} [type=checkbox]`);
+  const machines = ['a', 'b'].map((name) => {
+    const { slot, machineId: id } = machine(name);
+    return { slot, machineId: name === 'a' ? id : 'cb8a250b-86fc-4af7-b6e1-8280f50f191d' };
+  });
+  await page.route('**/requests?dryRun=true', (route) =>
+    route.fulfill({ json: { ...PREVIEW, count: 2, machines } }),
+  );
+  await page.locator('.selection').getByRole('button', { name: 'Reboot' }).click();
+  await becomes(page, '.drift', /another machine is on the slot now \(1\): equinix\/b/);
+  expect(await page.locator('.drift li').count()).toBe(1);
+  await shown.done();
+  await browser.context.clearCookies();
+});
+
+test('shows the short name of a slot first, and the UUIDs small with a copy button', async () => {
+  await browser.context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  const uuid = '0259f698-6619-4a80-91af-e7c704e05dd6';
+  const { page, done } = await show(scriptedFleet(machine(uuid), machine('rack-7')), 'machines');
+  const links = page.locator('.list a.slot');
+  await expect
+    .poll(() => links.allInnerTexts(), PATIENCE)
+    .toEqual(['equinix/0259f698', 'equinix/rack-7']);
+  expect(await links.first().getAttribute('title')).toBe(`equinix/${uuid}`);
+  await links.first().click();
+  await becomes(page, 'h1', /^equinix\/0259f698$/);
+  await page.getByRole('button', { name: 'Copy: Machine', exact: true }).click();
+  await becomes(page, '.ids', 'Copied');
+  expect(await page.evaluate('navigator.clipboard.readText()')).toBe(`equinix/${uuid}`);
+  await done();
 });
 
 test('marks the sides on which a table goes on', async () => {

@@ -3,6 +3,7 @@ import { useEffect, useRef, useSyncExternalStore } from 'react';
 import type { MachineRow } from '../../api/types.ts';
 import { texts } from '../../texts.ts';
 import type { Column } from './columns.tsx';
+import type { Machines } from './selection.ts';
 import type { Listed } from './use-list.ts';
 import { useCursor } from './use-cursor.ts';
 
@@ -15,20 +16,24 @@ const onNarrow = (told: () => void) => {
   return () => narrow.removeEventListener('change', told);
 };
 
+/** Adds rows to the selection, or takes them out. */
+export type Select = (rows: readonly MachineRow[], isIn: boolean) => void;
+
 export interface MachineTableProps {
   readonly columns: readonly Column[];
   readonly sort: string;
   readonly sortBy: (sort: string) => void;
   readonly list: Listed;
-  readonly selected: ReadonlySet<string>;
-  readonly toggle: (slot: string) => void;
+  readonly selected: Machines;
+  readonly select: Select;
+  readonly unselect: () => void;
   /** Told of the rows that are to be seen. */
   readonly see: (rows: { readonly first: number; readonly last: number }) => void;
 }
 
 /** As many rows as there are, of which only those that are seen are drawn. */
 export function MachineTable(props: MachineTableProps) {
-  const { columns, sort, sortBy, list, selected, toggle, see } = props;
+  const { columns, sort, sortBy, list, selected, select, unselect, see } = props;
   const scroller = useRef<HTMLDivElement>(null);
   const count = list.total ?? 0;
   const isNarrow = useSyncExternalStore(onNarrow, () => narrow.matches);
@@ -42,6 +47,7 @@ export function MachineTable(props: MachineTableProps) {
   const items = virtual.getVirtualItems();
   const [first, last] = [items[0]?.index ?? 0, items.at(-1)?.index ?? 40];
   useEffect(() => see({ first, last }), [first, last]);
+  const toggle = (row: MachineRow) => select([row], !selected.has(row.slot));
   const cursor = useCursor({
     count,
     row: list.row,
@@ -55,7 +61,7 @@ export function MachineTable(props: MachineTableProps) {
         <div role="rowgroup" className="head">
           <div role="row" aria-rowindex={1} style={grid}>
             <div role="columnheader">
-              <span className="spoken">{texts.machines.selection}</span>
+              <SelectShown {...{ list, selected, select, unselect }} range={virtual.range} />
             </div>
             {columns.map((column) => (
               <Heading key={column.name} column={column} sort={sort} sortBy={sortBy} />
@@ -75,6 +81,35 @@ export function MachineTable(props: MachineTableProps) {
         </div>
       </div>
     </div>
+  );
+}
+
+interface SelectShownProps extends Pick<
+  MachineTableProps,
+  'list' | 'selected' | 'select' | 'unselect'
+> {
+  /** The rows in the window, without those that are drawn beyond it; null: not measured yet. */
+  readonly range: { readonly startIndex: number; readonly endIndex: number } | null;
+}
+
+/** Selects the rows in the window. If all of them are selected, it ends the whole selection. */
+function SelectShown({ list, selected, select, unselect, range }: SelectShownProps) {
+  const { startIndex, endIndex } = range ?? { startIndex: 0, endIndex: -1 };
+  const rows = Array.from({ length: endIndex - startIndex + 1 }, (_, at) =>
+    list.row(startIndex + at),
+  ).filter((row) => row !== undefined);
+  const count = rows.filter(({ slot }) => selected.has(slot)).length;
+  const isAll = count > 0 && count === rows.length;
+  return (
+    <input
+      type="checkbox"
+      aria-label={texts.acts.selectShown}
+      checked={isAll}
+      ref={(box) => {
+        if (box !== null) box.indeterminate = count > 0 && !isAll;
+      }}
+      onChange={() => (isAll ? unselect() : select(rows, true))}
+    />
   );
 }
 
@@ -105,8 +140,8 @@ interface RowProps {
   readonly isCursor: boolean;
   /** Told of the row's element, whose height is its own; null: all rows are equally high. */
   readonly measure: ((row: HTMLElement | null) => void) | null;
-  readonly selected: ReadonlySet<string>;
-  readonly toggle: (slot: string) => void;
+  readonly selected: Machines;
+  readonly toggle: (row: MachineRow) => void;
 }
 
 function Row({ item, columns, grid, machine, isCursor, measure, selected, toggle }: RowProps) {
@@ -134,7 +169,7 @@ function Row({ item, columns, grid, machine, isCursor, measure, selected, toggle
           type="checkbox"
           aria-label={texts.acts.select(machine.slot)}
           checked={selected.has(machine.slot)}
-          onChange={() => toggle(machine.slot)}
+          onChange={() => toggle(machine)}
         />
       </div>
       {columns.map(({ name, cell }) => (

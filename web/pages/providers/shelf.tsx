@@ -1,7 +1,6 @@
 import { AskButton } from '../../acts/at-large.tsx';
 import type { ProviderInFull } from '../../api/types.ts';
-import { partsOf } from '../../parts/machine-link.tsx';
-import { MachineLink } from '../../parts/machine-link.tsx';
+import { MachineLink, partsOf, shortName } from '../../parts/machine-link.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { Table } from '../../parts/table.tsx';
 import { Until } from '../../parts/time.tsx';
@@ -26,7 +25,7 @@ export const Shelf = ({ provider, shelf }: Pick<ProviderInFull, 'provider' | 'sh
             <td>
               <AskButton
                 label={texts.providers.takeOff}
-                subject={slot}
+                subject={shortName(slot)}
                 wish={{ verb: 'clear-provider', provider, shelf: [partsOf(slot).slot] }}
                 provider={provider}
               />
