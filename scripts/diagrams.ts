@@ -1,7 +1,7 @@
 /**
- * Writes every statechart as Mermaid and JSON to `docs/machines/`, the drawings of the page to
- * `generated/charts/`, and the overview in README.md. With `--check` it changes nothing and exits 1
- * when a file is missing or stale.
+ * Writes every statechart as Mermaid and JSON to `docs/machines/`, the overview and the list of states
+ * in the README there, and the drawings of the console to `generated/charts/`. With `--check` it changes
+ * nothing and exits with 1 when a file is missing or stale.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -17,23 +17,26 @@ import { parseArgs } from 'node:util';
 import { isMainThread, parentPort, Worker } from 'node:worker_threads';
 import { table } from 'table';
 import { BUDGETS } from '../test/simulation/budgets.ts';
-import { drawPlan, type Plan } from '../test/simulation/plan.ts';
+import { drawPlan, type SimulationPlan } from '../test/simulation/plan.ts';
 import { shrinkPlan } from '../test/simulation/shrink.ts';
-import { runPlan, type Outcome, type Violation } from '../test/simulation/simulation.ts';
+import { runPlan, type SimulationOutcome, type Violation } from '../test/simulation/simulation.ts';
 import { SITUATIONS, situationsIn } from '../test/simulation/sometimes.ts';
 import { tellStory } from '../test/simulation/story.ts';
 
 interface Job {
-  readonly plan: Plan;
+  readonly plan: SimulationPlan;
   readonly isTwice: boolean;
   readonly shrinks: boolean;
   readonly stopsAtFirst: boolean;
 }
-interface Judged extends Pick<Outcome, 'plan' | 'violations' | 'trace' | 'struck' | 'hours'> {
+interface Judged extends Pick<
+  SimulationOutcome,
+  'plan' | 'violations' | 'trace' | 'struck' | 'hours'
+> {
   readonly situations: readonly string[];
   readonly cpuMs: number;
   /** The smallest run that breaks the first rule; null: there is none. */
-  readonly shrunk: Pick<Outcome, 'plan' | 'violations' | 'story'> | null;
+  readonly shrunk: Pick<SimulationOutcome, 'plan' | 'violations' | 'story'> | null;
 }
 
 const TWICE: Omit<Violation, 'detail' | 'atMs'> = {
@@ -135,7 +138,7 @@ async function main(): Promise<void> {
   const listed = values.seeds?.split(',').map(Number);
   const seeds = budget?.seeds ?? listed ?? Array.from({ length: runs }, (_, at) => firstSeed + at);
   const plans = values.plan
-    ? [JSON.parse(readFileSync(values.plan, 'utf8')) as Plan]
+    ? [JSON.parse(readFileSync(values.plan, 'utf8')) as SimulationPlan]
     : seeds.map((seed) => drawPlan({ ...size, seed }));
   const say = values.json ? console.error : console.log;
   say(`${plans.length} runs, seeds ${plans[0]!.seed} to ${plans.at(-1)!.seed}`);

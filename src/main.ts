@@ -1,71 +1,30 @@
-import { Command } from 'commander';
-import { addConsoleCommands } from './commands/console-program.ts';
-import { addDatabaseCommands } from './commands/db-program.ts';
-import { addRedfishCommands } from './commands/redfish-program.ts';
-import { addFleetCommands } from './commands/fleet-program.ts';
-import { addBalancerCommands } from './commands/lb/program.ts';
-import { outputWidth, printableLines } from './commands/layout.ts';
-import { addMachineCommands } from './commands/machine-program.ts';
-import { addProviderCommands } from './commands/provider-program.ts';
+import type { Command } from 'commander';
+import { printableLines } from './commands/layout.ts';
+import { createProgram } from './commands/program.ts';
 import { EXIT_FAILED, exitCodeFor } from './commands/remote/failures.ts';
-import { inspectOption } from './commands/options.ts';
-import { programVersion as version } from './commands/version.ts';
+import { programVersion } from './commands/version.ts';
 import { explain, FleetError, isDiskFull } from './domain/errors.ts';
 
 const EXIT_USAGE = 2;
 /** EX_SOFTWARE of sysexits.h: a bug of ours. */
 const EXIT_BUG = 70;
 
-function program(): Command {
-  const cli = new Command('shepherd')
-    .description('Keeps a fleet of physical machines alive.')
-    .version(version())
-    .showHelpAfterError('(add --help for what there is)')
-    .configureOutput({
-      getOutHelpWidth: () => outputWidth(process.stdout),
-      getErrHelpWidth: () => outputWidth(process.stderr),
-    })
-    .exitOverride();
-
-  cli
-    .command('run')
-    .description('run the daemon until SIGINT or SIGTERM')
-    .requiredOption('--config <file>', 'configuration, YAML')
-    .option('--check-config', 'only check the configuration', false)
-    .option('--roles <roles>', 'do only this, such as agent-server,console')
-    .addOption(inspectOption())
-    .action(
-      async (o: { config: string; checkConfig: boolean; inspect?: number; roles?: string }) => {
-        const { run } = await import('./commands/run.ts');
-        const flags = {
-          ...(o.inspect !== undefined && { 'inspect.port': o.inspect, 'inspect.console': true }),
-          ...(o.roles !== undefined && { roles: `[${o.roles}]` }),
-        };
-        await run({ file: o.config, checkOnly: o.checkConfig, flags, version: version() });
-      },
-    );
-
-  addDatabaseCommands(cli);
-  addMachineCommands(cli);
-  addFleetCommands(cli);
-  addConsoleCommands(cli);
-  addProviderCommands(cli, version());
-  addBalancerCommands(cli, version());
-  addRedfishCommands(cli);
-  return cli;
-}
-
 /** Adds the commands of the pretended world, unless one of ours is called: the daemon does not load them. */
-async function addPretended(cli: Command, called: string | undefined): Promise<void> {
+async function addPretended(
+  cli: Command,
+  version: string,
+  called: string | undefined,
+): Promise<void> {
   if (cli.commands.some((each) => each.name() === called)) return;
   const { addEmulators } = await import('../emulators/commands/program.ts');
-  addEmulators(cli, version());
+  addEmulators(cli, version);
 }
 
 async function main(): Promise<void> {
   try {
-    const cli = program();
-    await addPretended(cli, process.argv[2]);
+    const version = programVersion();
+    const cli = createProgram(version);
+    await addPretended(cli, version, process.argv[2]);
     if (process.argv[2] === 'complete') {
       const { complete } = await import('./commands/remote/completion.ts');
       await complete(cli, process.argv.slice(process.argv[3] === '--' ? 4 : 3));

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { type EmulatedApi, jsonOf, type Occasion, Refusal, type Route } from '../kit/api.ts';
 import { type FaultEffectOf, faultForm, type FaultOf, type FaultRuleOf } from '../kit/faults.ts';
 import { isSameSecret } from '../kit/same-secret.ts';
-import { type Kind, KINDS } from './kinds.ts';
-import type { Doom, World } from './world.ts';
+import { type ObjectKind, KINDS } from './kinds.ts';
+import type { Doom, EngineWorld } from './world.ts';
 
 export const FAULTS = faultForm({
   match: {
@@ -26,9 +26,9 @@ export const FAULTS = faultForm({
   ],
   once: ['twin', 'neverDeploys', 'deploymentError'],
 });
-export type FaultRule = FaultRuleOf<typeof FAULTS>;
-export type Fault = FaultOf<typeof FAULTS>;
-type Effect = FaultEffectOf<typeof FAULTS>;
+export type EngineFaultRule = FaultRuleOf<typeof FAULTS>;
+export type EngineFault = FaultOf<typeof FAULTS>;
+type EngineFaultEffect = FaultEffectOf<typeof FAULTS>;
 
 /** How the service behaves where nobody has seen it behave, or where it was seen to behave in several ways. */
 export const KNOBS = {
@@ -67,7 +67,7 @@ export const refusal = (
 ) => new Refusal(status, errorBody(status, message, validation));
 
 /** One request as a handler sees it. */
-export interface Call {
+export interface EngineCall {
   readonly params: Readonly<Record<string, string>>;
   readonly query: ReadonlyMap<string, string>;
   /** As it came, without the question mark. */
@@ -92,8 +92,8 @@ export interface Complaint {
 }
 
 export interface ApiParts {
-  readonly routes: readonly Route<Call>[];
-  readonly world: World;
+  readonly routes: readonly Route<EngineCall>[];
+  readonly world: EngineWorld;
   readonly token: string;
   readonly complaints: Complaint[];
 }
@@ -104,7 +104,7 @@ export const apiOf = ({
   world,
   token,
   complaints,
-}: ApiParts): EmulatedApi<Call, Effect> => ({
+}: ApiParts): EmulatedApi<EngineCall, EngineFaultEffect> => ({
   name: 'The emulator of the Anexia Engine',
   routes,
   errorBody,
@@ -141,20 +141,20 @@ export const apiOf = ({
   },
 });
 
-const kindIn = (route: string): Kind | undefined =>
+const kindIn = (route: string): ObjectKind | undefined =>
   KINDS.find((kind) => route.startsWith(`/api/LBaaS/v1/${kind}.json`));
 
 /** @throws {Refusal} 400, 415. */
-function bodyOf(occasion: Occasion<Effect>): unknown {
+function bodyOf(occasion: Occasion<EngineFaultEffect>): unknown {
   const isWrite = ['POST', 'PUT'].includes(occasion.method);
   if (isWrite && occasion.text.trim() === '') throw refusal(400, 'The body is missing');
   return jsonOf(occasion, errorBody);
 }
 
-function doomOf({ method, route, strikeAll }: Occasion<Effect>): Required<Doom> {
+function doomOf({ method, route, strikeAll }: Occasion<EngineFaultEffect>): Required<Doom> {
   const writes = kindIn(route) !== undefined && ['POST', 'PUT'].includes(method);
   const effects = writes ? strikeAll(['twin', 'neverDeploys', 'deploymentError']) : [];
-  const has = (type: Effect['type']) => effects.some((one) => one.type === type);
+  const has = (type: EngineFaultEffect['type']) => effects.some((one) => one.type === type);
   const fails = effects.filter((one) => one.type === 'deploymentError');
   return {
     twin: has('twin'),

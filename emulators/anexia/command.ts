@@ -2,7 +2,7 @@ import { Option } from 'commander';
 import type { EmulatorCommand } from '../kit/command.ts';
 import type { KnobValues } from './api.ts';
 
-interface Own {
+interface EngineFlags {
   readonly stateDelay: number;
   readonly loadBalancers: number;
   readonly rows: KnobValues['rows'];
@@ -10,22 +10,22 @@ interface Own {
 
 export const anexia: EmulatorCommand = {
   name: 'anexia',
-  description: 'the Anexia Engine, as far as load balancers need it',
+  description: 'Emulate the load balancer API of the Anexia Engine',
   addOptions: (command, { durationMs, wholeNumber }) =>
     command
       .addOption(
-        new Option('--state-delay <duration>', 'until an object is deployed')
+        new Option('--state-delay <duration>', 'Time until an object is deployed')
           .argParser(durationMs)
           .default(1_000, '1s'),
       )
-      .option('--load-balancers <n>', 'how many there are', wholeNumber(1, 100), 2)
+      .option('--load-balancers <n>', 'Number of load balancers', wholeNumber(1, 100), 2)
       .addOption(
-        new Option('--rows <form>', 'what rows of lists hold: identifier and name, or everything')
+        new Option('--rows <form>', 'Content of rows in lists: identifier and name, or all fields')
           .choices(['short', 'full'])
           .default('short'),
       ),
   async start(common, own) {
-    const { stateDelay: stateDelayMs, loadBalancers, rows } = own as unknown as Own;
+    const { stateDelay: stateDelayMs, loadBalancers, rows } = own as unknown as EngineFlags;
     const { startAnexiaEmulator } = await import('./emulator.ts');
     const options = { ...common, stateDelayMs, loadBalancers, knobs: { rows } };
     const { url, token, adminUrl, adminToken, ...fake } = await startAnexiaEmulator(options);

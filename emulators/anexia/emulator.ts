@@ -14,18 +14,18 @@ import {
   apiOf,
   type Complaint,
   DEFAULT_KNOBS,
-  type Fault,
-  type FaultRule,
+  type EngineFault,
+  type EngineFaultRule,
   FAULTS,
   KNOBS,
   type KnobValues,
 } from './api.ts';
-import type { Kind } from './kinds.ts';
+import type { ObjectKind } from './kinds.ts';
 import { objectRoutes } from './object-routes.ts';
 import { resourceRoutes } from './resource-routes.ts';
-import { addThing, isThere, stateOf, tagsAt, type Thing, type World } from './world.ts';
+import { addThing, isThere, stateOf, tagsAt, type Thing, type EngineWorld } from './world.ts';
 
-export interface AnexiaEmulatorOptions extends EmulatorOptions<FaultRule> {
+export interface AnexiaEmulatorOptions extends EmulatorOptions<EngineFaultRule> {
   /** From a creation or a change until it is deployed, milliseconds. Default 0. */
   readonly stateDelayMs?: number;
   /** How many load balancers there are. Default 2. */
@@ -37,7 +37,7 @@ export interface AnexiaEmulatorOptions extends EmulatorOptions<FaultRule> {
 export interface ObjectSnapshot {
   readonly id: string;
   /** Null: a resource of another kind. */
-  readonly kind: Kind | null;
+  readonly kind: ObjectKind | null;
   readonly name: string;
   readonly fields: Readonly<Record<string, unknown>>;
   /** `0` to `4`. */
@@ -59,7 +59,7 @@ interface Inside {
   addResource(resource: z.output<typeof resourceBody>): string;
 }
 
-export interface AnexiaEmulator extends Emulator<FaultRule, Fault>, Inside {
+export interface AnexiaEmulator extends Emulator<EngineFaultRule, EngineFault>, Inside {
   /** For `Authorization: Token …`. */
   readonly token: string;
   /** Ids. */
@@ -82,7 +82,7 @@ const LOAD_BALANCER_TYPE = '00000000000000000000000000000001';
 export async function startAnexiaEmulator(options: AnexiaEmulatorOptions): Promise<AnexiaEmulator> {
   const base = baseOf(options, FAULTS);
   const { clock, ids } = base;
-  const world: World = { things: new Map(), now: clock.now, ids };
+  const world: EngineWorld = { things: new Map(), now: clock.now, ids };
   const knobs = createKnobs(KNOBS, { ...DEFAULT_KNOBS }, options.knobs);
   const complaints: Complaint[] = [];
   const token = `token-${randomUUID()}`;
@@ -101,7 +101,7 @@ export async function startAnexiaEmulator(options: AnexiaEmulatorOptions): Promi
   return { ...emulator, ...inside, token, loadBalancers };
 }
 
-function insideOf(world: World, knobs: Knobs<KnobValues>, complaints: Complaint[]): Inside {
+function insideOf(world: EngineWorld, knobs: Knobs<KnobValues>, complaints: Complaint[]): Inside {
   const find = (id: string): Thing => {
     const thing = world.things.get(id);
     if (!thing || !isThere(thing, world.now())) throw new Error(`there is no object ${id}`);

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 
 export const KINDS = ['backend', 'frontend', 'bind', 'server'] as const;
-export type Kind = (typeof KINDS)[number];
+export type ObjectKind = (typeof KINDS)[number];
 
-export const TYPE_IDS: Readonly<Record<Kind, string>> = {
+export const TYPE_IDS: Readonly<Record<ObjectKind, string>> = {
   backend: '33164a3066a04a52be43c607f0c5dd8c',
   frontend: 'da9d14b9d95840c08213de67f9cee6e2',
   bind: 'bd24def982aa478fb3352cb5f49aab47',
@@ -56,10 +56,12 @@ export const BODIES = {
     check: z.enum(['enabled', 'disabled']).optional(),
     ...optional,
   }),
-} as const satisfies Record<Kind, z.ZodObject>;
+} as const satisfies Record<ObjectKind, z.ZodObject>;
 
 /** What each kind refers to: field → kind. */
-export const LINKS: Readonly<Record<Kind, Readonly<Record<string, Kind | 'loadbalancer'>>>> = {
+export const LINKS: Readonly<
+  Record<ObjectKind, Readonly<Record<string, ObjectKind | 'loadbalancer'>>>
+> = {
   backend: { load_balancer: 'loadbalancer' },
   frontend: { load_balancer: 'loadbalancer', default_backend: 'backend' },
   bind: { frontend: 'frontend' },
@@ -67,7 +69,7 @@ export const LINKS: Readonly<Record<Kind, Readonly<Record<string, Kind | 'loadba
 };
 
 /** What a list of each kind can be filtered by. */
-export const FILTERS: Readonly<Record<Kind, readonly string[]>> = {
+export const FILTERS: Readonly<Record<ObjectKind, readonly string[]>> = {
   backend: ['load_balancer', 'mode'],
   frontend: ['load_balancer', 'mode'],
   bind: ['frontend'],

@@ -1,12 +1,12 @@
-import type { Answer, Route } from '../kit/api.ts';
-import { type Call, refusal } from './api.ts';
+import type { ApiAnswer, Route } from '../kit/api.ts';
+import { type EngineCall, refusal } from './api.ts';
 import { isDeepStrictEqual } from 'node:util';
 import type { z } from 'zod';
-import { BODIES, FILTERS, type Kind, KINDS, LINKS, TYPE_IDS } from './kinds.ts';
+import { BODIES, FILTERS, type ObjectKind, KINDS, LINKS, TYPE_IDS } from './kinds.ts';
 import { filtersOf, pageView, pagingOf } from './lists.ts';
 import { objectView } from './views.ts';
 import {
-  type Core,
+  type EngineCore,
   addThing,
   changeThing,
   destroyThing,
@@ -16,7 +16,7 @@ import {
 } from './world.ts';
 
 /** The routes of the four kinds, and of the load balancer. */
-export const objectRoutes = (core: Core): readonly Route<Call>[] => [
+export const objectRoutes = (core: EngineCore): readonly Route<EngineCall>[] => [
   {
     method: 'GET',
     path: '/api/LBaaS/v1/loadbalancer.json/{id}',
@@ -26,9 +26,9 @@ export const objectRoutes = (core: Core): readonly Route<Call>[] => [
   ...KINDS.flatMap((kind) => routesOf(core, kind)),
 ];
 
-const ok = (body: unknown): Answer => ({ status: 200, body });
+const ok = (body: unknown): ApiAnswer => ({ status: 200, body });
 
-function routesOf(core: Core, kind: Kind): Route<Call>[] {
+function routesOf(core: EngineCore, kind: ObjectKind): Route<EngineCall>[] {
   const { world, knobs } = core;
   const path = `/api/LBaaS/v1/${kind}.json`;
   const view = (thing: Thing) => objectView(world, thing, knobs);
@@ -58,7 +58,7 @@ function routesOf(core: Core, kind: Kind): Route<Call>[] {
 
 /** @throws {Refusal} 404. */
 function find(
-  { world }: Core,
+  { world }: EngineCore,
   kind: Thing['kind'],
   { id = '' }: Readonly<Record<string, string>>,
 ): Thing {
@@ -67,7 +67,7 @@ function find(
   throw refusal(404, 'Not Found');
 }
 
-function list({ world, knobs }: Core, kind: Kind, call: Call): unknown {
+function list({ world, knobs }: EngineCore, kind: ObjectKind, call: EngineCall): unknown {
   const paging = pagingOf(call.query, knobs);
   const { filters, complaint } = filtersOf(call.query, FILTERS[kind]);
   const isBare = /(^|&)filters=[^&]*=/.test(call.rawQuery);
@@ -89,7 +89,7 @@ function list({ world, knobs }: Core, kind: Kind, call: Call): unknown {
   return pageView(rows, paging, knobs);
 }
 
-function create(core: Core, kind: Kind, { body, doom }: Call): Thing {
+function create(core: EngineCore, kind: ObjectKind, { body, doom }: EngineCall): Thing {
   const { name, ...fields } = checked(core, kind, body);
   const one = { kind, typeId: TYPE_IDS[kind], name, fields };
   const how = { stateDelayMs: core.stateDelayMs, doom };
@@ -97,7 +97,7 @@ function create(core: Core, kind: Kind, { body, doom }: Call): Thing {
   return addThing(core.world, one, how);
 }
 
-function update(core: Core, kind: Kind, { params, body, doom }: Call): Thing {
+function update(core: EngineCore, kind: ObjectKind, { params, body, doom }: EngineCall): Thing {
   const thing = find(core, kind, params);
   const { identifier, state, ...rest } = recordOf(body);
   const wrong = {
@@ -113,7 +113,7 @@ function update(core: Core, kind: Kind, { params, body, doom }: Call): Thing {
 }
 
 /** @throws {Refusal} 422 with each field that is wrong, unknown, or refers to nothing. */
-function checked({ world }: Core, kind: Kind, body: unknown) {
+function checked({ world }: EngineCore, kind: ObjectKind, body: unknown) {
   const schema: z.ZodType<{ name: string } & Record<string, unknown>> = BODIES[kind];
   const parsed = schema.safeParse(recordOf(body));
   if (!parsed.success) {

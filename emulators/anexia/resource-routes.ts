@@ -1,13 +1,13 @@
 import type { Route } from '../kit/api.ts';
-import { type Call, refusal } from './api.ts';
+import { type EngineCall, refusal } from './api.ts';
 import { pageView, pagingOf } from './lists.ts';
 import { resourceView } from './views.ts';
-import { type Core, isThere, tagsAt, type Thing } from './world.ts';
+import { type EngineCore, isThere, tagsAt, type Thing } from './world.ts';
 
 const PATH = '/api/core/v1/resource.json';
 
 /** The routes of resources and their tags. */
-export function resourceRoutes(core: Core): readonly Route<Call>[] {
+export function resourceRoutes(core: EngineCore): readonly Route<EngineCall>[] {
   const { world, knobs } = core;
   let tagging = 0;
 
@@ -18,7 +18,7 @@ export function resourceRoutes(core: Core): readonly Route<Call>[] {
     throw refusal(404, 'Not Found');
   }
 
-  function search({ query, listsAtMs, complain }: Call): unknown {
+  function search({ query, listsAtMs, complain }: EngineCall): unknown {
     const tag = query.get('tag_name');
     const stray = [...query.keys()].find((name) => !['tag_name', 'page', 'limit'].includes(name));
     if (stray !== undefined) throw refusal(400, `there is no parameter ${stray}`);
@@ -39,7 +39,7 @@ export function resourceRoutes(core: Core): readonly Route<Call>[] {
   }
 
   /** One at a time; the real service is not up to more, and so this one refuses it. */
-  async function tag({ params, body, complain, wait }: Call) {
+  async function tag({ params, body, complain, wait }: EngineCall) {
     const thing = find(params);
     if (body !== '') throw refusal(400, 'The body must be an empty text');
     if (tagging > 0) {
@@ -60,7 +60,7 @@ export function resourceRoutes(core: Core): readonly Route<Call>[] {
     return { status: 200, body: resourceView(thing, world.now(), false) };
   }
 
-  function untag({ params }: Call) {
+  function untag({ params }: EngineCall) {
     const thing = find(params);
     const found = thing.tags.find(
       ({ name, removedAtMs }) => name === params['tag'] && removedAtMs === Infinity,

@@ -1,11 +1,15 @@
-import { type Kind, LINKS } from './kinds.ts';
+import { type ObjectKind, LINKS } from './kinds.ts';
 import type { KnobValues } from './api.ts';
 import { STATES } from './kinds.ts';
-import { stateOf, tagsAt, type Thing, titleOf, type World } from './world.ts';
+import { stateOf, tagsAt, type Thing, titleOf, type EngineWorld } from './world.ts';
 
 /** One object as its own route shows it: links are objects. */
-export function objectView(world: World, thing: Thing, knobs: KnobValues): Record<string, unknown> {
-  const links = LINKS[thing.kind as Kind] ?? {};
+export function objectView(
+  world: EngineWorld,
+  thing: Thing,
+  knobs: KnobValues,
+): Record<string, unknown> {
+  const links = LINKS[thing.kind as ObjectKind] ?? {};
   const fields = Object.entries(thing.fields).map(([field, value]) => [
     field,
     field in links ? linkView(world, String(value)) : value,
@@ -20,7 +24,7 @@ export function objectView(world: World, thing: Thing, knobs: KnobValues): Recor
   };
 }
 
-function linkView({ things }: World, id: string) {
+function linkView({ things }: EngineWorld, id: string) {
   return { identifier: id, name: things.get(id)?.name ?? '' };
 }
 

@@ -1,13 +1,13 @@
 import type { EmulatorClock } from '../kit/clock.ts';
 import type { KnobValues } from './api.ts';
 import type { Generator } from '../kit/random.ts';
-import { type Kind, KINDS, LINKS, STATES } from './kinds.ts';
+import { type ObjectKind, KINDS, LINKS, STATES } from './kinds.ts';
 
 /** Something the Engine knows. Nothing is a timer: what state it is in follows from the time. */
 export interface Thing {
   readonly id: string;
   /** Null: of a kind that only the list of resources shows. */
-  readonly kind: Kind | 'loadbalancer' | null;
+  readonly kind: ObjectKind | 'loadbalancer' | null;
   readonly typeId: string | null;
   readonly name: string;
   fields: Readonly<Record<string, unknown>>;
@@ -25,15 +25,15 @@ export interface Thing {
 }
 
 /** What every route shares. */
-export interface Core {
-  readonly world: World;
+export interface EngineCore {
+  readonly world: EngineWorld;
   readonly clock: EmulatorClock;
   /** The object stays the same. */
   readonly knobs: KnobValues;
   readonly stateDelayMs: number;
 }
 
-export interface World {
+export interface EngineWorld {
   readonly things: Map<string, Thing>;
   readonly now: () => number;
   readonly ids: Generator;
@@ -51,7 +51,7 @@ export interface Doom {
 const REMEMBERED_MS = 10 * 60_000;
 
 export function addThing(
-  { things, now, ids }: World,
+  { things, now, ids }: EngineWorld,
   one: Pick<Thing, 'kind' | 'typeId' | 'name' | 'fields'>,
   { stateDelayMs, doom = {} }: { readonly stateDelayMs: number; readonly doom?: Doom },
 ): Thing {
@@ -76,7 +76,7 @@ export function addThing(
 }
 
 export function changeThing(
-  { now }: World,
+  { now }: EngineWorld,
   thing: Thing,
   fields: Thing['fields'],
   stateDelayMs: number,
@@ -89,7 +89,7 @@ export function changeThing(
   thing.deployment = { during: '0', endsAtMs: now() + stateDelayMs, after };
 }
 
-export function destroyThing({ things, now }: World, thing: Thing): void {
+export function destroyThing({ things, now }: EngineWorld, thing: Thing): void {
   thing.destroyedAtMs = now();
   for (const [id, one] of things) {
     if (one.destroyedAtMs + REMEMBERED_MS < now()) things.delete(id);
@@ -116,10 +116,10 @@ export const tagsAt = (thing: Pick<Thing, 'tags'>, atMs: number): string[] =>
   thing.tags.filter((tag) => tag.atMs <= atMs && tag.removedAtMs > atMs).map(({ name }) => name);
 
 /** Whether something refers to it. */
-export const isReferred = ({ things, now }: World, { id }: Thing): boolean =>
+export const isReferred = ({ things, now }: EngineWorld, { id }: Thing): boolean =>
   [...things.values()].some(
     (one) =>
       isThere(one, now()) &&
       KINDS.some((kind) => one.kind === kind) &&
-      Object.keys(LINKS[one.kind as Kind]).some((field) => one.fields[field] === id),
+      Object.keys(LINKS[one.kind as ObjectKind]).some((field) => one.fields[field] === id),
   );

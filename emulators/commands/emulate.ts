@@ -4,6 +4,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { systemClock, systemRandom } from '../../src/adapters/clock/system-clock.ts';
 import { createPinoLog } from '../../src/adapters/log/pino-log.ts';
+import { examples } from '../../src/commands/help.ts';
 import { durationOf, listenAddress, wholeNumber } from '../../src/commands/options.ts';
 import { watchForEnd } from '../../src/commands/signals.ts';
 import { UsageError } from '../../src/domain/errors.ts';
@@ -28,7 +29,7 @@ const FORMER_NAMES: Readonly<Record<string, string>> = {
   fakengine: 'anexia',
 };
 
-interface Given {
+interface EmulateFlags {
   readonly listen: { readonly host: string; readonly port: number };
   readonly seed: number;
   readonly clock: 'real' | 'manual';
@@ -36,11 +37,13 @@ interface Given {
   readonly faults?: string;
 }
 
-/** `shepherd emulate NAME`, and a word for whoever types what it was called before. */
+/** Adds `shepherd emulate NAME`. The former name of an emulator says the new one. */
 export function addEmulate(cli: Command): void {
   const emulate = cli
     .command('emulate')
-    .description('an emulated API alone, on this computer; prints one JSON line');
+    .description(
+      'Run one emulated API on this computer. Prints its URL and secrets as one line of JSON',
+    );
   for (const emulator of EMULATORS) addEmulator(emulate, emulator);
   for (const [former, name] of Object.entries(FORMER_NAMES)) {
     cli
@@ -61,28 +64,37 @@ function addEmulator(parent: Command, emulator: EmulatorCommand): void {
     .command(emulator.name)
     .description(emulator.description)
     .addOption(
-      new Option('--listen <host:port>', 'loopback address; the admin routes have the next port')
+      new Option('--listen <host:port>', 'Loopback address. The admin routes have the next port')
         .argParser(listenAddress)
         .default({ host: '127.0.0.1', port: 0 }, '127.0.0.1:0'),
     )
-    .option('--seed <n>', 'of ids and chance, not of secrets', wholeNumber(0, 4_294_967_295), 1)
+    .option(
+      '--seed <n>',
+      'Seed of IDs and chance, not of secrets',
+      wholeNumber(0, 4_294_967_295),
+      1,
+    )
     .addOption(
-      new Option('--clock <kind>', 'a manual one stands still until it is advanced')
+      new Option(
+        '--clock <kind>',
+        'Clock. A manual clock stands still until an admin route advances it',
+      )
         .choices(['real', 'manual'])
         .default('real'),
     )
     .addOption(
-      new Option('--profile <name>', 'fast: a hundred times as fast as the real thing')
+      new Option('--profile <name>', 'Speed. "fast" is a hundred times as fast as the real API')
         .choices(['real', 'fast'])
         .default('real'),
     )
-    .option('--faults <file>', 'a list of fault rules from the start, YAML or JSON');
+    .option('--faults <file>', 'File with fault rules, YAML or JSON');
   emulator.addOptions(command, { wholeNumber, durationMs: durationOf });
-  command.action((given: Given) => run(emulator, given));
+  examples(command, `shepherd emulate ${emulator.name} --listen 127.0.0.1:8100 --profile fast`);
+  command.action((given: EmulateFlags) => run(emulator, given));
 }
 
 /** One JSON line on standard output, then until a signal. */
-async function run(emulator: EmulatorCommand, given: Given): Promise<void> {
+async function run(emulator: EmulatorCommand, given: EmulateFlags): Promise<void> {
   const { listen, seed, clock, profile, faults: file, ...own } = given;
   const log = createPinoLog({ level: 'info', format: 'json', isTerminal: false });
   const ends: { abandon?: (() => void) | undefined } = {};

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import type { CommonOptions, EmulatorCommand } from '../kit/command.ts';
 
-interface Own {
+interface EquinixFlags {
   readonly reservations: number;
   readonly state?: string;
   readonly machines: boolean;
@@ -11,14 +11,14 @@ interface Own {
 
 export const equinix: EmulatorCommand = {
   name: 'equinix',
-  description: 'the Equinix Metal API',
+  description: 'Emulate the Equinix Metal API',
   addOptions: (command, { wholeNumber }) =>
     command
-      .option('--reservations <n>', 'free reservations', wholeNumber(0, 100_000), 10)
-      .option('--state <file>', 'keep the state here and continue there next time')
-      .option('--machines', 'put simulated machines behind the devices', false),
+      .option('--reservations <n>', 'Number of free reservations', wholeNumber(0, 100_000), 10)
+      .option('--state <file>', 'Keep the state in this file, and continue there next time')
+      .option('--machines', 'Run a simulated machine for each device', false),
   async start(common, own) {
-    const { reservations, state, machines } = own as unknown as Own;
+    const { reservations, state, machines } = own as unknown as EquinixFlags;
     const { startEquinixEmulator } = await import('./emulator.ts');
     const hosts = machines ? await openHosts(common, state) : null;
     const fake = await startEquinixEmulator({

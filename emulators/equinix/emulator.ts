@@ -7,14 +7,14 @@ import { baseOf, startEmulator, timingsOf } from '../kit/emulator.ts';
 import { createMachines } from '../kit/machines.ts';
 import { createGenerator } from '../kit/random.ts';
 import { equinixApi } from './api/api.ts';
-import type { Core } from './core.ts';
+import type { EquinixCore } from './core.ts';
 import { form } from './fault-rules.ts';
 import { createLifecycle } from './life/lifecycle.ts';
 import { createDeviceMachines } from './life/machines.ts';
 import { createScheduler } from './life/scheduler.ts';
 import { REAL_TIMINGS } from './life/timings.ts';
 import {
-  type Change,
+  type StateChange,
   type EquinixEmulator,
   type EquinixEmulatorOptions,
   snapshotOf,
@@ -45,9 +45,9 @@ export async function startEquinixEmulator(
   };
   const file = stateFile === undefined ? noStateFile : createStateFile(stateFile, snapshot, log);
 
-  const events = new EventEmitter<{ change: [Change] }>();
+  const events = new EventEmitter<{ change: [StateChange] }>();
   let revision = 0;
-  const core: Core = {
+  const core: EquinixCore = {
     ...{ state, ids, chance, now: clock.now, revision: () => revision },
     timings: timingsOf(REAL_TIMINGS, options.profile, options.timings),
     scheduler: createScheduler(state, clock),

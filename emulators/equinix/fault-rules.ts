@@ -27,7 +27,7 @@ export const form = faultForm({
 });
 
 /** What a test asks for. */
-export type FaultRule = FaultRuleOf<typeof form>;
+export type EquinixFaultRule = FaultRuleOf<typeof form>;
 export type FaultEffect = FaultEffectOf<typeof form>;
 /** A rule in force. */
-export type Fault = FaultOf<typeof form>;
+export type EquinixFault = FaultOf<typeof form>;

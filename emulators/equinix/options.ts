@@ -1,17 +1,17 @@
 import type { EventEmitter } from 'node:events';
 import type { Emulator, EmulatorOptions, Profile } from '../kit/emulator.ts';
 import type { MachineHooks } from '../kit/hooks.ts';
-import type { Fault, FaultRule } from './fault-rules.ts';
-import type { Timings } from './life/timings.ts';
-import type { Device, DeviceState, Reservation } from './state/state.ts';
-import type { World } from './world.ts';
+import type { EquinixFault, EquinixFaultRule } from './fault-rules.ts';
+import type { EquinixTimings } from './life/timings.ts';
+import type { EquinixDevice, DeviceState, Reservation } from './state/state.ts';
+import type { WorldDescription } from './world.ts';
 
-export interface EquinixEmulatorOptions extends EmulatorOptions<FaultRule> {
+export interface EquinixEmulatorOptions extends EmulatorOptions<EquinixFaultRule> {
   /** `fast`: every time of the lifecycle divided by 100. */
   readonly profile: Profile;
   /** Free reservations of a world that lists none. Default 0. */
   readonly reservations?: number;
-  readonly world?: World;
+  readonly world?: WorldDescription;
   /**
    * Everything is kept here; a later start with the same file continues where this one ended, and
    * then `world` and `reservations` are not looked at. Only one process may use a file.
@@ -21,11 +21,11 @@ export interface EquinixEmulatorOptions extends EmulatorOptions<FaultRule> {
   readonly basePath?: string;
   readonly hooks?: MachineHooks;
   /** Milliseconds, taken as they are whatever the profile. */
-  readonly timings?: Partial<Timings>;
+  readonly timings?: Partial<EquinixTimings>;
 }
 
 /** One step of a device's or reservation's life. */
-export interface Change {
+export interface StateChange {
   readonly atMs: number;
   readonly kind: 'device' | 'reservation';
   readonly id: string;
@@ -47,7 +47,7 @@ export interface DeviceSnapshot {
   readonly createdAtMs: number;
 }
 
-export interface EquinixEmulator extends Emulator<FaultRule, Fault> {
+export interface EquinixEmulator extends Emulator<EquinixFaultRule, EquinixFault> {
   readonly tokens: {
     /** Opens all projects. */
     readonly user: string;
@@ -61,7 +61,7 @@ export interface EquinixEmulator extends Emulator<FaultRule, Fault> {
   devices(): DeviceSnapshot[];
   reservations(): Readonly<Reservation>[];
   /** `change` is emitted after each change of state. */
-  readonly events: EventEmitter<{ change: [Change] }>;
+  readonly events: EventEmitter<{ change: [StateChange] }>;
   /** What cannot be in a consistent world, and is; empty is good. */
   violations(): string[];
   /** A foreign device takes the reservation. @throws {Error} when it is unknown or not free. */
@@ -76,7 +76,7 @@ export interface EquinixEmulator extends Emulator<FaultRule, Fault> {
 }
 
 /** Read-only view of a device for library users. */
-export const snapshotOf = (device: Device): DeviceSnapshot => ({
+export const snapshotOf = (device: EquinixDevice): DeviceSnapshot => ({
   id: device.id,
   hostname: device.fields.hostname,
   state: device.state,

@@ -9,7 +9,7 @@ import {
   DEFAULT_PLAN,
 } from './state/catalogue.ts';
 import { sshKeyProblem } from './state/ssh-key-text.ts';
-import type { Device, Project, State } from './state/state.ts';
+import type { EquinixDevice, Project, State } from './state/state.ts';
 
 const name = z.string().min(1);
 const id = z.uuid().transform((value) => value.toLowerCase());
@@ -59,8 +59,11 @@ const schema = z.strictObject({
 });
 
 /** What there is at the beginning, as {@link parseWorld} has checked it. Everything is optional. */
-export type World = z.output<typeof schema>;
-type Of<T extends keyof World> = Extract<World[T], readonly unknown[]>[number];
+export type WorldDescription = z.output<typeof schema>;
+type Of<T extends keyof WorldDescription> = Extract<
+  WorldDescription[T],
+  readonly unknown[]
+>[number];
 
 /** A world description that cannot be used: every mistake of its form, or the first name in it of nothing. */
 export class WorldError extends Error {
@@ -68,7 +71,7 @@ export class WorldError extends Error {
 }
 
 /** Checks the form of a world. @throws {WorldError} */
-export function parseWorld(input: unknown, source = 'world'): World {
+export function parseWorld(input: unknown, source = 'world'): WorldDescription {
   const parsed = schema.safeParse(input ?? {});
   if (parsed.success) return parsed.data;
   throw new WorldError(`${source}: ${z.prettifyError(parsed.error).replaceAll('\n', ' ')}`);
@@ -80,7 +83,12 @@ const DAY_MS = 86_400_000;
  * The first state of a world. Without projects it has one, and without reservations `count` free ones.
  * @throws {WorldError} it names something that there is not.
  */
-export function createState(world: World, count: number, ids: Generator, nowMs: number): State {
+export function createState(
+  world: WorldDescription,
+  count: number,
+  ids: Generator,
+  nowMs: number,
+): State {
   const organizationId = ids.uuid();
   const userId = ids.uuid();
   const projects = (world.projects ?? [{ name: 'fleet' }]).map((listed): [string, Project] => {
@@ -185,11 +193,11 @@ export const createDevice = (
   ids: Generator,
   nowMs: number,
   known: Pick<
-    Device,
+    EquinixDevice,
     'projectId' | 'reservationId' | 'plan' | 'facility' | 'operatingSystem' | 'fields'
   > &
-    Partial<Device>,
-): Device => ({
+    Partial<EquinixDevice>,
+): EquinixDevice => ({
   id: ids.uuid(),
   createdAtMs: nowMs,
   updatedAtMs: nowMs,

@@ -8,14 +8,14 @@ import {
   faultForm,
   type FaultOf,
   type FaultRuleOf,
-  type Subject,
+  type RuleSubject,
 } from '../kit/faults.ts';
 import { isSameSecret } from '../kit/same-secret.ts';
 import { errorBody, refusal, serverNotFound } from './errors.ts';
 import { type Form, parseForm } from './form.ts';
 import { createLimits } from './limits.ts';
-import type { Machine } from './machine/machine.ts';
-import type { AccountKey, Server } from './world.ts';
+import type { RobotMachine } from './machine/machine.ts';
+import type { AccountKey, RobotServer } from './world.ts';
 
 const MACHINE = ['server', 'nth', 'every', 'probability'];
 
@@ -60,11 +60,18 @@ export const FAULTS = faultForm({
     ...{ bootsDisk: MACHINE, rescueKeys: MACHINE, installimage: MACHINE, commandHangs: MACHINE },
   },
 });
-export type FaultRule = FaultRuleOf<typeof FAULTS>;
-export type Fault = FaultOf<typeof FAULTS>;
-export type Effect = FaultEffectOf<typeof FAULTS>;
-export type EffectOf<T extends Effect['type']> = Extract<Effect, { type: T }>;
-export type Faults = FaultBook<CommonMatch & { server?: number | undefined }, Effect, Subject>;
+export type RobotFaultRule = FaultRuleOf<typeof FAULTS>;
+export type RobotFault = FaultOf<typeof FAULTS>;
+export type RobotFaultEffect = FaultEffectOf<typeof FAULTS>;
+export type RobotEffectOf<T extends RobotFaultEffect['type']> = Extract<
+  RobotFaultEffect,
+  { type: T }
+>;
+export type RobotFaultBook = FaultBook<
+  CommonMatch & { server?: number | undefined },
+  RobotFaultEffect,
+  RuleSubject
+>;
 
 const CODES: Readonly<Record<number, string>> = { 404: 'NOT_FOUND', 405: 'METHOD_NOT_ALLOWED' };
 
@@ -74,40 +81,46 @@ export interface Credentials {
 }
 
 /** What there is behind the API. */
-export interface Core {
-  readonly servers: readonly Server[];
-  readonly machines: ReadonlyMap<number, Machine>;
+export interface RobotCore {
+  readonly servers: readonly RobotServer[];
+  readonly machines: ReadonlyMap<number, RobotMachine>;
   /** By fingerprint. */
   readonly keys: Map<string, AccountKey>;
   readonly clock: EmulatorClock;
 }
 
 /** One request as a handler sees it. */
-export interface Call extends Core, Pick<Occasion<Effect>, 'params' | 'strike'> {
+export interface RobotCall
+  extends RobotCore, Pick<Occasion<RobotFaultEffect>, 'params' | 'strike'> {
   readonly form: Form;
   /** Of the path. @throws {Refusal} there is none. */
-  server(): Server;
+  server(): RobotServer;
   /** The same as `strike` for one of many servers, as a list of them shows it. */
-  strikeOf<T extends Effect['type']>(
-    server: Server,
+  strikeOf<T extends RobotFaultEffect['type']>(
+    server: RobotServer,
     type: T,
-    fits?: (effect: EffectOf<T>) => boolean,
-  ): EffectOf<T> | undefined;
+    fits?: (effect: RobotEffectOf<T>) => boolean,
+  ): RobotEffectOf<T> | undefined;
 }
 
 const WRONG_MAX = 3;
 const BLOCKED_MS = 10 * 60_000;
 
 export interface ApiParts {
-  readonly core: Core;
-  readonly routes: readonly Route<Call>[];
+  readonly core: RobotCore;
+  readonly routes: readonly Route<RobotCall>[];
   readonly credentials: Credentials;
   /** Requests per hour otherwise than usual. */
   readonly limits: Readonly<Record<string, number>> | undefined;
 }
 
 /** What is special about requests to Robot: forms, limits per hour, and logins that block an address. */
-export function apiOf({ core, routes, credentials, limits }: ApiParts): EmulatedApi<Call, Effect> {
+export function apiOf({
+  core,
+  routes,
+  credentials,
+  limits,
+}: ApiParts): EmulatedApi<RobotCall, RobotFaultEffect> {
   const { servers, clock } = core;
   const counts = createLimits(limits);
   let wrongAtMs: number[] = [];
@@ -149,7 +162,7 @@ export function apiOf({ core, routes, credentials, limits }: ApiParts): Emulated
     },
     call(occasion) {
       const { params, subject, strike, text, headers } = occasion;
-      const strikeOf: Call['strikeOf'] = ({ number }, type, fits) =>
+      const strikeOf: RobotCall['strikeOf'] = ({ number }, type, fits) =>
         strike(type, fits, { ...subject, server: number });
       return {
         ...core,

@@ -1,6 +1,6 @@
 import type { EmulatorCommand } from '../kit/command.ts';
 
-interface Own {
+interface RobotFlags {
   readonly servers: number;
   readonly freePrefix: string;
   readonly sshPort: number;
@@ -8,15 +8,20 @@ interface Own {
 
 export const hetznerRobot: EmulatorCommand = {
   name: 'hetzner-robot',
-  description: 'the Hetzner Robot web service, with servers and their rescue systems behind it',
+  description: 'Emulate the Hetzner Robot web service, its servers and their rescue systems',
   addOptions: (command, { wholeNumber }) =>
     command
-      .option('--servers <n>', 'how many servers there are', wholeNumber(1, 2_000), 1)
-      .option('--free-prefix <text>', 'names of servers begin so', 'free-')
-      .option('--ssh-port <port>', 'of every machine; 0: a free one', wholeNumber(0, 65_535), 0),
+      .option('--servers <n>', 'Number of servers', wholeNumber(1, 2_000), 1)
+      .option('--free-prefix <text>', 'Prefix of the names of free servers', 'free-')
+      .option(
+        '--ssh-port <port>',
+        'SSH port of every machine. 0: a free port for each',
+        wholeNumber(0, 65_535),
+        0,
+      ),
   async start(common, own) {
     const { startRobotEmulator } = await import('./emulator.ts');
-    const fake = await startRobotEmulator({ ...common, ...(own as unknown as Own) });
+    const fake = await startRobotEmulator({ ...common, ...(own as unknown as RobotFlags) });
     const { url, credentials, sshPort, adminUrl, adminToken } = fake;
     const servers = fake
       .servers()

@@ -15,15 +15,22 @@ import {
   timingsOf,
 } from '../kit/emulator.ts';
 import { createActivity } from '../kit/activity.ts';
-import { apiOf, type Core, type Credentials, type Fault, type FaultRule, FAULTS } from './api.ts';
+import {
+  apiOf,
+  type RobotCore,
+  type Credentials,
+  type RobotFault,
+  type RobotFaultRule,
+  FAULTS,
+} from './api.ts';
 import {
   type Answering,
   createMachine,
   type DiskHosts,
-  type Machine,
+  type RobotMachine,
   type MachineState,
   REAL_TIMINGS,
-  type Timings,
+  type RobotTimings,
 } from './machine/machine.ts';
 import { ROUTES } from './routes.ts';
 import {
@@ -32,18 +39,18 @@ import {
   FIRST_NUMBER,
   RESET_TYPES,
   type ResetType,
-  type Server,
+  type RobotServer,
   type ServerSeed,
 } from './world.ts';
 
-export interface RobotEmulatorOptions extends EmulatorOptions<FaultRule> {
+export interface RobotEmulatorOptions extends EmulatorOptions<RobotFaultRule> {
   /** How many, or what each of them has otherwise than usual. Default 1. */
   readonly servers?: number | readonly ServerSeed[];
   /** Names of servers that nobody named begin so. Default `free-`. */
   readonly freePrefix?: string;
   /** `fast`: machines need a hundredth of their time; hours of the API stay hours. Default `real`. */
   readonly profile?: Profile;
-  readonly timings?: Partial<Timings>;
+  readonly timings?: Partial<RobotTimings>;
   /** Requests per hour otherwise than usual, by such as `POST /reset`. */
   readonly limits?: Readonly<Record<string, number>>;
   /**
@@ -93,7 +100,7 @@ interface Inside {
   answering(address: string): Answering | null;
 }
 
-export interface RobotEmulator extends Emulator<FaultRule, Fault>, Inside {
+export interface RobotEmulator extends Emulator<RobotFaultRule, RobotFault>, Inside {
   readonly credentials: Credentials;
   /** Of SSH, on every machine. */
   readonly sshPort: number;
@@ -121,7 +128,7 @@ export async function startRobotEmulator(options: RobotEmulatorOptions): Promise
     }),
   );
   const closeMachines = () => Promise.all([...machines.values()].map((each) => each.close()));
-  const core: Core = { servers, machines, keys: new Map(), clock };
+  const core: RobotCore = { servers, machines, keys: new Map(), clock };
   const credentials = { user: '#ws+emulated', password: randomUUID() };
   const inside = insideOf(core);
   const parts = {
@@ -147,13 +154,13 @@ export async function startRobotEmulator(options: RobotEmulatorOptions): Promise
 async function serversOf(
   options: RobotEmulatorOptions,
   ids: Parameters<typeof createServer>[2]['ids'],
-): Promise<{ readonly servers: readonly Server[]; readonly sshPort: number }> {
+): Promise<{ readonly servers: readonly RobotServer[]; readonly sshPort: number }> {
   const { servers: wanted = 1, freePrefix = 'free-', sshPort: port = 0, hosts } = options;
   const { network } = options.listen;
   const seeds: readonly ServerSeed[] =
     typeof wanted === 'number' ? Array.from({ length: wanted }, () => ({})) : wanted;
   const taken = new Set<string>();
-  const servers: Server[] = [];
+  const servers: RobotServer[] = [];
   let sshPort = network ? 22 : port;
   if (!hosts && sshPort === 0) sshPort = await takeFreePort(new Set());
   for (const [n, seed] of seeds.entries()) {
@@ -168,8 +175,8 @@ async function serversOf(
   return { servers, sshPort };
 }
 
-function insideOf({ servers, machines, clock }: Core): Inside {
-  const machineOf = (number: number): Machine => {
+function insideOf({ servers, machines, clock }: RobotCore): Inside {
+  const machineOf = (number: number): RobotMachine => {
     const machine = machines.get(number);
     if (!machine) throw new Error(`there is no server ${number}`);
     return machine;

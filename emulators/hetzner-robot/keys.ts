@@ -1,6 +1,6 @@
 import ssh2 from 'ssh2';
-import type { Answer, Route } from '../kit/api.ts';
-import type { Call } from './api.ts';
+import type { ApiAnswer, Route } from '../kit/api.ts';
+import type { RobotCall } from './api.ts';
 import { invalidInput, notFound, refusal } from './errors.ts';
 import { textField } from './form.ts';
 import { keyDetail, md5Of } from './views.ts';
@@ -8,13 +8,13 @@ import type { AccountKey } from './world.ts';
 
 const FINGERPRINT = /^([0-9a-f]{2}:){15}[0-9a-f]{2}$/;
 
-function list({ keys }: Call): Answer {
+function list({ keys }: RobotCall): ApiAnswer {
   if (keys.size === 0) throw notFound('Keys');
   return { status: 200, body: [...keys.values()].map((key) => ({ key: keyDetail(key) })) };
 }
 
 /** @throws {Refusal} 404. */
-function keyOf({ keys, params }: Call): AccountKey {
+function keyOf({ keys, params }: RobotCall): AccountKey {
   const { fingerprint = '' } = params;
   const key = FINGERPRINT.test(fingerprint) ? keys.get(fingerprint) : undefined;
   if (!key) throw notFound('Key');
@@ -55,7 +55,7 @@ function readPublicKey(name: string, text: string, createdMs: number): AccountKe
   return { name, fingerprint: md5Of(blob), type, sizeBits, data, createdMs };
 }
 
-function create({ keys, form, clock }: Call): Answer {
+function create({ keys, form, clock }: RobotCall): ApiAnswer {
   const missing = ['name', 'data'].filter((field) => !form.get(field));
   if (missing.length > 0) throw invalidInput({ missing });
   const key = readPublicKey(textField(form, 'name'), textField(form, 'data'), clock.now());
@@ -66,12 +66,12 @@ function create({ keys, form, clock }: Call): Answer {
   return { status: 201, body: { key: keyDetail(key) } };
 }
 
-function remove(call: Call): Answer {
+function remove(call: RobotCall): ApiAnswer {
   call.keys.delete(keyOf(call).fingerprint);
   return { status: 200 };
 }
 
-export const KEY_ROUTES: readonly Route<Call>[] = [
+export const KEY_ROUTES: readonly Route<RobotCall>[] = [
   { method: 'GET', path: '/key', handle: list },
   { method: 'POST', path: '/key', handle: create },
   {

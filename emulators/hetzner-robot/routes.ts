@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { generateHostKey } from '../hosts/keys.ts';
-import type { Answer, Route } from '../kit/api.ts';
-import type { Call } from './api.ts';
+import type { ApiAnswer, Route } from '../kit/api.ts';
+import type { RobotCall } from './api.ts';
 import { invalidInput, notFound, refusal, serverNotFound } from './errors.ts';
 import { choiceField, listField, textField } from './form.ts';
 import { KEY_ROUTES } from './keys.ts';
@@ -20,21 +20,21 @@ import {
   type BootConfig,
   RESET_TYPES,
   type ResetType,
-  type Server,
+  type RobotServer,
 } from './world.ts';
 
 const LATE_MS = 30_000;
 const CUT_LENGTH = 20;
 
-const ok = (body: unknown): Answer => ({ status: 200, body });
+const ok = (body: unknown): ApiAnswer => ({ status: 200, body });
 
-function list(call: Call): Answer {
+function list(call: RobotCall): ApiAnswer {
   const shown = call.servers.filter((server) => !call.strikeOf(server, 'serverGone'));
   if (shown.length === 0) throw serverNotFound();
   return ok(shown.map((server) => ({ server: serverView(call, server) })));
 }
 
-function rename(call: Call): Answer {
+function rename(call: RobotCall): ApiAnswer {
   const server = call.server();
   const wanted = textField(call.form, 'server_name');
   const fault = call.strike('rename');
@@ -50,28 +50,28 @@ function rename(call: Call): Answer {
   return answer;
 }
 
-function listResets({ servers }: Call): Answer {
+function listResets({ servers }: RobotCall): ApiAnswer {
   const found = servers.filter(({ resetTypes }) => resetTypes !== null);
   if (found.length === 0) throw notFound('Reset');
   return ok(found.map((server) => ({ reset: resetView(server) })));
 }
 
 /** @throws {Refusal} 404. */
-function resettable(call: Call): Server & { readonly resetTypes: readonly ResetType[] } {
+function resettable(call: RobotCall): RobotServer & { readonly resetTypes: readonly ResetType[] } {
   const server = call.server();
   const { resetTypes } = server;
   if (!resetTypes) throw refusal(404, 'RESET_NOT_AVAILABLE', 'no reset option');
   return { ...server, resetTypes };
 }
 
-function showReset(call: Call): Answer {
+function showReset(call: RobotCall): ApiAnswer {
   const server = resettable(call);
   const { power } = call.machines.get(server.number)!.state();
   const status = power === 'on' ? 'running' : 'shut off';
   return ok({ reset: { ...resetView(server), operating_status: status } });
 }
 
-function reset(call: Call): Answer {
+function reset(call: RobotCall): ApiAnswer {
   const server = resettable(call);
   const text = textField(call.form, 'type');
   const type = RESET_TYPES.find((one) => one === text);
@@ -89,22 +89,22 @@ function reset(call: Call): Answer {
 }
 
 /** @throws {Refusal} 404. */
-function bootable(call: Call): Server {
+function bootable(call: RobotCall): RobotServer {
   const server = call.server();
   if (server.hasRescue) return server;
   throw refusal(404, 'BOOT_NOT_AVAILABLE', 'no boot configuration available');
 }
 
-function showBoots(call: Call): Answer {
+function showBoots(call: RobotCall): ApiAnswer {
   const server = bootable(call);
   const others = { vnc: null, windows: null, plesk: null, cpanel: null };
   return ok({ boot: { rescue: rescueView(call, server), linux: linuxView(server), ...others } });
 }
 
-const showRescue = (call: Call): Answer => ok({ rescue: rescueView(call, bootable(call)) });
+const showRescue = (call: RobotCall): ApiAnswer => ok({ rescue: rescueView(call, bootable(call)) });
 
 /** @throws {Refusal} 400: a key that the account does not have. */
-function keysOf({ keys, form }: Call): AccountKey[] {
+function keysOf({ keys, form }: RobotCall): AccountKey[] {
   return listField(form, 'authorized_key').map((text) => {
     const key = keys.get(text);
     if (!key) throw invalidInput({ invalid: ['authorized_key'] });
@@ -112,7 +112,7 @@ function keysOf({ keys, form }: Call): AccountKey[] {
   });
 }
 
-function arm(call: Call): Answer {
+function arm(call: RobotCall): ApiAnswer {
   const server = bootable(call);
   const { clock } = call;
   const system = choiceField(call.form, 'os', RESCUE_SYSTEMS);
@@ -136,13 +136,13 @@ function arm(call: Call): Answer {
   return answer;
 }
 
-function disarm(call: Call): Answer {
+function disarm(call: RobotCall): ApiAnswer {
   const server = bootable(call);
   server.boot = null;
   return ok({ rescue: rescueView(call, server) });
 }
 
-export const ROUTES: readonly Route<Call>[] = [
+export const ROUTES: readonly Route<RobotCall>[] = [
   { method: 'GET', path: '/server', handle: list },
   {
     method: 'GET',

@@ -1,23 +1,23 @@
 import { createHash } from 'node:crypto';
 import { publicBlobOf } from '../hosts/keys.ts';
-import type { Call } from './api.ts';
-import { type AccountKey, armed, type BootConfig, type Server } from './world.ts';
+import type { RobotCall } from './api.ts';
+import { type AccountKey, armed, type BootConfig, type RobotServer } from './world.ts';
 
-type Json = Readonly<Record<string, unknown>>;
+type RobotJson = Readonly<Record<string, unknown>>;
 
 /** As OpenSSH wrote it before 2015: lower-case hexadecimal pairs with colons. */
 export const md5Of = (blob: Buffer): string =>
   createHash('md5').update(blob).digest('hex').match(/../g)!.join(':');
 
 /** Every reply about a machine begins so. */
-export const placeOf = ({ ip, ipv6Net, number }: Server) => ({
+export const placeOf = ({ ip, ipv6Net, number }: RobotServer) => ({
   server_ip: ip,
   server_ipv6_net: ipv6Net,
   server_number: number,
 });
 
 /** A server in a list. */
-export const serverView = (call: Call, server: Server): Json => ({
+export const serverView = (call: RobotCall, server: RobotServer): RobotJson => ({
   ...placeOf(server),
   server_name: server.shownName,
   product: server.product,
@@ -33,7 +33,7 @@ export const serverView = (call: Call, server: Server): Json => ({
 });
 
 /** A server by itself. */
-export const serverDetail = (call: Call, server: Server): Json => ({
+export const serverDetail = (call: RobotCall, server: RobotServer): RobotJson => ({
   ...serverView(call, server),
   reset: server.resetTypes !== null,
   rescue: server.hasRescue,
@@ -45,19 +45,19 @@ export const serverDetail = (call: Call, server: Server): Json => ({
   hot_swap: false,
 });
 
-export const resetView = (server: Server): Json => ({
+export const resetView = (server: RobotServer): RobotJson => ({
   ...placeOf(server),
   type: server.resetTypes,
 });
 
-export const keyView = ({ name, fingerprint, type, sizeBits }: AccountKey): Json => ({
+export const keyView = ({ name, fingerprint, type, sizeBits }: AccountKey): RobotJson => ({
   name,
   fingerprint,
   type,
   size: sizeBits,
 });
 
-export const keyDetail = (key: AccountKey): Json => ({
+export const keyDetail = (key: AccountKey): RobotJson => ({
   ...keyView(key),
   data: key.data,
   created_at: new Date(key.createdMs).toISOString().slice(0, 19).replace('T', ' '),
@@ -67,7 +67,7 @@ export const keyDetail = (key: AccountKey): Json => ({
 export const RESCUE_SYSTEMS = ['linux', 'linuxold', 'vkvm'];
 
 /** Lists of what may be chosen while it is not active, else what was. */
-export function rescueView(call: Call, server: Server): Json {
+export function rescueView(call: RobotCall, server: RobotServer): RobotJson {
   const boot = armed(server, call.clock.now());
   return {
     ...placeOf(server),
@@ -82,7 +82,7 @@ export function rescueView(call: Call, server: Server): Json {
 }
 
 /** An unattended installation, which nobody arms. */
-export const linuxView = (server: Server): Json => ({
+export const linuxView = (server: RobotServer): RobotJson => ({
   ...placeOf(server),
   dist: ['Debian 12 base', 'Debian 13 base', 'Ubuntu 24.04 LTS base'],
   lang: ['en', 'de'],
@@ -95,7 +95,11 @@ export const linuxView = (server: Server): Json => ({
 });
 
 /** Empty, as in every known example, unless a fault says otherwise. */
-function hostKeysOf(call: Call, server: Server, { hostKey }: BootConfig): readonly unknown[] {
+function hostKeysOf(
+  call: RobotCall,
+  server: RobotServer,
+  { hostKey }: BootConfig,
+): readonly unknown[] {
   const fault = call.strikeOf(server, 'hostKey');
   if (!fault) return [];
   const right = md5Of(publicBlobOf(hostKey));

@@ -36,7 +36,7 @@ export interface DriveSeed {
 }
 
 /** A machine as the account shows it. */
-export interface Server {
+export interface RobotServer {
   readonly number: number;
   name: string;
   /** The same, but for a while after a change that comes late. */
@@ -57,7 +57,7 @@ export interface Server {
 }
 
 /** What a test wants otherwise than usual. */
-export type ServerSeed = Partial<Pick<Server, 'name' | 'resetTypes' | 'hasRescue' | 'first'>>;
+export type ServerSeed = Partial<Pick<RobotServer, 'name' | 'resetTypes' | 'hasRescue' | 'first'>>;
 
 export const FIRST_NUMBER = 321;
 const PLACES = ['FSN1-DC14', 'FSN1-DC15', 'NBG1-DC3', 'HEL1-DC2'];
@@ -67,9 +67,9 @@ const DRIVE_GB = 512;
 /** The n-th server of the account, counted from 0. */
 export function createServer(
   n: number,
-  { name, ...seed }: ServerSeed & Pick<Server, 'name'>,
+  { name, ...seed }: ServerSeed & Pick<RobotServer, 'name'>,
   { ip, ids }: { readonly ip: string; readonly ids: Generator },
-): Server {
+): RobotServer {
   return {
     number: FIRST_NUMBER + n,
     name,
@@ -95,7 +95,7 @@ export function createServer(
 const ARMED_MS = 60 * 60_000;
 
 /** What is armed now. */
-export function armed(server: Server, nowMs: number): BootConfig | null {
+export function armed(server: RobotServer, nowMs: number): BootConfig | null {
   const { boot } = server;
   if (boot && nowMs - boot.armedMs >= ARMED_MS) server.boot = null;
   return server.boot;

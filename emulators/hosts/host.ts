@@ -60,7 +60,7 @@ export interface HostParts<System extends HostSystem> {
 }
 
 /** How a host refuses SSH: the port is closed, or no key is good enough. */
-export type Refusal = 'connection' | 'key';
+export type SshRefusal = 'connection' | 'key';
 
 export interface BootTally {
   /** Power came and the operating system started. */
@@ -74,7 +74,7 @@ export interface HostState {
   /** Changes with every boot; absent before the first one. */
   readonly bootId: string | undefined;
   readonly hanging: boolean;
-  readonly refusing: Refusal | undefined;
+  readonly refusing: SshRefusal | undefined;
   /** It has no power, whatever is asked of it. */
   readonly powerless: boolean;
   readonly seen: BootTally;
@@ -106,7 +106,7 @@ export interface Host<System extends HostSystem> {
   /** It freezes: connections are not answered, nothing runs on. Ends with `false`, and when off. */
   hang(on: boolean): Promise<void>;
   /** It lets nobody in, over reboots too, until undefined. */
-  refuse(how: Refusal | undefined): Promise<void>;
+  refuse(how: SshRefusal | undefined): Promise<void>;
   /** Answers nobody from now on, and is never on again; what runs is left to the caller. */
   close(): Promise<void>;
 }
@@ -125,7 +125,7 @@ export function createHost<System extends HostSystem>(
   let isClosed = false;
   /** What an earlier process left may still run. */
   let isUnknown = true;
-  let refusing: Refusal | undefined;
+  let refusing: SshRefusal | undefined;
   const seen = { boots: 0, installs: 0 };
   let last: Promise<unknown> = Promise.resolve();
 

@@ -35,7 +35,7 @@ export interface MachineServing {
 }
 
 /** One simulated machine: a host with a directory, an SSH server and programs. */
-export interface Machine extends Host<MachineRecord> {
+export interface HostMachine extends Host<MachineRecord> {
   /** In the environment of everything that runs on it. */
   readonly bootIdFile: string;
   readonly programs: Pick<Programs, 'shorten' | 'shut'>;
@@ -43,7 +43,7 @@ export interface Machine extends Host<MachineRecord> {
 }
 
 /** A machine that is switched off, whatever it was in an earlier run. */
-export function createMachine(initial: MachineRecord, deps: MachineDeps): Machine {
+export function createMachine(initial: MachineRecord, deps: MachineDeps): HostMachine {
   const { home, log, random, diskBytes: sizeBytes } = deps;
   const { deviceId } = initial;
   const root = join(home, 'disk');

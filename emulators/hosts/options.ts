@@ -1,7 +1,7 @@
 import type { MachineHooks } from '../kit/hooks.ts';
 import type { Play } from './commands.ts';
 import type { ServiceTally } from './serving/service.ts';
-import type { BootTally, HostState, Refusal } from './host.ts';
+import type { BootTally, HostState, SshRefusal } from './host.ts';
 
 /** Structurally the daemon's log port; constant messages, everything variable in the fields. */
 export interface HostsLog {
@@ -119,7 +119,7 @@ export interface SimulatedHosts extends MachineHooks {
    */
   hang(deviceId: string, on: boolean): Promise<void>;
   /** The machine lets nobody in, over reboots too, until told otherwise. */
-  refuseSsh(deviceId: string, on: boolean, how?: Refusal): Promise<void>;
+  refuseSsh(deviceId: string, on: boolean, how?: SshRefusal): Promise<void>;
   isHanging(deviceId: string): boolean;
   /** Of its last boot; undefined before the first one. */
   bootId(deviceId: string): string | undefined;

@@ -42,7 +42,7 @@ function stepIn(
 const withoutElevation = (argv: readonly string[]) => argv.slice(Math.max(0, argv.indexOf('sh')));
 
 /** What a step works on. */
-interface Scene {
+interface StepContext {
   readonly args: readonly string[];
   /** As the machine names it. */
   readonly directory: string;
@@ -60,7 +60,7 @@ async function answered(run: () => Promise<string>): Promise<Played> {
   }
 }
 
-const steps: Readonly<Record<string, (scene: Scene) => Promise<string>>> = {
+const steps: Readonly<Record<string, (scene: StepContext) => Promise<string>>> = {
   'upload-prepare': prepare,
   'upload-install': install,
   async 'upload-abandon'({ args, at }) {
@@ -70,7 +70,7 @@ const steps: Readonly<Record<string, (scene: Scene) => Promise<string>>> = {
 };
 
 /** `stem parts own … target size sum mode`: is it there already, or a part of it? */
-async function prepare({ args, directory, at }: Scene): Promise<string> {
+async function prepare({ args, directory, at }: StepContext): Promise<string> {
   const [stem = '', parts = '', own = ''] = args;
   const [target = '', size = '', sum = '', mode = ''] = args.slice(-4);
   const present = await contentOf(await at(target));
@@ -90,7 +90,7 @@ async function prepare({ args, directory, at }: Scene): Promise<string> {
 }
 
 /** `stem own target mode sum copy`: in place, if it is what was sent. */
-async function install({ args, directory, at }: Scene): Promise<string> {
+async function install({ args, directory, at }: StepContext): Promise<string> {
   const [stem = '', own = '', target = '', mode = '', sum = ''] = args;
   const written = await contentOf(await at(own));
   if (!written || digest(written) !== sum) {
@@ -104,12 +104,15 @@ async function install({ args, directory, at }: Scene): Promise<string> {
 }
 
 /** Names in the directory that begin so. */
-async function namesFrom(prefix: string, { directory, at }: Pick<Scene, 'directory' | 'at'>) {
+async function namesFrom(prefix: string, { directory, at }: Pick<StepContext, 'directory' | 'at'>) {
   const names = await readdir(await at(directory));
   return names.filter((name) => prefix !== '' && name.startsWith(prefix));
 }
 
-async function removeAll(prefix: string, scene: Pick<Scene, 'directory' | 'at'>): Promise<void> {
+async function removeAll(
+  prefix: string,
+  scene: Pick<StepContext, 'directory' | 'at'>,
+): Promise<void> {
   for (const name of await namesFrom(prefix, scene))
     await rm(await scene.at(name), { force: true });
 }

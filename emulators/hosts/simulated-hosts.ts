@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import type { SimulatedDevice } from '../kit/hooks.ts';
 import { isPortFree, takeFreePort } from '../../src/adapters/network/free-port.ts';
 import { createMachine } from './machine.ts';
-import type { Machine } from './machine.ts';
+import type { HostMachine } from './machine.ts';
 import type { ServedRequest, SimulatedHosts, SimulatedHostsOptions } from './options.ts';
 import { createProcessScan, killAll, processesByMachine } from './processes.ts';
 import { generateHostKey } from './keys.ts';
@@ -19,7 +19,7 @@ import type { MachineRecord } from './record.ts';
  */
 export function createSimulatedHosts(options: SimulatedHostsOptions): SimulatedHosts {
   const dir = resolve(options.dir);
-  const machines = new Map<string, Machine>();
+  const machines = new Map<string, HostMachine>();
   const ports = new Set<number>();
   const addresses = new Set<string>();
   const listeners = new Set<(request: ServedRequest) => void>();
@@ -48,7 +48,7 @@ export function createSimulatedHosts(options: SimulatedHostsOptions): SimulatedH
   };
   for (const record of loadRecords(dir)) add(record);
 
-  async function portFor(machine: Machine | undefined): Promise<number> {
+  async function portFor(machine: HostMachine | undefined): Promise<number> {
     if (options.sshPort !== undefined) return options.sshPort;
     if (!machine) return takeFreePort(ports);
     const { port, address } = machine.system();
@@ -61,7 +61,7 @@ export function createSimulatedHosts(options: SimulatedHostsOptions): SimulatedH
   }
 
   /** A machine of an earlier run stays where it is, while nobody else is there. */
-  async function addressFor(known: Machine | undefined): Promise<string | undefined> {
+  async function addressFor(known: HostMachine | undefined): Promise<string | undefined> {
     const address = known?.system().address;
     const wanted = serving?.port ?? options.sshPort;
     if (wanted === undefined || known?.state().up) return address;

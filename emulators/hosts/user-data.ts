@@ -86,20 +86,20 @@ async function runCommand(argv: readonly string[], disk: UserDataDisk, log: Host
 }
 
 /** A line that is played: its words, and the file that takes its output. */
-interface Step {
+interface ScriptLine {
   readonly words: readonly string[];
   readonly output: string | undefined;
 }
 
 /** What a run of the script carries from line to line. */
-interface Run {
+interface ScriptRun {
   readonly disk: UserDataDisk;
   umask: number;
 }
 
 /** Plays `umask`, `mkdir`, and `printf` or `echo` into a file; each on a line of its own. */
 async function playScript(script: string, disk: UserDataDisk, log: HostsLog): Promise<void> {
-  const run: Run = { disk, umask: 0o022 };
+  const run: ScriptRun = { disk, umask: 0o022 };
   for (const [at, line] of script.split('\n').entries()) {
     const words = line.trim();
     if (words === '' || words.startsWith('#')) continue;
@@ -114,7 +114,7 @@ async function playScript(script: string, disk: UserDataDisk, log: HostsLog): Pr
 }
 
 /** Absent for anything but one simple command, with at most one `> file`, without variables. */
-function parseStep(line: string): Step | undefined {
+function parseStep(line: string): ScriptLine | undefined {
   const tokens = parseShell(line, () => ({ op: '$' }));
   const words = tokens.filter((token) => typeof token === 'string');
   if (line.includes('`')) return undefined;
@@ -126,7 +126,7 @@ function parseStep(line: string): Step | undefined {
 }
 
 /** Answers whether the command is one that is played. */
-async function play({ words, output }: Step, run: Run): Promise<boolean> {
+async function play({ words, output }: ScriptLine, run: ScriptRun): Promise<boolean> {
   const [program, ...args] = words;
   if (output !== undefined) {
     const said = printed(program, args);

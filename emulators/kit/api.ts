@@ -4,18 +4,18 @@ import { createHostCheck } from '../../src/lib/network.ts';
 import type { Activity } from './activity.ts';
 import type { EmulatorClock } from './clock.ts';
 import type { FaultBook } from './fault-book.ts';
-import type { CommonEffect, CommonMatch, Subject } from './faults.ts';
+import type { CommonEffect, CommonMatch, RuleSubject } from './faults.ts';
 import { type Fate, type Journal, maskSecrets, type OpenEntry } from './journal.ts';
 import type { EmulatorLog } from './log.ts';
-import { httpDate, type Outcome, sendOutcome } from './outcome.ts';
+import { httpDate, type HttpResult, sendOutcome } from './outcome.ts';
 import type { Generator } from './random.ts';
-import { comesBefore, createRateLimiter, latencyOf, spoil, type Verdict } from './wire.ts';
+import { comesBefore, createRateLimiter, latencyOf, spoil, type RateLimitVerdict } from './wire.ts';
 
 const BODY_MAX_BYTES = 1024 * 1024;
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 
 /** What a handler answers. */
-export interface Answer {
+export interface ApiAnswer {
   readonly status: number;
   /** Text goes out as it is, everything else as JSON. */
   readonly body?: unknown;
@@ -28,7 +28,7 @@ export interface Route<Call> {
   readonly method: (typeof METHODS)[number] | '*';
   /** Below the base of the API; placeholders in braces. */
   readonly path: string;
-  readonly handle: (call: Call) => Answer | Promise<Answer>;
+  readonly handle: (call: Call) => ApiAnswer | Promise<ApiAnswer>;
 }
 
 /** A refusal that the client sees. */
@@ -44,7 +44,7 @@ export class Refusal extends Error {
   }
 }
 
-type EffectOf<Effect, T> = Extract<Effect, { type: T }>;
+type TypedEffect<Effect, T> = Extract<Effect, { type: T }>;
 
 /** One request as hooks and handlers see it. */
 export interface Occasion<Effect extends { readonly type: string }> {
@@ -64,20 +64,20 @@ export interface Occasion<Effect extends { readonly type: string }> {
   readonly entry: OpenEntry;
   readonly raw: IncomingMessage;
   /** What fault rules look at. */
-  readonly subject: Subject;
+  readonly subject: RuleSubject;
   /** Waits on the emulator's clock. Rejects when the emulator ends. */
   wait(delayMs: number): Promise<void>;
   /** The first fault of this type that strikes the request, or another subject; of those that `fits` takes. */
   strike<T extends Effect['type']>(
     type: T,
-    fits?: (effect: EffectOf<Effect, T>) => boolean,
-    subject?: Subject,
-  ): EffectOf<Effect, T> | undefined;
+    fits?: (effect: TypedEffect<Effect, T>) => boolean,
+    subject?: RuleSubject,
+  ): TypedEffect<Effect, T> | undefined;
   /** All faults of these types that strike it. */
   strikeAll<T extends Effect['type']>(
     types: readonly T[],
-    fits?: (effect: EffectOf<Effect, T>) => boolean,
-  ): EffectOf<Effect, T>[];
+    fits?: (effect: TypedEffect<Effect, T>) => boolean,
+  ): TypedEffect<Effect, T>[];
 }
 
 /** An API that is emulated: its routes, and what is special about its requests. */
@@ -96,7 +96,7 @@ export interface EmulatedApi<Call, Effect extends { readonly type: string }> {
   /** More for the journal's entry. */
   noted?(request: Pick<Occasion<Effect>, 'headers' | 'raw'>): object;
   /** Before anything else, also before faults: an answer, or nothing. */
-  arrive?(occasion: Occasion<Effect>): Outcome | undefined | Promise<Outcome | undefined>;
+  arrive?(occasion: Occasion<Effect>): HttpResult | undefined | Promise<HttpResult | undefined>;
   /** Logins and limits. @throws {Refusal} */
   admit?(occasion: Occasion<Effect>): void | Promise<void>;
   /** What handlers get. @throws {Refusal} */
@@ -110,14 +110,14 @@ export interface EmulatedApi<Call, Effect extends { readonly type: string }> {
   /** Headers of every answer. */
   readonly headers?: Readonly<Record<string, string>>;
   /** After each request, but for those that the end of the emulator breaks off. */
-  told?(occasion: Occasion<Effect>, outcome: Outcome): void;
+  told?(occasion: Occasion<Effect>, outcome: HttpResult): void;
 }
 
 /** What the way of a request needs of the emulator. */
 export interface ApiDeps<Match extends CommonMatch, Effect extends { readonly type: string }> {
   readonly clock: EmulatorClock;
   readonly chance: Pick<Generator, 'next'>;
-  readonly faults: FaultBook<Match, Effect, Subject>;
+  readonly faults: FaultBook<Match, Effect, RuleSubject>;
   readonly journal: Journal;
   /** Requests that are at work, and do not wait for time. */
   readonly requests: Activity;
@@ -190,7 +190,7 @@ function refusalOf(
   api: Pick<EmulatedApi<never, never>, 'errorBody'>,
   error: unknown,
   log: EmulatorLog,
-): Outcome {
+): HttpResult {
   if (error instanceof Refusal) {
     return { status: error.status, headers: error.headers, body: error.body };
   }
@@ -215,7 +215,7 @@ function createWay<Call, Match extends CommonMatch, Effect extends { readonly ty
 ) {
   type Any = CommonEffect | Effect;
   /** Of what all emulators have in common. */
-  const faults = deps.faults as unknown as FaultBook<CommonMatch, CommonEffect, Subject>;
+  const faults = deps.faults as unknown as FaultBook<CommonMatch, CommonEffect, RuleSubject>;
   const limiter = createRateLimiter(clock.now);
   const closing = new AbortController();
   const mark = (entry: OpenEntry, ...ids: readonly string[]) => {
@@ -247,7 +247,7 @@ function createWay<Call, Match extends CommonMatch, Effect extends { readonly ty
     };
     type Fits = (effect: CommonEffect) => boolean;
     const strikers = {
-      strike(type: CommonEffect['type'], fits?: Fits, subject?: Subject) {
+      strike(type: CommonEffect['type'], fits?: Fits, subject?: RuleSubject) {
         const hit = faults.strikeOne([type], subject ?? occasion.subject, fits);
         if (hit) mark(entry, hit.id);
         return hit?.effect;
@@ -282,7 +282,7 @@ function createWay<Call, Match extends CommonMatch, Effect extends { readonly ty
   }
 
   /** What comes before anything is done; nothing lets the request pass. */
-  async function before(occasion: Occasion<Any>): Promise<Outcome | undefined> {
+  async function before(occasion: Occasion<Any>): Promise<HttpResult | undefined> {
     const { entry, subject } = occasion;
     for (const hit of faults.strike(['latency'], subject)) {
       mark(entry, hit.id);
@@ -296,7 +296,7 @@ function createWay<Call, Match extends CommonMatch, Effect extends { readonly ty
 
   /** Counts for every rule of `rateLimit`; the headers of the answer tell how much is left. */
   function limit(occasion: Occasion<Any>) {
-    const verdicts: Verdict[] = [];
+    const verdicts: RateLimitVerdict[] = [];
     const login = api.login?.(occasion) ?? '';
     faults.strike(['rateLimit'], occasion.subject, undefined, ({ id, effect }) => {
       const verdict = limiter.count(id, login, effect, api.tellsRate);
@@ -312,7 +312,7 @@ function createWay<Call, Match extends CommonMatch, Effect extends { readonly ty
     return { isRefused: refused.length > 0, headers };
   }
 
-  async function act(found: Found<Call> | undefined, occasion: Occasion<Any>): Promise<Outcome> {
+  async function act(found: Found<Call> | undefined, occasion: Occasion<Any>): Promise<HttpResult> {
     await api.admit?.(occasion);
     const { isRefused, headers } = limit(occasion);
     if (isRefused) {
@@ -327,7 +327,7 @@ function createWay<Call, Match extends CommonMatch, Effect extends { readonly ty
   }
 
   /** A refusal may be lost or spoiled on its way as well. */
-  function after({ entry, subject }: Occasion<Any>, answer: Outcome): Outcome {
+  function after({ entry, subject }: Occasion<Any>, answer: HttpResult): HttpResult {
     const added = faults.strike(['headers'], subject);
     const types = ['drop', 'hang', 'status', 'garbage'] as const;
     const hit = faults.strikeOne(types, subject, (effect) => !comesBefore(effect));
@@ -337,13 +337,16 @@ function createWay<Call, Match extends CommonMatch, Effect extends { readonly ty
     return hit ? spoil(hit.effect, genuine, api.errorBody) : genuine;
   }
 
-  async function serve(found: Found<Call> | undefined, occasion: Occasion<Any>): Promise<Outcome> {
+  async function serve(
+    found: Found<Call> | undefined,
+    occasion: Occasion<Any>,
+  ): Promise<HttpResult> {
     const early = (await api.arrive?.(occasion)) ?? (await before(occasion));
     if (early) return early;
     return after(occasion, await act(found, occasion).catch(broken));
   }
 
-  const broken = (error: unknown): Outcome =>
+  const broken = (error: unknown): HttpResult =>
     closing.signal.aborted ? { status: 0, fate: 'dropped' } : refusalOf(api, error, log);
 
   return {

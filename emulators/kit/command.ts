@@ -24,7 +24,7 @@ export interface Readers {
 }
 
 /** An emulator that was started by its command. */
-export interface Started {
+export interface RunningEmulator {
   /** What its one line says. */
   readonly line: object;
   close(): Promise<void>;
@@ -40,7 +40,7 @@ export interface EmulatorCommand {
   /** Adds the options of this emulator alone. */
   addOptions(command: Command, readers: Readers): void;
   /** @param own The options of its own, as the command line has them. */
-  start(common: CommonOptions, own: Readonly<Record<string, unknown>>): Promise<Started>;
+  start(common: CommonOptions, own: Readonly<Record<string, unknown>>): Promise<RunningEmulator>;
   /** Errors that whoever calls can mend, besides those of rules and addresses. */
   readonly mendable?: readonly (new (...args: never[]) => Error)[];
 }

@@ -5,15 +5,15 @@ import { type Activity, createActivity } from './activity.ts';
 import { ADMIN_PATH, createAdmin } from './admin.ts';
 import { createApi, type EmulatedApi } from './api.ts';
 import { type EmulatorClock, type ManualClock, realClock } from './clock.ts';
-import type { FaultBook, Rule } from './fault-book.ts';
+import type { FaultBook, ActiveRule } from './fault-book.ts';
 import {
   type CommonEffect,
   type CommonMatch,
   createFaults,
   type FaultForm,
   type FaultStore,
-  type Known,
-  type Subject,
+  type KnownValues,
+  type RuleSubject,
 } from './faults.ts';
 import { createJournal, type Journal, type JournalEntry } from './journal.ts';
 import { listen, type ListenAt, ListenError } from './listen.ts';
@@ -64,7 +64,7 @@ export interface Base<Match extends CommonMatch, Effect extends Typed> {
   /** Decides by chance; apart from `ids`, so that faults do not change what is made. */
   readonly chance: Generator;
   readonly ids: Generator;
-  readonly faults: FaultBook<Match, Effect, Subject>;
+  readonly faults: FaultBook<Match, Effect, RuleSubject>;
   readonly journal: Journal;
   /** Those that are at work now. */
   readonly requests: Activity;
@@ -118,15 +118,15 @@ export function addFaults<Input>(
 }
 
 /** What is special about an emulator. */
-export interface Parts<Call, Match extends CommonMatch, Effect extends Typed, Input> {
+export interface EmulatorParts<Call, Match extends CommonMatch, Effect extends Typed, Input> {
   readonly form: FaultForm<Match, Effect, Input>;
   readonly api: EmulatedApi<Call, Effect | CommonEffect>;
   /** Of the fields of rules: the values that there are. Routes are known anyway. */
-  readonly known?: () => Known;
+  readonly known?: () => KnownValues;
   /** Adds the admin routes of this emulator alone. */
   admin?(app: FastifyInstance): void;
   /** A rule came into force. */
-  ruled?(rule: Rule<Match, Effect>): void;
+  ruled?(rule: ActiveRule<Match, Effect>): void;
   /** Resolves when what was due is done, for a clock that is advanced. */
   settled?(): Promise<void>;
   close?(): void | Promise<void>;
@@ -139,8 +139,8 @@ export interface Parts<Call, Match extends CommonMatch, Effect extends Typed, In
 export async function startEmulator<Call, Match extends CommonMatch, Effect extends Typed, Input>(
   base: Base<Match, Effect | CommonEffect>,
   options: EmulatorOptions<Input>,
-  parts: Parts<Call, Match, Effect | CommonEffect, Input>,
-): Promise<Emulator<Input, Readonly<Rule<Match, Effect | CommonEffect>>>> {
+  parts: EmulatorParts<Call, Match, Effect | CommonEffect, Input>,
+): Promise<Emulator<Input, Readonly<ActiveRule<Match, Effect | CommonEffect>>>> {
   const { api } = parts;
   const controls = controlsOf(base, parts);
   addFaults(controls, options.faults);
@@ -178,9 +178,9 @@ export async function startEmulator<Call, Match extends CommonMatch, Effect exte
 /** An emulator seen from the inside: journal, faults and clock. */
 export function controlsOf<Call, Match extends CommonMatch, Effect extends Typed, Input>(
   { clock, faults, journal, requests }: Base<Match, Effect | CommonEffect>,
-  { form, api, known, ruled, settled }: Parts<Call, Match, Effect | CommonEffect, Input>,
+  { form, api, known, ruled, settled }: EmulatorParts<Call, Match, Effect | CommonEffect, Input>,
 ): Omit<
-  Emulator<Input, Readonly<Rule<Match, Effect | CommonEffect>>>,
+  Emulator<Input, Readonly<ActiveRule<Match, Effect | CommonEffect>>>,
   'url' | 'adminUrl' | 'adminToken' | 'close'
 > {
   const route = api.routes.map(({ path }) => path);

@@ -11,7 +11,7 @@ export interface RuleMatch {
 }
 
 /** A rule in force. `seen` requests fitted so far, `applied` times it happened. */
-export interface Rule<Match extends RuleMatch, Effect> {
+export interface ActiveRule<Match extends RuleMatch, Effect> {
   readonly id: string;
   readonly match: Match;
   readonly times: number | null;
@@ -39,15 +39,15 @@ interface Typed {
 }
 type EffectIn<Effect extends Typed, T> = Extract<Effect, { type: T }>;
 
-export interface Strike<Effect> {
+export interface AppliedRule<Effect> {
   readonly id: string;
   readonly effect: Effect;
 }
 
 export interface FaultBook<Match extends RuleMatch, Effect extends Typed, Subject> {
   /** A rule with a known id replaces that one. */
-  add(rule: AskedRule<Match, Effect>): Rule<Match, Effect>;
-  list(): readonly Rule<Match, Effect>[];
+  add(rule: AskedRule<Match, Effect>): ActiveRule<Match, Effect>;
+  list(): readonly ActiveRule<Match, Effect>[];
   remove(id: string): boolean;
   clear(): void;
   /**
@@ -59,19 +59,19 @@ export interface FaultBook<Match extends RuleMatch, Effect extends Typed, Subjec
     types: readonly T[],
     subject: Subject,
     fits?: (effect: EffectIn<Effect, T>) => boolean,
-    happens?: (strike: Strike<EffectIn<Effect, T>>) => boolean,
-  ): Strike<EffectIn<Effect, T>>[];
+    happens?: (strike: AppliedRule<EffectIn<Effect, T>>) => boolean,
+  ): AppliedRule<EffectIn<Effect, T>>[];
   /** As `strike`, but only the first rule that hits; later ones do not count the occasion. */
   strikeOne<T extends Effect['type']>(
     types: readonly T[],
     subject: Subject,
     fits?: (effect: EffectIn<Effect, T>) => boolean,
-  ): Strike<EffectIn<Effect, T>> | undefined;
+  ): AppliedRule<EffectIn<Effect, T>> | undefined;
 }
 
 export interface BookDeps<Match extends RuleMatch, Effect> {
   /** Where the rules are kept, with their counters. */
-  readonly store: { faults: Rule<Match, Effect>[]; faultCount: number };
+  readonly store: { faults: ActiveRule<Match, Effect>[]; faultCount: number };
   readonly chance: { next(): number };
   /** Called after each change of the rules or their counters. */
   readonly changed: () => void;
@@ -89,7 +89,7 @@ export function createFaultBook<
   Effect extends Typed,
   Subject extends RuleSubject,
 >({ store, chance, changed, once }: BookDeps<Match, Effect>): FaultBook<Match, Effect, Subject> {
-  const hits = (rule: Rule<Match, Effect>, happens: () => boolean): boolean => {
+  const hits = (rule: ActiveRule<Match, Effect>, happens: () => boolean): boolean => {
     rule.seen++;
     changed();
     const { nth, every, probability } = rule.match;
@@ -105,8 +105,8 @@ export function createFaultBook<
     types: readonly T[],
     subject: Subject,
     fits: (effect: EffectIn<Effect, T>) => boolean = () => true,
-    happens: (strike: Strike<EffectIn<Effect, T>>) => boolean = () => true,
-  ): Generator<Strike<EffectIn<Effect, T>>, undefined> {
+    happens: (strike: AppliedRule<EffectIn<Effect, T>>) => boolean = () => true,
+  ): Generator<AppliedRule<EffectIn<Effect, T>>, undefined> {
     for (const rule of store.faults) {
       if (!(types as readonly string[]).includes(rule.effect.type)) continue;
       const effect = rule.effect as EffectIn<Effect, T>;
@@ -124,7 +124,7 @@ export function createFaultBook<
   };
   return {
     add: ({ id, match, times, effect }) => {
-      const rule: Rule<Match, Effect> = {
+      const rule: ActiveRule<Match, Effect> = {
         id: id ?? `fault-${++store.faultCount}`,
         match: match ?? ({} as Match),
         times: times ?? (once.has(effect.type) ? 1 : null),

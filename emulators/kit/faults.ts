@@ -3,7 +3,7 @@ import {
   type AskedRule,
   createFaultBook,
   type FaultBook,
-  type Rule,
+  type ActiveRule,
   shapeOf,
 } from './fault-book.ts';
 import type { Generator } from './random.ts';
@@ -96,12 +96,12 @@ export interface FaultForm<Match, Effect extends Typed, Input> {
    *   never strike, and a test of it always pass.
    * @throws {z.ZodError} for a rule that cannot be understood, or could never strike.
    */
-  parse(input: Input, known: Known): AskedRule<Match, Effect>;
+  parse(input: Input, known: KnownValues): AskedRule<Match, Effect>;
   readonly once: ReadonlySet<string>;
   /** All types of effects, in the order in which documents list them. */
   readonly types: readonly string[];
 }
-export type Known = Readonly<Record<string, readonly unknown[]>>;
+export type KnownValues = Readonly<Record<string, readonly unknown[]>>;
 
 type MatchOf<Shape extends z.ZodRawShape> = CommonMatch & z.output<z.ZodObject<Shape>>;
 interface InputOf<Shape extends z.ZodRawShape, Effects extends readonly EffectType[]> {
@@ -179,13 +179,13 @@ export type FaultRuleOf<Form> =
   Form extends FaultForm<infer _M, infer _E, infer Input> ? Input : never;
 export type FaultOf<Form> =
   Form extends FaultForm<infer Match, infer Effect, infer _I>
-    ? Readonly<Rule<Match & CommonMatch, Effect>>
+    ? Readonly<ActiveRule<Match & CommonMatch, Effect>>
     : never;
 export type FaultEffectOf<Form> =
   Form extends FaultForm<infer _M, infer Effect, infer _I> ? Effect : never;
 
 /** What rules look at, besides fields of the emulator's own. */
-export interface Subject {
+export interface RuleSubject {
   readonly method: string;
   /** With placeholders. */
   readonly route: string;
@@ -194,7 +194,7 @@ export interface Subject {
 
 /** Where the rules are kept, with their counters. */
 export interface FaultStore<Match extends CommonMatch, Effect> {
-  faults: Rule<Match, Effect>[];
+  faults: ActiveRule<Match, Effect>[];
   faultCount: number;
 }
 
@@ -210,5 +210,5 @@ export const createFaults = <Match extends CommonMatch, Effect extends Typed, In
     /** Called after each change of the rules or their counters. */
     readonly changed?: () => void;
   } = {},
-): FaultBook<Match, Effect, Subject> =>
-  createFaultBook<Match, Effect, Subject>({ store, chance, changed, once: form.once });
+): FaultBook<Match, Effect, RuleSubject> =>
+  createFaultBook<Match, Effect, RuleSubject>({ store, chance, changed, once: form.once });

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Garbage } from './wire.ts';
 
 /** What goes back to the client, if anything does. */
-export interface Outcome {
+export interface HttpResult {
   readonly status: number;
   /** Text goes out as it is, everything else as JSON. */
   readonly body?: unknown;
@@ -32,7 +32,7 @@ export const httpDate = (timeMs: number): string => new Date(timeMs).toUTCString
  * before the `usual` ones.
  */
 export function sendOutcome(
-  outcome: Outcome,
+  outcome: HttpResult,
   request: FastifyRequest,
   reply: FastifyReply,
   usual: { readonly 'x-request-id': string; readonly date: string },
@@ -56,7 +56,7 @@ export function sendOutcome(
 }
 
 function sendHalf(
-  outcome: Outcome,
+  outcome: HttpResult,
   text: string,
   reply: FastifyReply,
   { date, sent }: { readonly date: string; readonly sent: () => void },

@@ -1,10 +1,10 @@
 import type { CommonEffect } from './faults.ts';
-import type { Outcome } from './outcome.ts';
+import type { HttpResult } from './outcome.ts';
 
-type EffectOf<T extends CommonEffect['type']> = Extract<CommonEffect, { type: T }>;
-type Spoiling = EffectOf<'status' | 'drop' | 'hang' | 'garbage'>;
+type CommonEffectOf<T extends CommonEffect['type']> = Extract<CommonEffect, { type: T }>;
+type Spoiling = CommonEffectOf<'status' | 'drop' | 'hang' | 'garbage'>;
 /** How a body is spoiled. */
-export type Garbage = EffectOf<'garbage'>['kind'];
+export type Garbage = CommonEffectOf<'garbage'>['kind'];
 
 /** Whether the effect strikes before anything is done. */
 export const comesBefore = (effect: Spoiling): boolean =>
@@ -14,9 +14,9 @@ export const comesBefore = (effect: Spoiling): boolean =>
 /** What the effect makes of the answer. */
 export function spoil(
   effect: Spoiling,
-  answer: Outcome,
+  answer: HttpResult,
   errorBody: (status: number, message: string) => unknown,
-): Outcome {
+): HttpResult {
   const isInjected = true;
   if (effect.type === 'drop' || effect.type === 'hang') {
     const fate = effect.type === 'hang' ? 'hung' : 'dropped';
@@ -33,13 +33,13 @@ export function spoil(
 }
 
 /** How long a latency lasts. @param chance uniform in [0, 1). */
-export function latencyOf({ ms, minMs, maxMs }: EffectOf<'latency'>, chance: number): number {
+export function latencyOf({ ms, minMs, maxMs }: CommonEffectOf<'latency'>, chance: number): number {
   const least = minMs ?? ms ?? 0;
   return least + chance * Math.max(0, (maxMs ?? least) - least);
 }
 
 /** What a rule of `rateLimit` says of one request. */
-export interface Verdict {
+export interface RateLimitVerdict {
   /** Of the rule. */
   readonly id: string;
   readonly refused: boolean;
@@ -51,7 +51,12 @@ export function createRateLimiter(now: () => number) {
   /** A rule that is removed, and made again, begins anew. */
   const ofRules = new WeakMap<object, Map<string, { endMs: number; count: number }>>();
   return {
-    count(ruleId: string, login: string, rule: EffectOf<'rateLimit'>, tellsRate = false): Verdict {
+    count(
+      ruleId: string,
+      login: string,
+      rule: CommonEffectOf<'rateLimit'>,
+      tellsRate = false,
+    ): RateLimitVerdict {
       const windows = ofRules.get(rule) ?? new Map<string, { endMs: number; count: number }>();
       ofRules.set(rule, windows);
       const open = windows.get(login);
@@ -68,7 +73,7 @@ export function createRateLimiter(now: () => number) {
 }
 
 const leftOf = (
-  { limit }: EffectOf<'rateLimit'>,
+  { limit }: CommonEffectOf<'rateLimit'>,
   { endMs, count }: { readonly endMs: number; readonly count: number },
 ) => ({
   'x-ratelimit-limit': String(limit),
@@ -76,7 +81,7 @@ const leftOf = (
   'x-ratelimit-reset': String(Math.ceil(endMs / 1_000)),
 });
 
-function endOf({ retryAfter }: EffectOf<'rateLimit'>, endMs: number, nowMs: number) {
+function endOf({ retryAfter }: CommonEffectOf<'rateLimit'>, endMs: number, nowMs: number) {
   if (retryAfter === 'none') return {};
   const asDate = new Date(Math.ceil(endMs / 1_000) * 1_000).toUTCString();
   const asSeconds = String(Math.ceil((endMs - nowMs) / 1_000));

@@ -5,7 +5,7 @@ import { maskSecrets } from '../kit/journal.ts';
 import { isSameSecret } from '../kit/same-secret.ts';
 import { errorBody, refusal } from './errors.ts';
 import { createLimiter, type Limits } from './limits.ts';
-import type { Server, World } from './world.ts';
+import type { LatitudeServer, LatitudeWorld } from './world.ts';
 
 const ms = z.number().min(0);
 /** What a rule about the life of a server may look for. */
@@ -52,30 +52,44 @@ export const FAULTS = faultForm({
   ],
   matchedBy: { deployFails: OF_SERVERS, tombstone: OF_SERVERS },
 });
-export type FaultRule = FaultRuleOf<typeof FAULTS>;
-export type Fault = FaultOf<typeof FAULTS>;
-export type Effect = FaultEffectOf<typeof FAULTS>;
-type EffectOf<T extends Effect['type']> = Extract<Effect, { type: T }>;
+export type LatitudeFaultRule = FaultRuleOf<typeof FAULTS>;
+export type LatitudeFault = FaultOf<typeof FAULTS>;
+export type LatitudeFaultEffect = FaultEffectOf<typeof FAULTS>;
+type LatitudeEffectOf<T extends LatitudeFaultEffect['type']> = Extract<
+  LatitudeFaultEffect,
+  { type: T }
+>;
 
 /** One request as a handler sees it. */
-export interface Call extends Pick<Occasion<Effect>, 'params' | 'query' | 'strike'> {
+export interface LatitudeCall extends Pick<
+  Occasion<LatitudeFaultEffect>,
+  'params' | 'query' | 'strike'
+> {
   /** Of the journal; counts up. */
   readonly seq: number;
   /** Parsed; undefined when nothing was sent. */
   readonly body: unknown;
   /** As `strike`, for one of the servers that the request is about. */
-  strikeServer<T extends Effect['type']>(server: Server, type: T): EffectOf<T> | undefined;
+  strikeServer<T extends LatitudeFaultEffect['type']>(
+    server: LatitudeServer,
+    type: T,
+  ): LatitudeEffectOf<T> | undefined;
 }
 
 export interface ApiParts {
-  readonly routes: readonly Route<Call>[];
-  readonly world: World;
+  readonly routes: readonly Route<LatitudeCall>[];
+  readonly world: LatitudeWorld;
   readonly token: string;
   readonly limits: Limits;
 }
 
 /** What is special about requests to Latitude.sh. */
-export function apiOf({ routes, world, token, limits }: ApiParts): EmulatedApi<Call, Effect> {
+export function apiOf({
+  routes,
+  world,
+  token,
+  limits,
+}: ApiParts): EmulatedApi<LatitudeCall, LatitudeFaultEffect> {
   const limiter = createLimiter(limits, world.now);
   return {
     name: 'The emulator of Latitude.sh',

@@ -2,7 +2,7 @@ import type { EmulatorCommand } from '../kit/command.ts';
 
 export const latitude: EmulatorCommand = {
   name: 'latitude',
-  description: 'the API of Latitude.sh',
+  description: 'Emulate the API of Latitude.sh',
   addOptions: () => undefined,
   async start(common) {
     const { startLatitudeEmulator } = await import('./emulator.ts');

@@ -10,22 +10,29 @@ import {
   timingsOf,
 } from '../kit/emulator.ts';
 import type { MachineHooks } from '../kit/hooks.ts';
-import { apiOf, type Fault, type FaultRule, FAULTS } from './api.ts';
+import { apiOf, type LatitudeFault, type LatitudeFaultRule, FAULTS } from './api.ts';
 import { OPERATING_SYSTEMS, SITES } from './catalogue.ts';
-import { createLife, type Timings, TIMINGS } from './life/life.ts';
+import { createLife, type LatitudeTimings, TIMINGS } from './life/life.ts';
 import type { Limits } from './limits.ts';
 import { orderRoutes } from './orders.ts';
 import { projectResourceRoutes } from './project-resources.ts';
 import { readRoutes } from './reads.ts';
 import { serverRoutes } from './servers.ts';
-import { addServer, type Billing, createWorld, isThere, type Stock, type World } from './world.ts';
+import {
+  addServer,
+  type Billing,
+  createWorld,
+  isThere,
+  type Stock,
+  type LatitudeWorld,
+} from './world.ts';
 
-export interface LatitudeEmulatorOptions extends EmulatorOptions<FaultRule> {
+export interface LatitudeEmulatorOptions extends EmulatorOptions<LatitudeFaultRule> {
   /** By plan and site. Default: 20 of four plans at every site. Other plans do not exist. */
   readonly stock?: Stock;
   /** `fast`: everything a hundred times as fast, the minute of the limits too. Default `real`. */
   readonly profile?: Profile;
-  readonly timings?: Partial<Timings>;
+  readonly timings?: Partial<LatitudeTimings>;
   /** Default: 60 reads and 20 writes in a minute. */
   readonly limits?: Partial<Limits>;
   /** Without them servers are paper only. */
@@ -66,7 +73,7 @@ interface Inside {
   addStranger(hostname: string): string;
 }
 
-export interface LatitudeEmulator extends Emulator<FaultRule, Fault>, Inside {
+export interface LatitudeEmulator extends Emulator<LatitudeFaultRule, LatitudeFault>, Inside {
   readonly token: string;
   /** Id of the project on demand. */
   readonly project: string;
@@ -122,7 +129,7 @@ export async function startLatitudeEmulator(
   return { ...emulator, ...inside, token, project, reservedProject };
 }
 
-const insideOf = (world: World): Inside => ({
+const insideOf = (world: LatitudeWorld): Inside => ({
   servers: () =>
     [...world.servers.values()]
       .filter((server) => isThere(server, world.now()))

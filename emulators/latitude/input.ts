@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Call } from './api.ts';
+import type { LatitudeCall } from './api.ts';
 import { type Problem, refusal } from './errors.ts';
 
 const document = z.object({
@@ -15,7 +15,7 @@ const document = z.object({
  * a body that is no document of this type, 422 with everything that is wrong with the attributes.
  */
 export function attributesOf<T>(
-  { body }: Call,
+  { body }: LatitudeCall,
   type: string,
   schema: z.ZodType<T>,
   id?: string,

@@ -1,5 +1,5 @@
-import type { Answer } from '../kit/api.ts';
-import type { Call } from './api.ts';
+import type { ApiAnswer } from '../kit/api.ts';
+import type { LatitudeCall } from './api.ts';
 import { badParameter, refusal } from './errors.ts';
 
 const SIZE = 'page[size]';
@@ -13,7 +13,7 @@ export type Filters = ReadonlyMap<string, string>;
  * The filters of a request. @throws {Refusal} 400 for a parameter that the list does not have: a
  * filter that is ignored would show more than the client expects.
  */
-export function filtersOf({ query }: Call, names: readonly string[]): Filters {
+export function filtersOf({ query }: LatitudeCall, names: readonly string[]): Filters {
   const found = new Map<string, string>();
   for (const [parameter, value] of query) {
     const name = /^filter\[(\w+)\]$/.exec(parameter)?.[1];
@@ -26,7 +26,11 @@ export function filtersOf({ query }: Call, names: readonly string[]): Filters {
 }
 
 /** The page that the request names, and the total if it asks for the total. */
-export function pageOf<T>(call: Call, items: readonly T[], view: (item: T) => object): Answer {
+export function pageOf<T>(
+  call: LatitudeCall,
+  items: readonly T[],
+  view: (item: T) => object,
+): ApiAnswer {
   const { size, number } = pagingOf(call);
   const spoiled = call.strike('pages')?.does;
   const page = items.slice((number - 1) * size, number * size);
@@ -37,7 +41,7 @@ export function pageOf<T>(call: Call, items: readonly T[], view: (item: T) => ob
   return { status: 200, body: { data: page.map(view), meta } };
 }
 
-function pagingOf(call: Call) {
+function pagingOf(call: LatitudeCall) {
   const numberIn = (parameter: string, usual: number) => {
     const text = call.query.get(parameter);
     if (text === undefined) return usual;

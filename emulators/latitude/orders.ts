@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import type { Answer, Route } from '../kit/api.ts';
-import type { Call } from './api.ts';
+import type { ApiAnswer, Route } from '../kit/api.ts';
+import type { LatitudeCall } from './api.ts';
 import { wrongState } from './errors.ts';
 import { attributesOf } from './input.ts';
-import { type Life, POWER_ACTIONS } from './life/life.ts';
+import { type ServerLife, POWER_ACTIONS } from './life/life.ts';
 import { changeableServer, installationShape } from './servers.ts';
 import { document, timeText } from './views.ts';
-import { type Billing, contentOf, newId, type World } from './world.ts';
+import { type Billing, contentOf, newId, type LatitudeWorld } from './world.ts';
 
 const HOUR_MS = 3_600_000;
 const CYCLE_MS: Readonly<Record<Billing, number>> = {
@@ -16,12 +16,15 @@ const CYCLE_MS: Readonly<Record<Billing, number>> = {
 };
 
 /** Servers are switched, installed anew, and deleted at the end of their billing cycle. */
-export function orderRoutes(world: World, life: Life): readonly Route<Call>[] {
+export function orderRoutes(
+  world: LatitudeWorld,
+  life: ServerLife,
+): readonly Route<LatitudeCall>[] {
   const action = z.strictObject({ action: z.enum(POWER_ACTIONS) });
   const installation = z.strictObject(installationShape(world)).partial();
-  const done = (data: object): Answer => ({ status: 201, body: document(data) });
+  const done = (data: object): ApiAnswer => ({ status: 201, body: document(data) });
 
-  function act(call: Call): Answer {
+  function act(call: LatitudeCall): ApiAnswer {
     const server = changeableServer(world, call);
     const { action: wanted } = attributesOf(call, 'actions', action);
     const isOff = server.status === 'off';
@@ -32,7 +35,7 @@ export function orderRoutes(world: World, life: Life): readonly Route<Call>[] {
     return done({ id, type: 'actions', attributes: { status: 'success' } });
   }
 
-  function reinstall(call: Call): Answer {
+  function reinstall(call: LatitudeCall): ApiAnswer {
     const server = changeableServer(world, call);
     const wanted = attributesOf(call, 'reinstalls', installation);
     if (server.isInstalling) throw wrongState();
@@ -52,7 +55,7 @@ export function orderRoutes(world: World, life: Life): readonly Route<Call>[] {
     return done({ id, type: 'reinstalls', attributes: { status } });
   }
 
-  function scheduleDeletion(call: Call): Answer {
+  function scheduleDeletion(call: LatitudeCall): ApiAnswer {
     const server = changeableServer(world, call);
     const { id, createdAtMs, billing } = server;
     const cycleMs = CYCLE_MS[billing];

@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import type { Answer, Route } from '../kit/api.ts';
-import type { Call } from './api.ts';
+import type { ApiAnswer, Route } from '../kit/api.ts';
+import type { LatitudeCall } from './api.ts';
 import { attributesOf, filled, known } from './input.ts';
 import { userDataOf } from './reads.ts';
 import { document, sshKeyView, userDataView } from './views.ts';
-import { newId, type World } from './world.ts';
+import { newId, type LatitudeWorld } from './world.ts';
 
 interface Texts {
   readonly description?: string | undefined;
@@ -14,7 +14,7 @@ const DESCRIPTION_MAX = 255;
 const CONTENT_MAX = 65_536;
 
 /** Changes of user data and SSH keys, which projects keep for installations. */
-export function projectResourceRoutes(world: World): readonly Route<Call>[] {
+export function projectResourceRoutes(world: LatitudeWorld): readonly Route<LatitudeCall>[] {
   const project = known((wanted) => world.projects.some(({ id }) => id === wanted));
   const description = filled.max(DESCRIPTION_MAX, 'is too long');
   const content = filled.max(CONTENT_MAX, 'is too long').refine(isBase64, 'is not base64');
@@ -26,10 +26,10 @@ export function projectResourceRoutes(world: World): readonly Route<Call>[] {
     project,
   });
   const isNew = () => ({ createdAtMs: world.now(), goneAtMs: Infinity });
-  const shown = (status: number, data: object): Answer => ({ status, body: document(data) });
+  const shown = (status: number, data: object): ApiAnswer => ({ status, body: document(data) });
 
   /** What is stored of the texts of user data. */
-  function stored<T extends Texts>(call: Call, texts: T): T {
+  function stored<T extends Texts>(call: LatitudeCall, texts: T): T {
     const cut = call.strike('cut', ({ field }) => texts[field] !== undefined);
     return cut ? { ...texts, [cut.field]: texts[cut.field]!.slice(0, cut.length) } : texts;
   }

@@ -1,33 +1,45 @@
 import type { Route } from '../kit/api.ts';
-import type { Call } from './api.ts';
+import type { LatitudeCall } from './api.ts';
 import { OPERATING_SYSTEMS } from './catalogue.ts';
 import { notFound } from './errors.ts';
 import { type Filters, filtersOf, pageOf } from './lists.ts';
 import * as views from './views.ts';
-import { isThere, type Listed, type Server, type UserData, type World } from './world.ts';
+import {
+  isThere,
+  type ProjectResource,
+  type LatitudeServer,
+  type UserData,
+  type LatitudeWorld,
+} from './world.ts';
 
 interface ListOf<T> {
   readonly filters?: readonly string[];
-  readonly items: (call: Call, filters: Filters) => readonly T[];
-  readonly view: (item: T, call: Call) => object;
+  readonly items: (call: LatitudeCall, filters: Filters) => readonly T[];
+  readonly view: (item: T, call: LatitudeCall) => object;
 }
 
 /** Everything that can be read. */
-export function readRoutes(world: World): readonly Route<Call>[] {
-  const list = <T>(path: string, { filters = [], items, view }: ListOf<T>): Route<Call> => ({
+export function readRoutes(world: LatitudeWorld): readonly Route<LatitudeCall>[] {
+  const list = <T>(
+    path: string,
+    { filters = [], items, view }: ListOf<T>,
+  ): Route<LatitudeCall> => ({
     ...{ method: 'GET', path },
     handle(call) {
       const wanted = filtersOf(call, filters);
       return pageOf(call, items(call, wanted), (item) => view(item, call));
     },
   });
-  const one = (path: string, view: (call: Call) => object): Route<Call> => ({
+  const one = (path: string, view: (call: LatitudeCall) => object): Route<LatitudeCall> => ({
     ...{ method: 'GET', path },
     handle: (call) => ({ status: 200, body: views.document(view(call)) }),
   });
-  const ofProject = <T extends Listed>(all: ReadonlyMap<string, T>, view: (one: T) => object) => ({
+  const ofProject = <T extends ProjectResource>(
+    all: ReadonlyMap<string, T>,
+    view: (one: T) => object,
+  ) => ({
     filters: ['project'],
-    items: (call: Call, filters: Filters) => listed(world, all, call, filters),
+    items: (call: LatitudeCall, filters: Filters) => listed(world, all, call, filters),
     view,
   });
   return [
@@ -50,10 +62,10 @@ export function readRoutes(world: World): readonly Route<Call>[] {
   ];
 }
 
-function listed<T extends Listed>(
-  { now }: World,
+function listed<T extends ProjectResource>(
+  { now }: LatitudeWorld,
   all: ReadonlyMap<string, T>,
-  call: Call,
+  call: LatitudeCall,
   filters: Filters,
 ): T[] {
   const project = filters.get('project');
@@ -63,7 +75,7 @@ function listed<T extends Listed>(
   );
 }
 
-function named(call: Call, filters: Filters): (server: Server) => boolean {
+function named(call: LatitudeCall, filters: Filters): (server: LatitudeServer) => boolean {
   const wanted = filters.get('hostname')?.toLowerCase();
   if (wanted === undefined) return () => true;
   const isPrefix = call.strike('hostnameFilter') !== undefined;
@@ -74,13 +86,17 @@ function named(call: Call, filters: Filters): (server: Server) => boolean {
 }
 
 /** The server of the path. @throws {Refusal} 404. */
-export const serverOf = ({ servers, now }: World, call: Call): Server =>
+export const serverOf = ({ servers, now }: LatitudeWorld, call: LatitudeCall): LatitudeServer =>
   found(servers, call, now());
 /** The user data of the path. @throws {Refusal} 404. */
-export const userDataOf = ({ userData, now }: World, call: Call): UserData =>
+export const userDataOf = ({ userData, now }: LatitudeWorld, call: LatitudeCall): UserData =>
   found(userData, call, now());
 
-function found<T extends Listed>(all: ReadonlyMap<string, T>, { params }: Call, nowMs: number): T {
+function found<T extends ProjectResource>(
+  all: ReadonlyMap<string, T>,
+  { params }: LatitudeCall,
+  nowMs: number,
+): T {
   const one = all.get(params['id'] ?? '');
   if (!one || !isThere(one, nowMs)) throw notFound();
   return one;

@@ -1,16 +1,26 @@
 import { z } from 'zod';
-import type { Answer, Route } from '../kit/api.ts';
-import type { Call } from './api.ts';
+import type { ApiAnswer, Route } from '../kit/api.ts';
+import type { LatitudeCall } from './api.ts';
 import { OPERATING_SYSTEMS, SITES } from './catalogue.ts';
 import { locked, notFound, outOfStock } from './errors.ts';
 import { attributesOf, filled, hostname, known } from './input.ts';
-import type { Life } from './life/life.ts';
+import type { ServerLife } from './life/life.ts';
 import { serverOf } from './reads.ts';
 import { document, shortServerView } from './views.ts';
-import { addServer, isThere, type Listed, type Server, stockLeft, type World } from './world.ts';
+import {
+  addServer,
+  isThere,
+  type ProjectResource,
+  type LatitudeServer,
+  stockLeft,
+  type LatitudeWorld,
+} from './world.ts';
 
 /** Servers are created and deleted. */
-export function serverRoutes(world: World, life: Life): readonly Route<Call>[] {
+export function serverRoutes(
+  world: LatitudeWorld,
+  life: ServerLife,
+): readonly Route<LatitudeCall>[] {
   const newServer = z
     .strictObject({
       project: known((wanted) => world.projects.some(({ id }) => id === wanted)),
@@ -27,7 +37,7 @@ export function serverRoutes(world: World, life: Life): readonly Route<Call>[] {
       ({ id, provisioningType }) => id === project && provisioningType === 'reserved',
     );
 
-  async function create(call: Call): Promise<Answer> {
+  async function create(call: LatitudeCall): Promise<ApiAnswer> {
     const wanted = attributesOf(call, 'servers', newServer);
     const { project: projectId, plan, site, billing } = wanted;
     const left = call.strike('stockOut') ? 0 : stockLeft(world, plan, site);
@@ -59,7 +69,7 @@ export function serverRoutes(world: World, life: Life): readonly Route<Call>[] {
 }
 
 /** The attributes that a create and a reinstall have in common. */
-export const installationShape = (world: World) => ({
+export const installationShape = (world: LatitudeWorld) => ({
   operating_system: known((wanted) => OPERATING_SYSTEMS.some(({ slug }) => slug === wanted)),
   hostname,
   ssh_keys: z
@@ -71,11 +81,11 @@ export const installationShape = (world: World) => ({
 });
 
 const NOT_FOUND = 'could not be found';
-const exists = ({ now }: World, one: Listed | undefined): boolean =>
+const exists = ({ now }: LatitudeWorld, one: ProjectResource | undefined): boolean =>
   one !== undefined && isThere(one, now());
 
 /** The server of the path, for a change. @throws {Refusal} 404, or 422 if the server is locked. */
-export function changeableServer(world: World, call: Call): Server {
+export function changeableServer(world: LatitudeWorld, call: LatitudeCall): LatitudeServer {
   const server = serverOf(world, call);
   if (server.isLeaving) throw notFound();
   if (call.strikeServer(server, 'locked')) throw locked();

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { Call } from './api.ts';
+import type { LatitudeCall } from './api.ts';
 import { type OperatingSystem, OPERATING_SYSTEMS, SITES } from './catalogue.ts';
-import type { Project, Server, SshKey, UserData, World } from './world.ts';
+import type { Project, LatitudeServer, LatitudeSshKey, UserData, LatitudeWorld } from './world.ts';
 
 /** As the service writes times: whole seconds, with an offset. */
 export const timeText = (atMs: number): string =>
@@ -43,7 +43,7 @@ export const projectView = (project: Project) => ({
 });
 
 export const operatingSystemView = (
-  { stock }: World,
+  { stock }: LatitudeWorld,
   { slug, name, distro, version, user, features }: OperatingSystem,
 ) => ({
   id: `os_${slug.replaceAll('_', '')}`,
@@ -54,13 +54,13 @@ export const operatingSystemView = (
   },
 });
 
-const planPart = ({ plan, billing }: Server) => ({
+const planPart = ({ plan, billing }: LatitudeServer) => ({
   ...{ id: `plan_${plan.replaceAll('-', '')}`, name: plan.replaceAll('-', '.') },
   ...{ slug: plan, billing },
 });
 
 /** The answer to a create. */
-export const shortServerView = (call: Call, server: Server) => ({
+export const shortServerView = (call: LatitudeCall, server: LatitudeServer) => ({
   type: 'servers',
   id: server.id,
   attributes: {
@@ -74,10 +74,10 @@ export const shortServerView = (call: Call, server: Server) => ({
   },
 });
 
-const hostnameView = (call: Call, { hostname }: Server): string =>
+const hostnameView = (call: LatitudeCall, { hostname }: LatitudeServer): string =>
   call.strike('upperCaseNames') ? hostname.toUpperCase() : hostname;
 
-export function serverView(world: World, call: Call, server: Server) {
+export function serverView(world: LatitudeWorld, call: LatitudeCall, server: LatitudeServer) {
   const { city, country, slug } = SITES.find((site) => site.slug === server.site)!;
   const { scheduledDeletionAtMs: leavesAtMs, deploy } = server;
   const system = OPERATING_SYSTEMS.find((one) => one.slug === deploy.operatingSystem)!;
@@ -114,7 +114,7 @@ export function serverView(world: World, call: Call, server: Server) {
   };
 }
 
-export const deployConfigView = ({ id, deploy }: Server) => ({
+export const deployConfigView = ({ id, deploy }: LatitudeServer) => ({
   id,
   type: 'deploy_config',
   attributes: {
@@ -141,7 +141,7 @@ export const userDataView = (userData: UserData) => {
   };
 };
 
-export const sshKeyView = ({ id, name, publicKey, createdAtMs, projectId }: SshKey) => ({
+export const sshKeyView = ({ id, name, publicKey, createdAtMs, projectId }: LatitudeSshKey) => ({
   id,
   type: 'ssh_keys',
   attributes: {

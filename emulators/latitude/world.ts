@@ -17,7 +17,7 @@ export interface Project {
 }
 
 /** A resource that lists show from its creation to its removal. */
-export interface Listed {
+export interface ProjectResource {
   readonly id: string;
   /** Id. */
   readonly projectId: string;
@@ -26,12 +26,12 @@ export interface Listed {
   goneAtMs: number;
 }
 
-export interface SshKey extends Listed {
+export interface LatitudeSshKey extends ProjectResource {
   readonly name: string;
   readonly publicKey: string;
 }
 
-export interface UserData extends Listed {
+export interface UserData extends ProjectResource {
   description: string;
   /** Base64. */
   content: string;
@@ -51,7 +51,7 @@ export interface DeployConfig {
   readonly content: string | null;
 }
 
-export interface Server extends Listed {
+export interface LatitudeServer extends ProjectResource {
   hostname: string;
   readonly label: string;
   readonly plan: string;
@@ -73,12 +73,12 @@ export interface Server extends Listed {
 /** How many of each plan are left at each site. */
 export type Stock = Readonly<Record<string, Readonly<Record<string, number>>>>;
 
-export interface World {
+export interface LatitudeWorld {
   readonly projects: readonly Project[];
   readonly stock: Map<string, Map<string, number>>;
-  readonly sshKeys: Map<string, SshKey>;
+  readonly sshKeys: Map<string, LatitudeSshKey>;
   readonly userData: Map<string, UserData>;
-  readonly servers: Map<string, Server>;
+  readonly servers: Map<string, LatitudeServer>;
   readonly ids: Generator;
   /** Epoch ms. */
   readonly now: () => number;
@@ -93,9 +93,9 @@ const FULL_STOCK: Stock = Object.fromEntries(
 
 /** A team with two projects: one on demand, one reserved. */
 export function createWorld(
-  { ids, now }: Pick<World, 'ids' | 'now'>,
+  { ids, now }: Pick<LatitudeWorld, 'ids' | 'now'>,
   stock: Stock = FULL_STOCK,
-): World {
+): LatitudeWorld {
   return {
     projects: [
       { id: newId('proj', ids), name: 'fleet', provisioningType: 'on_demand' },
@@ -118,26 +118,30 @@ export const newId = (prefix: string, ids: Generator): string =>
   `${prefix}_${Array.from({ length: ID_LENGTH }, () => LETTERS[Math.floor(ids.next() * LETTERS.length)]).join('')}`;
 
 /** Whether it exists at that time. */
-export const isThere = ({ createdAtMs, goneAtMs }: Listed, atMs: number): boolean =>
+export const isThere = ({ createdAtMs, goneAtMs }: ProjectResource, atMs: number): boolean =>
   createdAtMs <= atMs && atMs < goneAtMs;
 
-export const stockLeft = ({ stock }: World, plan: string, site: string): number =>
+export const stockLeft = ({ stock }: LatitudeWorld, plan: string, site: string): number =>
   stock.get(plan)?.get(site) ?? 0;
 
-export function addToStock(world: World, { plan, site }: Server, count: number): void {
+export function addToStock(
+  world: LatitudeWorld,
+  { plan, site }: LatitudeServer,
+  count: number,
+): void {
   world.stock.get(plan)?.set(site, stockLeft(world, plan, site) + count);
 }
 
 type NewServer = Pick<
-  Server,
+  LatitudeServer,
   'projectId' | 'plan' | 'site' | 'hostname' | 'billing' | 'isPaper'
 > & { readonly deploy: Omit<DeployConfig, 'hostname' | 'content'> };
 
 /** A paper server was installed long ago; another one is about to be. */
-export function addServer(world: World, wanted: NewServer): Server {
+export function addServer(world: LatitudeWorld, wanted: NewServer): LatitudeServer {
   const { deploy, ...rest } = wanted;
   const content = contentOf(world, deploy.userData);
-  const server: Server = {
+  const server: LatitudeServer = {
     id: newId('sv', world.ids),
     label: world.ids.hex(10).toUpperCase(),
     ...rest,
@@ -152,5 +156,5 @@ export function addServer(world: World, wanted: NewServer): Server {
   return server;
 }
 
-export const contentOf = ({ userData }: World, id: string | null): string | null =>
+export const contentOf = ({ userData }: LatitudeWorld, id: string | null): string | null =>
   (id === null ? undefined : userData.get(id)?.content) ?? null;

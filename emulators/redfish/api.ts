@@ -1,7 +1,7 @@
 import { maskSecrets } from '../kit/journal.ts';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { type EmulatedApi, jsonOf, type Occasion, Refusal } from '../kit/api.ts';
-import type { Call, Rack } from './core.ts';
+import type { RedfishCall, Rack } from './core.ts';
 import type { FaultEffect } from './faults.ts';
 import { errorBody, type MessageName, refusal } from './messages.ts';
 import { routesOf } from './resources/resources.ts';
@@ -22,7 +22,7 @@ const NAMES: Readonly<Record<number, MessageName>> = {
 export function apiOf(
   rack: Rack,
   bmcOf: (request: IncomingMessage) => Bmc,
-): EmulatedApi<Call, FaultEffect> {
+): EmulatedApi<RedfishCall, FaultEffect> {
   const { clock, vendor } = rack;
   const messagesFor = (status: number, message: string) =>
     errorBody([{ name: NAMES[status] ?? 'GeneralError', args: [message] }]);

@@ -2,7 +2,7 @@ import { Option } from 'commander';
 import type { EmulatorCommand } from '../kit/command.ts';
 import { VENDOR_NAMES, type VendorName } from './vendors.ts';
 
-interface Own {
+interface RedfishFlags {
   readonly vendor: VendorName;
   readonly systems: number;
   readonly bmcs?: number;
@@ -10,19 +10,23 @@ interface Own {
 
 export const redfish: EmulatorCommand = {
   name: 'redfish',
-  description: 'BMCs of machines, which speak Redfish; each listens on a port of its own',
+  description: 'Emulate BMCs that speak Redfish, each on its own port',
   addOptions: (command, { wholeNumber }) =>
     command
       .addOption(
-        new Option('--vendor <name>', 'whose BMCs are played')
+        new Option('--vendor <name>', 'Vendor of the BMCs')
           .choices(VENDOR_NAMES)
           .default('generic'),
       )
-      .option('--systems <n>', 'how many machines there are', wholeNumber(1, 5_000), 1)
-      .option('--bmcs <n>', 'how many BMCs they share (default: one each)', wholeNumber(1, 5_000)),
+      .option('--systems <n>', 'Number of machines', wholeNumber(1, 5_000), 1)
+      .option(
+        '--bmcs <n>',
+        'Number of BMCs that the machines share (default: one each)',
+        wholeNumber(1, 5_000),
+      ),
   mendable: [RangeError],
   async start(common, own) {
-    const { vendor, systems, bmcs } = own as unknown as Own;
+    const { vendor, systems, bmcs } = own as unknown as RedfishFlags;
     const { startRedfishEmulator } = await import('./emulator.ts');
     const { credentials, adminUrl, adminToken, ...fake } = await startRedfishEmulator({
       ...{ ...common, vendor, systems },

@@ -8,9 +8,9 @@ import { addFaults, type Base, baseOf, controlsOf, timingsOf } from '../kit/emul
 import { listen } from '../kit/listen.ts';
 import { apiOf, isAway } from './api.ts';
 import { type Certificate, issueCertificate } from './certificate.ts';
-import type { Call, Core, Rack } from './core.ts';
+import type { RedfishCall, RackCore, Rack } from './core.ts';
 import { type Door, openDoor } from './door.ts';
-import { type Fault, type FaultEffect, FAULTS } from './faults.ts';
+import { type RedfishFault, type FaultEffect, FAULTS } from './faults.ts';
 import type {
   BmcSnapshot,
   RedfishEntry,
@@ -21,10 +21,10 @@ import { createPower, REAL_TIMINGS } from './power.ts';
 import { RESET_TYPES, VENDORS } from './vendors.ts';
 import { liveSessions } from './resources/sessions.ts';
 import { systemPath } from './resources/views.ts';
-import { type Bmc, createWorld, type System } from './world.ts';
+import { type Bmc, createWorld, type ComputerSystem } from './world.ts';
 
 /** A BMC, and where it is reached. */
-interface Place {
+interface BmcEndpoint {
   readonly bmc: Bmc;
   readonly door: Door;
   certificate(): Certificate;
@@ -38,14 +38,14 @@ interface Place {
 export async function startRedfishEmulator(
   options: RedfishEmulatorOptions,
 ): Promise<RedfishEmulator> {
-  const places: Place[] = [];
+  const places: BmcEndpoint[] = [];
   const store = { faults: [], faultCount: 0, requestCount: 0 };
   const base = baseOf(options, FAULTS, { store, changed: () => fitDoors(base, places) });
   const core = coreOf(options, base);
   const rack: Rack = { ...core, power: createPower(core) };
   const owners = new WeakMap<IncomingMessage, Bmc>();
   const api = apiOf(rack, (request) => owners.get(request)!);
-  const app = createApi<Call, Fault['match'], FaultEffect>(api, base);
+  const app = createApi<RedfishCall, RedfishFault['match'], FaultEffect>(api, base);
   const parts = { form: FAULTS, api, ...rulesOf(rack, places), settled: rack.power.settled };
   const { requests, ...common } = controlsOf(base, parts);
   const controls = {
@@ -115,8 +115,8 @@ async function startSystems(
 
 function coreOf(
   options: RedfishEmulatorOptions,
-  { clock, faults, ids, log }: Base<Fault['match'], FaultEffect>,
-): Core {
+  { clock, faults, ids, log }: Base<RedfishFault['match'], FaultEffect>,
+): RackCore {
   const { systems = 1, bmcs = systems, hooks } = options;
   const vendor = VENDORS[options.vendor ?? 'generic'];
   return {
@@ -128,18 +128,18 @@ function coreOf(
 }
 
 /** For which BMCs a rule of this type is in force, without counting it. */
-function struckBy({ faults }: Pick<Core, 'faults'>, type: FaultEffect['type']) {
+function struckBy({ faults }: Pick<RackCore, 'faults'>, type: FaultEffect['type']) {
   const rules = faults.list().filter(({ effect }) => effect.type === type);
   return ({ name }: Bmc): boolean => rules.some(({ match }) => (match.bmc ?? name) === name);
 }
 
-function fitDoors(core: Pick<Core, 'faults'>, places: readonly Place[]): void {
+function fitDoors(core: Pick<RackCore, 'faults'>, places: readonly BmcEndpoint[]): void {
   const isShut = struckBy(core, 'refuse');
   for (const { bmc, door } of places) door.setOpen(!isShut(bmc));
 }
 
 /** What rules may name, and what happens to a BMC as soon as one comes into force. */
-function rulesOf({ bmcs, faults, power }: Rack, places: readonly Place[]) {
+function rulesOf({ bmcs, faults, power }: Rack, places: readonly BmcEndpoint[]) {
   const systems = bmcs.flatMap((bmc) => bmc.systems);
   const happen = (bmc: Bmc) => {
     const subject = { method: '', route: '', bmc: bmc.name };
@@ -152,7 +152,7 @@ function rulesOf({ bmcs, faults, power }: Rack, places: readonly Place[]) {
   };
   return {
     known: () => ({ bmc: bmcs.map(({ name }) => name), system: systems.map(({ name }) => name) }),
-    ruled({ effect }: Fault) {
+    ruled({ effect }: RedfishFault) {
       bmcs.forEach(happen);
       fitDoors({ faults }, places);
       if (effect.type === 'certificate') for (const { door } of places) door.cut();
@@ -181,7 +181,7 @@ function addAdmin(app: FastifyInstance, inside: Pick<RedfishEmulator, 'bmcs' | '
   });
 }
 
-const snapshotOf = ({ bmc, door, certificate }: Place, nowMs: number): BmcSnapshot => ({
+const snapshotOf = ({ bmc, door, certificate }: BmcEndpoint, nowMs: number): BmcSnapshot => ({
   name: bmc.name,
   url: door.url,
   certSha256: certificate().sha256,
@@ -191,7 +191,7 @@ const snapshotOf = ({ bmc, door, certificate }: Place, nowMs: number): BmcSnapsh
   systems: bmc.systems.map(systemSnapshot),
 });
 
-const systemSnapshot = ({ progress, boot, media, ...system }: System) => ({
+const systemSnapshot = ({ progress, boot, media, ...system }: ComputerSystem) => ({
   name: system.name,
   path: systemPath(system.id),
   serial: system.serial,

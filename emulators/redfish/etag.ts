@@ -1,20 +1,20 @@
 import { createHash } from 'node:crypto';
-import type { Call, Rack, Resource } from './core.ts';
+import type { RedfishCall, Rack, Resource } from './core.ts';
 import { refusal } from './messages.ts';
 
 /** Of the resource as it is, without what faults make of it, in the strong form. */
-function tagOf({ GET: view }: Resource, rack: Rack, call: Call): string {
+function tagOf({ GET: view }: Resource, rack: Rack, call: RedfishCall): string {
   const text = JSON.stringify(view?.(rack, { ...call, strike: () => undefined }));
   return `"${createHash('sha256').update(text).digest('hex').slice(0, 8)}"`;
 }
 
-export function entityTagOf(resource: Resource, rack: Rack, call: Call): string {
+export function entityTagOf(resource: Resource, rack: Rack, call: RedfishCall): string {
   const tag = tagOf(resource, rack, call);
   return call.strike('etag', ({ does }) => does === 'weak') ? `W/${tag}` : tag;
 }
 
 /** Weak tags match nothing (RFC 9110, 13.1.1). @throws {Refusal} 412. */
-export function requireMatch(resource: Resource, rack: Rack, call: Call): void {
+export function requireMatch(resource: Resource, rack: Rack, call: RedfishCall): void {
   const wanted = call.headers['if-match'];
   if (wanted === undefined) return;
   const isRefused = call.strike('etag', ({ does }) => does === 'refused');

@@ -5,7 +5,7 @@ import {
   faultForm,
   type FaultOf,
   type FaultRuleOf,
-  type Subject,
+  type RuleSubject,
 } from '../kit/faults.ts';
 
 const ms = z.number().min(0);
@@ -73,8 +73,8 @@ export const FAULTS = faultForm({
 });
 
 /** What a test asks for, a rule in force, and what it does. */
-export type FaultRule = FaultRuleOf<typeof FAULTS>;
-export type Fault = FaultOf<typeof FAULTS>;
+export type RedfishFaultRule = FaultRuleOf<typeof FAULTS>;
+export type RedfishFault = FaultOf<typeof FAULTS>;
 export type FaultEffect = FaultEffectOf<typeof FAULTS>;
-export type EffectOf<T extends FaultEffect['type']> = Extract<FaultEffect, { type: T }>;
-export type Faults = FaultBook<Fault['match'], FaultEffect, Subject>;
+export type RedfishEffectOf<T extends FaultEffect['type']> = Extract<FaultEffect, { type: T }>;
+export type RedfishFaultBook = FaultBook<RedfishFault['match'], FaultEffect, RuleSubject>;

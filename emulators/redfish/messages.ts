@@ -31,14 +31,14 @@ const REGISTRIES = {
 } as const;
 export type MessageName = keyof typeof REGISTRIES;
 
-export interface Message {
+export interface RegistryMessage {
   readonly name: MessageName;
   readonly args?: readonly string[];
   /** JSON pointers of the properties that it is about. */
   readonly about?: readonly string[];
 }
 
-const viewOf = ({ name, args = [], about = [] }: Message) => ({
+const viewOf = ({ name, args = [], about = [] }: RegistryMessage) => ({
   '@odata.type': '#Message.v1_1_1.Message',
   MessageId: `${REGISTRIES[name]}.${name}`,
   Message: [name, ...args].join(' '),
@@ -48,7 +48,7 @@ const viewOf = ({ name, args = [], about = [] }: Message) => ({
 });
 
 /** The body of a refusal. */
-export const errorBody = (messages: readonly Message[]) => ({
+export const errorBody = (messages: readonly RegistryMessage[]) => ({
   error: {
     code: `${BASE}.GeneralError`,
     message: 'See the messages beside this one.',
@@ -60,7 +60,7 @@ export const errorBody = (messages: readonly Message[]) => ({
 export const successBody = () => ({ '@Message.ExtendedInfo': [viewOf({ name: 'Success' })] });
 
 /** An answer that refuses. */
-export const refusing = (status: number, messages: readonly Message[]) =>
+export const refusing = (status: number, messages: readonly RegistryMessage[]) =>
   new Refusal(status, errorBody(messages));
 export const refusal = (status: number, name: MessageName, ...args: readonly string[]) =>
   refusing(status, [{ name, args }]);

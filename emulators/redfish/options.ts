@@ -2,8 +2,8 @@ import type { EmulatorClock } from '../kit/clock.ts';
 import type { Emulator, EmulatorOptions, Profile } from '../kit/emulator.ts';
 import type { JournalEntry } from '../kit/journal.ts';
 import type { Credentials } from './core.ts';
-import type { Fault, FaultRule } from './faults.ts';
-import type { Boot, Timings } from './power.ts';
+import type { RedfishFault, RedfishFaultRule } from './faults.ts';
+import type { Boot, PowerTimings } from './power.ts';
 import type { VendorName, ResetType } from './vendors.ts';
 import type { Override, PowerState } from './world.ts';
 
@@ -46,14 +46,14 @@ export interface SystemIdentity {
 }
 
 /** The others of several BMCs have the next ports, and the admin routes the one after these. */
-export interface RedfishEmulatorOptions extends EmulatorOptions<FaultRule> {
+export interface RedfishEmulatorOptions extends EmulatorOptions<RedfishFaultRule> {
   readonly vendor?: VendorName;
   /** Default 1. */
   readonly systems?: number;
   /** Default: one for each system. */
   readonly bmcs?: number;
   readonly profile?: Profile;
-  readonly timings?: Partial<Timings>;
+  readonly timings?: Partial<PowerTimings>;
   readonly hooks?: SystemHooks;
   /** Systems are on, and have booted their disks, when the emulator has started. Default false. */
   readonly startsOn?: boolean;
@@ -87,7 +87,10 @@ export interface RedfishEntry extends JournalEntry {
   readonly auth: 'none' | 'basic' | 'session';
 }
 
-export interface RedfishEmulator extends Omit<Emulator<FaultRule, Fault, RedfishEntry>, 'url'> {
+export interface RedfishEmulator extends Omit<
+  Emulator<RedfishFaultRule, RedfishFault, RedfishEntry>,
+  'url'
+> {
   readonly credentials: Credentials;
   bmcs(): readonly BmcSnapshot[];
   /** What the host, or somebody at its button, does; no request is made. @throws {Error} unknown. */

@@ -1,9 +1,9 @@
-import type { Core } from './core.ts';
+import type { RackCore } from './core.ts';
 import type { ResetType } from './vendors.ts';
-import type { Bmc, System } from './world.ts';
+import type { Bmc, ComputerSystem } from './world.ts';
 
 /** How long things take, milliseconds. */
-export interface Timings {
+export interface PowerTimings {
   readonly offMs: number;
   readonly onMs: number;
   readonly gracefulMs: number;
@@ -12,7 +12,7 @@ export interface Timings {
   /** Of an installer that was booted. */
   readonly installMs: number;
 }
-export const REAL_TIMINGS: Timings = {
+export const REAL_TIMINGS: PowerTimings = {
   offMs: 2_000,
   onMs: 2_000,
   gracefulMs: 20_000,
@@ -31,27 +31,27 @@ export interface Boot {
 
 export interface Power {
   /** The system is on and has booted its disk, as if it had always been. */
-  start(bmc: Bmc, system: System): void;
+  start(bmc: Bmc, system: ComputerSystem): void;
   /** Carries a reset out that was accepted; a later one takes the place of what is under way. */
-  reset(bmc: Bmc, system: System, type: ResetType): void;
+  reset(bmc: Bmc, system: ComputerSystem, type: ResetType): void;
   /** The BMC restarts; its systems go on. */
   restartBmc(bmc: Bmc, takesMs: number): void;
   settled(): Promise<void>;
   close(): void;
 }
 
-export function createPower(core: Core): Power {
+export function createPower(core: RackCore): Power {
   const { clock, timings, hooks, log, faults } = core;
   const now = clock.now;
-  const timers = new Map<System, unknown>();
-  const told = new Map<System, Promise<void>>();
+  const timers = new Map<ComputerSystem, unknown>();
+  const told = new Map<ComputerSystem, Promise<void>>();
   /** Of those that run what they booted, which boot it was. */
-  const running = new Map<System, symbol>();
+  const running = new Map<ComputerSystem, symbol>();
 
   let tellCount = 0;
 
   /** One after another for each system. */
-  const tell = (system: System, what: () => Promise<unknown> | undefined) => {
+  const tell = (system: ComputerSystem, what: () => Promise<unknown> | undefined) => {
     const before = told.get(system) ?? Promise.resolve();
     const call = async () => {
       try {
@@ -63,24 +63,24 @@ export function createPower(core: Core): Power {
     told.set(system, before.then(call));
     tellCount += 1;
   };
-  const progress = (system: System, state: string) => {
+  const progress = (system: ComputerSystem, state: string) => {
     system.progress = { state, atMs: now() };
   };
-  const cancel = (system: System) => {
+  const cancel = (system: ComputerSystem) => {
     clock.clearTimeout(timers.get(system));
     timers.delete(system);
   };
-  const later = (system: System, delayMs: number, then: () => void) => {
+  const later = (system: ComputerSystem, delayMs: number, then: () => void) => {
     cancel(system);
     timers.set(system, clock.setTimeout(then, delayMs));
   };
 
-  const goDown = (system: System) => {
+  const goDown = (system: ComputerSystem) => {
     running.delete(system);
     progress(system, 'None');
     tell(system, () => hooks?.down(system.name));
   };
-  const turnOff = (system: System, then?: () => void) => {
+  const turnOff = (system: ComputerSystem, then?: () => void) => {
     goDown(system);
     system.power = 'PoweringOff';
     later(system, timings.offMs, () => {
@@ -88,7 +88,7 @@ export function createPower(core: Core): Power {
       then?.();
     });
   };
-  const handOver = (bmc: Bmc, system: System) => {
+  const handOver = (bmc: Bmc, system: ComputerSystem) => {
     const boot = bootOf(bmc, system);
     progress(system, 'OSBootStarted');
     const { progress: started } = system;
@@ -106,7 +106,7 @@ export function createPower(core: Core): Power {
       if (end === undefined && system.progress === started) progress(system, 'OSRunning');
     });
   };
-  const post = (bmc: Bmc, system: System) => {
+  const post = (bmc: Bmc, system: ComputerSystem) => {
     system.lastResetMs = now();
     progress(system, 'PrimaryProcessorInitializationStarted');
     later(system, timings.postMs, () => {
@@ -114,21 +114,21 @@ export function createPower(core: Core): Power {
       handOver(bmc, system);
     });
   };
-  const turnOn = (bmc: Bmc, system: System) => {
+  const turnOn = (bmc: Bmc, system: ComputerSystem) => {
     system.power = 'PoweringOn';
     later(system, timings.onMs, () => {
       system.power = 'On';
       post(bmc, system);
     });
   };
-  const restart = (bmc: Bmc, system: System) => {
+  const restart = (bmc: Bmc, system: ComputerSystem) => {
     system.power = 'On';
     goDown(system);
     post(bmc, system);
   };
 
   /** What is booted; an override for one time is used up. */
-  function bootOf(bmc: Bmc, system: System): Boot {
+  function bootOf(bmc: Bmc, system: ComputerSystem): Boot {
     const { boot, media, pendingBoot } = system;
     if (pendingBoot) Object.assign(boot, pendingBoot);
     system.pendingBoot = null;
@@ -148,12 +148,12 @@ export function createPower(core: Core): Power {
   }
 
   /** Software that hangs does not hear of it. */
-  const gracefully = (system: System, then: () => void) =>
+  const gracefully = (system: ComputerSystem, then: () => void) =>
     later(system, timings.gracefulMs, () => {
       if (hooks?.heeds?.(system.name) !== false) then();
     });
-  const shutDown = (system: System) => gracefully(system, () => turnOff(system));
-  const acts: Record<ResetType, (bmc: Bmc, system: System) => void> = {
+  const shutDown = (system: ComputerSystem) => gracefully(system, () => turnOff(system));
+  const acts: Record<ResetType, (bmc: Bmc, system: ComputerSystem) => void> = {
     On: (bmc, system) => {
       if (system.power === 'Off' || system.power === 'PoweringOff') turnOn(bmc, system);
     },

@@ -19,7 +19,7 @@ export interface Media {
   writeProtected: boolean;
 }
 
-export interface System {
+export interface ComputerSystem {
   /** Unique among all BMCs, such as `system-1`. */
   readonly name: string;
   /** Of its resource. */
@@ -39,7 +39,7 @@ export interface System {
   readonly media: readonly Media[];
 }
 
-export interface Session {
+export interface BmcSession {
   readonly id: string;
   readonly token: string;
   readonly createdMs: number;
@@ -60,8 +60,8 @@ export interface Bmc {
   /** Such as `bmc-1`. */
   readonly name: string;
   readonly uuid: string;
-  readonly systems: readonly System[];
-  readonly sessions: Map<string, Session>;
+  readonly systems: readonly ComputerSystem[];
+  readonly sessions: Map<string, BmcSession>;
   readonly tasks: Map<string, Task>;
   /** Counts up; ids of sessions and tasks come from it. */
   lastId: number;
@@ -117,7 +117,7 @@ interface NewSystem extends Pick<Genesis, 'vendor' | 'ids' | 'nowMs'> {
   readonly number: number;
 }
 
-function systemOf({ vendor, ids, nowMs, media, name, number }: NewSystem): System {
+function systemOf({ vendor, ids, nowMs, media, name, number }: NewSystem): ComputerSystem {
   return {
     name,
     id: vendor.systemId.replace('%', String(number)),

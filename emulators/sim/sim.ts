@@ -99,7 +99,7 @@ function kindOf({ provider, adopt }: SimOptions): SimKind {
 async function simIn(
   world: SimWorld,
   options: SimOptions,
-  around: Pick<Scene, 'live' | 'log' | 'stopping'>,
+  around: Pick<SimSession, 'live' | 'log' | 'stopping'>,
 ): Promise<void> {
   const startedAt = systemClock.monotonic();
   const openedMs = systemClock.now();
@@ -125,7 +125,7 @@ const overridesOf = ({ consolePort, inspectPort }: SimOptions): Partial<ConfigIn
   ...(inspectPort !== undefined && { inspect: { port: inspectPort, console: true } }),
 });
 
-interface Scene extends Terminal {
+interface SimSession extends Terminal {
   readonly world: SimWorld;
   readonly daemon: Daemon;
   /** For commands. */
@@ -136,7 +136,7 @@ interface Scene extends Terminal {
   readonly stopping: AbortSignal;
 }
 
-async function watch(options: SimOptions, scene: Scene): Promise<void> {
+async function watch(options: SimOptions, scene: SimSession): Promise<void> {
   const { daemon, live, log, world, stopping } = scene;
   const { machines } = world;
   const context = options.json ? null : await addSimContext(daemon, log);
@@ -167,11 +167,11 @@ async function watch(options: SimOptions, scene: Scene): Promise<void> {
 }
 
 /** Since the start, to a tenth. */
-const secondsOf = ({ startedAt }: Scene): number =>
+const secondsOf = ({ startedAt }: SimSession): number =>
   Math.round((systemClock.monotonic() - startedAt) / 100) / 10;
 
 /** Whoever started the simulation may do everything in it. */
-const simLink = ({ daemon }: Scene): Promise<string> =>
+const simLink = ({ daemon }: SimSession): Promise<string> =>
   loginLink(daemon.bmdb, daemon.consoleUrl, {
     ...{ name: claimedName(), role: 'admin', providers: null },
   });
@@ -182,7 +182,7 @@ interface Ways {
 }
 
 function greet(
-  { world, daemon, configFile }: Scene,
+  { world, daemon, configFile }: SimSession,
   { chaos }: SimOptions,
   { link, context }: Ways,
 ): void {
@@ -221,7 +221,7 @@ function clientsLines({ pool }: SimWorld): string[] {
 }
 
 /** Runs, and has reported to this daemon: a heartbeat of an earlier run proves nothing. */
-const isHealthy = ({ daemon, world, openedMs }: Scene): boolean => {
+const isHealthy = ({ daemon, world, openedMs }: SimSession): boolean => {
   const running = [...daemon.board.entries.values()].filter(
     ({ state, substate, view }) =>
       state === 'Running' && substate === 'healthy' && (view.lastHeartbeatAtMs ?? 0) > openedMs,
@@ -230,7 +230,7 @@ const isHealthy = ({ daemon, world, openedMs }: Scene): boolean => {
 };
 
 /** True when all machines run and have reported; false when time is over or a signal came. */
-const allRunning = (options: SimOptions, scene: Scene): Promise<boolean> =>
+const allRunning = (options: SimOptions, scene: SimSession): Promise<boolean> =>
   firstValueFrom(
     merge(of(null), scene.daemon.fleet.entryChanges$).pipe(
       filter(() => isHealthy(scene)),
@@ -274,7 +274,7 @@ const recordsIn = ({ name }: SimWorld['provider'], bmdb: Daemon['bmdb']) =>
     bmdb.records.all(providerName(name), signal),
   );
 
-async function reportOf(scene: Scene): Promise<SimReport> {
+async function reportOf(scene: SimSession): Promise<SimReport> {
   const { daemon, world } = scene;
   const { machines, provider } = world;
   const leaked = await leakedIn(world, daemon);

@@ -13,49 +13,28 @@ export function mermaidOf(machine: AnyStateMachine): string {
   return `${lines.join('\n')}\n`;
 }
 
-/**
- * The life of a machine on one page, as Mermaid text: its states with what they hold, the arrows of
- * the table that the chart is made from, and what begins a task. How news are taken in is left out.
- */
+/** The nine states of a machine and the arrows between them, as Mermaid text for one page. */
 export function overviewOf(machine: AnyStateMachine): string {
   const life = machine.root.states['alive']!.states['life']!;
   const shown = Object.values(life.states).filter(({ key }) => key !== 'resyncing');
-  const ids = new Set(shown.flatMap((node) => [node, ...Object.values(node.states)]).map(nameOf));
   const arrows = shown
-    .flatMap((node) => arrowsOf(toDirectedGraph(node as never), nameOf))
-    .filter(({ from, to }) => from !== to && (ids.has(to) || to === 'Released'))
-    .map(({ from, to, label }) => `  ${from} --> ${to}${wordsOf(label)}`);
+    .flatMap((node) => arrowsOf(toDirectedGraph(node as never), stateOf))
+    .filter(({ from, to }) => from !== to && (STATES as readonly string[]).includes(to))
+    .filter(({ to }) => !(FROM_ANYWHERE as readonly string[]).includes(to))
+    .map(({ from, to }) => `  ${from} --> ${to}`);
   return `${[
     'stateDiagram-v2',
     `  [*] --> ${STATES[0]}`,
-    '  state "any state" as anywhere',
-    ...shown.flatMap((node) => boxOf(node, 1)),
     ...new Set(arrows),
+    '  state "any state" as anywhere',
     ...FROM_ANYWHERE.map((state) => `  anywhere --> ${state}`),
     '  Released --> [*]',
   ].join('\n')}\n`;
 }
 
-/** By the names below the region of life: `Running`, `Running_waiting`. */
-const nameOf = (node: AnyStateNode): string =>
-  node.path.filter((key) => key !== 'alive' && key !== 'life').join('_');
-
-function boxOf(node: AnyStateNode, depth: number): string[] {
-  const pad = '  '.repeat(depth);
-  const children = Object.values(node.states);
-  if (children.length === 0) return [`${pad}state "${node.key}" as ${nameOf(node)}`];
-  return [
-    `${pad}state ${nameOf(node)} {`,
-    ...children.flatMap((child) => boxOf(child, depth + 1)),
-    `${pad}}`,
-  ];
-}
-
-/** News need no words, for the arrow says what they show. */
-const wordsOf = (label: string): string => {
-  if (label.startsWith('[dueFor')) return ' : work is due';
-  return label.startsWith('awaitTurn done') ? ' : its turn has come' : '';
-};
+/** The name of the machine's state that contains this part of the chart. */
+const stateOf = ({ path }: AnyStateNode): string =>
+  path.find((key) => (STATES as readonly string[]).includes(key)) ?? path.join('_');
 
 /** Mermaid ids may not hold dots. */
 const idOf = (node: AnyStateNode): string => [node.machine.id, ...node.path].join('_');

@@ -2,12 +2,12 @@ import type { Command } from 'commander';
 import { Argument, InvalidArgumentError, Option } from 'commander';
 import { ROLES, TOKEN_MAX_MS, type Role } from '../domain/access.ts';
 import { parseDuration } from '../settings/duration.ts';
-import { durationOf, someOf, whenOf } from './options.ts';
+import { examples } from './help.ts';
 import type { LoginFlags } from './remote/access.ts';
 import {
   acting,
   byFlags,
-  FORMATS,
+  formatted,
   remote,
   type CommonFlags,
   type OutputFlags,
@@ -15,61 +15,88 @@ import {
 } from './remote/flags.ts';
 import type { Told } from './remote/output.ts';
 
-/** Adds the commands of the way to the console: contexts, login, access, and the API as it is. */
+/** Adds the commands about consoles: contexts, login, access, and plain API requests. */
 export function addConsoleCommands(cli: Command, through: Through = byFlags): void {
   const act = acting(through);
-  cli
-    .command('login <url>')
-    .description('make a context of a console, with a token read from the standard input')
-    .option('--name <name>', "of the context; else the console's host")
-    .option(
-      '--token-command <command>',
-      'prints the token whenever it is needed; it is kept nowhere',
-    )
-    .option('--ca <file>', "authorities of the console's certificate, PEM; the context keeps them")
-    .option('--allow-insecure-http', 'the token may go in clear to another machine', false)
-    .action((url: string, flags: LoginFlags) => say(({ login }) => login(url, flags)));
-  cli
-    .command('logout [context]')
-    .description('forget a context and its token; else the one in use')
-    .action((name?: string) => say(({ logout }) => logout(name)));
-  remote(cli.command('whoami'))
-    .description('who the console takes you for')
-    .action(act(async () => (await access()).whoami));
+  examples(
+    cli
+      .command('login')
+      .argument('<url>', 'Address of the console')
+      .description('Log in to a console with a token from standard input, and make a context of it')
+      .option('--name <name>', "Name of the context. Default: the console's host")
+      .option(
+        '--token-command <command>',
+        'Run this command for the token each time, and store no token',
+      )
+      .option('--ca <file>', "PEM file with the certificate authority of the console's certificate")
+      .option(
+        '--allow-insecure-http',
+        'Send the token over plain HTTP, also to another machine',
+        false,
+      )
+      .action((url: string, flags: LoginFlags) => say(({ login }) => login(url, flags))),
+    'shepherd login https://fleet.example.org/',
+    'shepherd login https://fleet.example.org/ --name lab < token.txt',
+    "shepherd login https://fleet.example.org/ --token-command 'pass show shepherd'",
+  );
+  examples(
+    cli
+      .command('logout')
+      .argument('[context]', 'Default: the context in use')
+      .description('Forget a context and its token')
+      .action((name?: string) => say(({ logout }) => logout(name))),
+    'shepherd logout lab',
+  );
+  examples(
+    remote(cli.command('whoami'))
+      .description('Show your name, your role and the console that you are logged in to')
+      .action(act(async () => (await access()).whoami)),
+    'shepherd whoami',
+    'shepherd whoami --context lab',
+  );
   addContexts(cli);
   addTokens(cli, through);
-  addEvents(cli, through);
-  addLog(cli, through);
-  cli
-    .command('completion')
-    .description(
-      'print what makes a shell complete commands, options, states and names of machines',
-    )
-    .addArgument(new Argument('<shell>', 'which one').choices(['bash', 'zsh', 'fish']))
-    .addHelpText('after', COMPLETION_HELP)
-    .action(async (shell: string) => {
-      const { printCompletion } = await import('./remote/completion.ts');
-      printCompletion(shell);
-    });
-  remote(cli.command('api <method> <path>'))
-    .description('one request of the API, below /api/v1')
-    .option('--data <json>', 'body of the request')
-    .option(
-      '--header <line>',
-      'name: value; may be given again',
-      (line: string, before: readonly string[]) => [...before, line],
-      [],
-    )
-    .action(
-      acting((flags, task) => through({ ...flags, json: true }, task))(
-        async () => (await import('./remote/api.ts')).callApi,
+  examples(
+    cli
+      .command('completion')
+      .description('Print the completion script of a shell')
+      .addArgument(new Argument('<shell>', 'Your shell').choices(['bash', 'zsh', 'fish']))
+      .action(async (shell: string) => {
+        const { printCompletion } = await import('./remote/completion.ts');
+        printCompletion(shell);
+      }),
+    '# In ~/.bashrc:',
+    'source <(shepherd completion bash)',
+    '# In ~/.zshrc, after compinit:',
+    'source <(shepherd completion zsh)',
+    '# In ~/.config/fish/config.fish:',
+    'shepherd completion fish | source',
+  );
+  examples(
+    remote(cli.command('api'))
+      .argument('<method>', 'GET, POST, PUT, PATCH or DELETE')
+      .argument('<path>', 'Path below /api/v1')
+      .description('Send one request to the API of the console, and print the answer')
+      .option('--data <json>', 'Body of the request')
+      .option(
+        '--header <line>',
+        '"name: value". May be given several times',
+        (line: string, before: readonly string[]) => [...before, line],
+        [],
+      )
+      .action(
+        acting((flags, task) => through({ ...flags, json: true }, task))(
+          async () => (await import('./remote/api.ts')).callApi,
+        ),
       ),
-    );
+    'shepherd api GET version',
+    "shepherd api GET 'machines?limit=2' | jq '.machines[].slot'",
+  );
 }
 
 const access = () => import('./remote/access.ts');
 
-/** Runs what goes to no console, and says what it says. */
+/** Runs a command that asks no console, and prints its result. */
 async function say(
   task: (commands: Awaited<ReturnType<typeof access>>) => Told | Promise<Told>,
   flags: Partial<OutputFlags> = {},
@@ -78,34 +105,42 @@ async function say(
   await locally(flags, async () => task(await access()));
 }
 
-const COMPLETION_HELP = `
-bash: source <(shepherd completion bash)
-zsh:  source <(shepherd completion zsh)
-fish: shepherd completion fish | source`;
-
 function addContexts(cli: Command): void {
-  const context = cli.command('context').description('the consoles that commands may go to');
-  context
-    .command('list')
-    .description('all, with a star at the one in use')
-    .addOption(
-      new Option('-o, --output <format>', 'how it is written').choices(FORMATS).default('table'),
-    )
-    .action((flags: Pick<OutputFlags, 'output'>) =>
-      say(({ listContexts }) => listContexts(), flags),
-    );
-  context
-    .command('use <name>')
-    .description('use this one from now on')
-    .action((name: string) => say(({ useContext }) => useContext(name)));
-  context
-    .command('show [name]')
-    .description('where it leads; its token is not shown')
-    .action((name?: string) => say(({ showContext }) => showContext(name)));
-  context
-    .command('remove <name>')
-    .description('forget it and its token')
-    .action((name: string) => say(({ removeContext }) => removeContext(name)));
+  const context = cli
+    .command('context')
+    .description('List, choose and remove contexts: known consoles');
+  examples(
+    formatted(context.command('list'))
+      .description('List all contexts. A star marks the context in use')
+      .action((flags: Pick<OutputFlags, 'output'>) =>
+        say(({ listContexts }) => listContexts(), flags),
+      ),
+    'shepherd context list',
+  );
+  examples(
+    context
+      .command('use')
+      .argument('<name>', 'Name of a context')
+      .description('Use this context from now on')
+      .action((name: string) => say(({ useContext }) => useContext(name))),
+    'shepherd context use lab',
+  );
+  examples(
+    context
+      .command('show')
+      .argument('[name]', 'Default: the context in use')
+      .description('Show a context without its token')
+      .action((name?: string) => say(({ showContext }) => showContext(name))),
+    'shepherd context show lab',
+  );
+  examples(
+    context
+      .command('remove')
+      .argument('<name>', 'Name of a context')
+      .description('Forget a context and its token')
+      .action((name: string) => say(({ removeContext }) => removeContext(name))),
+    'shepherd context remove lab',
+  );
 }
 
 interface GrantFlags extends CommonFlags {
@@ -121,30 +156,30 @@ const lifetimeMs = (text: string): number => {
   if (forMs !== null) return forMs;
   throw new InvalidArgumentError('Give a duration of at most a year, such as 720h.');
 };
-/** Who may do what; and from which database, for a person whom no console knows yet. */
+/** Adds the options that grant access, through a console or through the database of a configuration. */
 const granting = (command: Command, role: Role): Command =>
   remote(command)
-    .addOption(new Option('--role <role>', 'what may be done').choices(ROLES).default(role))
-    .option('--provider <name...>', 'only machines of these; else everywhere')
+    .addOption(new Option('--role <role>', 'Role that is granted').choices(ROLES).default(role))
+    .option('--provider <name...>', 'Limit the grant to these providers. Default: all')
     .addOption(
       new Option(
         '--config <file>',
-        'with no console: by the database of this configuration',
+        'Use no console but the database of this configuration, to let the first person in',
       ).conflicts(['url', 'context']),
     )
-    .option('--database-url <url>', 'with --config, for another role; as database.url');
-
-const UI_HELP = `
-With --config, without a console, --role and --provider say what may be done by the link.`;
+    .option('--database-url <url>', 'With --config: use this URL instead of database.url');
 
 /** Adds `token` and `ui`. */
 function addTokens(cli: Command, through: Through): void {
   const act = acting(through);
-  const token = cli.command('token').description('tokens with which programs use the API');
-  granting(token.command('create <name>'), 'viewer')
-    .description('make a token, and print it this once; it is recorded as token:<name>')
+  const token = cli
+    .command('token')
+    .description('Create, list and revoke tokens, with which programs use the API');
+  const create = granting(token.command('create'), 'viewer')
+    .argument('<name>', 'Its name. The history shows token:NAME')
+    .description('Create a token and print it. It is shown only once')
     .addOption(
-      new Option('--for <duration>', 'refused afterwards')
+      new Option('--for <duration>', 'Lifetime of the token')
         .argParser(lifetimeMs)
         .default(TOKEN_MAX_MS, 'a year'),
     )
@@ -158,15 +193,27 @@ function addTokens(cli: Command, through: Through): void {
         return tokenTold(await tokenByDatabase({ ...database, ...wanted }), wanted);
       }, flags);
     });
-  remote(token.command('list'))
-    .description('the tokens, without what is secret of them; those of others only for an admin')
-    .action(act(async () => (await access()).listTokens));
-  remote(token.command('revoke <id>'))
-    .description('refuse a token from now on')
-    .action(act(async () => (await access()).revokeToken));
-  granting(cli.command('ui'), 'admin')
-    .description('print a link that logs in to the page as you, once and within ten minutes')
-    .addHelpText('after', UI_HELP)
+  examples(
+    create,
+    'shepherd token create ci --role operator --provider rack --for 720h',
+    '# The first token, on the host of the daemon:',
+    'shepherd token create ann --role admin --config /etc/shepherd/shepherd.yaml',
+  );
+  examples(
+    remote(token.command('list'))
+      .description('List tokens without their secrets. Only an admin sees the tokens of others')
+      .action(act(async () => (await access()).listTokens)),
+    'shepherd token list -o wide',
+  );
+  examples(
+    remote(token.command('revoke'))
+      .argument('<id>', 'ID of the token, as "shepherd token list" shows it')
+      .description('Revoke a token: consoles refuse it from now on')
+      .action(act(async () => (await access()).revokeToken)),
+    'shepherd token revoke 5f1c2a',
+  );
+  const ui = granting(cli.command('ui'), 'admin')
+    .description('Print a link that logs you in to the page, once and within ten minutes')
     .action(async (flags: GrantFlags) => {
       const database = databaseOf(flags);
       if (database === null) return through(flags, (await access()).makeLink);
@@ -176,58 +223,16 @@ function addTokens(cli: Command, through: Through): void {
         return linkTold(await linkByDatabase({ ...database, role, providers }));
       }, flags);
     });
+  examples(
+    ui,
+    'shepherd ui',
+    'shepherd ui --config /etc/shepherd/shepherd.yaml --role viewer',
+  ).addHelpText('after', '\n--role and --provider have an effect only with --config.');
 }
 
-/** The database by which access is given; null: a console gives it. */
+/** The database that grants access; null: a console grants it. */
 function databaseOf({ config, url, context, databaseUrl }: GrantFlags) {
   const isConsole = (url ?? context ?? process.env['SHEPHERD_URL']) !== undefined;
   const file = config ?? (isConsole ? undefined : process.env['SHEPHERD_CONFIG']);
   return file ? { file, url: databaseUrl } : null;
-}
-
-function addEvents(cli: Command, through: Through): void {
-  remote(cli.command('events'))
-    .description('show the latest events, oldest first; every daemon gives them the same numbers')
-    .option('--follow', 'continue with new events, until Ctrl-C', false)
-    .option(
-      '--tail <n>',
-      'the latest n (default: 100; 1000 with --since; none with --follow)',
-      someOf,
-    )
-    .addOption(
-      new Option(
-        '--since <when>',
-        'only later ones: 2h ago, or an instant with its zone',
-      ).argParser(whenOf),
-    )
-    .option('--type <types>', 'only these: guard.frozen,machine.*')
-    .option('--provider <name>', 'only of this provider')
-    .option('--machine <id>', 'only of this machine')
-    .addOption(
-      new Option(
-        '--after <number>',
-        'the first ones after it; "now": what is yet to come',
-      ).conflicts(['tail', 'since']),
-    )
-    .option('--limit <n>', 'with --after: at most this many (default: 100)', someOf)
-    .action(acting(through)(async () => (await import('./remote/events.ts')).showEvents));
-}
-
-const LOG_FOR_MS = 15 * 60_000;
-
-function addLog(cli: Command, through: Through): void {
-  const log = cli.command('log').description('what daemons write into their logs');
-  remote(log.command('level'))
-    .argument('[level]', 'error, warn, info or debug; without one it is only told')
-    .description(
-      'have the daemon that answers write more, or less, for a while; then it is as before',
-    )
-    .option('--component <name>', 'only this part of it, such as recovery')
-    .addOption(
-      new Option('--for <duration>', 'ends by itself, after a day at most')
-        .argParser(durationOf)
-        .default(LOG_FOR_MS, '15m'),
-    )
-    .option('--all', 'every daemon that is alive', false)
-    .action(acting(through)(async () => (await import('./remote/log.ts')).logLevel));
 }

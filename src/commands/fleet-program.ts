@@ -1,69 +1,103 @@
 import { type Command, Option } from 'commander';
+import { examples } from './help.ts';
 import { countOf } from './options.ts';
 import { UsageError } from '../domain/errors.ts';
 import { PROVIDER_HOLD_KINDS } from '../domain/verbs.ts';
 import { asking, type AskFlags } from './remote/ask-flags.ts';
 import { acting, byFlags, remote, type Through } from './remote/flags.ts';
 
-/** What the API calls the scope of all providers. */
+/** The API's name of the scope that covers all providers. */
 const FLEET = 'fleet';
 
 const FREEZE_HELP = `
-While it is frozen, no machine is recovered that is not being recovered already, whoever asks for it.
-What an operator froze only an operator thaws. After a thaw nothing old is replayed: each machine is
-looked at as it is then.
+A freeze stops new recoveries, whoever asks for them. Recoveries that are under way go on. Only an
+operator thaws what an operator froze. After a thaw daemons look at each machine as it is then.`;
 
-Exit codes: 0 done; 1 refused; 2 wrong usage; 3 filed, but not settled within --wait; 4 not signed in
-or not allowed; 5 no console answers.`;
+const FREEZE_EXAMPLES = {
+  freeze: [
+    "shepherd fleet freeze --reason 'network maintenance until 14:00'",
+    "shepherd fleet freeze --provider rack --reason 'power test'",
+  ],
+  thaw: ["shepherd fleet thaw --reason 'maintenance is over'"],
+} as const;
 
 /** Adds `status`, `plan`, and `fleet` and its commands. */
 export function addFleetCommands(cli: Command, through: Through = byFlags): void {
   const act = acting(through);
   const fleetCommands = () => import('./remote/fleet.ts');
-  remote(cli.command('status'))
-    .description('what needs a person, what is being done, and when the next thing happens')
-    .action(act(async () => (await fleetCommands()).showStatus));
-  remote(cli.command('plan [provider]'))
-    .description('what would be done now and why; changes nothing')
-    .action(act(async () => (await import('./remote/plan.ts')).showPlan));
-  const fleet = cli.command('fleet').description('the guard over recovery: look, freeze, thaw');
-  remote(fleet.command('status'))
-    .description('whether machines are recovered now, and what stands in the way')
-    .action(act(async () => (await fleetCommands()).fleetStatus));
-  const verbs = { freeze: 'recover nothing, until a thaw', thaw: 'recover again' } as const;
+  examples(
+    remote(cli.command('status'))
+      .description('Show what needs a person, what daemons do now, and when they act next')
+      .action(act(async () => (await fleetCommands()).showStatus)),
+    'shepherd status',
+    'shepherd status -o json',
+  );
+  examples(
+    remote(cli.command('plan'))
+      .argument('[provider]', 'Name of a provider. Default: all')
+      .description('Show what daemons would do next, and why. Changes nothing')
+      .action(act(async () => (await import('./remote/plan.ts')).showPlan)),
+    'shepherd plan',
+    'shepherd plan hetzner',
+  );
+  const fleet = cli.command('fleet').description('Look at the guard over recovery, freeze, thaw');
+  examples(
+    remote(fleet.command('status'))
+      .description('Show whether daemons recover machines now, and what prevents it')
+      .action(act(async () => (await fleetCommands()).fleetStatus)),
+    'shepherd fleet status',
+  );
+  const verbs = {
+    freeze: 'Stop recovery of the fleet or of one provider until a thaw',
+    thaw: 'End a freeze: recover machines again',
+  } as const;
   for (const verb of ['freeze', 'thaw'] as const) {
-    asking(fleet.command(verb), '30s')
+    const command = asking(fleet.command(verb), '30s')
       .description(verbs[verb])
-      .option('--provider <name>', 'only machines of this one')
-      .addHelpText('after', FREEZE_HELP)
+      .option('--provider <name>', 'Only machines of this provider')
       .action(
         act(async () => {
           const { file } = await import('./remote/filing.ts');
           return (session, { provider, ...flags }: AskFlags & { provider?: string }) => {
-            if (provider === FLEET) throw new UsageError(`--provider ${FLEET} names no provider`);
+            if (provider === FLEET) {
+              throw new UsageError(`--provider ${FLEET} names no provider; leave it out`);
+            }
             const waiting = { ...flags, waitMs: 30_000 };
             return file(session, { verb, scope: provider ?? FLEET }, waiting);
           };
         }),
       );
+    examples(command, ...FREEZE_EXAMPLES[verb]).addHelpText('after', FREEZE_HELP);
   }
 }
 
-/** Adds to `provider` what looks at providers, and ends their holds. */
+/** Adds to `provider` the commands that show providers and end their holds. */
 export function addProviderReading(provider: Command, through: Through = byFlags): void {
   const act = acting(through);
   const providerCommands = () => import('./remote/providers.ts');
-  remote(provider.command('status [provider]'))
-    .description('what must not be asked of it for now, its shelf, its unfinished creations')
-    .action(act(async () => (await providerCommands()).providerStatus));
-  asking(provider.command('clear <provider> [slots...]'), '30s', 'it is over')
-    .description('take slots off the shelf, or end holds, before their time')
-    .option('--all-slots', 'every slot on the shelf; with --expect-count', false)
-    .option('--expect-count <n>', 'how many slots that are', countOf)
-    .addOption(
-      new Option('--hold <kind>', 'end all holds of this kind instead').choices(
-        PROVIDER_HOLD_KINDS,
-      ),
-    )
-    .action(act(async () => (await providerCommands()).clearProvider));
+  examples(
+    remote(provider.command('status'))
+      .argument('[provider]', 'Name of a provider. Default: all')
+      .description('Show holds, failed slots and unfinished creations of providers')
+      .action(act(async () => (await providerCommands()).providerStatus)),
+    'shepherd provider status',
+    'shepherd provider status hetzner -o json',
+  );
+  examples(
+    asking(provider.command('clear'), '30s', 'it is over')
+      .argument('<provider>', 'Name of the provider')
+      .argument('[slots...]', 'Slots to try again, by their IDs')
+      .description('Try failed slots again, or end holds of a provider, before their time')
+      .option('--all-slots', 'Try every failed slot again. Needs --expect-count', false)
+      .option('--expect-count <n>', 'Refuse unless exactly this many slots are meant', countOf)
+      .addOption(
+        new Option('--hold <kind>', 'End all holds of this kind instead').choices(
+          PROVIDER_HOLD_KINDS,
+        ),
+      )
+      .action(act(async () => (await providerCommands()).clearProvider)),
+    'shepherd provider clear rack b4-09 b4-10',
+    'shepherd provider clear hetzner --hold throttle',
+    'shepherd provider clear rack --all-slots --expect-count 3',
+  );
 }

@@ -1,72 +1,145 @@
 import { Option, type Command } from 'commander';
 import { described, MACHINE_VERBS, type MachineVerb } from '../domain/verbs.ts';
+import { examples } from './help.ts';
 import { durationOf, someOf, wordsOf } from './options.ts';
 import { addDetails, bodyOf, targetAndFlags } from './verb-options.ts';
-import { choosing, selecting } from './remote/ask-flags.ts';
+import { choosing, EXACT, MACHINE, selecting } from './remote/ask-flags.ts';
 import { acting, byFlags, listing, remote, type Through } from './remote/flags.ts';
 import type { MachinesFlags } from './remote/machines.ts';
 
 /** Adds `machines`, and `machine` with its commands. */
 export function addMachineCommands(cli: Command, through: Through = byFlags): void {
   addList(cli, through);
-  const machine = cli.command('machine').description('look at a machine, or ask for something');
+  const machine = cli
+    .command('machine')
+    .description('Look at one machine, or ask daemons to act on machines');
   addReading(machine, through);
   for (const verb of MACHINE_VERBS) addVerb(machine, through, verb);
 }
 
 function addList(cli: Command, through: Through): void {
-  const machines = listing(cli.command('machines'))
-    .description('the machines of the fleet and how they are; asks no provider')
-    .option('--state <states>', 'only those in these: Running, Quarantined/needsHuman', wordsOf)
-    .option('--provider <name>', 'only those of this provider');
-  choosing(machines, (chosen) => `only those ${chosen}`)
-    .option('--needs-human', 'only those that need a person', false)
-    .option('--held', 'only those under a hold', false)
-    .option('--filter <text>', 'as on the page: "state:silent since>2h rack7"')
-    .option('--watch', 'go on with every change, until Ctrl-C', false)
-    .action(
-      acting(through)(async () => async (session, flags: MachinesFlags & { watch: boolean }) => {
-        if (!flags.watch)
-          return (await import('./remote/machines.ts')).listMachines(session, flags);
-        return (await import('./remote/watch.ts')).watchMachines(session, flags);
-      }),
-    );
+  const machines = remote(cli.command('machines'))
+    .description('List the machines of the fleet with their states. Asks no provider')
+    .option('--state <states>', 'Only machines in these states, separated by commas', wordsOf)
+    .option('--provider <name>', 'Only machines of this provider');
+  choosing(machines, (chosen) => `Only machines ${chosen}`)
+    .option('--needs-human', 'Only machines that need a person', false)
+    .option('--held', 'Only machines under a hold', false)
+    .option('--filter <text>', 'Filter, in the language of the search field of the page')
+    .option('--watch', 'Show every change until Ctrl-C', false);
+  listing(machines).action(
+    acting(through)(async () => async (session, flags: MachinesFlags & { watch: boolean }) => {
+      if (!flags.watch) return (await import('./remote/machines.ts')).listMachines(session, flags);
+      return (await import('./remote/watch.ts')).watchMachines(session, flags);
+    }),
+  );
+  examples(
+    machines,
+    'shepherd machines --needs-human',
+    'shepherd machines --state Recovering,Quarantined/needsHuman --sort -since',
+    "shepherd machines --filter 'state:silent since>2h' -o wide",
+    'shepherd machines --provider hetzner -o name | head -n 3',
+  );
 }
 
 const HISTORY_LINES = 50;
 
-const naming = (command: Command): Command =>
-  remote(command).option('--exact', 'the whole name only, no beginning', false);
+const naming = (machine: Command, name: string): Command =>
+  remote(machine.command(name)).argument('<machine>', MACHINE).option('--exact', EXACT, false);
 
 function addReading(machine: Command, through: Through): void {
   const act = acting(through);
   const machineCommands = () => import('./remote/machine.ts');
-  naming(machine.command('show <machine>'))
-    .description('everything about one machine, or about a slot')
-    .action(act(async () => (await machineCommands()).showMachine));
-  naming(machine.command('explain <machine>'))
-    .description('why it is where it is, what stands in the way, and what would end it')
-    .action(act(async () => (await machineCommands()).explainMachine));
-  naming(machine.command('history <machine>'))
-    .description('what happened to a machine; of a slot, to all machines that were on it')
-    .option('--limit <n>', 'at most so many lines, the latest ones', someOf, HISTORY_LINES)
-    .action(act(async () => (await machineCommands()).showHistory));
-  naming(machine.command('wait <machine>'))
-    .description('wait until a machine is so: exit 0 it is, 1 it cannot come to it, 3 it is late')
-    .requiredOption('--for <what>', 'state=Running, state=Running/healthy, hold=<kind>, no-request')
-    .addOption(
-      new Option('--timeout <duration>', 'at most so long')
-        .argParser(durationOf)
-        .default(600_000, '10m'),
-    )
-    .action(act(async () => (await import('./remote/wait.ts')).waitForMachine));
+  examples(
+    naming(machine, 'show')
+      .description('Show everything about one machine or slot')
+      .action(act(async () => (await machineCommands()).showMachine)),
+    'shepherd machine show rack/b4-07',
+    'shepherd machine show 10.1.4.7 -o yaml',
+  );
+  examples(
+    naming(machine, 'explain')
+      .description('Explain why a machine is in its state, what blocks it, and what ends the block')
+      .action(act(async () => (await machineCommands()).explainMachine)),
+    'shepherd machine explain b4-07',
+    'for m in $(shepherd machines --needs-human -o name); do shepherd machine explain $m; done',
+  );
+  examples(
+    naming(machine, 'history')
+      .description('Show what happened to a machine. For a slot: to all machines that were on it')
+      .option('--limit <n>', 'Show at most this many lines, the latest ones', someOf, HISTORY_LINES)
+      .action(act(async () => (await machineCommands()).showHistory)),
+    'shepherd machine history rack/b4-07 --limit 200',
+  );
+  examples(
+    naming(machine, 'wait')
+      .description(
+        'Wait until the machine reaches the given state. Exit status: 0 reached, 1 can no longer be ' +
+          'reached, 3 timed out',
+      )
+      .requiredOption(
+        '--for <what>',
+        'What to wait for: state=Running, state=Running/healthy, hold=KIND, no-hold=KIND or no-request',
+      )
+      .addOption(
+        new Option('--timeout <duration>', 'Wait at most this long')
+          .argParser(durationOf)
+          .default(600_000, '10m'),
+      )
+      .action(act(async () => (await import('./remote/wait.ts')).waitForMachine)),
+    'shepherd machine wait rack/b4-07 --for state=Running/healthy --timeout 5m',
+    'shepherd machine wait rack/b4-07 --for no-request && echo done',
+  );
 }
 
-/** A command that files requests of one verb. */
+const WHY = "--reason 'kernel 6.12'";
+const EXAMPLES: Readonly<Record<MachineVerb, readonly string[]>> = {
+  'restart-agent': [`shepherd machine restart-agent rack/b4-07 --reason 'agent uses 2 GB'`],
+  hold: [
+    "shepherd machine hold rack/b4-07 --kind no-recover --until 2h --reason 'disk swap'",
+    "shepherd machine hold rack/b4-09 --kind no-allocate --reason 'slot is broken'",
+  ],
+  unhold: ["shepherd machine unhold rack/b4-07 --kind no-recover --reason 'disk swapped'"],
+  'clear-backoff': ["shepherd machine clear-backoff rack/b4-07 --reason 'key installed'"],
+  withdraw: ["shepherd machine withdraw rack/b4-07 --reason 'not today'"],
+  'cancel-install': ["shepherd machine cancel-install rack/b4-07 --reason 'wrong image'"],
+  note: ["shepherd machine note rack/b4-07 'power supply replaced'"],
+  label: [
+    'shepherd machine label rack/b4-07 rack=b4 team-',
+    'shepherd machine label rack=b4 --slots rack/b4-07,rack/b4-08 --expect-count 2',
+  ],
+  reboot: [
+    `shepherd machine reboot rack/b4-07 ${WHY}`,
+    `shepherd machine reboot --provider rack --state Running --dry-run ${WHY}`,
+    `shepherd machine reboot --provider rack --state Running --expect-count 40 ${WHY}`,
+  ],
+  quarantine: ["shepherd machine quarantine rack/b4-07 --until 24h --reason 'forensics'"],
+  release: [
+    "shepherd machine release rack/b4-07 --reason 'cable replaced'",
+    "shepherd machine release rack/b4-07 --forget-host-key --yes --reason 'new disk'",
+  ],
+  reinstall: [
+    '# Without --yes it shows what would happen and asks for nothing.',
+    "shepherd machine reinstall rack/b4-07 --reason 'new base image'",
+    "shepherd machine reinstall rack/b4-07 --yes --reason 'new base image'",
+  ],
+  install: [
+    'shepherd machine install rack/b4-07 --image-url https://images.example.org/base.raw.zst \\',
+    '  --sha256 "$SUM" --compression zstd --root-device name=nvme0n1 --reason release --yes',
+  ],
+  deprovision: [
+    "shepherd machine deprovision hetzner/2345678 --reason 'contract ends'",
+    "shepherd machine deprovision hetzner/2345678 --yes --reason 'contract ends'",
+  ],
+};
+
+/** Adds the command that sends requests of one verb. */
 function addVerb(machine: Command, through: Through, verb: MachineVerb): void {
   const { cli = verb, help, isOrder = false, reason } = described(verb);
-  const command = addDetails(machine.command(`${verb} [machine]`).description(cli), verb);
-  selecting(command, isOrder ? '0s, it is only filed' : '30s', reason);
+  const command = machine.command(verb).argument('[machine]', MACHINE).description(cli);
+  addDetails(command, verb);
+  selecting(command, isOrder ? '0s, only send the request' : '30s', reason);
+  examples(command, ...EXAMPLES[verb]);
   if (help !== undefined) command.addHelpText('after', help);
   command.action(async (...given: readonly unknown[]) => {
     const { momentOf, runVerb } = await import('./remote/verbs.ts');
@@ -82,5 +155,5 @@ function addVerb(machine: Command, through: Through, verb: MachineVerb): void {
   });
 }
 
-/** An order takes its time, and is only filed. */
+/** Daemons decide about these at once. An order takes its time, and the command does not wait for it. */
 const DECISION_WAIT_MS = 30_000;

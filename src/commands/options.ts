@@ -3,7 +3,6 @@ import { parseDuration } from '../settings/duration.ts';
 import { imageFault } from '../adapters/bmdb/install-image.ts';
 import type { DrainMode, InstallImage } from '../domain/verbs.ts';
 import { UsageError } from '../domain/errors.ts';
-import { TRAIT_NAMES } from '../domain/traits.ts';
 
 export const wholeNumber = (min: number, max: number) => (text: string) => {
   const value = /^\d+$/.test(text) ? Number(text) : NaN;
@@ -23,21 +22,19 @@ const INSPECT_PORT = 4244;
 export const inspectOption = () =>
   new Option(
     '--inspect [port]',
-    "show actors: to admins in the console, and on this loopback port to Stately's inspector",
+    "Show statecharts at work: to admins in the console, and to Stately's inspector on this loopback port",
   )
     .argParser(wholeNumber(0, 65_535))
     .preset(INSPECT_PORT);
 
-/** Which configuration a command reads: `--config`, or `SHEPHERD_CONFIG`. */
+/** Describes `--config`. */
+export const CONFIG = 'Configuration file of the daemon, YAML';
+
+/** Adds `--config`, the configuration that a command reads; or `SHEPHERD_CONFIG`. */
 export const configured = (command: Command): Command =>
   command.addOption(
-    new Option('--config <file>', 'configuration, YAML')
-      .env('SHEPHERD_CONFIG')
-      .makeOptionMandatory(),
+    new Option('--config <file>', CONFIG).env('SHEPHERD_CONFIG').makeOptionMandatory(),
   );
-
-/** The options that choose machines by what their provider tells of them. */
-export const TRAIT_OPTIONS = TRAIT_NAMES.map((name) => `--${name}`).join(', ');
 
 /** A duration such as 30s or 2h, as milliseconds. @throws {InvalidArgumentError} */
 export const durationOf = (text: string): number => {
@@ -46,17 +43,17 @@ export const durationOf = (text: string): number => {
   throw new InvalidArgumentError('Give a duration such as 250ms, 30s, 15m or 2h.');
 };
 
-/** As {@link durationOf}, and not none. @throws {InvalidArgumentError} */
+/** Reads a duration of more than zero, in milliseconds. @throws {InvalidArgumentError} */
 export const spanOf = (text: string): number => {
   const ms = durationOf(text);
   if (ms > 0) return ms;
   throw new InvalidArgumentError('Give a duration such as 30m or 2h.');
 };
 
-/** Words with commas between, of all times that the option is given. */
+/** Reads words that are separated by commas. An option that is given again adds to them. */
 export const wordsOf = (text: string, before: readonly string[] = []): string[] => {
   const words = text.split(',').map((word) => word.trim());
-  if (words.includes('')) throw new InvalidArgumentError('Give names with single commas between.');
+  if (words.includes('')) throw new InvalidArgumentError('Separate names by single commas.');
   return [...before, ...words];
 };
 
@@ -66,77 +63,83 @@ export const countOf = (text: string): number => {
   throw new InvalidArgumentError('Give a whole number.');
 };
 
-/** At least one. @throws {InvalidArgumentError} */
+/** Reads a count of at least one. @throws {InvalidArgumentError} */
 export const someOf = (text: string): number => {
   const count = countOf(text);
   if (count > 0) return count;
-  throw new InvalidArgumentError('Give a whole number from 1 on.');
+  throw new InvalidArgumentError('Give a whole number of at least 1.');
 };
 
-/** Options of commands that put a driver to the test. */
+/** Adds the options of commands that test a driver. */
 export const testing = (command: Command, limit: { readonly text: string; readonly ms: number }) =>
   command
-    .option('--only <ids>', 'only these steps, and what they build on; commas between', wordsOf, [])
+    .option(
+      '--only <ids>',
+      'Run only these steps and the steps that they need, separated by commas',
+      wordsOf,
+      [],
+    )
     .addOption(
-      new Option('--timeout <duration>', 'of all steps together')
+      new Option('--timeout <duration>', 'Limit for all steps together')
         .argParser(spanOf)
         .default(limit.ms, limit.text),
     )
     .addOption(
-      new Option('--format <format>', 'of the report')
+      new Option('--format <format>', 'Format of the report')
         .choices(['text', 'json', 'junit'])
         .default('text'),
     );
 
-/** How long from now, or an instant. */
+/** A duration from now, or an instant. */
 export type When = { readonly forMs: number } | { readonly atMs: number };
 
 const INSTANT = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
 
-/** Says what `whenOf` takes. */
+/** Describes what `whenOf` reads. */
 export const WHEN_HELP =
-  'after a duration (30m, 2h), or at a date (2025-12-01, midnight in UTC) or an instant with its zone ' +
-  '(2025-12-01T10:00:00Z, 2025-12-01T12:00+02:00)';
+  'a duration (30m, 2h), a date (2025-12-01, midnight UTC) or an instant with its time zone ' +
+  '(2025-12-01T12:00+02:00)';
 
 const CENTURY_MS = 36_525 * 86_400_000;
 
-/** `2h`, or an instant with its zone; a day begins in UTC. @throws {InvalidArgumentError} */
+/** Reads `2h`, a date in UTC, or an instant with its time zone. @throws {InvalidArgumentError} */
 export const whenOf = (text: string): When => {
   const forMs = parseDuration(text, CENTURY_MS);
   if (forMs !== null && forMs > 0) return { forMs };
   const atMs = INSTANT.test(text) ? Date.parse(text.replace(' ', 'T')) : Number.NaN;
   if (!Number.isNaN(atMs)) return { atMs };
   throw new InvalidArgumentError(
-    'Give a duration, such as 2h, or a moment with its zone: 2025-12-01T10:00:00Z.',
+    'Give a duration such as 2h, or an instant with its time zone, such as 2025-12-01T10:00:00Z.',
   );
 };
 
 /**
- * The moment that is meant, epoch ms; null: none is.
- * @throws {UsageError} it is past.
+ * Converts an end to epoch milliseconds; null when no end is given.
+ * @throws {UsageError} the end is in the past.
  */
 export function untilMsOf(when: When | undefined, nowMs: number): number | null {
   if (when === undefined) return null;
   if ('forMs' in when) return Math.round(nowMs + when.forMs);
   if (when.atMs > nowMs) return when.atMs;
-  throw new UsageError(`${new Date(when.atMs).toISOString()}, when it is to end, is past already`);
+  throw new UsageError(`${new Date(when.atMs).toISOString()} is in the past; give a later end`);
 }
 
-/** How a machine is to leave its pools, as the command line has it. */
+/** The flags that say how a machine leaves its pools. */
 export interface DrainFlags {
-  /** False: nobody waits for its load balancers. */
+  /** False: do not wait for its load balancers. */
   readonly drain: boolean;
   readonly forceDrain: boolean;
 }
 
-/** @throws {UsageError} both at once. */
+/** @throws {UsageError} both flags are given. */
 export function drainOf({ drain, forceDrain }: DrainFlags): DrainMode | null {
   if (drain) return forceDrain ? 'force' : null;
-  if (forceDrain) throw new UsageError('either --no-drain or --force-drain, not both');
+  if (forceDrain)
+    throw new UsageError('--no-drain and --force-drain exclude each other; give one of them');
   return 'skip';
 }
 
-/** The image of `install` as the command line has it. */
+/** The flags of `install` that describe the image. */
 export interface ImageFlags {
   readonly imageUrl: string;
   readonly sha256: string;
@@ -153,10 +156,10 @@ export const rootDeviceOf = (text: string): InstallImage['rootDevice'] => {
   throw new InvalidArgumentError('Give name=sda, serial=… or wwn=….');
 };
 
-/** @throws {UsageError} that cannot be installed; it says why, not what: an address may tell. */
+/** @throws {UsageError} the image is not valid. The message leaves the URL out, which may hold a secret. */
 export function imageOf({ imageUrl, sha256, compression, rootDevice }: ImageFlags): InstallImage {
   const image = { url: imageUrl, sha256: sha256.toLowerCase(), compression, rootDevice };
   const fault = imageFault(image);
   if (fault === null) return image;
-  throw new UsageError(`that cannot be installed: ${fault}`);
+  throw new UsageError(`the image cannot be installed: ${fault}`);
 }

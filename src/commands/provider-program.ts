@@ -3,7 +3,8 @@ import { systemClock } from '../adapters/clock/system-clock.ts';
 import type { ReportFormat } from '../conformance/report.ts';
 import { configured, countOf, testing } from './options.ts';
 import { addProviderReading } from './fleet-program.ts';
-import { byFlags, type Through } from './remote/flags.ts';
+import { examples } from './help.ts';
+import { byFlags, jsonOption, type Through } from './remote/flags.ts';
 
 const SET_ID = /^[0-9a-z]{5}-[0-9a-z]{5}-[0-9a-z]{15}$/i;
 const USUAL_SET_ID = 'zzzzz-zzzzz-zzzzzzcloudtest';
@@ -13,13 +14,13 @@ const setId = (text: string): string => {
   throw new InvalidArgumentError('Give 5-5-15 letters and digits.');
 };
 const TEST_HELP = `
-It makes a machine, looks at it, changes it, destroys it, and cleans up whatever happens. Nothing
-without the test's own instance set is ever touched, and the fleet's own is not used: give it
-settings of its own for whatever belongs to one set alone, such as the label of an SSH key. A driver
-that makes no machines is tested on one of its inventory.
+The test creates a machine, looks at it, changes it and destroys it, and cleans up whatever happens. It
+touches only devices of its own instance set. Give it settings of its own for whatever belongs to one
+instance set, such as the label of an SSH key. A driver that cannot create machines is tested on one
+machine of its inventory.
 
-Exit codes: 0 passed; 1 failed; 2 wrong usage or configuration; 3 passed, but something was left
-behind; 130 interrupted.`;
+Exit status: 0 passed, 1 failed, 2 wrong usage or configuration, 3 passed but something was left
+behind, 130 interrupted.`;
 
 interface TestFlags {
   readonly config: string;
@@ -49,19 +50,25 @@ export function addProviderCommands(
   version: string,
   through: Through = byFlags,
 ): void {
-  const provider = cli.command('provider').description('look at providers, and test their drivers');
+  const provider = cli.command('provider').description('Look at providers, and test their drivers');
   const test = provider
-    .command('test <driver>')
-    .description('put a driver to the test; <driver> may be the name of a configured provider')
-    .requiredOption('--config <file>', 'configuration; only its providers and ssh are read')
-    .option('--set-id <id>', 'instance set of the test', setId, USUAL_SET_ID)
-    .option('--plan <plan>', 'use capacity of this plan')
-    .option('--image <image>', 'operating system of the machine')
-    .option('--reservation <id>', 'use this slot; where none is made: this machine')
-    .option('--destroy-existing', 'first destroy what an earlier test left', false)
-    .option('--command <command>', 'run this on the machine')
-    .option('--pause', 'wait for Enter once the machine is up', false)
-    .option('--allow-destructive', 'also try power and reinstallation', false);
+    .command('test')
+    .argument('<driver>', 'A driver, or the name of a configured provider')
+    .description('Test a driver against its real API with a machine that the test creates')
+    .requiredOption('--config <file>', 'Configuration file. Only "providers" and "ssh" are read')
+    .option('--set-id <id>', 'Instance set of the test', setId, USUAL_SET_ID)
+    .option('--plan <plan>', 'Use capacity of this plan')
+    .option('--image <image>', 'Operating system of the machine')
+    .option('--reservation <id>', 'Use this slot, or this machine if the driver creates none')
+    .option('--destroy-existing', 'First destroy what an earlier test left behind', false)
+    .option('--command <command>', 'Run this command on the machine')
+    .option('--pause', 'Wait for Enter when the machine is up', false)
+    .option('--allow-destructive', 'Also test power and reinstallation', false);
+  examples(
+    test,
+    'shepherd provider test hetzner --config test.yaml --reservation 2345678',
+    'shepherd provider test equinix --config test.yaml --plan c3.small.x86 --format junit > report.xml',
+  );
   testing(test, { ms: 2 * 60 * 60_000, text: '2h' })
     .addHelpText('after', TEST_HELP)
     .action(async (driver: string, flags: TestFlags) => {
@@ -76,36 +83,44 @@ export function addProviderCommands(
       });
       endAnyway();
     });
-  configured(provider.command('sweep [provider]'))
-    .description(
-      'what we left at it and nothing needs, an hour old or more; of one that is not configured, or ' +
-        'of none: what is recorded of it, or of all such',
-    )
-    .option('--remove', 'remove it; otherwise it is only told', false)
+  const sweeping = configured(provider.command('sweep'))
+    .argument('[provider]', 'Name of a provider. Default: records of all unconfigured providers')
+    .description('List or remove leftovers of Shepherd at a provider, such as unused SSH keys')
+    .option('--remove', 'Remove the leftovers. Without this they are only listed', false)
     .option(
       '--expect-count <n>',
-      'how many records that are, of one that is not configured',
+      'For an unconfigured provider: refuse unless it has exactly this many records',
       countOf,
     )
-    .option('--json', 'print one line of JSON', false)
+    .addOption(jsonOption())
     .action(async (name: string | undefined, { config: file, json, ...rest }: SweepFlags) => {
       const { sweep } = await import('./provider-sweep.ts');
       const { locally } = await import('./remote/session.ts');
       const stopping = new AbortController();
-      // The first interrupt ends what is asked of providers; the second one ends the process.
+      // The first Ctrl-C cancels the calls to providers. The second one ends the process.
       process.once('SIGINT', () => stopping.abort());
       const options = { ...rest, file, provider: name, version, signal: stopping.signal };
       await locally({ json }, () => sweep(options));
     });
+  examples(
+    sweeping,
+    'shepherd provider sweep hetzner --config /etc/shepherd/shepherd.yaml',
+    'shepherd provider sweep hetzner --config /etc/shepherd/shepherd.yaml --remove',
+  ).addHelpText(
+    'after',
+    `
+Only leftovers that are at least an hour old are listed. For a provider that no configuration has any
+more, the command lists what the database records of the provider.`,
+  );
   addProviderReading(provider, through);
 }
 
 const LEFT_OPEN_MS = 10_000;
 
-/** A driver that left a socket or a timer open would keep the process for ever. */
+/** A socket or timer that a driver left open would keep the process alive forever. */
 function endAnyway(): void {
   const timer = systemClock.setTimeout(() => {
-    process.stderr.write('shepherd: the driver left sockets or timers open when it was stopped\n');
+    process.stderr.write('shepherd: the driver left sockets or timers open when it stopped\n');
     process.exit();
   }, LEFT_OPEN_MS);
   (timer as NodeJS.Timeout).unref();

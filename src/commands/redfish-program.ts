@@ -1,7 +1,9 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { UsageError } from '../domain/errors.ts';
 import { createSecret } from '../settings/secret.ts';
+import { examples } from './help.ts';
 import { jsonLine, printableLines } from './layout.ts';
+import { jsonOption } from './remote/flags.ts';
 
 interface ProbeFlags {
   readonly login: boolean;
@@ -13,25 +15,29 @@ interface ProbeFlags {
 }
 
 const HELP = `
-Without --login no credentials are sent: only the certificate and the service's root are looked at, which
-need none. With it the password comes from --password-file, which only its owner may read, or from the
-environment's REDFISH_PASSWORD, and is sent only where an authority of this system vouches for the
-certificate, or --cert-sha256 names it.`;
+Without --login the command sends no credentials. It looks at the certificate and at the root of the
+service, which anybody may read. With --login the password comes from --password-file, which only its
+owner may read, or from REDFISH_PASSWORD. The command sends the password only if an authority of this
+system signed the certificate, or if --cert-sha256 names the certificate.`;
 
-/** Adds `redfish` and its commands: what somebody does who puts a rack into an inventory. */
+/** Adds `redfish` and its commands, for people who put a rack into an inventory. */
 export function addRedfishCommands(cli: Command): void {
-  cli
+  const probing = cli
     .command('redfish')
-    .description('look at BMCs that speak Redfish')
-    .command('probe <url>')
-    .description('show the certificate of a BMC, and what is behind it')
-    .option('--login', 'log in, and show its systems', false)
-    .option('--username <name>', 'who logs in', 'root')
-    .option('--password-file <file>', 'file with the password')
-    .option('--cert-sha256 <hex>', 'what the certificate must be for a login', hashOf)
-    .option('--timeout <seconds>', 'limit of one request', secondsOf, 10)
-    .option('--json', 'print one line of JSON', false)
-    .addHelpText('after', HELP)
+    .description('Look at BMCs that speak Redfish')
+    .command('probe')
+    .argument('<url>', 'Address of the BMC: https://host or https://host:port')
+    .description('Show the certificate of a BMC and the systems behind it')
+    .option('--login', 'Log in, and show the systems', false)
+    .option('--username <name>', 'User name of the login', 'root')
+    .option('--password-file <file>', 'File with the password')
+    .option(
+      '--cert-sha256 <hex>',
+      'SHA-256 of the certificate that is accepted for a login',
+      hashOf,
+    )
+    .option('--timeout <seconds>', 'Limit for each request', secondsOf, 10)
+    .addOption(jsonOption())
     .action(async (url: string, flags: ProbeFlags) => {
       const { probe, probeText } = await import('./redfish-probe.ts');
       const told = await probe({
@@ -43,12 +49,19 @@ export function addRedfishCommands(cli: Command): void {
       const text = flags.json ? jsonLine(told) : printableLines(probeText(told));
       process.stdout.write(`${text.trimEnd()}\n`);
     });
+  examples(
+    probing,
+    'shepherd redfish probe https://10.1.0.17',
+    'shepherd redfish probe https://10.1.0.17 --login --password-file bmc.secret --cert-sha256 "$SUM"',
+  ).addHelpText('after', HELP);
 }
 
 function bmcOf(text: string): string {
   const url = URL.parse(text);
   if (url?.protocol === 'https:' && /^https:\/\/[^\s/?#@]+\/?$/i.test(text)) return url.origin;
-  throw new UsageError('give the BMC as https://host or https://host:port, without path and login');
+  throw new UsageError(
+    'give the address of the BMC as https://host or https://host:port, without path and user',
+  );
 }
 
 function loginOf({ username, passwordFile }: ProbeFlags) {

@@ -14,24 +14,24 @@ import {
 } from './options.ts';
 import { choosesByOptions, type VerbFlags } from './remote/ask-flags.ts';
 
-/** The details of verbs as options of commands, by their kinds. */
+/** Turns the details of verbs into options of commands, by the kind of each detail. */
 
 const optionName = (name: string): string =>
   name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 
-/** Adds an option for each detail of the verb, and `--yes` where something may be lost. */
+/** Adds an option for each detail of the verb, and `--yes` if the verb may destroy data. */
 export function addDetails(command: Command, verb: MachineVerb): Command {
   for (const [name, detail] of detailsOf(verb)) addDetail(command, optionName(name), detail);
-  const isAgreed = 'ask for it, and do not only tell';
+  const isAgreed = 'Really ask for it. Without this the command only shows what would happen';
   if (described(verb).care === 'destroying') command.option('--yes', isAgreed, false);
   for (const [name, detail] of detailsOf(verb)) {
     if (detail.kind !== 'flag' || detail.lost === undefined) continue;
-    command.option('--yes', `${isAgreed}; of --${optionName(name)}`, false);
+    command.option('--yes', `With --${optionName(name)}: ${isAgreed}`, false);
   }
   return command;
 }
 
-/** The detail that is said in words after the machine; undefined: the verb has none. */
+/** The detail that the words after the machine name give; undefined: the verb has none. */
 function textOf(verb: MachineVerb) {
   for (const [name, detail] of detailsOf(verb)) {
     if (detail.kind === 'text' && detail.words) return { name, words: detail.words };
@@ -43,10 +43,10 @@ function addDetail(command: Command, name: string, detail: Detail): void {
   const { kind, cli } = detail;
   if (kind === 'drain') {
     command
-      .option('--no-drain', 'do not wait until its load balancers let it go: connections are cut')
+      .option('--no-drain', 'Do not wait for its load balancers. Open connections are cut')
       .option(
         '--force-drain',
-        'take it out of its pools though too few members stay active',
+        'Take it out of its pools even if too few members stay active',
         false,
       );
   }
@@ -68,11 +68,15 @@ function addDetail(command: Command, name: string, detail: Detail): void {
       break;
     case 'image':
       command
-        .requiredOption('--image-url <url>', 'where the image is')
-        .requiredOption('--sha256 <digits>', 'of the image as it lies on the disk, hexadecimal')
-        .requiredOption('--root-device <disk>', 'name=sda, serial=… or wwn=…', rootDeviceOf)
+        .requiredOption('--image-url <url>', 'Address of the image')
+        .requiredOption('--sha256 <digits>', 'SHA-256 of the uncompressed image, hexadecimal')
+        .requiredOption(
+          '--root-device <disk>',
+          'Disk to write: name=sda, serial=SERIAL or wwn=WWN',
+          rootDeviceOf,
+        )
         .addOption(
-          new Option('--compression <kind>', 'of the image at the URL')
+          new Option('--compression <kind>', 'Compression of the image at the URL')
             .choices(['none', 'gzip', 'zstd', 'xz'])
             .default('none'),
         );
@@ -85,9 +89,9 @@ function addDetail(command: Command, name: string, detail: Detail): void {
 type Flags = VerbFlags & { readonly until?: When };
 
 /**
- * What an action of a verb's command gets: the machine that is named, and the flags with the words.
- * Where options choose the machines, the first word is not the name of one.
- * @throws {UsageError} the verb needs words, and there are none.
+ * Splits what commander passes to the action of a verb: the named machine, and the flags with the words.
+ * If options choose the machines, then the first word is no machine name but part of the text.
+ * @throws {UsageError} the verb needs words, and none are given.
  */
 export function targetAndFlags(verb: MachineVerb, given: readonly unknown[]) {
   const [name, ...rest] = given as [string | undefined, ...unknown[]];
@@ -96,11 +100,12 @@ export function targetAndFlags(verb: MachineVerb, given: readonly unknown[]) {
   const [words, flags] = rest as [readonly string[], Flags];
   const isChosen = choosesByOptions(flags);
   const said = isChosen && name !== undefined ? [name, ...words] : words;
-  if (said.length === 0) throw new UsageError(`say what: ${text.words.name}`);
+  if (said.length === 0)
+    throw new UsageError(`<${text.words.name}> is missing; give it after the machine`);
   return { name: isChosen ? undefined : name, ...flags, [text.name]: said.join(text.words.joint) };
 }
 
-/** The flags of a verb, as the API takes them. @throws {UsageError} they make no sense. */
+/** Converts the flags of a verb to the body of an API request. @throws {UsageError} the flags contradict each other. */
 export const bodyOf = (verb: MachineVerb, flags: object, nowMs: number) => ({
   verb,
   ...Object.fromEntries(

@@ -109,7 +109,7 @@ const LEAVING = {
     kind: 'flag',
     only: 'deprovision',
     api: 'Of `deprovision`: a machine may be made on its slot; no hold keeps it free.',
-    cli: 'the next machine may be made on its slot at once',
+    cli: 'Allow a new machine on its slot at once',
     page: 'Let the next machine be made on its slot at once',
   },
   drain: DRAIN,
@@ -117,13 +117,13 @@ const LEAVING = {
 const KIND = {
   kind: 'choice',
   of: HOLD_KINDS,
-  cli: 'what the hold forbids',
+  cli: 'What the hold forbids',
   page: 'Kind of hold',
 } as const;
 const UNTIL = {
   kind: 'end',
   api: 'Null: until it is taken away.',
-  cli: 'ends by itself',
+  cli: 'When it ends by itself',
   page: 'For how many hours (empty: until it is taken away)',
 } as const;
 const NOTHING = {} as const;
@@ -135,16 +135,19 @@ const POOL = {
 } as const;
 
 const HOLD_HELP = `
-no-start: no agent is started. no-recover: nothing is done when it falls silent. no-allocate: no
-machine is made on the slot. preserve: it is neither reinstalled nor given back. no-serve: its load
-balancers let it go, and it stays out of its pools.
+Kinds of holds:
+  no-start     daemons start no agent on the machine
+  no-recover   daemons do nothing when the machine falls silent
+  no-allocate  daemons create no machine on the slot
+  preserve     the machine is neither reinstalled nor given back
+  no-serve     the machine leaves its load balancer pools and stays out
 
-A hold on a slot that is named stays when the machine on it changes. Holds of one kind on one slot
-replace each other.`;
+A hold belongs to the slot if you name the slot: it stays when the machine on the slot changes.
+A slot has one hold of each kind; a new hold replaces the old one.`;
 
 const SLOT_HELP = `
-A hold no-allocate, in your name and with your reason, keeps the slot free, so that the machine is not made
-(or taken in) again at once. machine unhold --kind no-allocate ends it.`;
+Afterwards a hold no-allocate with your name and reason keeps the slot free, so that no daemon creates
+a machine on it again. "shepherd machine unhold --kind no-allocate" ends the hold.`;
 
 /** In the order in which they are offered. */
 export const VERBS = {
@@ -153,7 +156,7 @@ export const VERBS = {
     isOrder: true,
     care: 'plain',
     label: 'Restart agent',
-    cli: 'start the agent anew, over SSH',
+    cli: 'Restart the agent over SSH',
     would: 'get its agent restarted over SSH',
     details: LEAVING,
   },
@@ -161,7 +164,7 @@ export const VERBS = {
     of: 'slot',
     care: 'plain',
     label: 'Hold',
-    cli: 'forbid something to be done to it',
+    cli: 'Put a hold on a machine or slot: forbid something that daemons do',
     help: HOLD_HELP,
     would: 'be put under the hold',
     details: {
@@ -170,7 +173,7 @@ export const VERBS = {
       force: {
         kind: 'flag',
         api: 'Of `no-serve`: though few members stay active.',
-        cli: 'of no-serve: though too few members of its pools stay active',
+        cli: 'With no-serve: even if too few members of its pools stay active',
       },
     },
   },
@@ -178,7 +181,7 @@ export const VERBS = {
     of: 'slot',
     care: 'plain',
     label: 'Take hold away',
-    cli: 'take a hold away',
+    cli: 'Remove a hold',
     would: 'get the hold taken away',
     details: { kind: KIND },
   },
@@ -186,7 +189,7 @@ export const VERBS = {
     of: 'machine',
     care: 'plain',
     label: 'Clear backoff',
-    cli: 'try again at once what failed',
+    cli: 'Retry what failed at once instead of after its backoff',
     would: 'be tried again at once',
     details: NOTHING,
   },
@@ -195,7 +198,7 @@ export const VERBS = {
     of: 'machine',
     care: 'plain',
     label: 'Withdraw order',
-    cli: 'take back what was ordered (restart-agent, reboot, reinstall) and not begun',
+    cli: 'Withdraw an order (restart-agent, reboot, reinstall) that no daemon has begun',
     would: 'not get what was ordered, unless it was asked for already',
     details: { order: { kind: 'name', none: true, api: 'Only the order of this key.' } },
   },
@@ -204,7 +207,7 @@ export const VERBS = {
     of: 'machine',
     care: 'plain',
     label: 'Cancel installation',
-    cli: 'take an installation back that its agent was not told of yet',
+    cli: 'Cancel an installation that the agent has not received yet',
     would: 'not be installed, unless its agent has the request already',
     details: NOTHING,
   },
@@ -213,7 +216,7 @@ export const VERBS = {
     of: 'slot',
     care: 'plain',
     label: 'Note',
-    cli: 'put a remark into its history',
+    cli: 'Add a remark to the history of a machine',
     would: 'get the remark in its history',
     reason: 'a note',
     details: {
@@ -222,7 +225,7 @@ export const VERBS = {
         max: 500,
         words: { name: 'text', joint: ' ' },
         api: 'The remark: one line of printable text.',
-        cli: 'the remark: one line of printable text',
+        cli: 'The remark: one line of printable text',
         page: 'Remark',
       },
     },
@@ -231,7 +234,7 @@ export const VERBS = {
     of: 'machine',
     care: 'plain',
     label: 'Label',
-    cli: 'give it labels, or take them away',
+    cli: 'Set or remove labels of a machine',
     would: 'get its labels changed',
     reason: 'labels',
     details: {
@@ -240,7 +243,7 @@ export const VERBS = {
         max: 2_000,
         words: { name: 'key=value', joint: ',' },
         api: 'Changes with commas between: `rack=b4` sets a label, `team-` removes one.',
-        cli: 'rack=b4 sets a label, team- removes one',
+        cli: '"rack=b4" sets a label, "team-" removes a label',
         page: 'Labels, such as rack=b4,team-',
       },
     },
@@ -250,13 +253,13 @@ export const VERBS = {
     isOrder: true,
     care: 'careful',
     label: 'Reboot',
-    cli: 'reboot it by its provider',
+    cli: 'Reboot a machine through its provider',
     would: 'be rebooted by its provider',
     details: {
       force: {
         kind: 'flag',
         api: 'Its system is not asked first.',
-        cli: 'do not ask its system first',
+        cli: 'Do not ask the operating system to shut down first',
         page: 'Without asking its system first',
       },
       drain: DRAIN,
@@ -266,7 +269,7 @@ export const VERBS = {
     of: 'machine',
     care: 'careful',
     label: 'Quarantine',
-    cli: 'leave it alone, whatever happens to it',
+    cli: 'Quarantine a machine: daemons leave it alone, whatever happens to it',
     would: 'be left alone until somebody releases it',
     details: { untilMs: UNTIL },
   },
@@ -275,13 +278,13 @@ export const VERBS = {
     of: 'machine',
     care: 'careful',
     label: 'Release',
-    cli: 'end its quarantine, and forget what recovery tried',
+    cli: 'End a quarantine, and forget the recovery attempts so far',
     would: 'be released: its quarantine, backoffs and attempts of recovery are forgotten',
     details: {
       forgetHostKey: {
         kind: 'flag',
         lost: 'its pinned SSH host key is forgotten: whoever answers there next is believed',
-        cli: 'its SSH host key changed for a reason that you know',
+        cli: 'Also forget the pinned SSH host key, because you know why the key changed',
         page: 'Forget its SSH host key, too',
       },
     },
@@ -291,7 +294,7 @@ export const VERBS = {
     isOrder: true,
     care: 'destroying',
     label: 'Reinstall',
-    cli: 'reinstall it; its disks are lost',
+    cli: 'Reinstall a machine. All data on its disks is lost',
     would: 'be reinstalled by its provider',
     lost: 'everything on its disks is lost',
     details: LEAVING,
@@ -300,17 +303,17 @@ export const VERBS = {
     of: 'machine',
     care: 'destroying',
     label: 'Install',
-    cli: 'have its agent install an operating system',
+    cli: 'Let the agent install an operating system; Shepherd then lets go of the machine',
     would: 'get an operating system installed by its agent',
     lost: 'what is on the disk that is written is lost, and Shepherd lets go of the machine',
-    details: { image: { kind: 'image', cli: 'the image', page: 'Image' } },
+    details: { image: { kind: 'image', cli: 'The image', page: 'Image' } },
   },
   /** What is lost, each provider's driver tells: `givingBackText`. */
   deprovision: {
     of: 'machine',
     care: 'destroying',
     label: 'Deprovision',
-    cli: 'give it back to its provider; its slot stays free',
+    cli: 'Give a machine back to its provider. Its slot stays free',
     help: SLOT_HELP,
     would: 'be given back to its provider',
     details: LEAVING,

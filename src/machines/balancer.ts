@@ -81,14 +81,14 @@ const objects = balancerSetup.createStateConfig({
   states: {
     retrieving: {
       entry: 'takeDesired',
-      ...calling('observe', 'Reads all that is ours at the balancer.', {
+      ...calling('observe', "Reads Shepherd's objects at the balancer.", {
         target: 'checking',
         actions: 'tellObserved',
       }),
     },
     checking: calling(
       'check',
-      'Plans what is to be done next; nothing, when it is not known what is desired.',
+      'Plans the next step. Does nothing while the desired state is unknown.',
       [
         leadsTo('destroying', 'dropping', 'clashing', 'leaving'),
         leadsTo('recovering', 'recovering'),
@@ -98,23 +98,25 @@ const objects = balancerSetup.createStateConfig({
         leadsTo('settled', 'settled', 'frozen'),
       ],
     ),
-    recovering: calling('recover', 'Asks once more for objects that the balancer calls failed.', {
+    recovering: calling('recover', 'Requests objects again that the balancer reports as failed.', {
       target: 'waiting',
     }),
-    destroying: calling('destroy', 'Destroys what has to go now, children before their parents.', {
-      target: 'retrieving',
-    }),
-    creating: calling('create', 'Makes and marks every object whose parents are ready.', {
+    destroying: calling(
+      'destroy',
+      'Deletes objects that are no longer desired, children before parents.',
+      { target: 'retrieving' },
+    ),
+    creating: calling('create', 'Creates and tags each object whose parents are ready.', {
       target: 'waiting',
     }),
     waiting: {
-      description: 'Objects get ready; then all is read again.',
+      description: 'Waits until objects are ready, then reads all objects again.',
       entry: 'beginWait',
       initial: 'polling',
       on: { 'desired.changed': { target: 'retrieving', actions: 'noteDesired' } },
       states: {
         polling: {
-          description: 'Looks at those that are not ready.',
+          description: 'Reads the objects that are not ready.',
           entry: 'countLook',
           invoke: {
             id: 'poll',
@@ -129,13 +131,13 @@ const objects = balancerSetup.createStateConfig({
           },
         },
         sleeping: {
-          description: 'Until the next look; longer each time, five minutes at most.',
+          description: 'Pauses before the next read, longer each time, at most five minutes.',
           after: { wait: { target: 'polling' } },
         },
       },
     },
     settled: {
-      description: 'All is as desired, or nothing may be done; it is read again now and then.',
+      description: 'The pool is as desired, or may not be changed. It is read again periodically.',
       entry: [
         'forgetFailure',
         {
@@ -147,7 +149,8 @@ const objects = balancerSetup.createStateConfig({
       after: { resync: { target: 'retrieving' } },
     },
     failed: {
-      description: 'The balancer did not do what it was asked; it is tried again, later each time.',
+      description:
+        'The balancer refused or failed a request. It is tried again with growing pauses.',
       on: {
         'desired.changed': [
           { guard: 'mayHurry', target: 'failed', reenter: true, actions: ['noteDesired', 'hurry'] },
@@ -166,7 +169,7 @@ const members = balancerSetup.createStateConfig({
   initial: 'stepping',
   states: {
     stepping: {
-      description: 'Does the next step of every member: joins, lets go, takes out.',
+      description: 'Moves each member one step: join, drain or remove.',
       entry: 'beginStep',
       on: { 'members.changed': { actions: 'wantStep' }, 'pool.observed': { actions: 'wantStep' } },
       invoke: {
@@ -188,13 +191,13 @@ const members = balancerSetup.createStateConfig({
       },
     },
     resting: {
-      description: 'Until something is told of a machine, or time alone moves a member on.',
+      description: "Waits for news of a machine, or for the time of a member's next step.",
       always: { guard: 'stepIsDue', target: 'stepping' },
       on: { 'members.changed': stepAgain, 'pool.observed': stepAgain },
       after: { rest: { target: 'stepping' } },
     },
     backingOff: {
-      description: 'The database did not take what was to be written.',
+      description: 'The database refused a write. The step is tried again.',
       after: { stepRetry: { target: 'stepping' } },
     },
   },
@@ -227,7 +230,7 @@ export const balancer = balancerSetup.createMachine({
   on: { 'pool.stop': { target: '.stopped' } },
   states: {
     awaitingLease: {
-      description: 'Waits for the job; may last for ever, since another daemon may have it.',
+      description: 'Waits for the lease of this job, for as long as another daemon holds it.',
       invoke: {
         id: 'takeLease',
         src: 'takeLease',
@@ -249,7 +252,7 @@ export const balancer = balancerSetup.createMachine({
       },
     },
     barred: {
-      description: 'The job could not be asked for; later each time.',
+      description: 'The lease could not be read. The daemon tries again with growing pauses.',
       after: { stepRetry: { target: 'awaitingLease' } },
     },
     tending: {
@@ -258,7 +261,7 @@ export const balancer = balancerSetup.createMachine({
       states: { objects, members },
     },
     paused: {
-      description: 'An operator asked that nothing be changed; may last for ever.',
+      description: 'An operator paused this pool. It stays paused until the operator resumes it.',
       on: { 'pool.resume': { target: 'tending' } },
     },
     stopped: { type: 'final' },

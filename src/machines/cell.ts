@@ -45,7 +45,7 @@ export const cell = setup({
   },
 }).createMachine({
   id: 'cell',
-  description: 'Owns up to 64 machines, isolates their crashes, forgets the ones that ended.',
+  description: 'Runs up to 64 machines, restarts one that crashed, and forgets one that ended.',
   options: { maxIterations: 1000 },
   on: {
     'machine.observed': { actions: { type: 'tell', params: ({ event }) => event } },

@@ -50,33 +50,33 @@ export const deprovision = setup({
   states: {
     claiming: step(
       'claimDeprovision',
-      'Asks the BMDB for this machine; nobody else may work on it from then on.',
+      'Claims the machine in the database, so that no other daemon works on it.',
       onTo('endingAgent'),
       elseRefused,
     ),
     endingAgent: step(
       'endAgent',
-      'Ends the agent over SSH, where the machine lives on without us.',
+      'Ends the agent over SSH if the machine keeps running after it is given back.',
       onTo('asking'),
     ),
     asking: step(
       'askDestroy',
-      'Notes the request in the BMDB, then asks the provider, if it still has it.',
+      'Notes the request in the database, then asks the provider to delete the device, if it still exists.',
       onTo('awaitingGone'),
     ),
     awaitingGone: step(
       'awaitGone',
-      'Looks until the provider knows no such device; asks again, ever more rarely.',
+      'Waits until the provider no longer knows the device, and repeats the request with growing pauses.',
       onTo('awaitingReusable'),
     ),
     awaitingReusable: step(
       'awaitReusable',
-      'Looks until the slot is free again, or somebody else has it.',
+      'Waits until the slot is free, or until another machine uses it.',
       onTo('recording'),
     ),
     recording: step(
       'recordDeprovision',
-      'Deletes the machine and its tags, in one transaction; its history stays.',
+      'Deletes the machine and its tags in one transaction, and keeps its history.',
       thenDone,
     ),
     ...endOfTask,

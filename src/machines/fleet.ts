@@ -152,7 +152,7 @@ export const fleet = setup({
       initial: 'attended',
       states: {
         attended: {
-          description: 'A session is being opened or is alive.',
+          description: 'The daemon opens its session, or its session is alive.',
           invoke: {
             id: 'session',
             src: 'session',
@@ -197,11 +197,12 @@ export const fleet = setup({
           initial: 'opening',
           states: {
             opening: {
-              description: 'No session yet: news flow, no work is begun.',
+              description: 'The daemon has no session yet. It reads the fleet and starts no work.',
               on: { 'fleet.stop': { target: '#fleet.closing' } },
             },
             working: {
-              description: 'The session is alive: machines are provisioned, started, recovered.',
+              description:
+                'The session is alive. The daemon creates, starts and recovers machines.',
               entry: 'forgetFailure',
               invoke: [
                 { id: 'provisioners', src: 'provisioners', onError: crashed },
@@ -214,7 +215,7 @@ export const fleet = setup({
               initial: 'guarded',
               states: {
                 guarded: {
-                  description: 'The guard assesses the fleet.',
+                  description: 'The guard runs and assesses the fleet.',
                   exit: 'forgetGuard',
                   invoke: {
                     id: 'guard',
@@ -231,13 +232,14 @@ export const fleet = setup({
                 },
                 unguarded: {
                   description:
-                    'The guard crashed and comes back; where no other daemon has one, nothing is recovered.',
+                    'The guard crashed and restarts. Recovery stops unless another daemon runs a guard.',
                   after: { rebuildGuard: { target: 'guarded' } },
                 },
               },
             },
             draining: {
-              description: 'Nothing new is begun; work under way may finish, then is cancelled.',
+              description:
+                'The daemon starts nothing new. Running work may finish, then it is cancelled.',
               entry: 'noteStop',
               invoke: {
                 id: 'drain',
@@ -249,7 +251,7 @@ export const fleet = setup({
           },
         },
         fenced: {
-          description: 'The session is lost: all work of ours has been aborted.',
+          description: 'The session is lost. The daemon has aborted all its work.',
           always: { guard: 'stopping', target: '#fleet.closing' },
           on: { 'fleet.stop': { target: '#fleet.closing' } },
           after: { sessionRetry: { target: 'attended' } },
@@ -257,13 +259,14 @@ export const fleet = setup({
       },
     },
     restarting: {
-      description: 'A service of the supervisor crashed; all of it is rebuilt from the BMDB.',
+      description:
+        'A service of the supervisor crashed. The supervisor is rebuilt from the database.',
       always: { guard: 'stopping', target: 'closing' },
       on: { 'fleet.stop': { target: 'closing' } },
       after: { rebuild: { target: 'active' } },
     },
     closing: {
-      description: 'Deletes the session, so that others need not wait for its deadline.',
+      description: 'Deletes the session, so that other daemons need not wait for its deadline.',
       invoke: {
         id: 'closeSession',
         src: 'closeSession',

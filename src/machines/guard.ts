@@ -112,19 +112,19 @@ export const guard = setup({
         ],
       },
       states: {
-        blind: {
-          description: 'The database has not told how the fleet is: nobody is let through.',
-        },
+        blind: { description: 'The guard has no data about the fleet. No machine is recovered.' },
         grace: {
           description:
-            'Heartbeats have not been taken in for a whole deadline: silence means nothing yet.',
+            'No daemon has accepted heartbeats for a whole deadline. Silence proves nothing yet.',
         },
-        watching: { description: 'All is well: machines are recovered within the budget.' },
+        watching: { description: 'Machines are recovered within the budget.' },
         suspicious: {
-          description: 'Many are late or silent at once, perhaps because of us: nobody new passes.',
+          description:
+            'Many machines are late or silent together, perhaps because of Shepherd. No further machine is recovered.',
         },
         frozen: {
-          description: 'Recovery of the fleet or a provider is stopped until it is calm or thawed.',
+          description:
+            'Recovery of the fleet or of a provider is stopped until ten calm minutes have passed or an operator thaws it.',
         },
       },
     },
@@ -132,7 +132,7 @@ export const guard = setup({
       initial: 'assessing',
       states: {
         assessing: {
-          description: 'Assesses the fleet, or reads what another daemon found a moment ago.',
+          description: "Assesses the fleet, or reads another daemon's recent assessment.",
           entry: 'beginRound',
           invoke: {
             id: 'assess',
@@ -151,7 +151,7 @@ export const guard = setup({
           after: { answer: blinded(unanswered) },
         },
         settling: {
-          description: 'Carries out what operators ask of the guard.',
+          description: "Carries out operators' requests to freeze or thaw.",
           invoke: {
             id: 'settleGuardRequests',
             src: 'settleGuardRequests',
@@ -164,7 +164,7 @@ export const guard = setup({
           },
         },
         resting: {
-          description: 'Until the next assessment is due, or something seems to have changed.',
+          description: 'Waits until the next assessment is due or the fleet changes.',
           on: { 'guard.nudged': { target: 'assessing' } },
           after: { assessPeriod: { target: 'assessing' } },
         },

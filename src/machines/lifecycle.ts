@@ -139,7 +139,7 @@ const to = <const State extends MachineState>(...states: readonly State[]) =>
 const follow = (state: MachineState) => ({ 'machine.observed': to(...FOLLOWERS[state]) });
 
 /** Only the rows say more: nothing is to be done, or another daemon does it. */
-const resting = { description: 'Nothing is to be done by this daemon now.' };
+const resting = { description: 'This daemon has no work on the machine at the moment.' };
 const begin = (...works: readonly [Work, ...Work[]]) => ({
   ...resting,
   always: { guard: { type: 'dueFor' as const, params: { works } }, target: 'waiting' },
@@ -153,7 +153,8 @@ const TASKS = {
 
 /** Waits until this daemon may do the work that is due; news of other work leave the wait. */
 const waitFor = (...works: readonly [Work, ...Work[]]) => ({
-  description: 'Waits for its turn: for budget, better ranked daemons, and a place in the pool.',
+  description:
+    'Work is due. The machine waits for the recovery budget, for daemons that go first, and for a free place.',
   tags: 'waiting' as const,
   invoke: {
     id: 'awaitTurn',
@@ -186,11 +187,11 @@ const requests = lifecycleSetup.createStateConfig({
   initial: 'idle',
   states: {
     idle: {
-      description: 'Operators ask nothing that is to be settled now.',
+      description: 'No request of an operator is open.',
       always: { guard: 'asked', target: 'settling' },
     },
     settling: {
-      description: 'Carries out what an operator asked for, whatever else is under way.',
+      description: "The machine's actor carries out an operator's request, beside any other work.",
       invoke: {
         id: 'settleRequest',
         src: 'settleRequest',
@@ -200,7 +201,7 @@ const requests = lifecycleSetup.createStateConfig({
       },
     },
     pausing: {
-      description: 'It could not be settled; it is tried again after a while.',
+      description: 'The request failed. The actor tries it again after a pause.',
       after: { settlePause: { target: 'idle' } },
     },
   },
@@ -242,7 +243,8 @@ export const lifecycle = lifecycleSetup.createMachine({
           states: {
             resyncing: {
               id: 'resyncing',
-              description: 'Takes the state that the view tells, whatever it was before.',
+              description:
+                'The machine takes the state of its newest view, whichever state it had before.',
               always: STATES.map((state) => ({
                 guard: { type: 'stateIs' as const, params: { state } },
                 target: `#${state}`,
@@ -250,12 +252,13 @@ export const lifecycle = lifecycleSetup.createMachine({
             },
             Reserved: {
               id: 'Reserved',
-              description: 'The provider lists the slot as free, or its device is being created.',
+              description:
+                'The slot has no machine yet: the provider lists it as free, or a device is being created.',
               on: follow('Reserved'),
             },
             Provisioned: {
               id: 'Provisioned',
-              description: 'A machine without an agent.',
+              description: 'The machine exists, and no agent runs on it.',
               on: follow('Provisioned'),
               initial: 'resting',
               states: {
@@ -265,21 +268,23 @@ export const lifecycle = lifecycleSetup.createMachine({
             },
             AgentStarting: {
               id: 'AgentStarting',
-              description: 'An agent is being started on the machine.',
+              description: 'A daemon starts the agent on the machine.',
               on: follow('AgentStarting'),
               initial: 'resting',
               states: { resting, working: working('takeover') },
             },
             Running: {
               id: 'Running',
-              description: 'An agent was started; it reports in, or its time to do so is not over.',
+              description:
+                'The agent was started. It reports, or its time to report has not expired.',
               on: follow('Running'),
               initial: 'resting',
               states: { resting: begin('recovery'), waiting: waitFor('recovery') },
             },
             Recovering: {
               id: 'Recovering',
-              description: 'Being brought back, one rung of the ladder at a time.',
+              description:
+                'The machine is silent. Shepherd tries one means of recovery after the other.',
               on: follow('Recovering'),
               initial: 'resting',
               states: {
@@ -291,18 +296,18 @@ export const lifecycle = lifecycleSetup.createMachine({
             HandedOver: {
               id: 'HandedOver',
               description:
-                'Its operating system is installed: neither started nor recovered any more.',
+                'The operating system is installed. Shepherd neither starts nor recovers the machine any more.',
               on: follow('HandedOver'),
             },
             Quarantined: {
               id: 'Quarantined',
               description:
-                'Set aside with a reason; nothing is done to it until someone looks, or it reports again.',
+                'Shepherd leaves the machine alone for a stated reason, until a person decides or the machine reports again.',
               on: follow('Quarantined'),
             },
             Deprovisioning: {
               id: 'Deprovisioning',
-              description: 'On its way back to the provider, on explicit request only.',
+              description: 'A person or a program asked to give the machine back to its provider.',
               on: follow('Deprovisioning'),
               initial: 'resting',
               states: {
@@ -319,7 +324,7 @@ export const lifecycle = lifecycleSetup.createMachine({
     Released: {
       id: 'Released',
       type: 'final',
-      description: 'A complete listing no longer has the slot, and nothing refers to it.',
+      description: 'A complete listing no longer shows the slot, and no row refers to it.',
     },
   },
 });

@@ -84,15 +84,15 @@ export const provisioner = setup({
   states: {
     awaitingLease: step(
       'takeLease',
-      'Waits for the job; may last for ever, since another daemon may have it.',
+      'Waits for the lease of this job, for as long as another daemon holds it.',
       { target: 'resolving' },
     ),
     resolving: step(
       'resolveIntents',
-      'Looks for the devices of unfinished creations that nobody works on.',
+      'Searches for devices of unfinished creations that no daemon works on.',
       { target: 'listing' },
     ),
-    listing: step('listBoth', 'Lists provider and BMDB; a failure of one aborts the other.', [
+    listing: step('listBoth', 'Lists provider and database. If one fails, both stop.', [
       {
         guard: { type: 'paused', params: listedOf },
         target: 'paused',
@@ -105,7 +105,7 @@ export const provisioner = setup({
     ]),
     planning: step(
       'planRound',
-      'Judges every machine, and decides what to create within the limits.',
+      'Compares each machine with its device, and plans creations within the limits.',
       {
         target: 'observing',
         actions: {
@@ -116,26 +116,26 @@ export const provisioner = setup({
     ),
     observing: step(
       'recordFindings',
-      'Records what was seen: adopts, marks as absent, missing or back, forgets.',
+      'Records the result: new devices, absent, missing and returned machines.',
       [{ guard: 'nothingPlanned', target: 'resting' }, { target: 'creating' }],
     ),
     creating: step(
       'beginCreations',
-      'Begins the chunk, one after the other; each goes on by itself.',
+      'Starts the planned creations one after the other. Each continues by itself.',
       { target: 'resting' },
     ),
     resting: {
-      description: 'Until the next iteration is due.',
+      description: 'Waits until the next round is due.',
       entry: ['forgetFailure', { type: 'reportRound', params: round }],
       after: { period: { target: 'awaitingLease' } },
     },
     paused: {
       description:
-        'The provider asked us to wait, or refuses us: nothing is asked before its time.',
+        'The provider asked for a pause, or refuses our credentials. No request is sent before the pause ends.',
       after: { pause: { target: 'awaitingLease' } },
     },
     backingOff: {
-      description: 'The provider or the database did not answer.',
+      description: 'The provider or the database failed. The round is repeated after a pause.',
       after: { backoff: { target: 'awaitingLease' } },
     },
   },

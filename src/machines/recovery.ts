@@ -104,7 +104,7 @@ export const recovery = setup({
   states: {
     claiming: step(
       'claimRecovery',
-      'Asks the BMDB for this machine, unless the guard is against it.',
+      'Claims the machine in the database, unless the guard refuses.',
       [
         onRung('restartingAgent', 'restartingAgent'),
         onRung('rebooting', 'rebooting'),
@@ -115,10 +115,10 @@ export const recovery = setup({
       elseRefused,
     ),
     restartingAgent: {
-      description: 'The machine may be well and only its agent dead.',
+      description: 'Restarts the agent over SSH, because the machine itself may be well.',
       initial: 'connecting',
       states: {
-        connecting: step('reachAgent', 'Opens the SSH connection and judges the host key.', [
+        connecting: step('reachAgent', 'Opens an SSH connection and checks the host key.', [
           onRung('restartingAgent', 'stopping'),
           onRung('rebooting', '#recovery.rebooting'),
           onRung('resettingBmc', '#recovery.resettingBmc'),
@@ -126,97 +126,97 @@ export const recovery = setup({
         ]),
         stopping: step(
           'stopAgent',
-          'Notes the attempt in the BMDB, then stops what is left of the agent.',
+          'Notes the attempt in the database, then stops the old agent.',
           onTo('#recovery.recording'),
         ),
       },
     },
     rebooting: {
-      description: 'A reboot was or is being asked for, and has not been proved yet.',
+      description: 'A reboot is requested and not proved yet.',
       initial: 'asking',
       states: {
         asking: step(
           'askReboot',
-          'Notes the request in the BMDB, then asks the provider once.',
+          'Notes the request in the database, then sends it to the provider once.',
           onTo('awaitingBoot'),
         ),
         awaitingBoot: step(
           'awaitBoot',
-          'Polls for a changed boot id or another proof, at most as long as patience. A machine that did not answer is forced after two minutes.',
+          'Waits for a new boot id or another proof of the boot. After two minutes without an answer, the reboot is forced.',
           onTo('#recovery.recording'),
         ),
       },
     },
     resettingBmc: {
-      description: 'What switches the machine hangs: it is restarted, and the machine runs on.',
+      description: "Restarts the machine's BMC, which hangs. The machine itself keeps running.",
       initial: 'asking',
       states: {
         asking: step(
           'askReset',
-          'Notes the request in the BMDB, then asks the provider once, if it may be.',
+          'Notes the request in the database, then sends it to the provider once, if a reset is allowed.',
           [onRung('resettingBmc', 'awaitingController'), ...beyondReset],
         ),
         awaitingController: step(
           'awaitController',
-          'Polls until the controller answers; then goes on: nothing is recovered yet.',
+          'Waits until the BMC answers, then continues with the next means of recovery.',
           [...beyondReset],
         ),
       },
     },
     powerCycling: {
-      description: 'Being switched off and on again; never left off.',
+      description: 'Switches the machine off and on again, and never leaves it off.',
       initial: 'switchingOff',
       states: {
         switchingOff: step(
           'switchOff',
-          'Notes the request in the BMDB, then asks the provider once.',
+          'Notes the request in the database, then sends it to the provider once.',
           onTo('awaitingOff'),
           elseRestorePower,
         ),
         awaitingOff: step(
           'awaitOff',
-          'Polls until the power is seen off; unknown is not off.',
+          'Waits until the provider reports the power as off. Unknown does not count as off.',
           onTo('switchingOn'),
           elseRestorePower,
         ),
         switchingOn: step(
           'switchOn',
-          'Asks the provider for power, again and again if need be.',
+          'Asks the provider to switch the machine on, repeatedly if necessary.',
           onTo('awaitingBoot'),
           elseRestorePower,
         ),
         awaitingBoot: step(
           'awaitBoot',
-          'Polls for a changed boot id or another proof, at most as long as patience.',
+          'Waits for a new boot id or another proof of the boot.',
           onTo('#recovery.recording'),
         ),
         restoringPower: step(
           'restorePower',
-          'The attempt failed after the power was asked off: asks for it back.',
+          'The attempt failed after the power-off request. Asks the provider to switch the machine on again.',
           { target: '#givingUp' },
           { target: '#givingUp' },
         ),
       },
     },
     reinstalling: {
-      description: 'The provider puts a new system on the machine; what was on it is lost.',
+      description: 'The provider installs a new system. All data on the machine is lost.',
       initial: 'asking',
       states: {
         asking: step(
           'askReinstall',
-          'Notes the request, forgets the pinned host key, asks the provider once.',
+          'Notes the request, removes the stored host key, and sends the request to the provider once.',
           onTo('awaitingSystem'),
         ),
         awaitingSystem: step(
           'awaitSystem',
-          'Polls until a new system runs and proves that it is the machine.',
+          'Waits until a new system runs and proves that it is this machine.',
           onTo('#recovery.recording'),
         ),
       },
     },
     recording: step(
       'recordRecovery',
-      'Forgets the old agent and gives the permit back, in one transaction.',
+      "Removes the old agent's key and returns the permit in one transaction.",
       thenDone,
     ),
     ...endOfTask,

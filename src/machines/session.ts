@@ -51,7 +51,7 @@ export const session = setup({
   initial: 'opening',
   states: {
     opening: {
-      description: 'Inserts the session row.',
+      description: "Inserts the daemon's session row into the database.",
       invoke: {
         id: 'openSession',
         src: 'openSession',
@@ -65,7 +65,8 @@ export const session = setup({
     },
     alive: {
       tags: 'alive',
-      description: 'Pokes the row twice per interval; work may be claimed.',
+      description:
+        'The session is valid. The daemon may claim work and renews the session twice per interval.',
       invoke: {
         id: 'watchDeadline',
         src: 'watchDeadline',
@@ -74,11 +75,11 @@ export const session = setup({
       initial: 'resting',
       states: {
         resting: {
-          description: 'The last poke succeeded.',
+          description: 'The last renewal succeeded.',
           after: { pokePeriod: { target: 'poking' } },
         },
         poking: {
-          description: 'Extends the deadline.',
+          description: "Extends the session's deadline.",
           invoke: {
             id: 'poke',
             src: 'poke',
@@ -94,7 +95,7 @@ export const session = setup({
           },
         },
         retrying: {
-          description: 'A poke failed; the deadline has not passed yet.',
+          description: 'A renewal failed, and the deadline has not passed yet.',
           after: { pokeRetry: { target: 'poking' } },
         },
       },

@@ -54,33 +54,33 @@ export const takeover = setup({
   states: {
     claiming: step(
       'claimStart',
-      'Asks the BMDB for this machine; nobody else may work on it from then on.',
+      'Claims the machine in the database, so that no other daemon works on it.',
       onTo('connecting'),
       elseRefused,
     ),
     connecting: step(
       'connect',
-      'Looks up the address and opens the SSH connection.',
+      "Looks up the machine's address and opens an SSH connection.",
       onTo('verifying'),
     ),
     verifying: step(
       'verifyHost',
-      'Judges the host key; nothing runs on the machine before it is trusted.',
+      'Checks the host key. No command runs before the key is trusted.',
       onTo('uploading'),
     ),
     uploading: step(
       'upload',
-      'Copies the agent, unless the same file is there already.',
+      'Copies the agent to the machine, unless the same file is already there.',
       onTo('executing'),
     ),
     executing: step(
       'execute',
-      'Notes the attempt in the BMDB, runs the agent and reads its answer.',
+      'Notes the attempt in the database, starts the agent and reads its answer.',
       onTo('recording'),
     ),
     recording: step(
       'recordStart',
-      "Stores the agent's key and ends the work, in one transaction.",
+      "Stores the agent's key and ends the work in one transaction.",
       thenDone,
     ),
     ...endOfTask,

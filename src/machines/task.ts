@@ -141,7 +141,8 @@ export const step = <const Src extends string, const Done, const Failed = typeof
 export const endOfTask = {
   givingUp: {
     id: 'givingUp',
-    description: 'Ends the work as failed: history, backoff, and quarantine where one is due.',
+    description:
+      'Ends the work as failed: writes the history, the pause before the next try, and a quarantine if one is due.',
     entry: { type: 'keepOutcome', params: { outcome: 'failed' } },
     invoke: {
       id: 'giveUp',
@@ -156,7 +157,7 @@ export const endOfTask = {
   },
   rereading: {
     id: 'rereading',
-    description: 'Reads the rows afresh: what happened is what they say, not what we think.',
+    description: "Reads the machine's rows again and follows them.",
     invoke: {
       id: 'reread',
       src: 'reread',

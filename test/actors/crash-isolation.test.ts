@@ -19,7 +19,7 @@ import { advance } from '../doubles/simulated-clock.ts';
 const MINUTE = 60_000;
 const MACHINES = 3;
 
-interface Scene {
+interface CrashScene {
   readonly world: SmallWorld;
   readonly victim: Slot;
   readonly host: () => SimulatedMachine;
@@ -31,12 +31,12 @@ interface Scenario {
   readonly fromTheStart?: boolean;
   readonly options?: SmallWorldOptions;
   /** Makes the victim do what the scenario is about. */
-  readonly play: (scene: Scene) => void | Promise<void>;
+  readonly play: (scene: CrashScene) => void | Promise<void>;
   /** Lets it come back at last. */
-  readonly heal?: (scene: Scene) => void;
+  readonly heal?: (scene: CrashScene) => void;
 }
 
-const addressOf = ({ world, victim }: Scene) => world.views.get(victim)?.address ?? null;
+const addressOf = ({ world, victim }: CrashScene) => world.views.get(victim)?.address ?? null;
 
 const off = { attempts: 0 };
 const POWER_CYCLES_FIRST: SmallWorldOptions = { ladder: { restartingAgent: off, rebooting: off } };
@@ -44,7 +44,7 @@ const POWER_CYCLES_FIRST: SmallWorldOptions = { ladder: { restartingAgent: off, 
 /** What an operator asks of the victim. */
 const ask =
   (thing: (target: { slotId: string; machineId: null }) => Record<string, unknown>) =>
-  async ({ world, victim }: Scene) => {
+  async ({ world, victim }: CrashScene) => {
     const machineId = world.views.get(victim)!.machineId;
     const target = { provider: PROVIDER, slotId: slotIdOf(victim), machineId };
     await world.bmdb.requests.file({

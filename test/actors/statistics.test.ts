@@ -21,9 +21,9 @@ const VECTOR_A: Counts = {
   ...{ installed: 1, pendingAgentStart: 1, pendingRecovery: 4 },
 };
 
-type Machine = HardwarePage['machines'][number];
+type HardwareMachine = HardwarePage['machines'][number];
 let made = 0;
-const machineIn = (location: string | null, report: unknown): Machine => ({
+const machineIn = (location: string | null, report: unknown): HardwareMachine => ({
   machineId: machineId(`00000000-0000-4000-8000-${String(++made).padStart(12, '0')}`),
   ...{ provider: METAL, providerId: `d${made}`, location },
   report: {
@@ -43,7 +43,7 @@ const REPORT = {
 let clock: VirtualClock;
 let metrics: PromMetrics;
 let counts: Counts;
-let pages: Machine[][];
+let pages: HardwareMachine[][];
 let failing: Set<StatisticsPart | 'hardware'>;
 let isHeld: boolean;
 let asked: string[];

@@ -14,7 +14,7 @@ import { viewOf } from '../../src/domain/view.ts';
 import type { Given } from '../../src/domain/wishes.ts';
 
 /** What is asked of a machine. */
-type Wish = Given<MachineVerb>;
+type VerbInput = Given<MachineVerb>;
 import { machineId, type MachineId } from '../../src/domain/ids.ts';
 import type { MachineRow } from '../../src/domain/machine.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';
@@ -97,7 +97,7 @@ export function machineStand() {
   const { signal } = new AbortController();
   const fleet = fleetIn(bmdb, clock);
   const meant = async (
-    wish: Wish,
+    wish: VerbInput,
     selector: Selector,
     key: string = random.uuid(),
   ): Promise<readonly Asked[]> => {
@@ -110,7 +110,7 @@ export function machineStand() {
     /** What a wish asks of the machines that the selector means; nothing is filed. */
     meant,
     /** Ann files the wish for one machine, by its id or slot; the daemon, if there is one, settles it. */
-    async file(wish: Wish, name: string): Promise<void> {
+    async file(wish: VerbInput, name: string): Promise<void> {
       const [asked] = await meant(wish, { name });
       const { key, what } = asked!;
       await bmdb.requests.file({ key, by: 'ann', reason: 'because', what });

@@ -4,6 +4,7 @@ import { addBalancerCommands } from '../../src/commands/lb/program.ts';
 import { addMachineCommands } from '../../src/commands/machine-program.ts';
 import { addDatabaseCommands } from '../../src/commands/db-program.ts';
 import { addFleetCommands, addProviderReading } from '../../src/commands/fleet-program.ts';
+import { addLogCommands } from '../../src/commands/log-program.ts';
 import { createClient, type Door } from '../../src/commands/remote/client.ts';
 import { exitCodeFor, problemFor } from '../../src/commands/remote/failures.ts';
 import { formatOf, type Through } from '../../src/commands/remote/flags.ts';
@@ -12,7 +13,7 @@ import type { Session } from '../../src/commands/remote/session.ts';
 import { explain, FleetError } from '../../src/domain/errors.ts';
 
 /** What a command wrote, and the code that it ended with. */
-export interface Ran {
+export interface CommandResult {
   readonly stdout: string;
   readonly stderr: string;
   readonly code: number;
@@ -45,7 +46,7 @@ export const scriptedDoor = (send: Door['send'], more: Partial<Door> = {}): Door
 };
 
 /** Runs a command line in this process, through a door that is given. */
-export async function runThrough(means: RunMeans, args: readonly string[]): Promise<Ran> {
+export async function runThrough(means: RunMeans, args: readonly string[]): Promise<CommandResult> {
   let [stdout, stderr, code, keys] = ['', '', 0, means.keysUsed ?? 0];
   const say = (text: string) => {
     stderr += `shepherd: ${text}\n`;
@@ -79,6 +80,7 @@ export async function runThrough(means: RunMeans, args: readonly string[]): Prom
   addMachineCommands(cli, through);
   addFleetCommands(cli, through);
   addConsoleCommands(cli, through);
+  addLogCommands(cli, through);
   addBalancerCommands(cli, '0.0.0', through);
   addDatabaseCommands(cli, through);
   addProviderReading(cli.command('provider'), through);

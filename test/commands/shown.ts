@@ -12,7 +12,7 @@ import { scripted } from '../doubles/scripted-driver.ts';
 import { advance } from '../doubles/simulated-clock.ts';
 import { memPorts } from '../support/mem-ports.ts';
 import { machineStand, type MachineStand } from './machine-stand.ts';
-import { runThrough, type Ran, type RunMeans } from './run-through.ts';
+import { runThrough, type CommandResult, type RunMeans } from './run-through.ts';
 
 export interface ShownOptions {
   /** What differs from a fleet of one provider `metal`, which lists nothing. */
@@ -35,7 +35,7 @@ export async function commandStand(
   return {
     ...stand,
     ...shown,
-    async run(args: readonly string[], change: Partial<RunMeans> = {}): Promise<Ran> {
+    async run(args: readonly string[], change: Partial<RunMeans> = {}): Promise<CommandResult> {
       await shown.look();
       const keysUsed = (runs += 1) * 100;
       const sleep = (ms: number) => advance(clock, ms);

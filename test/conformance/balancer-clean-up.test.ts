@@ -3,7 +3,7 @@ import type { Clock } from '../../src/adapters/clock/port.ts';
 import { systemClock, systemRandom } from '../../src/adapters/clock/system-clock.ts';
 import { runBalancerConformance } from '../../src/conformance/balancer/run.ts';
 import { BALANCER_STEPS } from '../../src/conformance/balancer/steps.ts';
-import type { FaultRule } from '../../emulators/anexia/api.ts';
+import type { EngineFaultRule } from '../../emulators/anexia/api.ts';
 import { startAnexiaEmulator } from '../../emulators/anexia/emulator.ts';
 import { engineDriver } from '../support/engine-driver.ts';
 
@@ -24,7 +24,10 @@ afterAll(() => fake.close());
 
 let runs = 0;
 /** @param end is told how many requests came since it began, until it answers that it is to end. */
-async function run(faults: readonly FaultRule[], end: (requests: number) => boolean = () => false) {
+async function run(
+  faults: readonly EngineFaultRule[],
+  end: (requests: number) => boolean = () => false,
+) {
   const suffix = `own-${(runs += 1)}.test`;
   fake.clearFaults();
   for (const fault of faults) fake.addFault(fault);
@@ -52,7 +55,7 @@ async function run(faults: readonly FaultRule[], end: (requests: number) => bool
   return { report, left, toldLeft, requests: fake.requests(since).length, suffix };
 }
 
-const SLOW: FaultRule = { effect: { type: 'latency', ms: 4 } };
+const SLOW: EngineFaultRule = { effect: { type: 'latency', ms: 4 } };
 
 test('ended in the middle, at whatever request, nothing of the test is left, marked or not', async () => {
   const whole = await run([SLOW]);

@@ -6,11 +6,11 @@ import { ProviderError, Unreachable } from '../../src/domain/errors.ts';
 import { INSTANCE_SECRET_PATH } from '../../src/domain/provisioning/provider-tags.ts';
 import { COURSES } from './courses.ts';
 import { createLab, labWith, runInLab, runLab, textInLab } from './lab.ts';
-import { resultOf, type Ran } from './stand.ts';
+import { resultOf, type ConformanceRun } from './stand.ts';
 
 const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 /** How a course ended: what did not pass or has something to say, and what is left. */
-const toldOf = ({ exitCode, report }: Ran): string => {
+const toldOf = ({ exitCode, report }: ConformanceRun): string => {
   const { steps, leftBehind, cleanUpErrors, interrupted } = report;
   return [
     `exit code ${exitCode}${interrupted ? ', interrupted' : ''}`,

@@ -4,7 +4,7 @@ import { UNKNOWN_ID } from '../../src/conformance/requests.ts';
 import { ProviderError } from '../../src/domain/errors.ts';
 import { SET_ID_TAG } from '../../src/domain/provisioning/provider-tags.ts';
 import { labWith, runLab } from './lab.ts';
-import { TEST_SET, type Ran } from './stand.ts';
+import { TEST_SET, type ConformanceRun } from './stand.ts';
 
 /** Of a request, past everything that waits for it. */
 const free = new AbortController().signal;
@@ -40,7 +40,7 @@ const booked = (provider: Provider, note: (what: string) => void): Partial<Provi
   },
 });
 
-type Course = (note: (what: string) => void) => Promise<Ran>;
+type Course = (note: (what: string) => void) => Promise<ConformanceRun>;
 /** A driver that does something, and the course that is run with it; what else happens is noted. */
 export const COURSES: readonly (readonly [what: string, course: Course])[] = [
   ['passes every step that it supports', () => runLab({}, { command: 'cat' })],

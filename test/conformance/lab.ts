@@ -4,17 +4,17 @@ import type { ProviderTestAround } from '../../src/commands/provider-test.ts';
 import { createFakeShell } from '../doubles/fake-shell.ts';
 import { createMemMachines } from '../doubles/mem-machines.ts';
 import { createMemProvider, type MemProviderConfig } from '../doubles/mem-provider.ts';
-import type { FaultRule } from '../doubles/provider/faults.ts';
+import type { ScriptedFault } from '../doubles/provider/faults.ts';
 import {
   createSeededRandom,
   createSimulatedClock,
   runOut,
   type VirtualClock,
 } from '../doubles/simulated-clock.ts';
-import { type Ran, runFor, type RunOptions } from './stand.ts';
+import { type ConformanceRun, runFor, type RunOptions } from './stand.ts';
 
 export interface LabOptions extends Partial<MemProviderConfig> {
-  readonly faults?: readonly FaultRule[];
+  readonly faults?: readonly ScriptedFault[];
   /** What the driver does differently; may remember things from call to call. */
   readonly change?: (provider: Provider, context: DriverContext) => Partial<Provider>;
 }
@@ -87,9 +87,13 @@ export function textInLab(
 }
 
 /** The same, and reads its JSON. */
-export async function runInLab(lab: Lab, options: RunOptions = {}, more?: LabAround): Promise<Ran> {
+export async function runInLab(
+  lab: Lab,
+  options: RunOptions = {},
+  more?: LabAround,
+): Promise<ConformanceRun> {
   const { exitCode, text } = await textInLab(lab, options, more);
-  return { exitCode, report: JSON.parse(text) as Ran['report'] };
+  return { exitCode, report: JSON.parse(text) as ConformanceRun['report'] };
 }
 
 /** A lab whose driver does something differently. */
@@ -100,4 +104,4 @@ export const runLab = (
   lab: LabOptions = {},
   options?: RunOptions,
   more?: LabAround,
-): Promise<Ran> => runInLab(createLab(lab), options, more);
+): Promise<ConformanceRun> => runInLab(createLab(lab), options, more);

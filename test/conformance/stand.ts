@@ -25,7 +25,7 @@ export const IMPATIENT: Partial<Patience> = {
   stopMs: 500,
 };
 
-export interface Ran {
+export interface ConformanceRun {
   readonly exitCode: number;
   readonly report: ConformanceReport;
 }
@@ -67,7 +67,7 @@ export async function runTest(
   section: Readonly<Record<string, unknown>>,
   options: RunOptions = {},
   around: ProviderTestAround = {},
-): Promise<Ran> {
+): Promise<ConformanceRun> {
   const { exitCode, text } = await runFor(section, options, around);
   return { exitCode, report: JSON.parse(text) as ConformanceReport };
 }

@@ -5,7 +5,7 @@ import { silentLog } from '../../src/adapters/log/port.ts';
 import type { HealthReport } from '../../src/console/port.ts';
 import { openConsole } from './api/console-stand.ts';
 
-interface Answer {
+interface ConsoleResponse {
   readonly status: number;
   readonly headers: Record<string, string | string[] | undefined>;
   readonly body: string;
@@ -13,7 +13,7 @@ interface Answer {
 
 /** Unlike fetch, lets a test choose the Host header. */
 const ask = (url: string, headers: Record<string, string> = {}, method = 'GET') =>
-  new Promise<Answer>((resolve, reject) => {
+  new Promise<ConsoleResponse>((resolve, reject) => {
     const outgoing = request(url, { headers, method, agent: false }, (response) => {
       let body = '';
       response.setEncoding('utf8');

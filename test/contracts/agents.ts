@@ -20,18 +20,18 @@ export interface Beat {
 }
 
 /** What the agent learns; `text` is all the words it gets. */
-export type Answer =
+export type AgentAnswer =
   | { readonly kind: 'accepted'; readonly generation: bigint | null }
   | { readonly kind: 'unauthenticated' | 'invalid' | 'unavailable'; readonly text: string };
 
 export interface ServerUnderTest {
   readonly server: AgentServer;
-  beat(beat: Beat): Promise<Answer>;
+  beat(beat: Beat): Promise<AgentAnswer>;
   /** Ends the clients, after the server was closed. */
   dispose(): void;
 }
 
-const accepted = (generation: bigint | null): Answer => ({ kind: 'accepted', generation });
+const accepted = (generation: bigint | null): AgentAnswer => ({ kind: 'accepted', generation });
 const request = (generation: bigint) => ({
   generation,
   raw: installationRequestCodec.encode({ generation, genericImage: { imageUrl: 'http://image' } }),

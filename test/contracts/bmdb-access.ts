@@ -10,7 +10,7 @@ import {
   SESSION_MAX_MS,
 } from '../../src/domain/access.ts';
 import { SIGNAL } from './bmdb-stage.ts';
-import type { Stage } from './bmdb-stage.ts';
+import type { BmdbStage } from './bmdb-stage.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -37,7 +37,7 @@ const session = (at: number, change: object = {}) => ({
   ...change,
 });
 
-export function accessContract(s: Stage): void {
+export function accessContract(s: BmdbStage): void {
   describe('tokens', () => {
     const book = () => s.h.bmdb.access.tokens;
     const others = () => s.h.other.access.tokens;

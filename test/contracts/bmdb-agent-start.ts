@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { ASKED, KEY_HEX, MINUTE } from './bmdb-rows.ts';
 import { STEADY, refusedWith, agentStarted } from './bmdb-stage.ts';
-import type { Stage } from './bmdb-stage.ts';
+import type { BmdbStage } from './bmdb-stage.ts';
 
-export function agentStartContract(s: Stage): void {
+export function agentStartContract(s: BmdbStage): void {
   const { now, read, add, openOn } = s;
   describe('agent start', () => {
     it('records the agent and forgets the one before', async () => {

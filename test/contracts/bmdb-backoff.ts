@@ -2,10 +2,10 @@ import { describe, expect, it } from 'vitest';
 import type { MachineId } from '../../src/domain/ids.ts';
 import { MINUTE } from './bmdb-rows.ts';
 import { DOUBLING, refusedWith, SIGNAL } from './bmdb-stage.ts';
-import type { Stage } from './bmdb-stage.ts';
+import type { BmdbStage } from './bmdb-stage.ts';
 import { BACKOFF_TABLE } from './bmdb-vectors.ts';
 
-export function backoffContract(s: Stage): void {
+export function backoffContract(s: BmdbStage): void {
   const { add, now, read } = s;
 
   describe('backoff', () => {

@@ -3,11 +3,11 @@ import type { BmdbChanges } from '../../src/adapters/bmdb/port.ts';
 import type { Cursor, MachineId } from '../../src/domain/ids.ts';
 import { ASKED, KEY, MINUTE, PROVIDER, providedOf } from './bmdb-rows.ts';
 import { agentStarted, holdOn, refusedWith, SIGNAL, STEADY } from './bmdb-stage.ts';
-import type { Stage } from './bmdb-stage.ts';
+import type { BmdbStage } from './bmdb-stage.ts';
 import { installing } from './bmdb-vectors.ts';
 import { PATIENCE } from '../support/patience.ts';
 
-export function changesContract(s: Stage): void {
+export function changesContract(s: BmdbStage): void {
   const { add, addLost, beat, read, openOn } = s;
 
   const scanned = async (): Promise<Cursor> => {

@@ -5,10 +5,10 @@ import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { CONTROLLER_RESET_MS } from '../../src/domain/recovery/rungs.ts';
 import { ladderOn, MINUTE } from './bmdb-rows.ts';
 import { refusedWith } from './bmdb-stage.ts';
-import type { Stage } from './bmdb-stage.ts';
+import type { BmdbStage } from './bmdb-stage.ts';
 
 /** What is remembered of restarts of controllers, which recover nothing themselves. */
-export function controllerResetsContract(s: Stage): void {
+export function controllerResetsContract(s: BmdbStage): void {
   const claim = (id: MachineId, session: BmdbSession = s.session) =>
     session.claim('ShepherdRecovery', id);
   const ask = (work: Work, controller = 'bmc-7') =>

@@ -5,12 +5,12 @@ import type { MachineRow } from '../../src/domain/machine.ts';
 import { HOLD_KINDS, QUARANTINE_KINDS } from '../../src/domain/machine.ts';
 import { ASKED, ladderOn, MINUTE, PROVIDER, requestedAt } from './bmdb-rows.ts';
 import { holdOn, refusedWith, SIGNAL, STEADY } from './bmdb-stage.ts';
-import type { Stage } from './bmdb-stage.ts';
+import type { BmdbStage } from './bmdb-stage.ts';
 import { requestFor, targetOf } from './requests-of.ts';
 
 const EMPTY_SLOT = { provider: PROVIDER, slotId: 'nobody-there', machineId: null };
 
-export function decisionsContract(s: Stage): void {
+export function decisionsContract(s: BmdbStage): void {
   const { add, read } = s;
   const { settle } = s;
   const log = async (id: MachineId) =>

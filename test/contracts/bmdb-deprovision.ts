@@ -3,13 +3,13 @@ import type { Cursor, MachineId } from '../../src/domain/ids.ts';
 import type { MachineRow } from '../../src/domain/machine.ts';
 import { KEY, KEY_HEX, ladderOn, MINUTE, PROVIDER, providedOf, requestedAt } from './bmdb-rows.ts';
 import { agentStarted, holdOn, refusedWith, SIGNAL, STEADY } from './bmdb-stage.ts';
-import type { Stage } from './bmdb-stage.ts';
+import type { BmdbStage } from './bmdb-stage.ts';
 import { askToGiveBack } from './requests-of.ts';
 
 const DEPROVISIONED = { kind: 'deprovisioned' } as const;
 const ASKED = { kind: 'deprovisionAsked' } as const;
 
-export function deprovisionContract(s: Stage): void {
+export function deprovisionContract(s: BmdbStage): void {
   const { add, read } = s;
   const request = (id: MachineId, how = {}) => askToGiveBack(s.h.bmdb, s.session, id, how);
   const claim = (id: MachineId) => s.session.claim('ShepherdDeprovision', id);

@@ -4,14 +4,14 @@ import type { MachineId } from '../../src/domain/ids.ts';
 import type { HoldKind, MachineRow, Process } from '../../src/domain/machine.ts';
 import { MINUTE, providedOf, requestedAt, startedAt } from './bmdb-rows.ts';
 import { holdOn, SIGNAL } from './bmdb-stage.ts';
-import type { Stage } from './bmdb-stage.ts';
+import type { BmdbStage } from './bmdb-stage.ts';
 import { agentTags, installing } from './bmdb-vectors.ts';
 
 /**
  * Claims, candidates and counts go by the rules that the tests of `refusal` write out, and that the
  * statements are compared with for any rows.
  */
-export function eligibilityContract(s: Stage): void {
+export function eligibilityContract(s: BmdbStage): void {
   const { add, now } = s;
 
   /** Whether it can be claimed; leaves no trace but history. */

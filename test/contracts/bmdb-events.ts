@@ -7,9 +7,9 @@ import type { MachineRow } from '../../src/domain/machine.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { ASKED, MINUTE, PROVIDER, requestedAt, startedAt } from './bmdb-rows.ts';
 import { SIGNAL, STEADY, UNKNOWN } from './bmdb-stage.ts';
-import type { Stage } from './bmdb-stage.ts';
+import type { BmdbStage } from './bmdb-stage.ts';
 
-export function eventsContract(s: Stage): void {
+export function eventsContract(s: BmdbStage): void {
   const { add } = s;
   const events = (query: EventQuery) => s.h.other.inspection.events(query, SIGNAL);
 

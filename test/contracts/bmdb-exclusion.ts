@@ -4,7 +4,7 @@ import type { MachineId } from '../../src/domain/ids.ts';
 import { PROCESSES } from '../../src/domain/machine.ts';
 import type { Process } from '../../src/domain/machine.ts';
 import { MINUTE, requestedAt } from './bmdb-rows.ts';
-import type { Stage } from './bmdb-stage.ts';
+import type { BmdbStage } from './bmdb-stage.ts';
 
 /** No two of these hold one machine; any other process excludes only itself. */
 const EXCLUSIVE: readonly Process[] = [
@@ -24,7 +24,7 @@ const isBarred = (first: Process, second: Process) =>
 const exclude = (a: Process, b: Process) =>
   a === b || (EXCLUSIVE.includes(a) && EXCLUSIVE.includes(b));
 
-export function exclusionContract(s: Stage): void {
+export function exclusionContract(s: BmdbStage): void {
   /** A machine on which the first could begin, and the second too if it were alone and may. */
   const machineFor = async (first: Process, second: Process): Promise<MachineId> => {
     const at = await s.now();

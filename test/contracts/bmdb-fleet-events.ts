@@ -7,12 +7,12 @@ import { DEFAULT_GUARD } from '../../src/domain/recovery/guard-judgement.ts';
 import { installationReportCodec } from '../../src/wire/codec.ts';
 import { ASKED, KEY, MINUTE, PROVIDER, providedOf, requestedAt, startedAt } from './bmdb-rows.ts';
 import { agentStarted, SIGNAL, STEADY } from './bmdb-stage.ts';
-import type { Stage } from './bmdb-stage.ts';
+import type { BmdbStage } from './bmdb-stage.ts';
 import { requestFor } from './requests-of.ts';
 
 const digestOf = (text: string) => createHash('sha256').update(text).digest();
 
-export function fleetEventsContract(s: Stage): void {
+export function fleetEventsContract(s: BmdbStage): void {
   const { add } = s;
   const page = (query: Partial<EventsQuery> = {}) =>
     s.h.other.events.read({ after: '0', limit: 1_000, ...query }, SIGNAL);

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { MINUTE, PROVIDER } from './bmdb-rows.ts';
 import { refusedWith } from './bmdb-stage.ts';
-import type { Stage } from './bmdb-stage.ts';
+import type { BmdbStage } from './bmdb-stage.ts';
 import { requestFor } from './requests-of.ts';
 
-export function freezesContract(s: Stage): void {
+export function freezesContract(s: BmdbStage): void {
   const { settle } = s;
 
   describe('the guard', () => {

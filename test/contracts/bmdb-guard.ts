@@ -8,12 +8,12 @@ import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { DEFAULT_GUARD } from '../../src/domain/recovery/guard-judgement.ts';
 import { MINUTE, PROVIDER, providedOf, startedAt } from './bmdb-rows.ts';
 import { refusedWith, SIGNAL, STEADY } from './bmdb-stage.ts';
-import type { Stage } from './bmdb-stage.ts';
+import type { BmdbStage } from './bmdb-stage.ts';
 import { requestFor, targetOf } from './requests-of.ts';
 
 const STATIC = providerName('static');
 
-export function guardContract(s: Stage): void {
+export function guardContract(s: BmdbStage): void {
   const { add, beat, now } = s;
   const assess = (ingestUp = true, bmdb = s.h.bmdb) => bmdb.guard.assess({ ingestUp });
   const claim = (id: MachineId, worker = s.session): Promise<Work> =>

@@ -3,9 +3,9 @@ import type { MachineId } from '../../src/domain/ids.ts';
 import type { MachineRow } from '../../src/domain/machine.ts';
 import { ASKED, KEY, MINUTE, PROVIDER, startedAt } from './bmdb-rows.ts';
 import { UNKNOWN, STEADY } from './bmdb-stage.ts';
-import type { Stage } from './bmdb-stage.ts';
+import type { BmdbStage } from './bmdb-stage.ts';
 
-export function heartbeatsContract(s: Stage): void {
+export function heartbeatsContract(s: BmdbStage): void {
   const { now, read, add, addLost, beat } = s;
   describe('heartbeats', () => {
     const report = (generation: number, result: 'Success' | 'Error' = 'Success') => ({

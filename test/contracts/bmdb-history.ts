@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { MachineId } from '../../src/domain/ids.ts';
 import { DAY, refusedWith, SIGNAL, STEADY, UNKNOWN } from './bmdb-stage.ts';
-import type { Stage } from './bmdb-stage.ts';
+import type { BmdbStage } from './bmdb-stage.ts';
 
-export function historyContract(s: Stage): void {
+export function historyContract(s: BmdbStage): void {
   const { add, now, openOn } = s;
   const historyOf = (id: MachineId) => s.h.other.inspection.history(id, SIGNAL);
 

@@ -2,14 +2,14 @@ import { describe, expect, it } from 'vitest';
 import { providerName } from '../../src/domain/ids.ts';
 import { MINUTE, NOTHING_COUNTED, PROVIDER, providedOf } from './bmdb-rows.ts';
 import { SIGNAL, STEADY } from './bmdb-stage.ts';
-import type { Stage } from './bmdb-stage.ts';
+import type { BmdbStage } from './bmdb-stage.ts';
 import { agentTags, installing } from './bmdb-vectors.ts';
 
 /**
  * What is counted as what is told by the tests of `statisticsOf`, which the statements are compared with
  * for any rows.
  */
-export function inspectionContract(s: Stage): void {
+export function inspectionContract(s: BmdbStage): void {
   const { add, now } = s;
   const statistics = () => s.h.bmdb.inspection.statistics(SIGNAL);
 

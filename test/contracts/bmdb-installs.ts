@@ -4,9 +4,9 @@ import type { MachineId } from '../../src/domain/ids.ts';
 import { installationReportCodec, installationRequestCodec } from '../../src/wire/codec.ts';
 import { KEY, MINUTE, startedAt } from './bmdb-rows.ts';
 import { holdOn } from './bmdb-stage.ts';
-import type { Stage } from './bmdb-stage.ts';
+import type { BmdbStage } from './bmdb-stage.ts';
 
-export function installsContract(s: Stage): void {
+export function installsContract(s: BmdbStage): void {
   const { add, read } = s;
   const { settle } = s;
 

@@ -5,11 +5,11 @@ import type { Witness } from '../../src/domain/ids.ts';
 import type { HoldRow } from '../../src/domain/machine.ts';
 import { MINUTE, PROVIDER, providedOf } from './bmdb-rows.ts';
 import { SIGNAL, refusedWith } from './bmdb-stage.ts';
-import type { Stage } from './bmdb-stage.ts';
+import type { BmdbStage } from './bmdb-stage.ts';
 
 const OTHER = providerName('other');
 
-export function intentsContract(s: Stage): void {
+export function intentsContract(s: BmdbStage): void {
   const { read, openOn } = s;
   describe('intents', () => {
     const slot = { provider: PROVIDER, slotId: 'reservation-1', hostname: 'm-1' };

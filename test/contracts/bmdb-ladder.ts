@@ -6,13 +6,13 @@ import type { OrderVerb } from '../../src/domain/verbs.ts';
 import { BOOT_TIMES_KEPT } from '../../src/domain/policy.ts';
 import { ASKED, ladderOn, MINUTE } from './bmdb-rows.ts';
 import { agentStarted, refusedWith, STEADY } from './bmdb-stage.ts';
-import type { Stage } from './bmdb-stage.ts';
+import type { BmdbStage } from './bmdb-stage.ts';
 import type { StandingRung } from '../../src/domain/recovery/rungs.ts';
 
 const processOf = (rung: StandingRung): Process =>
   rung === 'reinstalling' ? 'ShepherdReinstall' : 'ShepherdRecovery';
 
-export function ladderContract(s: Stage): void {
+export function ladderContract(s: BmdbStage): void {
   const { read, addLost } = s;
   const claim = (id: MachineId, rung: StandingRung = 'rebooting') =>
     s.session.claim(processOf(rung), id);

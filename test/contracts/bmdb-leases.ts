@@ -2,11 +2,11 @@ import { describe, expect, it } from 'vitest';
 import type { Lease } from '../../src/adapters/bmdb/port.ts';
 import { PROVIDER } from './bmdb-rows.ts';
 import { refusedWith } from './bmdb-stage.ts';
-import type { Stage } from './bmdb-stage.ts';
+import type { BmdbStage } from './bmdb-stage.ts';
 
 const JOB = 'provisioner/metal';
 
-export function leasesContract(s: Stage): void {
+export function leasesContract(s: BmdbStage): void {
   const taken = (lease: Lease | null): Lease => lease ?? expect.fail('somebody else has the job');
   const leases = async () => (await s.scan()).leases;
 

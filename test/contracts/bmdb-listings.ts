@@ -2,11 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { providerName } from '../../src/domain/ids.ts';
 import { MINUTE, PROVIDER } from './bmdb-rows.ts';
 import { SIGNAL } from './bmdb-stage.ts';
-import type { Stage } from './bmdb-stage.ts';
+import type { BmdbStage } from './bmdb-stage.ts';
 
 const OTHER = providerName('other');
 
-export function listingsContract(s: Stage): void {
+export function listingsContract(s: BmdbStage): void {
   const failed = (session: typeof s.session, cause = 'no route', provider = PROVIDER) =>
     s.h.bmdb.listings.failed({ provider, sessionId: session.sessionId, cause });
   const unlisted = async () => {

@@ -3,12 +3,12 @@ import { MEMBER_STATES, SUCCESSORS } from '../../src/domain/balancing/members.ts
 import type { MemberState } from '../../src/domain/balancing/members.ts';
 import { MINUTE, requestedAt, startedAt } from './bmdb-rows.ts';
 import { DOUBLING, refusedWith, SIGNAL, UNKNOWN } from './bmdb-stage.ts';
-import type { Stage } from './bmdb-stage.ts';
+import type { BmdbStage } from './bmdb-stage.ts';
 import { memberScene, POOL, TO } from './member-scene.ts';
 import { requestFor } from './requests-of.ts';
 import { PATIENCE } from '../support/patience.ts';
 
-export function membersContract(s: Stage): void {
+export function membersContract(s: BmdbStage): void {
   const { lease, write, resultOf, memberOf, addMember } = memberScene(s);
 
   describe('members of pools', () => {

@@ -6,7 +6,7 @@ import type { Process } from '../../src/domain/machine.ts';
 import type { OrderVerb } from '../../src/domain/verbs.ts';
 import { ASKED, ladderOn, MINUTE } from './bmdb-rows.ts';
 import { agentStarted, refusedWith, STEADY } from './bmdb-stage.ts';
-import type { Stage } from './bmdb-stage.ts';
+import type { BmdbStage } from './bmdb-stage.ts';
 import { requestFor } from './requests-of.ts';
 
 const PROCESS: Readonly<Record<OrderVerb, Process>> = {
@@ -21,7 +21,7 @@ const RUNG = {
   reinstall: 'reinstalling',
 } as const;
 
-export function ordersContract(s: Stage): void {
+export function ordersContract(s: BmdbStage): void {
   const { add, read } = s;
   const { addWell } = s;
   const thing = async (verb: OrderVerb, id: MachineId): Promise<RequestedThing> => {

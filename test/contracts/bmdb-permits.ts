@@ -4,9 +4,9 @@ import { providerName } from '../../src/domain/ids.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { ladderOn, PROVIDER, providedOf } from './bmdb-rows.ts';
 import { refusedWith, STEADY } from './bmdb-stage.ts';
-import type { Stage } from './bmdb-stage.ts';
+import type { BmdbStage } from './bmdb-stage.ts';
 
-export function permitsContract(s: Stage): void {
+export function permitsContract(s: BmdbStage): void {
   const { addLost, read } = s;
   const LADDER = 'ShepherdRecovery';
 

@@ -2,12 +2,12 @@ import { describe, expect, it } from 'vitest';
 import { newPool } from '../../src/domain/balancing/pool-row.ts';
 import { MINUTE } from './bmdb-rows.ts';
 import { refusedWith } from './bmdb-stage.ts';
-import type { Stage } from './bmdb-stage.ts';
+import type { BmdbStage } from './bmdb-stage.ts';
 import { JOB, memberScene, POOL } from './member-scene.ts';
 
 const EVA = { by: 'eva', reason: 'it is gone' };
 
-export function poolsContract(s: Stage): void {
+export function poolsContract(s: BmdbStage): void {
   const { lease, addMember } = memberScene(s);
   const { settle } = s;
 

@@ -1,11 +1,11 @@
 import { describe, expect, it, vi } from 'vitest';
 import { MINUTE } from './bmdb-rows.ts';
 import { refusedWith, SIGNAL, UNKNOWN } from './bmdb-stage.ts';
-import type { Stage } from './bmdb-stage.ts';
+import type { BmdbStage } from './bmdb-stage.ts';
 import { PATIENCE } from '../support/patience.ts';
 import { TRAIT_NAMES } from '../../src/domain/traits.ts';
 
-export function providedContract(s: Stage): void {
+export function providedContract(s: BmdbStage): void {
   const { read, add, addLost } = s;
   describe('what is provided', () => {
     it('changes only where something is given', async () => {

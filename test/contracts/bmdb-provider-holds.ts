@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { providerName } from '../../src/domain/ids.ts';
 import { MINUTE, PROVIDER } from './bmdb-rows.ts';
 import { DAY, refusedWith } from './bmdb-stage.ts';
-import type { Stage } from './bmdb-stage.ts';
+import type { BmdbStage } from './bmdb-stage.ts';
 import { requestFor } from './requests-of.ts';
 
 const THROTTLE = { provider: PROVIDER, kind: 'throttle', key: 'create' } as const;
@@ -11,7 +11,7 @@ const QUOTA = { provider: PROVIDER, kind: 'quota', key: 'machines' } as const;
 const FIRST = { level: 1, cause: 'too many requests' };
 const OTHER = providerName('other');
 
-export function providerHoldsContract(s: Stage): void {
+export function providerHoldsContract(s: BmdbStage): void {
   const impose: typeof s.h.bmdb.providerHolds.impose = (hold) =>
     s.h.bmdb.providerHolds.impose(hold);
   const lift: typeof s.h.bmdb.providerHolds.lift = (...which) =>

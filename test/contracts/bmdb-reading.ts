@@ -1,10 +1,10 @@
 import { describe, expect, it, vi } from 'vitest';
 import { PROVIDER } from './bmdb-rows.ts';
 import { UNKNOWN, SIGNAL, refusedWith } from './bmdb-stage.ts';
-import type { Stage } from './bmdb-stage.ts';
+import type { BmdbStage } from './bmdb-stage.ts';
 import { PATIENCE } from '../support/patience.ts';
 
-export function readingContract(s: Stage): void {
+export function readingContract(s: BmdbStage): void {
   const { add } = s;
   describe('reading', () => {
     it('finds nothing where there is nothing', async () => {

@@ -3,7 +3,7 @@ import { codeOf, ProviderError } from '../../src/domain/errors.ts';
 import { providerName } from '../../src/domain/ids.ts';
 import { type Json, RECORD_BYTES_MAX, RECORDS_MAX } from '../../src/domain/provisioning/records.ts';
 import { refusedWith, SIGNAL } from './bmdb-stage.ts';
-import type { Stage } from './bmdb-stage.ts';
+import type { BmdbStage } from './bmdb-stage.ts';
 
 const RACK = providerName('rack');
 const named = (key: string, provider = RACK) => ({ provider, key });
@@ -12,7 +12,7 @@ const NAME = named('bmc-1');
 /** Nested so deep. */
 const deep = (depth: number): Json => (depth === 0 ? 1 : [deep(depth - 1)]);
 
-export function recordsContract(s: Stage): void {
+export function recordsContract(s: BmdbStage): void {
   const all = async (provider = RACK) =>
     [...(await s.h.other.records.all(provider, SIGNAL))].toSorted((a, b) =>
       a.key < b.key ? -1 : 1,

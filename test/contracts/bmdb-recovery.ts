@@ -6,10 +6,10 @@ import { codeOf } from '../../src/domain/errors.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { ASKED, MINUTE, machineRow, providedOf, startedAt } from './bmdb-rows.ts';
 import { SIGNAL, STEADY, refusedWith, holdOn } from './bmdb-stage.ts';
-import type { Stage } from './bmdb-stage.ts';
+import type { BmdbStage } from './bmdb-stage.ts';
 import type { StandingRung } from '../../src/domain/recovery/rungs.ts';
 
-export function recoveryContract(s: Stage): void {
+export function recoveryContract(s: BmdbStage): void {
   const { now, read, addLost, beat } = s;
   describe('recovery', () => {
     const asked = async (id: MachineId, worker = s.session): Promise<Work> => {

@@ -3,11 +3,11 @@ import { BATCH_MAX } from '../../src/adapters/bmdb/port.ts';
 import type { NewBatch, NewRequest, RequestTarget } from '../../src/adapters/bmdb/port.ts';
 import { BatchRefused } from '../../src/domain/errors.ts';
 import { refusedWith, SIGNAL, UNKNOWN } from './bmdb-stage.ts';
-import type { Stage } from './bmdb-stage.ts';
+import type { BmdbStage } from './bmdb-stage.ts';
 import { MINUTE } from './bmdb-rows.ts';
 import { requestFor, targetOf } from './requests-of.ts';
 
-export function requestBatchesContract(s: Stage): void {
+export function requestBatchesContract(s: BmdbStage): void {
   const targets = (count: number): Promise<RequestTarget[]> =>
     Promise.all(Array.from({ length: count }, async () => targetOf(await s.read(await s.add()))));
   const reboot = (key: string, target: RequestTarget, change: Partial<NewRequest> = {}) =>

@@ -4,13 +4,13 @@ import type { InstallImage } from '../../src/domain/verbs.ts';
 import { providerName } from '../../src/domain/ids.ts';
 import { MINUTE, PROVIDER } from './bmdb-rows.ts';
 import { DAY, refusedWith, SIGNAL, UNKNOWN } from './bmdb-stage.ts';
-import type { Stage } from './bmdb-stage.ts';
+import type { BmdbStage } from './bmdb-stage.ts';
 import { requestFor } from './requests-of.ts';
 
 const HOUR = 60 * MINUTE;
 const OTHER_SLOT = { provider: PROVIDER, slotId: 'elsewhere' };
 
-export function requestsContract(s: Stage): void {
+export function requestsContract(s: BmdbStage): void {
   const file = (request: NewRequest) => s.h.bmdb.requests.file(request);
   const list = (query: { provider?: typeof PROVIDER; slotId?: string; limit?: number } = {}) =>
     s.h.other.requests.list({ limit: 10, ...query }, SIGNAL);

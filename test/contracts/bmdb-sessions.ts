@@ -4,10 +4,10 @@ import { codeOf } from '../../src/domain/errors.ts';
 import type { MachineId } from '../../src/domain/ids.ts';
 import { PROVIDER } from './bmdb-rows.ts';
 import { SIGNAL, refusedWith } from './bmdb-stage.ts';
-import type { Stage } from './bmdb-stage.ts';
+import type { BmdbStage } from './bmdb-stage.ts';
 import { PATIENCE } from '../support/patience.ts';
 
-export function sessionsContract(s: Stage): void {
+export function sessionsContract(s: BmdbStage): void {
   const { add, openOn } = s;
   describe('sessions', () => {
     /** Claims and finishes something: a transaction that only a live session may make. */

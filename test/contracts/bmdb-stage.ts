@@ -94,7 +94,7 @@ export async function refusedWith(call: Promise<unknown>): Promise<string> {
 }
 
 /** Two daemons with a session each on one fresh database, for every test anew. */
-export interface Stage {
+export interface BmdbStage {
   readonly h: BmdbHarness;
   readonly session: BmdbSession;
   readonly rival: BmdbSession;
@@ -130,7 +130,7 @@ export interface Stage {
 }
 
 /** Registers the hooks that build it up and take it down. */
-export function createStage(make: MakeHarness): Stage {
+export function createStage(make: MakeHarness): BmdbStage {
   let on: { h: BmdbHarness; session: BmdbSession; rival: BmdbSession } | null = null;
   const openOn = (bmdb: Bmdb, intervalMs = DAY) =>
     bmdb.openSession({ component: 'shepherd', runtimeInfo: 'host test', intervalMs });
@@ -140,7 +140,7 @@ export function createStage(make: MakeHarness): Stage {
     await on?.h.close();
     on = null;
   };
-  const begin: Stage['begin'] = async (...policies) => {
+  const begin: BmdbStage['begin'] = async (...policies) => {
     await end();
     const h = await make(...policies);
     on = { h, session: await openOn(h.bmdb), rival: await openOn(h.other) };
@@ -148,12 +148,12 @@ export function createStage(make: MakeHarness): Stage {
   beforeEach(() => begin());
   afterEach(end);
   const now = () => Promise.resolve(on!.h.nowMs());
-  const add: Stage['add'] = async (change = {}, request) => {
+  const add: BmdbStage['add'] = async (change = {}, request) => {
     const row = machineRow(await now(), change);
     await on!.h.insert(row, request);
     return row.machineId;
   };
-  const read: Stage['read'] = async (id) => (await on!.h.bmdb.readMachine(id, SIGNAL)).row!;
+  const read: BmdbStage['read'] = async (id) => (await on!.h.bmdb.readMachine(id, SIGNAL)).row!;
   return {
     get h() {
       return on!.h;

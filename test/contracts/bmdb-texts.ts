@@ -2,13 +2,13 @@ import { describe, expect, it } from 'vitest';
 import { TEXT_MAX } from '../../src/lib/texts.ts';
 import { ASKED, MINUTE, PROVIDER, providedOf } from './bmdb-rows.ts';
 import { agentStarted, SIGNAL, STEADY } from './bmdb-stage.ts';
-import type { Stage } from './bmdb-stage.ts';
+import type { BmdbStage } from './bmdb-stage.ts';
 
 const FOUL = 'bad\0 \u001b[2Janswer \ud800';
 const PLAIN = 'bad\ufffd \ufffd[2Janswer \ufffd';
 const LONG = 'long '.repeat(1_000);
 
-export function textsContract(s: Stage): void {
+export function textsContract(s: BmdbStage): void {
   const { add, read } = s;
 
   describe('texts from outside', () => {

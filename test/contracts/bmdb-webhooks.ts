@@ -2,14 +2,14 @@ import { describe, expect, it } from 'vitest';
 import type { DeliveryResults, Lease } from '../../src/adapters/bmdb/port.ts';
 import { plainText } from '../../src/lib/texts.ts';
 import { DAY, refusedWith, SIGNAL } from './bmdb-stage.ts';
-import type { Stage } from './bmdb-stage.ts';
+import type { BmdbStage } from './bmdb-stage.ts';
 
 const PAGER = 'pager';
 const NOTHING: DeliveryResults = {
   ...{ toldTo: '0', hasDelivered: false, delivered: [], failed: [], disabled: null },
 };
 
-export function webhooksContract(s: Stage): void {
+export function webhooksContract(s: BmdbStage): void {
   const book = () => s.h.other.webhooks;
   const desk = () => s.session.webhooks;
   const lease = async () => (await s.session.lease(`webhook/${PAGER}`))!;

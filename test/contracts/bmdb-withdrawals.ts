@@ -3,7 +3,7 @@ import type { MachineId } from '../../src/domain/ids.ts';
 import type { OrderVerb } from '../../src/domain/verbs.ts';
 import { MINUTE } from './bmdb-rows.ts';
 import { refusedWith, STEADY } from './bmdb-stage.ts';
-import type { Stage } from './bmdb-stage.ts';
+import type { BmdbStage } from './bmdb-stage.ts';
 import { requestFor } from './requests-of.ts';
 import type { StandingRung } from '../../src/domain/recovery/rungs.ts';
 
@@ -14,7 +14,7 @@ const RUNG: Readonly<Record<OrderVerb, StandingRung>> = {
 };
 
 /** Orders that people take back, and orders that end half way. */
-export function withdrawalsContract(s: Stage): void {
+export function withdrawalsContract(s: BmdbStage): void {
   const { read } = s;
   const { addWell } = s;
   const order = async (id: MachineId, verb: 'restart-agent' | 'reinstall' = 'restart-agent') => {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { startedAt } from './bmdb-rows.ts';
 import { UNKNOWN, STEADY, refusedWith, agentStarted } from './bmdb-stage.ts';
-import type { Stage } from './bmdb-stage.ts';
+import type { BmdbStage } from './bmdb-stage.ts';
 
-export function workContract(s: Stage): void {
+export function workContract(s: BmdbStage): void {
   const { now, read, add, openOn } = s;
   describe('work', () => {
     it('excludes the same process, and processes of the same group', async () => {

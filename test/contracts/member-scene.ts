@@ -4,7 +4,7 @@ import type { MemberRow, MemberState } from '../../src/domain/balancing/members.
 import type { MachineId } from '../../src/domain/ids.ts';
 import type { MachineRow } from '../../src/domain/machine.ts';
 import { MINUTE } from './bmdb-rows.ts';
-import type { Stage } from './bmdb-stage.ts';
+import type { BmdbStage } from './bmdb-stage.ts';
 
 export const JOB = 'balancer/front';
 export const POOL = { pool: 'api', balancer: 'front' };
@@ -18,7 +18,7 @@ export const TO: Readonly<Record<MemberState, Pick<MemberChange, 'to' | 'graceMs
 };
 
 /** One daemon that tends a balancer. */
-export function memberScene(s: Stage) {
+export function memberScene(s: BmdbStage) {
   const lease = async (): Promise<Lease> =>
     (await s.session.lease(JOB)) ?? expect.fail('somebody else has the job');
   const write = async (...changes: readonly MemberChange[]): Promise<readonly MemberVerdict[]> =>

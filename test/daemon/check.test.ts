@@ -46,7 +46,7 @@ const put = (name: string, content: string | Buffer, mode = 0o600) => {
   chmodSync(join(dir, name), mode);
 };
 
-interface Changes {
+interface ConfigChanges {
   readonly agent?: object;
   readonly agentServer?: object;
   readonly ssh?: object;
@@ -60,7 +60,10 @@ const RACK = {
   inventory: 'file:inventory.json',
   hostKeyPolicy: 'tofu',
 };
-const config = (changes: Changes = {}, balancerDrivers?: ReadonlyMap<string, BalancerDriver>) =>
+const config = (
+  changes: ConfigChanges = {},
+  balancerDrivers?: ReadonlyMap<string, BalancerDriver>,
+) =>
   parseConfig(
     {
       database: { embedded: { dataDir: 'made/data' } },
@@ -74,7 +77,7 @@ const config = (changes: Changes = {}, balancerDrivers?: ReadonlyMap<string, Bal
     balancerDrivers && { balancers: balancerDrivers },
   );
 /** `path: message`, warnings with a mark. */
-const findings = async (changes?: Changes) => {
+const findings = async (changes?: ConfigChanges) => {
   const means = { clock: systemClock, random: systemRandom, version: '0' };
   const found = await checkAround(config(changes), means);
   return found.map(

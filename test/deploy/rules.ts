@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { RULES } from './promtool.ts';
 
-export interface Rule {
+export interface AlertRule {
   readonly alert: string;
   readonly expr: string;
   readonly for?: string;
@@ -11,8 +11,8 @@ export interface Rule {
 }
 
 /** The rules that are shipped. */
-export const SHIPPED: readonly Rule[] = (
-  parse(readFileSync(RULES, 'utf8')) as { groups: { rules: Rule[] }[] }
+export const SHIPPED: readonly AlertRule[] = (
+  parse(readFileSync(RULES, 'utf8')) as { groups: { rules: AlertRule[] }[] }
 ).groups.flatMap(({ rules }) => rules);
 
 /** `ShepherdGuardFrozen`: `guard-frozen`. */

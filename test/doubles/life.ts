@@ -4,7 +4,7 @@ import type { Network } from '../../src/adapters/network/port.ts';
 import type { Records } from '../../src/adapters/provider/port.ts';
 
 /** When a daemon dies, and how far it has come. */
-export interface Life {
+export interface DaemonLife {
   /** The change at which it dies, from 1; 0: never. */
   killAt: number;
   when: 'before' | 'after';
@@ -13,11 +13,11 @@ export interface Life {
   isDead: boolean;
   readonly atDeath: (() => void)[];
 }
-export const immortal = (): Life => ({
+export const immortal = (): DaemonLife => ({
   ...{ killAt: 0, when: 'before', count: 0, isDead: false },
   atDeath: [],
 });
-export const dyingAt = (killAt: number, when: Life['when']): Life => ({
+export const dyingAt = (killAt: number, when: DaemonLife['when']): DaemonLife => ({
   ...immortal(),
   killAt,
   when,
@@ -27,7 +27,7 @@ export const dyingAt = (killAt: number, when: Life['when']): Life => ({
 export const never = <T>(): Promise<T> => new Promise<T>(() => undefined);
 
 /** Counts a change, which may be the one at which the daemon dies. False: it does not come about. */
-export function begins(life: Life): boolean {
+export function begins(life: DaemonLife): boolean {
   if (life.isDead) return false;
   life.count += 1;
   life.isDead = life.count === life.killAt;
@@ -42,7 +42,7 @@ interface Surroundings {
 }
 
 /** Clock, network and records of a daemon that may die. A dead daemon changes nothing and gets no answer. */
-export function mortal(life: Life, { clock, network, records }: Surroundings): Surroundings {
+export function mortal(life: DaemonLife, { clock, network, records }: Surroundings): Surroundings {
   async function write<T>(change: () => Promise<T>): Promise<T> {
     if (!begins(life)) return never();
     const written = await change();
@@ -60,7 +60,7 @@ export function mortal(life: Life, { clock, network, records }: Surroundings): S
   };
 }
 
-export const mortalClock = (life: Life, clock: Clock): Clock => ({
+export const mortalClock = (life: DaemonLife, clock: Clock): Clock => ({
   ...clock,
   setTimeout: (fn, ms) => clock.setTimeout(() => void (life.isDead || fn()), ms),
 });
@@ -68,7 +68,7 @@ export const mortalClock = (life: Life, clock: Clock): Clock => ({
 /** Readings are not counted: a death at one is a death before the next change. */
 const READING = /^(GET|HEAD) /;
 
-function mortalNetwork(life: Life, network: Network): Network {
+function mortalNetwork(life: DaemonLife, network: Network): Network {
   return {
     listen(server, at) {
       const listening = network.listen(server, at);

@@ -10,11 +10,16 @@ import type { ProviderMachine, ProviderStatus } from '../../src/domain/machine.t
 import { SET_ID_TAG } from '../../src/domain/provisioning/provider-tags.ts';
 import { driverTable } from '../../src/settings/driver-table.ts';
 import { createCalls } from './provider/calls.ts';
-import { createFaults, type FaultKind, type FaultRule, type Operation } from './provider/faults.ts';
+import {
+  createFaults,
+  type FaultKind,
+  type ScriptedFault,
+  type ProviderOperation,
+} from './provider/faults.ts';
 import { type Capability, createDriven, withControllers } from './provider/driven.ts';
 import { createListings } from './provider/listings.ts';
 import { createOrders } from './provider/orders.ts';
-import { createWorld, type Device, type Slot } from './provider/world.ts';
+import { createWorld, type SimulatedDevice, type Slot } from './provider/world.ts';
 
 /** A driver of providers in memory, which a configuration names without any settings. */
 export const memoryDriver = (open: Driver['open']): Driver => ({
@@ -72,7 +77,7 @@ export interface MemProviderDeps {
  * signal. `incomplete`: a listing without one of its three pages.
  */
 interface MemFault {
-  readonly operation: Operation;
+  readonly operation: ProviderOperation;
   readonly effect: keyof typeof EFFECTS;
   /** How many calls it spoils; 1 if absent. */
   readonly times?: number;
@@ -100,13 +105,19 @@ export function createMemProvider(config: MemProviderConfig, deps: MemProviderDe
   const newId = random.uuid;
   const world = createWorld({ slots, provisioningMs, deprovisioningMs, clock, machines, newId });
   const calls = createCalls({ clock, faults, latencyMs });
-  const isManaged = ({ hostname }: Device) => hostname.startsWith(devicePrefix);
+  const isManaged = ({ hostname }: SimulatedDevice) => hostname.startsWith(devicePrefix);
   const listings = createListings({ world, faults, isManaged });
   const hung = new Set<string>();
   const powerUnknown = new Set<string>();
   let strangers = 0;
 
-  function shown({ id, reservationId, hostname, plan, ...device }: Device): ProviderMachine {
+  function shown({
+    id,
+    reservationId,
+    hostname,
+    plan,
+    ...device
+  }: SimulatedDevice): ProviderMachine {
     const { addresses, failed, tags, status, power, boots } = device;
     return toProviderMachine(
       {
@@ -158,7 +169,8 @@ export function createMemProvider(config: MemProviderConfig, deps: MemProviderDe
       world.close();
     },
     /** A call that goes wrong, or any other fault. */
-    inject: (fault: MemFault | FaultRule) => faults.add('effect' in fault ? ruleOf(fault) : fault),
+    inject: (fault: MemFault | ScriptedFault) =>
+      faults.add('effect' in fault ? ruleOf(fault) : fault),
     /** A stranger's device takes the reservation. Answers its id. */
     snatch(reservationId: string): string {
       strangers += 1;
@@ -188,7 +200,7 @@ export function createMemProvider(config: MemProviderConfig, deps: MemProviderDe
   };
 }
 
-const ruleOf = ({ operation, effect, times = 1, error }: MemFault): FaultRule => ({
+const ruleOf = ({ operation, effect, times = 1, error }: MemFault): ScriptedFault => ({
   fault: EFFECTS[effect],
   operation,
   times,
@@ -211,11 +223,11 @@ function slotsOf(
 }
 
 /** Tells who plays the machines what happens to them. */
-function machinesOf(deps: MemProviderDeps, shown: (device: Device) => ProviderMachine) {
+function machinesOf(deps: MemProviderDeps, shown: (device: SimulatedDevice) => ProviderMachine) {
   const scripts = new Map<string, string>();
   const downed = new Set<string>();
   return {
-    up(device: Device): readonly string[] {
+    up(device: SimulatedDevice): readonly string[] {
       const { initCommand } = device.installation;
       const before = scripts.get(device.id);
       scripts.set(device.id, initCommand);
@@ -226,7 +238,7 @@ function machinesOf(deps: MemProviderDeps, shown: (device: Device) => ProviderMa
       if (downed.delete(device.id)) deps.onUpAgain?.(shown(device), isNew ? initCommand : null);
       return device.addresses;
     },
-    down(device: Device, cause: string) {
+    down(device: SimulatedDevice, cause: string) {
       if (cause === 'reboot') deps.onReboot?.(shown(device));
       if (cause !== 'off' && cause !== 'reinstall') return;
       downed.add(device.id);

@@ -40,7 +40,7 @@ export function createProcess(clock: Clock, startOffsetMs = 0): PlayedProcess {
   const signals = new WeakMap<AbortSignal, AbortSignal>();
 
   function guardValue(value: unknown, owner: object): unknown {
-    if (typeof value === 'function') return guardMethod(value as Method, owner);
+    if (typeof value === 'function') return guardMethod(value as AnyMethod, owner);
     if (value instanceof AbortSignal) return guardSignal(value);
     if (isObservable(value)) return guardStream(value);
     return hasMethods(value) ? guard(value) : value;
@@ -64,7 +64,7 @@ export function createProcess(clock: Clock, startOffsetMs = 0): PlayedProcess {
     return guarded.signal;
   }
   const guardMethod =
-    (method: Method, owner: object): Method =>
+    (method: AnyMethod, owner: object): AnyMethod =>
     (...args) => {
       if (!isAlive) return NEVER;
       const answer = method.apply(owner, args);
@@ -129,7 +129,7 @@ export function createProcess(clock: Clock, startOffsetMs = 0): PlayedProcess {
   };
 }
 
-type Method = (...args: unknown[]) => unknown;
+type AnyMethod = (...args: unknown[]) => unknown;
 
 /** Of a call whose caller is dead. */
 const NEVER = new Promise<never>(() => undefined);

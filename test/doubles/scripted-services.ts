@@ -10,46 +10,46 @@ import {
 } from 'xstate';
 
 /** What a child chart shows of itself to whoever invoked it. */
-export interface Shown {
+export interface ChildSnapshot {
   readonly value: unknown;
   readonly tags?: readonly string[];
 }
 
 /** `promise` settles once; `chart` also emits snapshots; `service` lasts until it throws. */
-type Kind = 'promise' | 'chart' | 'service';
+type ServiceKind = 'promise' | 'chart' | 'service';
 /** How each service behaves. */
-export type Scripts = Readonly<Record<string, Kind>>;
+export type Scripts = Readonly<Record<string, ServiceKind>>;
 
 /** A service that runs on a live actor, waiting to be told how to go on. */
 export interface LiveService {
   done(output: unknown): void;
   fail(error: unknown): void;
-  show(shown: Shown): void;
+  show(shown: ChildSnapshot): void;
 }
 
 /**
  * What a chart did to its world: it calls a service with an input, stops one that had not ended, does
  * a provided action with its params, or tells a child something.
  */
-export type Effect =
+export type ChartEffect =
   | readonly ['calls', service: string, input: unknown]
   | readonly ['stops', service: string]
   | readonly ['does', action: string, params: unknown]
   | readonly ['tells', child: string, event: EventObject];
 
 /** Services and actions of one live actor, as they were called. */
-export interface Stage {
+export interface ServiceStage {
   /** By the id of the child. */
   readonly live: Map<string, LiveService>;
   /** Everything the chart did, in order; services are named by their source. */
-  readonly effects: Effect[];
+  readonly effects: ChartEffect[];
 }
 
 /** Where the services of a chart report; a replay puts a fresh stage in before each run. */
 export interface Theatre {
-  stage: Stage;
+  stage: ServiceStage;
 }
-export const createStage = (): Stage => ({ live: new Map(), effects: [] });
+export const createStage = (): ServiceStage => ({ live: new Map(), effects: [] });
 
 type ShownSnapshot = Snapshot<unknown> & {
   readonly value: unknown;
@@ -58,7 +58,7 @@ type ShownSnapshot = Snapshot<unknown> & {
 };
 
 /** A snapshot of a child chart, as far as a parent may look at it. */
-export const shownSnapshot = ({ value, tags = [] }: Shown): ShownSnapshot => ({
+export const shownSnapshot = ({ value, tags = [] }: ChildSnapshot): ShownSnapshot => ({
   status: 'active',
   output: undefined,
   error: undefined,
@@ -88,7 +88,7 @@ export function scripted(
   });
 }
 
-function scriptedService(src: string, kind: Kind, theatre: Theatre): AnyActorLogic {
+function scriptedService(src: string, kind: ServiceKind, theatre: Theatre): AnyActorLogic {
   if (kind === 'chart') return chartService(src, theatre);
   if (kind === 'service') return callbackService(src, theatre);
   return fromPromise(({ input, self, signal }) => {
@@ -141,8 +141,8 @@ const unsupported = (src: string) => () => {
   throw new Error(`"${src}" is a service and never ends`);
 };
 
-type Order =
-  | { readonly type: 'script.show'; readonly shown: Shown }
+type ScriptOrder =
+  | { readonly type: 'script.show'; readonly shown: ChildSnapshot }
   | { readonly type: 'script.done'; readonly output: unknown }
   | { readonly type: 'script.fail'; readonly error: unknown };
 
@@ -154,7 +154,7 @@ function chartService(src: string, theatre: Theatre): AnyActorLogic {
     start: ({ input }, { self }) => {
       const { stage } = theatre;
       stage.effects.push(['calls', src, input]);
-      const tell = (order: Order) => (self as AnyActorRef).send(order);
+      const tell = (order: ScriptOrder) => (self as AnyActorRef).send(order);
       stage.live.set(self.id, {
         done: (output) => tell({ type: 'script.done', output }),
         fail: (error) => tell({ type: 'script.fail', error }),
@@ -163,7 +163,7 @@ function chartService(src: string, theatre: Theatre): AnyActorLogic {
     },
     transition: (snapshot, event, { self }) => {
       const { live, effects } = theatre.stage;
-      const order = event as Order | { readonly type: 'xstate.stop' };
+      const order = event as ScriptOrder | { readonly type: 'xstate.stop' };
       switch (order.type) {
         case 'script.show':
           return shownSnapshot(order.shown);

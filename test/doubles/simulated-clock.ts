@@ -124,11 +124,11 @@ export async function advance(
 }
 
 /** Tasks that wait for time to pass; one loop moves a clock for all of them. */
-interface Waiting {
+interface WaitingTasks {
   readonly tasks: Set<Promise<unknown>>;
   readonly loop: Promise<void>;
 }
-const waiting = new WeakMap<VirtualClock, Waiting>();
+const waiting = new WeakMap<VirtualClock, WaitingTasks>();
 
 /** Moves the clock from timer to timer, by whatever is set, until the task has ended. */
 export async function runOut<T>(clock: VirtualClock, task: Promise<T>): Promise<T> {

@@ -24,7 +24,7 @@ export interface Ended {
 }
 
 /** A `shepherd` process of its own. */
-export interface Started {
+export interface StartedCommand {
   readonly child: ChildProcess;
   readonly ended: Promise<Ended>;
   /** Waits until `find` finds something in what it wrote to standard error. @throws when it ends before. */
@@ -37,7 +37,7 @@ export function shepherd(
   args: readonly string[],
   env: NodeJS.ProcessEnv = {},
   launcher = LAUNCHER,
-): Started {
+): StartedCommand {
   const child = spawn(process.execPath, [launcher, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, ...judgedChild, XDG_CONFIG_HOME: NO_CONTEXTS, ...env },
@@ -47,7 +47,7 @@ export function shepherd(
   );
   let log = '';
   child.stderr.on('data', (chunk: Buffer) => (log += chunk.toString()));
-  const said: Started['said'] = (find) =>
+  const said: StartedCommand['said'] = (find) =>
     vi.waitUntil(() => {
       if (child.exitCode !== null) throw new Error(`it ended: ${log}`);
       return find(log);
@@ -66,7 +66,7 @@ export function shepherd(
 }
 
 /** Resolves with the first line that the process writes to standard output. */
-export async function firstLine({ child, ended }: Started): Promise<string> {
+export async function firstLine({ child, ended }: StartedCommand): Promise<string> {
   let seen = '';
   const line = new Promise<string>((resolve) => {
     child.stdout!.on('data', (chunk: Buffer) => {

@@ -2,13 +2,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { blocksOf, looksLike, runBlocks, type Block } from '../support/document-blocks.ts';
+import { blocksOf, looksLike, runBlocks, type FencedBlock } from '../support/document-blocks.ts';
 import { withCommandedFleet } from './machine-fleet.ts';
 import { RUNBOOK_COMMANDS } from './runbook-commands.ts';
 import { testRows } from '../support/rows.ts';
 
 /** A block, and where a reader finds it: documents are read in this order. */
-interface Placed extends Block {
+interface Placed extends FencedBlock {
   readonly place: string;
 }
 const blocks = ['docs/cli.md', 'docs/machine-commands.md'].flatMap((document) =>
@@ -16,14 +16,14 @@ const blocks = ['docs/cli.md', 'docs/machine-commands.md'].flatMap((document) =>
 );
 const examples = blocks.filter(({ language }) => language === 'sh');
 /** What the document shows right after a block. */
-const shownAfter = (block: Placed): Block | undefined => {
+const shownAfter = (block: Placed): FencedBlock | undefined => {
   const next = blocks[blocks.indexOf(block) + 1];
   return next?.language === 'text' ? next : undefined;
 };
 /** Two dozen processes, one after the other. */
 const LIMIT_MS = 900_000;
 
-let outputs: ReadonlyMap<Block, string>;
+let outputs: ReadonlyMap<FencedBlock, string>;
 const directory = mkdtempSync(join(tmpdir(), 'machine-document-'));
 beforeAll(async () => {
   await withCommandedFleet(3, async ({ consoleEnv }) => {

@@ -2,12 +2,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import { shepherd, type Started } from './commands.ts';
+import { shepherd, type StartedCommand } from './commands.ts';
 
 const MACHINES = 12;
 const KILLS = 3;
 const dir = mkdtempSync(join(tmpdir(), 'shepherd-sim-killed-'));
-let last: Started | undefined;
+let last: StartedCommand | undefined;
 afterEach(async () => {
   last?.child.kill('SIGINT');
   await last?.ended;
@@ -23,7 +23,7 @@ const sim = (...more: string[]) => {
 };
 
 /** Resolves when it has said that all machines run. */
-const allRun = ({ said }: Started) =>
+const allRun = ({ said }: StartedCommand) =>
   said((log) => log.includes(`${MACHINES} of ${MACHINES} Running`));
 
 /** A second terminal has no further setting: the simulator made a context. */

@@ -6,7 +6,7 @@ import type { EquinixWorld, SimWorld } from '../../emulators/sim/world.ts';
 import { SIM_TUNING } from '../../emulators/sim/sim.ts';
 import { startDaemon, type Daemon } from '../../src/daemon/daemon.ts';
 import { realPorts } from '../../src/daemon/real-ports.ts';
-import type { FaultRule } from '../../emulators/equinix/fault-rules.ts';
+import type { EquinixFaultRule } from '../../emulators/equinix/fault-rules.ts';
 import { openTestDatabase } from '../support/test-database.ts';
 import { WAIT } from './commands.ts';
 
@@ -17,7 +17,7 @@ export interface SimulatedFleet {
 
 export interface FleetOptions {
   readonly machines: number;
-  readonly faults?: readonly FaultRule[];
+  readonly faults?: readonly EquinixFaultRule[];
   /** Of the disk that agents can install to; without it they find none. */
   readonly diskBytes?: number;
   /** The daemon's. */

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { parse } from 'yaml';
-import type { FaultRule } from '../../emulators/anexia/api.ts';
+import type { EngineFaultRule } from '../../emulators/anexia/api.ts';
 import { startAnexiaEmulator } from '../../emulators/anexia/emulator.ts';
 import {
-  type Block,
+  type FencedBlock,
   blocksOf,
   differences,
   looksLike,
@@ -21,13 +21,13 @@ import { testRows } from '../support/rows.ts';
 
 const blocks = blocksOf('docs/emulators.md');
 const examples = blocks.filter(({ language }) => language === 'sh');
-const only = (wanted: string): Block => blocks.find(({ language }) => language === wanted)!;
-const shownAfter = (block: Block): Block | undefined => {
+const only = (wanted: string): FencedBlock => blocks.find(({ language }) => language === wanted)!;
+const shownAfter = (block: FencedBlock): FencedBlock | undefined => {
   const next = blocks[blocks.indexOf(block) + 1];
   return next && ['json', 'text'].includes(next.language) ? next : undefined;
 };
 
-let outputs: ReadonlyMap<Block, string>;
+let outputs: ReadonlyMap<FencedBlock, string>;
 let directory: string;
 beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), 'emulator-document-'));
@@ -64,7 +64,7 @@ test('the example of the library prints what is shown', async () => {
 });
 
 test('the rules that are shown can be used', async () => {
-  const faults = parse(only('yaml').text) as FaultRule[];
+  const faults = parse(only('yaml').text) as EngineFaultRule[];
   const fake = await startAnexiaEmulator({ listen: { host: '127.0.0.1', port: 0 }, faults });
   onTestFinished(() => fake.close());
   expect(fake.faults()).toHaveLength(2);

@@ -38,12 +38,18 @@ testRows(OPTIONS)(
 );
 
 test('the same seed gives the same world, and never the same tokens', async () => {
-  interface Line {
+  interface EmulatorLine {
     readonly projectId: string;
     readonly tokens: Readonly<Record<string, string>>;
   }
   const worldOf = async (seed: string) => {
-    const { line, end } = await begin<Line>('equinix', '--seed', seed, '--reservations', '2');
+    const { line, end } = await begin<EmulatorLine>(
+      'equinix',
+      '--seed',
+      seed,
+      '--reservations',
+      '2',
+    );
     await end();
     return line;
   };

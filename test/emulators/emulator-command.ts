@@ -11,7 +11,7 @@ import { testRows } from '../support/rows.ts';
 import { ROOT } from '../support/document-blocks.ts';
 
 type Child = ChildProcessByStdio<null, Readable, Readable>;
-type Answer = readonly [status: number, body: unknown];
+type EmulatorAnswer = readonly [status: number, body: unknown];
 
 /** Starts emulators by their command for the tests of one file, and stops them after each. */
 export function emulatorCommand(env: NodeJS.ProcessEnv = {}) {
@@ -72,14 +72,14 @@ export function emulatorCommand(env: NodeJS.ProcessEnv = {}) {
 
 /** The doors of an emulator's owner. */
 export function adminOf({ adminUrl, adminToken }: { adminUrl: string; adminToken: string }) {
-  const admin = async (path: string, init: RequestInit = {}): Promise<Answer> => {
+  const admin = async (path: string, init: RequestInit = {}): Promise<EmulatorAnswer> => {
     const headers = { 'x-fake-admin': adminToken, 'content-type': 'application/json' };
     const reply = await fetch(`${adminUrl}${path}`, { headers, ...init });
     return [reply.status, reply.status === 204 ? null : await reply.json()];
   };
   const send = (method: string, path: string, body: object) =>
     admin(path, { method, body: JSON.stringify(body) });
-  const statusOf = async (answer: Promise<Answer>) => (await answer)[0];
+  const statusOf = async (answer: Promise<EmulatorAnswer>) => (await answer)[0];
   return {
     admin,
     send,

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { createManualClock } from '../../emulators/kit/clock.ts';
-import type { FaultRule } from '../../emulators/equinix/fault-rules.ts';
+import type { EquinixFaultRule } from '../../emulators/equinix/fault-rules.ts';
 import type { EquinixEmulator } from '../../emulators/equinix/options.ts';
 import { testRows } from '../support/rows.ts';
 import { clientOf, createOn, start } from './equinix/harness.ts';
 
 /* Faults that every emulator has, played by one of them. */
 
-type Effect = FaultRule['effect'];
+type CommonRuleEffect = EquinixFaultRule['effect'];
 const create = (fake: EquinixEmulator, index: number) =>
   clientOf(fake)('POST', `/projects/${fake.projectId}/devices`, createOn(fake, index));
 const raw = (fake: EquinixEmulator, path = '/projects') =>
@@ -20,7 +20,7 @@ const statusOf = async (fake: EquinixEmulator, path?: string) => (await raw(fake
 const limit = { type: 'rateLimit', limit: 0, windowMs: 7_000 } as const;
 const TEXT = { 'Retry-After': '7', 'Content-Type': 'text/plain' };
 /** An effect that every emulator has, and status, body and headers of the answer to a GET. */
-const ANSWERS: readonly [Effect, number, string | RegExp, object?][] = [
+const ANSWERS: readonly [CommonRuleEffect, number, string | RegExp, object?][] = [
   [{ type: 'status', code: 502, body: null }, 502, /^$/, { 'content-type': null }],
   [{ type: 'status', code: 502, body: '<p>no' }, 502, '<p>no', { 'content-type': 'text/html' }],
   [

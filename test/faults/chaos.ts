@@ -5,10 +5,10 @@ import { HURRY } from './pace.ts';
 import type { RestartablePostgres } from './postgres.ts';
 import type { TcpProxy } from './tcp-proxy.ts';
 import type { Workers } from './workers.ts';
-import type { World } from './world.ts';
+import type { FaultWorld } from './world.ts';
 
 /** How often each fault was done. */
-export interface Faults {
+export interface FaultCounts {
   kills: number;
   freezes: number;
   restarts: number;
@@ -22,7 +22,7 @@ export interface ChaosOptions {
   readonly random: Random;
   readonly durationMs: number;
   readonly workers: Workers;
-  readonly world: World;
+  readonly world: FaultWorld;
   /** One per daemon. */
   readonly proxies: readonly TcpProxy[];
   readonly postgres: RestartablePostgres;
@@ -34,8 +34,8 @@ const MORE_MS = 15_000;
 const MORE_MAX_MS = 600_000;
 
 /** Does everything that can go wrong for as long as asked, or until it happened; stops doing it. */
-export async function wreakHavoc(options: ChaosOptions): Promise<Faults> {
-  const faults: Faults = { kills: 0, freezes: 0, restarts: 0, holds: 0, cuts: 0, stops: 0 };
+export async function wreakHavoc(options: ChaosOptions): Promise<FaultCounts> {
+  const faults: FaultCounts = { kills: 0, freezes: 0, restarts: 0, holds: 0, cuts: 0, stops: 0 };
   let endAtMs = performance.now() + options.durationMs;
   const lastMs = endAtMs + MORE_MAX_MS;
   const { surprises } = options.workers;
@@ -60,7 +60,7 @@ export async function wreakHavoc(options: ChaosOptions): Promise<Faults> {
   return faults;
 }
 
-type Havoc = ChaosOptions & { readonly faults: Faults; left(): number };
+type Havoc = ChaosOptions & { readonly faults: FaultCounts; left(): number };
 
 const oneOf = <T>(random: Random, items: readonly T[]): T | undefined =>
   items[Math.floor(random.next() * items.length)];

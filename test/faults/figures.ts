@@ -2,21 +2,24 @@ import type { Note } from './messages.ts';
 import type { Evidence } from './evidence.ts';
 import type { TcpProxy } from './tcp-proxy.ts';
 import type { Workers } from './workers.ts';
-import type { World } from './world.ts';
+import type { FaultWorld } from './world.ts';
 
 /** What the daemons wrote down themselves. */
 export interface Noticed {
   readonly notes: readonly Note[];
 }
 
-interface Seen {
+interface FigureSources {
   readonly proxies: readonly TcpProxy[];
-  readonly world: World;
+  readonly world: FaultWorld;
   readonly workers: Workers;
 }
 
 /** How much of everything happened in a run. */
-export function figuresOf({ proxies, world, workers }: Seen, evidence: Evidence & Noticed) {
+export function figuresOf(
+  { proxies, world, workers }: FigureSources,
+  evidence: Evidence & Noticed,
+) {
   const { notes, history, sessions, acknowledged, permits } = evidence;
   const claims = notes.flatMap((note) => (note.t === 'claim' ? [note.result] : []));
   const results = countOf(claims);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Evidence, HistoryRow, Lease, TagWrite } from './evidence.ts';
-import { judge, type Rule } from './oracle.ts';
+import { judge, type OracleRule } from './oracle.ts';
 
 /**
  * A record of a few seconds in which all went well: daemon a (port 1) starts the agent of a machine;
@@ -140,7 +140,7 @@ test.each<readonly [string, Forged]>([
   expect(judge({ ...good, ...change })).toEqual([]);
 });
 
-const FORGED: Readonly<Record<Rule, Readonly<Record<string, Forged>>>> = {
+const FORGED: Readonly<Record<OracleRule, Readonly<Record<string, Forged>>>> = {
   'history-alternates': {
     'a second start before the end of the first': {
       history: [good.history[0]!, row(2, B, 150, 'Started', fourth)],

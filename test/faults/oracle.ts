@@ -14,10 +14,10 @@ import type {
  */
 
 export interface Violation {
-  readonly rule: Rule;
+  readonly rule: OracleRule;
   readonly detail: string;
 }
-export type Rule =
+export type OracleRule =
   | 'history-alternates'
   | 'one-end-each'
   | 'epochs-rise'
@@ -83,7 +83,7 @@ const groupOf = (process: string) => (process.startsWith('Shepherd') ? 'shepherd
 /** S9, I3: started, then exactly one end, for each exclusion group of each machine. */
 function judgeHistory({ history, rewritten, end }: Evidence): Violation[] {
   const found: Violation[] = [];
-  const say = (rule: Rule, detail: string) => found.push({ rule, detail });
+  const say = (rule: OracleRule, detail: string) => found.push({ rule, detail });
   if (rewritten > 0) say('history-append-only', `${rewritten} rows were changed or removed`);
   if (end.historyRows !== history.length) {
     say('history-append-only', `${history.length} rows written, ${end.historyRows} are there`);
@@ -118,7 +118,7 @@ function judgeHistory({ history, rewritten, end }: Evidence): Violation[] {
 /** I3: a lease goes from hand to hand, and only out of a dead hand. */
 function judgeLeases({ leases, writerOf }: Evidence, lives: Lives): Violation[] {
   const found: Violation[] = [];
-  const say = (rule: Rule, detail: string) => found.push({ rule, detail });
+  const say = (rule: OracleRule, detail: string) => found.push({ rule, detail });
   const sameLease = (a: Lease | null, b: Lease | null) =>
     a?.epoch === b?.epoch && a?.sessionId === b?.sessionId;
   for (const [key, changes] of groupBy(leases, (each) => `${each.machineId} ${each.group}`)) {
@@ -152,7 +152,7 @@ function judgeLeases({ leases, writerOf }: Evidence, lives: Lives): Violation[] 
 function judgeWriters(evidence: Evidence, lives: Lives): Violation[] {
   const { history, leases, tags, writerOf } = evidence;
   const found: Violation[] = [];
-  const say = (rule: Rule, detail: string) => found.push({ rule, detail });
+  const say = (rule: OracleRule, detail: string) => found.push({ rule, detail });
   const byMachine = groupBy(leases, (change) => change.machineId);
   for (const row of history) {
     const what = `${row.machineId}: ${row.event} of epoch ${row.epoch}`;
@@ -208,7 +208,7 @@ function judgeEffects(evidence: Evidence, lives: Lives): Violation[] {
     // A daemon tells whole milliseconds, rounded down.
     const before = (notes.get(key) ?? []).filter(({ atMs }) => Math.floor(atMs) <= sentAtMs);
     const found: Violation[] = [];
-    const say = (rule: Rule, why: string) =>
+    const say = (rule: OracleRule, why: string) =>
       found.push({ rule, detail: `${machineId}: ${kind} by ${run}, ${why}` });
     if (before.length <= count) {
       const last = evidence.tags.findLast(

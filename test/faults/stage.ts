@@ -13,7 +13,7 @@ import { HURRY } from './pace.ts';
 import { startRestartablePostgres, type RestartablePostgres } from './postgres.ts';
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
 import { createWorkers, type Workers } from './workers.ts';
-import { createWorld, type World } from './world.ts';
+import { createWorld, type FaultWorld } from './world.ts';
 
 /**
  * After the faults all is well again in 10 s where the cores are not shared. Where they are it is
@@ -22,12 +22,12 @@ import { createWorld, type World } from './world.ts';
 const STILL_MS = 300_000;
 
 /** Daemons as processes, each behind a proxy of its own before one database, and their machines. */
-export interface Stage {
+export interface FaultStage {
   readonly dir: string;
   readonly random: Random;
   readonly postgres: RestartablePostgres;
   readonly proxies: readonly TcpProxy[];
-  readonly world: World;
+  readonly world: FaultWorld;
   readonly workers: Workers;
 }
 export interface StageOptions {
@@ -40,7 +40,11 @@ export interface StageOptions {
   readonly cleanups: (() => Promise<void> | void)[];
 }
 
-export async function setStage({ random, cleanups, ...options }: StageOptions): Promise<Stage> {
+export async function setStage({
+  random,
+  cleanups,
+  ...options
+}: StageOptions): Promise<FaultStage> {
   const dir = mkdtempSync(join(tmpdir(), 'shepherd-faults-'));
   cleanups.push(() => rmSync(dir, { recursive: true, force: true }));
   const postgres = await startRestartablePostgres(join(dir, 'postgres'));
@@ -79,8 +83,11 @@ export async function setStage({ random, cleanups, ...options }: StageOptions): 
   return { dir, random, postgres, proxies, world, workers };
 }
 
-async function insertMachines({ sql }: RestartablePostgres, { machines }: World): Promise<void> {
-  const column = (name: keyof World['machines'][number]) => machines.map((each) => each[name]);
+async function insertMachines(
+  { sql }: RestartablePostgres,
+  { machines }: FaultWorld,
+): Promise<void> {
+  const column = (name: keyof FaultWorld['machines'][number]) => machines.map((each) => each[name]);
   await sql(`INSERT INTO machines (machine_id) SELECT unnest($1::uuid[])`, [column('machineId')]);
   await sql(
     `INSERT INTO machine_provided (machine_id, provider, provider_id, provider_reservation_id,
@@ -94,10 +101,10 @@ async function insertMachines({ sql }: RestartablePostgres, { machines }: World)
 }
 
 /** Each agent reports to whichever daemon it finds. */
-function sendBeats(world: World, workers: Workers, random: Random): void {
+function sendBeats(world: FaultWorld, workers: Workers, random: Random): void {
   const ready = workers.ready();
   if (ready.length === 0) return;
-  const shares = new Map(ready.map((run) => [run, [] as ReturnType<World['dueBeats']>]));
+  const shares = new Map(ready.map((run) => [run, [] as ReturnType<FaultWorld['dueBeats']>]));
   for (const beat of world.dueBeats()) {
     shares.get(ready[Math.floor(random.next() * ready.length)]!)!.push(beat);
   }
@@ -133,7 +140,7 @@ export const ALL_WELL: Unrest = { unwell: 0, held: 0 };
 export async function calm({
   postgres,
   workers,
-}: Stage): Promise<{ calmMs: number; left: Unrest }> {
+}: FaultStage): Promise<{ calmMs: number; left: Unrest }> {
   const begunAtMs = performance.now();
   let best = { count: Infinity, atMs: begunAtMs };
   for (;;) {
@@ -157,7 +164,7 @@ export async function calm({
 }
 
 /** What is known of the run, once all daemons have ended. */
-export async function gather(stage: Stage): Promise<Evidence & Noticed> {
+export async function gather(stage: FaultStage): Promise<Evidence & Noticed> {
   const { dir, postgres, proxies, world, workers } = stage;
   const audit = await readAudit(postgres);
   const notes = proxies.flatMap((_, place) => notesOf(join(dir, `daemon-${place}.log`)));
@@ -218,7 +225,7 @@ function writerFinder(proxies: readonly TcpProxy[], { runs }: Workers): Evidence
 }
 
 /** Never more than the shares of all machines, of which only the started ones count. */
-function budgetOf({ machines }: World): Budget {
+function budgetOf({ machines }: FaultWorld): Budget {
   const groups = new Map<string, number>();
   for (const { provider, location } of machines) {
     for (const name of [provider, location]) groups.set(name, (groups.get(name) ?? 0) + 1);

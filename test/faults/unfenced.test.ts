@@ -6,7 +6,7 @@ import { figuresOf } from './figures.ts';
 import { judge } from './oracle.ts';
 import { HURRY } from './pace.ts';
 import { ALL_WELL, calm, gather, samplesOf, setStage, trace } from './stage.ts';
-import type { Stage } from './stage.ts';
+import type { FaultStage } from './stage.ts';
 
 /**
  * What holds when nothing else does: one daemon fences nothing itself, and all COMMITs are late. So
@@ -68,4 +68,4 @@ test('a daemon that goes on when its session has ended writes nothing, with late
 }, 2_400_000);
 
 /** The silence is long enough for all that were started to be lost. */
-const untilLost = (_: Stage) => setTimeout(HURRY.loss.heartbeatMs + HURRY.loss.periodMs);
+const untilLost = (_: FaultStage) => setTimeout(HURRY.loss.heartbeatMs + HURRY.loss.periodMs);

@@ -21,12 +21,12 @@ import { HURRY } from './pace.ts';
  * One daemon as a process of its own: the real supervisor over the real BMDB; machines live in the
  * process that started this one.
  */
-type Answer = { readonly exitCode: number; readonly stdout: Buffer };
+type ExecAnswer = { readonly exitCode: number; readonly stdout: Buffer };
 /** When this daemon last compared the time with its own deadline, in the call that is under way. */
 const looking = new AsyncLocalStorage<{ atMs: number | null }>();
 /** When it did so after a note was answered, by machine. */
 const allowedAtMs = new Map<string, number>();
-const pending = new Map<number, (answer: Answer) => void>();
+const pending = new Map<number, (answer: ExecAnswer) => void>();
 const hosts = new Map<string, FakeHost>();
 /** A stop may be asked before the daemon is there: then it comes right after. */
 const started = Promise.withResolvers<Daemon>();
@@ -147,17 +147,17 @@ async function recordBeat(
   }
 }
 
-function runOn(machine: Place, [path]: readonly string[], stdin: Buffer) {
+function runOn(machine: MachinePlace, [path]: readonly string[], stdin: Buffer) {
   return path === AGENT_PATH ? effect('execute', machine, stdin) : { exitCode: 127 };
 }
 
-type Place = Pick<MachineInfo, 'machineId' | 'address'>;
+type MachinePlace = Pick<MachineInfo, 'machineId' | 'address'>;
 let effects = 0;
 function effect(
   kind: 'execute' | 'reboot',
-  { machineId, address }: Place,
+  { machineId, address }: MachinePlace,
   stdin?: Buffer,
-): Promise<Answer> {
+): Promise<ExecAnswer> {
   const id = (effects += 1);
   const sentAtMs = Date.now();
   const atMs = allowedAtMs.get(machineId) ?? sentAtMs;

@@ -7,7 +7,7 @@ const WORKER = join(import.meta.dirname, 'worker.ts');
 const UNFENCED = join(import.meta.dirname, 'unfenced.ts');
 
 /** One start of one daemon. */
-export interface Run {
+export interface WorkerRun {
   readonly name: string;
   readonly place: number;
   readonly child: ChildProcess;
@@ -34,19 +34,19 @@ export interface WorkersOptions {
 
 /** The daemons of the test: as many places as daemons, each with a run or, for a moment, none. */
 export interface Workers {
-  readonly runs: readonly Run[];
+  readonly runs: readonly WorkerRun[];
   /** Runs that ended by themselves, with what they said. */
   readonly surprises: readonly string[];
   /** The present run of a place. */
-  at(place: number): Run | undefined;
+  at(place: number): WorkerRun | undefined;
   start(place: number): void;
   kill(place: number): Promise<void>;
   freeze(place: number): void;
   thaw(place: number): void;
-  send(run: Run, message: ToDaemon): void;
+  send(run: WorkerRun, message: ToDaemon): void;
   tellAll(message: ToDaemon): void;
   /** Runs that take work: started and not frozen. */
-  ready(): Run[];
+  ready(): WorkerRun[];
   /** Ends all in good order; resolves when they are gone. */
   stop(): Promise<void>;
   /** Ends all at once, whatever their state. */
@@ -54,15 +54,15 @@ export interface Workers {
 }
 
 export function createWorkers({ cacheDir, setupFor, onEffect }: WorkersOptions): Workers {
-  const runs: Run[] = [];
+  const runs: WorkerRun[] = [];
   const surprises: string[] = [];
-  const places = new Map<number, Run>();
+  const places = new Map<number, WorkerRun>();
   const starts = new Map<number, number>();
 
-  const send = ({ child }: Run, message: ToDaemon) => {
+  const send = ({ child }: WorkerRun, message: ToDaemon) => {
     if (child.connected) child.send(message, () => undefined);
   };
-  const end = async (run: Run, signal: NodeJS.Signals) => {
+  const end = async (run: WorkerRun, signal: NodeJS.Signals) => {
     run.expected = true;
     if (run.ended) return;
     const gone = once(run.child, 'exit');
@@ -89,7 +89,7 @@ export function createWorkers({ cacheDir, setupFor, onEffect }: WorkersOptions):
         env: { ...process.env, NODE_COMPILE_CACHE: cacheDir },
         stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
       });
-      const run: Run = {
+      const run: WorkerRun = {
         name,
         place,
         child,

@@ -18,7 +18,7 @@ export interface WorldMachine {
 }
 
 /** What was done to a machine, and by which run of which daemon. */
-export interface Effect {
+export interface WorldEffect {
   readonly run: string;
   readonly kind: 'execute' | 'reboot';
   readonly machineId: string;
@@ -27,9 +27,9 @@ export interface Effect {
   readonly sentAtMs: number;
 }
 
-export interface World {
+export interface FaultWorld {
   readonly machines: readonly WorldMachine[];
-  readonly effects: readonly Effect[];
+  readonly effects: readonly WorldEffect[];
   readonly counts: Readonly<
     Record<'starts' | 'refusals' | 'reboots' | 'silenced' | 'muted', number>
   >;
@@ -58,10 +58,10 @@ export interface WorldOptions {
 }
 
 /** The machines of the test, with the agents that run on them. */
-export function createWorld({ random, tell, ...options }: WorldOptions): World {
+export function createWorld({ random, tell, ...options }: WorldOptions): FaultWorld {
   const machines = Array.from({ length: options.machines }, (_, at) => machineAt(random, at));
   const byAddress = new Map(machines.map((machine) => [machine.address, machine]));
-  const effects: Effect[] = [];
+  const effects: WorldEffect[] = [];
   const counts = { starts: 0, refusals: 0, reboots: 0, silenced: 0, muted: 0 };
   const timers = new Set<NodeJS.Timeout>();
   const between = (low: number, high: number) => low + random.next() * (high - low);

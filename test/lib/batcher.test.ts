@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { createBatcher, type Outcome } from '../../src/lib/batcher.ts';
 import { testRows } from '../support/rows.ts';
 
-interface Started {
+interface StartedBatch {
   readonly items: readonly string[];
   readonly finish: () => void;
   readonly answer: (outcomes: readonly Outcome<string>[]) => void;
@@ -16,7 +16,7 @@ const keyOf = (item: string) => item.slice(0, 1);
 
 /** A batcher driven by hand: waits end with `ripen`, batches with `finish`. */
 function createBench({ sizeMax = 3, concurrency = 1 } = {}) {
-  const started: Started[] = [];
+  const started: StartedBatch[] = [];
   const waits: (() => void)[] = [];
   const batcher = createBatcher<string, string>({
     collect: () => new Promise((resolve) => waits.push(resolve)),
@@ -182,7 +182,7 @@ describe('batcher', () => {
     await fc.assert(
       fc.asyncProperty(scenario, async ({ steps, sizeMax, concurrency }) => {
         const { batcher, started, ripen, batches } = createBench({ sizeMax, concurrency });
-        const open: Started[] = [];
+        const open: StartedBatch[] = [];
         const ended: string[] = [];
         let looked = 0;
         const look = () => {

@@ -8,7 +8,13 @@ import {
 } from '../../src/domain/errors.ts';
 import type { Stage } from '../../src/domain/balancing/plan.ts';
 import { balancer } from '../../src/machines/balancer.ts';
-import { tableTests, type Act, type Done, type Rule, on } from '../support/chart-table.ts';
+import {
+  tableTests,
+  type ChartAct,
+  type ChartOutcome,
+  type ChartRule,
+  on,
+} from '../support/chart-table.ts';
 
 /**
  * One daemon writes to a balancer at a time, and a call that changes something there is never cut off
@@ -25,38 +31,43 @@ const REST_MS = 7_200_000;
 const STANDING = { isPaused: false, generation: 4, failures: 0, retryAtMs: null };
 const EVENTS = ['members.changed', 'desired.changed', 'pool.pause', 'pool.resume', 'pool.stop'];
 
-const told = (type: string): Act => ['told', { type }];
-const ends = (service: string, output?: unknown): Act => ['ends', service, output];
-const calls = (service: string, more: object = {}): Done => [
+const told = (type: string): ChartAct => ['told', { type }];
+const ends = (service: string, output?: unknown): ChartAct => ['ends', service, output];
+const calls = (service: string, more: object = {}): ChartOutcome => [
   'calls',
   service,
   { ...PLACE, ...more },
 ];
-const does = (action: string, more: object = {}): Done => ['does', action, { ...PLACE, ...more }];
-const stops = (...services: readonly string[]): Done[] => services.map((each) => ['stops', each]);
+const does = (action: string, more: object = {}): ChartOutcome => [
+  'does',
+  action,
+  { ...PLACE, ...more },
+];
+const stops = (...services: readonly string[]): ChartOutcome[] =>
+  services.map((each) => ['stops', each]);
 const at = (objects: string, members = 'resting') =>
   `tending.objects.${objects} & members.${members}`;
 
 const leased = ends('takeLease', STANDING);
-const checked = (stage: Stage, againMs: number | null = null): Act =>
+const checked = (stage: Stage, againMs: number | null = null): ChartAct =>
   ends('check', { stage, againMs });
-const stepped = (isDesiredNew = false): Act =>
+const stepped = (isDesiredNew = false): ChartAct =>
   ends('stepMembers', { isDesiredNew, restMs: REST_MS });
 const begins = [calls('observe'), calls('stepMembers')];
-const observed: Act = ends('observe');
+const observed: ChartAct = ends('observe');
 
 /** What leads nowhere, and does nothing. */
-const ignores = (state: string, ...types: readonly string[]): Rule[] =>
+const ignores = (state: string, ...types: readonly string[]): ChartRule[] =>
   types.map((type) => on(told(type), state));
 /** From wherever the pool is tended: an operator's pause, and the end. */
-const leaves = (...running: readonly string[]): Rule[] => [
+const leaves = (...running: readonly string[]): ChartRule[] => [
   on(told('pool.pause'), 'paused', stops(...running)),
   on(told('pool.stop'), 'stopped', stops(...running)),
 ];
-const steps = (objects: string): Rule =>
+const steps = (objects: string): ChartRule =>
   on(told('members.changed'), at(objects, 'stepping'), [calls('stepMembers')]);
 /** A step that fails is told and tried again later; when the job is lost all is left as it is. */
-const fails = (service: string, ...others: readonly string[]): Rule[] => [
+const fails = (service: string, ...others: readonly string[]): ChartRule[] => [
   on(
     ['fails', service, lost],
     at('failed'),
@@ -69,12 +80,12 @@ const fails = (service: string, ...others: readonly string[]): Rule[] => [
     [does('reportFailure', { error: busy, failures: 1 })],
     { retryAtMs: 90_000 },
   ),
-  ...[taken, expired].map((error): Rule =>
+  ...[taken, expired].map((error): ChartRule =>
     on(['fails', service, error], 'awaitingLease', [...stops(...others), calls('takeLease')]),
   ),
 ];
 /** Of a state whose call runs to its end, whatever is desired meanwhile. */
-const calling = (state: string, service: string): Rule[] => [
+const calling = (state: string, service: string): ChartRule[] => [
   ...ignores(at(state), 'pool.resume'),
   on(told('desired.changed'), at(state), [], { generation: 5, isDesiredNew: true }),
   steps(state),
@@ -84,10 +95,10 @@ const calling = (state: string, service: string): Rule[] => [
 
 const tending = [leased, stepped()];
 const checking = [...tending, observed, stepped()];
-const to = (stage: Stage): readonly Act[] => [...checking, checked(stage)];
+const to = (stage: Stage): readonly ChartAct[] => [...checking, checked(stage)];
 const polling = to('waiting');
 const sleeping = [...polling, ends('poll', 'pending'), stepped()];
-const failed: readonly Act[] = [...tending, ['fails', 'observe', lost]];
+const failed: readonly ChartAct[] = [...tending, ['fails', 'observe', lost]];
 const paused = ends('takeLease', { ...STANDING, isPaused: true });
 const settles = does('reportSettled', { generation: 4 });
 const polls = (looks: number) => calls('poll', { looks });
@@ -144,7 +155,7 @@ tableTests({
         [calls('stepMembers')],
         { failures: 2 },
       ),
-      ...[lost, expired].map((error): Rule =>
+      ...[lost, expired].map((error): ChartRule =>
         on(['fails', 'takeLease', error], 'barred', [does('reportStepFailure', { error })]),
       ),
       ...ignores('awaitingLease', ...EVENTS.slice(0, 4)),
@@ -191,7 +202,7 @@ tableTests({
       ...leaves('observe'),
     ],
     [at('checking')]: [
-      ...(['dropping', 'clashing', 'leaving'] as const).map((stage): Rule =>
+      ...(['dropping', 'clashing', 'leaving'] as const).map((stage): ChartRule =>
         on(checked(stage), at('destroying'), [calls('destroy')]),
       ),
       on(checked('recovering'), at('recovering'), [calls('recover')]),
@@ -226,7 +237,7 @@ tableTests({
     ],
     [at('waiting.polling')]: [
       on(ends('poll', 'pending'), at('waiting.sleeping', 'stepping'), [calls('stepMembers')]),
-      ...['ready', 'failed'].map((as): Rule =>
+      ...['ready', 'failed'].map((as): ChartRule =>
         on(ends('poll', as), at('retrieving'), [calls('observe')]),
       ),
       ...fails('poll'),
@@ -336,7 +347,7 @@ tableTests({
     {
       name: 'the database is asked less and less often while it takes nothing',
       from: [leased, ['fails', 'stepMembers', lost]],
-      steps: [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000].flatMap((ms): Rule[] => [
+      steps: [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000].flatMap((ms): ChartRule[] => [
         on(['after', ms], at('retrieving', 'stepping'), [begins[1]!]),
         on(['fails', 'stepMembers', lost], at('retrieving', 'backingOff'), [
           does('reportStepFailure', { error: lost }),
@@ -346,7 +357,7 @@ tableTests({
     {
       name: 'so is the job',
       from: [['fails', 'takeLease', lost]],
-      steps: [1_000, 2_000, 4_000].flatMap((ms): Rule[] => [
+      steps: [1_000, 2_000, 4_000].flatMap((ms): ChartRule[] => [
         on(['after', ms], 'awaitingLease', [calls('takeLease')]),
         on(['fails', 'takeLease', lost], 'barred', [does('reportStepFailure', { error: lost })]),
       ]),
@@ -359,7 +370,7 @@ tableTests({
   ],
 });
 
-function pausedRules(): Rule[] {
+function pausedRules(): ChartRule[] {
   return [
     on(told('pool.resume'), at('retrieving', 'stepping'), begins),
     ...ignores('paused', 'members.changed', 'desired.changed', 'pool.pause'),

@@ -1,7 +1,13 @@
 import { expect, test } from 'vitest';
 import { slot, type Slot } from '../../src/domain/ids.ts';
 import { cell, CELL_CAPACITY } from '../../src/machines/cell.ts';
-import { tableTests, type Act, type Done, type Rule, on } from '../support/chart-table.ts';
+import {
+  tableTests,
+  type ChartAct,
+  type ChartOutcome,
+  type ChartRule,
+  on,
+} from '../support/chart-table.ts';
 import { viewAt } from '../support/views.ts';
 
 /**
@@ -12,28 +18,28 @@ const A = slot('stub', 'a');
 const B = slot('stub', 'b');
 const bug = new Error('bug');
 const view = (of: Slot, substate = 'healthy') => ({ ...viewAt('Running', substate), slot: of });
-const observed = (of: Slot, substate?: string): Act => [
+const observed = (of: Slot, substate?: string): ChartAct => [
   'told',
   { type: 'machine.observed', view: view(of, substate) } as { type: string },
 ];
-const retire = (of: Slot): Act => [
+const retire = (of: Slot): ChartAct => [
   'told',
   { type: 'machine.retire', slot: of } as { type: string },
 ];
 
-const spawns = (of: Slot): Done => ['calls', 'lifecycle', { view: view(of) }];
-const tells = (of: Slot, substate: string): Done => [
+const spawns = (of: Slot): ChartOutcome => ['calls', 'lifecycle', { view: view(of) }];
+const tells = (of: Slot, substate: string): ChartOutcome => [
   'tells',
   of,
   { type: 'machine.observed', view: view(of, substate) } as { type: string },
 ];
-const ends = (of: Slot, living: string): Rule =>
+const ends = (of: Slot, living: string): ChartRule =>
   on(['ends', of], living, [['does', 'reportEnd', expect.objectContaining({ actorId: of })]]);
-const crashes = (of: Slot, living: string): Rule =>
+const crashes = (of: Slot, living: string): ChartRule =>
   on(['fails', of, bug], living, [
     ['does', 'reportCrash', expect.objectContaining({ actorId: of, error: bug })],
   ]);
-const stopped: Done = ['stops', 'lifecycle'];
+const stopped: ChartOutcome = ['stops', 'lifecycle'];
 const both = `${A} ${B}`;
 
 tableTests({

@@ -2,9 +2,9 @@ import { Unreachable } from '../../src/domain/errors.ts';
 import { fleet } from '../../src/machines/fleet.ts';
 import {
   tableTests,
-  type Act,
-  type Done,
-  type Rule,
+  type ChartAct,
+  type ChartOutcome,
+  type ChartRule,
   type Story,
   on,
 } from '../support/chart-table.ts';
@@ -19,15 +19,16 @@ const bug = new Error('bug');
 const expiry = { failure: { code: 'session-expired', message: 'the row is gone' } };
 const unreachable = { failure: { code: 'unreachable', message: 'no database' } };
 
-const stop: Act = ['told', { type: 'fleet.stop' }];
+const stop: ChartAct = ['told', { type: 'fleet.stop' }];
 const news = { type: 'slots.changed', news: [] };
 const nudge = { type: 'guard.nudged' };
 const crash = { type: 'service.crashed', error: bug };
 const EVENTS = ['fleet.stop', 'slots.changed', 'guard.nudged', 'service.crashed'];
 
-const calls = (service: string, input?: unknown): Done => ['calls', service, input];
-const stops = (...services: readonly string[]): Done[] => services.map((each) => ['stops', each]);
-const does = (action: string, params?: unknown): Done => ['does', action, params];
+const calls = (service: string, input?: unknown): ChartOutcome => ['calls', service, input];
+const stops = (...services: readonly string[]): ChartOutcome[] =>
+  services.map((each) => ['stops', each]);
+const does = (action: string, params?: unknown): ChartOutcome => ['does', action, params];
 
 /** The cells first: news of the mirror need somebody to go to. */
 const begins = [
@@ -53,24 +54,29 @@ const UNGUARDED = 'active.attended.working.unguarded';
 const DRAINING = 'active.attended.draining';
 const FENCED = 'active.fenced';
 
-const opens: Act = ['shows', 'session', { value: 'opening' }];
-const lives: Act = ['shows', 'session', { value: { alive: 'resting' }, tags: ['alive'] }];
-const pokes: Act = ['shows', 'session', { value: { alive: 'poking' }, tags: ['alive'] }];
-const expires: Act = ['ends', 'session', expiry];
-const guardFails: Act = ['fails', 'guard', bug];
-const drains: Act = ['ends', 'drain'];
+const opens: ChartAct = ['shows', 'session', { value: 'opening' }];
+const lives: ChartAct = ['shows', 'session', { value: { alive: 'resting' }, tags: ['alive'] }];
+const pokes: ChartAct = ['shows', 'session', { value: { alive: 'poking' }, tags: ['alive'] }];
+const expires: ChartAct = ['ends', 'session', expiry];
+const guardFails: ChartAct = ['fails', 'guard', bug];
+const drains: ChartAct = ['ends', 'drain'];
 
-const ignores = (state: string, ...acts: readonly Act[]): Rule[] =>
+const ignores = (state: string, ...acts: readonly ChartAct[]): ChartRule[] =>
   acts.map((when) => on(when, state));
-const passesOn = (state: string): Rule => on(['told', news], state, [['tells', 'cellPool', news]]);
+const passesOn = (state: string): ChartRule =>
+  on(['told', news], state, [['tells', 'cellPool', news]]);
 /** Whatever breaks, all that runs is stopped, the crash is reported, and this state follows. */
-const breaks = (running: readonly string[], to: string, then: readonly Done[] = []): Rule[] => {
+const breaks = (
+  running: readonly string[],
+  to: string,
+  then: readonly ChartOutcome[] = [],
+): ChartRule[] => {
   const forgets = running.includes('guard') ? [does('forgetGuard')] : [];
   const report = does('reportServiceCrash', { error: bug });
   const services = running.filter((each) => [...LASTING, ...WORK].includes(each));
   return [
     on(['told', crash], to, [...stops(...running), ...forgets, report, ...then]),
-    ...services.map((each): Rule =>
+    ...services.map((each): ChartRule =>
       on(['fails', each, bug], to, [
         ...stops(...running.filter((other) => other !== each)),
         ...forgets,
@@ -81,9 +87,13 @@ const breaks = (running: readonly string[], to: string, then: readonly Done[] = 
   ];
 };
 /** The session is over, in either way: what needs it is stopped, the rest goes on. */
-const isLost = (running: readonly string[], to: string, then: readonly Done[] = []): Rule[] => {
+const isLost = (
+  running: readonly string[],
+  to: string,
+  then: readonly ChartOutcome[] = [],
+): ChartRule[] => {
   const forgets = running.includes('guard') ? [does('forgetGuard')] : [];
-  const over = (loss: typeof expiry): Done[] => [
+  const over = (loss: typeof expiry): ChartOutcome[] => [
     ...stops(...running),
     ...forgets,
     does('reportSessionLoss', loss),
@@ -96,22 +106,22 @@ const isLost = (running: readonly string[], to: string, then: readonly Done[] = 
 };
 
 /** A session that could not be opened, and the wait before the next. */
-const notOpened = (ms: number): Rule[] => [
+const notOpened = (ms: number): ChartRule[] => [
   on(['fails', 'session', lost], FENCED, [does('reportSessionLoss', unreachable)]),
   on(['after', ms], OPENING, [begins[2]!]),
 ];
-const crashes = (ms: number): Rule[] => [
+const crashes = (ms: number): ChartRule[] => [
   breaks([...LASTING, 'session'], 'restarting')[0]!,
   on(['after', ms], OPENING, begins),
 ];
-const guardCrashes = (ms: number): Rule[] => [
+const guardCrashes = (ms: number): ChartRule[] => [
   on(guardFails, UNGUARDED, [does('forgetGuard'), guardReport]),
   on(['after', ms], GUARDED, [guarded]),
 ];
 const guardReport = does('reportGuardCrash', { error: bug });
-const toWork: Rule = on(lives, GUARDED, works, { failure: null });
+const toWork: ChartRule = on(lives, GUARDED, works, { failure: null });
 /** A service breaks, whichever it is, in the middle of work. */
-const breaksAtWork = (service: string, ms: number): Rule[] => [
+const breaksAtWork = (service: string, ms: number): ChartRule[] => [
   toWork,
   breaks([...LASTING, 'session', ...WORK, 'guard'], 'restarting').find(
     ({ when: [, what] }) => what === service,
@@ -257,7 +267,7 @@ tableTests({
   stories,
 });
 
-function closingRules(): readonly Rule[] {
+function closingRules(): readonly ChartRule[] {
   return [
     ...ignores('closing', stop, ['told', nudge], ['told', news], ['told', crash]),
     on(['ends', 'closeSession'], 'stopped'),

@@ -4,10 +4,10 @@ import type { GuardState } from '../../src/domain/recovery/standing.ts';
 import { guard, type GuardFindings } from '../../src/machines/guard.ts';
 import {
   tableTests,
-  type Act,
-  type Done,
+  type ChartAct,
+  type ChartOutcome,
   type Follows,
-  type Rule,
+  type ChartRule,
   on,
 } from '../support/chart-table.ts';
 
@@ -17,7 +17,7 @@ import {
  */
 const lost = new Unreachable('no database');
 const late = new Error('the database did not answer in time');
-const nudge: Act = ['told', { type: 'guard.nudged' }];
+const nudge: ChartAct = ['told', { type: 'guard.nudged' }];
 
 const findings = (state: GuardState, others: readonly GuardState[] = []): GuardFindings => ({
   // Of no meaning to the chart, which has to keep the newest.
@@ -30,7 +30,7 @@ const findings = (state: GuardState, others: readonly GuardState[] = []): GuardF
     reason: each === 'watching' ? null : `it is ${each}`,
   })),
 });
-const assesses = (found: GuardFindings): Act => ['ends', 'assess', found];
+const assesses = (found: GuardFindings): ChartAct => ['ends', 'assess', found];
 const at = (standing: string, round: string) => `standing.${standing} & round.${round}`;
 
 const blinded = (error: Error): Follows => ({
@@ -42,7 +42,7 @@ const blinded = (error: Error): Follows => ({
     failure: { message: error.message },
   },
 });
-const found = (given: GuardFindings, state: GuardState): Rule =>
+const found = (given: GuardFindings, state: GuardState): ChartRule =>
   on(
     assesses(given),
     at(state, 'settling'),
@@ -53,7 +53,7 @@ const found = (given: GuardFindings, state: GuardState): Rule =>
     { ...given, reason: state === 'watching' ? null : `it is ${state}`, failure: null },
   );
 /** What each of the four findings, and none, lead to, from whatever was known before. */
-const assessing = (standing: string): readonly Rule[] => [
+const assessing = (standing: string): readonly ChartRule[] => [
   ...(['watching', 'grace', 'suspicious', 'frozen', 'blind'] as const).map((state) =>
     found(findings(state), state),
   ),
@@ -70,11 +70,11 @@ const assessing = (standing: string): readonly Rule[] => [
   },
   on(nudge, at(standing, 'assessing')),
 ];
-const assess: Done = ['calls', 'assess', undefined];
-const settle: Done = ['calls', 'settleGuardRequests', undefined];
-const unsettled = (error: Error): Done => ['does', 'reportUnsettled', { error }];
+const assess: ChartOutcome = ['calls', 'assess', undefined];
+const settle: ChartOutcome = ['calls', 'settleGuardRequests', undefined];
+const unsettled = (error: Error): ChartOutcome => ['does', 'reportUnsettled', { error }];
 
-const settling = (standing: string): readonly Rule[] => [
+const settling = (standing: string): readonly ChartRule[] => [
   on(['ends', 'settleGuardRequests'], at(standing, 'resting')),
   on(['fails', 'settleGuardRequests', lost], at(standing, 'resting'), [unsettled(lost)]),
   on(['after', 30_000], at(standing, 'resting'), [
@@ -83,13 +83,13 @@ const settling = (standing: string): readonly Rule[] => [
   ]),
   on(nudge, at(standing, 'settling')),
 ];
-const resting = (standing: string): readonly Rule[] => [
+const resting = (standing: string): readonly ChartRule[] => [
   on(['after', 5_000], at(standing, 'assessing'), [assess]),
   on(nudge, at(standing, 'assessing'), [assess]),
 ];
 const frozen = [assesses(findings('frozen'))];
 const watching = [assesses(findings('watching'))];
-const settled: Act = ['ends', 'settleGuardRequests'];
+const settled: ChartAct = ['ends', 'settleGuardRequests'];
 
 tableTests({
   chart: guard,

@@ -3,8 +3,8 @@ import { shownIn } from '../../src/machines/shown.ts';
 import type { MachineView } from '../../src/domain/view.ts';
 import { SLOT } from '../support/facts.ts';
 import { effectsOf, ends, fails, news } from '../support/happenings.ts';
-import { createStand, type Run } from '../support/chart-run.ts';
-import type { Effect } from '../doubles/scripted-services.ts';
+import { createStand, type ChartRun } from '../support/chart-run.ts';
+import type { ChartEffect } from '../doubles/scripted-services.ts';
 import { testRows } from '../support/rows.ts';
 import { viewAt } from '../support/views.ts';
 import { askedIn, LIFECYCLE, RESTS, SETTLE_PAUSE_MS, TASKS } from './lifecycle.table.ts';
@@ -14,7 +14,7 @@ import { askedIn, LIFECYCLE, RESTS, SETTLE_PAUSE_MS, TASKS } from './lifecycle.t
 const stand = createStand(LIFECYCLE);
 
 /** Every place of a machine, and every task of ours: how to get a live actor there. */
-const PLACES: readonly (readonly [string, () => Promise<Run>])[] = [
+const PLACES: readonly (readonly [string, () => Promise<ChartRun>])[] = [
   ...RESTS.filter(({ state }) => state !== 'Released').map(
     ({ state, substate, next }) =>
       [
@@ -37,18 +37,18 @@ const PLACES: readonly (readonly [string, () => Promise<Run>])[] = [
 ];
 const inHealth = () => stand.start({ view: viewAt('Running', 'healthy') });
 
-const askedOf = (run: Run) => askedIn(run.snapshot().value);
-const shownOf = (run: Run) => shownIn(run.snapshot() as never);
-const told = (run: Run, change: Partial<MachineView>): Promise<Effect[]> => {
+const askedOf = (run: ChartRun) => askedIn(run.snapshot().value);
+const shownOf = (run: ChartRun) => shownIn(run.snapshot() as never);
+const told = (run: ChartRun, change: Partial<MachineView>): Promise<ChartEffect[]> => {
   const view = { ...(run.snapshot().context['view'] as MachineView), ...change };
   return effectsOf(run, () => run.send(news(view)));
 };
-const asked = (run: Run, request: string | null) => told(run, { request });
-const answer = (run: Run, key: string) =>
+const asked = (run: ChartRun, request: string | null) => told(run, { request });
+const answer = (run: ChartRun, key: string) =>
   effectsOf(run, () => run.play(ends('settleRequest', key)));
-const refuse = (run: Run) =>
+const refuse = (run: ChartRun) =>
   effectsOf(run, () => run.play(fails('settleRequest', new Error('stays open'))));
-const settles = (key: string): Effect => ['calls', 'settleRequest', { slot: SLOT, key }];
+const settles = (key: string): ChartEffect => ['calls', 'settleRequest', { slot: SLOT, key }];
 
 testRows(PLACES)('in %s, a request is settled once, and nothing else moves', async (_, reach) => {
   const run = await reach();

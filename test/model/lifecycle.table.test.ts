@@ -8,8 +8,8 @@ import { shownIn } from '../../src/machines/shown.ts';
 import { nodesOf, transitionsOf } from '../support/chart-map.ts';
 import { MACHINE, SLOT } from '../support/facts.ts';
 import { effectsOf, ends, fails, news } from '../support/happenings.ts';
-import { createStand, type Run } from '../support/chart-run.ts';
-import type { Effect } from '../doubles/scripted-services.ts';
+import { createStand, type ChartRun } from '../support/chart-run.ts';
+import type { ChartEffect } from '../doubles/scripted-services.ts';
 import { testRows } from '../support/rows.ts';
 import { viewAt } from '../support/views.ts';
 import {
@@ -27,13 +27,13 @@ import {
 /** The table of `lifecycle.table.ts`, line by line on live actors: where each comes to be, and all it does. */
 
 const stand = createStand(LIFECYCLE);
-const start = (view: MachineView): Run => stand.start({ view });
+const start = (view: MachineView): ChartRun => stand.start({ view });
 const viewOf = ({ state, substate, next }: Rest) => viewAt(state, substate, { next });
 const nameOf = ({ state, substate, next }: Rest) =>
   `${state} ${substate}${next ? `, due for ${next}` : ''}`;
 const LINES = RESTS.map((rest) => [nameOf(rest), rest] as const);
 
-const place = (run: Run) => {
+const place = (run: ChartRun) => {
   const { state, substate } = shownIn(run.snapshot() as never)!;
   return { state, substate, isOurs: run.snapshot().tags.has('working') };
 };
@@ -44,16 +44,16 @@ const at = ({ state }: TaskOfOurs, step: string | null) => ({
   isOurs: true,
 });
 
-const asks = ({ next }: MachineView, setbacks = 0): Effect[] => [
+const asks = ({ next }: MachineView, setbacks = 0): ChartEffect[] => [
   ['calls', 'awaitTurn', { slot: SLOT, next, setbacks }],
 ];
 /** What an actor does that comes to rest with this view. */
-const settles = (view: MachineView, setbacks = 0): Effect[] =>
+const settles = (view: MachineView, setbacks = 0): ChartEffect[] =>
   begunBy(view) ? asks(view, setbacks) : [];
-const TURN_ENDED: Effect = ['does', 'endTurn', { slot: SLOT }];
+const TURN_ENDED: ChartEffect = ['does', 'endTurn', { slot: SLOT }];
 
-const played = (run: Run, event: EventObject) => effectsOf(run, () => run.play(event));
-const sent = (run: Run, event: EventObject) => effectsOf(run, () => run.send(event));
+const played = (run: ChartRun, event: EventObject) => effectsOf(run, () => run.play(event));
+const sent = (run: ChartRun, event: EventObject) => effectsOf(run, () => run.send(event));
 
 const ANOTHER_TENANCY = machineId('aaaaaaaa-0000-4000-8000-000000000002');
 const fault = new Unreachable('scripted fault');
@@ -103,7 +103,7 @@ testRows(LINES)(
 );
 
 /** All that an actor does when news lead it from one place to another. */
-function followsOf(from: MachineView, to: MachineView): Effect[] {
+function followsOf(from: MachineView, to: MachineView): ChartEffect[] {
   const isSame =
     from.state === to.state && from.machineId === to.machineId && from.next === to.next;
   if (isSame) return [];
@@ -153,7 +153,7 @@ const BEGUN = TASKS.flatMap((task) => {
   const doors = RESTS.filter(({ state, next }) => next === task.due && task.from.includes(state));
   return doors.map((door) => [`${task.service}, begun in ${nameOf(door)}`, task, door] as const);
 });
-const begin = async (door: Rest): Promise<Run> => {
+const begin = async (door: Rest): Promise<ChartRun> => {
   const run = start(viewOf(door));
   await run.play(ends('awaitTurn'));
   return run;
@@ -235,15 +235,15 @@ describe('setbacks in a row', () => {
   const { service } = TASKS.find((task) => task.due === 'agentStart')!;
   const refused = ends(service, { outcome: 'refused', failure: FAULT, view: due });
   const done = ends(service, { outcome: 'done', failure: null, view: due });
-  const takeTurn = async (run: Run, event: EventObject) => {
+  const takeTurn = async (run: ChartRun, event: EventObject) => {
     await run.play(ends('awaitTurn'));
     return played(run, event);
   };
 
   test.each([
-    ['refused', (run: Run) => takeTurn(run, refused)],
-    ['crashed', (run: Run) => takeTurn(run, fails(service, fault))],
-    ['not awaited', (run: Run) => played(run, fails('awaitTurn', fault))],
+    ['refused', (run: ChartRun) => takeTurn(run, refused)],
+    ['crashed', (run: ChartRun) => takeTurn(run, fails(service, fault))],
+    ['not awaited', (run: ChartRun) => played(run, fails('awaitTurn', fault))],
   ])('%s: each counts, up to a limit; a success forgets them', async (_, again) => {
     const run = start(due);
     for (let count = 1; count <= SETBACKS_MAX + 2; count += 1) {

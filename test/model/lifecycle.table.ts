@@ -1,7 +1,7 @@
 import type { MachineState } from '../../src/domain/states.ts';
 import type { MachineView, NextWork } from '../../src/domain/view.ts';
 import { lifecycle } from '../../src/machines/lifecycle.ts';
-import type { Subject } from '../support/chart-run.ts';
+import type { ChartSubject } from '../support/chart-run.ts';
 import { viewAt } from '../support/views.ts';
 
 /**
@@ -154,7 +154,7 @@ export const begunBy = ({ state, next, machineId }: MachineView): TaskOfOurs | u
 export const askedIn = (value: unknown): string | null =>
   (value as { readonly alive?: { readonly requests: string } }).alive?.requests ?? null;
 
-export const LIFECYCLE: Subject = {
+export const LIFECYCLE: ChartSubject = {
   chart: lifecycle,
   input: { view: viewAt('Reserved', 'available') },
   services: {

@@ -1,6 +1,12 @@
 import { codeOf, SessionExpired, Unreachable } from '../../src/domain/errors.ts';
 import { provisioner } from '../../src/machines/provisioner.ts';
-import { tableTests, type Act, type Done, type Rule, on } from '../support/chart-table.ts';
+import {
+  tableTests,
+  type ChartAct,
+  type ChartOutcome,
+  type ChartRule,
+  on,
+} from '../support/chart-table.ts';
 
 /**
  * One daemon provisions a provider at a time, so each iteration begins by the job's lease; what an
@@ -11,22 +17,22 @@ const ROUND = { provider: 'stub' };
 const PERIOD_MS = 60_000;
 const lost = new Unreachable('the provider does not answer');
 const expired = new SessionExpired('too late');
-const calls = (service: string): Done => ['calls', service, ROUND];
-const ends = (service: string, output?: unknown): Act => ['ends', service, output];
+const calls = (service: string): ChartOutcome => ['calls', service, ROUND];
+const ends = (service: string, output?: unknown): ChartAct => ['ends', service, output];
 const listed = { kind: 'listed' };
 const pause = (pauseMs: number) => ({ kind: 'paused', pauseMs, reason: 'slow down' });
-const told: Done = ['does', 'reportRound', ROUND];
+const told: ChartOutcome = ['does', 'reportRound', ROUND];
 
-const fails = (service: string, error: Error): Rule =>
+const fails = (service: string, error: Error): ChartRule =>
   on(['fails', service, error], 'backingOff', [['does', 'reportFailure', { ...ROUND, error }]], {
     failure: { code: codeOf(error), message: error.message },
   });
-const paused = (pauseMs: number): Rule =>
+const paused = (pauseMs: number): ChartRule =>
   on(ends('listBoth', pause(pauseMs)), 'paused', [
     ['does', 'reportPause', { ...ROUND, listed: pause(pauseMs) }],
   ]);
-const again = (ms: number): Rule => on(['after', ms], 'awaitingLease', [calls('takeLease')]);
-const refused: Rule = fails('takeLease', lost);
+const again = (ms: number): ChartRule => on(['after', ms], 'awaitingLease', [calls('takeLease')]);
+const refused: ChartRule = fails('takeLease', lost);
 
 const leased = [ends('takeLease')];
 const resolved = [...leased, ends('resolveIntents')];
@@ -37,7 +43,7 @@ const creating = [...twoDue, ends('recordFindings')];
 const rested = [...nothingDue, ends('recordFindings')];
 
 /** A whole iteration that plans nothing. */
-const idleRound: readonly Rule[] = [
+const idleRound: readonly ChartRule[] = [
   on(ends('takeLease'), 'resolving', [calls('resolveIntents')]),
   on(ends('resolveIntents'), 'listing', [calls('listBoth')]),
   on(ends('listBoth', listed), 'planning', [calls('planRound')]),

@@ -1,6 +1,6 @@
 import { SessionExpired, Unreachable } from '../../src/domain/errors.ts';
 import { session } from '../../src/machines/session.ts';
-import { tableTests, type Act, on } from '../support/chart-table.ts';
+import { tableTests, type ChartAct, on } from '../support/chart-table.ts';
 
 /**
  * Sessions, as the BMDB's rules have them: poked twice per interval; a poke that fails is repeated
@@ -9,7 +9,7 @@ import { tableTests, type Act, on } from '../support/chart-table.ts';
 const lost = new Unreachable('no database');
 const expired = new SessionExpired('the row is gone');
 const passed = new SessionExpired('the deadline passed');
-const opened: Act = ['ends', 'openSession', 'session-1'];
+const opened: ChartAct = ['ends', 'openSession', 'session-1'];
 const failure = (code: string) => ({ failure: { code } });
 const deadline = on(['fails', 'watchDeadline', passed], 'ended', [], failure('session-expired'));
 

@@ -6,9 +6,9 @@ import { effectsOf, ends, fails } from '../support/happenings.ts';
 import { deprovision } from '../../src/machines/deprovision.ts';
 import { recovery } from '../../src/machines/recovery.ts';
 import { takeover } from '../../src/machines/takeover.ts';
-import { createStand, type Run } from '../support/chart-run.ts';
+import { createStand, type ChartRun } from '../support/chart-run.ts';
 import { MACHINE, SLOT } from '../support/facts.ts';
-import type { Effect } from '../doubles/scripted-services.ts';
+import type { ChartEffect } from '../doubles/scripted-services.ts';
 import { viewAt } from '../support/views.ts';
 import { testRows } from '../support/rows.ts';
 import { CLOSING, TASK_TABLES, type TaskTable } from './tasks.table.ts';
@@ -22,7 +22,7 @@ interface End {
   readonly fails: boolean;
   readonly answer?: unknown;
 }
-type Way = readonly End[];
+type TaskPath = readonly End[];
 
 const JOB = { slot: SLOT, machineId: MACHINE };
 const FIRST = 'claiming';
@@ -45,12 +45,12 @@ const endsOf = (table: TaskTable, step: string): End[] => {
 };
 
 /** Every way from a step to the end. No task goes back, so there are few. */
-const waysFrom = (table: TaskTable, step: string): Way[] =>
+const waysFrom = (table: TaskTable, step: string): TaskPath[] =>
   step === LAST
     ? [[]]
     : endsOf(table, step).flatMap((end) => waysFrom(table, end.to).map((rest) => [end, ...rest]));
 
-const nameOf = (table: TaskTable, way: Way): string =>
+const nameOf = (table: TaskTable, way: TaskPath): string =>
   way
     .map(({ step, fails: failed, answer }) => {
       const service = table[step]!.calls;
@@ -62,7 +62,7 @@ const nameOf = (table: TaskTable, way: Way): string =>
     .join(' → ');
 
 /** What a task tells of itself: the first thing that failed, and what the rows said at the end. */
-function resultOf(table: TaskTable, way: Way): TaskResult {
+function resultOf(table: TaskTable, way: TaskPath): TaskResult {
   const isGivenUp = way.some(({ to }) => to === 'givingUp');
   const isRecorded = way.some(({ step, fails: failed }) => step === 'recording' && !failed);
   const outcome: Outcome = isGivenUp ? 'failed' : isRecorded ? 'done' : 'refused';
@@ -70,26 +70,26 @@ function resultOf(table: TaskTable, way: Way): TaskResult {
   return { outcome, failure: failureOf(table, way), view: answer === VIEW ? VIEW : null };
 }
 
-function failureOf(table: TaskTable, way: Way): Failure | null {
+function failureOf(table: TaskTable, way: TaskPath): Failure | null {
   const first = way.find(({ step, fails: failed }) => failed && step !== 'rereading');
   if (!first || first.step === 'givingUp') return null;
   return { code: 'unreachable', message: errorOf(table[first.step]!.calls).message };
 }
 
-const leafOf = (run: Run): string =>
+const leafOf = (run: ChartRun): string =>
   run
     .snapshot()
     ._nodes.find(({ states }) => Object.keys(states).length === 0)!
     .path.join('.');
 
-const callOf = (table: TaskTable, step: string, way: Way): Effect[] => {
+const callOf = (table: TaskTable, step: string, way: TaskPath): ChartEffect[] => {
   if (step === LAST) return [];
   const told = step in CLOSING ? [] : way.map(({ answer }) => answer);
   const given = step === 'givingUp' ? [{ failure: failureOf(table, way) }] : told;
   return [['calls', table[step]!.calls, Object.assign({}, JOB, ...given)]];
 };
 
-const play = (run: Run, table: TaskTable, { step, fails: failed, answer }: End) => {
+const play = (run: ChartRun, table: TaskTable, { step, fails: failed, answer }: End) => {
   const service = table[step]!.calls;
   return run.play(failed ? fails(service, errorOf(service)) : ends(service, answer));
 };
@@ -105,7 +105,7 @@ describe.each([takeover, recovery, deprovision])('$id', (chart) => {
   const stand = createStand({ chart, input: JOB, services });
   const ways = waysFrom(table, FIRST);
   /** A shortest way to each step, and to the end. */
-  const wayTo = (step: string): Way => {
+  const wayTo = (step: string): TaskPath => {
     if (step === FIRST) return [];
     const found = ways
       .filter((way) => way.some(({ to }) => to === step))

@@ -51,13 +51,13 @@ src/machines/recovery.ts test/model/tasks.table.test.ts
     \_\_\_\_\_\_\_\_\_\_[-[...beyondReset]-]{+onTo('#recovery.recording')+},\n
   task-accepted-restart-is-an-answer: [[-onRung('resettingBmc', 'awaitingController'), -]...beyondReset],
   task-stopping-is-not-recorded:
-    stops what is left of the agent.',\n          onTo('#[-recovery.recording-]{+rereading+}'),
+    stops the old agent.',\n          onTo('#[-recovery.recording-]{+rereading+}'),
   task-stopping-that-failed-counts:
-    stops what is left of the agent.',\n          onTo('#recovery.recording'),{+\n          onTo('#recovery.recording'),+}\n
+    stops the old agent.',\n          onTo('#recovery.recording'),{+\n          onTo('#recovery.recording'),+}\n
   task-accepted-reboot-is-evidence:
-    'askReboot',\n          'Notes the request in the BMDB, then asks the provider once.',\n          onTo('[-awaitingBoot-]{+#recovery.recording+}'),
+    'askReboot',\n          'Notes the request in the database, then sends it to the provider once.',\n          onTo('[-awaitingBoot-]{+#recovery.recording+}'),
   task-reboot-that-failed-is-awaited:
-    'askReboot',\n          'Notes the request in the BMDB, then asks the provider once.',\n          onTo('awaitingBoot'),{+\n          onTo('awaitingBoot'),+}\n
+    'askReboot',\n          'Notes the request in the database, then sends it to the provider once.',\n          onTo('awaitingBoot'),{+\n          onTo('awaitingBoot'),+}\n
   task-accepted-off-is-off: onTo('[-awaitingOff-]{+switchingOn+}'),
   task-power-stays-off: onTo('[-switchingOn-]{+awaitingBoot+}'),
   task-failed-switch-off-leaves-power-off: onTo('awaitingOff'),\n[-          elseRestorePower,\n-]

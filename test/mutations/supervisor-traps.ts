@@ -8,7 +8,7 @@ src/machines/fleet.ts test/model/fleet.rules.test.ts
   trap-losses-of-sessions-are-never-forgotten: assign({ failure: null[-, sessionLosses: 0-] })
   trap-old-failure-is-shown-for-ever: assign({ [-failure: null, -]sessionLosses: 0 })
   trap-crashes-are-forgotten-before-work-begins:
-    description: 'A session is being opened or is alive.',{+\n          entry: 'forgetCrashes',+}
+    description: 'The daemon opens its session, or its session is alive.',{+\n          entry: 'forgetCrashes',+}
   trap-lost-session-counts-twice: sessionLosses: ({ context }) => context.sessionLosses + [-1-]{+2+},
   trap-nudge-reaches-for-a-guard-that-is-gone:
     on: { 'fleet.stop': { target: 'draining' {+}, 'guard.nudged': { actions: 'toGuard' +}} },
@@ -48,7 +48,7 @@ src/machines/provisioner.ts test/model/provisioner.rules.test.ts
   trap-old-failure-of-the-provisioner-is-kept: forgetFailure: assign({ [-failure: null, -]failures: 0 })
   trap-failure-of-the-provisioner-is-not-kept: \_\_\_\_\_\_failure: [-failureOf(error)-]{+null+},\n
   trap-pause-counts-as-a-success:
-    'The provider asked us to wait, or refuses us: nothing is asked before its time.',{+\n      entry: 'forgetFailure',+}
+    'The provider asked for a pause, or refuses our credentials. No request is sent before the pause ends.',{+\n      entry: 'forgetFailure',+}
   trap-creations-that-failed-are-no-failure:
     onDone, onError{+: src === 'beginCreations' ? { target: 'resting' } : onError+} } };
   trap-a-failed-plan-is-recorded:

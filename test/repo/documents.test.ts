@@ -1,12 +1,12 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { parse } from 'yaml';
 import { expect, test } from 'vitest';
 import { parseConfig, poolsOf } from '../../src/config.ts';
 import { configTable } from '../config/describe.ts';
 import * as errors from '../../src/domain/errors.ts';
 import { expectParts } from './generated-parts.ts';
-import { root, sources } from './sources.ts';
+import { lineOf, root, sources } from './sources.ts';
 
 const CONFIGURATION = join(root, 'docs/configuration.md');
 
@@ -75,27 +75,53 @@ test('every error code is documented, and no other', () => {
 });
 
 const LINK = /\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g;
-const slugs = (text: string) =>
-  [...text.matchAll(/^#+ (.+)$/gm)].map(([, title]) =>
-    title!
-      .toLowerCase()
-      .replace(/[^a-z0-9 -]/g, '')
-      .replaceAll(' ', '-'),
-  );
 
-test('every link inside the documents leads somewhere', () => {
-  const pages = sources('*.md', 'docs/**/*.md');
-  expect(pages.length).toBeGreaterThan(8);
-  const broken = pages.flatMap(({ path, text }) =>
-    [...text.matchAll(LINK)]
-      .filter(([, file, anchor]) => {
-        const target = file ? join(root, dirname(path), file) : join(root, path);
-        if (!existsSync(target)) return true;
-        return anchor !== undefined && !slugs(readFileSync(target, 'utf8')).includes(anchor);
-      })
-      .map(([link]) => `${path}: ${link}`),
-  );
-  expect(broken).toEqual([]);
+/** What a link to a page may name: its headings, as GitHub spells them, and its own anchors. */
+function anchorsOf(page: string): Set<string> {
+  const text = page.replaceAll(/^```[^]*?^```$/gm, '');
+  const found = new Set([...text.matchAll(/<a id="([^"]+)"><\/a>/g)].map(([, id]) => id!));
+  const seen = new Map<string, number>();
+  for (const [, title] of text.matchAll(/^#+ (.+)$/gm)) {
+    const slug = title!
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}_ -]/gu, '')
+      .replaceAll(' ', '-');
+    const before = seen.get(slug) ?? 0;
+    seen.set(slug, before + 1);
+    found.add(before === 0 ? slug : `${slug}-${before}`);
+  }
+  return found;
+}
+
+function brokenLinks(path: string, text: string): string[] {
+  const broken = [...text.matchAll(LINK)].filter(([, file, anchor]) => {
+    const target = file ? join(root, dirname(path), file) : join(root, path);
+    if (!existsSync(target)) return true;
+    if (anchor === undefined) return false;
+    const page = file ? readFileSync(target, 'utf8') : text;
+    return !anchorsOf(page).has(anchor);
+  });
+  return broken.map(({ 0: link, index }) => `${path}:${lineOf(text, index)}: ${link}`);
+}
+
+const pages = () => sources('*.md', 'docs/**/*.md');
+
+test('resolves every link and anchor in the documents', () => {
+  expect(pages().length).toBeGreaterThan(30);
+  expect(pages().flatMap(({ path, text }) => brokenLinks(path, text))).toEqual([]);
+});
+
+test('finds a broken link and a broken anchor', () => {
+  const text =
+    '# A\n## B c\n<a id="0001"></a>\n[ok](#b-c) [ok](#0001) [ok](docs)\n[no](#d) [no](gone.md)';
+  expect(brokenLinks('README.md', text)).toEqual(['README.md:5: ](#d)', 'README.md:5: ](gone.md)']);
+});
+
+test('gives every statechart a line in the page of the statecharts', () => {
+  const page = readFileSync(join(root, 'docs/machines/README.md'), 'utf8');
+  const charts = globSync('docs/machines/*.json', { cwd: root }).map((file) => basename(file));
+  expect(charts.length).toBeGreaterThan(8);
+  expect(charts.filter((file) => !page.includes(`(${file})`))).toEqual([]);
 });
 
 test('the documents name only files that exist', () => {

@@ -12,7 +12,9 @@ function promised(): string[] {
   const [list = ''] = section.split('\n## ');
   const points = [...list.matchAll(/^- ([^]*?)(?=^- |\n\n|$(?![^]))/gm)].map(([, point]) => point!);
   return points.map((point) => {
-    const [, bold = `nothing is bold in: ${point}`] = /^\*\*([^*]*?)\.?\*\*/.exec(point) ?? [];
+    // The bold words are a link to the tests.
+    const [, bold = `nothing is bold in: ${point}`] =
+      /^\*\*\[([^\]]*)\]\(docs\/promises\.md#[^)]*\)\.?\*\*/.exec(point) ?? [];
     return bold.replaceAll(/\s+/g, ' ');
   });
 }

@@ -37,7 +37,7 @@ export function interceptPort<Port extends object>(
     const wrap = (value: unknown): unknown => {
       if (isObservable(value)) return interceptor.stream?.(path, value) ?? value;
       if (typeof value === 'function') {
-        return interceptMethod(value as Method, { port, path, key }, interceptor);
+        return interceptMethod(value as PortMethod, { port, path, key }, interceptor);
       }
       return hasMethods(value) ? interceptPort(value, path, interceptor) : value;
     };
@@ -60,10 +60,10 @@ export const inTurn = (...stages: readonly Interceptor[]): Interceptor => ({
 });
 
 function interceptMethod(
-  method: Method,
+  method: PortMethod,
   { port, path, key }: { port: object; path: string; key: string },
   interceptor: Interceptor,
-): Method {
+): PortMethod {
   if (SYNCHRONOUS.has(key) || path.endsWith('ssh.close')) return method.bind(port);
   return (...args) => {
     const [root] = path.split('.');
@@ -79,7 +79,7 @@ function interceptMethod(
   };
 }
 
-type Method = (...args: unknown[]) => unknown;
+type PortMethod = (...args: unknown[]) => unknown;
 
 const hasMethods = (value: unknown): value is object =>
   typeof value === 'object' &&

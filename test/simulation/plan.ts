@@ -3,7 +3,7 @@ import { OPERATOR_KINDS, POOL_KINDS, STRIKES, STRIKE_KINDS, type StrikeKind } fr
 import type { Random } from '../../src/adapters/clock/port.ts';
 
 /** One fault, drawn before the run: what, when, and with which figures. */
-export interface Strike {
+export interface PlannedFault {
   readonly kind: StrikeKind;
   /** After the start of the run. */
   readonly atMs: number;
@@ -11,7 +11,7 @@ export interface Strike {
 }
 
 /** A whole run as data. The same plan leaves the same trace. */
-export interface Plan {
+export interface SimulationPlan {
   readonly seed: number;
   readonly machines: number;
   readonly daemons: number;
@@ -23,10 +23,10 @@ export interface Plan {
   /** Timers that are due together fire in any order, and answers come late by chance. */
   readonly shuffled: boolean;
   /** In the order of their times. */
-  readonly strikes: readonly Strike[];
+  readonly strikes: readonly PlannedFault[];
 }
 
-export type PlanOptions = Pick<Plan, 'seed' | 'machines' | 'daemons' | 'hours'>;
+export type PlanOptions = Pick<SimulationPlan, 'seed' | 'machines' | 'daemons' | 'hours'>;
 
 /** A fleet must come up, and its heartbeats be heard for a while, before faults tell anything. */
 const CALM_MS = 20 * 60_000;
@@ -52,7 +52,7 @@ export const streamOf = (seed: number, purpose: string): Random => {
  * rate, and much of the fleet suffers at once; in a slow night a few kinds strike one after the other, so
  * that nothing is frozen and machines climb the ladder to its end.
  */
-export function drawPlan(options: PlanOptions): Plan {
+export function drawPlan(options: PlanOptions): SimulationPlan {
   const { seed, machines, hours } = options;
   const swarm = streamOf(seed, 'swarm');
   const locations = 1 + Math.floor(swarm.next() * Math.min(4, machines));
@@ -67,7 +67,7 @@ export function drawPlan(options: PlanOptions): Plan {
       ? Array.from({ length: 1 + Math.floor(2 * swarm.next()) }, swarm.next)
       : null;
   const streams = new Map(kinds.map((kind) => [kind, streamOf(seed, kind)]));
-  const strikes = drawn.map(({ kind, atMs }): Strike => {
+  const strikes = drawn.map(({ kind, atMs }): PlannedFault => {
     const random = streams.get(kind)!;
     const figures = STRIKES[kind].draw(random);
     const which = 'which' in figures && victims?.[Math.floor(random.next() * victims.length)];
@@ -82,7 +82,7 @@ export function drawPlan(options: PlanOptions): Plan {
   };
 }
 
-type Drawn = Pick<Strike, 'kind' | 'atMs'>;
+type Drawn = Pick<PlannedFault, 'kind' | 'atMs'>;
 
 function storm(swarm: Random, kinds: readonly StrikeKind[], hours: number): Drawn[] {
   const share = 0.15 + 0.6 * swarm.next();

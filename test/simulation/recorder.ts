@@ -44,7 +44,7 @@ interface Before<Row> {
   readonly after: Row | null;
 }
 /** What one call changed in one table. */
-export type Change =
+export type TableChange =
   | ({ readonly table: 'machine'; readonly machineId: MachineId } & Before<MachineRows>)
   | ({ readonly table: 'session'; readonly sessionId: string } & Before<number>)
   | ({ readonly table: 'intent' } & Before<MemIntent>)
@@ -54,7 +54,7 @@ export type Change =
   | { readonly table: 'history'; readonly line: MemHistory };
 
 /** What happened, in its order. Every time is the database's clock, epoch ms. */
-export type Step =
+export type RecordedStep =
   /** A call that reaches its port; nothing is done yet. */
   | { readonly kind: 'call'; readonly atMs: number; readonly call: RecordedCall }
   /** All that one call wrote, at once. `by` null: it came from outside of all daemons. */
@@ -63,7 +63,7 @@ export type Step =
       readonly atMs: number;
       readonly by: string | null;
       readonly call: PortCall;
-      readonly changes: readonly Change[];
+      readonly changes: readonly TableChange[];
       readonly holds: readonly HoldRow[];
     }
   | { readonly kind: 'answer'; readonly atMs: number; readonly call: RecordedCall }
@@ -85,7 +85,7 @@ const OUTSIDE: PortCall = { path: 'outside', args: [] };
 /** Records every call that daemons make on their ports, every row they write, and every strike. */
 export function createRecorder({ clock, bmdb }: PlayedWorld) {
   const story: string[] = [];
-  const listeners: ((step: Step) => void)[] = [];
+  const listeners: ((step: RecordedStep) => void)[] = [];
   const struck = new Map<string, number>();
   const steady = new Map<string, { sinceMs: number; seenAtMs: number }>();
   const owners = new Map<string, string>();
@@ -100,7 +100,7 @@ export function createRecorder({ clock, bmdb }: PlayedWorld) {
     hash.update(unhashed);
     unhashed = '';
   };
-  const tell = (step: Step) => {
+  const tell = (step: RecordedStep) => {
     for (const listener of listeners) listener(step);
   };
   function tellWrites(by: string | null, call: PortCall) {
@@ -147,7 +147,7 @@ export function createRecorder({ clock, bmdb }: PlayedWorld) {
     /** Lines for people: strikes and what else happened, in their order. */
     story: story as readonly string[],
     /** The given function is told of each step from now on. */
-    listen: (fn: (step: Step) => void) => void listeners.push(fn),
+    listen: (fn: (step: RecordedStep) => void) => void listeners.push(fn),
     of: (by: string): Interceptor => ({
       async around(call, run) {
         write(`${by} ${call.path} ${plain(call.args)}`);
@@ -234,7 +234,7 @@ const rowsOf = ({ row, leases, permitGrantedAtMs }: MemMachine): MachineRows => 
 });
 
 /** Rows are replaced, never changed in place: whatever is another object was written. */
-function createDiffer(tables: MemTables): () => Change[] {
+function createDiffer(tables: MemTables): () => TableChange[] {
   const machines = createTableDiffer(rowsOf, isSameMachine);
   const sessions = createTableDiffer(({ deadlineMs }: MemSession) => deadlineMs);
   const [intents, requests, guards] = [
@@ -245,7 +245,7 @@ function createDiffer(tables: MemTables): () => Change[] {
   let pulse: number | null = null;
   let lines = 0;
   return () => {
-    const changes: Change[] = [];
+    const changes: TableChange[] = [];
     machines(tables.machines, (machineId, both) =>
       changes.push({ table: 'machine', machineId: machineId as MachineId, ...both }),
     );

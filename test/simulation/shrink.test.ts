@@ -1,21 +1,21 @@
 import { describe, expect, it } from 'vitest';
-import { drawPlan, type Plan, type Strike } from './plan.ts';
+import { drawPlan, type SimulationPlan, type PlannedFault } from './plan.ts';
 import { shrinkPlan } from './shrink.ts';
-import type { Outcome } from './simulation.ts';
+import type { SimulationOutcome } from './simulation.ts';
 import { tellStory } from './story.ts';
 
 const HOUR_MS = 3_600_000;
 const plan = drawPlan({ seed: 7, machines: 12, daemons: 3, hours: 6 });
-const striking = (atMs: number): Strike => ({ kind: 'agent-dies', atMs, figures: {} });
-const many: Plan = {
+const striking = (atMs: number): PlannedFault => ({ kind: 'agent-dies', atMs, figures: {} });
+const many: SimulationPlan = {
   ...plan,
   strikes: Array.from({ length: 100 }, (_, at) => striking((at + 1) * 120_000)),
 };
 
 /** A run that breaks a rule when both strikes are there, and enough daemons. */
 const needing =
-  (needed: readonly Strike[], { daemons = 1, atMs = HOUR_MS } = {}) =>
-  async (tried: Plan): Promise<Outcome> => {
+  (needed: readonly PlannedFault[], { daemons = 1, atMs = HOUR_MS } = {}) =>
+  async (tried: SimulationPlan): Promise<SimulationOutcome> => {
     const breaks = needed.every((strike) => tried.strikes.includes(strike));
     const violation = { rule: 'bad', sentence: 'nothing bad happens', detail: 'bad', atMs };
     const violations = breaks && tried.daemons >= daemons ? [violation] : [];

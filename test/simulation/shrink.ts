@@ -1,5 +1,5 @@
-import type { Plan, Strike } from './plan.ts';
-import { runPlan, type Outcome } from './simulation.ts';
+import type { SimulationPlan, PlannedFault } from './plan.ts';
+import { runPlan, type SimulationOutcome } from './simulation.ts';
 
 const HOUR_MS = 3_600_000;
 /** A shorter run still goes on for this long after the violation. */
@@ -12,14 +12,14 @@ const AFTER_MS = 60_000;
  * @returns the smallest run that was found; null: no run broke the rule again.
  */
 export async function shrinkPlan(
-  plan: Plan,
+  plan: SimulationPlan,
   rule: string,
   { runsMax = 40, run = runPlan }: { runsMax?: number; run?: typeof runPlan } = {},
-): Promise<Outcome | null> {
-  let found: Outcome | null = null;
+): Promise<SimulationOutcome | null> {
+  let found: SimulationOutcome | null = null;
   let best = plan;
   let runs = 0;
-  async function breaks(change: Partial<Plan>): Promise<boolean> {
+  async function breaks(change: Partial<SimulationPlan>): Promise<boolean> {
     if (runs >= runsMax) return false;
     runs += 1;
     const outcome = await run({ ...best, ...change }, { stopsAtFirst: true });
@@ -53,13 +53,14 @@ export async function shrinkPlan(
   return found;
 }
 
-const without = (strikes: readonly Strike[], from: number, size: number): readonly Strike[] => [
-  ...strikes.slice(0, from),
-  ...strikes.slice(from + size),
-];
+const without = (
+  strikes: readonly PlannedFault[],
+  from: number,
+  size: number,
+): readonly PlannedFault[] => [...strikes.slice(0, from), ...strikes.slice(from + size)];
 
 /** Leaves out strikes after this time, unless the violation came while the fleet was being healed. */
-function endingAt(plan: Plan, endMs: number): Plan {
+function endingAt(plan: SimulationPlan, endMs: number): SimulationPlan {
   if (endMs >= plan.hours * HOUR_MS) return plan;
   const strikes = plan.strikes.filter(({ atMs }) => atMs < endMs);
   return { ...plan, hours: endMs / HOUR_MS, strikes };

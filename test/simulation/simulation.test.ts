@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { drawPlan, type Strike } from './plan.ts';
+import { drawPlan, type PlannedFault } from './plan.ts';
 import { runPlan } from './simulation.ts';
 import { DEADLY } from './strikes/daemons.ts';
 import { SITUATIONS, situationsIn } from './sometimes.ts';
@@ -23,7 +23,7 @@ it('breaks no rule, and leaves the same trace twice', async () => {
 it('makes no device twice and leaks none, wherever daemons die while they create machines', async () => {
   // One death after the other, in each call that a creation makes, before and after its effect.
   const calls = CREATION.flatMap((path) => [0, 0.4, 0.8].map((point) => ({ path, point })));
-  const strikes = calls.map(({ path, point }, at): Strike => {
+  const strikes = calls.map(({ path, point }, at): PlannedFault => {
     const figures = { which: (at % 2) / 2, path, point, forMs: 1_000, skip: 0 };
     return { kind: 'daemon-dies-in-a-call', atMs: at * 10_000, figures };
   });

@@ -9,7 +9,7 @@ import {
 import { createCallFaults, type CallFaults } from './call-faults.ts';
 import { heal, leftOver } from './healing.ts';
 import { inTurn, interceptPort, type Interceptor } from './intercept.ts';
-import { streamOf, type Plan, type Strike } from './plan.ts';
+import { streamOf, type SimulationPlan, type PlannedFault } from './plan.ts';
 import { createRecorder, secondsOf, timeOf, type Recorder } from './recorder.ts';
 import { watchRules } from './rules/index.ts';
 import { gatherFacts, type Facts } from './sometimes.ts';
@@ -24,8 +24,8 @@ export interface Violation {
   readonly atMs: number;
 }
 
-export interface Outcome {
-  readonly plan: Plan;
+export interface SimulationOutcome {
+  readonly plan: SimulationPlan;
   readonly violations: readonly Violation[];
   /** Digest of all calls, answers and deeds: equal for equal runs. */
   readonly trace: string;
@@ -46,7 +46,7 @@ export interface RunOptions {
 
 /** What strikes can reach: the fleet, its hardware, its database and its daemons. */
 export interface Simulation {
-  readonly plan: Plan;
+  readonly plan: SimulationPlan;
   readonly clock: VirtualClock;
   readonly world: PlayedWorld;
   readonly daemons: readonly SimulatedDaemon[];
@@ -78,7 +78,10 @@ const LOOK_MS = 10 * 60_000;
 const STAGGER_MS = 1_000;
 
 /** Plays the plan in virtual time, heals the world, and judges what was seen. */
-export async function runPlan(plan: Plan, options: RunOptions = {}): Promise<Outcome> {
+export async function runPlan(
+  plan: SimulationPlan,
+  options: RunOptions = {},
+): Promise<SimulationOutcome> {
   const order = streamOf(plan.seed, 'order');
   const clock = createSimulatedClock(undefined, plan.shuffled ? order.next : undefined);
   const world = createPlayedWorld({
@@ -93,7 +96,7 @@ export async function runPlan(plan: Plan, options: RunOptions = {}): Promise<Out
     hasControllers: true,
   });
   const violations: Violation[] = [];
-  const report: Report = (rule, detail, sentence = RULES[rule as keyof typeof RULES]) =>
+  const report: ReportViolation = (rule, detail, sentence = RULES[rule as keyof typeof RULES]) =>
     void violations.push({ rule, sentence, detail, atMs: clock.monotonic() });
   const isOver = () => options.stopsAtFirst === true && violations.length > 0;
   const recorder = createRecorder(world);
@@ -177,7 +180,7 @@ function storyOf({ world, recorder, clock }: Simulation): string[] {
   return [...recorder.story, ...told].toSorted((a, b) => secondsOf(a) - secondsOf(b));
 }
 
-type Report = (rule: string, detail: string, sentence?: string) => void;
+type ReportViolation = (rule: string, detail: string, sentence?: string) => void;
 
 /** Rules about a whole run. */
 const RULES = {
@@ -189,13 +192,13 @@ const RULES = {
 /** As users have it by default, but for the creation of all machines. */
 const CONFIG: NonNullable<WorldOptions['config']> = { provisioner: { maxMachines: 0 } };
 
-const shareOf = ({ machines, locations }: Plan, at: number): number =>
+const shareOf = ({ machines, locations }: SimulationPlan, at: number): number =>
   Math.floor(machines / locations) + (at < machines % locations ? 1 : 0);
 
 const sleepIn = (clock: VirtualClock, ms: number) =>
   new Promise<void>((resolve) => void clock.setTimeout(() => resolve(), ms));
 
-function apply(strike: Strike, simulation: Simulation): void {
+function apply(strike: PlannedFault, simulation: Simulation): void {
   const { recorder } = simulation;
   const hit = STRIKES[strike.kind].strike(simulation, strike.figures);
   recorder.strike(strike.kind, hit);
@@ -205,7 +208,7 @@ interface DaemonDeps extends Pick<Simulation, 'plan' | 'clock' | 'world' | 'reco
   readonly name: string;
   readonly delays: Interceptor;
   readonly facts: Facts;
-  readonly report: Report;
+  readonly report: ReportViolation;
 }
 
 function superviseDaemon(deps: DaemonDeps): SimulatedDaemon & { begin(): Promise<void> } {

@@ -7,7 +7,7 @@ import type { PlayedDaemon, PlayedWorld } from '../support/played-world.ts';
 import type { Interceptor, PortCall } from './intercept.ts';
 
 /** How often each fact came about in a run. Facts are lines such as `state Running healthy`. */
-export type Tally = Map<string, number>;
+export type FactTally = Map<string, number>;
 
 export type Facts = ReturnType<typeof gatherFacts>;
 
@@ -18,7 +18,7 @@ const GROWN = 4;
 
 /** Counts the facts of a run from what daemons ask, show, log and count, and from the database. */
 export function gatherFacts({ clock, bmdb }: PlayedWorld) {
-  const tally: Tally = new Map();
+  const tally: FactTally = new Map();
   const lives: PlayedDaemon[] = [];
   const subscriptions: Subscription[] = [];
   const claims = new Map<unknown, { readonly by: string; readonly atMs: number }>();
@@ -86,7 +86,7 @@ export function gatherFacts({ clock, bmdb }: PlayedWorld) {
         if (runtimeInfo?.includes(daemon)) add('killed while it holds a machine');
       }
     },
-    end(): Tally {
+    end(): FactTally {
       for (const subscription of subscriptions) subscription.unsubscribe();
       for (const { log, metrics } of lives) {
         for (const { message } of log.lines) add(`log ${message}`);

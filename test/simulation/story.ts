@@ -1,4 +1,4 @@
-import type { Outcome } from './simulation.ts';
+import type { SimulationOutcome } from './simulation.ts';
 import { secondsOf, timeOf } from './recorder.ts';
 
 const LINES_MAX = 60;
@@ -12,7 +12,7 @@ export function tellStory({
   plan,
   violations,
   story,
-}: Pick<Outcome, 'plan' | 'violations' | 'story'>): string[] {
+}: Pick<SimulationOutcome, 'plan' | 'violations' | 'story'>): string[] {
   const named = new Set(violations.flatMap(({ detail }) => detail.match(UUID) ?? []));
   const untilMs = violations[0]?.atMs ?? Infinity;
   const about = story.filter(

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { streamOf, type Plan } from './plan.ts';
+import { streamOf, type SimulationPlan } from './plan.ts';
 import { runPlan } from './simulation.ts';
 import { POOL_KINDS, STRIKES, STRIKE_KINDS } from './strikes.ts';
 
@@ -20,7 +20,7 @@ test('every kind of strike hits something, and a fleet recovers from all of them
       figures: soonOver(STRIKES[kind].draw(random)),
     })),
   );
-  const plan: Plan = {
+  const plan: SimulationPlan = {
     ...{ seed: 1, machines: 6, daemons: 2, hours: 1, locations: 2 },
     ...{ hasPool: true, shuffled: true, strikes },
   };

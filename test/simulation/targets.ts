@@ -3,7 +3,7 @@ import { explain } from '../../src/domain/errors.ts';
 import type { MachineRow } from '../../src/domain/machine.ts';
 import { targetOf } from '../contracts/requests-of.ts';
 import type { SimulatedMachine } from '../doubles/mem-machines.ts';
-import type { Device } from '../doubles/provider/world.ts';
+import type { SimulatedDevice } from '../doubles/provider/world.ts';
 import type { Simulation } from './simulation.ts';
 
 export interface SimulatedHost {
@@ -18,7 +18,7 @@ export function slotAt({ world }: Simulation, figure: number): string | null {
 }
 
 /** The device on a slot; null: there is none. */
-export function deviceAt(simulation: Simulation, figure: number): Device | null {
+export function deviceAt(simulation: Simulation, figure: number): SimulatedDevice | null {
   const slot = slotAt(simulation, figure);
   return (slot && simulation.world.provider.world.onSlot(slot)) || null;
 }

@@ -3,10 +3,10 @@ import { expect } from 'vitest';
 import {
   createStage,
   scripted,
-  type Effect,
+  type ChartEffect,
   type Scripts,
-  type Shown,
-  type Stage,
+  type ChildSnapshot,
+  type ServiceStage,
 } from '../doubles/scripted-services.ts';
 import { advance, createSimulatedClock, settled } from '../doubles/simulated-clock.ts';
 import { nameOf, transitionsOf, type nodesOf } from './chart-map.ts';
@@ -23,7 +23,7 @@ export interface ChartSnapshot {
 }
 
 /** A shipped chart, and how its services behave. What they answer is told by the test. */
-export interface Subject {
+export interface ChartSubject {
   readonly chart: AnyStateMachine;
   readonly input: unknown;
   readonly services: Scripts;
@@ -32,18 +32,18 @@ export interface Subject {
 }
 
 /** A chart in its scripted world, of which live actors can be started one after the other. */
-export interface Stand {
+export interface ChartStand {
   readonly chart: AnyStateMachine;
   /** With the input of the subject unless another is given; the caller stops it. */
-  start(input?: unknown): Run;
+  start(input?: unknown): ChartRun;
   /** Transitions that no actor of this stand has taken so far. */
   missed(): string[];
 }
 
 /** A live actor of a chart in a scripted world. */
-export interface Run {
+export interface ChartRun {
   snapshot(): ChartSnapshot;
-  readonly stage: Stage;
+  readonly stage: ServiceStage;
   /** Makes an event happen for real, by its service if it has one, and lets everything settle. */
   play(event: EventObject): Promise<void>;
   /** Sends any event as it is, whether or not its service runs. */
@@ -51,12 +51,17 @@ export interface Run {
   /** Lets time pass, and everything settle that falls due in it. */
   wait(timeMs: number): Promise<void>;
   /** Everything it did since this was asked last, in order. */
-  effects(): Effect[];
+  effects(): ChartEffect[];
   /** Ends the actor. @throws when it failed, or left a service or a timer behind. */
   stop(): Promise<void>;
 }
 
-export function createStand({ chart: shipped, input, services, actions = [] }: Subject): Stand {
+export function createStand({
+  chart: shipped,
+  input,
+  services,
+  actions = [],
+}: ChartSubject): ChartStand {
   const theatre = { stage: createStage() };
   const chart = scripted(shipped, services, actions, theatre);
   const taken = new Set<string>();
@@ -74,11 +79,11 @@ export function createStand({ chart: shipped, input, services, actions = [] }: S
 }
 
 interface Watched {
-  readonly stage: Stage;
+  readonly stage: ServiceStage;
   readonly taken: Set<string>;
 }
 
-function startRun(chart: AnyStateMachine, input: unknown, { stage, taken }: Watched): Run {
+function startRun(chart: AnyStateMachine, input: unknown, { stage, taken }: Watched): ChartRun {
   const clock = createSimulatedClock();
   const seen: string[] = [];
   const failures: unknown[] = [];
@@ -131,7 +136,7 @@ function startRun(chart: AnyStateMachine, input: unknown, { stage, taken }: Watc
   };
 }
 
-function play(event: EventObject, actor: AnyActorRef, { live }: Stage): void {
+function play(event: EventObject, actor: AnyActorRef, { live }: ServiceStage): void {
   const [, kind, id] = /^xstate\.(done|error|snapshot)(?:\.actor)?\.(.+)$/.exec(event.type) ?? [];
   if (!kind || !id) return actor.send(event);
   const service = live.get(id);
@@ -139,5 +144,5 @@ function play(event: EventObject, actor: AnyActorRef, { live }: Stage): void {
   const { output, error, snapshot } = event as unknown as Record<string, unknown>;
   if (kind === 'done') service.done(output);
   else if (kind === 'error') service.fail(error);
-  else service.show(snapshot as Shown);
+  else service.show(snapshot as ChildSnapshot);
 }

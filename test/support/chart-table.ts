@@ -1,37 +1,37 @@
 import type { AnyStateMachine, EventObject } from 'xstate';
 import { describe, expect, test } from 'vitest';
-import type { Effect, Scripts, Shown } from '../doubles/scripted-services.ts';
-import { createStand, type ChartSnapshot, type Run, type Stand } from './chart-run.ts';
+import type { ChartEffect, Scripts, ChildSnapshot } from '../doubles/scripted-services.ts';
+import { createStand, type ChartSnapshot, type ChartRun, type ChartStand } from './chart-run.ts';
 import { ends, fails, shows } from './happenings.ts';
 import { testRows } from './rows.ts';
 
 /** What may happen to an actor: a service of it ends, fails or moves, somebody tells it, time passes. */
-export type Act =
+export type ChartAct =
   | readonly ['ends', service: string, output?: unknown]
   | readonly ['fails', service: string, error: Error]
-  | readonly ['shows', service: string, shown: Shown]
+  | readonly ['shows', service: string, shown: ChildSnapshot]
   | readonly ['told', event: EventObject]
   /** Not a millisecond sooner. */
   | readonly ['after', ms: number];
 
-export type Done = Effect;
+export type ChartOutcome = ChartEffect;
 
 /** What must follow, all of it and in this order, and nothing else. */
 export interface Follows {
   readonly to: string;
-  readonly effects?: readonly Done[];
+  readonly effects?: readonly ChartOutcome[];
   /** What it must know then: bits of its context, or of its output at its end. */
   readonly knows?: Readonly<Record<string, unknown>>;
 }
-export type Rule = Follows & { readonly when: Act };
+export type ChartRule = Follows & { readonly when: ChartAct };
 
 /** A rule, on one line as a rule. */
 export const on = (
-  when: Act,
+  when: ChartAct,
   to: string,
-  effects: readonly Done[] = [],
+  effects: readonly ChartOutcome[] = [],
   knows?: Follows['knows'],
-): Rule => ({ when, to, effects, ...(knows && { knows }) });
+): ChartRule => ({ when, to, effects, ...(knows && { knows }) });
 
 /** A chart's promises, by hand from the specification and not from the chart. */
 export interface ChartTable {
@@ -43,10 +43,10 @@ export interface ChartTable {
   readonly actions?: readonly string[];
   readonly start: Follows;
   /** What happens before it is in a state, by the state; two ways may lead to one (`a`, `a#2`). */
-  readonly ways: Readonly<Record<string, readonly Act[]>>;
+  readonly ways: Readonly<Record<string, readonly ChartAct[]>>;
   /** Everything that may be told from outside; each state has a rule for each of them. */
   readonly events?: readonly string[];
-  readonly rules: Readonly<Record<string, readonly Rule[]>>;
+  readonly rules: Readonly<Record<string, readonly ChartRule[]>>;
   /** Promises about more than one step. */
   readonly stories?: readonly Story[];
   /** Words for a snapshot; the state's name unless given. */
@@ -55,8 +55,8 @@ export interface ChartTable {
 export interface Story {
   readonly name: string;
   readonly input?: unknown;
-  readonly from?: readonly Act[];
-  readonly steps: readonly Rule[];
+  readonly from?: readonly ChartAct[];
+  readonly steps: readonly ChartRule[];
 }
 const HOUR_MS = 3_600_000;
 
@@ -87,7 +87,7 @@ export function tableTests(table: ChartTable): void {
   });
 }
 
-const storyOf = (act: Act): string => {
+const storyOf = (act: ChartAct): string => {
   const [kind, what, more] = act;
   if (kind === 'told') return what.type;
   if (kind === 'after') return `after ${what} ms`;
@@ -101,15 +101,15 @@ const nameOf = (value: unknown): string =>
         .map(([name, inner]) => `${name}.${nameOf(inner)}`)
         .join(' & ');
 
-const stateIn = ({ stateOf = ({ value }) => nameOf(value) }: ChartTable, run: Run): string =>
+const stateIn = ({ stateOf = ({ value }) => nameOf(value) }: ChartTable, run: ChartRun): string =>
   stateOf(run.snapshot());
 
-const knownIn = (run: Run) => {
+const knownIn = (run: ChartRun) => {
   const { status, context, output } = run.snapshot();
   return status === 'done' ? output : context;
 };
 
-function happens(run: Run, act: Act): Promise<void> {
+function happens(run: ChartRun, act: ChartAct): Promise<void> {
   const [kind, what, more] = act;
   if (kind === 'after') return run.wait(what);
   if (kind === 'told') return run.play(what);
@@ -121,8 +121,8 @@ function happens(run: Run, act: Act): Promise<void> {
  * In which order neighbours are stopped, and whether before or after what is done at the same time, is
  * nobody's promise; that they are stopped before anything else is called, is.
  */
-function inOrder(effects: readonly Done[]): Done[] {
-  const sorted: Done[] = [];
+function inOrder(effects: readonly ChartOutcome[]): ChartOutcome[] {
+  const sorted: ChartOutcome[] = [];
   for (const effect of effects) {
     let at = sorted.length;
     while (effect[0] === 'stops' && goesBefore(effect, sorted[at - 1])) at -= 1;
@@ -131,10 +131,10 @@ function inOrder(effects: readonly Done[]): Done[] {
   return sorted;
 }
 
-const goesBefore = (stop: Done, other: Done | undefined): boolean =>
+const goesBefore = (stop: ChartOutcome, other: ChartOutcome | undefined): boolean =>
   other?.[0] === 'does' || (other?.[0] === 'stops' && String(stop[1]) < String(other[1]));
 
-async function runStory(stand: Stand, table: ChartTable, story: Story) {
+async function runStory(stand: ChartStand, table: ChartTable, story: Story) {
   const { name, input, from = [], steps } = story;
   const run = stand.start(input);
   const check = (told: string, { to, effects = [], knows = {} }: Follows) => {
@@ -163,7 +163,7 @@ async function runStory(stand: Stand, table: ChartTable, story: Story) {
 }
 
 /** Each event, each running service's end and failure, and time have a rule in this state. */
-async function isComplete(stand: Stand, table: ChartTable, state: string) {
+async function isComplete(stand: ChartStand, table: ChartTable, state: string) {
   const run = stand.start();
   await run.wait(0);
   for (const act of table.ways[state]!) await happens(run, act);

@@ -8,14 +8,14 @@ import { expect } from 'vitest';
 export const ROOT = join(import.meta.dirname, '../..');
 
 /** A fenced block of the document, and the line it begins on. */
-export interface Block {
+export interface FencedBlock {
   readonly language: string;
   readonly text: string;
   readonly line: number;
 }
 
 /** The fenced blocks of a document, in order. */
-export function blocksOf(path: string): Block[] {
+export function blocksOf(path: string): FencedBlock[] {
   const document = readFileSync(join(ROOT, path), 'utf8');
   return [...document.matchAll(/^```(\w+)\n([^]*?)^```$/gm)].map(
     ({ 1: language, 2: text, index }) => ({
@@ -42,7 +42,7 @@ const SHELL_LIMIT_MS = 900_000;
  * Runs all blocks in one shell, as a reader would, where `shepherd` is on the path. Answers what each printed.
  * @param around lines before and after all blocks. Nothing may be written to standard error, and nothing fail.
  */
-export async function runBlocks<Shown extends Block>(
+export async function runBlocks<Shown extends FencedBlock>(
   blocks: readonly Shown[],
   directory: string,
   around: { first?: string[]; last?: readonly string[]; env?: NodeJS.ProcessEnv } = {},

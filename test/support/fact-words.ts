@@ -22,7 +22,7 @@ const end = (text: string | undefined): number | null => (text === undefined ? n
 const process = (name: string): Process => `Shepherd${name}` as Process;
 
 /** What one word says of the slot, and of the row of its machine. */
-type Change = Partial<Omit<SlotFacts, 'row'>> & { readonly row?: Partial<MachineRow> | null };
+type FactChange = Partial<Omit<SlotFacts, 'row'>> & { readonly row?: Partial<MachineRow> | null };
 
 const beat = (text: string) => ({ atMs: ago(text), bootId: 'boot-1' });
 const installation = (generation: bigint | null, result: 'Success' | 'Error' | null) => ({
@@ -46,7 +46,7 @@ function order(verb: string, how?: string) {
   });
 }
 
-const WORDS: Readonly<Record<string, (...of: string[]) => Change>> = {
+const WORDS: Readonly<Record<string, (...of: string[]) => FactChange>> = {
   slot: () => ({ row: null, listed: null }),
   device: () => ({ listed: facts.device() }),
   free: () => ({ listed: facts.free() }),

@@ -251,14 +251,14 @@ function withPool(options: WorldOptions, { balancer }: MemoryBalancer): WorldOpt
 
 /** Where agents report: to the servers of all daemons in turn, as a balancer would have it. */
 function createListeners() {
-  interface Way {
+  interface NetworkPath {
     isRunning(): boolean;
     isDeaf(): boolean;
   }
-  const servers: (Way & { readonly server: MemAgentServer })[] = [];
+  const servers: (NetworkPath & { readonly server: MemAgentServer })[] = [];
   let calls = 0;
   return {
-    add: (server: MemAgentServer, way: Way) => void servers.push({ server, ...way }),
+    add: (server: MemAgentServer, way: NetworkPath) => void servers.push({ server, ...way }),
     async report(record: HeartbeatRecord): Promise<HeartbeatOutcome> {
       const open = servers.filter(({ isRunning }) => isRunning());
       const next = open[calls % open.length];

@@ -92,7 +92,7 @@ export function valuesImported(text: string): { from: string; names: readonly st
   return [...fixed, ...lazy].filter(({ names }) => names.length > 0);
 }
 
-interface Reading {
+interface ImportScan {
   /** Files under `test/` that are imported. */
   readonly imports: readonly string[];
   /** Ways to the world that the file uses itself. */
@@ -100,7 +100,7 @@ interface Reading {
 }
 
 /** What a file of `test/` imports, and how it reaches the world by itself. */
-export function readingOf(path: string, text: string): Reading {
+export function readingOf(path: string, text: string): ImportScan {
   const imports: string[] = [];
   const doors = new Set([...text.matchAll(CALLS)].map(([, called]) => `${called}()`));
   const overNetwork = new Set<string>();
@@ -130,12 +130,12 @@ const namesOf = (clause: string): string[] =>
     .filter((name) => name !== '' && !name.startsWith('type '));
 
 /** How a test file comes to the world: the files that import each other, and the door. Null: not at all. */
-export type Way = readonly string[] | null;
+export type ImportPath = readonly string[] | null;
 
 /** Finds the way to the world of test files; each file is read once. */
 export function createFinder(read: (path: string) => string | null) {
-  const readings = new Map<string, Reading>();
-  const readingFor = (path: string): Reading => {
+  const readings = new Map<string, ImportScan>();
+  const readingFor = (path: string): ImportScan => {
     const known = readings.get(path);
     if (known) return known;
     const text = read(path);
@@ -143,7 +143,7 @@ export function createFinder(read: (path: string) => string | null) {
     readings.set(path, reading);
     return reading;
   };
-  return function wayOf(file: string): Way {
+  return function wayOf(file: string): ImportPath {
     const cameFrom = new Map<string, string | null>([[file, null]]);
     for (const path of cameFrom.keys()) {
       const { imports, doors } = readingFor(path);

@@ -18,8 +18,8 @@ const LIMITS: ProvisionLimits = {
   abandonMs: HOUR_MS,
 };
 
-type Given = 'keeper' | 'providers' | 'clock' | 'log' | 'metrics' | 'assimilate';
-export interface ProvisionWorld extends Pick<ProvisionDeps, Given> {
+type GivenDeps = 'keeper' | 'providers' | 'clock' | 'log' | 'metrics' | 'assimilate';
+export interface ProvisionWorld extends Pick<ProvisionDeps, GivenDeps> {
   readonly bmdb: Bmdb;
   readonly random: Random;
   readonly limits: Partial<ProvisionLimits>;

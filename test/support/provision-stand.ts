@@ -35,7 +35,7 @@ export interface ProvisionStand {
   readonly log: RecordingLog;
   readonly metrics: MemMetrics;
   /** One life of a daemon; the next finds what it left behind. */
-  life(change?: LifeChange): Promise<Life>;
+  life(change?: LifeChange): Promise<ProvisionLife>;
   intents(): { readonly state: string; readonly slotId: string; readonly witness: string }[];
   states(): string[];
   machines(): ReturnType<typeof machinesOf>;
@@ -48,13 +48,13 @@ export interface LifeChange {
   readonly bmdb?: (bmdb: MemBmdb) => MemBmdb;
 }
 
-export interface Life {
+export interface ProvisionLife {
   readonly keeper: SessionKeeper;
   readonly parts: ReturnType<typeof provisionParts>;
   /** One step of the chart. */
-  step(name: Step): Promise<unknown>;
+  step(name: ProvisionStep): Promise<unknown>;
   /** One after the other. */
-  steps(...names: readonly Step[]): Promise<void>;
+  steps(...names: readonly ProvisionStep[]): Promise<void>;
   /** One whole iteration; creations that hang are left alone. Answers what it planned. */
   round(): Promise<number>;
   /** The chart itself, running. */
@@ -63,7 +63,7 @@ export interface Life {
   /** The process dies: nothing is said to anybody any more, and the session ends in time. */
   die(): void;
 }
-export type Step =
+export type ProvisionStep =
   | 'takeLease'
   | 'resolveIntents'
   | 'listBoth'
@@ -92,7 +92,7 @@ export function createProvisionStand(config: Partial<MemProviderConfig> = {}): P
   /** What a dead process has under way is nobody's any more, so the next one opens the provider anew. */
   let hasDied = false;
 
-  async function life(change: LifeChange = {}): Promise<Life> {
+  async function life(change: LifeChange = {}): Promise<ProvisionLife> {
     const own = change.bmdb?.(bmdb) ?? bmdb;
     const keeper = createSessionKeeper({
       bmdb: own,
@@ -118,7 +118,7 @@ export function createProvisionStand(config: Partial<MemProviderConfig> = {}): P
     });
     const { services, report, drain } = createProvisioning(parts.provision);
     const running = new Set<{ stop(): void }>();
-    const step = async (name: Step): Promise<unknown> => {
+    const step = async (name: ProvisionStep): Promise<unknown> => {
       const run = runService(services[name] as typeof services.planRound, INPUT);
       running.add(run);
       return whileTimePasses(
@@ -126,7 +126,7 @@ export function createProvisionStand(config: Partial<MemProviderConfig> = {}): P
         run.result.finally(() => running.delete(run)),
       );
     };
-    const steps = async (...names: readonly Step[]) => {
+    const steps = async (...names: readonly ProvisionStep[]) => {
       for (const name of names) await step(name);
     };
     return {

@@ -21,7 +21,7 @@ export async function checkRows(
   title: string,
   check: (...row: never[]) => unknown,
 ): Promise<void> {
-  const failures: Failure[] = [];
+  const failures: RowFailure[] = [];
   for (const row of rows) {
     const values = Array.isArray(row) ? row : [row];
     try {
@@ -33,7 +33,7 @@ export async function checkRows(
   if (failures.length > 0) throw errorOf(failures);
 }
 
-interface Failure {
+interface RowFailure {
   readonly name: string;
   readonly error: unknown;
 }
@@ -51,7 +51,7 @@ const textOf = (value: unknown) =>
   typeof value === 'string' ? value : inspect(value, { depth: 6, breakLength: 100 });
 
 /** The error of the first row, which keeps its difference and its line, with the complaints of all. */
-function errorOf(failures: readonly Failure[]): Error {
+function errorOf(failures: readonly RowFailure[]): Error {
   const complaints = failures.slice(0, COMPLAINTS_MAX).map(({ name, error }) => {
     const { message, actual, expected } = error as Error & { actual: unknown; expected: unknown };
     const isCompared = expected !== undefined || actual !== undefined;

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { startRelay, type Relay } from './relay.ts';
 
 /** What clients sent to the database, without connecting and closing. */
-export interface Sent {
+export interface SentStatements {
   /** Executions of prepared statements, and simple queries whatever the number of commands in them. */
   readonly statements: number;
   /** Statements that the server was told to prepare. */
@@ -23,7 +23,7 @@ export interface SentStatement {
 /** Stands between clients and a PostgreSQL without TLS, and counts the messages that clients send. */
 export interface WireCount extends Pick<Relay, 'url' | 'close'> {
   /** What was sent since the last time, or since the start. */
-  take(): Sent;
+  take(): SentStatements;
 }
 
 export async function startWireCount(target: string): Promise<WireCount> {
@@ -69,14 +69,14 @@ function messageReader(each: (type: string, body: Buffer) => void): (data: Buffe
   };
 }
 
-interface Tally {
-  readonly sent: Sent;
+interface WireTally {
+  readonly sent: SentStatements;
   /** Portals and prepared statements of each connection, which outlive a tally. */
   readonly names: WeakMap<Socket, Map<string, string>>;
   add(client: Socket, type: string, body: Buffer): void;
 }
 
-function createTally({ names }: Pick<Tally, 'names'> = { names: new WeakMap() }): Tally {
+function createTally({ names }: Pick<WireTally, 'names'> = { names: new WeakMap() }): WireTally {
   const sent = { statements: 0, parses: 0, syncs: 0, bytes: 0 };
   const byName: Record<string, { count: number; bytes: number }> = {};
   const count = (name: string, bytes: number, statements = 0) => {

@@ -1,5 +1,13 @@
 import { Refusal } from '../../kit/api.ts';
-import { type ApiRoute, type Call, errorBody, isLeaving, named, readInput, sees } from './call.ts';
+import {
+  type ApiRoute,
+  type EquinixCall,
+  errorBody,
+  isLeaving,
+  named,
+  readInput,
+  sees,
+} from './call.ts';
 import type { RouteDeps } from './devices.ts';
 import { expand, type Node } from './expansion.ts';
 import { projectCreate } from './inputs.ts';
@@ -11,7 +19,7 @@ export function accountRoutes({ core, views, page }: RouteDeps): ApiRoute[] {
   const whole = <T>(path: string, name: string, items: readonly T[], view: (item: T) => Node) => ({
     method: 'GET' as const,
     path,
-    handle: (call: Call) => ({
+    handle: (call: EquinixCall) => ({
       status: 200,
       body: { [name]: items.map((item) => expand(view(item), call.query)) },
     }),

@@ -1,12 +1,12 @@
 import { type EmulatedApi, jsonOf, type Occasion, Refusal } from '../../kit/api.ts';
 import type { CommonEffect } from '../../kit/faults.ts';
-import { type Outcome, textOf } from '../../kit/outcome.ts';
+import { type HttpResult, textOf } from '../../kit/outcome.ts';
 import { isSameSecret } from '../../kit/same-secret.ts';
 import { exchanges, type Exchange } from '../exchanges.ts';
 import type { FaultEffect } from '../fault-rules.ts';
-import type { Token } from '../state/state.ts';
+import type { ApiToken } from '../state/state.ts';
 import { accountRoutes } from './account.ts';
-import { type ApiRoute, type Call, errorBody, invalid } from './call.ts';
+import { type ApiRoute, type EquinixCall, errorBody, invalid } from './call.ts';
 import { deviceRoutes, type RouteDeps } from './devices.ts';
 import { keyRoutes } from './keys.ts';
 import { createLists } from './lists.ts';
@@ -22,13 +22,13 @@ export interface ApiOptions {
   readonly forcedStates: ReadonlySet<string>;
 }
 
-type Seen = Occasion<FaultEffect | CommonEffect>;
+type EquinixOccasion = Occasion<FaultEffect | CommonEffect>;
 
 /** The API of Equinix Metal, as the kit serves it. */
 export function equinixApi(
   { core, lifecycle }: Pick<RouteDeps, 'core' | 'lifecycle'>,
   { base, save, forcedStates }: ApiOptions,
-): EmulatedApi<Call, FaultEffect | CommonEffect> {
+): EmulatedApi<EquinixCall, FaultEffect | CommonEffect> {
   const { state } = core;
   const deps = { core, lifecycle, views: createViews(core), page: createLists(core) };
   const routes = [deviceRoutes, reservationRoutes, keyRoutes, accountRoutes].flatMap((of) =>
@@ -37,7 +37,7 @@ export function equinixApi(
   /** What was changed is stored before it is answered. */
   const stored = (route: ApiRoute) => ({
     ...route,
-    async handle(call: Call) {
+    async handle(call: EquinixCall) {
       const answer = route.handle(call);
       await save();
       return answer;
@@ -45,7 +45,7 @@ export function equinixApi(
   });
 
   /** @throws {Refusal} 401 without a token, or with one that is unknown or revoked. */
-  const tokenOf = (occasion: Seen): Token => {
+  const tokenOf = (occasion: EquinixOccasion): ApiToken => {
     const shown = shownToken(occasion);
     const token = state.tokens.find((one) => isSameSecret(one.value, shown));
     if (token && occasion.strike('tokenRevoked')) {
@@ -86,19 +86,19 @@ export function equinixApi(
   };
 }
 
-const shownToken = ({ headers }: Pick<Seen, 'headers'>): string => {
+const shownToken = ({ headers }: Pick<EquinixOccasion, 'headers'>): string => {
   const shown = headers['x-auth-token'];
   return typeof shown === 'string' ? shown : '';
 };
 
-const isCreate = ({ method, route }: Seen): boolean =>
+const isCreate = ({ method, route }: EquinixOccasion): boolean =>
   method === 'POST' && route === '/projects/{id}/devices';
 
 /**
  * What a change is told: the body, and from the query what the body does not say. The service took
  * both, and one of its clients sends all of an action in the query.
  */
-function inputOf(occasion: Seen): Record<string, unknown> {
+function inputOf(occasion: EquinixOccasion): Record<string, unknown> {
   const body = jsonOf(occasion, (_status, message) => errorBody(message), /^/) ?? {};
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     throw invalid('The request body must be an object');
@@ -106,7 +106,7 @@ function inputOf(occasion: Seen): Record<string, unknown> {
   return { ...Object.fromEntries(occasion.query), ...body };
 }
 
-function lagOf({ method, route, strikeAll }: Seen): Call['lag'] {
+function lagOf({ method, route, strikeAll }: EquinixOccasion): EquinixCall['lag'] {
   if (method !== 'GET') return { deviceMs: 0, reservationMs: 0 };
   const view = route.endsWith('/{id}') ? 'single' : 'list';
   const rules = strikeAll(['stale'], (effect) => effect.view === 'both' || effect.view === view);
@@ -120,8 +120,8 @@ function lagOf({ method, route, strikeAll }: Seen): Call['lag'] {
 }
 
 function exchangeOf(
-  { method, route, path, query, text, headers }: Seen,
-  outcome: Outcome,
+  { method, route, path, query, text, headers }: EquinixOccasion,
+  outcome: HttpResult,
   { isServed, forcedStates }: { isServed: boolean; forcedStates: ReadonlySet<string> },
 ): Exchange {
   return {

@@ -1,13 +1,13 @@
 import type { z } from 'zod';
-import { Refusal, type Answer, type Route } from '../../kit/api.ts';
-import type { Core } from '../core.ts';
+import { Refusal, type ApiAnswer, type Route } from '../../kit/api.ts';
+import type { EquinixCore } from '../core.ts';
 import type { FaultEffect } from '../fault-rules.ts';
-import type { Device, Token } from '../state/state.ts';
+import type { EquinixDevice, ApiToken } from '../state/state.ts';
 
-type EffectOf<T> = Extract<FaultEffect, { type: T }>;
+type EquinixEffectOf<T> = Extract<FaultEffect, { type: T }>;
 
 /** One request as a handler sees it. */
-export interface Call {
+export interface EquinixCall {
   readonly method: string;
   /** Below the base. */
   readonly path: string;
@@ -16,14 +16,14 @@ export interface Call {
   readonly query: ReadonlyMap<string, string>;
   /** What a change is told, in its body or its query. */
   readonly input: Readonly<Record<string, unknown>>;
-  readonly token: Token;
+  readonly token: ApiToken;
   /** Readers see the world as it was this long ago, milliseconds. */
   readonly lag: Lag;
   /** The first fault of this type that strikes the request. */
   strike<T extends FaultEffect['type']>(
     type: T,
-    fits?: (effect: EffectOf<T>) => boolean,
-  ): EffectOf<T> | undefined;
+    fits?: (effect: EquinixEffectOf<T>) => boolean,
+  ): EquinixEffectOf<T> | undefined;
 }
 
 export interface Lag {
@@ -32,7 +32,7 @@ export interface Lag {
 }
 
 /** A handler changes the state synchronously, so every request is atomic. */
-export type ApiRoute = Route<Call> & { readonly handle: (call: Call) => Answer };
+export type ApiRoute = Route<EquinixCall> & { readonly handle: (call: EquinixCall) => ApiAnswer };
 
 /** The form of every refusal but that of a token. */
 export const errorBody = (...messages: readonly string[]) => ({ errors: messages });
@@ -40,7 +40,7 @@ export const notFound = () => new Refusal(404, errorBody('Not found'));
 export const invalid = (...messages: string[]) => new Refusal(422, errorBody(...messages));
 
 /** Checks an input; null and absent are the same. @throws {Refusal} 422 naming each wrong field. */
-export function readInput<T>(schema: z.ZodType<T>, { input }: Pick<Call, 'input'>): T {
+export function readInput<T>(schema: z.ZodType<T>, { input }: Pick<EquinixCall, 'input'>): T {
   const given = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== null));
   const parsed = schema.safeParse(given);
   if (parsed.success) return parsed.data;
@@ -48,15 +48,19 @@ export function readInput<T>(schema: z.ZodType<T>, { input }: Pick<Call, 'input'
 }
 
 /** Whether the token lets into the project, and it still exists. Null: to what is the user's own. */
-export const sees = ({ state }: Core, { token }: Pick<Call, 'token'>, projectId: string | null) =>
+export const sees = (
+  { state }: EquinixCore,
+  { token }: Pick<EquinixCall, 'token'>,
+  projectId: string | null,
+) =>
   projectId === null
     ? token.projectId === null
     : state.projects.has(projectId) && (token.projectId ?? projectId) === projectId;
 
 /** The project, device, reservation or key that the path names. @throws {Refusal} 404. */
 export function named<T extends { readonly id: string; readonly projectId?: string | null }>(
-  core: Core,
-  call: Call,
+  core: EquinixCore,
+  call: EquinixCall,
   things: ReadonlyMap<string, T>,
 ): T {
   const thing = things.get(call.params['id']!);
@@ -67,5 +71,5 @@ export function named<T extends { readonly id: string; readonly projectId?: stri
   return thing;
 }
 
-export const isLeaving = ({ state }: Device): boolean =>
+export const isLeaving = ({ state }: EquinixDevice): boolean =>
   state === 'deprovisioning' || state === 'deleted';

@@ -1,15 +1,20 @@
-import type { Core } from '../core.ts';
+import type { EquinixCore } from '../core.ts';
 import type { Lifecycle } from '../life/lifecycle.ts';
-import { type Device, isProvisionable, type Reservation, type SshKey } from '../state/state.ts';
+import {
+  type EquinixDevice,
+  isProvisionable,
+  type Reservation,
+  type EquinixSshKey,
+} from '../state/state.ts';
 import { createDevice } from '../world.ts';
-import { type Call, invalid, named, readInput } from './call.ts';
+import { type EquinixCall, invalid, named, readInput } from './call.ts';
 import { type DeviceCreate, deviceCreate, givenFields, plainFields } from './inputs.ts';
 
 /**
  * Creates a device, on a reservation or on demand. Nothing is changed before every rule holds.
  * @throws {Refusal} 422 naming the field.
  */
-export function create(core: Core, lifecycle: Lifecycle, call: Call): Device {
+export function create(core: EquinixCore, lifecycle: Lifecycle, call: EquinixCall): EquinixDevice {
   const { state, ids, now } = core;
   const { id: projectId } = named(core, call, state.projects);
   const isEarly = ({ when }: { when: string }) => when === 'betweenCheckAndCreate';
@@ -40,7 +45,7 @@ export function create(core: Core, lifecycle: Lifecycle, call: Call): Device {
 }
 
 /** What of the order is not in the catalogue, as messages that name the field. */
-function problemsOf({ state }: Core, order: DeviceCreate): string[] {
+function problemsOf({ state }: EquinixCore, order: DeviceCreate): string[] {
   const { plans, operatingSystems, metros, facilities } = state.catalogue;
   const { plan, operating_system: system, metro, facility = [] } = order;
   const isPlaced = metro !== undefined || facility.length > 0;
@@ -70,14 +75,14 @@ function problemsOf({ state }: Core, order: DeviceCreate): string[] {
 }
 
 /** Codes of all that fit the order. */
-const facilitiesAt = ({ state }: Core, { metro, facility = [] }: DeviceCreate): string[] =>
+const facilitiesAt = ({ state }: EquinixCore, { metro, facility = [] }: DeviceCreate): string[] =>
   state.catalogue.facilities
     .filter((one) => metro === undefined || one.metro === metro)
     .map(({ code }) => code)
     .filter((code) => facility.length === 0 || facility.includes(code));
 
 /** The keys that the order names; when it names none, all of the project and of the user. */
-function keysOf({ state }: Core, projectId: string, order: DeviceCreate): SshKey[] {
+function keysOf({ state }: EquinixCore, projectId: string, order: DeviceCreate): EquinixSshKey[] {
   const all = [...state.sshKeys.values()];
   const names = order.project_ssh_keys ?? [];
   if (names.length === 0) {
@@ -91,7 +96,7 @@ function keysOf({ state }: Core, projectId: string, order: DeviceCreate): SshKey
 }
 
 function reservationOf(
-  { state }: Core,
+  { state }: EquinixCore,
   projectId: string,
   { hardware_reservation_id: wanted, plan }: DeviceCreate,
   facilities: readonly string[],

@@ -1,10 +1,10 @@
 import { lookup } from '../../../src/lib/data.ts';
-import type { Core } from '../core.ts';
+import type { EquinixCore } from '../core.ts';
 import type { Lifecycle } from '../life/lifecycle.ts';
-import type { Device, DeviceState } from '../state/state.ts';
+import type { EquinixDevice, DeviceState } from '../state/state.ts';
 import {
   type ApiRoute,
-  type Call,
+  type EquinixCall,
   invalid,
   isLeaving,
   named,
@@ -18,7 +18,7 @@ import type { Lists } from './lists.ts';
 import type { Views } from './views.ts';
 
 export interface RouteDeps {
-  readonly core: Core;
+  readonly core: EquinixCore;
   readonly lifecycle: Lifecycle;
   readonly views: Views;
   readonly page: Lists;
@@ -27,16 +27,17 @@ export interface RouteDeps {
 /** Devices: create, read, change, delete, actions. */
 export function deviceRoutes({ core, lifecycle, views, page }: RouteDeps): ApiRoute[] {
   const { state, now } = core;
-  const isYoung = ({ lag }: Call, device: Device) => now() - device.createdAtMs < lag.deviceMs;
-  const find = (call: Call) => {
+  const isYoung = ({ lag }: EquinixCall, device: EquinixDevice) =>
+    now() - device.createdAtMs < lag.deviceMs;
+  const find = (call: EquinixCall) => {
     const device = named(core, call, state.devices);
     if (device.state === 'deleted') throw notFound();
     return device;
   };
-  const show = (call: Call, device: Device, status = 200) => ({
+  const show = (call: EquinixCall, device: EquinixDevice, status = 200) => ({
     ...{ status, body: expand(views.device(device, call.lag), call.query) },
   });
-  const update = (call: Call) => {
+  const update = (call: EquinixCall) => {
     const device = find(call);
     Object.assign(device.fields, givenFields(readInput(deviceUpdate, call)));
     device.updatedAtMs = now();
@@ -51,7 +52,7 @@ export function deviceRoutes({ core, lifecycle, views, page }: RouteDeps): ApiRo
       handle(call) {
         const { id } = named(core, call, state.projects);
         const tag = call.query.get('tag');
-        const isWanted = (one: Device) =>
+        const isWanted = (one: EquinixDevice) =>
           one.projectId === id &&
           one.state !== 'deleted' &&
           !isYoung(call, one) &&
@@ -123,7 +124,12 @@ const ACTIONS: Readonly<Record<string, readonly DeviceState[]>> = {
   reinstall: ['active', 'inactive', 'failed'],
 };
 
-function act({ state }: Core, lifecycle: Lifecycle, device: Device, call: Call): void {
+function act(
+  { state }: EquinixCore,
+  lifecycle: Lifecycle,
+  device: EquinixDevice,
+  call: EquinixCall,
+): void {
   const { type, operating_system: system } = readInput(deviceAction, call);
   if (!ACTIONS[type]!.includes(device.state)) {
     throw invalid(`type: cannot ${type} a device while it is ${device.state}`);

@@ -1,7 +1,15 @@
 import { sshKeyProblem } from '../state/ssh-key-text.ts';
-import type { SshKey } from '../state/state.ts';
+import type { EquinixSshKey } from '../state/state.ts';
 import { Refusal } from '../../kit/api.ts';
-import { type ApiRoute, type Call, errorBody, invalid, named, readInput, sees } from './call.ts';
+import {
+  type ApiRoute,
+  type EquinixCall,
+  errorBody,
+  invalid,
+  named,
+  readInput,
+  sees,
+} from './call.ts';
 import type { RouteDeps } from './devices.ts';
 import { expand } from './expansion.ts';
 import { keyCreate, keyUpdate } from './inputs.ts';
@@ -9,15 +17,15 @@ import { keyCreate, keyUpdate } from './inputs.ts';
 /** SSH keys, of a project or of the user. Lists are not paged. */
 export function keyRoutes({ core, views }: Pick<RouteDeps, 'core' | 'views'>): ApiRoute[] {
   const { state, now } = core;
-  const show = (call: Call, key: SshKey, status = 200) => ({
+  const show = (call: EquinixCall, key: EquinixSshKey, status = 200) => ({
     ...{ status, body: expand(views.sshKey(key), call.query) },
   });
-  const list = (call: Call, fits: (key: SshKey) => boolean) => {
+  const list = (call: EquinixCall, fits: (key: EquinixSshKey) => boolean) => {
     const keys = [...state.sshKeys.values()].filter(fits);
     const body = { ssh_keys: keys.map((key) => expand(views.sshKey(key), call.query)) };
     return { status: 200, body };
   };
-  const add = (call: Call, projectId: string | null) => {
+  const add = (call: EquinixCall, projectId: string | null) => {
     const { label, key: text, tags = [] } = readInput(keyCreate, call);
     checkKey(text);
     const times = { createdAtMs: now(), updatedAtMs: now() };
@@ -26,7 +34,7 @@ export function keyRoutes({ core, views }: Pick<RouteDeps, 'core' | 'views'>): A
     core.changed();
     return show(call, key, 201);
   };
-  const update = (call: Call) => {
+  const update = (call: EquinixCall) => {
     const key = named(core, call, state.sshKeys);
     const { label = key.label, key: text = key.key, tags = key.tags } = readInput(keyUpdate, call);
     checkKey(text);

@@ -1,6 +1,6 @@
-import type { Answer } from '../../kit/api.ts';
-import type { Core } from '../core.ts';
-import type { Call } from './call.ts';
+import type { ApiAnswer } from '../../kit/api.ts';
+import type { EquinixCore } from '../core.ts';
+import type { EquinixCall } from './call.ts';
 import { expand, type Node } from './expansion.ts';
 
 /** What a field is sorted by; undefined for a field that nothing is sorted by. */
@@ -22,15 +22,15 @@ const PER_PAGE = 10;
 const PER_PAGE_MAX = 1_000;
 
 /** Answers with one page of a list under `name`, and with `meta`. */
-export type Lists = <T>(call: Call, name: string, list: Paged<T>) => Answer;
+export type Lists = <T>(call: EquinixCall, name: string, list: Paged<T>) => ApiAnswer;
 
 /**
  * Filters and sorts a long list once for all of its pages, as long as nothing changes in between:
  * without it ten thousand devices would be sorted a hundred times for one listing.
  */
-export function createLists({ revision, chance }: Pick<Core, 'revision' | 'chance'>): Lists {
+export function createLists({ revision, chance }: Pick<EquinixCore, 'revision' | 'chance'>): Lists {
   const kept = new Map<string, { revision: number; items: readonly unknown[] }>();
-  const sorted = <T>(call: Call, list: Paged<T>): readonly T[] => {
+  const sorted = <T>(call: EquinixCall, list: Paged<T>): readonly T[] => {
     // What a late reader sees changes with time alone.
     if (call.lag.deviceMs > 0) return sort(call, list);
     const { token, path, query } = call;
@@ -61,7 +61,10 @@ export function createLists({ revision, chance }: Pick<Core, 'revision' | 'chanc
 }
 
 /** An unknown field sorts nothing. */
-function sort<T>({ query }: Call, { items, sortValue = () => undefined }: Paged<T>): readonly T[] {
+function sort<T>(
+  { query }: EquinixCall,
+  { items, sortValue = () => undefined }: Paged<T>,
+): readonly T[] {
   const field = query.get('sort_by');
   if (field === undefined) return items();
   const sign = query.get('sort_direction')?.toLowerCase() === 'desc' ? -1 : 1;
@@ -77,7 +80,10 @@ function wholeNumber(text: string | undefined, fallback: number, max: number): n
   return Math.min(max, Math.max(1, value));
 }
 
-function metaOf({ query, path }: Call, at: { total: number; page: number; last: number }): object {
+function metaOf(
+  { query, path }: EquinixCall,
+  at: { total: number; page: number; last: number },
+): object {
   const link = (page: number) => {
     const others = [...query].filter(([name]) => name !== 'page');
     const search = new URLSearchParams([...others, ['page', String(page)]]);

@@ -1,6 +1,14 @@
 import { lookup } from '../../../src/lib/data.ts';
 import type { Reservation } from '../state/state.ts';
-import { type ApiRoute, type Call, invalid, named, notFound, readInput, sees } from './call.ts';
+import {
+  type ApiRoute,
+  type EquinixCall,
+  invalid,
+  named,
+  notFound,
+  readInput,
+  sees,
+} from './call.ts';
 import type { RouteDeps } from './devices.ts';
 import { expand } from './expansion.ts';
 import { reservationMove } from './inputs.ts';
@@ -8,13 +16,13 @@ import { reservationMove } from './inputs.ts';
 /** Hardware reservations: read, and move to another project. */
 export function reservationRoutes({ core, views, page }: RouteDeps): ApiRoute[] {
   const { state } = core;
-  const list = (call: Call, fits: (one: Reservation) => boolean) =>
+  const list = (call: EquinixCall, fits: (one: Reservation) => boolean) =>
     page(call, 'hardware_reservations', {
       items: () => [...state.reservations.values()].filter(fits),
       view: (one) => views.reservation(one, call.lag),
       sortValue: (one, field) => lookup({ created_at: one.createdAtMs, id: one.id }, field),
     });
-  const show = (call: Call, one: Reservation, status = 200) => ({
+  const show = (call: EquinixCall, one: Reservation, status = 200) => ({
     ...{ status, body: expand(views.reservation(one, call.lag), call.query) },
   });
 

@@ -1,15 +1,15 @@
-import type { Core } from '../core.ts';
+import type { EquinixCore } from '../core.ts';
 import { PROVISIONING_STEPS } from '../life/timings.ts';
 import { fingerprintOf } from '../state/ssh-key-text.ts';
 import { stableId, type Facility, type Article } from '../state/catalogue.ts';
 import {
   isProvisionable,
   type Address,
-  type Device,
+  type EquinixDevice,
   type EventRecord,
   type Project,
   type Reservation,
-  type SshKey,
+  type EquinixSshKey,
 } from '../state/state.ts';
 import type { Lag } from './call.ts';
 import { inline, linkTo, type Node } from './expansion.ts';
@@ -30,7 +30,11 @@ const SPECS = {
 };
 
 /** Resources as the API shows them, before expansion. */
-export function createViews({ state, timings, now }: Pick<Core, 'state' | 'timings' | 'now'>) {
+export function createViews({
+  state,
+  timings,
+  now,
+}: Pick<EquinixCore, 'state' | 'timings' | 'now'>) {
   const { catalogue } = state;
   /** ISO 8601 in UTC; whole seconds unless time runs a hundred times as fast. */
   const time = (atMs: number): string => {
@@ -109,7 +113,7 @@ export function createViews({ state, timings, now }: Pick<Core, 'state' | 'timin
     };
   };
 
-  const sshKey = (key: SshKey): Node => {
+  const sshKey = (key: EquinixSshKey): Node => {
     const owner = key.projectId === null ? link(userPath) : projectRef(key.projectId);
     return {
       ...{ id: key.id, label: key.label, key: key.key, tags: key.tags },
@@ -119,12 +123,12 @@ export function createViews({ state, timings, now }: Pick<Core, 'state' | 'timin
     };
   };
 
-  const event = ({ id, type, body, atMs }: EventRecord, { id: deviceId }: Device): Node => ({
+  const event = ({ id, type, body, atMs }: EventRecord, { id: deviceId }: EquinixDevice): Node => ({
     ...{ id, type, body, interpolated: body, created_at: time(atMs), href: `/events/${id}` },
     relationships: [link(`/devices/${deviceId}`)],
   });
   /** The steps of the installation; those to come are at no time. */
-  const stepsOf = (device: Device) => {
+  const stepsOf = (device: EquinixDevice) => {
     const { installation } = device;
     if (!installation) return [];
     const untilMs = Math.min(now(), installation.brokenAtMs ?? Infinity);
@@ -137,20 +141,20 @@ export function createViews({ state, timings, now }: Pick<Core, 'state' | 'timin
     });
   };
   /** Newest first. */
-  const eventsOf = (device: Device): EventRecord[] => {
+  const eventsOf = (device: EquinixDevice): EventRecord[] => {
     const reached = stepsOf(device).flatMap(({ atMs, ...step }) =>
       atMs === null ? [] : [{ ...step, atMs }],
     );
     return [...device.events, ...reached].toReversed().toSorted((a, b) => b.atMs - a.atMs);
   };
   /** In percent, with one decimal. */
-  const percentageOf = (device: Device): number => {
+  const percentageOf = (device: EquinixDevice): number => {
     const steps = stepsOf(device);
     const done = steps.filter(({ atMs }) => atMs !== null).length;
     return Math.round((done / Math.max(1, steps.length)) * 1_000) / 10;
   };
 
-  const address = (one: Address, { createdAtMs, facility: code, id }: Device): Node => ({
+  const address = (one: Address, { createdAtMs, facility: code, id }: EquinixDevice): Node => ({
     ...{ id: one.id, type: 'IPAssignment', state: 'active', created_at: time(createdAtMs) },
     ...{ address: one.address, address_family: one.family, public: one.public, cidr: one.cidr },
     ...{ netmask: one.netmask, network: one.network, gateway: one.gateway },
@@ -160,7 +164,7 @@ export function createViews({ state, timings, now }: Pick<Core, 'state' | 'timin
     href: `/ips/${one.id}`,
   });
 
-  const device = (one: Device, lag: Lag): Node => {
+  const device = (one: EquinixDevice, lag: Lag): Node => {
     const { id, fields, machine } = one;
     const reservation = state.reservations.get(one.reservationId ?? '');
     const at = facilityAt(one.facility);
@@ -232,7 +236,7 @@ export function createViews({ state, timings, now }: Pick<Core, 'state' | 'timin
   };
 }
 
-const actionsOf = ({ state, fields: { locked } }: Device): string[] => {
+const actionsOf = ({ state, fields: { locked } }: EquinixDevice): string[] => {
   const reinstall = locked ? [] : ['reinstall'];
   if (state === 'active') return ['power_off', 'reboot', ...reinstall];
   return state === 'inactive' ? ['power_on', ...reinstall] : [];

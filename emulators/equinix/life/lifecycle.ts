@@ -1,6 +1,6 @@
-import type { Core } from '../core.ts';
+import type { EquinixCore } from '../core.ts';
 import {
-  type Device,
+  type EquinixDevice,
   type DeviceState,
   isProvisionable,
   remember,
@@ -15,12 +15,12 @@ import type { DeviceMachines } from './machines.ts';
 export type Lifecycle = ReturnType<typeof createLifecycle>;
 
 /** How devices move from state to state, and their machines with them. Rules are checked before. */
-export function createLifecycle(core: Core, machines: DeviceMachines) {
+export function createLifecycle(core: EquinixCore, machines: DeviceMachines) {
   const { state, scheduler, timings, now, ids, changed } = core;
 
-  const note = (device: Device, type: string, body: string) =>
+  const note = (device: EquinixDevice, type: string, body: string) =>
     void device.events.push({ id: ids.uuid(), type, body, atMs: now() });
-  const move = (device: Device, to: DeviceState) => {
+  const move = (device: EquinixDevice, to: DeviceState) => {
     const from = device.state;
     const isBroken = isInstalling(device) && to !== 'provisioning' && to !== 'active';
     if (isBroken && device.installation) device.installation.brokenAtMs = now();
@@ -29,13 +29,13 @@ export function createLifecycle(core: Core, machines: DeviceMachines) {
     changed({ kind: 'device', id: device.id, from, to });
   };
   /** Ends whatever the device was doing, and begins something that ends with the timer. */
-  const begin = (device: Device, to: DeviceState, timer: Timer['kind'], delayMs: number) => {
+  const begin = (device: EquinixDevice, to: DeviceState, timer: Timer['kind'], delayMs: number) => {
     scheduler.cancel(device.id);
     move(device, to);
     scheduler.set(timer, device.id, delayMs);
   };
   /** Its machine may take a while, and something else may happen to the device meanwhile. */
-  const activate = (device: Device) => {
+  const activate = (device: EquinixDevice) => {
     const from = device.state;
     machines.whenAssigned(device, () => {
       if (device.state !== from) return;
@@ -43,13 +43,13 @@ export function createLifecycle(core: Core, machines: DeviceMachines) {
       machines.up(device);
     });
   };
-  const attach = (reservation: Reservation, device: Device) => {
+  const attach = (reservation: Reservation, device: EquinixDevice) => {
     remember(reservation, now());
     reservation.deviceId = device.id;
     changed({ kind: 'reservation', id: reservation.id, from: 'free', to: 'in-use' });
   };
   /** The device leaves its reservation, which is then cleaned. */
-  const release = (device: Device) => {
+  const release = (device: EquinixDevice) => {
     const reservation = state.reservations.get(device.reservationId ?? '');
     if (reservation?.deviceId !== device.id) return;
     remember(reservation, now());
@@ -63,19 +63,19 @@ export function createLifecycle(core: Core, machines: DeviceMachines) {
     reservation.cleaning = false;
     changed({ kind: 'reservation', id: reservation.id, from: 'cleaning', to: 'free' });
   };
-  const forget = (device: Device) =>
+  const forget = (device: EquinixDevice) =>
     machines.gone(device, () => {
       state.devices.delete(device.id);
       changed();
     });
-  const remove = (device: Device) => {
+  const remove = (device: EquinixDevice) => {
     scheduler.cancel(device.id);
     move(device, 'deleted');
     release(device);
     forget(device);
   };
 
-  const due: Record<Exclude<Timer['kind'], 'clean'>, (device: Device) => void> = {
+  const due: Record<Exclude<Timer['kind'], 'clean'>, (device: EquinixDevice) => void> = {
     provision: (device) => move(device, 'provisioning'),
     assign: machines.assign,
     installed: activate,
@@ -102,7 +102,7 @@ export function createLifecycle(core: Core, machines: DeviceMachines) {
 
   return {
     /** A new device, on the reservation if there is one, begins to be installed. */
-    begin(device: Device, reservation: Reservation | undefined): void {
+    begin(device: EquinixDevice, reservation: Reservation | undefined): void {
       state.devices.set(device.id, device);
       if (reservation) attach(reservation, device);
       note(device, 'device.created', 'Device created');
@@ -111,35 +111,35 @@ export function createLifecycle(core: Core, machines: DeviceMachines) {
       scheduler.set('installed', device.id, timings.queuedMs + timings.provisioningMs);
       changed({ kind: 'device', id: device.id, from: null, to: 'queued' });
     },
-    startDelete(device: Device): void {
+    startDelete(device: EquinixDevice): void {
       note(device, 'delete.requested', 'Delete requested');
       begin(device, 'deprovisioning', 'remove', timings.deprovisioningMs);
       machines.down(device);
     },
-    powerOff(device: Device): void {
+    powerOff(device: EquinixDevice): void {
       note(device, 'power_off.requested', 'Power off requested');
       begin(device, 'powering_off', 'powered-off', timings.poweringOffMs);
     },
-    powerOn(device: Device): void {
+    powerOn(device: EquinixDevice): void {
       note(device, 'power_on.requested', 'Power on requested');
       begin(device, 'powering_on', 'powered-on', timings.poweringOnMs);
     },
     /** The state stays as it is. */
-    reboot(device: Device): void {
+    reboot(device: EquinixDevice): void {
       note(device, 'reboot.requested', 'reboot requested');
       changed();
       if (device.state !== 'active') return;
       scheduler.set('machine-down', device.id, timings.rebootDownMs);
       scheduler.set('machine-up', device.id, timings.rebootUpMs);
     },
-    reinstall(device: Device, operatingSystem: string | undefined): void {
+    reinstall(device: EquinixDevice, operatingSystem: string | undefined): void {
       device.operatingSystem = operatingSystem ?? device.operatingSystem;
       note(device, 'reinstall.requested', 'Reinstall requested');
       begin(device, 'reinstalling', 'reinstalled', timings.reinstallMs);
       machines.down(device);
     },
     /** Puts the device into the state at once, whatever it was doing. */
-    force(device: Device, to: DeviceState): void {
+    force(device: EquinixDevice, to: DeviceState): void {
       if (to === 'deleted') return remove(device);
       scheduler.cancel(device.id);
       move(device, to);
@@ -148,7 +148,7 @@ export function createLifecycle(core: Core, machines: DeviceMachines) {
       if (to === 'deprovisioning') scheduler.set('remove', device.id, timings.deprovisioningMs);
     },
     /** A foreign device, active at once and without a machine, takes the reservation if it is free. */
-    snatch(reservation: Reservation | undefined): Device | undefined {
+    snatch(reservation: Reservation | undefined): EquinixDevice | undefined {
       if (!reservation || !isProvisionable(reservation)) return undefined;
       const { projectId, plan, facility } = reservation;
       const device = createDevice(ids, now(), {
@@ -190,4 +190,5 @@ export function createLifecycle(core: Core, machines: DeviceMachines) {
   };
 }
 
-const isInstalling = ({ state }: Device): boolean => state === 'queued' || state === 'provisioning';
+const isInstalling = ({ state }: EquinixDevice): boolean =>
+  state === 'queued' || state === 'provisioning';

@@ -1,29 +1,29 @@
 import type { MachineHooks } from '../../kit/hooks.ts';
 import type { Machines } from '../../kit/machines.ts';
-import type { Core } from '../core.ts';
+import type { EquinixCore } from '../core.ts';
 import { createAddresses } from '../state/addresses.ts';
-import type { Device } from '../state/state.ts';
+import type { EquinixDevice } from '../state/state.ts';
 
 export type DeviceMachines = ReturnType<typeof createDeviceMachines>;
 
 type Tell = (hooks: MachineHooks) => Promise<void>;
 
 /** The simulated machine behind a device follows what happens to the device. */
-export function createDeviceMachines({ state, now, changed }: Core, machines: Machines) {
+export function createDeviceMachines({ state, now, changed }: EquinixCore, machines: Machines) {
   /** Queues a call; false: there is no machine. */
-  const tell = (device: Device, what: string, call: Tell): boolean => {
+  const tell = (device: EquinixDevice, what: string, call: Tell): boolean => {
     const exists = machines.exist && !device.machine.paper;
     if (exists) machines.tell(device.id, what, call);
     return exists;
   };
-  const publish = (device: Device, address?: string) => {
+  const publish = (device: EquinixDevice, address?: string) => {
     const shown = device.addresses.find((one) => one.public && one.family === 4)?.address;
     if (shown !== undefined && shown === (address ?? shown)) return;
     device.addresses = createAddresses(state, device.id, address);
     device.updatedAtMs = now();
     changed();
   };
-  const ask = async (device: Device, hooks: MachineHooks) => {
+  const ask = async (device: EquinixDevice, hooks: MachineHooks) => {
     if (device.state === 'deleted') return;
     const { address, sshPort } = await hooks.assign(described(device));
     device.machine.sshPort = sshPort;
@@ -33,14 +33,14 @@ export function createDeviceMachines({ state, now, changed }: Core, machines: Ma
 
   return {
     /** Asks where the machine listens and publishes it; a paper device gets made-up addresses. */
-    assign(device: Device): void {
+    assign(device: EquinixDevice): void {
       if (!tell(device, 'assign', (hooks) => ask(device, hooks))) publish(device);
     },
     /**
      * Calls back when the device has its addresses: at once when it has them, else after a last attempt to get
      * them, failed or not.
      */
-    whenAssigned(device: Device, then: () => void): void {
+    whenAssigned(device: EquinixDevice, then: () => void): void {
       if (device.addresses.length > 0) return then();
       const isAsked = tell(device, 'assign', async (hooks) => {
         try {
@@ -53,7 +53,7 @@ export function createDeviceMachines({ state, now, changed }: Core, machines: Ma
       publish(device);
       then();
     },
-    up(device: Device): void {
+    up(device: EquinixDevice): void {
       const { machine, id } = device;
       machine.up = true;
       tell(device, 'up', async (hooks) => {
@@ -63,12 +63,12 @@ export function createDeviceMachines({ state, now, changed }: Core, machines: Ma
         if (machine.up) await hooks.up(id);
       });
     },
-    down(device: Device): void {
+    down(device: EquinixDevice): void {
       device.machine.up = false;
       tell(device, 'down', (hooks) => hooks.down(device.id));
     },
     /** Calls back when the machine has given everything back; never when it fails to. */
-    gone(device: Device, then: () => void): void {
+    gone(device: EquinixDevice, then: () => void): void {
       const isAsked = tell(device, 'gone', async (hooks) => {
         await hooks.gone(device.id);
         then();
@@ -78,6 +78,6 @@ export function createDeviceMachines({ state, now, changed }: Core, machines: Ma
   };
 }
 
-const described = ({ id, authorizedKeys, fields: { hostname, userdata } }: Device) => ({
+const described = ({ id, authorizedKeys, fields: { hostname, userdata } }: EquinixDevice) => ({
   ...{ id, hostname, authorizedKeys, userdata },
 });

@@ -1,5 +1,5 @@
 /** How long each thing takes, milliseconds, counted from the request that caused it. */
-export interface Timings {
+export interface EquinixTimings {
   readonly queuedMs: number;
   /** From the end of `queued`. */
   readonly provisioningMs: number;
@@ -17,7 +17,7 @@ export interface Timings {
 }
 
 /** The times observed at the real service. */
-export const REAL_TIMINGS: Timings = {
+export const REAL_TIMINGS: EquinixTimings = {
   queuedMs: 5_000,
   provisioningMs: 240_000,
   addressesMs: 30_000,

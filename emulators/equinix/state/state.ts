@@ -1,4 +1,4 @@
-import type { Fault } from '../fault-rules.ts';
+import type { EquinixFault } from '../fault-rules.ts';
 import type { DeviceFields } from '../api/inputs.ts';
 import type { Catalogue } from './catalogue.ts';
 
@@ -13,13 +13,13 @@ export interface State {
   readonly userId: string;
   readonly catalogue: Catalogue;
   readonly projects: Map<string, Project>;
-  readonly tokens: readonly Token[];
+  readonly tokens: readonly ApiToken[];
   readonly reservations: Map<string, Reservation>;
-  readonly devices: Map<string, Device>;
-  readonly sshKeys: Map<string, SshKey>;
+  readonly devices: Map<string, EquinixDevice>;
+  readonly sshKeys: Map<string, EquinixSshKey>;
   readonly timers: Map<string, Timer>;
   /** Rules in force, in the order of their creation, with their counters. */
-  faults: Fault[];
+  faults: EquinixFault[];
   faultCount: number;
   /** `seq` of the journal's last entry. */
   requestCount: number;
@@ -31,7 +31,7 @@ export interface Project {
   readonly createdAtMs: number;
 }
 
-export interface Token {
+export interface ApiToken {
   readonly value: string;
   /** Null: all projects, and the user's own keys. */
   readonly projectId: string | null;
@@ -70,7 +70,7 @@ export type LifecycleState =
 /** A test may force any other text, to see what a client makes of a state it does not know. */
 export type DeviceState = LifecycleState | (string & Record<never, never>);
 
-export interface Device {
+export interface EquinixDevice {
   readonly id: string;
   readonly projectId: string;
   readonly reservationId: string | null;
@@ -122,7 +122,7 @@ export interface EventRecord {
   readonly atMs: number;
 }
 
-export interface SshKey {
+export interface EquinixSshKey {
   readonly id: string;
   readonly label: string;
   /** As it was sent. */

@@ -7,8 +7,8 @@ import { createDoor } from '../../hosts/door.ts';
 import type { HostDoor } from '../../hosts/host.ts';
 import { generateHostKey, readKey } from '../../hosts/keys.ts';
 import { listenSsh } from '../../hosts/ssh-server.ts';
-import type { Effect, EffectOf, Faults } from '../api.ts';
-import { armed, type BootConfig, type ResetType, type Server } from '../world.ts';
+import type { RobotFaultEffect, RobotEffectOf, RobotFaultBook } from '../api.ts';
+import { armed, type BootConfig, type ResetType, type RobotServer } from '../world.ts';
 import {
   AUTHORIZED_KEYS_PATH,
   BOOT_ID_PATH,
@@ -19,7 +19,14 @@ import {
   type Tree,
 } from './disk.ts';
 import { powerPrograms, rescuePrograms } from './programs.ts';
-import { keysOf, playLine, startSystem, type System, type SystemDeps, visitOf } from './system.ts';
+import {
+  keysOf,
+  playLine,
+  startSystem,
+  type BootedSystem,
+  type SystemDeps,
+  visitOf,
+} from './system.ts';
 import { scriptOf, wantedUnits } from './units.ts';
 
 /** The systems of drives that other parts of a simulator play. */
@@ -41,7 +48,7 @@ export interface InstalledSystem {
 }
 
 /** How long things take, milliseconds. */
-export interface Timings {
+export interface RobotTimings {
   /** From the reset until the network is asked what to boot. */
   readonly postMs: number;
   /** From the reset until the rescue system answers. */
@@ -54,7 +61,7 @@ export interface Timings {
   readonly gracefulMs: number;
 }
 
-export const REAL_TIMINGS: Timings = {
+export const REAL_TIMINGS: RobotTimings = {
   postMs: 60_000,
   rescueBootMs: 180_000,
   installMs: 120_000,
@@ -81,7 +88,7 @@ export interface MachineState {
   readonly resets: readonly { readonly atMs: number; readonly type: ResetType }[];
 }
 
-export interface Machine {
+export interface RobotMachine {
   state(): MachineState;
   reset(type: ResetType): void;
   /** The kernel ends: nothing is heeded but the reset button and the power. */
@@ -107,9 +114,9 @@ export interface Answering {
 
 export interface MachineDeps {
   readonly clock: EmulatorClock;
-  readonly timings: Timings;
+  readonly timings: RobotTimings;
   readonly pace: number;
-  readonly faults: Faults;
+  readonly faults: RobotFaultBook;
   readonly activity: Activity;
   readonly log: EmulatorLog;
   /** Where SSH answers. */
@@ -122,13 +129,13 @@ export interface MachineDeps {
 const MANUAL_MS = 30 * 60_000;
 const HOUR_MS = 3_600_000;
 
-export function createMachine(server: Server, deps: MachineDeps): Machine {
+export function createMachine(server: RobotServer, deps: MachineDeps): RobotMachine {
   const { clock, timings, faults, activity, log, place, hosts, isWithoutSsh } = deps;
   const drives: Drive[] = server.drives.map((seed) => ({ ...seed, partitions: 0, system: null }));
   const device = String(server.number);
   let power: 'on' | 'off' = 'on';
   let phase: Phase = 'post';
-  let system: System | null = null;
+  let system: BootedSystem | null = null;
   let boots = 0;
   let installs = 0;
   let isCrashed = false;
@@ -139,10 +146,10 @@ export function createMachine(server: Server, deps: MachineDeps): Machine {
   const played = new WeakSet<Tree>();
   let told: Promise<void> = Promise.resolve();
 
-  const strike = <T extends Effect['type']>(
+  const strike = <T extends RobotFaultEffect['type']>(
     type: T,
-    fits?: (effect: EffectOf<T>) => boolean,
-  ): EffectOf<T> | undefined =>
+    fits?: (effect: RobotEffectOf<T>) => boolean,
+  ): RobotEffectOf<T> | undefined =>
     faults.strikeOne([type], { method: '', route: '', server: server.number }, fits)?.effect;
 
   /** One after another. */
@@ -216,10 +223,10 @@ export function createMachine(server: Server, deps: MachineDeps): Machine {
   }
 
   function start(
-    kind: System['kind'],
+    kind: BootedSystem['kind'],
     tree: Tree,
     programs: Parameters<typeof startSystem>[1] = () => ({}),
-  ): System {
+  ): BootedSystem {
     boots++;
     phase = kind;
     const power = powerPrograms({ reboot, powerOff });
@@ -232,7 +239,7 @@ export function createMachine(server: Server, deps: MachineDeps): Machine {
     const lines =
       does === 'none' ? [] : does === 'foreign' ? [foreignKey()] : keys.map(({ data }) => data);
     const tree = rescueTree(hostKey, lines, IMAGES);
-    const started: System = start('rescue', tree, (sleep) =>
+    const started: BootedSystem = start('rescue', tree, (sleep) =>
       rescuePrograms({
         drives,
         files: tree.files,
@@ -278,7 +285,7 @@ export function createMachine(server: Server, deps: MachineDeps): Machine {
   }
 
   /** Others play the boot, so theirs is its id. */
-  function takeBootId(started: System, bootId: string | undefined): void {
+  function takeBootId(started: BootedSystem, bootId: string | undefined): void {
     if (bootId === undefined) return;
     started.bootId = bootId;
     started.tree.files.writeFileSync(BOOT_ID_PATH, `${bootId}\n`);

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import type { InMemoryFs } from 'just-bash';
 import { generateHostKey } from '../../hosts/keys.ts';
-import type { EffectOf } from '../api.ts';
+import type { RobotEffectOf } from '../api.ts';
 import { AutosetupRefused, type Autosetup, readAutosetup } from './autosetup.ts';
 import {
   AUTHORIZED_KEYS_PATH,
@@ -41,7 +41,7 @@ export interface RescueDeps {
   readonly installMs: number;
   sleep(ms: number): Promise<void>;
   /** What goes wrong with the installation that begins. */
-  fault(): EffectOf<'installimage'>['does'] | undefined;
+  fault(): RobotEffectOf<'installimage'>['does'] | undefined;
   /** Runs the last script inside of a new system. */
   runInside(
     system: Tree,

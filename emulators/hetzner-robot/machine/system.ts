@@ -9,7 +9,7 @@ import { AUTHORIZED_KEYS_PATH, BOOT_ID_PATH, type Tree } from './disk.ts';
 import { createShell, type Program, said, type Shell, type ShellHost } from './shell.ts';
 
 /** A kernel that lives, and what runs on it. */
-export interface System {
+export interface BootedSystem {
   readonly kind: 'rescue' | 'disk';
   readonly tree: Tree;
   bootId: string;
@@ -36,10 +36,10 @@ type Programs = (sleep: ShellHost['sleep']) => Readonly<Record<string, Program>>
 
 /** Boots a tree of files. */
 export function startSystem(
-  { kind, tree, bootId }: Pick<System, 'kind' | 'tree' | 'bootId'>,
+  { kind, tree, bootId }: Pick<BootedSystem, 'kind' | 'tree' | 'bootId'>,
   programs: Programs,
   { log, activity, sleep }: SystemDeps,
-): System {
+): BootedSystem {
   const ending = new AbortController();
   const { signal } = ending;
   const background = (work: Promise<unknown>) =>
@@ -61,7 +61,7 @@ export function startSystem(
 }
 
 /** How one connection to the system is served: root, by key alone. */
-export const visitOf = (system: System, deps: SystemDeps): Visit => ({
+export const visitOf = (system: BootedSystem, deps: SystemDeps): Visit => ({
   hostKey: system.tree.hostKey,
   authenticate(attempt: AuthContext) {
     const decide = async () => {
@@ -92,7 +92,7 @@ export async function keysOf({ files }: Tree, log: EmulatorLog): Promise<ParsedK
 
 /** A command line, from its start to its end. */
 export const playLine =
-  (line: string, { shell, background }: System, { hangs }: SystemDeps): Play =>
+  (line: string, { shell, background }: BootedSystem, { hangs }: SystemDeps): Play =>
   (stdin) =>
     new Promise((resolve) => {
       // A machine that ended says nothing: its connections are cut.

@@ -2,15 +2,20 @@ import { createMachines } from '../../kit/machines.ts';
 import type { EmulatorClock } from '../../kit/clock.ts';
 import type { MachineHooks } from '../../kit/hooks.ts';
 import type { EmulatorLog } from '../../kit/log.ts';
-import type { Effect } from '../api.ts';
-import { addToStock, type Server, type ServerStatus, type World } from '../world.ts';
+import type { LatitudeFaultEffect } from '../api.ts';
+import {
+  addToStock,
+  type LatitudeServer,
+  type ServerStatus,
+  type LatitudeWorld,
+} from '../world.ts';
 import { createServerMachines } from './server-machines.ts';
 import { createTimers } from './timers.ts';
 
 export const POWER_ACTIONS = ['power_on', 'power_off', 'reboot'] as const;
 export type PowerAction = (typeof POWER_ACTIONS)[number];
 
-export type Life = ReturnType<typeof createLife>;
+export type ServerLife = ReturnType<typeof createLife>;
 
 /** How long things take, milliseconds. */
 export const TIMINGS = {
@@ -27,20 +32,20 @@ export const TIMINGS = {
   /** From the request, not from the machine going down. */
   rebootUpMs: 60_000,
 };
-export type Timings = Readonly<typeof TIMINGS>;
+export type LatitudeTimings = Readonly<typeof TIMINGS>;
 
 export interface LifeDeps {
-  readonly world: World;
+  readonly world: LatitudeWorld;
   readonly clock: EmulatorClock;
-  readonly timings: Timings;
+  readonly timings: LatitudeTimings;
   readonly log: EmulatorLog;
   /** Without hooks servers are paper only. */
   readonly hooks: MachineHooks | undefined;
   /** The first fault of this type that strikes the life of the server. */
-  readonly strike: <T extends Effect['type']>(
+  readonly strike: <T extends LatitudeFaultEffect['type']>(
     type: T,
-    server: Server,
-  ) => Extract<Effect, { type: T }> | undefined;
+    server: LatitudeServer,
+  ) => Extract<LatitudeFaultEffect, { type: T }> | undefined;
 }
 
 /** Moves servers, and the simulated machines behind them, from state to state. Callers check the rules first. */
@@ -50,14 +55,14 @@ export function createLife({ world, clock, timings, log, hooks, strike }: LifeDe
   const timers = createTimers(clock);
 
   /** The next step of a server's life; it replaces the one that was due. */
-  const then = (server: Server, delayMs: number, next: () => void) =>
+  const then = (server: LatitudeServer, delayMs: number, next: () => void) =>
     timers.set(server.id, 'phase', delayMs, next);
-  const settle = (server: Server, status: ServerStatus) => {
+  const settle = (server: LatitudeServer, status: ServerStatus) => {
     server.status = status;
     server.isInstalling = false;
   };
 
-  const deploy = (server: Server, isFirst: boolean, requestedAtMs: number) => {
+  const deploy = (server: LatitudeServer, isFirst: boolean, requestedAtMs: number) => {
     server.status = 'deploying';
     if (strike('deployFails', server)) {
       const leftMs = requestedAtMs + timings.failMs - clock.now();
@@ -69,7 +74,7 @@ export function createLife({ world, clock, timings, log, hooks, strike }: LifeDe
     });
   };
 
-  const acts: Readonly<Record<PowerAction, (server: Server) => void>> = {
+  const acts: Readonly<Record<PowerAction, (server: LatitudeServer) => void>> = {
     power_off: (server) =>
       then(server, timings.powerOffMs, () => {
         server.status = 'off';
@@ -90,7 +95,7 @@ export function createLife({ world, clock, timings, log, hooks, strike }: LifeDe
       }),
   };
 
-  const remove = (server: Server) => {
+  const remove = (server: LatitudeServer) => {
     timers.clear(server.id, 'phase');
     timers.clear(server.id, 'removal');
     server.isLeaving = true;
@@ -101,7 +106,7 @@ export function createLife({ world, clock, timings, log, hooks, strike }: LifeDe
 
   return {
     /** For a server that was just added to the world. Resolves when its address is known. */
-    create(server: Server): Promise<void> {
+    create(server: LatitudeServer): Promise<void> {
       const requestedAtMs = clock.now();
       then(server, timings.startingMs, () => {
         // A recorded reply of the service shows `on` before the deployment.
@@ -111,16 +116,16 @@ export function createLife({ world, clock, timings, log, hooks, strike }: LifeDe
       return machines.assign(server);
     },
     /** Installs the configuration that the server has now. */
-    reinstall(server: Server): void {
+    reinstall(server: LatitudeServer): void {
       const requestedAtMs = clock.now();
       server.status = 'disk_erasing';
       server.isInstalling = true;
       machines.down(server);
       then(server, timings.erasingMs, () => deploy(server, false, requestedAtMs));
     },
-    act: (server: Server, action: PowerAction): void => acts[action](server),
+    act: (server: LatitudeServer, action: PowerAction): void => acts[action](server),
     remove,
-    scheduleRemoval(server: Server, atMs: number): void {
+    scheduleRemoval(server: LatitudeServer, atMs: number): void {
       server.scheduledDeletionAtMs = atMs;
       timers.set(server.id, 'removal', atMs - clock.now(), () => remove(server));
     },

@@ -1,20 +1,24 @@
 import type { Machines } from '../../kit/machines.ts';
 import type { MachineHooks, SimulatedDevice } from '../../kit/hooks.ts';
 import { OPERATING_SYSTEMS } from '../catalogue.ts';
-import type { Server, World } from '../world.ts';
+import type { LatitudeServer, LatitudeWorld } from '../world.ts';
 
 /** Makes the simulated machine behind a server follow the server's life. */
-export function createServerMachines({ sshKeys }: World, queue: Machines) {
+export function createServerMachines({ sshKeys }: LatitudeWorld, queue: Machines) {
   let paperCount = 0;
-  const exists = (server: Server) => queue.exist && !server.isPaper;
-  const tell = (server: Server, what: string, fn: (hooks: MachineHooks) => Promise<void>) => {
+  const exists = (server: LatitudeServer) => queue.exist && !server.isPaper;
+  const tell = (
+    server: LatitudeServer,
+    what: string,
+    fn: (hooks: MachineHooks) => Promise<void>,
+  ) => {
     if (exists(server)) queue.tell(server.id, what, fn);
   };
-  const described = ({ id, hostname, deploy }: Server): SimulatedDevice => ({
+  const described = ({ id, hostname, deploy }: LatitudeServer): SimulatedDevice => ({
     ...{ id, hostname, authorizedKeys: [], userdata: null },
     user: OPERATING_SYSTEMS.find(({ slug }) => slug === deploy.operatingSystem)!.user,
   });
-  const installed = (server: Server): SimulatedDevice => {
+  const installed = (server: LatitudeServer): SimulatedDevice => {
     const { content, sshKeys: ids } = server.deploy;
     return {
       ...described(server),
@@ -25,7 +29,7 @@ export function createServerMachines({ sshKeys }: World, queue: Machines) {
 
   return {
     /** Resolves when the server has its address. */
-    async assign(server: Server): Promise<void> {
+    async assign(server: LatitudeServer): Promise<void> {
       if (!exists(server)) {
         server.address = paperAddress(++paperCount);
         return;
@@ -41,7 +45,7 @@ export function createServerMachines({ sshKeys }: World, queue: Machines) {
       });
     },
     /** Puts a new operating system on the machine and boots it. */
-    install(server: Server, isFirst: boolean): void {
+    install(server: LatitudeServer, isFirst: boolean): void {
       const system = installed(server);
       tell(server, 'install', async (hooks) => {
         if (isFirst) await hooks.assign(system);
@@ -49,9 +53,9 @@ export function createServerMachines({ sshKeys }: World, queue: Machines) {
         await hooks.up(server.id);
       });
     },
-    up: (server: Server): void => tell(server, 'up', (hooks) => hooks.up(server.id)),
-    down: (server: Server): void => tell(server, 'down', (hooks) => hooks.down(server.id)),
-    gone: (server: Server): void => tell(server, 'gone', (hooks) => hooks.gone(server.id)),
+    up: (server: LatitudeServer): void => tell(server, 'up', (hooks) => hooks.up(server.id)),
+    down: (server: LatitudeServer): void => tell(server, 'down', (hooks) => hooks.down(server.id)),
+    gone: (server: LatitudeServer): void => tell(server, 'gone', (hooks) => hooks.gone(server.id)),
   };
 }
 

@@ -1,12 +1,12 @@
 import type { EmulatorClock } from '../../kit/clock.ts';
 
 /** What a server waits for: the next step of its life, or its removal. */
-type Kind = 'phase' | 'removal';
+type TimerKind = 'phase' | 'removal';
 
 export interface Timers {
   /** One of each kind for each server; a later one takes the place of the former. */
-  set(id: string, kind: Kind, delayMs: number, due: () => void): void;
-  clear(id: string, kind: Kind): void;
+  set(id: string, kind: TimerKind, delayMs: number, due: () => void): void;
+  clear(id: string, kind: TimerKind): void;
   close(): void;
 }
 
@@ -15,7 +15,7 @@ const STEP_MS = 2 ** 31 - 1;
 
 export function createTimers(clock: EmulatorClock): Timers {
   const timers = new Map<string, unknown>();
-  const nameOf = (id: string, kind: Kind) => `${kind} ${id}`;
+  const nameOf = (id: string, kind: TimerKind) => `${kind} ${id}`;
   const clear = (name: string) => {
     clock.clearTimeout(timers.get(name));
     timers.delete(name);

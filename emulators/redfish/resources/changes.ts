@@ -1,25 +1,25 @@
-import type { Answer } from '../../kit/api.ts';
-import type { Call, Core, Rack } from '../core.ts';
+import type { ApiAnswer } from '../../kit/api.ts';
+import type { RedfishCall, RackCore, Rack } from '../core.ts';
 import { refusal, successBody } from '../messages.ts';
 import { MANAGER_RESETS, type Vendor, type ResetType } from '../vendors.ts';
 import type { Override } from '../world.ts';
-import { bodyOf, type Given, isObject, requireInput } from './input.ts';
+import { bodyOf, type CheckedInput, isObject, requireInput } from './input.ts';
 import { requireManager, settingsView, systemOf, systemView } from './views.ts';
 
-const NO_CONTENT: Answer = { status: 204 };
+const NO_CONTENT: ApiAnswer = { status: 204 };
 /** What restarts or ends a running operating system. */
 const NEEDS_POWER: readonly ResetType[] = [
   ...(['GracefulShutdown', 'GracefulRestart', 'ForceRestart', 'PowerCycle'] as const),
 ];
 
 /** @throws {Refusal} 400: the type is none of these. */
-function typeOf<T extends string>(call: Call, action: string, types: readonly T[]): T {
+function typeOf<T extends string>(call: RedfishCall, action: string, types: readonly T[]): T {
   const input = bodyOf(call);
   requireInput({ input, action, rules: { ResetType: types }, required: ['ResetType'] });
   return input['ResetType'] as T;
 }
 
-export function resetSystem({ vendor, power }: Rack, call: Call): Answer {
+export function resetSystem({ vendor, power }: Rack, call: RedfishCall): ApiAnswer {
   const system = systemOf(call);
   const type = typeOf(call, 'ComputerSystem.Reset', vendor.resets);
   if (system.power === 'Off' && NEEDS_POWER.includes(type)) throw refusal(409, 'ResourceInUse');
@@ -27,14 +27,14 @@ export function resetSystem({ vendor, power }: Rack, call: Call): Answer {
   return NO_CONTENT;
 }
 
-export function resetManager(rack: Rack, call: Call): Answer {
+export function resetManager(rack: Rack, call: RedfishCall): ApiAnswer {
   requireManager(rack, call);
   typeOf(call, 'Manager.Reset', MANAGER_RESETS);
   rack.power.restartBmc(call.bmc, rack.timings.bmcRestartMs);
   return NO_CONTENT;
 }
 
-export function patchSystem(core: Core, call: Call): Answer {
+export function patchSystem(core: RackCore, call: RedfishCall): ApiAnswer {
   const { vendor } = core;
   const system = systemOf(call);
   const input = bodyOf(call);
@@ -50,7 +50,7 @@ export function patchSystem(core: Core, call: Call): Answer {
 }
 
 /** The boot override, where it has a resource of its own. */
-export function patchSettings(core: Core, call: Call): Answer {
+export function patchSettings(core: RackCore, call: RedfishCall): ApiAnswer {
   const system = systemOf(call);
   const input = bodyOf(call);
   const rules = { Boot: 'object' } as const;
@@ -61,16 +61,16 @@ export function patchSettings(core: Core, call: Call): Answer {
   return changed(core);
 }
 
-const changed = ({ vendor }: Core): Answer =>
+const changed = ({ vendor }: RackCore): ApiAnswer =>
   vendor.patchStatus === 204 ? NO_CONTENT : { status: 200, body: successBody() };
 
-type Json = Readonly<Record<string, unknown>>;
+type RequestBody = Readonly<Record<string, unknown>>;
 
 /** @throws {Refusal} 400: it is no change of the resource that is shown so. */
-function requireChange({ bootNeeds, bootTargets }: Vendor, given: Given): void {
+function requireChange({ bootNeeds, bootTargets }: Vendor, given: CheckedInput): void {
   const { Boot: boot } = given.input;
-  const ofBoot = (input: Json): Given => ({
-    ...{ input, shownAs: given.shownAs!['Boot'] as Json, at: '/Boot' },
+  const ofBoot = (input: RequestBody): CheckedInput => ({
+    ...{ input, shownAs: given.shownAs!['Boot'] as RequestBody, at: '/Boot' },
     required: Object.keys(input).some((name) => name.startsWith(OVERRIDE))
       ? bootNeeds.map((name) => `${OVERRIDE}${name}`)
       : [],
@@ -93,7 +93,7 @@ const NAMES = {
   httpBootUri: 'HttpBootUri',
 } as const;
 
-function override(call: Call, now: Override, boot: Json): void {
+function override(call: RedfishCall, now: Override, boot: RequestBody): void {
   const isLasting = call.strike('override', ({ does }) => does === 'lasting') !== undefined;
   if (isLasting) refuseUnlessNamed(boot);
   const told = Object.entries(NAMES).filter(([, name]) => name in boot);
@@ -101,7 +101,7 @@ function override(call: Call, now: Override, boot: Json): void {
   Object.assign(now, next, isLasting && { enabled: 'Continuous' });
 }
 
-function refuseUnlessNamed(boot: Json): void {
+function refuseUnlessNamed(boot: RequestBody): void {
   const { BootSourceOverrideTarget: target, BootSourceOverrideMode: mode } = boot;
   if (target === undefined && mode === undefined) throw refusal(400, 'GeneralError');
   if (target === 'None') {

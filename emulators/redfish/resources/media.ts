@@ -1,11 +1,11 @@
-import type { Answer } from '../../kit/api.ts';
-import type { Call, Core } from '../core.ts';
+import type { ApiAnswer } from '../../kit/api.ts';
+import type { RedfishCall, RackCore } from '../core.ts';
 import { refusal, successBody } from '../messages.ts';
 import { eject, type Media } from '../world.ts';
 import { bodyOf, requireInput, type Rules } from './input.ts';
 import { mediaOf, mediaView } from './views.ts';
 
-const NO_CONTENT: Answer = { status: 204 };
+const NO_CONTENT: ApiAnswer = { status: 204 };
 
 const RULES: Rules = {
   Image: 'string',
@@ -17,7 +17,7 @@ const RULES: Rules = {
   Password: 'string',
 };
 
-export function insertMedia(core: Core, call: Call): Answer {
+export function insertMedia(core: RackCore, call: RedfishCall): ApiAnswer {
   const { mediaRefuses, mediaNeeds } = core.vendor;
   const media = mediaOf(core, call);
   const input = bodyOf(call);
@@ -36,7 +36,7 @@ function insert(media: Media, input: Readonly<Record<string, unknown>>): void {
   Object.assign(media, { image, writeProtected: writeProtected !== false });
 }
 
-export function ejectMedia(core: Core, call: Call): Answer {
+export function ejectMedia(core: RackCore, call: RedfishCall): ApiAnswer {
   const media = mediaOf(core, call);
   const input = call.body === undefined ? {} : bodyOf(call);
   requireInput({ input, action: 'EjectMedia', rules: {} });
@@ -45,7 +45,7 @@ export function ejectMedia(core: Core, call: Call): Answer {
 }
 
 /** The way of BMCs that have no actions for it. */
-export function patchMedia(core: Core, call: Call): Answer {
+export function patchMedia(core: RackCore, call: RedfishCall): ApiAnswer {
   const media = mediaOf(core, call);
   const input = bodyOf(call);
   const isOut = input['Image'] === null || input['Inserted'] === false;

@@ -1,6 +1,6 @@
-import type { Answer, Route } from '../../kit/api.ts';
+import type { ApiAnswer, Route } from '../../kit/api.ts';
 import { httpDate } from '../../kit/outcome.ts';
-import type { Call, Core, Rack, Resource, View } from '../core.ts';
+import type { RedfishCall, RackCore, Rack, Resource, ResourceView } from '../core.ts';
 import { entityTagOf, requireMatch } from '../etag.ts';
 import { patchSettings, patchSystem, resetManager, resetSystem } from './changes.ts';
 import { ejectMedia, insertMedia, patchMedia } from './media.ts';
@@ -13,7 +13,7 @@ const { SESSIONS } = sessions;
 const { TASKS, MONITORS } = tasks;
 
 /** All that the service has, at the places of its vendor. */
-function resourcesOf({ vendor }: Pick<Core, 'vendor'>): readonly Resource[] {
+function resourcesOf({ vendor }: Pick<RackCore, 'vendor'>): readonly Resource[] {
   const system = `${ROOT}/Systems/{system}`;
   const manager = `${ROOT}/Managers/{manager}`;
   const media = `${vendor.mediaAt === 'Systems' ? system : manager}/VirtualMedia`;
@@ -52,15 +52,15 @@ function resourcesOf({ vendor }: Pick<Core, 'vendor'>): readonly Resource[] {
 }
 
 /** The same as routes: a view has an ETag, and a change may need one, or go on as a task. */
-export const routesOf = (rack: Rack): Route<Call>[] =>
+export const routesOf = (rack: Rack): Route<RedfishCall>[] =>
   resourcesOf(rack).flatMap((resource) => {
     const { path, GET: view, poll } = resource;
     const methods = METHODS.filter((method) => resource[method] ?? (method === 'GET' && poll));
-    const show = (call: Call, body: View): Answer => {
+    const show = (call: RedfishCall, body: ResourceView): ApiAnswer => {
       const etag = 'Id' in body ? { etag: entityTagOf(resource, rack, call) } : {};
       return { status: 200, headers: { allow: methods.join(', '), ...etag }, body };
     };
-    const act = (method: (typeof METHODS)[number], call: Call): Answer => {
+    const act = (method: (typeof METHODS)[number], call: RedfishCall): ApiAnswer => {
       if (method === 'GET') return view ? show(call, view(rack, call)) : poll!(rack, call);
       requireMatch(resource, rack, call);
       const answer = resource[method]!(rack, call);
@@ -77,7 +77,7 @@ export const routesOf = (rack: Rack): Route<Call>[] =>
 const METHODS = ['GET', 'POST', 'PATCH', 'DELETE'] as const;
 
 /** By the BMC's own clock. */
-const inTime = ({ clock }: Rack, call: Call, answer: Answer): Answer => ({
+const inTime = ({ clock }: Rack, call: RedfishCall, answer: ApiAnswer): ApiAnswer => ({
   ...answer,
   headers: { date: httpDate(Date.parse(call.time(clock.now()))), ...answer.headers },
 });

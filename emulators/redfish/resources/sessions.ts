@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { isSameSecret } from '../../kit/same-secret.ts';
-import type { Answer } from '../../kit/api.ts';
-import type { Call, Core, View } from '../core.ts';
+import type { ApiAnswer } from '../../kit/api.ts';
+import type { RedfishCall, RackCore, ResourceView } from '../core.ts';
 import { refusal } from '../messages.ts';
-import type { Bmc, Session } from '../world.ts';
+import type { Bmc, BmcSession } from '../world.ts';
 import { bodyOf, requireInput } from './input.ts';
 import { collection, head, missing, ref, ROOT } from './views.ts';
 
@@ -14,14 +14,14 @@ const SESSIONS_MAX = 16;
 const TIMEOUT_S = 600;
 
 /** Those that have not timed out; the others are forgotten. */
-export function liveSessions(bmc: Bmc, nowMs: number): ReadonlyMap<string, Session> {
+export function liveSessions(bmc: Bmc, nowMs: number): ReadonlyMap<string, BmcSession> {
   for (const [id, { usedMs }] of bmc.sessions) {
     if (nowMs - usedMs >= TIMEOUT_S * 1000) bmc.sessions.delete(id);
   }
   return bmc.sessions;
 }
 
-export const serviceView = (_core: Core, call: Call): View => ({
+export const serviceView = (_core: RackCore, call: RedfishCall): ResourceView => ({
   ...head(call, 'SessionService.v1_1_8.SessionService', 'SessionService', 'Session Service'),
   ServiceEnabled: true,
   SessionTimeout: TIMEOUT_S,
@@ -29,27 +29,27 @@ export const serviceView = (_core: Core, call: Call): View => ({
   Sessions: ref(call, SESSIONS),
 });
 
-export const sessionsView = (core: Core, call: Call): View =>
+export const sessionsView = (core: RackCore, call: RedfishCall): ResourceView =>
   collection(
     call,
     'Session',
     [...liveSessions(call.bmc, core.clock.now()).keys()].map((id) => `${SESSIONS}/${id}`),
   );
 
-export function sessionView(core: Core, call: Call): View {
+export function sessionView(core: RackCore, call: RedfishCall): ResourceView {
   const found = liveSessions(call.bmc, core.clock.now()).get(call.params['session'] ?? '');
   if (!found) throw missing(call);
   return { ...viewOf(core, call, found) };
 }
 
-const viewOf = ({ credentials }: Core, call: Call, { id, createdMs }: Session) => ({
+const viewOf = ({ credentials }: RackCore, call: RedfishCall, { id, createdMs }: BmcSession) => ({
   ...head(call, 'Session.v1_3_0.Session', id, 'User Session'),
   '@odata.id': call.link(`${SESSIONS}/${id}`),
   UserName: credentials.username,
   CreatedTime: call.time(createdMs),
 });
 
-export function login(core: Core, call: Call): Answer {
+export function login(core: RackCore, call: RedfishCall): ApiAnswer {
   const { vendor, clock } = core;
   const { bmc } = call;
   const input = bodyOf(call);
@@ -77,16 +77,16 @@ export function login(core: Core, call: Call): Answer {
 
 /** @throws {Refusal} 401. */
 export function requireCredentials(
-  { credentials }: Core,
+  { credentials }: RackCore,
   path: string,
-  { username, password }: Core['credentials'],
+  { username, password }: RackCore['credentials'],
 ): void {
   const isRight =
     isSameSecret(username, credentials.username) && isSameSecret(password, credentials.password);
   if (!isRight) throw refusal(401, 'ResourceAtUriUnauthorized', path, 'Invalid password');
 }
 
-export function logout(core: Core, call: Call): Answer {
+export function logout(core: RackCore, call: RedfishCall): ApiAnswer {
   const id = call.params['session'] ?? '';
   if (!liveSessions(call.bmc, core.clock.now()).has(id)) throw missing(call);
   call.bmc.sessions.delete(id);

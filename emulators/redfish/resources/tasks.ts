@@ -1,35 +1,35 @@
-import type { Answer } from '../../kit/api.ts';
-import type { Call, Core, View } from '../core.ts';
-import type { EffectOf } from '../faults.ts';
+import type { ApiAnswer } from '../../kit/api.ts';
+import type { RedfishCall, RackCore, ResourceView } from '../core.ts';
+import type { RedfishEffectOf } from '../faults.ts';
 import type { Task } from '../world.ts';
 import { collection, head, missing, ref, ROOT } from './views.ts';
 
 export const TASKS = `${ROOT}/TaskService/Tasks`;
 export const MONITORS = `${ROOT}/TaskService/TaskMonitors`;
 
-export const serviceView = (core: Core, call: Call): View => ({
+export const serviceView = (core: RackCore, call: RedfishCall): ResourceView => ({
   ...head(call, 'TaskService.v1_2_0.TaskService', 'TaskService', 'Task Service'),
   ServiceEnabled: true,
   DateTime: call.time(core.clock.now()),
   Tasks: ref(call, TASKS),
 });
 
-const isThere = ({ clock }: Core, { vanishesMs }: Task) => clock.now() < vanishesMs;
+const isThere = ({ clock }: RackCore, { vanishesMs }: Task) => clock.now() < vanishesMs;
 
-export function tasksView(core: Core, call: Call): View {
+export function tasksView(core: RackCore, call: RedfishCall): ResourceView {
   const all = [...call.bmc.tasks.values()].filter((task) => isThere(core, task));
   const paths = all.map(({ id }) => `${TASKS}/${id}`);
   return collection(call, 'Task', paths);
 }
 
 /** @throws {Refusal} 404. */
-function taskOf(core: Core, call: Call): Task {
+function taskOf(core: RackCore, call: RedfishCall): Task {
   const found = call.bmc.tasks.get(call.params['task'] ?? '');
   if (!found || !isThere(core, found)) throw missing(call);
   return found;
 }
 
-const viewOf = ({ clock }: Core, call: Call, { id, startedMs, endsMs }: Task) => ({
+const viewOf = ({ clock }: RackCore, call: RedfishCall, { id, startedMs, endsMs }: Task) => ({
   ...head(call, 'Task.v1_5_1.Task', id, `Task ${id}`),
   '@odata.id': call.link(`${TASKS}/${id}`),
   TaskState: clock.now() >= endsMs ? 'Completed' : 'Running',
@@ -38,15 +38,16 @@ const viewOf = ({ clock }: Core, call: Call, { id, startedMs, endsMs }: Task) =>
   TaskMonitor: call.link(`${MONITORS}/${id}`),
 });
 
-export const taskView = (core: Core, call: Call): View => viewOf(core, call, taskOf(core, call));
+export const taskView = (core: RackCore, call: RedfishCall): ResourceView =>
+  viewOf(core, call, taskOf(core, call));
 
 /** 202 while it runs, 204 when it is done. */
-export function monitor(core: Core, call: Call): Answer {
+export function monitor(core: RackCore, call: RedfishCall): ApiAnswer {
   const task = taskOf(core, call);
   return core.clock.now() >= task.endsMs ? { status: 204 } : goesOn(core, call, task);
 }
 
-const goesOn = (core: Core, call: Call, task: Task): Answer => ({
+const goesOn = (core: RackCore, call: RedfishCall, task: Task): ApiAnswer => ({
   status: 202,
   headers: {
     location: call.link(`${MONITORS}/${task.id}`),
@@ -56,7 +57,11 @@ const goesOn = (core: Core, call: Call, task: Task): Answer => ({
 });
 
 /** The answer to a change that was done, as one that goes on. */
-export function startTask(core: Core, call: Call, effect: EffectOf<'task'>): Answer {
+export function startTask(
+  core: RackCore,
+  call: RedfishCall,
+  effect: RedfishEffectOf<'task'>,
+): ApiAnswer {
   const { does, ms = 5_000, retryAfterS = 1 } = effect;
   const nowMs = core.clock.now();
   const task: Task = {

@@ -1,16 +1,21 @@
-import type { Call, Core, View } from '../core.ts';
+import type { RedfishCall, RackCore, ResourceView } from '../core.ts';
 import { refusal } from '../messages.ts';
 import { MANAGER_RESETS, type Vendor } from '../vendors.ts';
-import type { Media, System } from '../world.ts';
+import type { Media, ComputerSystem } from '../world.ts';
 
 export const ROOT = '/redfish/v1';
 
-export const missing = ({ path }: Pick<Call, 'path'>) => refusal(404, 'ResourceMissingAtURI', path);
+export const missing = ({ path }: Pick<RedfishCall, 'path'>) =>
+  refusal(404, 'ResourceMissingAtURI', path);
 
 /** A link to a resource. */
-export const ref = (call: Call, path: string) => ({ '@odata.id': call.link(path) });
+export const ref = (call: RedfishCall, path: string) => ({ '@odata.id': call.link(path) });
 
-export const collection = (call: Call, type: string, members: readonly string[]): View => ({
+export const collection = (
+  call: RedfishCall,
+  type: string,
+  members: readonly string[],
+): ResourceView => ({
   '@odata.id': call.link(call.path),
   '@odata.type': `#${type}Collection.${type}Collection`,
   Name: `${type} Collection`,
@@ -19,7 +24,7 @@ export const collection = (call: Call, type: string, members: readonly string[])
 });
 
 /** What every resource begins with. */
-export const head = (call: Call, type: string, id: string, name: string) => ({
+export const head = (call: RedfishCall, type: string, id: string, name: string) => ({
   '@odata.id': call.link(call.path),
   '@odata.type': `#${type}`,
   Id: id,
@@ -27,7 +32,7 @@ export const head = (call: Call, type: string, id: string, name: string) => ({
 });
 
 /** The system of the path. @throws {Refusal} 404. */
-export function systemOf(call: Call): System {
+export function systemOf(call: RedfishCall): ComputerSystem {
   const found = call.bmc.systems.find(({ id }) => id === call.params['system']);
   if (!found) throw missing(call);
   return found;
@@ -37,7 +42,7 @@ export const systemPath = (id: string) => `${ROOT}/Systems/${id}`;
 export const managerPath = ({ managerId }: Vendor) => `${ROOT}/Managers/${managerId}`;
 const OK = { State: 'Enabled', Health: 'OK' };
 
-export const rootView = (core: Core, call: Call): View => ({
+export const rootView = (core: RackCore, call: RedfishCall): ResourceView => ({
   ...head(call, 'ServiceRoot.v1_9_0.ServiceRoot', 'RootService', 'Root Service'),
   RedfishVersion: '1.11.0',
   UUID: call.bmc.uuid,
@@ -49,14 +54,14 @@ export const rootView = (core: Core, call: Call): View => ({
   Links: { Sessions: ref(call, `${ROOT}/SessionService/Sessions`) },
 });
 
-export const systemsView = (_core: Core, call: Call): View =>
+export const systemsView = (_core: RackCore, call: RedfishCall): ResourceView =>
   collection(
     call,
     'ComputerSystem',
     call.bmc.systems.map(({ id }) => systemPath(id)),
   );
 
-export function systemView({ vendor }: Core, call: Call): View {
+export function systemView({ vendor }: RackCore, call: RedfishCall): ResourceView {
   const system = systemOf(call);
   const swapped = call.strike('bladeSwapped');
   const shown = call.strike('powerState');
@@ -93,7 +98,7 @@ export function systemView({ vendor }: Core, call: Call): View {
 }
 
 /** What the system takes on at its next boot. @throws {Refusal} 404. */
-export function settingsView({ vendor }: Core, call: Call): View {
+export function settingsView({ vendor }: RackCore, call: RedfishCall): ResourceView {
   const system = systemOf(call);
   return {
     ...head(call, 'ComputerSystem.v1_13_0.ComputerSystem', 'SD', 'Pending settings'),
@@ -101,7 +106,7 @@ export function settingsView({ vendor }: Core, call: Call): View {
   };
 }
 
-function bootView(vendor: Vendor, { boot }: Pick<System, 'boot'>): View {
+function bootView(vendor: Vendor, { boot }: Pick<ComputerSystem, 'boot'>): ResourceView {
   const { bootTargets, bootTargetsTold } = vendor;
   return {
     BootSourceOverrideEnabled: boot.enabled,
@@ -112,7 +117,7 @@ function bootView(vendor: Vendor, { boot }: Pick<System, 'boot'>): View {
   };
 }
 
-function resetAction(vendor: Vendor, call: Call, path: string): View {
+function resetAction(vendor: Vendor, call: RedfishCall, path: string): ResourceView {
   const target = { target: call.link(`${path}/Actions/ComputerSystem.Reset`) };
   if (vendor.resetsIn === 'actionInfo') {
     return { ...target, '@Redfish.ActionInfo': call.link(`${path}/ResetActionInfo`) };
@@ -121,12 +126,12 @@ function resetAction(vendor: Vendor, call: Call, path: string): View {
   return { ...target, ...(allowed && { 'ResetType@Redfish.AllowableValues': allowed }) };
 }
 
-function resetsShown(vendor: Vendor, call: Call): readonly string[] | null {
+function resetsShown(vendor: Vendor, call: RedfishCall): readonly string[] | null {
   const fault = call.strike('allowableValues');
   return fault ? fault.values : vendor.resets;
 }
 
-export function actionInfoView({ vendor }: Core, call: Call): View {
+export function actionInfoView({ vendor }: RackCore, call: RedfishCall): ResourceView {
   systemOf(call);
   const allowed = resetsShown(vendor, call);
   const parameter = { Name: 'ResetType', Required: true, DataType: 'String' };
@@ -137,14 +142,14 @@ export function actionInfoView({ vendor }: Core, call: Call): View {
 }
 
 /** @throws {Refusal} 404. */
-export function requireManager({ vendor }: Core, call: Call): void {
+export function requireManager({ vendor }: RackCore, call: RedfishCall): void {
   if (call.params['manager'] !== vendor.managerId) throw missing(call);
 }
 
-export const managersView = ({ vendor }: Core, call: Call): View =>
+export const managersView = ({ vendor }: RackCore, call: RedfishCall): ResourceView =>
   collection(call, 'Manager', [managerPath(vendor)]);
 
-export function managerView(core: Core, call: Call): View {
+export function managerView(core: RackCore, call: RedfishCall): ResourceView {
   const { vendor, clock } = core;
   requireManager(core, call);
   const path = managerPath(vendor);
@@ -168,25 +173,25 @@ export function managerView(core: Core, call: Call): View {
 }
 
 /** The devices of the path's owner. @throws {Refusal} 404. */
-function devicesOf(core: Core, call: Call): readonly Media[] {
+function devicesOf(core: RackCore, call: RedfishCall): readonly Media[] {
   if (core.vendor.mediaAt === 'Systems') return systemOf(call).media;
   requireManager(core, call);
   return call.bmc.systems[0]?.media ?? [];
 }
 
-export function devicesView(core: Core, call: Call): View {
+export function devicesView(core: RackCore, call: RedfishCall): ResourceView {
   const paths = devicesOf(core, call).map(({ id }) => `${call.path}/${id}`);
   return collection(call, 'VirtualMedia', paths);
 }
 
 /** @throws {Refusal} 404. */
-export function mediaOf(core: Core, call: Call): Media {
+export function mediaOf(core: RackCore, call: RedfishCall): Media {
   const found = devicesOf(core, call).find(({ id }) => id === call.params['media']);
   if (!found) throw missing(call);
   return found;
 }
 
-export function mediaView(core: Core, call: Call): View {
+export function mediaView(core: RackCore, call: RedfishCall): ResourceView {
   const media = mediaOf(core, call);
   const { image } = media;
   const action = (name: string) => ({

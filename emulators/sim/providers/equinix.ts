@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { startEquinixEmulator } from '../../equinix/emulator.ts';
 import type { EquinixEmulator } from '../../equinix/options.ts';
-import type { World } from '../../equinix/world.ts';
+import type { WorldDescription } from '../../equinix/world.ts';
 import type { SimulatedHosts } from '../../hosts/options.ts';
 import {
   holdsOthers,
@@ -85,7 +85,7 @@ export const equinixProvider = (
 });
 
 /** A world whose reservations stand in locations `rack1`, `rack2` … */
-function racks(machines: number, perLocation: number): World {
+function racks(machines: number, perLocation: number): WorldDescription {
   const codes = Array.from(
     { length: Math.ceil(machines / perLocation) },
     (_, at) => `rack${at + 1}`,

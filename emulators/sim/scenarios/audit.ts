@@ -117,7 +117,7 @@ export async function openAudit(url: string) {
     throw new Unreachable('the database cannot be watched', { cause });
   }
   const askedOf = async ({ event }: Mark) =>
-    grouped(await rows<Asked>(ASKED, event), ({ rung }) => rung);
+    grouped(await rows<RecoveryRequest>(ASKED, event), ({ rung }) => rung);
   return {
     /** Where the logs are now: what comes later is what the fault brought about. */
     mark: async (): Promise<Mark> => (await rows<{ [Key in keyof Mark]: string }>(MARK))[0]!,
@@ -176,7 +176,7 @@ export async function openAudit(url: string) {
   };
 }
 
-interface Asked {
+interface RecoveryRequest {
   readonly device: string;
   readonly rung: string;
 }

@@ -1,9 +1,9 @@
 import { DEFAULT_BUDGET, groupBudget, ORDERS_KEPT } from '../../../src/domain/policy.ts';
 import {
-  type Outcome,
+  type ScenarioOutcome,
   type ScenarioName,
   type ScenarioReport,
-  type Stage,
+  type ScenarioStage,
   unless,
 } from './scenario.ts';
 import type { Deeds } from './truth.ts';
@@ -24,7 +24,7 @@ interface Evidence {
   readonly noticed: ReadonlyMap<string, string>;
 }
 
-export interface Verdict {
+export interface ScenarioVerdict {
   readonly report: ScenarioReport;
   /** Empty: what was promised holds. */
   readonly broken: readonly string[];
@@ -33,7 +33,7 @@ export interface Verdict {
 /** What every scenario must keep, besides its own promise. */
 export interface Surroundings {
   readonly name: ScenarioName;
-  readonly stage: Stage;
+  readonly stage: ScenarioStage;
   /** When the scenario began, epoch milliseconds. */
   readonly beganAtMs: number;
   /** Devices seen in another state than Running since the fault began. */
@@ -46,7 +46,10 @@ export interface Surroundings {
  * Puts together what the machines, their provider, the database and the daemon say; whatever they
  * do not agree on is broken.
  */
-export async function judge(around: Surroundings, outcome: Outcome): Promise<Verdict> {
+export async function judge(
+  around: Surroundings,
+  outcome: ScenarioOutcome,
+): Promise<ScenarioVerdict> {
   const evidence = await gather(around.stage);
   const { deeds, peaks, frozenSeconds, needHuman } = evidence;
   const { machines, shown } = around.stage;
@@ -77,7 +80,7 @@ export async function judge(around: Surroundings, outcome: Outcome): Promise<Ver
   return { report, broken };
 }
 
-async function gather({ truth, audit, mark }: Stage): Promise<Evidence> {
+async function gather({ truth, audit, mark }: ScenarioStage): Promise<Evidence> {
   return {
     deeds: truth.deeds(),
     asked: await audit.asked(mark),
@@ -90,7 +93,7 @@ async function gather({ truth, audit, mark }: Stage): Promise<Evidence> {
 }
 
 /** What the issue of each scenario comes down to in figures. */
-function promises(report: ScenarioReport, { struck, budget }: Outcome): string[] {
+function promises(report: ScenarioReport, { struck, budget }: ScenarioOutcome): string[] {
   const { scenario, machines, running, reboots, powerCycles, reinstalls, restarts } = report;
   const lasting = scenario === 'rack' || scenario === 'flap';
   const lost = lasting ? struck.length : 0;
@@ -158,7 +161,7 @@ function disagreements(
 }
 
 /** Boots that the provider was asked for, of machines that have power. */
-function bootsCaused({ hosts }: Stage, { actionsOf }: Deeds): number {
+function bootsCaused({ hosts }: ScenarioStage, { actionsOf }: Deeds): number {
   const powered = hosts.list().filter(({ powerless }) => !powerless);
   const count = (id: string, type: string) => actionsOf.get(id)?.[type] ?? 0;
   return powered.reduce(
@@ -168,11 +171,15 @@ function bootsCaused({ hosts }: Stage, { actionsOf }: Deeds): number {
   );
 }
 
-const sizeOf = ({ daemon }: Stage, location: string): number =>
+const sizeOf = ({ daemon }: ScenarioStage, location: string): number =>
   [...daemon.board.entries.values()].filter(({ view }) => view.location === location).length;
 
 /** Machines that the fault did not strike: nothing was done to them, and nothing written of them. */
-function bystanders({ noticed }: Evidence, { left }: Surroundings, { struck }: Outcome): string[] {
+function bystanders(
+  { noticed }: Evidence,
+  { left }: Surroundings,
+  { struck }: ScenarioOutcome,
+): string[] {
   const victims = new Set(struck);
   const others = (found: ReadonlyMap<string, string>) =>
     [...found].filter(([device]) => !victims.has(device));

@@ -4,7 +4,13 @@ import type { NewRequest } from '../../../src/adapters/bmdb/port.ts';
 import { systemRandom } from '../../../src/adapters/clock/system-clock.ts';
 import { slotIdOf } from '../../../src/domain/ids.ts';
 import { ORDERS_KEPT } from '../../../src/domain/policy.ts';
-import { budgetOfAll, type Outcome, type Scenario, type Stage, unless } from './scenario.ts';
+import {
+  budgetOfAll,
+  type ScenarioOutcome,
+  type Scenario,
+  type ScenarioStage,
+  unless,
+} from './scenario.ts';
 import { devicesOf } from './truth.ts';
 import { servedOutOfTurn } from './turns.ts';
 
@@ -42,7 +48,7 @@ export const rolling = ({ drain }: { readonly drain: boolean }): Scenario => ({
   play: (stage) => play(stage, drain),
 });
 
-async function play(stage: Stage, drain: boolean): Promise<Outcome> {
+async function play(stage: ScenarioStage, drain: boolean): Promise<ScenarioOutcome> {
   const { machines, hosts, until, pass, now } = stage;
   const outcome = (broken: readonly string[], figures: Readonly<Record<string, number>> = {}) => ({
     struck: devicesOf(hosts.list()),
@@ -92,16 +98,16 @@ async function play(stage: Stage, drain: boolean): Promise<Outcome> {
 }
 
 /** Members that HAProxy itself sends new connections to. */
-const activeNow = async (stage: Stage): Promise<number> =>
+const activeNow = async (stage: ScenarioStage): Promise<number> =>
   (await readServers(stage.pool().haproxy!)).filter(isActive).length;
 
-const bootIds = ({ hosts }: Stage): Map<string, string | undefined> =>
+const bootIds = ({ hosts }: ScenarioStage): Map<string, string | undefined> =>
   new Map(hosts.list().map(({ deviceId, bootId }) => [deviceId, bootId]));
 
 const keyOf = (slot: string): string => `rolling/${slot}`;
 
 /** As `shepherd machine reboot --all` does. @throws {BatchRefused} */
-async function orderReboots({ daemon }: Stage, drain: boolean): Promise<void> {
+async function orderReboots({ daemon }: ScenarioStage, drain: boolean): Promise<void> {
   const requests = [...daemon.board.entries.values()].map(
     ({ view: { slot, provider, machineId } }): NewRequest => ({
       key: keyOf(slot),
@@ -121,7 +127,7 @@ async function orderReboots({ daemon }: Stage, drain: boolean): Promise<void> {
 /** Of machines that were not rebooted: what became of their orders. */
 export async function ordersOf(
   devices: readonly string[],
-  { daemon, signal }: Pick<Stage, 'daemon' | 'signal'>,
+  { daemon, signal }: Pick<ScenarioStage, 'daemon' | 'signal'>,
 ): Promise<string[]> {
   if (devices.length === 0) return [];
   const views = [...daemon.board.entries.values()].map(({ view }) => view);
@@ -138,14 +144,14 @@ export async function ordersOf(
   });
 }
 
-interface Seen {
+interface RollingFigures {
   readonly traffic: TrafficFigures;
   readonly minActiveSeen: number;
   readonly outOfTurn: number;
 }
 
 /** Sends traffic, and looks at machines and balancer meanwhile. */
-function watch(stage: Stage): { end(): Promise<Seen> } {
+function watch(stage: ScenarioStage): { end(): Promise<RollingFigures> } {
   const served: Parameters<typeof servedOutOfTurn>[0][number][] = [];
   const endRequests = stage.hosts.watchRequests((request) => served.push(request));
   const traffic = startTraffic({
@@ -165,7 +171,7 @@ function watch(stage: Stage): { end(): Promise<Seen> } {
   })();
   // Told when it is ended; the scenario may fail before.
   sampling.catch(() => undefined);
-  const end = async (): Promise<Seen> => {
+  const end = async (): Promise<RollingFigures> => {
     isOver = true;
     const figures = await traffic.stop();
     endRequests();
@@ -173,7 +179,7 @@ function watch(stage: Stage): { end(): Promise<Seen> } {
     const outOfTurn = servedOutOfTurn(served, await stage.audit.memberships()).length;
     return { traffic: figures, minActiveSeen, outOfTurn };
   };
-  let ending: Promise<Seen> | undefined;
+  let ending: Promise<RollingFigures> | undefined;
   return { end: () => (ending ??= end()) };
 }
 

@@ -3,11 +3,11 @@ import { RemoteFailure, UsageError } from '../../../src/domain/errors.ts';
 import type { EquinixWorld } from '../world.ts';
 import { withTerminal, type Terminal } from '../terminal.ts';
 import { toTable } from '../../../src/commands/layout.ts';
-import { judge, type Verdict } from './check.ts';
+import { judge, type ScenarioVerdict } from './check.ts';
 import { deadAgent } from './dead-agent.ts';
 import { flap } from './flap.ts';
 import { rack } from './rack.ts';
-import type { Scenario, ScenarioName, ScenarioReport, Stage } from './scenario.ts';
+import type { Scenario, ScenarioName, ScenarioReport, ScenarioStage } from './scenario.ts';
 import { withStage } from './stage.ts';
 import { rolling } from './rolling.ts';
 import { storm } from './storm.ts';
@@ -76,9 +76,9 @@ export async function playScenario(options: ScenarioOptions): Promise<void> {
 async function playOn(
   name: ScenarioName,
   scenario: Scenario,
-  empty: Omit<Stage, 'mark'>,
+  empty: Omit<ScenarioStage, 'mark'>,
   { live, log }: Terminal,
-): Promise<Verdict> {
+): Promise<ScenarioVerdict> {
   const { daemon, audit, truth, machines } = empty;
   const left = new Map<string, string>();
   let begun = false;
@@ -98,7 +98,7 @@ async function playOn(
     begun = true;
     const beganAtMs = systemClock.now();
     const frozenBefore = daemon.guard().frozenSeconds;
-    const stage: Stage = { ...empty, mark };
+    const stage: ScenarioStage = { ...empty, mark };
     const outcome = await scenario.play(stage);
     const around = { name, stage, beganAtMs, left, frozenBefore };
     let verdict = await judge(around, outcome);
@@ -111,10 +111,10 @@ async function playOn(
 }
 
 /** All report in time, and silence would mean something. */
-const isUp = ({ machines, healthy, daemon }: Omit<Stage, 'mark'>): boolean =>
+const isUp = ({ machines, healthy, daemon }: Omit<ScenarioStage, 'mark'>): boolean =>
   healthy() === machines && daemon.guard().state === 'watching';
 
-function textOf({ summary, figures = {} }: Scenario, { report, broken }: Verdict): string {
+function textOf({ summary, figures = {} }: Scenario, { report, broken }: ScenarioVerdict): string {
   const { scenario, machines } = report;
   const outcome = broken.length === 0 ? 'what is promised holds' : 'the promise is broken';
   const told: Readonly<Record<string, unknown>> = { ...report };

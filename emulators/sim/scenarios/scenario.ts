@@ -26,11 +26,11 @@ export interface Scenario {
   /** How its daemon recovers machines. */
   readonly recoverer: Recoverer;
   /** Plays the fault to a fleet that runs, waits for what comes of it, and checks that. */
-  play(stage: Stage): Promise<Outcome>;
+  play(stage: ScenarioStage): Promise<ScenarioOutcome>;
 }
 
 /** Where a scenario is played: a fleet that runs, and all that tells what becomes of it. */
-export interface Stage {
+export interface ScenarioStage {
   readonly machines: number;
   readonly hosts: SimulatedHosts;
   readonly daemon: Daemon;
@@ -56,7 +56,7 @@ export interface Stage {
 }
 
 /** What a scenario found of its own, besides what is checked of every one. */
-export interface Outcome {
+export interface ScenarioOutcome {
   /** Device ids of the machines that the fault struck; all others must not have noticed. */
   readonly struck: readonly string[];
   /** The recovery budget that bound: of the provider, or of the location where it happened. */

@@ -11,7 +11,7 @@ import { RemoteFailure } from '../../../src/domain/errors.ts';
 import { openSimWorld, parseSimConfig, poolOf, type EquinixWorld } from '../world.ts';
 import { openAudit, type Audit } from './audit.ts';
 import { FAST, fastInput, fastTuning } from './fast.ts';
-import type { Scenario, Stage } from './scenario.ts';
+import type { Scenario, ScenarioStage } from './scenario.ts';
 import { watchWorld } from './truth.ts';
 
 export interface StageOptions {
@@ -34,7 +34,7 @@ const POLL_MS = 100;
  */
 export async function withStage<T>(
   options: StageOptions,
-  use: (stage: Omit<Stage, 'mark'>) => Promise<T>,
+  use: (stage: Omit<ScenarioStage, 'mark'>) => Promise<T>,
 ): Promise<T> {
   const { machines, scenario, consolePort, version, log, signal } = options;
   const closer = createCloser(log);
@@ -76,19 +76,19 @@ export async function withStage<T>(
   }
 }
 
-interface Opened {
+interface OpenedDaemon {
   readonly audit: Audit;
   readonly daemon: Daemon;
   readonly signal: AbortSignal;
 }
 
-function stageOf(world: EquinixWorld, opened: Opened): Omit<Stage, 'mark'> {
+function stageOf(world: EquinixWorld, opened: OpenedDaemon): Omit<ScenarioStage, 'mark'> {
   const { daemon, signal } = opened;
   const { hosts, machines } = world;
   const entries = () => [...daemon.board.entries.values()];
   const now = () => systemClock.monotonic();
   const pass = (ms: number) => sleep(systemClock, ms, signal);
-  const shown: Stage['shown'] = (state, substate) =>
+  const shown: ScenarioStage['shown'] = (state, substate) =>
     new Set(
       entries()
         .filter((entry) => entry.state === state)

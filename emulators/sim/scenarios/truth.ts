@@ -66,9 +66,9 @@ export function watchWorld({ emulator, hosts }: Pick<EquinixWorld, 'emulator' | 
   };
 }
 
-type Tally = Readonly<Record<string, number>>;
+type CountsByName = Readonly<Record<string, number>>;
 
-function sum(tallies: readonly Tally[]): Tally {
+function sum(tallies: readonly CountsByName[]): CountsByName {
   const total: Record<string, number> = {};
   for (const [name, count] of tallies.flatMap((tally) => Object.entries(tally))) {
     total[name] = (total[name] ?? 0) + count;

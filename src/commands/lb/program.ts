@@ -10,12 +10,13 @@ import {
   wholeNumber,
   type When,
 } from '../options.ts';
-import { asking, selecting, type VerbFlags } from '../remote/ask-flags.ts';
-import { acting, byFlags, remote, type Through } from '../remote/flags.ts';
+import { examples } from '../help.ts';
+import { asking, MACHINE, selecting, type VerbFlags } from '../remote/ask-flags.ts';
+import { acting, byFlags, jsonOption, remote, type Through } from '../remote/flags.ts';
 import type { Verb } from '../remote/verbs.ts';
 import type { LetGo } from './let-go.ts';
 
-/** What a command is added with. */
+/** Where a command is added, and how it reaches a console. */
 interface Adding {
   readonly lb: Command;
   readonly through: Through;
@@ -29,31 +30,34 @@ export function addBalancerCommands(
 ): void {
   const lb = cli
     .command('lb')
-    .description('pools at load balancers: look, drain, pause, tear down');
+    .description('Look at load balancer pools, drain machines, pause and tear down pools');
   const adding = { lb, through };
   addReading(adding);
   addDrain(adding);
-  addPoolVerb(
-    adding,
-    'pause',
-    'pause-pool',
-    'change nothing at the balancers, until it is resumed',
-  );
-  addPoolVerb(adding, 'resume', 'resume-pool', 'end a pause, or a tear-down');
-  addPoolVerb(adding, 'thaw', 'thaw-pool', 'accept what the panic guard froze, and go on');
-  addPoolVerb(adding, 'teardown', 'teardown-pool', 'remove all of it from the balancers');
+  for (const each of POOL_COMMANDS) addPoolVerb(adding, each);
   addForget(lb);
   addTest(lb, version);
 }
 
 function addReading({ lb, through }: Adding): void {
   const act = acting(through);
-  remote(lb.command('status [pool]'))
-    .description('how pools stand at their balancers, and their members')
-    .action(act(async () => (await import('./status.ts')).poolStatus));
-  remote(lb.command('plan [pool]'))
-    .description('what a daemon would do next at the balancers and why; changes nothing')
-    .action(act(async () => (await import('../remote/plan.ts')).showPoolPlan));
+  examples(
+    remote(lb.command('status'))
+      .argument('[pool]', 'Name of a pool. Default: all')
+      .description('Show pools, their members, and their state at each load balancer')
+      .action(act(async () => (await import('./status.ts')).poolStatus)),
+    'shepherd lb status',
+    'shepherd lb status web -o json',
+  );
+  examples(
+    remote(lb.command('plan'))
+      .argument('[pool]', 'Name of a pool. Default: all')
+      .description(
+        'Show what daemons would change next at load balancers, and why. Changes nothing',
+      )
+      .action(act(async () => (await import('../remote/plan.ts')).showPoolPlan)),
+    'shepherd lb plan web',
+  );
 }
 
 interface DrainFlags extends VerbFlags {
@@ -62,13 +66,13 @@ interface DrainFlags extends VerbFlags {
 }
 
 const DRAIN_HELP = `
-A drained machine gets no new connections from any balancer; those that it has may end, for as long
-as the grace time of its pools. It stays out of them until "undrain", or until --for is over. It is a
-hold no-serve, and nothing else is forbidden by it.
+Load balancers send no new connections to a drained machine. Open connections may end within the grace
+time of its pools. The machine stays out of its pools until "undrain", or until --for is over: the
+command puts a hold no-serve on the machine.
 
-"drain" waits until all pools of the machines let them go, "undrain" until they serve there again, and
-both tell each pool and balancer with its state, connections, and what is the matter. With --wait 0s
-it is only asked for. When the time is over nothing is taken back: exit code 3.`;
+"drain" waits until all pools have released the machines, "undrain" until the machines serve again. Both
+report each pool and load balancer. --wait 0s only sends the request. After --wait the exit status is 3,
+and the drain goes on.`;
 
 const DRAIN_WAIT = { text: '10m', ms: 600_000 } as const;
 
@@ -76,10 +80,15 @@ function addDrain({ lb, through }: Adding): void {
   addHold(
     through,
     lb
-      .command('drain [machines...]')
-      .description('take machines out of their pools, with patience')
-      .option('--force', 'though fewer members stay active than a pool is to have', false)
-      .option('--for <when>', `ends by itself: ${WHEN_HELP}`, whenOf),
+      .command('drain')
+      .argument('[machines...]', MACHINE)
+      .description('Take machines out of their pools, and wait for their connections to end')
+      .option('--force', 'Even if too few members of a pool stay active', false)
+      .option('--for <when>', `End the drain by itself: ${WHEN_HELP}`, whenOf),
+    [
+      "shepherd lb drain rack/b4-07 --for 2h --reason 'disk swap'",
+      "shepherd lb drain rack/b4-07 rack/b4-08 --wait 20m --reason 'kernel 6.12'",
+    ],
     'drained',
     ({ force, for: when }, nowMs) => ({
       ...{ verb: 'hold', kind: 'no-serve' },
@@ -89,7 +98,11 @@ function addDrain({ lb, through }: Adding): void {
   );
   addHold(
     through,
-    lb.command('undrain [machines...]').description('let machines into their pools again'),
+    lb
+      .command('undrain')
+      .argument('[machines...]', MACHINE)
+      .description('Let machines serve in their pools again'),
+    ["shepherd lb undrain rack/b4-07 --reason 'disk swapped'"],
     'active',
     () => ({ verb: 'unhold', kind: 'no-serve' }),
   );
@@ -98,10 +111,11 @@ function addDrain({ lb, through }: Adding): void {
 function addHold(
   through: Through,
   command: Command,
+  lines: readonly string[],
   wanted: LetGo,
   verbOf: (flags: DrainFlags, nowMs: number) => Verb,
 ): void {
-  selecting(command, DRAIN_WAIT.text)
+  examples(selecting(command, DRAIN_WAIT.text), ...lines)
     .addHelpText('after', DRAIN_HELP)
     .action(async (names: readonly string[], flags: DrainFlags) => {
       const { momentOf, runVerb } = await import('../remote/verbs.ts');
@@ -111,7 +125,7 @@ function addHold(
         waitMs: DRAIN_WAIT.ms,
         isUntilRelative: when !== undefined && 'forMs' in when,
       };
-      // Whoever names each of several has counted them.
+      // A list of names is a count, so that it needs no --expect-count.
       const counted = names.length > 1 && {
         expectCount: flags.expectCount ?? names.length + (flags.slots ?? []).length,
       };
@@ -123,33 +137,60 @@ function addHold(
     });
 }
 
-const POOL_HELP = `
-Exit codes: 0 done; 1 refused; 2 wrong usage, nothing was done; 3 filed, but not done within --wait;
-4 not signed in or not allowed; 5 no console answers.`;
+interface PoolCommand {
+  readonly name: string;
+  readonly verb: PoolVerb;
+  readonly description: string;
+  readonly example: string;
+}
 
-function addPoolVerb(
-  { lb, through }: Adding,
-  name: string,
-  verb: PoolVerb,
-  description: string,
-): void {
+const POOL_COMMANDS: readonly PoolCommand[] = [
+  {
+    name: 'pause',
+    verb: 'pause-pool',
+    description: 'Change nothing at the load balancers of a pool until it is resumed',
+    example: "shepherd lb pause web --reason 'load balancer upgrade'",
+  },
+  {
+    name: 'resume',
+    verb: 'resume-pool',
+    description: 'End a pause or a tear-down of a pool',
+    example: "shepherd lb resume web --reason 'upgrade is done'",
+  },
+  {
+    name: 'thaw',
+    verb: 'thaw-pool',
+    description: 'Accept the changes that the panic guard stopped, and go on',
+    example: "shepherd lb thaw web --reason 'these machines are gone'",
+  },
+  {
+    name: 'teardown',
+    verb: 'teardown-pool',
+    description: 'Remove everything of a pool from its load balancers',
+    example: "shepherd lb teardown old-web --yes --reason 'replaced by web'",
+  },
+];
+
+function addPoolVerb({ lb, through }: Adding, { name, verb, description, example }: PoolCommand) {
   const isTeardown = verb === 'teardown-pool';
-  const command = asking(lb.command(`${name} <pool>`), isTeardown ? '2m' : '30s')
+  const command = asking(lb.command(name), isTeardown ? '2m' : '30s')
+    .argument('<pool>', 'Name of the pool')
     .description(description)
-    .option('--balancer <name>', 'only at this one');
-  if (isTeardown) command.option('--yes', 'do it, and do not only tell', false);
-  command
-    .addHelpText('after', POOL_HELP)
-    .action(acting(through)(async () => (await import('./verbs.ts')).runPoolVerb(verb)));
+    .option('--balancer <name>', 'Only at this load balancer');
+  if (isTeardown) {
+    const text = 'Really do it. Without this the command only shows what would happen';
+    command.option('--yes', text, false);
+  }
+  examples(command, example).action(
+    acting(through)(async () => (await import('./verbs.ts')).runPoolVerb(verb)),
+  );
 }
 
 const FORGET_HELP = `
-For a pool, or a balancer of it, that no configuration has any more: what is recorded of its members
-would keep orders for these machines waiting for ever. Refused while a daemon tends the pool there; one
-that tends other pools at that balancer is no obstacle. What is at the balancer is not touched. A daemon
-of an earlier version is not noticed: end those first. The history of each machine that was a member tells of it.
-
-Exit codes: 0 done, or told without --yes; 1 refused; 2 wrong usage, nothing was done.`;
+Use this for a pool, or for a load balancer of a pool, that no configuration has any more. Its recorded
+members would block orders for their machines forever. The command touches nothing at the load balancer.
+It refuses while a daemon manages the pool there. It does not notice daemons of earlier versions: stop
+them first. The history of each machine that was a member records the removal.`;
 
 interface ForgetFlags {
   readonly config: string;
@@ -162,14 +203,22 @@ interface ForgetFlags {
 }
 
 function addForget(lb: Command): void {
-  configured(lb.command('forget <pool>'))
-    .description('remove what is recorded of a pool that no configuration has')
-    .option('--database-url <url>', 'for another role; as database.url')
-    .requiredOption('--reason <text>', 'why, for the history')
-    .option('--by <name>', 'who asks (default: your account)')
-    .option('--balancer <name>', 'only at this one')
-    .option('--yes', 'do it, and do not only tell', false)
-    .option('--json', 'print one line of JSON', false)
+  const command = configured(lb.command('forget'))
+    .argument('<pool>', 'Name of the pool')
+    .description('Delete the records of a pool that no configuration has any more')
+    .option(
+      '--database-url <url>',
+      'Use this URL instead of database.url, for another database role',
+    )
+    .requiredOption('--reason <text>', 'Why you ask for this. The history shows it')
+    .option('--by <name>', 'Your name, for the history (default: your account)')
+    .option('--balancer <name>', 'Only at this load balancer')
+    .option('--yes', 'Really do it. Without this the command only shows what would happen', false)
+    .addOption(jsonOption());
+  examples(
+    command,
+    "shepherd lb forget old-web --config /etc/shepherd/shepherd.yaml --yes --reason 'renamed'",
+  )
     .addHelpText('after', FORGET_HELP)
     .action(async (pool: string, { config: file, databaseUrl, json, ...flags }: ForgetFlags) => {
       const { forgetPool } = await import('./forget.ts');
@@ -194,25 +243,28 @@ interface TestFlags {
 }
 
 const TEST_HELP = `
-It makes a pool of its own at the balancer, looks at it, changes it and removes it, whatever happens:
-a first Ctrl-C ends the steps and removes what they made, a second one ends at once and says what may be
-left. All names end in ".own-<8 digits>.test". Nothing of other pools is touched. Clients are taken in at --address and --port, which nobody else may
-use; no connection goes anywhere, since its only machine is at an address for documentation.
+The test creates a pool of its own at the load balancer, looks at it, changes it and removes it, whatever
+happens. All names end in ".own-<8 digits>.test"; the test touches no other pool. Nobody else may use
+--address and --port. The only machine of the pool has an address for documentation, so no connection
+goes anywhere. The first Ctrl-C stops the test and cleans up. The second ends at once and lists what may
+be left behind.
 
-Exit codes: 0 passed; 1 failed; 2 wrong usage or configuration; 3 passed, but something was left
-behind; 130 interrupted.`;
+Exit status: 0 passed, 1 failed, 2 wrong usage or configuration, 3 passed but something was left
+behind, 130 interrupted.`;
 
 function addTest(lb: Command, version: string): void {
   const test = lb
-    .command('test <driver>')
-    .description('put a driver to the test; <driver> may be the name of a configured balancer')
-    .requiredOption('--config <file>', 'configuration; only its balancers are read')
-    .option('--address <ip>', 'where the test takes clients in', '127.0.0.1')
+    .command('test')
+    .argument('<driver>', 'A driver, or the name of a configured load balancer')
+    .description('Test a load balancer driver with a pool that the test creates')
+    .requiredOption('--config <file>', 'Configuration file. Only "balancers" is read')
+    .option('--address <ip>', 'Address at which the test pool accepts clients', '127.0.0.1')
     .option(
       '--port <port>',
-      'and its port (default: one that is free on this machine)',
+      'Port at which the test pool accepts clients (default: a free port)',
       wholeNumber(1, 65_535),
     );
+  examples(test, 'shepherd lb test edge --config test.yaml --address 10.0.0.9 --port 18080');
   testing(test, { ms: 30 * 60_000, text: '30m' })
     .addHelpText('after', TEST_HELP)
     .action(async (balancer: string, { config, timeout, ...rest }: TestFlags) => {

@@ -1,10 +1,11 @@
 import { Option, type Command } from 'commander';
-import { countOf, durationOf, TRAIT_OPTIONS, wordsOf } from '../options.ts';
+import { CHOOSING, inGroup, REQUEST } from '../help.ts';
+import { countOf, durationOf, wordsOf } from '../options.ts';
 import { TRAIT_NAMES, TRAITS, type TraitFilter } from '../../domain/traits.ts';
 import type { AskFlags as Ask } from './filing.ts';
 import { remote, type CommonFlags } from './flags.ts';
 
-/** Options of the commands that ask for something. */
+/** Options of the commands that send a request to the daemons. */
 
 export interface AskFlags extends CommonFlags, Ask {}
 export interface VerbFlags extends AskFlags, TraitFilter {
@@ -19,47 +20,62 @@ export interface VerbFlags extends AskFlags, TraitFilter {
 }
 
 /**
- * @param waits how long it waits by itself, in words.
- * @param reason where none is given; one must be given when absent.
+ * Adds the options of a request.
+ * @param waits how long the command waits by default, in words.
+ * @param reason the default reason; absent: a reason must be given.
  */
 export const asking = (command: Command, waits: string, reason?: string): Command =>
-  remote(command)
-    .addOption(
-      new Option('--reason <text>', 'why, for the history')
-        .default(reason)
-        .makeOptionMandatory(reason === undefined),
-    )
-    .option('--key <key>', 'asking again with the same key is asking once; a fresh one is printed')
-    .option(
-      '--wait <duration>',
-      `until it is settled, at most so long (default: ${waits})`,
-      durationOf,
-    )
-    .option(
-      '--valid-for <duration>',
-      'refused if it is not carried out by then (default: 1h)',
-      durationOf,
-    );
+  inGroup(REQUEST, remote(command), (request) =>
+    request
+      .addOption(
+        new Option('--reason <text>', 'Why you ask for this. The history shows it')
+          .default(reason)
+          .makeOptionMandatory(reason === undefined),
+      )
+      .option(
+        '--wait <duration>',
+        `Wait at most this long until the request is done (default: ${waits})`,
+        durationOf,
+      )
+      .option(
+        '--valid-for <duration>',
+        'Refuse the request if no daemon can carry it out within this time (default: 1h)',
+        durationOf,
+      )
+      .option(
+        '--key <key>',
+        'Idempotency key. A repeated command with the same key asks only once. Default: a new key',
+      ),
+  );
 
-/** An option for each trait. @param describe what it chooses, given how its trait says it. */
+/** Adds an option for each trait. @param describe makes its description from the text of the trait. */
 export function choosing(command: Command, describe: (chosen: string) => string): Command {
   for (const name of TRAIT_NAMES) command.option(`--${name} <name>`, describe(TRAITS[name].chosen));
   return command;
 }
 
+/** Adds the options of a request about machines. */
 export const selecting = (command: Command, waits: string, reason?: string): Command =>
-  choosing(
-    asking(command, waits, reason)
-      .option('--slots <names>', 'these machines; commas between', wordsOf)
-      .option('--provider <name>', 'all machines of this provider …'),
-    (chosen) => `… ${chosen} …`,
-  )
-    .option('--state <states>', '… in these states: Running, Quarantined/needsHuman', wordsOf)
-    .option('--all', 'all machines that there are', false)
-    .option('--expect-count <n>', 'how many machines these must be', countOf)
-    .option('--dry-run', 'only tell which machines are meant', false)
-    .option('--exact', 'whole names only, no beginnings', false)
-    .addHelpText('after', SELECTING_HELP);
+  inGroup(CHOOSING, asking(command, waits, reason), (several) =>
+    choosing(
+      several
+        .option('--slots <names>', 'These machines, separated by commas', wordsOf)
+        .option('--provider <name>', 'All machines of this provider'),
+      (chosen) => `Only machines ${chosen}`,
+    )
+      .option('--state <states>', 'Only machines in these states, separated by commas', wordsOf)
+      .option('--all', 'All machines of the fleet', false)
+      .option('--expect-count <n>', 'Refuse unless exactly this many machines are chosen', countOf)
+      .option('--dry-run', 'Show the chosen machines and ask for nothing', false)
+      .option('--exact', EXACT, false),
+  );
+
+/** Describes `--exact`. */
+export const EXACT = 'Accept only whole names, not the beginning of an ID';
+
+/** Describes an argument that names a machine. */
+export const MACHINE =
+  'Slot, slot ID, machine ID, device ID, address or host name. Four characters of an ID are enough if unique';
 
 /** Whether options say which machines are meant, and no name does. */
 export const choosesByOptions = (flags: VerbFlags): boolean =>
@@ -67,14 +83,3 @@ export const choosesByOptions = (flags: VerbFlags): boolean =>
   [flags.slots, flags.provider, flags.state, ...TRAIT_NAMES.map((name) => flags[name])].some(
     (each) => each !== undefined,
   );
-
-const SELECTING_HELP = `
-Which machine: its slot (<provider>/<slot id>), its id, its provider's id, its address, or the beginning
-of an id, of four characters or more, that no other has. Several: by --slots, or by --provider,
-${TRAIT_OPTIONS} and --state, or --all; then --expect-count must say how many they are. Several are filed
-together or not at all, each under the key <key>/<slot>.
-
-A daemon carries it out; what became of it is in "shepherd machine show".
-
-Exit codes: 0 done, or filed where nothing waits for it; 1 refused; 2 wrong usage, nothing was done;
-3 filed, but not settled within --wait; 4 not signed in or not allowed; 5 no console answers.`;

@@ -1,9 +1,10 @@
 import { Option, type Command } from 'commander';
+import { GENERAL, inGroup } from '../help.ts';
 import { countOf, wordsOf } from '../options.ts';
 import type { DoorFlags } from './contexts.ts';
 import type { Session, Told } from './session.ts';
 
-/** Options of the commands that go through a door. */
+/** Options of the commands that ask a console. */
 
 export const FORMATS = ['table', 'wide', 'json', 'ndjson', 'yaml', 'name'] as const;
 export type Format = (typeof FORMATS)[number];
@@ -23,33 +24,52 @@ export interface ListFlags extends CommonFlags {
   readonly limit?: number;
 }
 
-/** Which console, and how its answer is written. */
+/** Adds the options that say which console is asked, and how its answer is written. */
 export const remote = (command: Command): Command =>
-  command
-    .addOption(
-      new Option('--url <url>', 'of the console (else SHEPHERD_URL, else the context)').conflicts(
-        'context',
+  inGroup(GENERAL, command, (general) =>
+    formatted(
+      general
+        .addOption(
+          new Option(
+            '--url <url>',
+            'Address of the console. Default: SHEPHERD_URL, else the context in use',
+          ).conflicts('context'),
+        )
+        .option('--context <name>', 'Use this context instead of the one in use')
+        .option(
+          '--allow-insecure-http',
+          'Send the token over plain HTTP, also to another machine',
+          false,
+        ),
+    )
+      .addOption(jsonOption())
+      .addOption(
+        new Option('--color <when>', 'Use colours. NO_COLOR and FORCE_COLOR work, too')
+          .choices(COLORS)
+          .default('auto'),
       ),
-    )
-    .option('--context <name>', 'one that "shepherd login" made')
-    .option('--allow-insecure-http', 'a token may go in clear to another machine', false)
-    .addOption(
-      new Option('-o, --output <format>', 'how the answer is written')
-        .choices(FORMATS)
-        .default('table'),
-    )
-    .option('--json', 'the same as -o json', false)
-    .addOption(
-      new Option('--color <when>', 'NO_COLOR, FORCE_COLOR do too').choices(COLORS).default('auto'),
-    );
+  );
 
-/** Of commands that tell of several things. */
+/** Adds `--output`. */
+export const formatted = (command: Command): Command =>
+  command.addOption(
+    new Option('-o, --output <format>', 'Format of the output')
+      .choices(FORMATS)
+      .default('table')
+      .helpGroup(GENERAL),
+  );
+
+/** `--json`, for commands with and without `--output`. */
+export const jsonOption = (): Option =>
+  new Option('--json', 'Print JSON. The same as -o json').default(false).helpGroup(GENERAL);
+
+/** Adds the options that say how a list is printed. */
 export const listing = (command: Command): Command =>
-  remote(command)
-    .option('--columns <names>', 'only these; commas between', wordsOf)
-    .option('--sort <column>', 'by this; with - before it the other way round')
-    .option('--no-headers', 'without the names of the columns')
-    .option('--limit <n>', 'at most so many', countOf);
+  command
+    .option('--columns <names>', 'Print only these columns, separated by commas', wordsOf)
+    .option('--sort <column>', 'Sort by this column. "-" before the name reverses the order')
+    .option('--no-headers', 'Do not print the names of the columns')
+    .option('--limit <n>', 'Print at most this many', countOf);
 
 export const formatOf = ({ output, json }: OutputFlags): Format => (json ? 'json' : output);
 

@@ -2,7 +2,7 @@ import { metricsTo } from '../../../src/adapters/metrics/port.ts';
 import { expect } from 'vitest';
 import type { ObjectKind } from '../../../src/domain/balancing/objects.ts';
 import { startAnexiaEmulator } from '../../../emulators/anexia/emulator.ts';
-import type { FaultRule } from '../../../emulators/anexia/api.ts';
+import type { EngineFaultRule } from '../../../emulators/anexia/api.ts';
 import type { AnexiaEmulator, AnexiaEmulatorOptions } from '../../../emulators/anexia/emulator.ts';
 import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
 import { pool } from '../../domain/balancing/pool.ts';
@@ -29,7 +29,7 @@ export async function engineWorld(
     if (name === 'shepherd_lb_http_client_requests_in_flight') inFlight += value;
   });
   const dial = (fake: AnexiaEmulator) => engineDriver(fake, { clock, metrics });
-  const open = async (faults: readonly FaultRule[] = []) => {
+  const open = async (faults: readonly EngineFaultRule[] = []) => {
     const fake = await startAnexiaEmulator({
       listen: { host: '127.0.0.1', port: 0 },
       clock: { now: clock.now, setTimeout, clearTimeout: (id) => clearTimeout(id as never) },

@@ -22,7 +22,7 @@ const FILE = `${pool().suffix}.cfg`;
 const SPOILT = '\nfrontend spoilt\n  nonsense\n';
 const OPERATIONS = new Set<string>(['observe', 'create', 'update', 'destroy', 'setMember']);
 
-interface Fault {
+interface HaproxyFault {
   readonly operation: string;
   readonly effect: 'failBefore' | 'failAfter' | 'halfway';
   times: number;
@@ -53,7 +53,7 @@ export async function haproxyWorld(needsHealth: boolean): Promise<VectorWorld> {
   const master = () => ({ masterSocket: isCutOff ? away : haproxy.masterSocket });
 
   const writes: string[] = [];
-  const faults: Fault[] = [];
+  const faults: HaproxyFault[] = [];
   const todo: (() => Promise<unknown>)[] = [];
   const held: Socket[] = [];
   let isCutOff = false;

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { InspectionEvent, StateValue } from 'xstate';
 import { M1, M2 } from '../../domain/balancing/pool.ts';
 import type { StandLife } from '../../support/balancing-stand.ts';
-import { CHART_STRIKES, MEMBER_STRIKES, type Strike } from './strikes.ts';
+import { CHART_STRIKES, MEMBER_STRIKES, type KillPoint } from './strikes.ts';
 import { contextOf } from './vectors.ts';
 import { MINUTE, type VectorContext, type VectorWorld } from './vector-world.ts';
 
@@ -14,19 +14,19 @@ const PATIENCE_MS = 15 * MINUTE;
 /** By then the session of whoever died is over. */
 const DEAD_MS = 20_000;
 
-const isOf = ({ needs = [] }: Strike, lacks: readonly string[]): boolean =>
+const isOf = ({ needs = [] }: KillPoint, lacks: readonly string[]): boolean =>
   !needs.some((each) => lacks.includes(each));
 const leavesOf = (value: StateValue | undefined): readonly string[] =>
   typeof value === 'object' ? Object.values(value).flatMap(leavesOf) : value ? [value] : [];
 
-interface Case {
+interface KillCase {
   readonly open: () => Promise<VectorWorld>;
   readonly lacks?: readonly string[];
   readonly isReal?: true;
 }
 
 /** Tests: one world and one pool; each strike finds it settled, and leaves it so. */
-export function strikes({ open, lacks = [], isReal }: Case): void {
+export function strikes({ open, lacks = [], isReal }: KillCase): void {
   const ends: (() => Promise<unknown>)[] = [];
   let world: VectorWorld;
   let context: VectorContext;
@@ -87,7 +87,7 @@ type Watch = (die: () => void) => NonNullable<Parameters<VectorContext['start']>
 async function killOne(
   world: VectorWorld,
   context: VectorContext,
-  { provoke, meanwhile }: Strike,
+  { provoke, meanwhile }: KillPoint,
   watch: Watch,
 ): Promise<void> {
   const { stand } = context;
@@ -123,7 +123,7 @@ async function onceAsked(isUnasked: () => boolean, then: () => unknown): Promise
 }
 
 /** The next daemon puts everything in order, and so it does once nothing of it is wished any more. */
-async function succeed(world: VectorWorld, context: VectorContext, { undo }: Strike) {
+async function succeed(world: VectorWorld, context: VectorContext, { undo }: KillPoint) {
   const life = await context.start({}, { balancers: { edge: world.another() } });
   await untilInOrder(world, context, life);
   await undo?.(world, context);

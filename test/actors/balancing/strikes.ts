@@ -4,7 +4,7 @@ import { drain, drop, serve } from '../../support/balancing-stand.ts';
 import type { VectorContext, VectorWorld } from './vector-world.ts';
 
 /** A state in which a daemon is killed, and how it comes to it with a pool of two that is settled. */
-export interface Strike {
+export interface KillPoint {
   /** Of the chart, or of a member. */
   readonly state: string;
   readonly needs?: readonly (keyof VectorWorld)[];
@@ -15,25 +15,25 @@ export interface Strike {
   undo?(world: VectorWorld, context: VectorContext): unknown;
 }
 
-type Way = Pick<Strike, 'provoke' | 'meanwhile' | 'undo'>;
+type KillScript = Pick<KillPoint, 'provoke' | 'meanwhile' | 'undo'>;
 /** A third machine comes, and goes. */
-const JOIN: Way = {
+const JOIN: KillScript = {
   provoke: (_, { stand }) => stand.wish(serve(M3)),
   undo: (_, { stand }) => stand.wish(drop(M3)),
 };
 /** A machine is to be rebooted. */
-const DRAIN: Way = {
+const DRAIN: KillScript = {
   provoke: (_, { stand }) => stand.wish(drain(M1)),
   undo: (_, { stand }) => stand.wish(serve(M1)),
 };
-const DROP: Way = {
+const DROP: KillScript = {
   provoke: (_, { stand }) => stand.wish(drop(M2)),
   undo: (_, { stand }) => stand.wish(serve(M2)),
 };
 /** The database cannot be reached any more, until the daemon is dead. */
 const loseDatabase = ({ stand }: VectorContext) => void (stand.bmdb.tables.reachable = false);
 
-export const CHART_STRIKES: readonly Strike[] = [
+export const CHART_STRIKES: readonly KillPoint[] = [
   { state: 'awaitingLease' },
   {
     state: 'barred',
@@ -73,8 +73,8 @@ export const CHART_STRIKES: readonly Strike[] = [
   },
 ];
 
-const of = (state: MemberState, way: Way): Strike => ({ state, ...way });
-export const MEMBER_STRIKES: readonly Strike[] = [
+const of = (state: MemberState, way: KillScript): KillPoint => ({ state, ...way });
+export const MEMBER_STRIKES: readonly KillPoint[] = [
   of('joining', JOIN),
   {
     state: 'warming',

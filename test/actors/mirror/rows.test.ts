@@ -7,7 +7,7 @@ import { NOTHING_READ } from '../../doubles/scripted-bmdb.ts';
 import { machineRow, MACHINE } from '../../support/facts.ts';
 
 /** A read of one machine: it begins, its snapshot is taken, and later it comes in. */
-interface Read {
+interface MachineRead {
   readonly kind: 'scan' | 'changes' | 'reading';
   readonly beganAtMs: number;
   readonly seenAtMs: number;
@@ -16,12 +16,12 @@ interface Read {
 const reads = fc.array(
   fc
     .record({
-      kind: fc.constantFrom<Read['kind']>('scan', 'changes', 'reading'),
+      kind: fc.constantFrom<MachineRead['kind']>('scan', 'changes', 'reading'),
       began: fc.nat(30),
       until: fc.nat(10),
       after: fc.nat(10),
     })
-    .map(({ kind, began, until, after }): Read => {
+    .map(({ kind, began, until, after }): MachineRead => {
       const seenAtMs = began + until;
       return { kind, beganAtMs: began, seenAtMs, takenAtMs: seenAtMs + after };
     }),

@@ -6,7 +6,7 @@ import { IDLE_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 import { sleep } from '../../../src/adapters/clock/port.ts';
 import { PROVIDER, provided } from '../../support/facts.ts';
 import { createProvisionStand } from '../../support/provision-stand.ts';
-import type { Life, ProvisionStand } from '../../support/provision-stand.ts';
+import type { ProvisionLife, ProvisionStand } from '../../support/provision-stand.ts';
 import { advance } from '../../doubles/simulated-clock.ts';
 
 const MINUTE_MS = 60_000;
@@ -24,7 +24,7 @@ async function settledFleet(count: number, change: Parameters<ProvisionStand['li
   return one;
 }
 const row = () => stand.machines()[0]!;
-const rounds = async (life: Life, count: number, gapMs = MINUTE_MS) => {
+const rounds = async (life: ProvisionLife, count: number, gapMs = MINUTE_MS) => {
   for (let at = 0; at < count; at += 1) {
     await life.round();
     await advance(stand.clock, gapMs);
@@ -117,7 +117,7 @@ describe('a machine that is not listed', () => {
   });
 
   /** A machine whose device no listing shows. */
-  const adoptUnlisted = async (life: Life) => {
+  const adoptUnlisted = async (life: ProvisionLife) => {
     const { intents } = life.keeper.require();
     const hostname = 'x';
     const { witness } = await intents.open({ provider: PROVIDER, slotId: 'afar', hostname });

@@ -170,9 +170,9 @@ describe('what an agent start fails at', () => {
     stand.host.run = () => ({ exitCode: 1 });
     stand.given();
   };
-  type Row = readonly [string, () => void, string, boolean, number, string | null];
+  type FailureRow = readonly [string, () => void, string, boolean, number, string | null];
   /** Class, whether the guard may take it for our own fault, wait in minutes, quarantine. */
-  test.each<Row>([
+  test.each<FailureRow>([
     ['nobody listens', connecting(new NotListening('refused')), 'connect', true, 5, null],
     ['nobody answers', connecting(new TimedOut('handshake')), 'connect', true, 5, null],
     ['our keys are refused', connecting(new Denied('no key is good')), 'auth', true, 30, null],

@@ -30,7 +30,7 @@ const SECRET = newSecret(systemRandom);
 const WITH_HASH = { tags: { [SECRET_TAG]: hashOf(SECRET) } };
 const HEARING_NOTHING = { run: () => Promise.reject(new RemoteFailure('no such file')) };
 
-interface Case {
+interface ProofCase {
   readonly policy?: HostKeyPolicy;
   readonly pinned?: string | null;
   readonly machine?: Partial<ProviderMachine>;
@@ -40,7 +40,7 @@ interface Case {
 }
 
 /** One host with `KEY`; tells what was run there, and whether it was hung up on. */
-async function prove(given: Case) {
+async function prove(given: ProofCase) {
   const commands: string[] = [];
   let closed = false;
   let changed = 0;

@@ -28,11 +28,11 @@ async function until(holds: () => boolean, limitMs = 60 * MINUTE) {
     await advance(world.clock, 1_000);
   }
 }
-type About<Verb extends RequestedThing['verb']> = Omit<
+type OrderDetails<Verb extends RequestedThing['verb']> = Omit<
   Extract<RequestedThing, { verb: Verb }>,
   'target' | 'verb'
 >;
-async function file<Verb extends RequestedThing['verb']>(verb: Verb, about: About<Verb>) {
+async function file<Verb extends RequestedThing['verb']>(verb: Verb, about: OrderDetails<Verb>) {
   const { slot, machineId } = view();
   const target = { provider: PROVIDER, slotId: slotIdOf(slot), machineId };
   const what = { verb, ...about, target } as unknown as RequestedThing;

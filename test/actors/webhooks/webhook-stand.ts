@@ -15,13 +15,16 @@ import { runService } from '../../support/run-service.ts';
 export const HOOK = 'pager';
 const SESSION_MS = 1_000 * 3_600_000;
 
-export interface Sent extends Delivery {
+export interface SentDelivery extends Delivery {
   /** Of the event. */
   readonly number: string;
   readonly atMs: number;
   readonly daemon: number;
 }
-type Receiver = (sent: Sent, signal: AbortSignal) => DeliveryAnswer | Promise<DeliveryAnswer>;
+type Receiver = (
+  sent: SentDelivery,
+  signal: AbortSignal,
+) => DeliveryAnswer | Promise<DeliveryAnswer>;
 export const status = (code: number, retryAfterMs: number | null = null): DeliveryAnswer => ({
   ...{ status: code, retryAfterMs },
 });
@@ -32,7 +35,7 @@ export function webhookStand(receive: Receiver = () => status(200)) {
   const beganMs = clock.monotonic();
   const random = createSeededRandom(1);
   const bmdb = createMemBmdb({ clock, random, loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET });
-  const sent: Sent[] = [];
+  const sent: SentDelivery[] = [];
   const metrics = createMemMetrics();
   const log = recordingLog();
   let daemons = 0;

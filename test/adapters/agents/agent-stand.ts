@@ -14,13 +14,13 @@ import { createClients, startTestServer } from './test-server.ts';
 export type AgentStand = Awaited<ReturnType<typeof startAgentStand>>;
 export type StandAgent = ReturnType<AgentStand['agent']>;
 
-export interface StandOptions extends Partial<AgentServerOptions> {
+export interface AgentStandOptions extends Partial<AgentServerOptions> {
   readonly store?: MemHeartbeatStore;
 }
 
 /** A real server with agents that it knows, and with strangers. All of it ends with the test. */
 export async function startAgentStand(
-  { store = createMemHeartbeatStore(), ...options }: StandOptions = {},
+  { store = createMemHeartbeatStore(), ...options }: AgentStandOptions = {},
   { tls, inThread = false }: { tls?: TlsMaterial; inThread?: boolean } = {},
 ) {
   const { server, trust } = await startTestServer({ store, ...options }, tls, inThread);

@@ -9,7 +9,7 @@ import {
   installationRequestCodec,
 } from '../../../src/wire/codec.ts';
 import { GrpcError, GrpcStatus } from '../../../src/wire/grpc.ts';
-import { agentServerContract, type Answer, type Beat } from '../../contracts/agents.ts';
+import { agentServerContract, type AgentAnswer, type Beat } from '../../contracts/agents.ts';
 import { createClients, startTestServer } from './test-server.ts';
 
 describe.each([
@@ -42,7 +42,7 @@ const KINDS = new Map<number, 'unauthenticated' | 'invalid' | 'unavailable'>([
   [GrpcStatus.unavailable, 'unavailable'],
 ]);
 
-function fromGrpc(error: unknown): Answer {
+function fromGrpc(error: unknown): AgentAnswer {
   const kind = error instanceof GrpcError ? KINDS.get(error.status) : undefined;
   if (!kind) throw error;
   return { kind, text: (error as GrpcError).message };
@@ -80,7 +80,7 @@ const toRecord = ({ key, hardwareReport, installationReport, ...beat }: Beat) =>
     : {}),
 });
 
-function fromOutcome(outcome: HeartbeatOutcome): Answer {
+function fromOutcome(outcome: HeartbeatOutcome): AgentAnswer {
   if (outcome.kind === 'unauthenticated') return { kind: 'unauthenticated', text: '' };
   if (outcome.kind === 'invalid') return { kind: 'invalid', text: outcome.message };
   const { installationRequest: raw } = outcome;

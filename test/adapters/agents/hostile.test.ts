@@ -26,7 +26,7 @@ import {
   reset,
 } from './raw-http2.ts';
 import { startAgentStand } from './agent-stand.ts';
-import type { AgentStand, StandAgent, StandOptions } from './agent-stand.ts';
+import type { AgentStand, StandAgent, AgentStandOptions } from './agent-stand.ts';
 import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
 import { PATIENCE } from '../../support/patience.ts';
 
@@ -42,7 +42,7 @@ const drained = (stream: NodeJS.EventEmitter) =>
 describe('hostile agents', () => {
   let { store, host, port, trust, clients, session, rawHttp2 } = {} as AgentStand;
   let honest: StandAgent;
-  const start = async (options: StandOptions = {}) => {
+  const start = async (options: AgentStandOptions = {}) => {
     const stand = await startAgentStand(options);
     ({ store, host, port, trust, clients, session, rawHttp2 } = stand);
     honest = stand.agent();

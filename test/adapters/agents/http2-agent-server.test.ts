@@ -26,7 +26,7 @@ import {
   twoSelfSigned,
 } from './raw-client.ts';
 import { startAgentStand } from './agent-stand.ts';
-import type { AgentStand, StandAgent, StandOptions } from './agent-stand.ts';
+import type { AgentStand, StandAgent, AgentStandOptions } from './agent-stand.ts';
 
 const status = (code: number) => ({ status: String(code) });
 const frame = (request: HeartbeatRequest) => writeFrame(heartbeatRequestCodec.encode(request));
@@ -45,7 +45,7 @@ function withReport(machine: MachineId, field: number, report: Uint8Array): Buff
 describe('http2 agent server', () => {
   let { store, server, host, port, clients, session: raw } = {} as AgentStand;
   let { machine, stored, beat, identity } = {} as StandAgent;
-  const start = async (options: StandOptions = {}) => {
+  const start = async (options: AgentStandOptions = {}) => {
     const stand = await startAgentStand(options);
     ({ store, server, host, port, clients, session: raw } = stand);
     ({ machine, stored, beat, identity } = stand.agent());

@@ -37,10 +37,10 @@ async function start(inThread = false) {
   };
   return { old, fresh, server, shown, agent };
 }
-type Started = Awaited<ReturnType<typeof start>>;
+type StartedServer = Awaited<ReturnType<typeof start>>;
 
 describe.each([false, true])('certificate of the agent server (in a thread: %s)', (inThread) => {
-  let { old, fresh, server, shown, agent } = {} as Started;
+  let { old, fresh, server, shown, agent } = {} as StartedServer;
   beforeEach(async () => {
     ({ old, fresh, server, shown, agent } = await start(inThread));
   });
@@ -85,7 +85,7 @@ describe.each([false, true])('certificate of the agent server (in a thread: %s)'
 });
 
 describe('a certificate that is replaced where it is kept', () => {
-  let { old, fresh, server, shown } = {} as Started;
+  let { old, fresh, server, shown } = {} as StartedServer;
   beforeEach(async () => {
     ({ old, fresh, server, shown } = await start());
   });

@@ -8,7 +8,7 @@ import type { ApiDeps, ApiTerms } from '../../../src/adapters/driver-kit/terms.t
 import { recordingLog } from '../../doubles/recording-log.ts';
 import { createSeededRandom, createSimulatedClock } from '../../doubles/simulated-clock.ts';
 
-export interface Answer {
+export interface ScriptedResponse {
   readonly status: number;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
@@ -28,7 +28,7 @@ const PLAIN: AnswerForm = {
 
 /** A server that answers as it is told, and an API in virtual time that asks it. */
 export async function createApiStand(
-  answer: (request: Heard, n: number) => Answer,
+  answer: (request: Heard, n: number) => ScriptedResponse,
   terms: Partial<ApiTerms> = {},
   deps: Partial<ApiDeps> = {},
 ) {
@@ -70,7 +70,7 @@ export async function createApiStand(
 }
 
 const listener =
-  (answer: (request: Heard, n: number) => Answer, heard: Heard[]): RequestListener =>
+  (answer: (request: Heard, n: number) => ScriptedResponse, heard: Heard[]): RequestListener =>
   (request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));

@@ -23,14 +23,14 @@ const recovery = setup({
   },
 });
 
-type Told =
+type CastEvent =
   | { readonly type: 'agent.lost'; readonly secret: string }
   | { readonly type: 'noise' }
   | { readonly type: 'mistake' };
 
 /** As a machine has it: its regions, its work, and mistakes that it can make. */
 const lifecycle = setup({
-  types: { events: {} as Told, context: {} as { count: number } },
+  types: { events: {} as CastEvent, context: {} as { count: number } },
   actors: { recovery },
 }).createMachine({
   id: 'lifecycle',
@@ -102,10 +102,10 @@ const fleet = setup({ actors: { guard, session } }).createMachine({
   ],
 });
 
-type Machine = ActorRefFrom<typeof lifecycle>;
+type LifecycleActor = ActorRefFrom<typeof lifecycle>;
 export interface Cast {
-  readonly first: Machine;
-  readonly second: Machine;
+  readonly first: LifecycleActor;
+  readonly second: LifecycleActor;
   stop(): void;
 }
 
@@ -132,8 +132,8 @@ export function startCast(
   cells.start();
   const { children } = cells.getSnapshot();
   return {
-    first: children[FIRST] as Machine,
-    second: children[SECOND] as Machine,
+    first: children[FIRST] as LifecycleActor,
+    second: children[SECOND] as LifecycleActor,
     stop: () => [...roots, cells].forEach((root) => root.stop()),
   };
 }

@@ -4,7 +4,7 @@ import type { FleetProvider, Provider } from '../../../src/adapters/provider/por
 import { explain, isProviderError } from '../../../src/domain/errors.ts';
 import { witness } from '../../../src/domain/ids.ts';
 import { SECRET_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
-import { dyingAt, immortal, type Life } from '../../doubles/life.ts';
+import { dyingAt, immortal, type DaemonLife } from '../../doubles/life.ts';
 import { advance, runOut, type VirtualClock } from '../../doubles/simulated-clock.ts';
 import * as equinix from './equinix/stand.ts';
 import * as robot from './hetzner-robot/stand.ts';
@@ -20,7 +20,7 @@ interface Scenario<W extends { readonly clock: VirtualClock }> {
   /** Changes of a daemon that nothing strikes. */
   readonly changes: number;
   start(): Promise<W>;
-  act(world: W, life: Life): Promise<unknown>;
+  act(world: W, life: DaemonLife): Promise<unknown>;
   /** @param wasDone the first daemon died after its last change. */
   goOn(world: W, wasDone: boolean): Promise<void>;
 }
@@ -43,7 +43,7 @@ function scenario<W extends { readonly clock: VirtualClock }>(of: Scenario<W>): 
     expect(complaints).toEqual([]);
   });
 
-  async function dies(life: Life, wasDone: boolean): Promise<void> {
+  async function dies(life: DaemonLife, wasDone: boolean): Promise<void> {
     const world = await start();
     let end = 'not at all';
     void act(world, life).then(
@@ -236,7 +236,7 @@ scenario({
 // Hetzner Robot: records say what is under way on the machines.
 
 /** What a daemon does about an unfinished creation: asks again, as long as it may have worked. */
-async function createAgain(stand: robot.Stand): Promise<string> {
+async function createAgain(stand: robot.RobotStand): Promise<string> {
   const provider = stand.daemon();
   for (let attempt = 1; attempt < 5; attempt++) {
     const listed = await stand.list(provider);
@@ -253,7 +253,7 @@ async function createAgain(stand: robot.Stand): Promise<string> {
   throw new Error('the creation never ended');
 }
 
-async function expectOneMachine(stand: robot.Stand, id: string): Promise<void> {
+async function expectOneMachine(stand: robot.RobotStand, id: string): Promise<void> {
   await stand.pass(700_000);
   const { name, installs } = stand.machine();
   const claim = (await stand.claim())!;
@@ -278,12 +278,16 @@ for (const [when, afterMs] of [
   });
 }
 
-function expectNotFreeUnwiped({ machine }: robot.Stand): void {
+function expectNotFreeUnwiped({ machine }: robot.RobotStand): void {
   const { name, drives } = machine();
   if (name.startsWith('free-')) expect(Object.values(drives)).toEqual(['nothing', 'nothing']);
 }
 
-async function robotGivesBack(stand: robot.Stand, provider: Provider, id: string): Promise<void> {
+async function robotGivesBack(
+  stand: robot.RobotStand,
+  provider: Provider,
+  id: string,
+): Promise<void> {
   await provider.deprovisionMachine(id, robot.callOf()).catch((error: unknown) => {
     if (!isProviderError(error, 'not-found')) throw error;
   });

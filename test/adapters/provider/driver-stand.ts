@@ -48,13 +48,13 @@ export const callOf = (change: Partial<CallOptions> = {}): CallOptions => ({
   ...change,
 });
 
-interface Asked {
+interface JournalEntry {
   readonly seq: number;
   readonly method: string;
   readonly route: string | null;
 }
 /** What an emulator was asked, as `METHOD route`, oldest first. */
-export function journalOf(emulator: { requests(afterSeq?: number): readonly Asked[] }) {
+export function journalOf(emulator: { requests(afterSeq?: number): readonly JournalEntry[] }) {
   const sent = (afterSeq = 0) =>
     emulator.requests(afterSeq).map(({ method, route }) => `${method} ${route}`);
   return {

@@ -77,7 +77,7 @@ const DRIVERS: readonly Fuzzed[] = [
   },
 ];
 
-interface Reply {
+interface FuzzedReply {
   readonly status: number;
   readonly type: string;
   readonly body: string | Uint8Array;
@@ -85,7 +85,7 @@ interface Reply {
 }
 /** An empty list is an answer: whoever says so says that there is nothing. */
 const EMPTY = /^\s*(\[\s*\]|\{\s*"\w+"\s*:\s*\[\s*\]\s*\})\s*$/;
-const anyReply: fc.Arbitrary<Reply> = fc.record({
+const anyReply: fc.Arbitrary<FuzzedReply> = fc.record({
   status: fc.constantFrom(200, 200, 200, 201, 202, 204, 302, 400, 404, 409, 422, 500, 503),
   type: fc.constantFrom('application/json', 'application/vnd.api+json', 'text/html', ''),
   body: fc.oneof(
@@ -102,7 +102,7 @@ const anyReply: fc.Arbitrary<Reply> = fc.record({
 });
 
 /** A 404 in a vendor's own words is an answer: it says that there is none. */
-const tellsAbsence = ({ status, type, body, cut }: Reply): boolean =>
+const tellsAbsence = ({ status, type, body, cut }: FuzzedReply): boolean =>
   status === 404 &&
   type !== 'text/html' &&
   !cut &&
@@ -110,14 +110,14 @@ const tellsAbsence = ({ status, type, body, cut }: Reply): boolean =>
   OWN_WORDS.test(body);
 const OWN_WORDS = /"errors?":/;
 
-function answer(res: ServerResponse, { status, type, body, cut }: Reply): void {
+function answer(res: ServerResponse, { status, type, body, cut }: FuzzedReply): void {
   res.writeHead(status, { ...(type !== '' && { 'content-type': type }) });
   if (!cut) return void res.end(body);
   res.write(body);
   res.destroy();
 }
 
-let replies: readonly Reply[] = [];
+let replies: readonly FuzzedReply[] = [];
 let asked = 0;
 const reply: RequestListener = (req, res) => {
   req.resume();
@@ -153,8 +153,8 @@ afterAll(async () => {
 /** Long enough for several replies, too short for most waits. */
 const CALL_MS = 60;
 const call = { signal: new AbortController().signal, timeoutMs: CALL_MS };
-type Act = readonly [string, (fleet: FleetProvider, id: string) => Promise<unknown>];
-const ACTS: readonly Act[] = [
+type PortCall = readonly [string, (fleet: FleetProvider, id: string) => Promise<unknown>];
+const ACTS: readonly PortCall[] = [
   ['list', (fleet) => fleet.listMachines(call)],
   ['get', (fleet, id) => fleet.getMachine(id, call)],
   ['reboot', (fleet, id) => fleet.rebootMachine(id, 'graceful', call)],

@@ -19,13 +19,13 @@ import { root } from '../../repo/sources.ts';
 const run = promisify(execFile);
 const DOCUMENT = join(root, 'docs/writing-a-provider.md');
 
-interface Block {
+interface CodeBlock {
   readonly language: string;
   /** A path, or what the block is for. */
   readonly name: string;
   readonly text: string;
 }
-const blocks = (): Block[] =>
+const blocks = (): CodeBlock[] =>
   [...readFileSync(DOCUMENT, 'utf8').matchAll(/^```(\w+) (\S+)\n([^]*?)^```$/gm)].map(
     ([, language, name, text]) => ({ language: language!, name: name!, text: text! }),
   );

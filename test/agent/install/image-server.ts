@@ -4,19 +4,19 @@ import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { onTestFinished } from 'vitest';
 
-export type Answer = (request: IncomingMessage, response: ServerResponse) => void;
+export type ImageHandler = (request: IncomingMessage, response: ServerResponse) => void;
 
 export interface ImageServer {
   readonly url: string;
   /** Headers of the requests that came, oldest first. */
   readonly requests: IncomingHttpHeaders[];
   /** How the next requests are answered, one each; then `otherwise` again. */
-  readonly script: Answer[];
-  otherwise: Answer;
+  readonly script: ImageHandler[];
+  otherwise: ImageHandler;
 }
 
 /** On a free port of the loopback until the test ends. */
-export async function startImageServer(otherwise: Answer): Promise<ImageServer> {
+export async function startImageServer(otherwise: ImageHandler): Promise<ImageServer> {
   const server = createServer((request, response) => {
     images.requests.push(request.headers);
     (images.script.shift() ?? images.otherwise)(request, response);
@@ -34,7 +34,7 @@ export async function startImageServer(otherwise: Answer): Promise<ImageServer> 
 
 /** The content, or what is asked of it, as a server does that can resume. */
 export const serve =
-  (content: Uint8Array, etag: string | null = '"v1"'): Answer =>
+  (content: Uint8Array, etag: string | null = '"v1"'): ImageHandler =>
   ({ headers }, response) => {
     const from = Number(/^bytes=(\d+)-$/.exec(headers.range ?? '')?.[1] ?? 0);
     const isPart = from > 0 && headers['if-range'] === etag;
@@ -49,7 +49,7 @@ export const serve =
 
 /** The beginning of the content, then the connection breaks. */
 export const breakOffAfter =
-  (sentBytes: number, content: Uint8Array, etag: string | null = '"v1"'): Answer =>
+  (sentBytes: number, content: Uint8Array, etag: string | null = '"v1"'): ImageHandler =>
   ({ headers }, response) => {
     const from = Number(/^bytes=(\d+)-$/.exec(headers.range ?? '')?.[1] ?? 0);
     response.writeHead(from > 0 ? 206 : 200, {
@@ -61,7 +61,7 @@ export const breakOffAfter =
   };
 
 export const status =
-  (code: number, headers: Record<string, string> = {}): Answer =>
+  (code: number, headers: Record<string, string> = {}): ImageHandler =>
   (_request, response) => {
     response.writeHead(code, headers).end('no image');
   };

@@ -13,7 +13,7 @@ import { loadFleet, type Fleet, type FleetSize } from './fleet.ts';
 const POOL_MAX = 10;
 
 /** One embedded PostgreSQL as a daemon uses it, with `fsync`, and everything that is measured. */
-export interface World {
+export interface BenchWorld {
   readonly fleet: Fleet;
   readonly bmdb: Bmdb;
   /** Of the role that owns everything. */
@@ -23,7 +23,7 @@ export interface World {
   close(): Promise<void>;
 }
 
-export async function createWorld(size: FleetSize): Promise<World> {
+export async function createWorld(size: FleetSize): Promise<BenchWorld> {
   const server = await startServer();
   try {
     const { url, ownerUrl } = await server.database();

@@ -4,12 +4,12 @@ import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { createFakeHost, createFakeShell } from '../../doubles/fake-shell.ts';
 import { takeoverInitCodec, takeoverResponseCodec } from '../../../src/wire/codec.ts';
 import { cpuMs } from '../measure.ts';
-import type { Database, Server } from './database.ts';
+import type { Database, BenchServer } from './database.ts';
 import { benchProvider } from './provider.ts';
 import { startBenchDaemon } from './daemon.ts';
 
 interface BringUpOptions {
-  readonly server: Server;
+  readonly server: BenchServer;
   readonly machines: number;
   /** Agent starts at once. */
   readonly parallelism: number;

@@ -9,8 +9,8 @@ import { startEmbeddedPostgres } from '../../../src/adapters/bmdb/embedded/embed
 import { migrate } from '../../../src/adapters/bmdb/schema/migrate.ts';
 import { silentLog } from '../../../src/adapters/log/port.ts';
 
-export type Server = Awaited<ReturnType<typeof startServer>>;
-export type Database = Awaited<ReturnType<Server['database']>>;
+export type BenchServer = Awaited<ReturnType<typeof startServer>>;
+export type Database = Awaited<ReturnType<BenchServer['database']>>;
 
 const POLL_MS = 20;
 const LIMIT_MS = 10 * 60_000;

@@ -10,7 +10,7 @@ import { loadFleet } from '../bmdb/fleet.ts';
 import { openBmdb } from '../bmdb/world.ts';
 import { cpuMs } from '../measure.ts';
 import { ask, endChild, startChild } from './children.ts';
-import type { Server } from './database.ts';
+import type { BenchServer } from './database.ts';
 import type { Caller, LoadRequest } from './load-child.ts';
 
 const NO_LIMIT = { perSecond: 1e9, burst: 1e9 };
@@ -20,7 +20,7 @@ const THREAD = new URL('../../../src/daemon/agent-thread.ts', import.meta.url);
  * The agent server as a daemon runs it, in a thread of this process, with a database behind it; and in
  * another process as many agents, each with a connection that it keeps.
  */
-export async function openHeartbeats(server: Server, agents: number) {
+export async function openHeartbeats(server: BenchServer, agents: number) {
   const database = await server.database();
   const bmdb = openBmdb(database.url);
   const { started } = await database.query((sql) =>

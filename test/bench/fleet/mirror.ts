@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { loadFleet } from '../bmdb/fleet.ts';
 import { ask, endChild, startChild } from './children.ts';
-import type { Server } from './database.ts';
+import type { BenchServer } from './database.ts';
 
 export interface MirrorRequest {
   /** Of a database with so many machines. */
@@ -29,7 +29,7 @@ export interface MirrorResult {
 
 /** A daemon in a process of its own mirrors a fleet of started machines and takes their heartbeats. */
 export async function measureMirroring(
-  server: Server,
+  server: BenchServer,
   machines: number,
   spanMs: number,
 ): Promise<MirrorResult> {

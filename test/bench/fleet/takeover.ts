@@ -5,7 +5,7 @@ import { parseSshKey } from '../../../src/adapters/ssh/key-file.ts';
 import { rawKey } from '../../adapters/ssh/keys.ts';
 import { startBenchDaemon } from './daemon.ts';
 import { cpuMs } from '../measure.ts';
-import type { Server } from './database.ts';
+import type { BenchServer } from './database.ts';
 import { startSshdFleet } from './sshd-fleet.ts';
 import { takeoverAgent } from './takeover-agent.ts';
 
@@ -20,7 +20,7 @@ const CREATIONS = 50;
  * @param machinesMax the most machines that will be taken over by one daemon.
  * @throws {Error} OpenSSH's server is missing, or does not start.
  */
-export async function prepareTakeovers(server: Server, machinesMax: number) {
+export async function prepareTakeovers(server: BenchServer, machinesMax: number) {
   const key = parseSshKey(rawKey(), 'key');
   const [keyPath, agentPath] = ['takeover-key', 'takeover-agent'].map((name) =>
     path.join(server.dir, name),

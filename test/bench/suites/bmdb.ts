@@ -1,7 +1,7 @@
 import { measureAgentStarts, measureClaims, measureCycles } from '../bmdb/claims.ts';
 import { measureHeartbeats, measureUpsertFloor } from '../bmdb/heartbeats.ts';
 import { measureMirror } from '../bmdb/mirror.ts';
-import { createWorld, measureCommits, readFacts, type World } from '../bmdb/world.ts';
+import { createWorld, measureCommits, readFacts, type BenchWorld } from '../bmdb/world.ts';
 import { quantile } from '../measure.ts';
 import { inRounds, scaled as share, withOpen, type Suite, type SuiteOptions } from '../suite.ts';
 
@@ -26,7 +26,7 @@ export const suite: Suite = {
 const scaled = (count: number, options: SuiteOptions): number => share(count, options, 1_000);
 
 /** Rates per second. */
-async function measureAll(world: World, { spanMs }: SuiteOptions) {
+async function measureAll(world: BenchWorld, { spanMs }: SuiteOptions) {
   const { bmdb, sql, ownerUrl: url } = world;
   const { free, started } = world.fleet;
   const timing = { spanMs, warmMs: spanMs / 4 };

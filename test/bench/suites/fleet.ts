@@ -1,5 +1,5 @@
 import { measureBringUp } from '../fleet/bring-up.ts';
-import { startServer, type Server } from '../fleet/database.ts';
+import { startServer, type BenchServer } from '../fleet/database.ts';
 import { openHeartbeats } from '../fleet/heartbeats.ts';
 import { measureMirroring } from '../fleet/mirror.ts';
 import { inRounds, roundedOf, scaled, withOpen, type Suite, type SuiteOptions } from '../suite.ts';
@@ -22,7 +22,7 @@ export const suite: Suite = {
 };
 
 /** All by parallelism. */
-async function bringUps(server: Server, options: SuiteOptions) {
+async function bringUps(server: BenchServer, options: SuiteOptions) {
   const [bringUp, statementsPerMachine, cpuMsPerMachine]: Record<string, number>[] = [{}, {}, {}];
   for (const [parallelism, count] of Object.entries(BRING_UP)) {
     const machines = scaled(count, options);
@@ -34,14 +34,14 @@ async function bringUps(server: Server, options: SuiteOptions) {
   return { bringUp, statementsPerMachine, cpuMsPerMachine };
 }
 
-const heartbeats = (server: Server, options: SuiteOptions) =>
+const heartbeats = (server: BenchServer, options: SuiteOptions) =>
   withOpen(openHeartbeats(server, scaled(CALLERS, options)), async ({ opening, measure }) => ({
     ...roundedOf(opening),
     ...(await inRounds(options, () => measure(3 * options.spanMs))),
   }));
 
 /** Once each: a minute and more, and what counts is whether the cost per machine grows. */
-async function fleets(server: Server, options: SuiteOptions) {
+async function fleets(server: BenchServer, options: SuiteOptions) {
   const empty = await measureMirroring(server, 0, 0);
   const found: Record<string, object> = {};
   for (const size of FLEETS) {

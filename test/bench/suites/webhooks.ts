@@ -8,7 +8,7 @@ import { createHttpSender } from '../../../src/adapters/webhooks/http-sender.ts'
 import { EVENT_TYPES } from '../../../src/domain/events/fleet-event.ts';
 import { runService } from '../../support/run-service.ts';
 import { measureHeartbeats } from '../bmdb/heartbeats.ts';
-import { createWorld, type World } from '../bmdb/world.ts';
+import { createWorld, type BenchWorld } from '../bmdb/world.ts';
 import { heapInUse } from '../measure.ts';
 import { inRounds, scaled, withOpen, type Suite } from '../suite.ts';
 
@@ -35,7 +35,7 @@ export const suite: Suite = {
 
 /** So many events at once for a webhook that nobody answers at, while heartbeats are stored. */
 async function measureStorm(
-  { bmdb, sql, fleet }: World,
+  { bmdb, sql, fleet }: BenchWorld,
   { events, spanMs, name }: { events: number; spanMs: number; name: string },
 ) {
   const beat = () =>

@@ -9,8 +9,8 @@ import { commandStand } from '../shown.ts';
 /** Commands about pools at two balancers, of which a daemon that only shows asks neither anything. */
 export type PoolStand = Awaited<ReturnType<typeof poolStand>>;
 export type Tending = Awaited<ReturnType<PoolStand['tend']>>;
-type Session = Awaited<ReturnType<MachineStand['daemon']>>;
-type Patch = Parameters<Session['balancing']['note']>[2];
+type StandSession = Awaited<ReturnType<MachineStand['daemon']>>;
+type Patch = Parameters<StandSession['balancing']['note']>[2];
 type At = 'edge' | 'cloud';
 
 export const API_EDGE = { pool: 'api', balancer: 'edge' };

@@ -10,26 +10,26 @@ import { idOf } from '../machine-stand.ts';
 import { written } from '../run-through.ts';
 import { API_EDGE, poolStand, type PoolStand, type Tending } from './pool-stand.ts';
 
-type Stand = PoolStand & { tending: Tending | null };
+type TendedPoolStand = PoolStand & { tending: Tending | null };
 const WEB_EDGE = { pool: 'web', balancer: 'edge' };
 const SETTLED = { state: 'settled', settled: true } as const;
 
-const scan = (s: Stand) => s.bmdb.scan(s.signal);
+const scan = (s: TendedPoolStand) => s.bmdb.scan(s.signal);
 /** Real time passes, and none of the stand’s, until it is so. */
 async function until(isSo: () => Promise<boolean>): Promise<void> {
   while (!(await isSo())) await new Promise(setImmediate);
 }
-const writing = (at: 'edge' | 'cloud') => async (s: Stand, about: string) => {
+const writing = (at: 'edge' | 'cloud') => async (s: TendedPoolStand, about: string) => {
   const { machine, ...change } = parse(about) as {
     readonly machine?: number;
     readonly to: 'active';
   };
   await s.tending!.write(at, change, machine);
 };
-const noting = (at: 'edge' | 'cloud') => async (s: Stand, about: string) =>
+const noting = (at: 'edge' | 'cloud') => async (s: TendedPoolStand, about: string) =>
   s.tending!.note(at, parse(about) as object);
 
-const steps: Record<string, (s: Stand, about: string) => unknown> = {
+const steps: Record<string, (s: TendedPoolStand, about: string) => unknown> = {
   machine: (s, at) => void s.add(Number(at)),
   'a daemon tends both': async (s) => void (s.tending = await s.tend()),
   'nothing is the matter': async ({ tending }) => {
@@ -99,7 +99,7 @@ const steps: Record<string, (s: Stand, about: string) => unknown> = {
 };
 
 test('pools are told, asked for, let go of and forgotten as it is written down', () =>
-  playScenes<Stand>(import.meta.dirname, 'pools', {
+  playScenes<TendedPoolStand>(import.meta.dirname, 'pools', {
     open: async () => ({ ...(await poolStand()), tending: null }),
     close: (s) => s.close(),
     run: (s, words) => s.run(words),

@@ -6,14 +6,14 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { NoConsole } from '../../../src/commands/remote/failures.ts';
 import { openHttpDoor, type Question, type Reply } from '../../../src/commands/remote/client.ts';
-import { runThrough, scriptedDoor, type Ran } from '../run-through.ts';
+import { runThrough, scriptedDoor, type CommandResult } from '../run-through.ts';
 
 const KEY = '00000000-0000-4000-8000-000000000001';
 
-type Answer = readonly [status: number, body: object] | 'lost' | 'nobody';
+type ScriptedAnswer = readonly [status: number, body: object] | 'lost' | 'nobody';
 
 /** A door whose answers are told beforehand, in virtual time; what was asked of it. */
-function scripted(answerTo: (question: Question, asked: number) => Answer, answerMs = 0) {
+function scripted(answerTo: (question: Question, asked: number) => ScriptedAnswer, answerMs = 0) {
   const asked: Question[] = [];
   const door = scriptedDoor(async (question): Promise<Reply> => {
     asked.push(question);
@@ -25,7 +25,7 @@ function scripted(answerTo: (question: Question, asked: number) => Answer, answe
     return { status, headers: {}, text: JSON.stringify(body) };
   });
   let nowMs = 0;
-  const run = (...args: string[]): Promise<Ran> =>
+  const run = (...args: string[]): Promise<CommandResult> =>
     runThrough(
       { door, monotonic: () => nowMs, sleep: async (ms) => void (nowMs += ms), signal },
       args,
@@ -39,7 +39,7 @@ function scripted(answerTo: (question: Question, asked: number) => Answer, answe
   return { run, asked, stop, keysOf, nowMs: () => nowMs };
 }
 
-const problem = (status: number, code: string): Answer => [
+const problem = (status: number, code: string): ScriptedAnswer => [
   status,
   { type: `/problems/${code}`, title: code, status, detail: `it is ${code}`, code },
 ];
@@ -59,7 +59,7 @@ test('the wait at the console is part of --wait', async () => {
 });
 
 describe('an order whose answer is lost', () => {
-  test.each<Answer>(['lost', problem(503, 'unavailable'), problem(409, 'still-filing')])(
+  test.each<ScriptedAnswer>(['lost', problem(503, 'unavailable'), problem(409, 'still-filing')])(
     'is asked for again under its key: %j',
     async (first) => {
       const { run, keysOf } = scripted((_, asked) => (asked < 3 ? first : [200, request()]));

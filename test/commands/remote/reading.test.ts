@@ -12,9 +12,9 @@ import { idOf, slotName } from '../machine-stand.ts';
 import { commandStand, type CommandStand } from '../shown.ts';
 
 const MINUTE = 60_000;
-type Stand = CommandStand & { readonly provider: { isAway: boolean } };
+type ReadingStand = CommandStand & { readonly provider: { isAway: boolean } };
 
-async function open(): Promise<Stand> {
+async function open(): Promise<ReadingStand> {
   const provider = { isAway: false };
   const stand = await commandStand({
     listMachines: async () => {
@@ -28,9 +28,10 @@ async function open(): Promise<Stand> {
 const quarantine = (kind: 'needsHuman' | 'byOperator' | 'conflict', reason: string) =>
   ({ kind, reason, untilMs: null }) as const;
 const silent = { agentStarted: null, heartbeat: null };
-const rowOf = (s: Stand, at: number): MachineRow => s.bmdb.tables.machines.get(idOf(at))!.row;
+const rowOf = (s: ReadingStand, at: number): MachineRow =>
+  s.bmdb.tables.machines.get(idOf(at))!.row;
 /** Machine 2 on a slot whose id is so long. */
-const long = (s: Stand, length: number) => {
+const long = (s: ReadingStand, length: number) => {
   const id = '06aacaaf-0de0-4d89-911a-6088ad7c16b3-at-the-end-of-the-row'.slice(0, length);
   const { provided } = rowOf(s, 2);
   const stuck = quarantine('needsHuman', 'all was tried');
@@ -40,7 +41,7 @@ const installation = (handedOutAtMs: number | null) => ({
   ...{ requestGeneration: 1n, handedOutAtMs, reportGeneration: null, reportResult: null },
 });
 
-const steps: Record<string, (s: Stand, about: string) => unknown> = {
+const steps: Record<string, (s: ReadingStand, about: string) => unknown> = {
   machine: (s) => void s.add(1),
   daemon: (s) => s.daemon().then(() => undefined),
   pass: (s, seconds) => advance(s.clock, Number(seconds) * 1000),
@@ -152,7 +153,7 @@ const steps: Record<string, (s: Stand, about: string) => unknown> = {
 };
 
 test('commands that only read say what they say', async () => {
-  await playScenes<Stand>(import.meta.dirname, 'reading', {
+  await playScenes<ReadingStand>(import.meta.dirname, 'reading', {
     open,
     close: (s) => s.close(),
     steps,

@@ -14,16 +14,16 @@ const machine = (change: object = {}) => ({
   ...{ slot, machineId: ID, state: 'Starting', substate: 'x', reason: null, holds: [] },
   ...{ requests: [], atMs: 1, ...change },
 });
-type Answer = object | number | 'lost';
+type ConsoleAnswer = object | number | 'lost';
 
 /** Waits for Running, 60 s at most, in virtual time; what the console answers to each look. */
 async function waiting(
   name: string,
-  answers: (look: number, nowMs: number) => Answer,
+  answers: (look: number, nowMs: number) => ConsoleAnswer,
   signal = new AbortController().signal,
 ) {
   let [nowMs, looks] = [0, 0];
-  const answer = (path: string): Answer => {
+  const answer = (path: string): ConsoleAnswer => {
     if (!path.endsWith('/resolve')) return answers((looks += 1), nowMs);
     const by = name === slot ? 'slot' : 'machine';
     return { machines: [{ slot, machineId: ID, by, whole: true }], more: false };
@@ -44,7 +44,7 @@ async function waiting(
 const running = machine({ state: 'Running' });
 
 describe('machine wait', () => {
-  test.each<Answer>(['lost', 429, 503])(
+  test.each<ConsoleAnswer>(['lost', 429, 503])(
     'asks again after %j, and is late in the end',
     async (no) => {
       const met = await waiting(slot, (look) => (look < 9 ? no : running));

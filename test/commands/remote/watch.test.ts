@@ -9,13 +9,13 @@ import { startScriptedConsole } from '../../console/scripted-console.ts';
 import { machine, scriptedFleet, type ScriptedFleet } from '../../console/scripted-fleet.ts';
 import { PATIENCE } from '../../support/patience.ts';
 import { machineStand } from '../machine-stand.ts';
-import { runThrough, scriptedDoor, type Ran } from '../run-through.ts';
+import { runThrough, scriptedDoor, type CommandResult } from '../run-through.ts';
 import { commandStand } from '../shown.ts';
 
 const open = (fleet: ScriptedFleet, port: number): Promise<Console> =>
   startScriptedConsole({ fleet, listen: { host: '127.0.0.1', port } });
 
-interface Line {
+interface WatchLine {
   readonly change: string;
   readonly slot?: string;
   readonly machine?: { readonly slot: string; readonly state: string };
@@ -30,8 +30,8 @@ function watching(door: Door, stop: AbortController, args: readonly string[] = [
       .join('')
       .split('\n')
       .filter((line) => line !== '')
-      .map((line) => JSON.parse(line) as Line);
-  const ended: Promise<Ran> = runThrough(
+      .map((line) => JSON.parse(line) as WatchLine);
+  const ended: Promise<CommandResult> = runThrough(
     {
       door,
       monotonic: systemClock.monotonic,
@@ -44,7 +44,7 @@ function watching(door: Door, stop: AbortController, args: readonly string[] = [
   );
   return { said, remarks, ended };
 }
-const told = ({ change, slot: name, machine: row }: Line) =>
+const told = ({ change, slot: name, machine: row }: WatchLine) =>
   `${change} ${name ?? `${row!.slot} ${row!.state}`}`;
 
 describe('V44: --watch without a terminal', () => {

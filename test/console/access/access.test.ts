@@ -5,10 +5,10 @@ import { createAccess } from '../../../src/console/access/access.ts';
 import type { NewEvent } from '../../../src/domain/events/fleet-event.ts';
 import { expect, test } from 'vitest';
 import { root } from '../../repo/sources.ts';
-import { bare, openStand, OWN_PAGE, type Stand } from './stand.ts';
+import { bare, openStand, OWN_PAGE, type AccessStand } from './stand.ts';
 import { testRows } from '../../support/rows.ts';
 
-const whoami = async (stand: Stand, shown: { token?: string; cookie?: string }) => {
+const whoami = async (stand: AccessStand, shown: { token?: string; cookie?: string }) => {
   const { status, body } = await stand.ask('api/v1/whoami', shown);
   return { status, ...(JSON.parse(body) as { name?: string; role?: string }) };
 };

@@ -4,10 +4,10 @@ import { parse } from 'yaml';
 import { digestOf } from '../../../src/console/access/secrets.ts';
 import { playScenes } from '../../support/scenes.ts';
 import { readStream } from '../api/stream-reader.ts';
-import { bare, openStand, OWN_PAGE, type Stand } from './stand.ts';
+import { bare, openStand, OWN_PAGE, type AccessStand } from './stand.ts';
 
 /** Who shows what: tokens by their names, and cookies by `@` and the name of the token that got them. */
-interface Cast extends Stand {
+interface Cast extends AccessStand {
   readonly shown: Map<string, { readonly token?: string; readonly cookie?: string }>;
   readonly ids: Map<string, string>;
   readonly world: { configured: string };

@@ -1,6 +1,6 @@
-import { asked, type Answer } from './stand.ts';
+import { asked, type AccessResponse } from './stand.ts';
 
-export interface Visit extends Answer {
+export interface Visit extends AccessResponse {
   readonly url: string;
 }
 

@@ -8,14 +8,14 @@ import type { Role } from '../../../src/domain/access.ts';
 import { createMemBmdb } from '../../doubles/mem-bmdb/mem-bmdb.ts';
 import { openConsole } from '../api/console-stand.ts';
 
-export interface Answer {
+export interface AccessResponse {
   readonly status: number;
   readonly headers: Record<string, string | string[] | undefined>;
   readonly body: string;
 }
 
 /** A console with a database in memory, and who may come in. */
-export type Stand = Awaited<ReturnType<typeof openStand>>;
+export type AccessStand = Awaited<ReturnType<typeof openStand>>;
 export interface AskOptions {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -43,7 +43,7 @@ export async function openStand(deps: Partial<ConsoleDeps> = {}) {
   const { url } = await openConsole({ accounts, clock, ...deps });
   /** By the cookie: what the page keeps beside it. */
   const secrets = new Map<string, string>();
-  const ask = (path: string, options: AskOptions = {}): Promise<Answer> => {
+  const ask = (path: string, options: AskOptions = {}): Promise<AccessResponse> => {
     const { method = 'GET', headers, token, cookie, isNeighbour = false, body } = options;
     const secret = isNeighbour || method === 'GET' ? undefined : secrets.get(cookie ?? '');
     return asked(`${url}${path}`, method, {
@@ -102,7 +102,7 @@ export const asked = (
   method: string,
   { headers, body, ca }: { headers: Record<string, string>; body: string | null; ca?: string },
 ) =>
-  new Promise<Answer>((resolve, reject) => {
+  new Promise<AccessResponse>((resolve, reject) => {
     const request = url.startsWith('https:') ? requestTls : requestPlain;
     const tls = ca === undefined ? {} : { ca, servername: headers['host']! };
     const outgoing = request(url, { headers, method, agent: false, ...tls }, (response) => {

@@ -17,7 +17,7 @@ const HOLD: NewEvent = {
   ...{ type: 'hold.expired', actor: 'ann', reason: 'looked at', details: { kind: 'no-start' } },
   ...{ provider: providerName('rack'), slotId: 'a/b', machineId: MACHINE as never },
 };
-interface Page {
+interface EventPage {
   readonly events: readonly object[];
 }
 
@@ -34,7 +34,7 @@ async function stand(bmdb = newBmdb()) {
     add: async (...events: readonly NewEvent[]) => {
       for (const event of events) await bmdb.events.append(event);
     },
-    ask: (query: string, headers = {}) => askApi<Page>(shown, `events${query}`, headers),
+    ask: (query: string, headers = {}) => askApi<EventPage>(shown, `events${query}`, headers),
   };
 }
 

@@ -3,12 +3,12 @@ import { createInspection } from '../../../src/adapters/inspector/inspection.ts'
 import type { Inspection } from '../../../src/adapters/inspector/port.ts';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { startCast, type Cast } from '../../adapters/inspector/cast.ts';
-import { openStand, type Stand } from '../access/stand.ts';
+import { openStand, type AccessStand } from '../access/stand.ts';
 import { machine, scriptedFleet } from '../scripted-fleet.ts';
 
 let inspection: Inspection;
 let cast: Cast;
-let stand: Stand;
+let stand: AccessStand;
 beforeEach(async () => {
   inspection = createInspection({ clock: systemClock });
   cast = startCast(inspection, systemClock);

@@ -15,11 +15,12 @@ const FLEET = [
   machine('b'),
 ];
 
-interface Page {
+interface MachinePage {
   readonly revision: number;
   readonly machines: readonly { readonly slot: string }[];
 }
-const ids = ({ machines }: Page) => machines.map(({ slot: name }) => name.replace('equinix/', ''));
+const ids = ({ machines }: MachinePage) =>
+  machines.map(({ slot: name }) => name.replace('equinix/', ''));
 
 test('overdue is who is longer in its place than its step may take and others took, as time passes', async () => {
   let passedMs = 0;
@@ -47,7 +48,7 @@ test('overdue is who is longer in its place than its step may take and others to
   });
   const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + passedMs };
   const shown = await openConsole({ fleet: { ...fleet, nowMs, isOverdue }, clock });
-  const found = async () => ids((await askApi<Page>(shown, 'machines?filter=overdue')).body);
+  const found = async () => ids((await askApi<MachinePage>(shown, 'machines?filter=overdue')).body);
   const { rebooting, powerCycling } = DEFAULT_LADDER;
   expect([rebooting.patienceMs, powerCycling.patienceMs]).toEqual([15 * MINUTE, 15 * MINUTE]);
   passedMs = 15 * MINUTE;
@@ -64,7 +65,7 @@ test('a list has another revision when it has other machines, and the same when 
   const fleet = scriptedFleet(...FLEET);
   const shown = await openConsole({ fleet });
   const revision = async () =>
-    (await askApi<Page>(shown, 'machines?filter=state:Running')).body.revision;
+    (await askApi<MachinePage>(shown, 'machines?filter=state:Running')).body.revision;
   const first = await revision();
   fleet.set(slot('equinix', 'c'), { lastHeartbeatAtMs: 5 });
   fleet.set(slot('equinix', 'b'), { address: '192.0.2.1' });
@@ -99,7 +100,7 @@ test('a line of a healthy machine has at most 300 bytes', async () => {
     substate: 'healthy',
     lastHeartbeatAtMs: 1_764_000_000_000,
   });
-  const { body } = await askApi<Page>(
+  const { body } = await askApi<MachinePage>(
     await openConsole({ fleet: scriptedFleet(healthy) }),
     'machines',
   );

@@ -124,12 +124,12 @@ function linesOf(text: string): string {
   return `lines: ${events.map(({ number, type }) => `${number} ${type}`).join(', ')}`;
 }
 
-interface Shown {
+interface ConsoleHolder {
   console: Awaited<ReturnType<typeof openConsole>> | null;
 }
 
 test('what is read is told, and what makes no sense refused, as it is written down', () =>
-  playScenes<Shown>(import.meta.dirname, 'reading', {
+  playScenes<ConsoleHolder>(import.meta.dirname, 'reading', {
     open: async () => ({ console: null }),
     async run({ console }, _, line) {
       const [path = '', accept = 'application/json'] = line.split(' | ');

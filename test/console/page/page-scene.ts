@@ -85,7 +85,7 @@ export const consoleOf = (
 export const becomes = (page: Page, selector: string, text: string | RegExp): Promise<void> =>
   page.locator(selector).filter({ hasText: text }).first().waitFor();
 
-export interface Shown {
+export interface ShownPage {
   readonly page: Page;
   readonly console: Console;
   /** Expects that nothing was complained of, and nobody but the console was asked. */
@@ -99,7 +99,7 @@ export async function showPage(
   browser: Pick<HeldBrowser, 'newPage'>,
   fleet: FleetView,
   { path = '', more = {} }: { readonly path?: string; readonly more?: Partial<ConsoleDeps> } = {},
-): Promise<Shown> {
+): Promise<ShownPage> {
   const console = await consoleOf(fleet, 0, more);
   const { page, complaints } = await browser.newPage();
   const strangers: string[] = [];

@@ -22,7 +22,7 @@ const step = fc.oneof(
   fc.record({ do: fc.constant('come back' as const) }),
   fc.record({ do: fc.constant('restart' as const) }),
 );
-type Step = typeof step extends fc.Arbitrary<infer Made> ? Made : never;
+type StreamStep = typeof step extends fc.Arbitrary<infer Made> ? Made : never;
 const query = fc.record({
   view: fc.constant('list' as const),
   filter: fc.constantFrom('', 'state:Running', 'da11'),
@@ -33,7 +33,7 @@ const query = fc.record({
 
 async function run(
   asked: typeof query extends fc.Arbitrary<infer Made> ? Made : never,
-  steps: readonly Step[],
+  steps: readonly StreamStep[],
 ) {
   const clock = createSimulatedClock();
   const fleet = scriptedFleet(...NAMES.slice(0, 5).map((id) => machine(id)));

@@ -14,7 +14,7 @@ import {
 
 const MINUTE = 60_000;
 
-interface Seen {
+interface Observation {
   readonly atMs: number;
   readonly place: string;
   readonly live: LiveMachine;
@@ -25,7 +25,7 @@ interface Seen {
 let world: PlayedWorld;
 let played: PlayedDaemon;
 let broken: Slot;
-const seen: Seen[] = [];
+const seen: Observation[] = [];
 const signal = new AbortController().signal;
 
 beforeAll(async () => {

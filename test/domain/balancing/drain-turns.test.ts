@@ -11,7 +11,7 @@ import {
 import { mayServe, type Wish } from '../../../src/domain/balancing/members.ts';
 import { machineId, type MachineId } from '../../../src/domain/ids.ts';
 import { createSeededRandom } from '../../doubles/simulated-clock.ts';
-import { createPlaces, placeOf, TICK_MS, type Order, type Outage } from './many-places.ts';
+import { createPlaces, placeOf, TICK_MS, type DrainOrder, type Outage } from './many-places.ts';
 import { drain } from '../../support/balancing-stand.ts';
 import { M1, M2, M3, pool } from './pool.ts';
 
@@ -22,7 +22,7 @@ const M = Array.from({ length: 6 }, (_, at) =>
   machineId(`aaaaaaaa-0000-4000-8000-00000000000${at + 1}`),
 );
 
-const order = (id: MachineId, change: Partial<Order> = {}): Order => ({
+const order = (id: MachineId, change: Partial<DrainOrder> = {}): DrainOrder => ({
   ...{ machineId: id, fromMs: 60_000, leaves: false, force: false, workMs: 3 * MINUTE },
   heardAfterMs: [],
   ...change,
@@ -31,7 +31,7 @@ const order = (id: MachineId, change: Partial<Order> = {}): Order => ({
 /** Lets time pass until every order has ended, and everybody serves who is still there. */
 function run(
   places: Parameters<typeof createPlaces>[0],
-  orders: readonly Order[],
+  orders: readonly DrainOrder[],
   { outages = [], seed = 1 }: { outages?: readonly Outage[]; seed?: number } = {},
 ) {
   const random = createSeededRandom(seed);

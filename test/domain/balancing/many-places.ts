@@ -18,14 +18,14 @@ import { memberRow, SLOT } from '../../support/facts.ts';
 import { pool as poolOf } from './pool.ts';
 
 /** A pool at a balancer, and whoever decides there alone. */
-export interface Place {
+export interface PoolAtBalancer {
   readonly pool: Pool;
   readonly balancer: string;
   readonly members: readonly MachineId[];
 }
 
 /** What somebody wants of a machine. */
-export interface Order {
+export interface DrainOrder {
   readonly machineId: MachineId;
   readonly fromMs: number;
   /** Given back: it stays away once it is let go. */
@@ -45,8 +45,8 @@ export interface Outage {
   readonly lengthMs: number;
 }
 
-interface Life {
-  order: Order | null;
+interface MachineLife {
+  order: DrainOrder | null;
   busyUntilMs: number;
   isGone: boolean;
 }
@@ -55,13 +55,13 @@ export const TICK_MS = 10_000;
 
 /** Pools at balancers, each of which decides alone on rows of the others that are a little old. */
 export function createPlaces(
-  places: readonly Place[],
-  orders: readonly Order[],
+  places: readonly PoolAtBalancer[],
+  orders: readonly DrainOrder[],
   outages: readonly Outage[],
   /** Uniform in [0, 1). */
   chance: () => number,
 ) {
-  const lives = new Map<MachineId, Life>();
+  const lives = new Map<MachineId, MachineLife>();
   const stands = places.map((place, at) => {
     const rows = new Map<MachineId, MemberRow>();
     for (const machineId of place.members) {
@@ -71,16 +71,16 @@ export function createPlaces(
     const modes = new Map<MachineId, ServerMode>(place.members.map((each) => [each, 'active']));
     return { place, at, rows, modes, memory: newRemembered() };
   });
-  type Stand = (typeof stands)[number];
+  type PoolStand = (typeof stands)[number];
   let nowMs = 0;
   let known: readonly MemberRow[] = [];
-  const begun = new Set<Order>();
-  const ended = new Map<Order, number>();
+  const begun = new Set<DrainOrder>();
+  const ended = new Map<DrainOrder, number>();
   const wrongs: string[] = [];
   let awayMs = 0;
   const allRows = () => stands.flatMap(({ rows }) => [...rows.values()]);
 
-  const healthOf = ({ place }: Stand, machineId: MachineId) =>
+  const healthOf = ({ place }: PoolStand, machineId: MachineId) =>
     outages.some(
       (each) =>
         places[each.place] === place &&
@@ -90,7 +90,7 @@ export function createPlaces(
     )
       ? 'down'
       : 'up';
-  const wishOf = ({ at }: Stand, machineId: MachineId): Wish => {
+  const wishOf = ({ at }: PoolStand, machineId: MachineId): Wish => {
     const { order, busyUntilMs, isGone } = lives.get(machineId)!;
     const about = { slot: SLOT, machineId };
     if (isGone || nowMs < busyUntilMs) return { ...about, want: 'drop', reason: 'it is worked on' };
@@ -100,7 +100,7 @@ export function createPlaces(
     const wish = { ...about, want: 'drain', reason: 'asked', force, askedAtMs } as const;
     return leaves ? { ...wish, leaves } : wish;
   };
-  const sightsOf = (stand: Stand): Map<MachineId, Sight> =>
+  const sightsOf = (stand: PoolStand): Map<MachineId, Sight> =>
     new Map(
       [...stand.rows.values()]
         .filter(({ state }) => state !== 'drained')
@@ -116,14 +116,14 @@ export function createPlaces(
           ];
         }),
     );
-  const countServing = (stand: Stand) =>
+  const countServing = (stand: PoolStand) =>
     [...stand.rows.values()].filter(
       ({ machineId, state }) =>
         state === 'active' &&
         healthOf(stand, machineId) === 'up' &&
         wishOf(stand, machineId).want !== 'drop',
     ).length;
-  const apply = (stand: Stand, change: MemberChange) => {
+  const apply = (stand: PoolStand, change: MemberChange) => {
     const { machineId, to, graceMs, how, newDeadline: _, ...rest } = change;
     const before = stand.rows.get(machineId) ?? newRow(stand.place, machineId);
     if (to === 'gone') return void stand.rows.delete(machineId);
@@ -146,7 +146,7 @@ export function createPlaces(
     if (isTaken && wasUp && wish.want === 'drain' && !wish.force && countServing(stand) < minActive)
       wrongs.push(`${nowMs}: ${machineId} left ${countServing(stand)} active`);
   };
-  const stepOne = (stand: Stand) => {
+  const stepOne = (stand: PoolStand) => {
     const { place, rows, memory } = stand;
     const wishes = new Map(place.members.map((each) => [each, wishOf(stand, each)] as const));
     const steps = stepMembers({
@@ -220,7 +220,7 @@ export function createPlaces(
   };
 }
 
-const newRow = ({ pool, balancer }: Place, machineId: MachineId): MemberRow =>
+const newRow = ({ pool, balancer }: PoolAtBalancer, machineId: MachineId): MemberRow =>
   memberRow({ pool: pool.pool, balancer, machineId, sinceMs: 0 });
 
 export const placeOf = (
@@ -228,7 +228,7 @@ export const placeOf = (
   balancer: string,
   members: readonly MachineId[],
   change: Partial<Pick<Pool, 'minActive'>> & { atOnce?: number } = {},
-): Place => {
+): PoolAtBalancer => {
   const { atOnce = 1, minActive = 1 } = change;
   const drain = { ...poolOf().drain, atOnce };
   return { pool: poolOf({ pool: name, minActive, drain }), balancer, members };

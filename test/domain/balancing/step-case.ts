@@ -33,12 +33,12 @@ export const sight = (
   sessions: change.sessions === undefined ? 0 : change.sessions,
 });
 
-export interface Case extends Partial<Omit<StepInput, 'rows' | 'wishes' | 'sights'>> {
+export interface StepCase extends Partial<Omit<StepInput, 'rows' | 'wishes' | 'sights'>> {
   readonly rows?: readonly MemberRow[];
   readonly wishes?: readonly Wish[];
   readonly sights?: Readonly<Record<string, Sight>> | null;
 }
-export const step = ({ rows = [], wishes = [], sights = {}, ...change }: Case): Steps =>
+export const step = ({ rows = [], wishes = [], sights = {}, ...change }: StepCase): Steps =>
   stepMembers({
     pool: pool(),
     balancer: 'edge',
@@ -55,7 +55,7 @@ export const step = ({ rows = [], wishes = [], sights = {}, ...change }: Case): 
     ...change,
   });
 export const moves = (steps: Steps) => steps.moves.map(({ move }) => move);
-export const firstOf = (change: Case) => moves(step(change))[0];
+export const firstOf = (change: StepCase) => moves(step(change))[0];
 export const modes = ({ modes: calls }: Steps) =>
   calls.map(({ machineId, mode }) => [machineId, mode]);
 
@@ -118,7 +118,7 @@ function sightIn([, ...words]: readonly string[]): Sight {
   });
 }
 
-export function caseOf(words: string): Case {
+export function caseOf(words: string): StepCase {
   const [members = '', wishes = '', sights = '', how = ''] = words
     .split('|')
     .map((of) => of.trim());
@@ -138,7 +138,7 @@ export function caseOf(words: string): Case {
 }
 
 /** What a pass does: rows with what is written of them, modes, looks that are wanted, and alarm. */
-export function toldOf(words: string, more: Partial<Case> = {}): string {
+export function toldOf(words: string, more: Partial<StepCase> = {}): string {
   const steps = step({ ...caseOf(words), ...more });
   const moved = steps.moves.map(({ move, calls }) => {
     const { machineId, to, graceMs, newDeadline, how, note, waived, refused } = move;

@@ -16,7 +16,7 @@ import { testRows } from '../../support/rows.ts';
 const MINUTE = 60_000;
 const ALWAYS_UP: Ingest = { seenAtMs: NOW, upSinceMs: NOW - 86_400_000, lostAtMs: null };
 
-interface Scene {
+interface CountsScene {
   readonly rows?: readonly GuardRow[];
   readonly ingest?: Ingest;
   readonly unbroken?: { readonly sinceMs: number; readonly count: number };
@@ -24,14 +24,14 @@ interface Scene {
 }
 
 /** Counts one machine, as its rows are in words. */
-function countOne(words: string, scene: Scene = {}, more: Partial<MachineRow> = {}) {
+function countOne(words: string, scene: CountsScene = {}, more: Partial<MachineRow> = {}) {
   const { rows = [calmRow(FLEET)], ingest = ALWAYS_UP, unreachableSinceMs = null } = scene;
   const { unbroken = { sinceMs: NOW - 86_400_000, count: 100 } } = scene;
   const { row, holds } = factsOf(words, more);
   const rest = { loss: DEFAULT_LOSS, policy: DEFAULT_GUARD, nowMs: NOW, holds };
   return countGuarded([{ row: row!, unbroken, unreachableSinceMs }], { rows, ingest, ...rest });
 }
-const ofFleet = (words: string, scene?: Scene): readonly string[] => {
+const ofFleet = (words: string, scene?: CountsScene): readonly string[] => {
   const { scope: _, ...counts } = countOne(words, scene)[0]!;
   return Object.entries(counts).flatMap(([name, count]) => (count === 1 ? [name] : []));
 };
@@ -48,7 +48,7 @@ const COUNTED: Readonly<Record<string, readonly string[]>> = {
   new: ['machines', 'started', 'silent', 'newlySilent', 'quiet'],
   unreachable: ['machines', 'unreachable'],
 };
-const testCounts = (title: string, table: string, scene?: Scene) =>
+const testCounts = (title: string, table: string, scene?: CountsScene) =>
   testRows(rowsIn(table))(`${title} with "%s" counts as %s`, (words, counted) => {
     expect(ofFleet(words, scene)).toEqual(COUNTED[counted]);
   });
@@ -157,7 +157,7 @@ describe('who was silent at a freeze is back after three heartbeats in a row', (
 });
 
 describe('S6: who fell silent while nobody listened', () => {
-  const up = (minutes: number, lost: number | null): Scene => ({
+  const up = (minutes: number, lost: number | null): CountsScene => ({
     ingest: {
       seenAtMs: NOW,
       upSinceMs: NOW - minutes * MINUTE,

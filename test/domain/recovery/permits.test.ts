@@ -6,19 +6,20 @@ import { countPermits, type BudgetUse } from '../../../src/domain/recovery/permi
 import { type RecoveryBudget } from '../../../src/domain/policy.ts';
 import { agentStarted, machineRow, NOW_MS, provided, slotFacts } from '../../support/facts.ts';
 
-interface Seen {
+interface PermitMachine {
   readonly provider?: string;
   readonly location?: string | null;
   readonly started?: boolean;
   readonly permit?: boolean;
 }
-const rowOf = ({ provider = 'p', location = 'a', started = true, permit = false }: Seen) =>
+const rowOf = ({ provider = 'p', location = 'a', started = true, permit = false }: PermitMachine) =>
   machineRow({
     provided: provided({ provider: providerName(provider), location }),
     agentStarted: started ? agentStarted(NOW_MS) : null,
     permit,
   });
-const many = (count: number, seen: Seen = {}) => Array.from({ length: count }, () => rowOf(seen));
+const many = (count: number, seen: PermitMachine = {}) =>
+  Array.from({ length: count }, () => rowOf(seen));
 const countsOf = (budget: Partial<RecoveryBudget>, ...groups: readonly MachineRow[][]) =>
   countPermits(groups.flat().map(factsAt), {
     percent: 100,

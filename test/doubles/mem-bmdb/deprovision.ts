@@ -6,13 +6,13 @@ import {
   type Deprovisioned,
 } from '../../../src/adapters/bmdb/preconditions.ts';
 import { NothingToDo } from '../../../src/domain/errors.ts';
-import { type Held, patch, type Memory } from './tables.ts';
+import { type HeldWork, patch, type Memory } from './tables.ts';
 import { cancelOn } from './leases.ts';
 import { writeEvent } from './records.ts';
 import { circumstances, rowOf } from './rows.ts';
 
 /** @throws {NothingToDo} the request was taken back, or a hold preserves the machine now. */
-export function noteDeprovisionAsked({ memory, gate, machine, work }: Held): void {
+export function noteDeprovisionAsked({ memory, gate, machine, work }: HeldWork): void {
   const { deprovision, machineId } = machine.row;
   const refusal = askRefusal(work.process, rowOf(memory, machine), circumstances(memory));
   const reason = refusal ?? (deprovision ? null : 'nobody asked to deprovision it');
@@ -28,7 +28,7 @@ export function noteDeprovisionAsked({ memory, gate, machine, work }: Held): voi
 }
 
 /** The machine is given back: nothing but history is left of it, and perhaps a hold on its slot. */
-export function forgetMachine({ memory, gate, machine }: Held, change: Deprovisioned): void {
+export function forgetMachine({ memory, gate, machine }: HeldWork, change: Deprovisioned): void {
   const { machineId } = machine.row;
   cancelOn(memory, machine, 'deprovisioned', () => true);
   for (const { kind, reason } of deprovisionedLines(machine.row, change)) {

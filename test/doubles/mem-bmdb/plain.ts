@@ -13,7 +13,7 @@ function plainly(given: unknown): unknown {
 const isPlainObject = (given: unknown): given is object =>
   typeof given === 'object' && given !== null && Object.getPrototypeOf(given) === Object.prototype;
 
-type Method = (...args: readonly unknown[]) => unknown;
+type BookMethod = (...args: readonly unknown[]) => unknown;
 
 /** The same book; its methods are given plain texts. */
 export const plainBook = <Book extends object>(book: Book): Book =>
@@ -21,7 +21,7 @@ export const plainBook = <Book extends object>(book: Book): Book =>
     Object.entries(book).map(([name, value]) => [
       name,
       typeof value === 'function'
-        ? (...args: readonly unknown[]) => (value as Method)(...args.map(plainly))
+        ? (...args: readonly unknown[]) => (value as BookMethod)(...args.map(plainly))
         : value,
     ]),
   ) as Book;
@@ -37,7 +37,7 @@ export const behind = <Book extends object>(
       typeof value === 'function'
         ? async (...args: readonly unknown[]) => {
             check(args.find((each) => each instanceof AbortSignal));
-            return (value as Method)(...args);
+            return (value as BookMethod)(...args);
           }
         : behind(check, value),
     ]),

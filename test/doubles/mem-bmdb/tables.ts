@@ -303,7 +303,7 @@ export interface SessionGate {
 }
 
 /** A claim, as everything that follows it sees it. */
-export interface Held {
+export interface HeldWork {
   readonly memory: Memory;
   readonly gate: SessionGate;
   readonly machine: MemMachine;

@@ -20,11 +20,11 @@ import { provedText } from '../../../src/domain/settlement.ts';
 import { writeEvent } from './records.ts';
 import { circumstances, rowOf } from './rows.ts';
 import { endRequests } from './request-ends.ts';
-import { dropPermit, patch, type MemMachine, type Memory, type Held } from './tables.ts';
+import { dropPermit, patch, type MemMachine, type Memory, type HeldWork } from './tables.ts';
 import type { FinishChange, WorkNote } from '../../../src/adapters/bmdb/port.ts';
 
 /** What a finished task makes true. */
-export function applyChange(held: Held, change: FinishChange): void {
+export function applyChange(held: HeldWork, change: FinishChange): void {
   switch (change.kind) {
     case 'agentStarted':
       return startAgent(held, change);
@@ -36,7 +36,7 @@ export function applyChange(held: Held, change: FinishChange): void {
   }
 }
 
-function startAgent(held: Held, change: Extract<FinishChange, { kind: 'agentStarted' }>): void {
+function startAgent(held: HeldWork, change: Extract<FinishChange, { kind: 'agentStarted' }>): void {
   const { memory, gate, machine } = held;
   forgetAgent(held);
   const publicKey = Buffer.from(change.publicKey).toString('hex');
@@ -50,7 +50,7 @@ function startAgent(held: Held, change: Extract<FinishChange, { kind: 'agentStar
 
 type Recovered = Extract<FinishChange, { kind: 'recovered' }>;
 
-function recover(held: Held, change: Recovered): void {
+function recover(held: HeldWork, change: Recovered): void {
   const { memory, gate, machine, row } = held;
   forgetAgent(held);
   if (change.order === undefined) coolDown(held, change.coolDown);
@@ -61,7 +61,10 @@ function recover(held: Held, change: Recovered): void {
 }
 
 /** What was asked for has come true. @returns what that is. */
-function prove({ memory, machine }: Held, { bootSeconds, order }: Recovered): StandingRung | null {
+function prove(
+  { memory, machine }: HeldWork,
+  { bootSeconds, order }: Recovered,
+): StandingRung | null {
   const { recovery } = machine.row;
   const rung = recovery?.askedRung ?? recovery?.rung ?? null;
   if (bootSeconds !== null && recovery?.askedRung) {
@@ -95,7 +98,7 @@ const NOTHING_ASKED = {
   offSeenAtMs: null,
 } as const;
 
-function forgetAgent({ memory, machine }: Held): void {
+function forgetAgent({ memory, machine }: HeldWork): void {
   patch(machine, { agentStarted: null, heartbeat: null, startAttempt: null });
   machine.unbroken = { sinceMs: 0, count: 0 };
   dropPermit(memory, machine);
@@ -105,7 +108,7 @@ function forgetAgent({ memory, machine }: Held): void {
 export const untilMs = ({ options, now }: Memory, seconds: number): number =>
   now() + seconds * 1_000 * (1 + options.random.next() * (options.jitter ?? BACKOFF_JITTER));
 
-export const dropBackoff = ({ machine, work }: Held): void =>
+export const dropBackoff = ({ machine, work }: HeldWork): void =>
   patch(machine, {
     backoffs: machine.row.backoffs.filter((each) => each.process !== work.process),
   });
@@ -114,7 +117,7 @@ export const dropBackoff = ({ machine, work }: Held): void =>
  * No rung starts again before the cool-down, which grows over the whole episode. Nothing to cool
  * down from while nothing was asked for.
  */
-export function coolDown({ memory, machine, work }: Held, descriptor: BackoffDescriptor): void {
+export function coolDown({ memory, machine, work }: HeldWork, descriptor: BackoffDescriptor): void {
   if (!isLadder(work.process) || !machine.row.recovery) return;
   machine.coolDownSeconds = nextBackoffSeconds(descriptor, machine.coolDownSeconds);
   const nextAtMs = untilMs(memory, machine.coolDownSeconds);
@@ -132,11 +135,11 @@ function patchLadder(machine: MemMachine, change: (before: Ladder) => Partial<La
 }
 
 /** @throws {NothingToDo} before asking: the machine came back or was put under a hold meanwhile. */
-export function writeNote(held: Held, note: WorkNote): void {
+export function writeNote(held: HeldWork, note: WorkNote): void {
   if (changeByNote(held, note)) held.memory.touch(held.work.machineId);
 }
 
-function changeByNote(held: Held, note: WorkNote): boolean {
+function changeByNote(held: HeldWork, note: WorkNote): boolean {
   const { memory, machine } = held;
   switch (note.kind) {
     case 'agentStartAttempt':
@@ -185,7 +188,7 @@ interface Asking {
   readonly needsPermit: boolean;
 }
 
-function requireMay({ memory, machine, work }: Held, asking: Asking): void {
+function requireMay({ memory, machine, work }: HeldWork, asking: Asking): void {
   const { notAsked, isOrder, needsPermit } = asking;
   const reason = askRefusal(work.process, rowOf(memory, machine), circumstances(memory));
   if (reason) throw new NothingToDo(`${notAsked}: ${reason}`);
@@ -194,7 +197,7 @@ function requireMay({ memory, machine, work }: Held, asking: Asking): void {
   else refuseGuarded(memory, machine, isOrder);
 }
 
-function noteControllerReset(held: Held, controller: string): void {
+function noteControllerReset(held: HeldWork, controller: string): void {
   const { memory, gate, machine, work, row } = held;
   const { machineId } = work;
   const notAsked = `a restart of controller ${controller} of ${machineId} was not asked for`;
@@ -210,9 +213,9 @@ function noteControllerReset(held: Held, controller: string): void {
   writeEvent(memory, machine.row, event);
 }
 
-type Asked = Extract<WorkNote, { kind: 'recoveryAsked' }>;
+type RecoveryAsked = Extract<WorkNote, { kind: 'recoveryAsked' }>;
 
-function noteAsked(held: Held, { rung, bootId, order }: Asked): void {
+function noteAsked(held: HeldWork, { rung, bootId, order }: RecoveryAsked): void {
   const { memory, gate, machine, work } = held;
   const notAsked = `${rung} of ${work.machineId} was not asked for`;
   const row = rowOf(memory, machine);
@@ -250,13 +253,13 @@ function noteAsked(held: Held, { rung, bootId, order }: Asked): void {
 }
 
 /** @throws {NothingToDo} the machine, of which nothing was asked for, came back by itself. */
-export function requireStillNeeded({ memory, machine, work }: Held): void {
+export function requireStillNeeded({ memory, machine, work }: HeldWork): void {
   const reason = askRefusal(work.process, rowOf(memory, machine), circumstances(memory));
   if (reason) throw new NothingToDo(`${work.process} of ${work.machineId}: ${reason}`);
 }
 
 /** Of a failure before anything was asked for: it counts on that rung. */
-export function endUnasked({ machine, work }: Held, rung: StandingRung | null): void {
+export function endUnasked({ machine, work }: HeldWork, rung: StandingRung | null): void {
   if (!isLadder(work.process) || rung === null) return;
   const { recovery: before } = machine.row;
   const nothing = { ...NOTHING_ASKED, hostKeyBefore: null, powerOffAskedAtMs: null };

@@ -4,7 +4,7 @@ import type { MachineRow } from '../../../src/domain/machine.ts';
 import { AlreadyFinished, WorkLost } from '../../../src/domain/errors.ts';
 import { failedText, wasAskedFor } from '../../../src/domain/requests.ts';
 import { requireFitting } from '../../../src/adapters/bmdb/preconditions.ts';
-import { type Held, dropPermit, patch } from './tables.ts';
+import { type HeldWork, dropPermit, patch } from './tables.ts';
 import { cancelOn, dropLease } from './leases.ts';
 import { writeEvent, writeHistory } from './records.ts';
 import { isSessionAlive } from './rows.ts';
@@ -21,7 +21,7 @@ import type { FailureEffects, Quarantine, Work } from '../../../src/adapters/bmd
 import { endRequests } from './request-ends.ts';
 
 /** See `Work`. */
-export function createWork(held: Held): Work {
+export function createWork(held: HeldWork): Work {
   const { memory, gate, machine, work, row } = held;
   const { process, machineId, epoch } = work;
   let ended = false;
@@ -66,19 +66,19 @@ export function createWork(held: Held): Work {
   };
 }
 
-function requireWork({ machine, work }: Held): void {
+function requireWork({ machine, work }: HeldWork): void {
   if (machine.leases.includes(work)) return;
   throw new WorkLost(`${work.process} on ${work.machineId} is no longer ours`);
 }
 
-interface Failure {
+interface WorkFailure {
   readonly backoff: BackoffDescriptor;
   readonly cause: string;
   readonly also: FailureEffects;
 }
 
 /** What was ordered moves neither the ladder nor its waits. */
-function fail(held: Held, failure: Failure): void {
+function fail(held: HeldWork, failure: WorkFailure): void {
   const { memory, gate, machine, work } = held;
   const { backoff, cause, also } = failure;
   if (isLadder(work.process)) dropPermit(memory, machine);
@@ -95,7 +95,7 @@ function fail(held: Held, failure: Failure): void {
   if (also.quarantine) park(held, also.quarantine);
 }
 
-function backOff(held: Held, { backoff, cause, also }: Failure): void {
+function backOff(held: HeldWork, { backoff, cause, also }: WorkFailure): void {
   const { memory, machine, work } = held;
   const seconds = nextBackoffSeconds(backoff, previousWaitSeconds(held.row, work.process));
   const wait = { untilMs: untilMs(memory, seconds), cause, lastIntervalSeconds: seconds };
@@ -115,7 +115,7 @@ function backOff(held: Held, { backoff, cause, also }: Failure): void {
 }
 
 /** An operator's quarantine stays. The permit is given back. */
-function park({ memory, machine, gate }: Held, { kind, reason }: Quarantine): void {
+function park({ memory, machine, gate }: HeldWork, { kind, reason }: Quarantine): void {
   const isByOperator =
     machine.row.quarantine?.kind === 'byOperator' && isQuarantined(machine.row, memory.now());
   if (!isByOperator) patch(machine, { quarantine: { kind, reason, untilMs: null } });

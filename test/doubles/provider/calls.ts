@@ -4,17 +4,17 @@ import { ProviderError } from '../../../src/domain/errors.ts';
 import {
   CALL_FAULTS,
   type CallFaultKind,
-  type Faults,
+  type FaultScript,
   type Occasion,
-  type Operation,
-  type Strike,
+  type ProviderOperation,
+  type FaultStrike,
 } from './faults.ts';
 
 export type Calls = ReturnType<typeof createCalls>;
 
 interface CallsDeps {
   readonly clock: Clock;
-  readonly faults: Faults;
+  readonly faults: FaultScript;
   /** Of every call. */
   readonly latencyMs: number;
 }
@@ -29,7 +29,7 @@ const DECISIVE = Object.keys(CALL_FAULTS).filter((kind): kind is DecisiveKind =>
  * every instance that is open on it shares them.
  */
 export function createCalls({ clock, faults, latencyMs }: CallsDeps) {
-  const counts = new Map<Operation, number>();
+  const counts = new Map<ProviderOperation, number>();
 
   async function carryOut<T>(
     occasion: Occasion,
@@ -50,7 +50,7 @@ export function createCalls({ clock, faults, latencyMs }: CallsDeps) {
   return {
     /** @param device that the call is about, if it is about one. */
     async run<T>(
-      operation: Operation,
+      operation: ProviderOperation,
       device: string | null,
       { signal }: Pick<CallOptions, 'signal'>,
       effect: (occasion: Occasion) => T | Promise<T>,
@@ -71,7 +71,7 @@ export function createCalls({ clock, faults, latencyMs }: CallsDeps) {
       }
     },
     /** Calls so far. */
-    count: (operation: Operation) => counts.get(operation) ?? 0,
+    count: (operation: ProviderOperation) => counts.get(operation) ?? 0,
   };
 }
 
@@ -84,7 +84,11 @@ const aborted = (signal: AbortSignal): Promise<never> =>
   });
 
 /** What a call ends with that such a fault struck. */
-function refusalOf({ fault, amount, error }: Strike<DecisiveKind>, asked: string, nowMs: number) {
+function refusalOf(
+  { fault, amount, error }: FaultStrike<DecisiveKind>,
+  asked: string,
+  nowMs: number,
+) {
   const refusal = (
     kind: 'transient' | 'auth' | 'conflict',
     why: string,

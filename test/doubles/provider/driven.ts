@@ -6,7 +6,7 @@ import type {
 } from '../../../src/adapters/provider/port.ts';
 import { ProviderError } from '../../../src/domain/errors.ts';
 import type { Calls } from './calls.ts';
-import type { Faults, Occasion, Operation } from './faults.ts';
+import type { FaultScript, Occasion, ProviderOperation } from './faults.ts';
 import type { createListings } from './listings.ts';
 import type { createOrders } from './orders.ts';
 
@@ -27,7 +27,7 @@ export interface DrivenParts {
   readonly orders: ReturnType<typeof createOrders>;
   readonly listings: ReturnType<typeof createListings>;
   readonly calls: Calls;
-  readonly faults: Faults;
+  readonly faults: FaultScript;
   /** What it says that it cannot, and refuses. */
   readonly without: readonly Capability[];
   readonly devicePrefix: string;
@@ -47,7 +47,7 @@ export function createDriven({ orders, listings, calls, ...parts }: DrivenParts)
   const stopping = new AbortController();
 
   async function call<T>(
-    operation: Operation,
+    operation: ProviderOperation,
     device: string | null,
     given: CallOptions,
     effect: (occasion: Occasion, signal: AbortSignal) => T | Promise<T>,

@@ -12,7 +12,7 @@ export const OPERATIONS = [
   'verify',
   'reusable',
 ] as const;
-export type Operation = (typeof OPERATIONS)[number];
+export type ProviderOperation = (typeof OPERATIONS)[number];
 
 /** Any call, as a network and an API spoil it. */
 export const CALL_FAULTS = {
@@ -104,7 +104,7 @@ export const DEVICE_FAULTS = {
 
 interface FaultSpec {
   /** The operations that it can strike; every one when absent. */
-  readonly operations?: readonly Operation[];
+  readonly operations?: readonly ProviderOperation[];
   /** Of a rule that gives no amount. */
   readonly amount?: number;
 }
@@ -120,9 +120,9 @@ export type DeviceFaultKind = keyof typeof DEVICE_FAULTS;
 export type FaultKind = CallFaultKind | keyof typeof OPERATION_FAULTS | DeviceFaultKind;
 
 /** When a fault strikes. What is absent does not matter. */
-export interface FaultRule {
+export interface ScriptedFault {
   readonly fault: FaultKind;
-  readonly operation?: Operation | undefined;
+  readonly operation?: ProviderOperation | undefined;
   /** Indexes of the calls that it strikes, from 1. */
   readonly calls?: readonly number[];
   /** How often at most. */
@@ -136,26 +136,26 @@ export interface FaultRule {
 
 /** A call that a fault may strike. */
 export interface Occasion {
-  readonly operation: Operation;
+  readonly operation: ProviderOperation;
   /** Index among the calls of this operation, from 1. */
   readonly call: number;
   readonly device?: string | null;
 }
 
 /** A rule that strikes, with its amount. */
-export interface Strike<Kind extends FaultKind = FaultKind> {
+export interface FaultStrike<Kind extends FaultKind = FaultKind> {
   readonly fault: Kind;
   readonly amount: number;
   readonly error: Error | undefined;
 }
 
-export type Faults = ReturnType<typeof createFaults>;
+export type FaultScript = ReturnType<typeof createFaults>;
 
 /** The script of faults. */
 export function createFaults() {
-  let entries: { readonly rule: FaultRule; left: number }[] = [];
+  let entries: { readonly rule: ScriptedFault; left: number }[] = [];
   return {
-    add: (rule: FaultRule) => void entries.push({ rule, left: rule.times ?? Infinity }),
+    add: (rule: ScriptedFault) => void entries.push({ rule, left: rule.times ?? Infinity }),
     /** Takes the rules of this fault away; all when none is named. What happened stays so. */
     clear(kind?: FaultKind) {
       entries = entries.filter(({ rule }) => kind !== undefined && rule.fault !== kind);
@@ -164,8 +164,9 @@ export function createFaults() {
     strike<Kind extends FaultKind>(
       occasion: Occasion,
       ...kinds: readonly Kind[]
-    ): Strike<Kind> | null {
-      const isWanted = ({ fault }: FaultRule) => (kinds as readonly FaultKind[]).includes(fault);
+    ): FaultStrike<Kind> | null {
+      const isWanted = ({ fault }: ScriptedFault) =>
+        (kinds as readonly FaultKind[]).includes(fault);
       const entry = entries.find(
         ({ rule, left }) => left > 0 && isWanted(rule) && fits(rule, occasion),
       );
@@ -180,7 +181,7 @@ export function createFaults() {
   };
 }
 
-function fits(rule: FaultRule, { operation, call, device }: Occasion): boolean {
+function fits(rule: ScriptedFault, { operation, call, device }: Occasion): boolean {
   const operations = rule.operation ? [rule.operation] : FAULTS[rule.fault].operations;
   return (
     (operations === undefined || operations.includes(operation)) &&

@@ -1,14 +1,14 @@
 import type { DriverListing, DriverMachine } from '../../../src/adapters/provider/port.ts';
 import { ProviderError } from '../../../src/domain/errors.ts';
 import { SET_ID_TAG, type Tags } from '../../../src/domain/provisioning/provider-tags.ts';
-import type { DeviceFaultKind, FaultKind, Faults, Occasion } from './faults.ts';
-import type { Device, Slot, World } from './world.ts';
+import type { DeviceFaultKind, FaultKind, FaultScript, Occasion } from './faults.ts';
+import type { SimulatedDevice, Slot, HardwareWorld } from './world.ts';
 
 export interface ListingDeps {
-  readonly world: World;
-  readonly faults: Faults;
+  readonly world: HardwareWorld;
+  readonly faults: FaultScript;
   /** Whether a device is shown at all. */
-  isManaged(device: Device): boolean;
+  isManaged(device: SimulatedDevice): boolean;
 }
 
 type Entries = readonly DriverMachine[];
@@ -23,7 +23,7 @@ export function createListings({ world, faults, isManaged }: ListingDeps) {
   const earlier: Entries[] = [world.slots().map(showFree)];
 
   /** A reading: tags that are shown stale come nearer to the truth by it. */
-  function show(device: Device): DriverMachine {
+  function show(device: SimulatedDevice): DriverMachine {
     const { id, reservationId, hostname, plan, failed, status } = device;
     return {
       ...{ id, reservationId, hostname, failed, status },
@@ -37,7 +37,7 @@ export function createListings({ world, faults, isManaged }: ListingDeps) {
     };
   }
 
-  function addressOf({ id, number, addresses }: Device): string | null {
+  function addressOf({ id, number, addresses }: SimulatedDevice): string | null {
     const [own = null] = addresses;
     const isShown = (fault: DeviceFaultKind) => faults.isShown(fault, id);
     if (own === null || isShown('address-absent')) return null;
@@ -47,13 +47,13 @@ export function createListings({ world, faults, isManaged }: ListingDeps) {
     return other?.addresses[0] ?? own;
   }
 
-  function powerOf({ id, power, boots, status }: Device): 'on' | 'off' | 'unknown' {
+  function powerOf({ id, power, boots, status }: SimulatedDevice): 'on' | 'off' | 'unknown' {
     if (boots === 0 && status === 'Provisioning') return 'unknown';
     if (!faults.isShown('power-lies', id)) return power;
     return power === 'on' ? 'off' : 'on';
   }
 
-  function tagsOf({ id, tags, stale }: Device): Tags {
+  function tagsOf({ id, tags, stale }: SimulatedDevice): Tags {
     if (!stale) return tags;
     world.change(id, { stale: stale.left > 1 ? { ...stale, left: stale.left - 1 } : null });
     return stale.tags;

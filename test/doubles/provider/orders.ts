@@ -9,27 +9,27 @@ import {
   TAG_PREFIX,
   type Tags,
 } from '../../../src/domain/provisioning/provider-tags.ts';
-import type { Faults, Occasion } from './faults.ts';
-import type { Device, World } from './world.ts';
+import type { FaultScript, Occasion } from './faults.ts';
+import type { SimulatedDevice, HardwareWorld } from './world.ts';
 
 export interface OrderDeps {
-  readonly world: World;
-  readonly faults: Faults;
+  readonly world: HardwareWorld;
+  readonly faults: FaultScript;
   readonly instanceSetId: string;
   /** Whether a device is ours to act on, so far as names tell. */
-  isManaged(device: Device): boolean;
+  isManaged(device: SimulatedDevice): boolean;
 }
 
 /** What is done to the hardware, and all that keeps it from being done. */
 export function createOrders({ world, faults, instanceSetId, isManaged }: OrderDeps) {
-  function get(id: string): Device {
+  function get(id: string): SimulatedDevice {
     const device = world.device(id);
     if (device && isManaged(device)) return device;
     throw new ProviderError('not-found', `no device ${id} of ours`);
   }
 
   /** @throws {ProviderError} `race-lost`: another owner's mark is on it. */
-  function find(witness: string): Device | null {
+  function find(witness: string): SimulatedDevice | null {
     const found = world.witnessed(witness);
     if (!found || ownershipOf(found.tags, instanceSetId) !== 'foreign') return found ?? null;
     throw new ProviderError('race-lost', `another owner tagged device ${found.id}`);
@@ -57,7 +57,11 @@ export function createOrders({ world, faults, instanceSetId, isManaged }: OrderD
     throw new ProviderError('transient', 'no capacity', { capacity: { scope: 'all' } });
   }
 
-  function make(reservationId: string, request: CreateRequest, occasion: Occasion): Device {
+  function make(
+    reservationId: string,
+    request: CreateRequest,
+    occasion: Occasion,
+  ): SimulatedDevice {
     const { hostname, tags, initCommand, publicKey } = request;
     const former = world.formerId();
     const id = former && faults.strike(occasion, 'reused-id') ? former : undefined;
@@ -85,7 +89,7 @@ export function createOrders({ world, faults, instanceSetId, isManaged }: OrderD
       request: CreateRequest,
       witness: string,
       { occasion, signal }: { readonly occasion: Occasion; readonly signal: AbortSignal },
-    ): Promise<Device> {
+    ): Promise<SimulatedDevice> {
       const slotId = slotOf(request);
       const made = find(witness);
       if (made && made.reservationId !== slotId) {

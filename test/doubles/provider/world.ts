@@ -13,7 +13,7 @@ export interface Slot {
 }
 
 /** What an installation puts on a device. */
-export interface Installation {
+export interface DeviceInstallation {
   readonly initCommand: string;
   readonly publicKey: string;
 }
@@ -22,7 +22,7 @@ export interface Installation {
 export type Fate = 'up' | 'stuck' | 'broken';
 
 /** A device as it is; what is shown of it may differ. Never changed in place. */
-export interface Device {
+export interface SimulatedDevice {
   readonly id: string;
   /** In the order they were made, from 1. */
   readonly number: number;
@@ -36,7 +36,7 @@ export interface Device {
   readonly failed: boolean;
   readonly power: 'on' | 'off';
   readonly addresses: readonly string[];
-  readonly installation: Installation;
+  readonly installation: DeviceInstallation;
   readonly boots: number;
   /** When the system that runs now came up first; null: not yet. */
   readonly upAtMs: number | null;
@@ -47,8 +47,8 @@ export interface Device {
 /** The machines behind the devices: told what happens to them. */
 export interface Machines {
   /** It boots. Answers its addresses. */
-  up(device: Device): readonly string[];
-  down(device: Device, cause: 'reboot' | 'off' | 'reinstall' | 'gone'): void;
+  up(device: SimulatedDevice): readonly string[];
+  down(device: SimulatedDevice, cause: 'reboot' | 'off' | 'reinstall' | 'gone'): void;
 }
 
 export interface WorldDeps {
@@ -62,7 +62,7 @@ export interface WorldDeps {
   newId(): string;
 }
 
-export interface DeviceOrder extends Installation {
+export interface DeviceOrder extends DeviceInstallation {
   readonly reservationId: string;
   readonly hostname: string;
   readonly tags: Tags;
@@ -74,13 +74,13 @@ export interface DeviceOrder extends Installation {
 }
 
 /** The hardware in virtual time, without faults and without rules of access. */
-export type World = ReturnType<typeof createWorld>;
+export type HardwareWorld = ReturnType<typeof createWorld>;
 
 export function createWorld(deps: WorldDeps) {
   const { clock, machines } = deps;
   const slots = new Map(deps.slots.map((slot) => [slot.id, slot]));
   const everKnown = new Set(slots.keys());
-  const devices = new Map<string, Device>();
+  const devices = new Map<string, SimulatedDevice>();
   /** Ids of devices. */
   const bySlot = new Map<string, string>();
   const formerIds: string[] = [];
@@ -88,13 +88,13 @@ export function createWorld(deps: WorldDeps) {
   const timers = new Map<string, unknown>();
   let made = 0;
 
-  function need(id: string): Device {
+  function need(id: string): SimulatedDevice {
     const device = devices.get(id);
     if (device) return device;
     throw new ProviderError('not-found', `no device ${id}`);
   }
 
-  function change(id: string, patch: Partial<Device>): Device {
+  function change(id: string, patch: Partial<SimulatedDevice>): SimulatedDevice {
     const changed = { ...need(id), ...patch };
     devices.set(id, changed);
     return changed;
@@ -159,21 +159,29 @@ export function createWorld(deps: WorldDeps) {
     slot: (id: string): Slot | undefined => slots.get(id),
     /** Whether it was ever capacity here. */
     knows: (slotId: string): boolean => everKnown.has(slotId),
-    devices: (): readonly Device[] => [...devices.values()],
-    device: (id: string): Device | undefined => devices.get(id),
+    devices: (): readonly SimulatedDevice[] => [...devices.values()],
+    device: (id: string): SimulatedDevice | undefined => devices.get(id),
     need,
     /** Of several on one slot the last one. */
-    onSlot: (slotId: string): Device | undefined => devices.get(bySlot.get(slotId) ?? ''),
+    onSlot: (slotId: string): SimulatedDevice | undefined => devices.get(bySlot.get(slotId) ?? ''),
     /** Capacity that can be had. */
     free: (): readonly Slot[] =>
       [...slots.values()].filter(({ id, broken }) => !broken && !bySlot.has(id)),
     /** The first one made that carries this witness. */
-    witnessed: (witness: string): Device | undefined =>
+    witnessed: (witness: string): SimulatedDevice | undefined =>
       [...devices.values()].find(({ tags }) => tags[WITNESS_TAG] === witness),
     /** The id that ended last. */
     formerId: (): string | undefined => formerIds[0],
     change,
-    add({ reservationId, hostname, tags, fate, id, isUp, ...installation }: DeviceOrder): Device {
+    add({
+      reservationId,
+      hostname,
+      tags,
+      fate,
+      id,
+      isUp,
+      ...installation
+    }: DeviceOrder): SimulatedDevice {
       made += 1;
       const { plan } = slots.get(reservationId)!;
       const named = { id: id ?? deps.newId(), number: made, reservationId, hostname };
@@ -186,7 +194,7 @@ export function createWorld(deps: WorldDeps) {
       }
       return need(named.id);
     },
-    reinstall(id: string, installation: Installation, fate: Fate) {
+    reinstall(id: string, installation: DeviceInstallation, fate: Fate) {
       down(id, 'reinstall');
       change(id, { status: 'Provisioning', failed: false, upAtMs: null, installation });
       install(id, fate);
@@ -225,4 +233,4 @@ const FRESH = {
   boots: 0,
   upAtMs: null,
   leaving: null,
-} as const satisfies Partial<Device>;
+} as const satisfies Partial<SimulatedDevice>;

@@ -40,11 +40,11 @@ async function start(options: Partial<AnexiaEmulatorOptions> = {}) {
 }
 
 /** A request, the body that is sent, and headers in place of the usual ones. */
-type Row = readonly [ask: string, body?: unknown, headers?: Record<string, string>];
+type EngineRow = readonly [ask: string, body?: unknown, headers?: Record<string, string>];
 const BACKENDS = `${LBAAS}/backend.json`;
 const MADE = { name: 'x', mode: 'tcp', load_balancer: '{lb}' };
 const SAME = { ...MADE, name: 'http.api.eu' };
-const ASKED: readonly Row[] = [
+const ASKED: readonly EngineRow[] = [
   [`GET ${BACKENDS}`, undefined, { authorization: '' }],
   [`GET ${BACKENDS}`, undefined, { authorization: 'Bearer x' }],
   [`GET ${BACKENDS}`, undefined, { authorization: 'Token wrong' }],

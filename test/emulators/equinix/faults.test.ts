@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import type { FaultRule } from '../../../emulators/equinix/fault-rules.ts';
+import type { EquinixFaultRule } from '../../../emulators/equinix/fault-rules.ts';
 import type { EquinixEmulator } from '../../../emulators/equinix/options.ts';
 import { parseWorld } from '../../../emulators/equinix/world.ts';
 import { testRows } from '../../support/rows.ts';
 import { ACTIVE_MS, clientOf, createDevice, createOn, start } from './harness.ts';
 
-type Effect = FaultRule['effect'];
+type EquinixRuleEffect = EquinixFaultRule['effect'];
 const LAG_MS = 10_000;
 const creates = { method: 'POST', route: '/projects/{p}/devices' };
 const create = (fake: EquinixEmulator, index = 0, init: RequestInit = {}) =>
@@ -17,18 +17,22 @@ const hosts = (fake: EquinixEmulator) => fake.devices().map((one) => one.hostnam
 const reservationPath = (fake: EquinixEmulator, index = 0) =>
   `/hardware-reservations/${fake.reservations()[index]!.id}`;
 
-const race = (when: 'betweenCheckAndCreate' | 'afterLostReply'): Effect => ({ type: 'race', when });
-const lost = (phase: 'before' | 'after', type: 'drop' | 'hang' = 'drop'): FaultRule => ({
+const race = (when: 'betweenCheckAndCreate' | 'afterLostReply'): EquinixRuleEffect => ({
+  type: 'race',
+  when,
+});
+const lost = (phase: 'before' | 'after', type: 'drop' | 'hang' = 'drop'): EquinixFaultRule => ({
   ...{ match: creates, effect: { type, phase } },
 });
 /** Rules, the answer to a creation on the first reservation, and who is there then. */
-const RACES: readonly (readonly [readonly FaultRule[], number | null, readonly string[]])[] = [
-  [[{ effect: race('betweenCheckAndCreate') }], 422, ['stranger-']],
-  [[{ effect: race('afterLostReply') }], 201, ['machine-0']],
-  [[lost('before'), { effect: race('afterLostReply') }], null, ['stranger-']],
-  [[lost('before', 'hang'), { effect: race('afterLostReply') }], null, ['stranger-']],
-  [[lost('after'), { effect: race('afterLostReply') }], null, ['machine-0']],
-];
+const RACES: readonly (readonly [readonly EquinixFaultRule[], number | null, readonly string[]])[] =
+  [
+    [[{ effect: race('betweenCheckAndCreate') }], 422, ['stranger-']],
+    [[{ effect: race('afterLostReply') }], 201, ['machine-0']],
+    [[lost('before'), { effect: race('afterLostReply') }], null, ['stranger-']],
+    [[lost('before', 'hang'), { effect: race('afterLostReply') }], null, ['stranger-']],
+    [[lost('after'), { effect: race('afterLostReply') }], null, ['machine-0']],
+  ];
 
 testRows(RACES)('lets a stranger in by %j', async (rules, created, expected) => {
   const fake = await start();

@@ -44,20 +44,20 @@ export function hooksOf(
   };
 }
 
-export interface Reply {
+export interface EquinixReply {
   readonly status: number;
   /** The parsed body; undefined when it was empty. */
-  readonly body: Json;
+  readonly body: ServerJson;
   readonly headers: Headers;
 }
 /** Whatever the server sent, for a test to look into. */
-export type Json = { readonly [field: string]: Json } & ReadonlyArray<Json>;
+export type ServerJson = { readonly [field: string]: ServerJson } & ReadonlyArray<ServerJson>;
 export type Client = (
   method: string,
   path: string,
   body?: unknown,
   init?: RequestInit,
-) => Promise<Reply>;
+) => Promise<EquinixReply>;
 
 /** Calls below the base URL; with a null token none is sent. */
 export const clientOf =
@@ -89,7 +89,7 @@ async function send(
   headers: Record<string, string>,
   body: unknown,
   init: RequestInit = {},
-): Promise<Reply> {
+): Promise<EquinixReply> {
   const response = await fetch(url, {
     method,
     redirect: 'manual',
@@ -99,7 +99,7 @@ async function send(
   });
   const text = await response.text();
   const parsed: unknown = text === '' ? undefined : JSON.parse(text);
-  return { status: response.status, body: parsed as Json, headers: response.headers };
+  return { status: response.status, body: parsed as ServerJson, headers: response.headers };
 }
 
 /** A string somewhere in a body. @throws {Error} when it is something else. */

@@ -18,8 +18,8 @@ const act = (fake: EquinixEmulator, id: string, type: string) =>
     : clientOf(fake)('POST', `/devices/${id}/actions`, { type });
 
 /** What is asked, how long is waited, the state of the device then, and what its machine was told. */
-type Step = readonly [ask: string | null, ms: number, state: string | number, told?: string];
-const LIFE: readonly Step[] = [
+type LifeStep = readonly [ask: string | null, ms: number, state: string | number, told?: string];
+const LIFE: readonly LifeStep[] = [
   [null, 4_999, 'queued'],
   [null, 1, 'provisioning'],
   [null, 24_999, 'provisioning'],
@@ -43,7 +43,7 @@ const LIFE: readonly Step[] = [
 
 testRows([
   ['real', LIFE],
-  ['fast', LIFE.map(([ask, ms, ...rest]) => [ask, ms / 100, ...rest] as Step)],
+  ['fast', LIFE.map(([ask, ms, ...rest]) => [ask, ms / 100, ...rest] as LifeStep)],
 ] as const)('plays the life of a device in the profile %s', async (profile, steps) => {
   const told: string[] = [];
   const fake = await start({ profile, hooks: hooksOf((call) => void told.push(call)) });

@@ -8,7 +8,7 @@ import {
   createDevice,
   createOn,
   hooksOf,
-  type Json,
+  type ServerJson,
   KEY,
   OTHER_KEY,
   start,
@@ -55,8 +55,8 @@ const devices = 'POST /projects/{a}/devices';
 const onDemand = { hardware_reservation_id: '', metro: 'fr' };
 
 /** A request, its body, and whose it is. */
-type Row = readonly [ask: string, body?: unknown, token?: 'none' | 'nobody' | 'project'];
-const ASKED: readonly Row[] = [
+type RequestRow = readonly [ask: string, body?: unknown, token?: 'none' | 'nobody' | 'project'];
+const ASKED: readonly RequestRow[] = [
   ['GET /projects', undefined, 'none'],
   ['GET /projects', undefined, 'nobody'],
   ['GET /projects'],
@@ -86,7 +86,7 @@ const ASKED: readonly Row[] = [
   [devices, { plan: 'c3.small.x86' }],
   [devices, { operating_system: 'minix_1' }],
   [devices, { hostname: 'under_score' }],
-  ...[NONE, '{r6}', '{r0}', '{r3}', '{r4}', '{r5}'].map((hardware_reservation_id): Row => [
+  ...[NONE, '{r6}', '{r0}', '{r3}', '{r4}', '{r5}'].map((hardware_reservation_id): RequestRow => [
     devices,
     { hardware_reservation_id },
   ]),
@@ -121,7 +121,7 @@ const ASKED: readonly Row[] = [
   ['DELETE /projects/{b}'],
 
   ...['', 'ssh-ed25519', 'ssh-ed25519 AAAA', `ssh-rsa ${KEY.split(' ')[1]}`, `${KEY}\n${KEY}`].map(
-    (key): Row => ['POST /ssh-keys', { label: 'x', key }],
+    (key): RequestRow => ['POST /ssh-keys', { label: 'x', key }],
   ),
   ['PUT /ssh-keys/{key}', { key: 'nonsense' }],
   ['PATCH /ssh-keys/{key}', { key: OTHER_KEY }],
@@ -136,7 +136,7 @@ const ASKED: readonly Row[] = [
 ];
 
 /** Asks the world as it was at first; shows the answer, with names for ids. */
-async function told([ask, body, token]: Row): Promise<string> {
+async function told([ask, body, token]: RequestRow): Promise<string> {
   const { fake, fill, unfill } = await furnished();
   const [method, path] = fill(ask).split(' ') as [string, string];
   const isOrder = ask.startsWith(devices) && typeof body === 'object';
@@ -220,7 +220,7 @@ const many = (count: number) =>
       hostname: `host-${String((i * 7) % count).padStart(4, '0')}`,
     })),
   });
-const hosts = (body: Json) => body['devices']!.map((one) => String(one['hostname']));
+const hosts = (body: ServerJson) => body['devices']!.map((one) => String(one['hostname']));
 
 test('leads through all devices by the link to the next page, also when one is new', async () => {
   const fake = await start({ world: many(25) });
@@ -229,7 +229,7 @@ test('leads through all devices by the link to the next page, also when one is n
     const seen: string[] = [];
     let next: string | null = `/projects/${fake.projectId}/devices?per_page=7&sort_by=hostname`;
     while (next !== null) {
-      const { body }: { body: Json } = await call('GET', next);
+      const { body }: { body: ServerJson } = await call('GET', next);
       seen.push(...hosts(body));
       next = body['meta']!['next'] === null ? null : String(body['meta']!['next']!['href']);
     }

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { newKey, type Robot, SERVER, type SshKey } from './harness.ts';
+import { newKey, type Robot, SERVER, type TestSshKey } from './harness.ts';
 
 export const rename = ({ post }: Robot, name = 'shep-a') =>
   post(`/server/${SERVER}`, { server_name: name });
@@ -19,7 +19,7 @@ const AUTOSETUP = [
 ].join('\n');
 
 /** Starts an installation whose log is read later. Whether it came to its end is in `status`. */
-export async function install(robot: Robot, key: SshKey, setup = AUTOSETUP): Promise<void> {
+export async function install(robot: Robot, key: TestSshKey, setup = AUTOSETUP): Promise<void> {
   const begun = await robot.shell(
     key,
     'sh -s',
@@ -33,11 +33,11 @@ nohup sh -c 'installimage -a -c /autosetup -x /root/post.sh; echo $? > /root/sta
   expect(begun).toMatchObject({ code: 0, stderr: '' });
 }
 export const INSTALL_MS = 120_000;
-export const logOf = async (robot: Robot, key: SshKey): Promise<string> =>
+export const logOf = async (robot: Robot, key: TestSshKey): Promise<string> =>
   (await robot.shell(key, 'cat /root/log /root/status 2>/dev/null')).stdout;
 
 /** Arms the rescue system with a key of its own. Answers the key. */
-export async function arm(robot: Robot): Promise<SshKey> {
+export async function arm(robot: Robot): Promise<TestSshKey> {
   const key = newKey();
   const fingerprint = await robot.addKey(key);
   const form = { os: 'linux', 'authorized_key[]': fingerprint };

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import ssh2 from 'ssh2';
 import { onTestFinished } from 'vitest';
-import type { FaultRule } from '../../../emulators/hetzner-robot/api.ts';
+import type { RobotFaultRule } from '../../../emulators/hetzner-robot/api.ts';
 import {
   type RobotEmulator,
   type RobotEmulatorOptions,
@@ -14,7 +14,7 @@ import { generateHostKey, publicBlobOf } from '../../../emulators/hosts/keys.ts'
 export const START_MS = Date.UTC(2026, 0, 1);
 export const SERVER = 321;
 
-export interface Reply {
+export interface RobotReply {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
@@ -22,7 +22,7 @@ export interface Reply {
   readonly body: unknown;
 }
 
-export interface Asked {
+export interface RobotRequest {
   readonly form?: string | Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly auth?: 'none' | 'right' | 'wrong';
@@ -41,7 +41,7 @@ export async function startRobot(options: Partial<RobotEmulatorOptions> = {}) {
 }
 
 export function clientOf(fake: RobotEmulator) {
-  async function ask(method: string, path: string, asked: Asked = {}): Promise<Reply> {
+  async function ask(method: string, path: string, asked: RobotRequest = {}): Promise<RobotReply> {
     const { form, headers, auth = 'right', signal } = asked;
     const { user, password } = fake.credentials;
     const login = `${user}:${auth === 'right' ? password : 'wrong'}`;
@@ -64,9 +64,9 @@ export function clientOf(fake: RobotEmulator) {
   const get = async (path: string) => (await ask('GET', path)).body;
   const post = (path: string, form: string | Readonly<Record<string, string>>) =>
     ask('POST', path, { form });
-  const fault = (effect: FaultRule['effect'], rest: Omit<FaultRule, 'effect'> = {}) =>
+  const fault = (effect: RobotFaultRule['effect'], rest: Omit<RobotFaultRule, 'effect'> = {}) =>
     fake.addFault({ ...rest, effect });
-  const addKey = async (key: SshKey, name = 'ours') => {
+  const addKey = async (key: TestSshKey, name = 'ours') => {
     const reply = await post('/key', { name, data: key.line });
     return (reply.body as { key: { fingerprint: string } }).key.fingerprint;
   };
@@ -79,7 +79,7 @@ export function clientOf(fake: RobotEmulator) {
     return key;
   };
   const machine = (number = SERVER) => fake.servers().find((one) => one.number === number)!;
-  const shell = (key: SshKey, line: string, stdin = '', number = SERVER) =>
+  const shell = (key: TestSshKey, line: string, stdin = '', number = SERVER) =>
     runOver({ host: machine(number).address, port: fake.sshPort }, key, line, stdin);
   return { ask, get, post, fault, addKey, rescue, machine, shell };
 }
@@ -95,24 +95,24 @@ const parsed = (value: string): unknown => {
 };
 
 /** The code of a refusal. */
-export const codeOf = ({ status, body }: Reply): readonly [number, string | undefined] => [
+export const codeOf = ({ status, body }: RobotReply): readonly [number, string | undefined] => [
   status,
   (body as { error?: { code?: string } } | undefined)?.error?.code,
 ];
 
-export interface SshKey {
+export interface TestSshKey {
   readonly pem: string;
   /** As in `authorized_keys`. */
   readonly line: string;
 }
 
-export function newKey(comment = ''): SshKey {
+export function newKey(comment = ''): TestSshKey {
   const pem = generateHostKey();
   const blob = publicBlobOf(pem).toString('base64');
   return { pem, line: ['ssh-ed25519', blob, comment].join(' ').trim() };
 }
 
-export interface Ran {
+export interface ShellResult {
   readonly stdout: string;
   readonly stderr: string;
   readonly code: number | null;
@@ -123,10 +123,10 @@ export interface Ran {
 /** One command over SSH, as root. @throws what the client says. */
 export async function runOver(
   at: { readonly host: string; readonly port: number },
-  key: SshKey,
+  key: TestSshKey,
   line: string,
   stdin = '',
-): Promise<Ran> {
+): Promise<ShellResult> {
   const client = new ssh2.Client();
   // Whoever waits is told; a second error follows where a login is refused.
   client.on('error', () => undefined);
@@ -138,7 +138,7 @@ export async function runOver(
   client.connect({ ...at, username: 'root', privateKey: key.pem, hostVerifier });
   await once(client, 'ready');
   const cut = once(client, 'close').then(() => Promise.reject(new Error('the connection was cut')));
-  const ran = new Promise<Ran>((resolve, reject) =>
+  const ran = new Promise<ShellResult>((resolve, reject) =>
     client.exec(line, (error, channel) => {
       if (error) return reject(error);
       let code: number | null = null;

@@ -10,9 +10,9 @@ import { insidePath, outsidePath } from '../../../emulators/hosts/paths.ts';
 import { uploadOf } from '../../contracts/upload-of.ts';
 import { testRows } from '../../support/rows.ts';
 import { createStand, key, live, nothing } from './stand.ts';
-import type { Stand } from './stand.ts';
+import type { HostsStand } from './stand.ts';
 
-let stand: Stand;
+let stand: HostsStand;
 let session: ShellSession;
 let client: ssh2.Client;
 let sftp: SFTPWrapper;
@@ -36,8 +36,8 @@ afterEach(async () => {
   client.end();
   await stand.close();
 });
-type Done = (error: Error | null | undefined, result?: unknown) => void;
-const ask = (send: (done: Done) => void) =>
+type SftpCallback = (error: Error | null | undefined, result?: unknown) => void;
+const ask = (send: (done: SftpCallback) => void) =>
   new Promise<unknown>((resolve, reject) => {
     send((error, result) => (error ? reject(error) : resolve(result)));
   });

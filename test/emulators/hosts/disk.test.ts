@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { selectRootDevice } from '../../../src/agent/install/root-device.ts';
 import { uploadOf } from '../../contracts/upload-of.ts';
 import { createStand, live, nothing } from './stand.ts';
-import type { Stand } from './stand.ts';
+import type { HostsStand } from './stand.ts';
 
 const DISK_BYTES = 64 * 1024 * 1024;
 const PATH = '/root/agent.mjs';
@@ -17,7 +17,7 @@ setInterval(() => undefined, 1000);
 `),
 );
 
-let stand: Stand;
+let stand: HostsStand;
 beforeEach(async () => {
   stand = await createStand();
 });

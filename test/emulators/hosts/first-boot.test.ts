@@ -18,8 +18,8 @@ const running = (command: unknown) =>
   config({ write_files: [{ path: PATH, content }], runcmd: [command] });
 
 /** User data, what `/etc/note` holds after the first boot, and whether `/etc/after` and the script are there. */
-type Row = [userdata: string, note: string | undefined, after?: 'after' | 'script'];
-const ROWS: readonly Row[] = [
+type UserDataRow = [userdata: string, note: string | undefined, after?: 'after' | 'script'];
+const ROWS: readonly UserDataRow[] = [
   ['#!/bin/sh\nprintf "a %s\\n" "b c" > /etc/note', 'a b c\n'],
   ["#!/bin/sh\necho 'one   two' > /etc/note", 'one   two\n'],
   // What the player does not know is left out, and the next line runs.
@@ -27,7 +27,7 @@ const ROWS: readonly Row[] = [
     ...['echo x > /etc/note && true', 'echo x | tee /etc/note', 'echo $HOME > /etc/note'],
     ...['echo `id` > /etc/note', 'printf %d 7 > /etc/note', 'cat /etc/passwd > /etc/note'],
     ...['touch /etc/note', 'mkdir -p /etc/note/../note > /etc/x'],
-  ].map((line): Row => [`#!/bin/sh\n${line}\necho on > /etc/after\n`, undefined, 'after']),
+  ].map((line): UserDataRow => [`#!/bin/sh\n${line}\necho on > /etc/after\n`, undefined, 'after']),
   ['runcmd:\n  - echo x > /etc/note\n', undefined],
   ['#cloud-config\n{ unclosed', undefined],
   ['#cloud-configuration\nruncmd: [echo on > /etc/note]\n', undefined],

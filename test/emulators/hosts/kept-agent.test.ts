@@ -8,7 +8,7 @@ import { readTakeoverResponse } from '../../../src/wire/takeover.ts';
 import { uploadOf } from '../../contracts/upload-of.ts';
 import { PATIENCE } from '../../support/patience.ts';
 import { createListener, type Listener } from './listener.ts';
-import { createStand, live, nothing, type Stand } from './stand.ts';
+import { createStand, live, nothing, type HostsStand } from './stand.ts';
 
 const agentPath = '/root/agent';
 let real: Buffer;
@@ -20,7 +20,7 @@ describe.each([
   { kind: 'light', light: true },
   { kind: 'process', light: false },
 ])('C8: the agent of an earlier simulator ($kind)', ({ light }) => {
-  let stand: Stand;
+  let stand: HostsStand;
   let listener: Listener;
   beforeEach(async () => {
     stand = await createStand();

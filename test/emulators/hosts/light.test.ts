@@ -4,13 +4,13 @@ import { readTakeoverResponse } from '../../../src/wire/takeover.ts';
 import { uploadOf } from '../../contracts/upload-of.ts';
 import { createListener, machineId, type Listener } from './listener.ts';
 import { createStand, live, nothing, processesUnder } from './stand.ts';
-import type { Stand } from './stand.ts';
+import type { HostsStand } from './stand.ts';
 import { PATIENCE } from '../../support/patience.ts';
 
 const agentPath = '/root/agent';
 const program = uploadOf(Buffer.from('any content will do\n'));
 
-let stand: Stand;
+let stand: HostsStand;
 let listener: Listener;
 beforeEach(async () => {
   stand = await createStand();

@@ -5,9 +5,9 @@ import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { takeFreePort } from '../../../src/adapters/network/free-port.ts';
 import type { ServedRequest } from '../../../emulators/hosts/options.ts';
-import { createStand, type Stand } from './stand.ts';
+import { createStand, type HostsStand } from './stand.ts';
 
-let stand: Stand;
+let stand: HostsStand;
 let port: number;
 beforeEach(async () => {
   stand = await createStand();

@@ -19,7 +19,7 @@ import {
   processState,
   SOON,
 } from './stand.ts';
-import type { Stand } from './stand.ts';
+import type { HostsStand } from './stand.ts';
 
 /** Answers what it was told on stdin, and leaves a child in a session of its own behind. */
 const takeover = uploadOf(
@@ -43,7 +43,7 @@ if (process.argv[2] === 'agent') {
 );
 const agentPath = '/root/agent.mjs';
 
-let stand: Stand;
+let stand: HostsStand;
 beforeEach(async () => {
   stand = await createStand();
 });

@@ -17,11 +17,11 @@ export const live = new AbortController().signal;
 export const nothing = Buffer.alloc(0);
 export const key = parseSshKey(rawKey(), 'key');
 
-type Changes = Pick<Partial<Ssh2ShellOptions>, 'limits' | 'keepalive'>;
+type ShellOptions = Pick<Partial<Ssh2ShellOptions>, 'limits' | 'keepalive'>;
 /** On a busy machine a good log-in takes its time; a test of a bad one gives it less. */
 const AMPLE = { connectMs: 30_000, handshakeMs: 30_000 };
 /** Of a log-in that is never answered. */
-export const SOON: Changes = { limits: { handshakeMs: 700 } };
+export const SOON: ShellOptions = { limits: { handshakeMs: 700 } };
 
 /** A directory of simulated machines, a shell towards them, and the end of both. */
 export async function createStand() {
@@ -42,7 +42,7 @@ export async function createStand() {
     port: ports.get(id)!,
     username: 'root',
   });
-  const connect = async (id: string, changes: Changes = {}, target = rootOn(id)) => {
+  const connect = async (id: string, changes: ShellOptions = {}, target = rootOn(id)) => {
     const shell = createSsh2Shell({
       signers: [key],
       limits: AMPLE,
@@ -59,7 +59,7 @@ export async function createStand() {
     connect,
     hosts: () => hosts,
     port: (id: string) => ports.get(id)!,
-    async raise(id: string, authorizedKeys = [key.publicLine], changes?: Changes) {
+    async raise(id: string, authorizedKeys = [key.publicLine], changes?: ShellOptions) {
       const { sshPort } = await hosts.assign(described(id, { authorizedKeys }));
       ports.set(id, sshPort);
       await hosts.up(id);
@@ -88,7 +88,7 @@ export async function createStand() {
     },
   };
 }
-export type Stand = Awaited<ReturnType<typeof createStand>>;
+export type HostsStand = Awaited<ReturnType<typeof createStand>>;
 
 /** Every process whose environment names the directory. */
 export const processesUnder = (dir: string) =>

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { SimulatedDevice } from '../../../emulators/kit/hooks.ts';
 import { testRows } from '../../support/rows.ts';
 import { publicKeyLine } from '../../adapters/provider/driver-stand.ts';
-import { base64, MINUTE, PLACE, type Reply, SECOND, startLatitude } from './harness.ts';
+import { base64, MINUTE, PLACE, type LatitudeReply, SECOND, startLatitude } from './harness.ts';
 
 const HOUR = 60 * MINUTE;
 const KEY = publicKeyLine(1);
@@ -37,8 +37,8 @@ const typeOf = (path: string): string => {
 };
 
 /** A request, and the attributes that are sent; a creation of a server gets a place, too. */
-type Row = readonly [request: string, attributes?: object];
-const REFUSED: readonly Row[] = [
+type LatitudeRow = readonly [request: string, attributes?: object];
+const REFUSED: readonly LatitudeRow[] = [
   ...Object.entries({
     plan: ['c9-x'],
     site: ['OSLO', 'ash'],
@@ -50,7 +50,9 @@ const REFUSED: readonly Row[] = [
     raid: ['raid-5'],
     billing: ['yearly', 'daily'],
     tags: [[]],
-  }).flatMap(([name, values]) => values.map((value): Row => ['POST /servers', { [name]: value }])),
+  }).flatMap(([name, values]) =>
+    values.map((value): LatitudeRow => ['POST /servers', { [name]: value }]),
+  ),
   ['POST /servers', { project: null, plan: '', site: '', operating_system: null, hostname: '' }],
   ['POST /servers', { project: '{reserved}', billing: 'hourly' }],
   ['POST /servers/{on}/actions', { action: 'explode' }],
@@ -82,7 +84,7 @@ const DOCUMENTS = [
   { data: { type: 'server', attributes: {} } },
   { data: { type: 'servers', attributes: 'x' } },
 ];
-const ANSWERED: readonly Row[] = [
+const ANSWERED: readonly LatitudeRow[] = [
   ['GET /projects'],
   ['GET /plans/operating_systems'],
   ['GET /servers/{on}'],
@@ -111,7 +113,7 @@ test('answers as the vendor describes its API, field by field', async () => {
     const shown = reply.text && JSON.stringify(JSON.parse(reply.text), null, 1);
     told.push(`${reply.status} ${reply.headers.get('content-type')} ${shown}\n`);
   }
-  async function tellRow([line, attributes]: Row) {
+  async function tellRow([line, attributes]: LatitudeRow) {
     told.push(`${line} ${JSON.stringify(attributes) ?? ''}`);
     const [method, path] = fill(line).split(' ') as [string, string];
     const usual = {
@@ -151,7 +153,7 @@ test('allows 60 reads and 20 writes within a minute, counted apart', async () =>
   const { fake, ask, act } = await startLatitude();
   const read = () => ask('GET', '/projects');
   const write = () => act('sv_none', 'reboot');
-  const passing = async (count: number, send: () => Promise<Reply>) => {
+  const passing = async (count: number, send: () => Promise<LatitudeReply>) => {
     const replies = [];
     for (let n = 0; n < count; n++) replies.push(await send());
     return replies.filter(({ status }) => status !== 429).length;

@@ -16,7 +16,7 @@ export interface Problem {
   readonly source?: { readonly pointer?: string; readonly parameter?: string };
   readonly meta: { readonly retry_after?: number };
 }
-export interface Reply {
+export interface LatitudeReply {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
@@ -48,7 +48,11 @@ export async function startLatitude(options: Partial<LatitudeEmulatorOptions> = 
   });
   onTestFinished(() => fake.close());
 
-  async function ask(method: string, path: string, more: RequestOptions = {}): Promise<Reply> {
+  async function ask(
+    method: string,
+    path: string,
+    more: RequestOptions = {},
+  ): Promise<LatitudeReply> {
     const { body, headers, signal } = more;
     const reply = await fetch(`${fake.url}${path}`, {
       method,
@@ -93,7 +97,7 @@ export async function startLatitude(options: Partial<LatitudeEmulatorOptions> = 
   return { fake, ask, write, create, record, act, reinstall, server, running };
 }
 
-type Document = Partial<Pick<Reply, 'meta' | 'errors'>> & { data?: Resource | Resource[] };
+type Document = Partial<Pick<LatitudeReply, 'meta' | 'errors'>> & { data?: Resource | Resource[] };
 function parsed(text: string): Document {
   try {
     return JSON.parse(text) as Document;

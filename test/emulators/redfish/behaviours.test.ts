@@ -2,7 +2,14 @@ import { expect, test } from 'vitest';
 import type { Boot } from '../../../emulators/redfish/power.ts';
 import { VENDOR_NAMES, type VendorName } from '../../../emulators/redfish/vendors.ts';
 import { testRows } from '../../support/rows.ts';
-import { type Asked, messagesOf, type Reply, ROOT, SESSIONS, startBmcs } from './harness.ts';
+import {
+  type RedfishRequest,
+  messagesOf,
+  type RedfishReply,
+  ROOT,
+  SESSIONS,
+  startBmcs,
+} from './harness.ts';
 
 const IMAGE = 'https://images.test/installer.iso';
 const VM = 'VirtualMedia';
@@ -29,7 +36,7 @@ function placesOf(vendor: VendorName) {
     eject: actionOf(disc, `${VM}.EjectMedia`),
   };
 }
-const answerOf = (reply: Reply) => [reply.status, ...messagesOf(reply)].join(' ');
+const answerOf = (reply: RedfishReply) => [reply.status, ...messagesOf(reply)].join(' ');
 
 const boot = (more: object) => ({ Boot: more });
 const ONCE = { BootSourceOverrideEnabled: 'Once' };
@@ -39,8 +46,14 @@ const none = { auth: 'none' } as const;
 const headers = (name: string, value: string) => ({ headers: { [name]: value } });
 
 /** A request, its status and messages, the body that is sent, and whatever else. */
-type Row = [vendor: VendorName, ask: string, answer: string, body?: unknown, more?: Asked];
-const ANSWERS: readonly Row[] = [
+type BehaviourRow = [
+  vendor: VendorName,
+  ask: string,
+  answer: string,
+  body?: unknown,
+  more?: RedfishRequest,
+];
+const ANSWERS: readonly BehaviourRow[] = [
   ['generic', `GET ${ROOT}/`, '200', undefined, none],
   ['generic', 'GET {system}', '401 NoValidSession', undefined, none],
   ['generic', 'GET {system}', '401 ResourceAtUriUnauthorized', undefined, { auth: 'wrong' }],

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { onTestFinished } from 'vitest';
 import { startRedfishEmulator } from '../../../emulators/redfish/emulator.ts';
-import type { FaultRule } from '../../../emulators/redfish/faults.ts';
+import type { RedfishFaultRule } from '../../../emulators/redfish/faults.ts';
 import type {
   RedfishEmulator,
   RedfishEmulatorOptions,
@@ -15,7 +15,7 @@ const START_MS = Date.UTC(2026, 0, 1);
 export const ROOT = '/redfish/v1';
 export const SESSIONS = `${ROOT}/SessionService/Sessions`;
 
-export interface Reply {
+export interface RedfishReply {
   readonly status: number;
   readonly headers: IncomingMessage['headers'];
   readonly text: string;
@@ -23,7 +23,7 @@ export interface Reply {
   readonly body: Record<string, unknown>;
 }
 
-export interface Asked {
+export interface RedfishRequest {
   readonly body?: unknown;
   readonly headers?: OutgoingHttpHeaders;
   /** Default: Basic. */
@@ -55,12 +55,16 @@ function clientOf(fake: RedfishEmulator) {
   const { username, password } = fake.credentials;
   const basic = (secret: string) =>
     `Basic ${Buffer.from(`${username}:${secret}`).toString('base64')}`;
-  const headersOf = (auth: Asked['auth'] = 'basic'): OutgoingHttpHeaders => {
+  const headersOf = (auth: RedfishRequest['auth'] = 'basic'): OutgoingHttpHeaders => {
     if (auth === 'none') return {};
     if (typeof auth === 'object') return { 'x-auth-token': auth.token };
     return { authorization: basic(auth === 'basic' ? password : 'wrong') };
   };
-  async function ask(method: string, path: string, asked: Asked = {}): Promise<Reply> {
+  async function ask(
+    method: string,
+    path: string,
+    asked: RedfishRequest = {},
+  ): Promise<RedfishReply> {
     const { body, headers, auth, bmc = 0, signal } = asked;
     const sent = typeof body === 'string' || body === undefined ? body : JSON.stringify(body);
     const type = sent !== undefined && { 'content-type': 'application/json' };
@@ -75,8 +79,10 @@ function clientOf(fake: RedfishEmulator) {
     const status = incoming.statusCode ?? 0;
     return { status, headers: incoming.headers, text: received, body: json(received) };
   }
-  const fault = async (effect: FaultRule['effect'], rest: Omit<FaultRule, 'effect'> = {}) =>
-    fake.addFault({ ...rest, effect });
+  const fault = async (
+    effect: RedfishFaultRule['effect'],
+    rest: Omit<RedfishFaultRule, 'effect'> = {},
+  ) => fake.addFault({ ...rest, effect });
   const path = fake.bmcs()[0]!.systems[0]!.path;
   const reset = (type: string) =>
     ask('POST', `${path}/Actions/ComputerSystem.Reset`, { body: { ResetType: type } });
@@ -98,7 +104,7 @@ function clientOf(fake: RedfishEmulator) {
 export type Bmcs = Awaited<ReturnType<typeof startBmcs>>;
 
 /** The last parts of the message ids of a refusal. */
-export const messagesOf = ({ body }: Reply): string[] => {
+export const messagesOf = ({ body }: RedfishReply): string[] => {
   const { error } = body as { error?: { '@Message.ExtendedInfo'?: { MessageId: string }[] } };
   return (error?.['@Message.ExtendedInfo'] ?? []).map(({ MessageId: id }) => id.split('.').at(-1)!);
 };

@@ -8,7 +8,7 @@ import { simConfig } from '../../../emulators/sim/world.ts';
 import { loadConfig } from '../../../src/config.ts';
 import type { EquinixEmulator } from '../../../emulators/equinix/options.ts';
 
-type World = Parameters<typeof writeSimConfig>[0];
+type ConfigFileWorld = Parameters<typeof writeSimConfig>[0];
 
 test('what the simulation writes for commands is the configuration of its daemon', () => {
   const dir = mkdtempSync(join(tmpdir(), 'shepherd-sim-config-'));
@@ -19,7 +19,7 @@ test('what the simulation writes for commands is the configuration of its daemon
       tokens: { project: 'hush' },
     };
     const provider = equinixProvider(emulator as unknown as EquinixEmulator, { list: () => [] });
-    const world: World = { dir, machines: 3, provider };
+    const world: ConfigFileWorld = { dir, machines: 3, provider };
     const overrides = { console: { listen: '127.0.0.1:0' } };
     const file = writeSimConfig(world, overrides);
     const written = loadConfig({ file, env: {}, flags: {} });

@@ -1,15 +1,15 @@
 import Fastify from 'fastify';
 import { expect, test } from 'vitest';
-import { createJudge, type Answer } from './judge.ts';
+import { createJudge, type SentAnswer } from './judge.ts';
 import { takeProblems } from './setup.ts';
 
-const VERSION: Answer = {
+const VERSION: SentAnswer = {
   ...{ method: 'GET', route: '/api/v1/logins', status: 200, mediaType: 'application/json' },
   body: '{"logins":[]}',
 };
 const problem = { type: '/problems/x', title: 't', status: 404, detail: 'd', instance: '/x' };
 
-test.each<[string, Partial<Answer>, RegExp | null]>([
+test.each<[string, Partial<SentAnswer>, RegExp | null]>([
   ['as described', {}, null],
   ['of another shape', { body: '{"logins":[{"id":7}]}' }, /logins\/0/],
   ['with more than is described', { body: '{"logins":[],"secret":"x"}' }, /additional properties/],

@@ -4,7 +4,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { root } from '../../repo/sources.ts';
 
 /** An answer of a console, as it was sent. */
-export interface Answer {
+export interface SentAnswer {
   readonly method: string;
   /** Of the route: `/api/v1/requests/:key`. */
   readonly route: string;
@@ -25,7 +25,7 @@ const DESCRIPTION = 'generated/openapi.json';
 const PREFIX = '/api/v1/';
 
 /** What the published description of the API has against answers; none: nothing. */
-export function createJudge(): (answer: Answer) => string[] {
+export function createJudge(): (answer: SentAnswer) => string[] {
   const description = JSON.parse(readFileSync(join(root, DESCRIPTION), 'utf8')) as {
     readonly paths: Readonly<Record<string, Operations>>;
   };

@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, afterEach } from 'vitest';
-import type { Answer } from './judge.ts';
+import type { SentAnswer } from './judge.ts';
 
 /*
  * Runs before every test file: each answer of a console in this process is judged by the published
@@ -9,7 +9,7 @@ import type { Answer } from './judge.ts';
  */
 const CHANNEL = 'fastify.initialization';
 const API = '/api/v1/';
-const heard: Answer[] = [];
+const heard: SentAnswer[] = [];
 
 function listen(message: unknown): void {
   const { fastify } = message as { readonly fastify: FastifyInstance };
@@ -22,7 +22,7 @@ function listen(message: unknown): void {
   });
 }
 
-let judge: ((answer: Answer) => string[]) | undefined;
+let judge: ((answer: SentAnswer) => string[]) | undefined;
 
 /** Judges what was heard so far; in here too, so that a test can ask for it. */
 export async function takeProblems(): Promise<string[]> {

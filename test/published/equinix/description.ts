@@ -6,11 +6,11 @@
  * anything), `any`, the name of another resource, `=a|b` (one of these texts), `#4|6` (one of these numbers),
  * or a list of any of them in brackets. `!` at the end: the field is required.
  */
-export type Fields = Readonly<Record<string, string>>;
+export type FieldTypes = Readonly<Record<string, string>>;
 
 const linesOf = (text: string): string[] => text.trim().replaceAll(/\n +/g, ' ').split('\n');
 
-const tableOf = (text: string): Readonly<Record<string, Fields>> =>
+const tableOf = (text: string): Readonly<Record<string, FieldTypes>> =>
   Object.fromEntries(
     linesOf(text).map((line) => {
       const [name = '', fields = ''] = line.split(': ');
@@ -111,7 +111,7 @@ export const opaque: ReadonlySet<string> = new Set([
   ...['BondPortData', 'Coordinates', 'Organization', 'ParentBlock', 'Storage', 'VirtualNetwork'],
 ]);
 
-export interface Operation {
+export interface PublishedOperation {
   readonly statuses: readonly number[];
   /** Names of the query parameters. */
   readonly query: readonly string[];
@@ -166,7 +166,7 @@ PUT /ssh-keys/{id} | 200 401 403 404 422 +400 | include | SSHKey | SSHKeyInput
     include exclude page per_page +sort_by +sort_direction | HardwareReservationList
 `;
 
-export const operations: Readonly<Record<string, Operation>> = Object.fromEntries(
+export const operations: Readonly<Record<string, PublishedOperation>> = Object.fromEntries(
   linesOf(OPERATIONS.replaceAll('+', '')).map((line) => {
     const [name = '', statuses = '', query = '', reply, body] = line.split('|');
     const trimmed = (text = '') => text.trim() || undefined;
@@ -182,10 +182,10 @@ export const operations: Readonly<Record<string, Operation>> = Object.fromEntrie
 );
 
 /** A field of replies that is not declared: real clients read the owner of an SSH key beside its entity. */
-export const undeclaredFields: Fields = { 'SSHKey.owner': 'Href' };
+export const undeclaredFields: FieldTypes = { 'SSHKey.owner': 'Href' };
 
 /** What `include` opens of fields that are declared as an href. */
-export const openedBy: Fields = {
+export const openedBy: FieldTypes = {
   'Device.project_lite': 'Project',
   'Device.ssh_keys': 'SSHKey',
   'SSHKey.entity': 'Project',

@@ -8,8 +8,8 @@ import {
   operations,
   resources,
   undeclaredFields,
-  type Fields,
-  type Operation,
+  type FieldTypes,
+  type PublishedOperation,
 } from './description.ts';
 
 /**
@@ -34,7 +34,7 @@ export function judge(exchange: Exchange, met = new Set<string>()): string[] {
 
 /** What a body is judged by. */
 interface Hearing {
-  readonly table: Readonly<Record<string, Fields>>;
+  readonly table: Readonly<Record<string, FieldTypes>>;
   /** Dotted names that the request has opened and shrunk. */
   readonly include: ReadonlySet<string>;
   readonly exclude: ReadonlySet<string>;
@@ -46,7 +46,7 @@ interface Hearing {
 }
 
 /** Where a value is. */
-interface Place {
+interface ValuePath {
   /** `Device.created_by` */
   readonly name: string;
   /** For a reader: `devices[3].created_by`. */
@@ -57,7 +57,7 @@ interface Place {
 
 function* ofReply(
   { method, route, query, status, reply, forcedStates }: Exchange,
-  operation: Operation | undefined,
+  operation: PublishedOperation | undefined,
   met: Set<string>,
 ): Generator<string> {
   const [include, exclude] = [namesOf(query['include']), namesOf(query['exclude'])];
@@ -77,7 +77,7 @@ function* ofReply(
 
 function* ofRequest(
   { query, body }: Exchange,
-  operation: Operation | undefined,
+  operation: PublishedOperation | undefined,
 ): Generator<string> {
   if (!operation) return yield 'our client asks for an operation that is not declared';
   for (const name of Object.keys(query)) {
@@ -109,7 +109,7 @@ function* ofFields(
   hearing: Hearing,
   resource: string,
   value: Readonly<Record<string, unknown>>,
-  outer: Place | null,
+  outer: ValuePath | null,
 ): Generator<string> {
   const declared = hearing.table[resource]!;
   for (const [field, type] of Object.entries(declared)) {
@@ -133,7 +133,12 @@ function* ofFields(
   }
 }
 
-function* ofValue(hearing: Hearing, type: string, value: unknown, at: Place): Generator<string> {
+function* ofValue(
+  hearing: Hearing,
+  type: string,
+  value: unknown,
+  at: ValuePath,
+): Generator<string> {
   const wrong = `${at.name} is to be ${type} and is ${kindOf(value)} (at ${at.path})`;
   const fits = fitting(type);
   if (type.startsWith('[')) {
@@ -153,7 +158,7 @@ function* ofResource(
   hearing: Hearing,
   type: string,
   value: Readonly<Record<string, unknown>>,
-  at: Place,
+  at: ValuePath,
 ): Generator<string> {
   const { name, selector, path } = at;
   const isHref = 'href' in value && Object.keys(value).length === 1;
@@ -170,7 +175,7 @@ function* ofResource(
 }
 
 /** An href may be a path below the base, or below its prefix. */
-function* ofHref(href: unknown, { name, path }: Place): Generator<string> {
+function* ofHref(href: unknown, { name, path }: ValuePath): Generator<string> {
   if (typeof href === 'string' && (href.startsWith('/') || URL.canParse(href))) return;
   yield `${name} is to be href and is ${kindOf(href)} (at ${path})`;
 }

@@ -1,10 +1,10 @@
-import { isSteady, lasting, MINUTE, type Rule } from './rule.ts';
+import { isSteady, lasting, MINUTE, type SimulationRule } from './rule.ts';
 
 /** Time in which a daemon that is well finds a twin, which an answer that was lost may have left, and removes it. */
 const TWINS_MS = 20 * MINUTE;
 
 /** What the load balancer holds and sends. */
-export const BALANCING: readonly Rule[] = [
+export const BALANCING: readonly SimulationRule[] = [
   {
     id: 'let-go-gets-no-traffic',
     sentence:

@@ -1,7 +1,7 @@
 import { LADDER, ATTEMPTS } from './facts.ts';
 import type { RecordedCall } from '../recorder.ts';
 import { deedOf, type Deed } from './deeds.ts';
-import { changesOf, lasting, MINUTE, type Rule } from './rule.ts';
+import { changesOf, lasting, MINUTE, type SimulationRule } from './rule.ts';
 
 const HOUR = 60 * MINUTE;
 /** Calls of a provider in an hour of one daemon, while nothing is struck and all is well. */
@@ -14,7 +14,7 @@ const BURST_MAX = 150;
 const UP_WITHIN_MS = 15 * MINUTE;
 
 /** What a fleet costs, and how long it may be unwell. */
-export const COST: readonly Rule[] = [
+export const COST: readonly SimulationRule[] = [
   {
     id: 'machines-are-spared',
     sentence: 'S8: no machine is interrupted more often than the ladder allows',

@@ -1,6 +1,6 @@
 import type { PlayedDaemon } from '../../support/played-world.ts';
 import { isAlive } from './facts.ts';
-import { lasting, MINUTE, type Rule } from './rule.ts';
+import { lasting, MINUTE, type SimulationRule } from './rule.ts';
 
 /** Creations of a provider under way at once, and the least time between two. */
 const CREATIONS_MAX = 3;
@@ -9,7 +9,7 @@ const CREATIONS_APART_MS = 4_100;
 const COLLISIONS_MAX = 0.3;
 
 /** How daemons fare, and how they get on with each other. */
-export const DAEMONS: readonly Rule[] = [
+export const DAEMONS: readonly SimulationRule[] = [
   {
     id: 'nothing-crashes',
     sentence: 'Whatever the world does, no actor and no service of a daemon crashes',

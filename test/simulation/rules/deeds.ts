@@ -4,9 +4,9 @@ import type { Process } from '../../../src/domain/machine.ts';
 import { SET_ID_TAG, WITNESS_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 import type { MemMachine } from '../../doubles/mem-bmdb/tables.ts';
 import { PROVIDER } from '../../support/facts.ts';
-import type { RecordedCall, Step } from '../recorder.ts';
+import type { RecordedCall, RecordedStep } from '../recorder.ts';
 import { heardAtMs, HEARD_WITHIN_MS, isAlive, isHeld, liveLeases, orderOf } from './facts.ts';
-import { changesOf, isForeign, MINUTE, type Rule, type Scene } from './rule.ts';
+import { changesOf, isForeign, MINUTE, type SimulationRule, type RuleScene } from './rule.ts';
 
 /** Something that a machine or its provider is told to do. */
 export interface Deed {
@@ -42,7 +42,7 @@ const isStopped = (arg: unknown): boolean =>
     : typeof arg === 'object' && arg !== null && 'signal' in arg && isStopped(arg.signal);
 
 /** The deed that a step begins; null: it begins none. */
-export function deedOf(step: Step, { world }: Scene): Deed | null {
+export function deedOf(step: RecordedStep, { world }: RuleScene): Deed | null {
   if (step.kind !== 'call') return null;
   const { call } = step;
   const { path, args } = call;
@@ -66,7 +66,7 @@ export function deedOf(step: Step, { world }: Scene): Deed | null {
 }
 
 /** The lease under which the daemon does something to the machine; null: it has none. */
-function leaseFor({ machine, what, call }: Deed, { recorder }: Scene) {
+function leaseFor({ machine, what, call }: Deed, { recorder }: RuleScene) {
   return machine?.leases.find(
     ({ process, sessionId }) =>
       (WORKERS[what] as readonly Process[]).includes(process) &&
@@ -75,7 +75,7 @@ function leaseFor({ machine, what, call }: Deed, { recorder }: Scene) {
 }
 
 /** What is done to machines, as they and their providers see it. */
-export const DEEDS: readonly Rule[] = [
+export const DEEDS: readonly SimulationRule[] = [
   {
     id: 'deed-under-lease',
     sentence: 'S3, S4: nothing is done to a machine but under a lease of a live session of its own',
@@ -83,7 +83,7 @@ export const DEEDS: readonly Rule[] = [
       const { tables } = scene.world.bmdb;
       /** By machine: the addresses and host keys that it had under its present lease. */
       const names = new Map<string, Set<string | null>>();
-      function noteNames(step: Step) {
+      function noteNames(step: RecordedStep) {
         for (const { machineId, before, after } of changesOf(step, 'machine')) {
           const isNew = after?.leases.some((each) => !before?.leases.includes(each));
           const known = (!isNew && names.get(machineId)) || new Set();
@@ -92,7 +92,7 @@ export const DEEDS: readonly Rule[] = [
         }
       }
       /** Connecting to a machine and uploading files also need a lease. */
-      function touched(step: Step) {
+      function touched(step: RecordedStep) {
         if (step.kind !== 'call' || !SHELL.includes(step.call.path)) return;
         if (step.call.args.some(isStopped)) return;
         const { by, host, path } = step.call;
@@ -305,7 +305,7 @@ export const DEEDS: readonly Rule[] = [
 
 /** A hold that was filed after the deed was decided on does not reach it any more. */
 function isNewHold(
-  { requests }: Scene['world']['bmdb']['tables'],
+  { requests }: RuleScene['world']['bmdb']['tables'],
   kind: string,
   askedAtMs: number | null | undefined,
 ): boolean {

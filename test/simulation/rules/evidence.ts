@@ -1,8 +1,8 @@
 import type { Evidence, Lease, Noted } from '../../faults/evidence.ts';
-import { judge, type Rule as RuleId } from '../../faults/oracle.ts';
+import { judge, type OracleRule as RuleId } from '../../faults/oracle.ts';
 import type { HeartbeatOutcome, HeartbeatRecord } from '../../../src/domain/heartbeat.ts';
-import type { MachineRows, Step } from '../recorder.ts';
-import { changesOf, type Rule, type Scene } from './rule.ts';
+import type { MachineRows, RecordedStep } from '../recorder.ts';
+import { changesOf, type SimulationRule, type RuleScene } from './rule.ts';
 
 type Growing<Type> = Type extends readonly (infer Item)[] ? Item[] : Type;
 type Gathered = { -readonly [Key in keyof Evidence]: Growing<Evidence[Key]> };
@@ -29,7 +29,7 @@ const SENTENCES: Readonly<Record<RuleId, string>> = {
 };
 
 /** Judges the record of the whole run as the oracle judges that of PostgreSQL. */
-export const EVIDENCE: readonly Rule[] = [
+export const EVIDENCE: readonly SimulationRule[] = [
   {
     id: 'evidence',
     sentence: 'S1-S14: what the tables mean and what must never be true of them',
@@ -46,7 +46,7 @@ export const EVIDENCE: readonly Rule[] = [
   },
 ];
 
-export function createGathering({ world }: Scene) {
+export function createGathering({ world }: RuleScene) {
   const { tables } = world.bmdb;
   const beats: { machineId: string; atMs: number }[] = [];
   const acked: { machine: string; atMs: number }[] = [];
@@ -80,7 +80,7 @@ export function createGathering({ world }: Scene) {
     if (heard !== undefined && hears === undefined) found.silenced.push({ ...noted, machineId });
   }
 
-  function gather(step: Step) {
+  function gather(step: RecordedStep) {
     if (step.kind === 'answer' && step.call.path === 'bmdb.heartbeats.recordHeartbeats') {
       const records = step.call.args[0] as readonly HeartbeatRecord[];
       const outcomes = (step.call.result ?? []) as readonly HeartbeatOutcome[];

@@ -2,7 +2,15 @@ import type { GuardRow, MachineRow } from '../../../src/domain/machine.ts';
 import type { MemMachine } from '../../doubles/mem-bmdb/tables.ts';
 import { deedOf } from './deeds.ts';
 import { isHandedOver, isLadder, isQuarantined, lostFromMs, orderOf } from './facts.ts';
-import { changesOf, isSteady, lasting, MINUTE, onMachines, type Rule, type Scene } from './rule.ts';
+import {
+  changesOf,
+  isSteady,
+  lasting,
+  MINUTE,
+  onMachines,
+  type SimulationRule,
+  type RuleScene,
+} from './rule.ts';
 
 /** Five in a hundred may recover at once, but at least one, and two in every group of four. */
 const limitOf = (count: number, max: number): number =>
@@ -27,7 +35,7 @@ function scopesOf({ row, permitScope }: MemMachine): string[] {
  * Tells of a scope of the machine in which as many recover at once as may; null: in none.
  * @param more how many above the limit are not told yet.
  */
-function fullScope({ bmdb }: Scene['world'], machine: MemMachine, more = 0): string | null {
+function fullScope({ bmdb }: RuleScene['world'], machine: MemMachine, more = 0): string | null {
   const all = [...bmdb.tables.machines.values()].filter(
     ({ row, permitGrantedAtMs }) =>
       row.provided && (row.agentStarted || permitGrantedAtMs !== null),
@@ -40,11 +48,11 @@ function fullScope({ bmdb }: Scene['world'], machine: MemMachine, more = 0): str
   }
   return null;
 }
-export const isFull = (world: Scene['world'], machine: MemMachine): boolean =>
+export const isFull = (world: RuleScene['world'], machine: MemMachine): boolean =>
   fullScope(world, machine) !== null;
 
 /** Machines that are silent, and that fell silent in the last ten minutes. */
-function silences({ world: { bmdb } }: Scene, atMs: number, slackMs: number) {
+function silences({ world: { bmdb } }: RuleScene, atMs: number, slackMs: number) {
   const { machines, guard } = bmdb.tables;
   const { thawedAtMs } = guard.rows.get('fleet') ?? {};
   let [started, silent, lost] = [0, 0, 0];
@@ -60,14 +68,14 @@ function silences({ world: { bmdb } }: Scene, atMs: number, slackMs: number) {
 }
 
 /** Heartbeats have been taken in for long enough, and somebody has been there to judge. */
-function watched(scene: Scene, atMs: number): GuardRow | null {
+function watched(scene: RuleScene, atMs: number): GuardRow | null {
   const row = scene.world.bmdb.tables.guard.rows.get('fleet');
   const upForMs = atMs - (row?.ingestUpSinceMs ?? Infinity);
   return row && isSteady(scene, atMs, 5 * MINUTE) && upForMs > 25 * MINUTE ? row : null;
 }
 
 /** Who may interrupt machines, and how many at once. */
-export const GUARD: readonly Rule[] = [
+export const GUARD: readonly SimulationRule[] = [
   {
     id: 'permits-are-few',
     sentence: 'S7 (I5): at most max(1, min(A, X %)) machines of each scope recover at once',

@@ -1,4 +1,4 @@
-import type { Step } from '../recorder.ts';
+import type { RecordedStep } from '../recorder.ts';
 import { BALANCING } from './balancing.ts';
 import { COST } from './cost.ts';
 import { DAEMONS } from './daemons.ts';
@@ -7,12 +7,12 @@ import { EVIDENCE } from './evidence.ts';
 import { GUARD } from './guard.ts';
 import { LISTINGS } from './listings.ts';
 import { OUTCOMES } from './outcomes.ts';
-import type { Rule, Scene } from './rule.ts';
+import type { SimulationRule, RuleScene } from './rule.ts';
 import { SHOWN } from './shown.ts';
 import { WORK } from './work.ts';
 
 /** Every rule by which a run is judged. A new rule is a new entry of one of these lists. */
-export const RULES: readonly Rule[] = [
+export const RULES: readonly SimulationRule[] = [
   ...WORK,
   ...BALANCING,
   ...DEEDS,
@@ -27,10 +27,10 @@ export const RULES: readonly Rule[] = [
 
 /** @returns to be told of each step; tells `report` of each rule that is broken. */
 export function watchRules(
-  scene: Scene,
+  scene: RuleScene,
   report: (rule: string, detail: string, sentence: string) => void,
-  rules: readonly Rule[] = RULES,
-): (step: Step) => void {
+  rules: readonly SimulationRule[] = RULES,
+): (step: RecordedStep) => void {
   const watching = rules.map(({ id, sentence, watch }) =>
     watch(scene, (detail) => report(id, detail, sentence)),
   );

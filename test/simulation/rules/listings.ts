@@ -1,5 +1,5 @@
 import type { DriverListing, DriverMachine } from '../../../src/adapters/provider/port.ts';
-import { changesOf, MINUTE, type Rule } from './rule.ts';
+import { changesOf, MINUTE, type SimulationRule } from './rule.ts';
 
 /** A device is gone after so many complete listings in a row without it, over so long. */
 const UNLISTED_MIN = 3;
@@ -7,20 +7,20 @@ const UNLISTED_FOR_MS = 15 * MINUTE;
 /** A listing is acted upon this soon. */
 const FRESH_MS = 10 * MINUTE;
 
-interface Shown {
+interface ShownListing {
   readonly atMs: number;
   readonly complete: boolean;
   readonly ids: ReadonlySet<string | null>;
 }
 
 /** What daemons make of the listings of a provider. */
-export const LISTINGS: readonly Rule[] = [
+export const LISTINGS: readonly SimulationRule[] = [
   {
     id: 'gone-means-gone',
     sentence: 'A failed or partial listing never means that a machine is gone (DESIGN 2.8)',
     watch(_, say) {
       /** By daemon, the latest first. */
-      const listings = new Map<string, Shown[]>();
+      const listings = new Map<string, ShownListing[]>();
       /** When each device was last looked at and not found, by daemon. */
       const unfound = new Map<string, number>();
       /** When the provider last told that it takes each device away. */

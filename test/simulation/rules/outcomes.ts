@@ -1,10 +1,17 @@
 import type { FinishChange } from '../../../src/adapters/bmdb/port.ts';
 import type { MachineRows, RecordedCall } from '../recorder.ts';
 import { deedOf, type Deed } from './deeds.ts';
-import { changesOf, isSteady, MINUTE, tooLong, type Rule, type Scene } from './rule.ts';
+import {
+  changesOf,
+  isSteady,
+  MINUTE,
+  tooLong,
+  type SimulationRule,
+  type RuleScene,
+} from './rule.ts';
 
 /** What was done to a machine while one lease held it. */
-interface Done {
+interface LeaseDeed {
   readonly what: Deed['what'] | 'upload' | 'connect';
   readonly call: RecordedCall;
   /** The boot in which the machine was then. */
@@ -12,8 +19,8 @@ interface Done {
 }
 
 /** Remembers, for each machine, what its present lease has done. */
-function createDone(scene: Scene) {
-  const done = new Map<string, Done[]>();
+function createDone(scene: RuleScene) {
+  const done = new Map<string, LeaseDeed[]>();
   const devices = () => scene.world.provider.world.devices();
   const machines = () => [...scene.world.bmdb.tables.machines.values()];
   function machineAt(host: string | null) {
@@ -21,7 +28,7 @@ function createDone(scene: Scene) {
     return machines().find(({ row }) => row.provided?.providerId === device?.id);
   }
   return {
-    of: (machineId: string): readonly Done[] => done.get(machineId) ?? [],
+    of: (machineId: string): readonly LeaseDeed[] => done.get(machineId) ?? [],
     note(step: Parameters<typeof changesOf>[0]) {
       for (const { machineId, before, after } of changesOf(step, 'machine')) {
         const isNew = after?.leases.some((each) => !before?.leases.includes(each));
@@ -39,13 +46,13 @@ function createDone(scene: Scene) {
   };
 }
 
-const bootIdOf = ({ world }: Scene, { row }: MachineRows): string | null =>
+const bootIdOf = ({ world }: RuleScene, { row }: MachineRows): string | null =>
   world.hosts.get(`${row.provided?.address}:22`)?.bootId ?? null;
 
-const ASKED: ReadonlySet<Done['what']> = new Set(['stop', 'reboot', 'off', 'reinstall']);
+const ASKED: ReadonlySet<LeaseDeed['what']> = new Set(['stop', 'reboot', 'off', 'reinstall']);
 
 /** How work ends, and what it leaves behind. */
-export const OUTCOMES: readonly Rule[] = [
+export const OUTCOMES: readonly SimulationRule[] = [
   {
     id: 'success-is-true',
     sentence: 'Work is recorded as done only if the machine or its provider has done it',
@@ -134,7 +141,7 @@ export const OUTCOMES: readonly Rule[] = [
   },
 ];
 
-function isWorkedOn({ world }: Scene, host: string | null): boolean {
+function isWorkedOn({ world }: RuleScene, host: string | null): boolean {
   const { machines } = world.bmdb.tables;
   return [...machines.values()].some(
     ({ row, leases }) => row.provided?.address === host && leases.length > 0,
@@ -144,10 +151,10 @@ function isWorkedOn({ world }: Scene, host: string | null): boolean {
 function whyUntrue(
   change: FinishChange,
   rows: MachineRows,
-  { scene, done }: { readonly scene: Scene; readonly done: readonly Done[] },
+  { scene, done }: { readonly scene: RuleScene; readonly done: readonly LeaseDeed[] },
 ): string | null {
   const { recovery, provided } = rows.row;
-  const did = (what: Done['what']) =>
+  const did = (what: LeaseDeed['what']) =>
     done.some((each) => each.what === what && each.call.endedAtMs !== null && !each.call.error);
   const host = scene.world.hosts.get(`${provided?.address}:22`);
   if (change.kind === 'agentStarted') {

@@ -2,29 +2,29 @@ import { SET_ID_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 import { PROVIDER } from '../../support/facts.ts';
 import type { MachineRow } from '../../../src/domain/machine.ts';
 import type { PlayedDaemon, PlayedWorld } from '../../support/played-world.ts';
-import type { Change, Recorder, Step } from '../recorder.ts';
+import type { TableChange, Recorder, RecordedStep } from '../recorder.ts';
 
 /** What a rule can look at besides the steps that it is told. */
-export interface Scene {
+export interface RuleScene {
   readonly world: PlayedWorld;
   readonly recorder: Pick<Recorder, 'steadySinceMs' | 'calmSinceMs' | 'ownerOf'>;
   daemons(): readonly { readonly name: string; readonly played: PlayedDaemon | null }[];
 }
 
 /** Something that must never be seen, whatever happens to the fleet. */
-export interface Rule {
+export interface SimulationRule {
   readonly id: string;
   /** The sentence that it stands for, with its number in the list of invariants. */
   readonly sentence: string;
   /** Begins to watch: the returned function is told of each step. */
-  watch(scene: Scene, say: (detail: string) => void): (step: Step) => void;
+  watch(scene: RuleScene, say: (detail: string) => void): (step: RecordedStep) => void;
 }
 
-type ChangeOf<Table> = Extract<Change, { readonly table: Table }>;
+type ChangeOf<Table> = Extract<TableChange, { readonly table: Table }>;
 
 /** The changes of one table in a step; none if the step is no write. */
-export const changesOf = <Table extends Change['table']>(
-  step: Step,
+export const changesOf = <Table extends TableChange['table']>(
+  step: RecordedStep,
   table: Table,
 ): ChangeOf<Table>[] =>
   step.kind === 'write'
@@ -35,20 +35,20 @@ export const changesOf = <Table extends Change['table']>(
 export const MINUTE = 60_000;
 
 /** Some daemon has worked for so long without any trouble. */
-export const isSteady = ({ daemons, recorder }: Scene, atMs: number, forMs: number): boolean =>
+export const isSteady = ({ daemons, recorder }: RuleScene, atMs: number, forMs: number): boolean =>
   daemons().some(
     ({ name, played }) => played?.isAlive && atMs - recorder.steadySinceMs(name) > forMs,
   );
 
 /** The tag that the device carries is not ours. */
-export function isForeign({ world: { provider, config } }: Scene, deviceId: string): boolean {
+export function isForeign({ world: { provider, config } }: RuleScene, deviceId: string): boolean {
   const device = provider.world.device(deviceId);
   const { instanceSetId } = config.providers[PROVIDER]!;
   return device !== undefined && device.tags[SET_ID_TAG] !== instanceSetId;
 }
 
 /** A daemon shows that rows and provider contradict each other. */
-export function isInConflict({ daemons }: Scene, { machineId }: MachineRow): boolean {
+export function isInConflict({ daemons }: RuleScene, { machineId }: MachineRow): boolean {
   const shown = daemons().flatMap(({ played }) => [
     ...(played?.daemon.board.entries.values() ?? []),
   ]);
@@ -57,12 +57,12 @@ export function isInConflict({ daemons }: Scene, { machineId }: MachineRow): boo
   );
 }
 
-type Watch = Rule['watch'];
-type Found = Iterable<readonly [key: string, detail: string]>;
+type Watch = SimulationRule['watch'];
+type Findings = Iterable<readonly [key: string, detail: string]>;
 
 /** Must not last longer than this: what is found at a look, by what it is found of. */
 export const lasting =
-  (limitMs: number, find: (scene: Scene, atMs: number) => Found): Watch =>
+  (limitMs: number, find: (scene: RuleScene, atMs: number) => Findings): Watch =>
   (scene, say) => {
     const late = tooLong(limitMs, say);
     return ({ kind, atMs }) => {
@@ -73,7 +73,11 @@ export const lasting =
 /** Judges each change of a machine's rows: null where nothing is wrong with it. */
 export const onMachines =
   (
-    judge: (change: ChangeOf<'machine'>, step: Write, scene: Scene) => string | null | undefined,
+    judge: (
+      change: ChangeOf<'machine'>,
+      step: Write,
+      scene: RuleScene,
+    ) => string | null | undefined,
   ): Watch =>
   (scene, say) =>
   (step) => {
@@ -82,7 +86,7 @@ export const onMachines =
       if (wrong) say(`${change.machineId} by ${(step as Write).by}: ${wrong}`);
     }
   };
-export type Write = Extract<Step, { readonly kind: 'write' }>;
+export type Write = Extract<RecordedStep, { readonly kind: 'write' }>;
 
 /**
  * Tells of something that is true for longer than it may be, once for each time.

@@ -2,7 +2,7 @@ import type { Block, Explanation } from '../../../src/domain/explanation/types.t
 import { slot, type Slot } from '../../../src/domain/ids.ts';
 import type { HoldRow, MachineRow, Process } from '../../../src/domain/machine.ts';
 import type { MemMachine } from '../../doubles/mem-bmdb/tables.ts';
-import type { Step } from '../recorder.ts';
+import type { RecordedStep } from '../recorder.ts';
 import {
   heardAtMs,
   isHandedOver,
@@ -14,7 +14,7 @@ import {
   orderOf,
   whyNot,
 } from './facts.ts';
-import { changesOf, lasting, MINUTE, type Rule, type Scene } from './rule.ts';
+import { changesOf, lasting, MINUTE, type SimulationRule, type RuleScene } from './rule.ts';
 
 /** The state of a machine while a process works on it. */
 const SHOWN_AT_WORK: Readonly<Partial<Record<Process, string>>> = {
@@ -27,7 +27,7 @@ const SHOWN_AT_WORK: Readonly<Partial<Record<Process, string>>> = {
 const KNOWN_WITHIN_MS = 2 * MINUTE;
 
 /** Where a machine is by its rows, as the table of states in the documents has it: state and substates. */
-function placeOf({ world: { bmdb } }: Scene, machine: MemMachine, atMs: number): string {
+function placeOf({ world: { bmdb } }: RuleScene, machine: MemMachine, atMs: number): string {
   const { tables } = bmdb;
   const { row, permitGrantedAtMs } = machine;
   const [work] = liveLeases(tables, machine.leases, atMs);
@@ -80,7 +80,7 @@ const TOLD_AS: Readonly<Record<string, Block['kind']>> = {
 };
 
 /** Daemons that have worked without trouble for long enough to know everything. */
-const knowing = ({ daemons, recorder }: Scene, atMs: number) =>
+const knowing = ({ daemons, recorder }: RuleScene, atMs: number) =>
   daemons().flatMap(({ name, played }) =>
     played?.isAlive && atMs - recorder.steadySinceMs(name) > 2 * KNOWN_WITHIN_MS
       ? [{ name, daemon: played.daemon }]
@@ -93,7 +93,7 @@ function createWritten() {
   let othersAtMs = 0;
   let holds: readonly HoldRow[] = [];
   return {
-    note(step: Step) {
+    note(step: RecordedStep) {
       for (const { machineId, before, after } of changesOf(step, 'machine')) {
         const isBeat = before && after && isSameButHeard(before.row, after.row);
         if (!isBeat || before.leases !== after.leases) written.set(machineId, step.atMs);
@@ -110,7 +110,7 @@ const isSameButHeard = ({ heartbeat: _, ...a }: MachineRow, { heartbeat: __, ...
   Object.keys(a).every((key) => a[key as keyof typeof a] === b[key as keyof typeof b]);
 
 /** What daemons show and say. */
-export const SHOWN: readonly Rule[] = [
+export const SHOWN: readonly SimulationRule[] = [
   {
     id: 'state-is-true',
     sentence: 'L4: what a daemon shows of a machine converges to its rows',
@@ -207,7 +207,7 @@ type Next = Explanation['next'];
 function liesOf(
   { next, blockedBy }: Explanation,
   row: MachineRow,
-  { scene, atMs }: { readonly scene: Scene; readonly atMs: number },
+  { scene, atMs }: { readonly scene: RuleScene; readonly atMs: number },
 ): string[] {
   const { tables } = scene.world.bmdb;
   const lies: string[] = [];
@@ -251,7 +251,7 @@ function liesOf(
   return lies;
 }
 
-function isIdleThoughDue(row: MachineRow, { scene, atMs }: { scene: Scene; atMs: number }) {
+function isIdleThoughDue(row: MachineRow, { scene, atMs }: { scene: RuleScene; atMs: number }) {
   const now = { atMs, holds: scene.world.bmdb.tables.holds, order: null };
   return (
     whyNot('ShepherdAgentStart', row, now) === null || whyNot('ShepherdRecovery', row, now) === null

@@ -1,5 +1,5 @@
 import type { Process } from '../../../src/domain/machine.ts';
-import type { Step } from '../recorder.ts';
+import type { RecordedStep } from '../recorder.ts';
 import {
   ATTEMPTS,
   heardAtMs,
@@ -22,11 +22,11 @@ import {
   lasting,
   MINUTE,
   onMachines,
-  type Rule,
+  type SimulationRule,
 } from './rule.ts';
 
 /** What was noted of work under way, if the step is that. */
-function noteIn(step: Step): { readonly kind: string } & Readonly<Record<string, unknown>> {
+function noteIn(step: RecordedStep): { readonly kind: string } & Readonly<Record<string, unknown>> {
   const isNote = step.kind === 'write' && step.call.path === 'bmdb.work.note';
   return isNote ? (step.call.args[0] as { readonly kind: string }) : { kind: 'nothing' };
 }
@@ -49,7 +49,7 @@ const WORK_MAX_MS: Readonly<Partial<Record<Process, number>>> = {
 const BEGUN_WITHIN_MS = 8 * MINUTE;
 
 /** Who may work on a machine, and when. */
-export const WORK: readonly Rule[] = [
+export const WORK: readonly SimulationRule[] = [
   {
     id: 'claim-is-allowed',
     sentence: 'S3, S5, S8, S13: work begins only on a machine that is due for it and not held',

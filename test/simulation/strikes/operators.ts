@@ -7,8 +7,8 @@ import { ask, askOf, newKey } from '../targets.ts';
 import { figures, lasting, MINUTE, minutes, pick, target, type StrikeKindSpec } from './kind.ts';
 
 const ORDERS = ['reboot', 'restart-agent', 'reinstall'] as const;
-type Order = (typeof ORDERS)[number];
-const orderOf = (verb: Order, to: RequestTarget, force: boolean) =>
+type OperatorVerb = (typeof ORDERS)[number];
+const orderOf = (verb: OperatorVerb, to: RequestTarget, force: boolean) =>
   verb === 'reboot'
     ? ({ verb, target: to, force, drain: force ? 'force' : null } as const)
     : ({ verb, target: to } as const);

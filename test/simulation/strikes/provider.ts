@@ -6,7 +6,7 @@ import {
   OPERATIONS,
   type FaultKind,
 } from '../../doubles/provider/faults.ts';
-import type { Device } from '../../doubles/provider/world.ts';
+import type { SimulatedDevice } from '../../doubles/provider/world.ts';
 import type { Simulation } from '../simulation.ts';
 import { deviceAt, slotAt } from '../targets.ts';
 import {
@@ -36,7 +36,7 @@ const OUTAGES: readonly FaultKind[] = ['server-error', 'unauthorized', 'rate-lim
 const onDevice = (
   perHour: number,
   draw: StrikeKindSpec['draw'],
-  strike: (device: Device, numbers: Figures, simulation: Simulation) => string | null,
+  strike: (device: SimulatedDevice, numbers: Figures, simulation: Simulation) => string | null,
 ): StrikeKindSpec => ({
   perHour,
   draw,

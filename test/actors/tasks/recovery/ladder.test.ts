@@ -150,7 +150,7 @@ const WAYS = {
   powerCycling: ['switchOff', 'awaitOff', 'switchOn', 'awaitBoot', 'recordRecovery'],
   reinstalling: ['askReinstall', 'awaitSystem', 'recordRecovery'],
 } as const;
-type Way = keyof typeof WAYS;
+type LadderPath = keyof typeof WAYS;
 
 /** The machine does what it is told, and each boot is another one. @param onDeed told of each deed first. */
 function obeys(onDeed: () => void = () => undefined) {
@@ -175,7 +175,7 @@ function obeys(onDeed: () => void = () => undefined) {
   };
 }
 
-test.each(Object.keys(WAYS) as Way[])('%s is on record before it is done', async (rung) => {
+test.each(Object.keys(WAYS) as LadderPath[])('%s is on record before it is done', async (rung) => {
   let known: unknown;
   obeys(() => (known ??= { ...recovery(), hostKey: stand.row().hostKey }));
   const { bootId, hostKey } = stand.host;
@@ -188,7 +188,7 @@ test.each(Object.keys(WAYS) as Way[])('%s is on record before it is done', async
 });
 
 const deaths = Object.entries(WAYS).flatMap(([rung, steps]) =>
-  ['claimRecovery', ...steps].map((step) => [rung as Way, step] as const),
+  ['claimRecovery', ...steps].map((step) => [rung as LadderPath, step] as const),
 );
 test.each(deaths)(
   '%s, by a daemon that dies after %s, and another that goes on',

@@ -74,8 +74,8 @@ test('is done when a new host answers, in a new boot', async () => {
 });
 
 /** What happens minute by minute, and whether it is proved at the end of the last one: by then, not before. */
-type Row = readonly [string, readonly (() => void)[], boolean];
-const PINNED: readonly Row[] = [
+type MinuteRow = readonly [string, readonly (() => void)[], boolean];
+const PINNED: readonly MinuteRow[] = [
   ['seen at work by the provider, in a new boot', [isInstalled, boots, runs], true],
   ['accepted only', [nothing], false],
   ['the old system boots', [boots], false],
@@ -95,7 +95,7 @@ const PINNED: readonly Row[] = [
   ],
   ['a system whose first boot has not ended', [both(newSystem, shows(null)), showsIt], true],
 ];
-const UNPINNED: readonly Row[] = [
+const UNPINNED: readonly MinuteRow[] = [
   ['shows the secret in a new boot', [nothing, both(newSystem, showsIt)], true],
   ['the old system shows another secret', [showsAnother, nothing], false],
   ['shows the secret in the old boot', [showsIt, nothing], false],

@@ -9,15 +9,15 @@ import {
   createSimulatedClock,
   driven,
 } from '../../../doubles/simulated-clock.ts';
-import { createStand, desiredOf, live, OWNER, type Stand } from './stand.ts';
+import { createStand, desiredOf, live, OWNER, type EngineStand } from './stand.ts';
 import { testRows } from '../../../support/rows.ts';
 
 const signal = live;
 const backend = desiredOf()[0]!.desired;
-const create = ({ balancer }: Pick<Stand, 'balancer'>) =>
+const create = ({ balancer }: Pick<EngineStand, 'balancer'>) =>
   balancer.create(backend, null, OWNER, { signal });
 const POST = 'POST /api/LBaaS/v1/backend.json';
-const posts = (stand: Stand) => stand.routes().filter((one) => one === POST).length;
+const posts = (stand: EngineStand) => stand.routes().filter((one) => one === POST).length;
 
 describe('a reply that is lost', () => {
   testRows(['after', 'midBody'] as const)(

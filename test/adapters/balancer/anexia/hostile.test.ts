@@ -28,10 +28,10 @@ const backend = (identifier: string) => ({
 });
 const EMPTY = { page: 9, total_pages: 0, total_items: 0, limit: 2, data: [] };
 
-type Answer = (url: URL, response: ServerResponse, request: IncomingMessage) => void;
+type HostileHandler = (url: URL, response: ServerResponse, request: IncomingMessage) => void;
 
 /** A server that answers as it likes: with the answer given, else as if nothing was there. */
-async function createLiar(answer: (url: URL) => Answer | undefined) {
+async function createLiar(answer: (url: URL) => HostileHandler | undefined) {
   const requests: string[] = [];
   const server = createServer((request, response) => {
     const url = new URL(request.url!, 'http://x');
@@ -69,11 +69,11 @@ const paged = (url: URL, data: readonly unknown[], total = data.length) => ({
 });
 
 const telling =
-  (bodyAt: (url: URL) => unknown): Answer =>
+  (bodyAt: (url: URL) => unknown): HostileHandler =>
   (url, response) =>
     json(response, bodyAt(url));
 
-testRows<readonly [name: string, answer: Answer, told: RegExp]>([
+testRows<readonly [name: string, answer: HostileHandler, told: RegExp]>([
   [
     'lists what has not the tag, as if it were not asked for one',
     telling((url) => paged(url, pageOf(url) === 1 ? [row('a', ['x'])] : [], 1)),

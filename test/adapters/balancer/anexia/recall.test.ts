@@ -2,17 +2,17 @@ import { describe, expect, test } from 'vitest';
 import { engineObject, createReadings } from '../../../../src/adapters/balancer/anexia/forms.ts';
 import type { Observed, Ref } from '../../../../src/domain/balancing/objects.ts';
 import { createSimulatedClock } from '../../../doubles/simulated-clock.ts';
-import { createStand, desiredOf, live, OWNER, type Stand } from './stand.ts';
+import { createStand, desiredOf, live, OWNER, type EngineStand } from './stand.ts';
 import { testRows } from '../../../support/rows.ts';
 
 const signal = live;
 const SERVER = 'server m1.http.api.eu';
 const BACKEND = 'backend http.api.eu';
 
-const glance = (stand: Stand): Promise<readonly Observed[]> =>
+const glance = (stand: EngineStand): Promise<readonly Observed[]> =>
   stand.run(stand.balancer.observe(OWNER, { signal, mayRecall: true }));
 /** What was asked for by itself since `forget`. */
-const fetches = (stand: Stand): string[] =>
+const fetches = (stand: EngineStand): string[] =>
   stand.routes().filter((one) => one.startsWith('GET') && one.endsWith('{id}'));
 const idsOf = (objects: readonly Observed[]) => objects.map(({ ref }) => ref.id).toSorted();
 

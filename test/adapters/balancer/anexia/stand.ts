@@ -34,7 +34,7 @@ const SERVERS: Readonly<Record<string, string>> = {
   m3: '10.0.0.3',
 };
 
-export interface Wish {
+export interface DesiredObject {
   readonly desired: Desired;
   /** Key of its parent. */
   readonly parent: string | null;
@@ -42,14 +42,14 @@ export interface Wish {
   readonly key: string;
 }
 
-const wish = (spec: Spec, port: string, parent: string | null): Wish => ({
+const wish = (spec: Spec, port: string, parent: string | null): DesiredObject => ({
   desired: { spec, port },
   parent,
   key: `${spec.kind} ${spec.name}`,
 });
 
 /** What is desired of the base, or with other servers. */
-export function desiredOf(servers: readonly string[] = ['m1', 'm2']): readonly Wish[] {
+export function desiredOf(servers: readonly string[] = ['m1', 'm2']): readonly DesiredObject[] {
   const { suffix } = OWNER;
   const named = PORTS.map((one) => ({ ...one, name: `${one.port}.${suffix}` }));
   return [
@@ -84,7 +84,7 @@ export function desiredOf(servers: readonly string[] = ['m1', 'm2']): readonly W
 }
 
 /** The emulator in virtual time, and drivers at it. */
-export type Stand = Awaited<ReturnType<typeof createStand>>;
+export type EngineStand = Awaited<ReturnType<typeof createStand>>;
 
 export async function createStand(options: Partial<AnexiaEmulatorOptions> = {}) {
   const clock = createSimulatedClock(Date.parse('2026-08-01T10:00:00Z'));

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { RemoteFailure, type Throttled } from '../../../../src/domain/errors.ts';
 import type { Observed, Ref } from '../../../../src/domain/balancing/objects.ts';
 import { testRows } from '../../../support/rows.ts';
-import { createStand, desiredOf, live, OWNER, TAG, type Stand } from './stand.ts';
+import { createStand, desiredOf, live, OWNER, TAG, type EngineStand } from './stand.ts';
 
 /** Vectors by number whose details only a driver shows; a running pool on the emulator shows the others. */
 
@@ -14,7 +14,7 @@ const keysOf = (objects: readonly Observed[]) =>
   objects.map(({ ref, spec }) => `${ref.kind} ${spec.name}`).toSorted();
 const BACKEND_KEY = 'backend http.api.eu';
 const create = (
-  { balancer }: Pick<Stand, 'balancer'>,
+  { balancer }: Pick<EngineStand, 'balancer'>,
   key: string,
   refs: ReadonlyMap<string, Ref> = new Map(),
 ) => {

@@ -58,13 +58,13 @@ export async function reloadsOf({ masterSocket }: Haproxy): Promise<number> {
 export const freePort = async (): Promise<number> => (await freePorts(1))[0]!;
 
 /** A machine that serves on one port. */
-export interface Machine extends Pick<ServingMachine, 'answered' | 'stop'> {
+export interface ServingHost extends Pick<ServingMachine, 'answered' | 'stop'> {
   readonly name: string;
   readonly address: string;
   readonly port: number;
 }
 
-export async function startMachine(name: string): Promise<Machine> {
+export async function startMachine(name: string): Promise<ServingHost> {
   const port = await freePort();
   const [machine] = await startServing(1, [port]);
   onTestFinished(() => machine!.stop());
@@ -123,7 +123,11 @@ export const bind = (port: string, number: number, owner = OWNER): Desired => ({
 });
 export const server = (
   port: string,
-  { name, address = '127.0.0.1', port: number }: Pick<Machine, 'name' | 'port'> & Partial<Machine>,
+  {
+    name,
+    address = '127.0.0.1',
+    port: number,
+  }: Pick<ServingHost, 'name' | 'port'> & Partial<ServingHost>,
 ): Desired => ({
   port,
   spec: { kind: 'server', name: `${name}.${port}.${OWNER.suffix}`, address, number },
@@ -147,7 +151,7 @@ export async function makePort(
 }
 interface MakePort {
   readonly number: number;
-  readonly machines: readonly Machine[];
+  readonly machines: readonly ServingHost[];
   readonly owner?: PoolRef;
 }
 

@@ -31,7 +31,7 @@ import {
 } from './setting.ts';
 import { beat, ending, endWork, note, noteOf, recordOf } from './works.ts';
 import { daemonOf, followChanges, last, name, outcomeOf, scan } from './side.ts';
-import type { Outcome, Side } from './side.ts';
+import type { CommandOutcome, Side } from './side.ts';
 
 /*
  * What may be done to a BMDB. A command is plain data. Whatever has to be named is a number: sessions
@@ -39,29 +39,29 @@ import type { Outcome, Side } from './side.ts';
  * there are), so that one list of commands means the same to both implementations.
  */
 
-type Parts<P> = { readonly [Part in keyof P]: fc.Arbitrary<P[Part]> };
+type ArbitraryParts<P> = { readonly [Part in keyof P]: fc.Arbitrary<P[Part]> };
 /** One kind of command: its share, what it is made of, and what it does. */
-interface Kind<P> {
+interface CommandKind<P> {
   readonly weight: number;
-  readonly parts: Parts<P>;
+  readonly parts: ArbitraryParts<P>;
   readonly run: (side: Side, given: P) => unknown;
 }
-const kind = <P extends object>(weight: number, parts: Parts<P>, run: Kind<P>['run']): Kind<P> => ({
-  weight,
-  parts,
-  run,
-});
+const kind = <P extends object>(
+  weight: number,
+  parts: ArbitraryParts<P>,
+  run: CommandKind<P>['run'],
+): CommandKind<P> => ({ weight, parts, run });
 /** What comes of a command that finds nothing it could be about. */
 export const NOTHING = 'nothing to do it with';
 /** One that a session is asked for. */
 const bySession = <P extends object>(
   weight: number,
-  parts: Parts<P>,
+  parts: ArbitraryParts<P>,
   run: (session: BmdbSession, given: P, side: Side) => unknown,
 ) =>
   kind<P & { session: number }>(
     weight,
-    { ...parts, session } as Parts<P & { session: number }>,
+    { ...parts, session } as ArbitraryParts<P & { session: number }>,
     (side, given) => {
       const found = side.sessions[given.session];
       return found ? run(found, given, side) : NOTHING;
@@ -69,12 +69,12 @@ const bySession = <P extends object>(
   );
 const ofIntent = <P extends object>(
   weight: number,
-  parts: Parts<P>,
+  parts: ArbitraryParts<P>,
   run: (intents: BmdbSession['intents'], witness: Witness, given: P) => Promise<unknown>,
 ) =>
   bySession<P & { intent: number }>(
     weight,
-    { ...parts, intent: recent } as Parts<P & { intent: number }>,
+    { ...parts, intent: recent } as ArbitraryParts<P & { intent: number }>,
     ({ intents }, given, { witnesses }) => {
       const witness = last(witnesses, given.intent);
       return witness ? run(intents, witness, given) : NOTHING;
@@ -82,12 +82,12 @@ const ofIntent = <P extends object>(
   );
 const onWork = <P extends object>(
   weight: number,
-  parts: Parts<P>,
+  parts: ArbitraryParts<P>,
   run: (work: Work, given: P) => Promise<unknown>,
 ) =>
   kind<P & { work: number }>(
     weight,
-    { ...parts, work: recent } as Parts<P & { work: number }>,
+    { ...parts, work: recent } as ArbitraryParts<P & { work: number }>,
     ({ works }, given) => {
       const work = last(works, given.work);
       return work ? run(work, given) : NOTHING;
@@ -105,7 +105,7 @@ const batchable = fc.constantFrom<Process[]>('ShepherdAgentStart', 'UnitTest1', 
 const scope = fc.constantFrom('fleet', ...PROVIDERS);
 const optional = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined });
 /** A record that lacks the keys whose value is undefined. */
-const sparse = <T extends object>(parts: Parts<T>) =>
+const sparse = <T extends object>(parts: ArbitraryParts<T>) =>
   plain<T>(parts).map((value) => JSON.parse(JSON.stringify(value)) as Sparse<T>);
 type Sparse<T> = { [Part in keyof T]?: Exclude<T[Part], undefined> };
 
@@ -345,11 +345,11 @@ const KINDS = {
 };
 
 type Kinds = typeof KINDS;
-type GivenTo<K> = K extends Kind<infer P> ? P : never;
+type GivenTo<K> = K extends CommandKind<infer P> ? P : never;
 export type Command = { [K in keyof Kinds]: { readonly do: K } & GivenTo<Kinds[K]> }[keyof Kinds];
 
 export const command = fc.oneof(
-  ...Object.entries(KINDS as unknown as Record<string, Kind<Record<string, unknown>>>)
+  ...Object.entries(KINDS as unknown as Record<string, CommandKind<Record<string, unknown>>>)
     // The others come in stories only.
     .filter(([, { weight }]) => weight > 0)
     .map(([what, { weight, parts }]) => ({
@@ -359,5 +359,5 @@ export const command = fc.oneof(
 ) as fc.Arbitrary<unknown> as fc.Arbitrary<Command>;
 
 /** Does it and tells what came of it. */
-export const perform = (side: Side, { do: what, ...given }: Command): Promise<Outcome> =>
-  outcomeOf((async () => (KINDS[what] as Kind<object>).run(side, given))());
+export const perform = (side: Side, { do: what, ...given }: Command): Promise<CommandOutcome> =>
+  outcomeOf((async () => (KINDS[what] as CommandKind<object>).run(side, given))());

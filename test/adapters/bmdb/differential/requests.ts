@@ -8,7 +8,7 @@ import { isOrder, MACHINE_VERBS, ORDER_VERBS } from '../../../../src/domain/verb
 import type { InstallImage } from '../../../../src/domain/verbs.ts';
 import { requestFor, targetOf } from '../../../contracts/requests-of.ts';
 import { SIGNAL } from '../../../contracts/bmdb-stage.ts';
-import { idOf, plain, PROVIDERS, SECOND, seldom, type Made } from './setting.ts';
+import { idOf, plain, PROVIDERS, SECOND, seldom, type GeneratedBy } from './setting.ts';
 import type { Side } from './side.ts';
 
 const DECISIONS = MACHINE_VERBS.filter((verb) => !isOrder(verb));
@@ -23,7 +23,7 @@ export const asked = plain({
   /** Of a slot that the machine is not on. */
   elsewhere: seldom(false, fc.constant(true)),
 });
-export type Asked = Made<typeof asked>;
+export type GeneratedRequest = GeneratedBy<typeof asked>;
 
 const IMAGE: InstallImage = {
   url: 'https://images.test/a.img',
@@ -34,7 +34,7 @@ const IMAGE: InstallImage = {
 
 export interface Filing {
   readonly machine: number;
-  readonly asked: Asked;
+  readonly asked: GeneratedRequest;
   /** The key of one that was filed, so far back. */
   readonly reuse: number | null;
   readonly validS: number;

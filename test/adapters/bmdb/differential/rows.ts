@@ -7,7 +7,16 @@ import { NO_TRAITS } from '../../../../src/domain/traits.ts';
 import { KEY_HEX, ladderOn, machineRow, requestedAt } from '../../../contracts/bmdb-rows.ts';
 import { SIGNAL } from '../../../contracts/bmdb-stage.ts';
 import type { BmdbHarness } from '../../../contracts/bmdb-stage.ts';
-import { idOf, location, maybe, plain, PROVIDERS, SECOND, seldom, type Made } from './setting.ts';
+import {
+  idOf,
+  location,
+  maybe,
+  plain,
+  PROVIDERS,
+  SECOND,
+  seldom,
+  type GeneratedBy,
+} from './setting.ts';
 
 const age = fc.constantFrom(0, 96, 704, 1_904, 3_696);
 const generation = fc.integer({ min: 1, max: 3 });
@@ -30,7 +39,7 @@ const anySeed = plain({
   deprovision: seldom(false, fc.constant(true)),
   missing: seldom(false, fc.constant(true)),
 });
-export type Seed = Made<typeof anySeed>;
+export type Seed = GeneratedBy<typeof anySeed>;
 /** Nothing stands against it but what is given. */
 const sound = (change: Partial<Seed>): fc.Arbitrary<Seed> =>
   anySeed.map((any) => ({

@@ -4,7 +4,7 @@ import type { Process } from '../../../../src/domain/machine.ts';
 import { STANDING_RUNGS } from '../../../../src/domain/recovery/rungs.ts';
 import { command, impose } from './commands.ts';
 import type { Command } from './commands.ts';
-import { asked, type Asked } from './requests.ts';
+import { asked, type GeneratedRequest } from './requests.ts';
 import { seed } from './rows.ts';
 import {
   below,
@@ -103,7 +103,7 @@ const lasting: fc.Arbitrary<Command[]> = fc
     session,
     machine,
     asked,
-    fc.constantFrom<Asked['verb']>('hold', 'quarantine'),
+    fc.constantFrom<GeneratedRequest['verb']>('hold', 'quarantine'),
     fc.constantFrom(-60, 60, 604),
   )
   .map(([by, on, any, verb, untilS]) => [
@@ -111,7 +111,7 @@ const lasting: fc.Arbitrary<Command[]> = fc
     { do: 'pass', seconds: 104 },
     { do: 'read', machine: on },
   ]);
-const filed = (by: number, on: number, asked: Asked, at: 'once' | 'later'): Command => ({
+const filed = (by: number, on: number, asked: GeneratedRequest, at: 'once' | 'later'): Command => ({
   do: 'file',
   session: by,
   machine: on,
@@ -120,7 +120,7 @@ const filed = (by: number, on: number, asked: Asked, at: 'once' | 'later'): Comm
   validS: 604,
   at,
 });
-const askedTo = (verb: Asked['verb'], flag = false): Asked => ({
+const askedTo = (verb: GeneratedRequest['verb'], flag = false): GeneratedRequest => ({
   verb,
   flag,
   kind: 'no-start',

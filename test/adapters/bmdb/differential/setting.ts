@@ -53,4 +53,4 @@ export const session = below(SESSIONS);
 export const machine = below(MACHINES);
 export const location = fc.constantFrom(null, 'ny', 'la');
 /** What an arbitrary makes. */
-export type Made<A> = A extends fc.Arbitrary<infer T> ? T : never;
+export type GeneratedBy<A> = A extends fc.Arbitrary<infer T> ? T : never;

@@ -6,7 +6,7 @@ import { SIGNAL } from '../../../contracts/bmdb-stage.ts';
 import type { BmdbHarness } from '../../../contracts/bmdb-stage.ts';
 
 /** What came of a command: a value, or the code of the error. */
-export type Outcome = { readonly value: unknown } | { readonly error: string };
+export type CommandOutcome = { readonly value: unknown } | { readonly error: string };
 
 /** One of the two implementations, with all that was got from it so far. */
 export interface Side {
@@ -45,7 +45,7 @@ export function name(side: Side, id: string, as: string): void {
 }
 
 /** Errors that are none of ours are passed on. */
-export async function outcomeOf(call: Promise<unknown>): Promise<Outcome> {
+export async function outcomeOf(call: Promise<unknown>): Promise<CommandOutcome> {
   try {
     return { value: (await call) ?? null };
   } catch (error) {

@@ -5,7 +5,16 @@ import type { HeartbeatRecord } from '../../../../src/domain/heartbeat.ts';
 import { QUARANTINE_KINDS } from '../../../../src/domain/machine.ts';
 import { STANDING_RUNGS, type StandingRung } from '../../../../src/domain/recovery/rungs.ts';
 import { KEY } from '../../../contracts/bmdb-rows.ts';
-import { below, DESCRIPTORS, idOf, machine, maybe, plain, seldom, type Made } from './setting.ts';
+import {
+  below,
+  DESCRIPTORS,
+  idOf,
+  machine,
+  maybe,
+  plain,
+  seldom,
+  type GeneratedBy,
+} from './setting.ts';
 
 /** What is told of a work, how it ends, and what an agent tells. */
 
@@ -45,7 +54,7 @@ export const ending = fc.oneof(
   plain({ fail: descriptor, park: fc.constantFrom(...QUARANTINE_KINDS) }),
   plain({ cancel: maybe(fc.constant('no longer wanted')) }),
 );
-export type Ending = Made<typeof ending>;
+export type Ending = GeneratedBy<typeof ending>;
 
 export async function endWork(work: Work, how: Ending): Promise<void> {
   if ('cancel' in how) return how.cancel === null ? work.cancel() : work.cancel(how.cancel);
@@ -86,7 +95,7 @@ export const beat = plain({
   hardware: fc.boolean(),
   report: maybe(plain({ generation: fc.integer({ min: 1, max: 4 }), success: fc.boolean() })),
 });
-export const recordOf = (told: Made<typeof beat>): HeartbeatRecord => ({
+export const recordOf = (told: GeneratedBy<typeof beat>): HeartbeatRecord => ({
   machineId: idOf(told.machine),
   publicKey: told.key === 'right' ? KEY : new Uint8Array(32).fill(9),
   bootId: told.boot,

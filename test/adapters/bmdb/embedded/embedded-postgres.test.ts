@@ -46,13 +46,15 @@ async function query(url: string, sql: string): Promise<unknown[]> {
   }
 }
 
-interface Ran {
+interface ProcessEntry {
   readonly parent: number;
   readonly command: string;
 }
 
 /** Environments of the processes that are meant, as /proc shows them to their own account. */
-async function environmentsOf(isMeant: (pid: number, ran: Ran) => boolean): Promise<string[][]> {
+async function environmentsOf(
+  isMeant: (pid: number, ran: ProcessEntry) => boolean,
+): Promise<string[][]> {
   const found: string[][] = [];
   for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)) {
     const read = (file: string) => readFile(`/proc/${pid}/${file}`, 'utf8').catch(() => '');

@@ -13,13 +13,13 @@ export interface BeatStand extends ClaimStand {
   readonly transactions: string[];
   /** Ends of installations that were counted since the test began. */
   readonly installations: string[];
-  send(records: readonly HeartbeatRecord[]): Promise<Outcome[]>;
+  send(records: readonly HeartbeatRecord[]): Promise<HeartbeatOutcome[]>;
   /** Of one heartbeat by itself. */
-  beat(id: MachineId, change?: Partial<HeartbeatRecord>): Promise<Outcome>;
+  beat(id: MachineId, change?: Partial<HeartbeatRecord>): Promise<HeartbeatOutcome>;
   /** One row of heartbeats, as it is stored. */
   stored(id: MachineId): Promise<StoredBeat | undefined>;
 }
-type Outcome = Awaited<ReturnType<HeartbeatStore['recordHeartbeats']>>[number];
+type HeartbeatOutcome = Awaited<ReturnType<HeartbeatStore['recordHeartbeats']>>[number];
 interface StoredBeat {
   readonly at: number;
   readonly boot_id: string | null;

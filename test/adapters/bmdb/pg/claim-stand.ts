@@ -30,7 +30,7 @@ export const SOON_MS = 20;
 /** Of a dead session, say. */
 const LOST_MS = 40 * MINUTE;
 
-interface StandOptions {
+interface ClaimStandOptions {
   /** On the shared server when absent. */
   readonly start?: () => Promise<PgServer>;
   /** Of both daemons. */
@@ -179,7 +179,7 @@ export type ClaimStand = Stand;
  */
 export function claimStand(
   lockTimeoutMs = PATIENT_MS / 8,
-  { start = startPgServer, metrics, usual = () => ({}) }: StandOptions = {},
+  { start = startPgServer, metrics, usual = () => ({}) }: ClaimStandOptions = {},
 ): Stand {
   const stand = Object.assign(new Stand(), { usual });
   beforeAll(async () => {

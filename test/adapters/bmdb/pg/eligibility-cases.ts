@@ -213,7 +213,7 @@ export const NEWER_VALUES = {
 };
 
 /** One machine with all that a predicate may look at. */
-export interface Case {
+export interface EligibilityCase {
   readonly row: MachineRow;
   readonly hold: { kind: HoldKind; untilMs: number | null } | null;
   /** What is worked on, and what is known of the session. */
@@ -235,14 +235,14 @@ export interface CaseRequest {
   readonly elsewhere: 'provider' | 'slot' | null;
 }
 /** Sixty machines at times around the limits of the policy, for `now()` about `nowMs`. */
-export const casesAround = (nowMs: number): fc.Arbitrary<Case[]> =>
+export const casesAround = (nowMs: number): fc.Arbitrary<EligibilityCase[]> =>
   fc.uniqueArray(caseAround(nowMs), {
     minLength: 60,
     maxLength: 60,
     selector: ({ row }) => row.machineId,
   });
 
-function caseAround(nowMs: number): fc.Arbitrary<Case> {
+function caseAround(nowMs: number): fc.Arbitrary<EligibilityCase> {
   const hold = fc.record({
     kind: fc.constantFrom(...HOLDS),
     untilMs: maybe(fc.constantFrom(nowMs - 60_000, nowMs + 600_000)),
@@ -273,7 +273,7 @@ function caseAround(nowMs: number): fc.Arbitrary<Case> {
 }
 
 /** Nothing stands against what was ordered but, perhaps, a hold; and all that it need not wait for. */
-function onlyOrdered({ row, hold, request }: Case, nowMs: number): Case {
+function onlyOrdered({ row, hold, request }: EligibilityCase, nowMs: number): EligibilityCase {
   const untilMs = nowMs + 600_000;
   const wait = { untilMs, cause: 'x', lastIntervalSeconds: null };
   const installation = { ...row.installation, requestGeneration: null, handedOutAtMs: null };
@@ -292,7 +292,7 @@ function onlyOrdered({ row, hold, request }: Case, nowMs: number): Case {
 }
 
 /** What an order does not lift; by chance alone each of them is met too seldom together with one. */
-const FLAWS: readonly ((row: MachineRow, nowMs: number) => Partial<Case>)[] = [
+const FLAWS: readonly ((row: MachineRow, nowMs: number) => Partial<EligibilityCase>)[] = [
   () => ({ leases: [{ process: 'ShepherdRecovery', session: 'alive' }] }),
   (row) => ({ row: { ...row, quarantine: { kind: 'byOperator', reason: 'x', untilMs: null } } }),
   (row, nowMs) => ({ row: { ...row, deprovision: requestedAt(nowMs) } }),
@@ -323,7 +323,7 @@ const requestAround = (nowMs: number): fc.Arbitrary<CaseRequest> =>
   });
 
 /** The hold as it is on the machine's slot. */
-export function holdOf({ provided }: MachineRow, hold: Case['hold']): HoldRow | null {
+export function holdOf({ provided }: MachineRow, hold: EligibilityCase['hold']): HoldRow | null {
   if (!provided || !hold) return null;
   const { provider, reservationId, providerId } = provided;
   return { provider, slotId: reservationId ?? providerId, ...hold, setBy: 'test', reason: 'x' };
@@ -337,7 +337,10 @@ const SESSIONS = {
 };
 
 /** Writes the rows. */
-export async function store(client: pg.PoolClient, cases: readonly Case[]): Promise<void> {
+export async function store(
+  client: pg.PoolClient,
+  cases: readonly EligibilityCase[],
+): Promise<void> {
   await client.query(
     `INSERT INTO sessions (session_id, session_component_name, session_runtime_info,
        session_interval_seconds, session_deadline)

@@ -46,7 +46,7 @@ import {
 } from '../../../doubles/mem-bmdb/silence.ts';
 import { statisticsOf } from '../../../doubles/mem-bmdb/statistics.ts';
 import { casesAround, store } from './eligibility-cases.ts';
-import type { Case } from './eligibility-cases.ts';
+import type { EligibilityCase } from './eligibility-cases.ts';
 import { momentStand } from './moment-stand.ts';
 import { insertMachine } from './pg-harness.ts';
 
@@ -98,7 +98,7 @@ function* orderedOf({ machines, holds, nowMs }: BmdbSnapshot): Generator<string>
 }
 
 /** What the row says must be ordered, as far as it is of any use to a process. */
-function orderOf({ row, request }: Case): MachineRow['order'] {
+function orderOf({ row, request }: EligibilityCase): MachineRow['order'] {
   const isOurs = request?.elsewhere === null && row.provided !== null;
   const verb = ORDER_VERBS.find((each) => each === request?.verb);
   if (!isOurs || !verb || request.state !== 'open' || request.expiresAtMs <= Date.now())
@@ -108,7 +108,7 @@ function orderOf({ row, request }: Case): MachineRow['order'] {
 }
 
 const anyCases = (
-  run: (q: Queries, snapshot: BmdbSnapshot, cases: readonly Case[]) => Promise<void>,
+  run: (q: Queries, snapshot: BmdbSnapshot, cases: readonly EligibilityCase[]) => Promise<void>,
 ) =>
   fc.asyncProperty(casesAround(Date.now()), async (cases) => {
     await inOneMoment(async (q, client) => {

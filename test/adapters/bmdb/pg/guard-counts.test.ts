@@ -12,14 +12,14 @@ import { calmRow, DEFAULT_GUARD, FLEET } from '../../../../src/domain/recovery/g
 import type { GuardCounts, Ingest } from '../../../../src/domain/recovery/guard-judgement.ts';
 import { machineRow, providedOf, startedAt } from '../../../contracts/bmdb-rows.ts';
 import { casesAround, holdOf } from './eligibility-cases.ts';
-import type { Case } from './eligibility-cases.ts';
+import type { EligibilityCase } from './eligibility-cases.ts';
 import { momentStand } from './moment-stand.ts';
 import { insertHold, insertMachine } from './pg-harness.ts';
 
 const MINUTE = 60_000;
 const inOneMoment = momentStand();
 
-interface Scene {
+interface GuardScene {
   readonly machines: readonly (GuardedMachine & { readonly hold: HoldRow | null })[];
   readonly rows: readonly GuardRow[];
   readonly ingest: Ingest;
@@ -32,7 +32,7 @@ const ago = (nowMs: number) =>
     .map((minutes) => nowMs - minutes * MINUTE - 7_000);
 const orNull = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: null, freq: 2 });
 
-const scenes = (nowMs: number): fc.Arbitrary<Scene> =>
+const scenes = (nowMs: number): fc.Arbitrary<GuardScene> =>
   fc.record({
     machines: casesAround(nowMs).chain((cases) =>
       fc.tuple(...cases.map((each) => machineOf(each, nowMs))),
@@ -45,7 +45,7 @@ const scenes = (nowMs: number): fc.Arbitrary<Scene> =>
     }),
   });
 
-const machineOf = ({ row, hold }: Case, nowMs: number) =>
+const machineOf = ({ row, hold }: EligibilityCase, nowMs: number) =>
   fc
     .record({
       sinceMs: ago(nowMs),
@@ -78,7 +78,7 @@ const guardRowOf = (scope: string, nowMs: number): fc.Arbitrary<GuardRow> =>
       thawedAtMs: thawed,
     }));
 
-async function store(q: Queries, client: pg.PoolClient, scene: Scene): Promise<void> {
+async function store(q: Queries, client: pg.PoolClient, scene: GuardScene): Promise<void> {
   for (const row of scene.rows) await writeGuardRow(q, row);
   for (const { row, unbroken, unreachableSinceMs, hold } of scene.machines) {
     await insertMachine(client, row);
@@ -100,13 +100,13 @@ async function store(q: Queries, client: pg.PoolClient, scene: Scene): Promise<v
  * One machine of each kind that is counted; what is drawn by chance may leave a kind out. The fleet is
  * frozen since 13 min, and heartbeats were always taken in.
  */
-function everyKind(nowMs: number): Scene {
+function everyKind(nowMs: number): GuardScene {
   const at = (minutes: number) => nowMs - minutes * MINUTE - 7_000;
   const machine = (
     name: string,
     change: Partial<MachineRow>,
-    seen: Partial<Scene['machines'][number]> = {},
-  ): Scene['machines'][number] => ({
+    seen: Partial<GuardScene['machines'][number]> = {},
+  ): GuardScene['machines'][number] => ({
     row: machineRow(nowMs, { provided: providedOf(name), ...change }),
     unbroken: { sinceMs: at(55), count: 100 },
     unreachableSinceMs: null,

@@ -34,17 +34,17 @@ const inspect = async (machineId: MachineId, expiredBackoffs = false) => {
 const valuesOf = ({ tags }: InspectedMachine, tag: string) =>
   Object.fromEntries((tags[tag] ?? []).map(({ name, value }) => [name, value]));
 
-interface Page {
+interface InspectionPage {
   readonly machines: readonly { readonly machineId: MachineId }[];
   readonly next: MachineId | null;
 }
 /** Sizes of the pages, and ids in the order in which they come. */
-async function walk(read: (after: { after?: MachineId }) => Promise<Page>) {
+async function walk(read: (after: { after?: MachineId }) => Promise<InspectionPage>) {
   const sizes: number[] = [];
   const ids: MachineId[] = [];
   let after: MachineId | null = null;
   do {
-    const page: Page = await read(after ? { after } : {});
+    const page: InspectionPage = await read(after ? { after } : {});
     sizes.push(page.machines.length);
     ids.push(...page.machines.map(({ machineId }) => machineId));
     after = page.next;

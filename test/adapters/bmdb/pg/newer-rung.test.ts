@@ -12,8 +12,8 @@ const sql = (text: string, ...values: unknown[]) => stand.server.sql.query(text,
 beforeAll(() => sql(`ALTER TYPE recovery_rung ADD VALUE 'soaking'`));
 
 const PLACES = { rung: 'where it stands', asked_rung: 'what was asked for' } as const;
-type Place = keyof typeof PLACES;
-const places = Object.keys(PLACES) as Place[];
+type RungPlace = keyof typeof PLACES;
+const places = Object.keys(PLACES) as RungPlace[];
 
 /** Silent for long, and on its way up the ladder. */
 const lost = (): MachineRow =>
@@ -22,7 +22,7 @@ const lost = (): MachineRow =>
     recovery: ladderOn('rebooting', { attempts: 2 }),
   });
 
-async function add(place: Place, row = lost()): Promise<MachineRow> {
+async function add(place: RungPlace, row = lost()): Promise<MachineRow> {
   await s.h.insert(row);
   await sql(
     `UPDATE machine_recovery SET ${place} = 'soaking', asked_at = now() - interval '1 min'

@@ -16,7 +16,7 @@ const machine = fc.record({
   location: fc.constantFrom('ny', 'la', null),
   state: fc.constantFrom('lost', 'lost', 'healthy', 'healthy', 'recovering', 'unstarted'),
 });
-type Machine = typeof machine extends fc.Arbitrary<infer T> ? T : never;
+type PermitMachine = typeof machine extends fc.Arbitrary<infer T> ? T : never;
 
 const fleets = fc.record({
   machines: fc.array(machine, { minLength: 1, maxLength: 40 }),
@@ -27,7 +27,7 @@ const fleets = fc.record({
   }),
 });
 
-function rowOf({ provider, location, state }: Machine, at: number): MachineRow {
+function rowOf({ provider, location, state }: PermitMachine, at: number): MachineRow {
   const nowMs = Date.now();
   const agoMs = state === 'healthy' ? MINUTE : 40 * MINUTE;
   return machineRow(nowMs, {

@@ -65,9 +65,9 @@ export async function startTimedPgServer(start = startPgServer): Promise<TimedPg
   return { ...server, time: await takeTimeOver(server.ownerUrl) };
 }
 
-type Opened = Pick<TestDatabase, 'url' | 'ownerUrl' | 'stop'>;
+type OpenedDatabase = Pick<TestDatabase, 'url' | 'ownerUrl' | 'stop'>;
 
-function openServer({ url, ownerUrl, stop }: Opened): PgServer {
+function openServer({ url, ownerUrl, stop }: OpenedDatabase): PgServer {
   const sql = new pg.Pool({ connectionString: ownerUrl, max: 4 });
   // A client that the ending pool let go of may still hear that the server stops.
   sql.on('connect', (client) => client.on('error', () => undefined));

@@ -7,13 +7,13 @@ import {
 } from '../../../../src/domain/provisioning/provider-tags.ts';
 import { settled, advance } from '../../../doubles/simulated-clock.ts';
 import { callOf, INSTANCE_SET_ID, live } from '../driver-stand.ts';
-import { FOREIGN, OURS, startStand, reservationId, type Stand } from './stand.ts';
+import { FOREIGN, OURS, startStand, reservationId, type EquinixStand } from './stand.ts';
 
 const UPDATE = 'PUT /devices/{id}';
 const ACT = 'POST /devices/{id}/actions';
 const NAME = 'shepherd-ci-x';
 
-let stand: Stand;
+let stand: EquinixStand;
 const start = (device: object = {}) =>
   startStand({ devices: [{ hostname: NAME, tags: OURS, ...device }] });
 const tags = () => stand.fake.devices()[0]?.tags ?? [];

@@ -4,13 +4,13 @@ import type { CreateRequest } from '../../../../src/adapters/provider/port.ts';
 import { endOfCreation } from '../../../../src/domain/provisioning/provider-tags.ts';
 import { witness } from '../../../../src/domain/ids.ts';
 import { callOf, live } from '../driver-stand.ts';
-import { OURS, reservationId, type Stand, startStand } from './stand.ts';
+import { OURS, reservationId, type EquinixStand, startStand } from './stand.ts';
 
 const CREATE = { method: 'POST', route: '/projects/{id}/devices' };
 const SLOT = reservationId(1);
 const WITNESS = witness('0b6e1111-1111-4111-8111-111111111111');
 
-let stand: Stand;
+let stand: EquinixStand;
 
 async function order() {
   const { machines } = await stand.provider.listMachines(live);

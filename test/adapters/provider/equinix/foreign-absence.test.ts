@@ -8,7 +8,7 @@ import { recordingLog } from '../../../doubles/recording-log.ts';
 import { advance, createSeededRandom } from '../../../doubles/simulated-clock.ts';
 import { INSTANCE_SET_ID, live as call, live } from '../driver-stand.ts';
 import { answer, scriptedFleet, PROJECT_ID, type Script, type ScriptedApi } from './setup.ts';
-import { OURS, startStand, type Stand } from './stand.ts';
+import { OURS, startStand, type EquinixStand } from './stand.ts';
 
 const ID = '11110000-0000-4000-8000-000000000001';
 const RESERVATION = '33330000-0000-4000-8000-000000000003';
@@ -149,7 +149,7 @@ test('A2: a reservation that only a proxy does not know is not out of our hands'
   await expect(provider.isReusable(RESERVATION, call)).rejects.toMatchObject({ code: 'transient' });
 });
 
-let stand: Stand;
+let stand: EquinixStand;
 
 test('A3: a long pause is in the BMDB alone, and clearing it there ends it in all daemons', async () => {
   stand = await startStand({ devices: [{ hostname: 'shepherd-ci-x', tags: OURS }] });

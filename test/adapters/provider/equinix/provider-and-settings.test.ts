@@ -13,12 +13,12 @@ import { witness } from '../../../../src/domain/ids.ts';
 import { advance, driven, runOut } from '../../../doubles/simulated-clock.ts';
 import { live, callOf, driverContext, publicKeyLine } from '../driver-stand.ts';
 import { answer, GIVEN, recordingDeps, startScriptedApi, TOKEN, PROJECT_ID } from './setup.ts';
-import { FOREIGN, OURS, reservationId, startStand, type Stand } from './stand.ts';
+import { FOREIGN, OURS, reservationId, startStand, type EquinixStand } from './stand.ts';
 
 const WITNESS = witness('0b6e1111-1111-4111-8111-111111111111');
 const LIST = 'GET /projects/{id}/hardware-reservations';
 const slots = (count: number) => ({ reservations: count });
-const order = async ({ provider }: Stand) => {
+const order = async ({ provider }: EquinixStand) => {
   const [unused] = (await provider.listMachines(live)).machines;
   return { unused: unused!, witness: WITNESS, hostname: 'shepherd-ci-x' };
 };

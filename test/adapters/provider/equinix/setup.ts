@@ -61,7 +61,7 @@ export const configFor = (baseUrl: string, change: Partial<EquinixConfig> = {}):
   ...change,
 });
 
-export interface Recorded extends EquinixProviderDeps {
+export interface RecordingDeps extends EquinixProviderDeps {
   readonly clock: VirtualClock;
   readonly network: MemoryNetwork;
   /** Every delay that was asked for. */
@@ -71,7 +71,7 @@ export interface Recorded extends EquinixProviderDeps {
   readonly calls: { readonly endpoint: string; readonly status: string }[];
 }
 
-export function recordingDeps(): Recorded {
+export function recordingDeps(): RecordingDeps {
   const virtual = createSimulatedClock();
   const delaysMs: number[] = [];
   const clock: VirtualClock = {
@@ -105,7 +105,7 @@ export function recordingDeps(): Recorded {
 }
 
 /** The driver in the core's hands, as the fleet has it; its calls let time pass. */
-export const fleetOver = (config: EquinixConfig, deps: Recorded): FleetProvider =>
+export const fleetOver = (config: EquinixConfig, deps: RecordingDeps): FleetProvider =>
   driven(deps.clock, bareFleetOver(config, deps));
 
 /** The same in time that somebody else lets pass. */
@@ -124,7 +124,7 @@ export function bareFleetOver(config: EquinixConfig, deps: EquinixProviderDeps):
 
 /** The emulator, in the time and the network of a test. */
 export const startEmulator = (
-  { clock, network }: Pick<Recorded, 'clock' | 'network'>,
+  { clock, network }: Pick<RecordingDeps, 'clock' | 'network'>,
   change: Partial<EquinixEmulatorOptions>,
 ): Promise<EquinixEmulator> =>
   startEquinixEmulator({
@@ -138,7 +138,7 @@ export async function setTags(
   {
     fake,
     deps,
-  }: { readonly fake: Pick<EquinixEmulator, 'url' | 'tokens'>; readonly deps: Recorded },
+  }: { readonly fake: Pick<EquinixEmulator, 'url' | 'tokens'>; readonly deps: RecordingDeps },
   id: string,
   tags: readonly string[],
 ): Promise<void> {
@@ -202,7 +202,11 @@ export async function scriptedClient(script: Script, change: Partial<EquinixConf
   const api = await startScriptedApi(script, deps.network);
   return { deps, api, client: clientOf(`${api.url}/`, deps, change) };
 }
-export function clientOf(baseUrl: string, deps: Recorded, change: Partial<EquinixConfig> = {}) {
+export function clientOf(
+  baseUrl: string,
+  deps: RecordingDeps,
+  change: Partial<EquinixConfig> = {},
+) {
   const made = operationsOver(configFor(baseUrl, change), deps);
   onTestFinished(() => made.stop());
   return driven(deps.clock, made);
@@ -267,19 +271,22 @@ export const requestFor = (
 });
 
 /** What a promise failed with, and what its API answered. */
-export type Failure = Pick<ProviderError, 'kind' | 'outcome' | 'message' | 'stack' | 'capacity'> &
+export type ProviderFailure = Pick<
+  ProviderError,
+  'kind' | 'outcome' | 'message' | 'stack' | 'capacity'
+> &
   NonNullable<ProviderError['answer']> & {
     readonly retryAt: number | undefined;
     readonly cause: unknown;
     readonly error: ProviderError;
   };
-export async function failureOf(promise: Promise<unknown>): Promise<Failure> {
+export async function failureOf(promise: Promise<unknown>): Promise<ProviderFailure> {
   const error: unknown = await promise.then(
     () => undefined,
     (thrown: unknown) => thrown,
   );
   expect(error).toBeInstanceOf(ProviderError);
-  return flat(error) as Failure;
+  return flat(error) as ProviderFailure;
 }
 function flat(error: unknown): unknown {
   if (!(error instanceof ProviderError)) return error;

@@ -6,7 +6,7 @@ import { createOurSshKey } from '../../../../src/adapters/provider/equinix/our-s
 import { fingerprintOfLine } from '../../../../src/adapters/driver-kit/our-key.ts';
 import { callOf, live, publicKeyLine } from '../driver-stand.ts';
 import { driven } from '../../../doubles/simulated-clock.ts';
-import { type Stand, startStand } from './stand.ts';
+import { type EquinixStand, startStand } from './stand.ts';
 import { configFor } from './setup.ts';
 
 const LOOK = 'GET /projects/{id}/ssh-keys';
@@ -14,7 +14,7 @@ const HOUR_MS = 3_600_000;
 const OURS = { label: 'shepherd-ci', key: publicKeyLine(1) };
 const { signal } = live;
 
-let stand: Stand;
+let stand: EquinixStand;
 
 /** Our key as seen so long after now. */
 async function keyAt(

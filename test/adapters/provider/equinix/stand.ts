@@ -8,7 +8,7 @@ import type { ProviderMachine } from '../../../../src/domain/machine.ts';
 import type { EquinixEmulatorOptions } from '../../../../emulators/equinix/options.ts';
 import { parseWorld } from '../../../../emulators/equinix/world.ts';
 import { driven, runOut } from '../../../doubles/simulated-clock.ts';
-import { type Life, mortal } from '../../../doubles/life.ts';
+import { type DaemonLife, mortal } from '../../../doubles/life.ts';
 import { INSTANCE_SET_ID, journalOf, live } from '../driver-stand.ts';
 import { bareFleetOver, configFor, fleetOver, recordingDeps, startEmulator } from './setup.ts';
 
@@ -55,7 +55,7 @@ export async function startStand(
     /** A further provider, as another process has it. */
     another,
     /** A daemon of which no call lets time pass; it is never stopped. */
-    mortal(life: Life): FleetProvider {
+    mortal(life: DaemonLife): FleetProvider {
       const records = createMemoryRecords(deps.random)(providerName('equinix'));
       return bareFleetOver(settings, { ...deps, ...mortal(life, { clock, network, records }) });
     },
@@ -64,4 +64,4 @@ export async function startStand(
       (await provider.listMachines(live)).machines.find((each) => each.hostname === hostname),
   };
 }
-export type Stand = Awaited<ReturnType<typeof startStand>>;
+export type EquinixStand = Awaited<ReturnType<typeof startStand>>;

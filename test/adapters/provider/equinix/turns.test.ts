@@ -55,8 +55,8 @@ async function start(
   return { ...stand, clock, daemons, provider, id: fake.devices()[0]!.id };
 }
 
-type Order = (provider: FleetProvider, id: string, how: FleetCall) => Promise<unknown>;
-const ORDERS: readonly (readonly [string, string, Order])[] = [
+type ProviderOrder = (provider: FleetProvider, id: string, how: FleetCall) => Promise<unknown>;
+const ORDERS: readonly (readonly [string, string, ProviderOrder])[] = [
   ['a reboot', ACT, (provider, id, how) => provider.rebootMachine(id, 'graceful', how)],
   ['power', ACT, (provider, id, how) => provider.setPower(id, 'off', how)],
   ['a reinstallation', ACT, (provider, id, how) => provider.reinstallMachine(id, how)],

@@ -15,7 +15,7 @@ import {
 } from '../../../../src/adapters/provider/hetzner-robot/mapping.ts';
 import { providerSchema } from '../../../../src/config/provider-schema.ts';
 import { ProviderError } from '../../../../src/domain/errors.ts';
-import { callOf, orderOf, startStand, type Stand } from './stand.ts';
+import { callOf, orderOf, startStand, type RobotStand } from './stand.ts';
 
 const how = { signal: new AbortController().signal };
 const urgently = { ...how, urgent: true };
@@ -36,7 +36,7 @@ async function reset(client: RobotClient, times: number, sending = urgently) {
   return ends;
 }
 const sentOf = (ends: readonly unknown[]) => ends.filter((end) => end === null).length;
-const recordsOf = async ({ records }: Stand) =>
+const recordsOf = async ({ records }: RobotStand) =>
   (await records.all(how)).filter(({ key }) => key.startsWith('calls/'));
 
 test('vector 24: the budget of resets: what is kept is for give-backs and what is forced', async () => {
@@ -102,7 +102,7 @@ test('vector 25: also one that cannot write yet, as it has no session, knows wha
 });
 
 /** Requests by method and path, without those of the listing that each minute costs anyway. */
-function costOf({ sent, forget }: Stand): Readonly<Record<string, number>> {
+function costOf({ sent, forget }: RobotStand): Readonly<Record<string, number>> {
   const counts: Record<string, number> = {};
   for (const line of sent()) {
     const [, call] = /^([A-Z]+ \/[a-z]+)/.exec(line) ?? [];

@@ -1,17 +1,17 @@
 import { expect, test } from 'vitest';
-import type { FaultRule } from '../../../../emulators/hetzner-robot/api.ts';
+import type { RobotFaultRule } from '../../../../emulators/hetzner-robot/api.ts';
 import { testRows } from '../../../support/rows.ts';
 import { at, failureOf, refusal, startStand } from './stand.ts';
 
 const how = { signal: new AbortController().signal };
 const UNAUTHORIZED = refusal(401, 'UNAUTHORIZED');
-type Effect = FaultRule['effect'];
+type FaultEffect = RobotFaultRule['effect'];
 const says = (body: unknown, code = 200) => ({ type: 'status' as const, code, body });
 
 /** A client whose every request is answered as the test says, for what an honest account never answers. */
-async function startClient(effect?: Effect) {
+async function startClient(effect?: FaultEffect) {
   const stand = await startStand();
-  const answer = (next: Effect) => void stand.fake.addFault({ id: 'answer', effect: next });
+  const answer = (next: FaultEffect) => void stand.fake.addFault({ id: 'answer', effect: next });
   if (effect) answer(effect);
   return { ...stand, answer, open: stand.client, client: stand.client() };
 }
@@ -72,7 +72,7 @@ test('vector 6: a rate limit holds up its own path, and no other', async () => {
 
 const MINUTE_MS = 60_000;
 const HTML = { ...says('<html>'), headers: { 'content-type': 'text/html' } };
-const ENDS: readonly (readonly [string, Effect, (number | null)?, string?])[] = [
+const ENDS: readonly (readonly [string, FaultEffect, (number | null)?, string?])[] = [
   ['not-found', refusal(404, 'SERVER_NOT_FOUND')],
   ['not-implemented', refusal(404, 'RESET_NOT_AVAILABLE')],
   ['not-implemented', refusal(404, 'BOOT_NOT_AVAILABLE')],
@@ -160,7 +160,7 @@ testRows([
 test('vector 32: whatever fails, no password is in any log or error', async () => {
   const { log, env, ...stand } = await startClient();
   const password = env['PASSWORD']!;
-  const answers: Effect[] = [
+  const answers: FaultEffect[] = [
     says({ rescue: { active: 'x', password } }),
     says(`{"password":"${password}"`),
     says(password, 500),

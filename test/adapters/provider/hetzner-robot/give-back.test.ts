@@ -1,7 +1,15 @@
 import { expect, test } from 'vitest';
 import { CommandFailed } from '../../../../src/domain/errors.ts';
 import { DISPUTED, SET_ID_TAG } from '../../../../src/domain/provisioning/provider-tags.ts';
-import { at, failureOf, LEAVING, OUR_NAME, refusal, startInstalled, type Stand } from './stand.ts';
+import {
+  at,
+  failureOf,
+  LEAVING,
+  OUR_NAME,
+  refusal,
+  startInstalled,
+  type RobotStand,
+} from './stand.ts';
 
 const END = {
   exitCode: 1,
@@ -10,12 +18,12 @@ const END = {
   stderr: Buffer.alloc(0),
 };
 /** From now on no drive can be wiped. */
-function keepDrives({ hooks }: Stand): void {
+function keepDrives({ hooks }: RobotStand): void {
   hooks.script = (name) => {
     if (name === 'wipe') throw new CommandFailed('sh', END);
   };
 }
-const isWiped = ({ machine }: Stand) =>
+const isWiped = ({ machine }: RobotStand) =>
   Object.values(machine().drives).every((holds) => holds === 'nothing');
 
 test('a give-back: leaving, rescue, button; then wiped, free, and the claim is gone', async () => {

@@ -31,14 +31,14 @@ import {
   SET_ID_TAG,
   WITNESS_TAG,
 } from '../../../../src/domain/provisioning/provider-tags.ts';
-import type { FaultRule } from '../../../../emulators/hetzner-robot/api.ts';
+import type { RobotFaultRule } from '../../../../emulators/hetzner-robot/api.ts';
 import {
   type RobotEmulatorOptions,
   startRobotEmulator,
 } from '../../../../emulators/hetzner-robot/emulator.ts';
 import type { Answering } from '../../../../emulators/hetzner-robot/machine/machine.ts';
 import { publicBlobOf } from '../../../../emulators/hosts/keys.ts';
-import { begins, immortal, type Life, mortal, never } from '../../../doubles/life.ts';
+import { begins, immortal, type DaemonLife, mortal, never } from '../../../doubles/life.ts';
 import { createMemoryNetwork } from '../../../doubles/memory-network.ts';
 import { recordingLog } from '../../../doubles/recording-log.ts';
 import {
@@ -71,9 +71,9 @@ export const callOf = (change: Partial<CallOptions> = {}) =>
   usualCallOf({ operationId: WITNESS, ...change });
 export const hashOf = (secret: string) => createHash('sha256').update(secret).digest('hex');
 
-type Order = { server?: number; witness?: string } & Partial<CreateRequest>;
+type ServerOrder = { server?: number; witness?: string } & Partial<CreateRequest>;
 /** An order of the core for a server; each attempt has a secret of its own. */
-export function orderOf(secret: string, change: Order = {}): CreateRequest {
+export function orderOf(secret: string, change: ServerOrder = {}): CreateRequest {
   const { server = 321, witness = WITNESS, ...rest } = change;
   const unused = { id: null, reservationId: String(server), plan: 'EX44' };
   return {
@@ -94,7 +94,11 @@ export const refusal = (code: number, text: string, more: object = {}) => ({
   body: { error: { status: code, code: text, message: `about ${text}`, ...more } },
 });
 /** Its fault, at requests of one line of the documentation. */
-export const at = (line: string, effect: FaultRule['effect'], times?: number): FaultRule => {
+export const at = (
+  line: string,
+  effect: RobotFaultRule['effect'],
+  times?: number,
+): RobotFaultRule => {
   const [method, route] = line.split(' ');
   return { id: line, match: { method, route }, effect, ...(times && { times }) };
 };
@@ -110,17 +114,17 @@ const SCRIPTS: readonly (readonly [mark: string, name: string])[] = [
 interface Daemon {
   readonly settings: object;
   readonly daemons: () => number;
-  readonly life: Life;
+  readonly life: DaemonLife;
   readonly records: Records;
 }
-export interface StandOptions extends Pick<RobotEmulatorOptions, 'servers' | 'limits'> {
+export interface RobotStandOptions extends Pick<RobotEmulatorOptions, 'servers' | 'limits'> {
   readonly settings?: object;
   /** What Robot says of host keys of rescue systems. */
   readonly tells?: 'right' | 'wrong' | 'nothing';
 }
 
 /** The emulator and daemons on it, in one virtual time. Of SSH only the connection is left out. */
-export async function startStand(options: StandOptions = {}) {
+export async function startStand(options: RobotStandOptions = {}) {
   const { settings: usual = {}, tells = 'right', ...own } = options;
   const clock = createSimulatedClock();
   const network = createMemoryNetwork(clock);
@@ -144,7 +148,7 @@ export async function startStand(options: StandOptions = {}) {
   const ran: string[] = [];
   const hooks: { script: ((name: string) => void) | null } = { script: null };
 
-  function shellOf(life: Life): DriverShell {
+  function shellOf(life: DaemonLife): DriverShell {
     const execute = async (system: Answering, script: Uint8Array, signal: AbortSignal) => {
       const name = SCRIPTS.find(([mark]) => String(script).includes(mark))?.[1] ?? 'install';
       // A look changes nothing: a death there is a death before what follows.
@@ -275,10 +279,10 @@ export async function startStand(options: StandOptions = {}) {
       error?.rateLimit ? error.rateLimit.retryAt.getTime() - clock.now() : null,
   };
 }
-export type Stand = Awaited<ReturnType<typeof startStand>>;
+export type RobotStand = Awaited<ReturnType<typeof startStand>>;
 
 /** With a machine that is installed and was seen to be; of what led there nothing is told. */
-export async function startInstalled(options: StandOptions = {}) {
+export async function startInstalled(options: RobotStandOptions = {}) {
   const stand = await startStand(options);
   const { id } = await stand.create();
   await stand.pass(400_000);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { FaultRule } from '../../../../emulators/latitude/api.ts';
+import type { LatitudeFaultRule } from '../../../../emulators/latitude/api.ts';
 import { NOTHING_TO_RUN, writeRecord } from '../../../../src/adapters/provider/latitude/records.ts';
 import type { FleetCreateRequest } from '../../../../src/adapters/provider/port.ts';
 import { explain } from '../../../../src/domain/errors.ts';
@@ -14,15 +14,15 @@ import {
   SET,
   PREFIX,
   startWithMachine,
-  type Stand,
+  type LatitudeStand,
 } from './stand.ts';
 
 const ORDER = 'POST /servers';
-type Effect = FaultRule['effect'];
+type RuleEffect = LatitudeFaultRule['effect'];
 
 /** A creation on the first slot, and what has been announced of it. */
 async function creating(
-  stand: Stand,
+  stand: LatitudeStand,
   change: Partial<FleetCreateRequest> & { readonly n?: number } = {},
 ) {
   const provider = stand.fleet();
@@ -61,7 +61,7 @@ test('vector 4: a look, the record, the announcement, the order: one server, as 
   expect(machine.tags['shepherd-op']).toBe(witnessOf(1));
 });
 
-test.each<[string, Effect, number]>([
+test.each<[string, RuleEffect, number]>([
   ['vector 5: the answer is lost', { type: 'drop', phase: 'after' }, 0],
   ['vector 5: half of the answer comes', { type: 'drop', phase: 'midBody' }, 0],
   ['vector 5: 502, though it was done', { type: 'status', code: 502, executed: true }, 0],
@@ -107,7 +107,7 @@ test('vector 6: an order that was never carried out is not repeated by itself; t
   expect(stand.fake.userData()).toHaveLength(1);
 });
 
-const status = (code: number, ...errors: object[]): Effect => ({
+const status = (code: number, ...errors: object[]): RuleEffect => ({
   type: 'status',
   code,
   body: { errors },
@@ -116,7 +116,7 @@ const tooMany = (seconds: number) =>
   status(429, { code: 'RATE_LIMIT_EXCEEDED', meta: { retry_after: seconds } });
 
 interface FailedOrder {
-  readonly effect: Effect;
+  readonly effect: RuleEffect;
   /** Of which request; usually the order. */
   readonly line?: string;
   readonly error: object;

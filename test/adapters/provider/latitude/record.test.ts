@@ -19,7 +19,7 @@ import {
   OTHER_SET,
   startStand,
   startWithMachine,
-  type Stand,
+  type LatitudeStand,
 } from './stand.ts';
 
 const SET = 'shep0-ci000-000000000000000';
@@ -103,7 +103,7 @@ test('what is secret in a body: the script in every form in which it is sent', (
 });
 
 /** What the first record makes a machine run. */
-async function scriptIn(stand: Stand): Promise<string | null> {
+async function scriptIn(stand: LatitudeStand): Promise<string | null> {
   const [record] = stand.fake.userData();
   const [shown] = await stand.api('GET', `/user_data/${record!.id}`);
   return bodyIn(shown!.attributes['content']);
@@ -185,7 +185,7 @@ const SITE_SECRET = 'a-secret-line-of-the-site-4711';
 const COMMENT = 'somebody@a-private-place';
 
 /** What must be seen nowhere. */
-async function secretsOf(stand: Stand): Promise<string[]> {
+async function secretsOf(stand: LatitudeStand): Promise<string[]> {
   const scripts = (await stand.api('GET', '/user_data')).flatMap(({ attributes }) => {
     const content = attributes['content']!;
     const text = Buffer.from(content, 'base64').toString();

@@ -28,7 +28,7 @@ import {
   SET,
   slotOf,
   witnessOf,
-  type Stand,
+  type LatitudeStand,
 } from './stand.ts';
 
 const schema = latitudeDriver.settings({
@@ -121,9 +121,9 @@ test('the configuration of the document is complete, and is taken as it stands',
   expect(own['token']).toBe('${LATITUDE_TOKEN}');
 });
 
-const keysOf = async (stand: Stand) =>
+const keysOf = async (stand: LatitudeStand) =>
   (await stand.api('GET', '/ssh_keys')).map(({ attributes }) => attributes);
-const storeKey = ({ api, fake: { project } }: Stand, name: string, public_key: string) =>
+const storeKey = ({ api, fake: { project } }: LatitudeStand, name: string, public_key: string) =>
   api('POST', '/ssh_keys', { name, public_key, project }, 'ssh_keys');
 
 test('our key is put in place once, without its comment, also if the answer is lost', async () => {

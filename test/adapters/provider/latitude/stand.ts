@@ -16,14 +16,14 @@ import type {
 } from '../../../../src/adapters/provider/port.ts';
 import { providerName, type Witness, witness } from '../../../../src/domain/ids.ts';
 import type { ProviderMachine } from '../../../../src/domain/machine.ts';
-import type { FaultRule } from '../../../../emulators/latitude/api.ts';
+import type { LatitudeFaultRule } from '../../../../emulators/latitude/api.ts';
 import {
   type LatitudeEmulatorOptions,
   startLatitudeEmulator,
 } from '../../../../emulators/latitude/emulator.ts';
 import { recordingLog } from '../../../doubles/recording-log.ts';
 import { createMemoryNetwork } from '../../../doubles/memory-network.ts';
-import { immortal, type Life, mortal } from '../../../doubles/life.ts';
+import { immortal, type DaemonLife, mortal } from '../../../doubles/life.ts';
 import {
   advance,
   createSeededRandom,
@@ -44,22 +44,22 @@ export const witnessOf = (n: number): Witness =>
   witness(`0b6e0000-0000-4000-8000-${String(n).padStart(12, '0')}`);
 export const HOUR_MS = 3_600_000;
 
-interface Opened {
+interface LatitudeStandOptions {
   readonly settings: object;
   readonly daemons: number;
   readonly previousKeys: readonly string[];
-  readonly life: Life;
+  readonly life: DaemonLife;
   readonly fleet: Partial<FleetProviderOptions>;
 }
 
 /** A resource of the API. */
-interface Shown {
+interface ApiResource {
   readonly id: string;
   readonly attributes: Readonly<Record<string, string>>;
 }
 
 /** A fault at the next request of a line of the journal. */
-export function faultAt(line: string, effect: FaultRule['effect']): FaultRule {
+export function faultAt(line: string, effect: LatitudeFaultRule['effect']): LatitudeFaultRule {
   const [method = '', route = ''] = line.split(' ');
   return { match: { method, route }, times: 1, effect };
 }
@@ -86,7 +86,7 @@ export async function startStand(
   });
   const run = <T>(task: Promise<T>): Promise<T> => runOut(clock, task);
 
-  function contextOf({ life = immortal(), ...change }: Partial<Opened>) {
+  function contextOf({ life = immortal(), ...change }: Partial<LatitudeStandOptions>) {
     const { daemons = 1, previousKeys = [] } = change;
     const random = createSeededRandom(7);
     const records = createMemoryRecords(random)(providerName('latitude'));
@@ -97,7 +97,7 @@ export async function startStand(
     });
   }
   /** The driver by itself; further ones are other processes. */
-  function open(change: Partial<Opened> = {}, context = contextOf(change)): Provider {
+  function open(change: Partial<LatitudeStandOptions> = {}, context = contextOf(change)): Provider {
     const given = {
       ...{ baseUrl: fake.url, token: '${TOKEN}', project: fake.project, namePrefix: PREFIX },
       ...{ sshKeyName: 'shepherd', slots: [{ plan: PLAN, site: SITE, count: 2 }] },
@@ -112,7 +112,7 @@ export async function startStand(
     return provider;
   }
   /** The driver in the core's hands. */
-  function fleet(change: Partial<Opened> = {}): FleetProvider {
+  function fleet(change: Partial<LatitudeStandOptions> = {}): FleetProvider {
     const context = contextOf(change);
     const { name, instanceSetId } = context;
     const own = { name, type: 'latitude', instanceSetId, sharedTags: {}, image: null };
@@ -144,7 +144,7 @@ export async function startStand(
       ...(attributes && { body: JSON.stringify({ data: { type, attributes } }) }),
     });
     const text = await response.text();
-    const { data } = JSON.parse(text || '{"data":[]}') as { data: Shown | Shown[] };
+    const { data } = JSON.parse(text || '{"data":[]}') as { data: ApiResource | ApiResource[] };
     return [data].flat();
   }
   const write = (attributes: object) =>
@@ -185,7 +185,7 @@ export async function startStand(
     },
   };
 }
-export type Stand = Awaited<ReturnType<typeof startStand>>;
+export type LatitudeStand = Awaited<ReturnType<typeof startStand>>;
 
 /** A machine of ours that is up. */
 export async function startWithMachine(usual: object = {}) {

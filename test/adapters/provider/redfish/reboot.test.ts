@@ -6,9 +6,9 @@ import { failureOf, IGNORED, refusing, startRack } from './stand.ts';
 const USUAL = 'ForceRestart';
 const RESET = '/redfish/v1/Systems/{system}/Actions/ComputerSystem.Reset';
 
-type Fault = Parameters<Awaited<ReturnType<typeof startRack>>['fault']>;
-const ofReset = (values: string[] | null): Fault => [{ type: 'allowableValues', values }];
-const NO_INFO: Fault = [
+type RackFault = Parameters<Awaited<ReturnType<typeof startRack>>['fault']>;
+const ofReset = (values: string[] | null): RackFault => [{ type: 'allowableValues', values }];
+const NO_INFO: RackFault = [
   { type: 'status', code: 404 },
   { match: { route: '/redfish/v1/Systems/{system}/ResetActionInfo' } },
 ];

@@ -14,7 +14,7 @@ import {
   type RackMachinesOptions,
 } from '../../../../emulators/redfish/machines/machines.ts';
 import { startRedfishEmulator } from '../../../../emulators/redfish/emulator.ts';
-import type { FaultRule } from '../../../../emulators/redfish/faults.ts';
+import type { RedfishFaultRule } from '../../../../emulators/redfish/faults.ts';
 import type {
   BmcSnapshot,
   RedfishEmulator,
@@ -194,8 +194,10 @@ export async function startRack(options: RackOptions = {}) {
       sent('POST')
         .filter(({ route }) => route.endsWith('ComputerSystem.Reset'))
         .map(({ body }) => (body as { ResetType: string }).ResetType),
-    fault: async (effect: FaultRule['effect'], rest: Omit<FaultRule, 'effect'> = {}) =>
-      fake.addFault({ ...rest, effect }),
+    fault: async (
+      effect: RedfishFaultRule['effect'],
+      rest: Omit<RedfishFaultRule, 'effect'> = {},
+    ) => fake.addFault({ ...rest, effect }),
     system: () => fake.bmcs()[0]!.systems[0]!,
     /** On, with its operating system running. */
     async boot(name = 'system-1') {

@@ -43,7 +43,7 @@ export interface AskOptions {
   readonly prefer?: string;
 }
 
-export interface Told {
+export interface FilingResponse {
   readonly status: number;
   readonly headers: LightMyRequestResponse['headers'];
   readonly text: string;
@@ -115,10 +115,15 @@ export async function filingStand() {
     { prefix: API },
   );
   const { add, daemon, driven } = fleetIn(bmdb, clock);
-  const told = async (answered: Promise<LightMyRequestResponse>): Promise<Told> => {
+  const told = async (answered: Promise<LightMyRequestResponse>): Promise<FilingResponse> => {
     const { statusCode: status, headers, body: text } = await driven(answered);
     const isJson = /[/+]json/.test(String(headers['content-type'])) && !text.includes('\n');
-    return { status, headers, text, body: isJson ? (JSON.parse(text) as Told['body']) : {} };
+    return {
+      status,
+      headers,
+      text,
+      body: isJson ? (JSON.parse(text) as FilingResponse['body']) : {},
+    };
   };
   let asked = 0;
   return Object.assign(stand, {

@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { judge, type Surroundings } from '../../../../emulators/sim/scenarios/check.ts';
-import type { Outcome, ScenarioName } from '../../../../emulators/sim/scenarios/scenario.ts';
-import type { Stage } from '../../../../emulators/sim/scenarios/scenario.ts';
+import type {
+  ScenarioOutcome,
+  ScenarioName,
+} from '../../../../emulators/sim/scenarios/scenario.ts';
+import type { ScenarioStage } from '../../../../emulators/sim/scenarios/scenario.ts';
 import type { HostSnapshot } from '../../../../emulators/hosts/options.ts';
 
 /** What all sources say of a scenario that kept every promise. */
@@ -29,11 +32,11 @@ const quiet = {
   left: {} as Record<string, string>,
   violations: [] as string[],
 };
-type Told = typeof quiet;
+type ScenarioFacts = typeof quiet;
 const many = (count: number, name = 'm') =>
   new Set(Array.from({ length: count }, (_, at) => `${name}${at}`));
 
-async function verdictOn(change: Partial<Told>) {
+async function verdictOn(change: Partial<ScenarioFacts>) {
   const told = { ...quiet, ...change };
   const { boots, stops, programs, installs, actions } = told;
   const seen = { boots, stops, programs, installs };
@@ -67,7 +70,7 @@ async function verdictOn(change: Partial<Told>) {
       noticed: async () => new Map(Object.entries(told.noticed)),
     },
     shown: (state: string) => many(state === 'Running' ? told.running : told.shownHuman),
-  } as unknown as Stage;
+  } as unknown as ScenarioStage;
   const around: Surroundings = {
     name: told.scenario,
     stage,
@@ -75,11 +78,11 @@ async function verdictOn(change: Partial<Told>) {
     frozenBefore: 100,
     left: new Map(Object.entries(told.left)),
   };
-  const outcome: Outcome = { struck: told.struck, budget: told.budget, broken: [] };
+  const outcome: ScenarioOutcome = { struck: told.struck, budget: told.budget, broken: [] };
   return judge(around, outcome);
 }
 
-const restarted: Partial<Told> = {
+const restarted: Partial<ScenarioFacts> = {
   scenario: 'dead-agent',
   struck: ['m0'],
   stops: 1,
@@ -93,7 +96,7 @@ const restarted: Partial<Told> = {
   noticed: { m0: 'recoveryAsked restartingAgent' },
   left: { m0: 'Recovering' },
 };
-const lost: Partial<Told> = {
+const lost: Partial<ScenarioFacts> = {
   scenario: 'rack',
   struck: ['m0', 'm1'],
   running: 38,
@@ -110,7 +113,7 @@ const lost: Partial<Told> = {
   frozenHere: 0,
 };
 
-const rolled: Partial<Told> = {
+const rolled: Partial<ScenarioFacts> = {
   scenario: 'rolling',
   machines: 4,
   struck: ['m0', 'm1', 'm2', 'm3'],
@@ -151,7 +154,7 @@ test('the report has its keys in order, from what machines, provider and databas
   );
 });
 
-test.each<[string, Partial<Told>]>([
+test.each<[string, Partial<ScenarioFacts>]>([
   ['a storm in which nothing is done', {}],
   ['an agent that is restarted', restarted],
   ['machines that end with a human', lost],
@@ -160,7 +163,7 @@ test.each<[string, Partial<Told>]>([
 });
 
 describe('broken', () => {
-  test.each<[string, Partial<Told>, RegExp]>([
+  test.each<[string, Partial<ScenarioFacts>, RegExp]>([
     ['a machine that does not run', { running: 39, agents: 39 }, /^39 of 40 machines run$/],
     ['a storm without a freeze', { frozen: 0, frozenHere: 0 }, /never frozen/],
     [
@@ -191,7 +194,7 @@ describe('broken', () => {
     expect((await verdictOn(told)).broken).toEqual([expect.stringMatching(text)]);
   });
 
-  test.each<[string, Partial<Told>, RegExp]>([
+  test.each<[string, Partial<ScenarioFacts>, RegExp]>([
     ['reboots', { ...lost, asked: { ...lost.asked, rebooting: 7 } }, /reboots: 6 .* 7 by the log/],
     ['restarts', { ...restarted, asked: { restartingAgent: 2 } }, /restarts: 1 .* 2 by the log/],
     ['power cycles', { ...lost, asked: { ...lost.asked, powerCycling: 3 } }, /power cycles: 4/],

@@ -12,7 +12,7 @@ import {
   scriptedClient,
   TOKEN,
   type Operations,
-  type Recorded,
+  type RecordingDeps,
   type ScriptedApi,
 } from '../setup.ts';
 import { live } from './stand.ts';
@@ -22,7 +22,7 @@ const DEVICE = { id: ID, hostname: 'shepherd-ci-4f0c2d9a', state: 'active', tags
 
 let api: ScriptedApi;
 let client: Operations;
-let deps: Recorded;
+let deps: RecordingDeps;
 
 const start = async (...args: Parameters<typeof scriptedClient>) =>
   ({ api, client, deps } = await scriptedClient(...args));

@@ -18,14 +18,14 @@ import {
 export const KEY_LABEL = 'shepherd-ci';
 export const live = new AbortController().signal;
 
-export interface StandOptions {
+export interface ClientStandOptions {
   readonly fake?: Partial<EquinixEmulatorOptions>;
   readonly config?: Partial<EquinixConfig>;
   readonly daemons?: () => number;
 }
 
 /** A client and an emulator on one clock that moves only when both have nothing else to do. */
-export async function createStand({ fake: given, config = {}, daemons }: StandOptions = {}) {
+export async function createStand({ fake: given, config = {}, daemons }: ClientStandOptions = {}) {
   const { clock, network, log, lines } = recordingDeps();
   const real = { profile: 'real', timings: {}, reservations: 2 } as const;
   const fake = await startEmulator({ clock, network }, { ...real, ...given });
@@ -71,11 +71,11 @@ export async function createStand({ fake: given, config = {}, daemons }: StandOp
     forget: () => void (fromSeq = fake.requests().at(-1)?.seq ?? 0),
   };
 }
-export type Stand = Awaited<ReturnType<typeof createStand>>;
+export type ClientStand = Awaited<ReturnType<typeof createStand>>;
 
 /** Stores our key and asks for a device on the first free reservation. */
 export async function orderFor(
-  stand: Stand,
+  stand: ClientStand,
   change: Partial<CreateRequest> = {},
 ): Promise<CreateRequest> {
   await stand.run(stand.client.prepare(live));

@@ -3,15 +3,18 @@ import { settled } from '../../../../doubles/simulated-clock.ts';
 import { expect, test } from 'vitest';
 import type { EquinixConfig } from '../../../../../src/adapters/provider/equinix/settings.ts';
 import { failureOf } from '../setup.ts';
-import { createStand, live, type Stand } from './stand.ts';
+import { createStand, live, type ClientStand } from './stand.ts';
 
 const GET_DEVICE = { method: 'GET', route: '/devices/{id}' };
 const LIST_DEVICES = { method: 'GET', route: '/projects/{id}/devices' };
 const ID = 'e13a7c52-1f0d-4d6e-8b55-0c9a4de2f701';
 
-let stand: Stand;
+let stand: ClientStand;
 
-async function begin(config: Partial<EquinixConfig> = {}, daemons?: () => number): Promise<Stand> {
+async function begin(
+  config: Partial<EquinixConfig> = {},
+  daemons?: () => number,
+): Promise<ClientStand> {
   const world = { devices: [{ id: ID, hostname: 'shepherd-ci-one', state: 'active' as const }] };
   stand = await createStand({ fake: { world }, config, ...(daemons && { daemons }) });
   return stand;

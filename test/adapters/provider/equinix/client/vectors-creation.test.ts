@@ -4,7 +4,7 @@ import type { AttemptProgress, CreateRequest } from '../../../../../src/adapters
 import { WITNESS_TAG } from '../../../../../src/domain/provisioning/provider-tags.ts';
 import { INSTANCE_SET_ID } from '../../driver-stand.ts';
 import { WITNESS } from '../setup.ts';
-import { createStand, live, orderFor, type Stand } from './stand.ts';
+import { createStand, live, orderFor, type ClientStand } from './stand.ts';
 
 const GET_RESERVATION = 'GET /hardware-reservations/{id}';
 /** A stranger's device without tags is read before it is judged. */
@@ -15,7 +15,7 @@ const CREATE = { method: 'POST', route: '/projects/{id}/devices' };
 const LOOK = [GET_RESERVATION, LIST_DEVICES];
 const OURS = `shepherd-idempotency-${WITNESS}`;
 
-let stand: Stand;
+let stand: ClientStand;
 let order: CreateRequest;
 let progress: AttemptProgress[];
 let reservationId: string;

@@ -1,11 +1,14 @@
 import { expect, test } from 'vitest';
 import type { EquinixConfig } from '../../../../../src/adapters/provider/equinix/settings.ts';
-import type { World } from '../../../../../emulators/equinix/world.ts';
-import { createStand, live, type Stand } from './stand.ts';
+import type { WorldDescription } from '../../../../../emulators/equinix/world.ts';
+import { createStand, live, type ClientStand } from './stand.ts';
 
-let stand: Stand;
+let stand: ClientStand;
 
-async function begin(world: World, config: Partial<EquinixConfig> = {}): Promise<Stand> {
+async function begin(
+  world: WorldDescription,
+  config: Partial<EquinixConfig> = {},
+): Promise<ClientStand> {
   stand = await createStand({ fake: { world }, config });
   return stand;
 }

@@ -1,7 +1,7 @@
 import { settled } from '../../../../doubles/simulated-clock.ts';
 import { beforeEach, expect, test } from 'vitest';
-import type { World } from '../../../../../emulators/equinix/world.ts';
-import { createStand, live, type Stand } from './stand.ts';
+import type { WorldDescription } from '../../../../../emulators/equinix/world.ts';
+import { createStand, live, type ClientStand } from './stand.ts';
 import { publicKeyLine } from '../../driver-stand.ts';
 
 const ID = 'e13a7c52-1f0d-4d6e-8b55-0c9a4de2f701';
@@ -17,8 +17,10 @@ const KEY = {
 };
 const OTHER_KEY = { ...KEY, key: publicKeyLine(2), previousKeys: [publicKeyLine(1)] };
 
-const WORLD: World = { devices: [{ id: ID, hostname: 'shepherd-ci-one', state: 'active' }] };
-let stand: Stand;
+const WORLD: WorldDescription = {
+  devices: [{ id: ID, hostname: 'shepherd-ci-one', state: 'active' }],
+};
+let stand: ClientStand;
 beforeEach(async () => {
   stand = await createStand({ fake: { world: WORLD } });
 });
@@ -37,7 +39,7 @@ const hold = (key: typeof KEY, ...onReplaced: ((previous: string) => void)[]) =>
   stand.run(stand.client.ensureSshKey(key, live, ...onReplaced));
 const keys = () => stand.run(stand.client.listSshKeys(live));
 
-interface Change {
+interface MutatingCall {
   readonly what: string;
   readonly request: readonly [method: string, route: string];
   act(): Promise<unknown>;
@@ -45,7 +47,7 @@ interface Change {
   /** Not repeated where nothing shows that it was carried out. */
   readonly isOnce?: true;
 }
-const CHANGES: readonly Change[] = [
+const CHANGES: readonly MutatingCall[] = [
   {
     what: 'vector 26: a deletion',
     request: ['DELETE', DEVICE],

@@ -24,30 +24,30 @@ import {
   NASTY,
   type Rescue,
   SECRET,
-  type Stand,
+  type RescueStand,
   startRescue,
 } from './stands.ts';
 
 const start = (change: Partial<Installation> = {}) =>
   whole(startScript({ ...INSTALLATION, ...change }));
 const STARTED = { status: 0, stdout: 'started\n', stderr: '' };
-const look = ({ run }: Stand, witness = 'bnxaaaas') =>
+const look = ({ run }: RescueStand, witness = 'bnxaaaas') =>
   readLook(run(whole(lookScript(witness))).stdout);
 /** How an installation ended, and what it left. */
-const outcome = ({ read, hasRebooted }: Stand) => ({
+const outcome = ({ read, hasRebooted }: RescueStand) => ({
   ended: read(`${GUARD}/ended`),
   reboots: hasRebooted(),
 });
 const FINISHED = { ended: 'finished\n', reboots: true };
 const FAILED = { ended: 'failed\n', reboots: false };
 
-interface Row {
+interface RescueRow {
   readonly rescue?: Partial<Rescue>;
-  check(stand: Stand): void;
+  check(stand: RescueStand): void;
 }
 
 /** What scripts do in a rescue system, whichever shell runs them. The emulator's is tried with the driver. */
-const ROWS: Readonly<Record<string, Row>> = {
+const ROWS: Readonly<Record<string, RescueRow>> = {
   'an installation: drives, configuration, image, last script, marker, then the reboot': {
     check(stand) {
       const initCommand = `${INSTALLATION.initCommand}\n${NASTY}`;

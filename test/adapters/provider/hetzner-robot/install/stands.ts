@@ -128,4 +128,4 @@ export function startRescue(shell: string, given: Partial<Rescue> = {}) {
     wiped: () => outside(readFileSync(join(root, 'wiped'), 'utf8')),
   };
 }
-export type Stand = ReturnType<typeof startRescue>;
+export type RescueStand = ReturnType<typeof startRescue>;

@@ -10,7 +10,7 @@ import { providerName } from '../../../../../src/domain/ids.ts';
 import type { ProviderRecord } from '../../../../../src/domain/provisioning/records.ts';
 import { SET_ID_TAG, WITNESS_TAG } from '../../../../../src/domain/provisioning/provider-tags.ts';
 import type { SimulatedDevice } from '../../../../../emulators/kit/hooks.ts';
-import { type Life, mortal } from '../../../../doubles/life.ts';
+import { type DaemonLife, mortal } from '../../../../doubles/life.ts';
 import { createSeededRandom } from '../../../../doubles/simulated-clock.ts';
 import { INSTANCE_SET_ID, publicKeyLine } from '../../driver-stand.ts';
 import { startRack, type RackOptions } from '../stand.ts';
@@ -84,7 +84,8 @@ export async function startInstalls(options: InstallOptions = {}) {
   return {
     ...rack,
     /** A daemon that may die; it is never stopped. */
-    mortal: (life: Life) => rack.openBare(mortal(life, { clock, network: network!, records })),
+    mortal: (life: DaemonLife) =>
+      rack.openBare(mortal(life, { clock, network: network!, records })),
     seedUrl,
     port,
     records,
