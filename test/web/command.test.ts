@@ -4,8 +4,7 @@ import { expect, test } from 'vitest';
 import { AskSchema } from '../../src/console/api/filing/body.ts';
 import type { Question } from '../../src/commands/remote/client.ts';
 import { VERB_NAMES, type Verb } from '../../src/domain/verbs.ts';
-import { commandLine, commandOf, tokenCommand } from '../../web/acts/command.ts';
-import type { Ask } from '../../web/acts/filing.ts';
+import { commandLine, commandOf, tokenCommand, type Ask } from '../../web/acts/command.ts';
 import { runThrough, scriptedDoor } from '../commands/run-through.ts';
 import { testRows } from '../support/rows.ts';
 

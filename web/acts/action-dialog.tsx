@@ -7,26 +7,26 @@ import { shortName } from '../parts/machine-link.tsx';
 import { AsCommand } from '../parts/copy.tsx';
 import { Notice } from '../parts/panel.tsx';
 import { texts } from '../texts.ts';
-import { commandLine, commandOf } from './command.ts';
+import { commandLine, commandOf, type Ask } from './command.ts';
 import { Changed, type ChangedProps, type Seen } from './changed.tsx';
 import { Confirmation, isConfirmed, type Care } from './confirmation.tsx';
 import { Details, isComplete, wishOf, type Wanted } from './details.tsx';
 import { Drifted, type Checked } from './drift.tsx';
-import { file, makeKey, preview, type Ask } from './filing.ts';
+import { file, makeKey, preview } from './filing.ts';
 import { Outcome } from './outcome.tsx';
 import { Prospect } from './prospect.tsx';
 
 export interface ActionProps {
   readonly verb: MachineVerb;
   readonly slots: readonly string[];
-  /** Of the one machine as it is seen; absent for several. */
+  /** ETag of the one machine as it was seen. Absent for several machines. */
   readonly checked?: Checked | undefined;
   readonly etag?: string | undefined;
   readonly seen?: Seen | undefined;
   readonly close: () => void;
 }
 
-/** Asks for one thing to be done to machines. */
+/** The dialog that files a request for machines. */
 export function ActionDialog({ verb, slots, checked, etag, seen, close }: ActionProps) {
   const [wanted, setWanted] = useState<Wanted>({});
   const { label = verb, care, reason } = described(verb);
@@ -51,27 +51,27 @@ export function ActionDialog({ verb, slots, checked, etag, seen, close }: Action
 
 export interface AskProps {
   readonly label: string;
-  /** To whom it is done. */
+  /** The target of the request. */
   readonly subject: string;
-  /** What is asked, without why. */
+  /** The request without its reason. */
   readonly wish: { readonly verb: string; readonly [detail: string]: unknown };
   readonly care: Care;
-  /** The reason that is proposed. */
+  /** The proposed reason. */
   readonly reason?: string | undefined;
   readonly close: () => void;
-  /** False: something of the wish is missing. */
+  /** False: a required detail is missing. */
   readonly isComplete?: boolean;
-  /** The machines that are meant; none: it is about none. */
+  /** The target machines. Empty: the request is about no machine. */
   readonly slots?: readonly string[];
   readonly checked?: Checked | undefined;
   readonly etag?: string | undefined;
   /** The one machine as it was seen with this etag. */
   readonly seen?: Seen | undefined;
-  /** Fields of the wish. */
+  /** Fields for the details of the request. */
   readonly children?: ReactNode;
 }
 
-/** Asks for one thing: what, to whom, what stands in the way, what is lost; and why. */
+/** The dialog of a request: effect, target, blockers, loss and reason. */
 export function AskDialog(props: AskProps) {
   const { label, subject, care, close } = props;
   const title = (
@@ -87,7 +87,7 @@ export function AskDialog(props: AskProps) {
 }
 
 const NO_SLOTS: readonly string[] = [];
-/** Whatever was told may be another thing now; what was foreseen has happened. */
+/** After filing, all cached data may be outdated, except previews. */
 const isNoPreview = ({ queryKey }: { readonly queryKey: readonly unknown[] }): boolean =>
   queryKey[0] !== 'preview';
 
@@ -113,7 +113,7 @@ function AskForm(props: AskProps) {
       { key, etag: seen, ...(signal && { signal }) },
     );
   const foreseen = useQuery({
-    // By the key, too: whoever looks again asks again, whatever was answered to the same question.
+    // The key is part of the query, so that "Show the current state" reads again.
     queryKey: ['preview', { ...ask, reason: '' }, seen, key],
     queryFn: ({ signal }) => look(signal),
     enabled: complete,
@@ -200,7 +200,7 @@ interface RefusedProps {
   readonly lookAgain: (etag: string | undefined) => void;
 }
 
-/** Why nothing was filed. What changed meanwhile is looked at anew before it is asked for again. */
+/** Why nothing was filed. After a change, the reader must look at the current state before filing again. */
 function Refused({ error, seen, lookAgain }: RefusedProps) {
   const problem = error instanceof Refusal ? error.problem : null;
   const current = problem?.current as

@@ -8,11 +8,11 @@ export interface AtLargeProps {
   readonly label: string;
   readonly subject: string;
   readonly wish: { readonly verb: string; readonly [detail: string]: unknown };
-  /** Where it is done; null: in the whole fleet, which a grant for some providers does not include. */
+  /** The provider of the request. Null: the whole fleet, which a grant for some providers does not include. */
   readonly provider: string | null;
 }
 
-/** A button that asks for something about no machine: the guard, or a provider. */
+/** A button for requests about the guard or a provider. */
 export function AskButton({ label, subject, wish, provider }: AtLargeProps) {
   const [open, setOpen] = useState(false);
   const { data: person } = useQuery(whoami);
@@ -38,7 +38,7 @@ export function AskButton({ label, subject, wish, provider }: AtLargeProps) {
   );
 }
 
-/** Told once on a page to whoever may ask for nothing. */
+/** Tells a viewer that acting needs another role. */
 export function OnlyLook() {
   const { data: person } = useQuery(whoami);
   if (person?.role !== 'viewer') return null;

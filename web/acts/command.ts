@@ -7,8 +7,15 @@ import {
   type InstallImage,
 } from '../../src/domain/verbs.ts';
 import { isDestroying, type Given } from '../../src/domain/wishes.ts';
-import type { NewToken } from '../api/resources.ts';
-import type { Ask } from './filing.ts';
+
+/** A request in the form of the API. */
+export interface Ask {
+  readonly verb: string;
+  readonly reason: string;
+  readonly slots?: readonly string[];
+  readonly expectCount?: number;
+  readonly [detail: string]: unknown;
+}
 
 /** Characters that no POSIX shell interprets. */
 const PLAIN = /^[\w@%+=:,./-]+$/;
@@ -47,7 +54,7 @@ interface Subject {
   readonly command: readonly string[];
   readonly options: readonly string[];
   readonly names: readonly string[];
-  /** Details that are said already. */
+  /** Details that the command or its options contain already. */
   readonly taken: readonly string[];
 }
 
@@ -117,7 +124,17 @@ function optionsOf(name: string, { kind }: Detail, value: unknown): readonly str
 const HOUR_MS = 3_600_000;
 
 /** The words after `shepherd` that make the same token. */
-export const tokenCommand = ({ name, role, providers, forMs }: NewToken): readonly string[] => [
+export const tokenCommand = ({
+  name,
+  role,
+  providers,
+  forMs,
+}: {
+  readonly name: string;
+  readonly role: string;
+  readonly providers: readonly string[] | null;
+  readonly forMs: number;
+}): readonly string[] => [
   ...['token', 'create', name, '--role', role, '--for', `${forMs / HOUR_MS}h`],
   ...(providers ?? []).flatMap((provider) => ['--provider', provider]),
 ];

@@ -17,9 +17,14 @@ export function CopyButton({ text, label, disabled }: CopyProps) {
   };
   if (!isSecureContext) return null;
   return (
-    <button type="button" aria-label={label} disabled={disabled} onClick={() => void copy()}>
-      <span role="status">{copied === text ? texts.copied : texts.copy}</span>
-    </button>
+    <>
+      <button type="button" aria-label={label} disabled={disabled} onClick={() => void copy()}>
+        {copied === text ? texts.copied : texts.copy}
+      </button>
+      <span className="spoken" role="status">
+        {copied === text && texts.copied}
+      </span>
+    </>
   );
 }
 

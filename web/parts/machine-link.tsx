@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import { isUuid } from '../../src/domain/ids.ts';
 
-/** A slot in its two parts, as addresses have them. */
+/** Splits the name of a slot into provider and slot id. */
 export function partsOf(slot: string): { readonly provider: string; readonly slot: string } {
   const at = slot.indexOf('/');
   return { provider: slot.slice(0, at), slot: slot.slice(at + 1) };

@@ -27,7 +27,7 @@ async function becomesSlots(page: Page, ...ids: readonly string[]): Promise<void
   await expect.poll(() => slotsShown(page), PATIENCE).toEqual(slots(...ids));
 }
 
-test('a machine goes from Reserved to Running before our eyes, and times tick', async () => {
+test('shows live how a machine goes from Reserved to Running, and times tick', async () => {
   const one = machine('a', { sinceMs: AT_MS - 58_000 });
   const fleet = scriptedFleet(one, machine('b'));
   const { page, done } = await show(fleet, 'machines');
@@ -49,7 +49,7 @@ test('a machine goes from Reserved to Running before our eyes, and times tick', 
   await done();
 });
 
-test('V6: filter, order and columns stand in the address, and are the same elsewhere', async () => {
+test('V6: the address contains filter, order and columns, and shows the same in another tab', async () => {
   const fleet = scriptedFleet(
     machine('a', {
       state: 'Running',
@@ -95,7 +95,7 @@ test('V6: filter, order and columns stand in the address, and are the same elsew
   await done();
 });
 
-test('says what is wrong with a filter and what is known, while the connection stays', async () => {
+test('explains an invalid filter, and keeps the connection', async () => {
   const fleet = scriptedFleet(machine('a'), machine('b', { state: 'Running', substate: 'late' }));
   const { page, done } = await show(fleet, 'machines?filter=state:foo since>soon');
   await becomes(page, '.notice', /state:foo: foo is neither a state nor a substate.*silent/s);
@@ -110,11 +110,11 @@ test('says what is wrong with a filter and what is known, while the connection s
   await done();
 });
 
-test('says why the console refuses the stream of a page, and that it is not the connection', async () => {
+test('tells why the console refuses the stream of a page, and that the connection works', async () => {
   const { page, complaints } = await browser.newPage();
   const shown = await consoleOf(scriptedFleet(machine('a')));
   await page.goto(`${shown.url}machines?sort=age`);
-  await becomes(page, '.notice', /does not send what this page shows: .*sort/);
+  await becomes(page, '.notice', /refuses to send the data of this page: .*sort/);
   await becomes(page, '.link', 'Refused');
   await page.goto(`${shown.url}machines`);
   await becomesSlots(page, 'a');
@@ -123,7 +123,7 @@ test('says why the console refuses the stream of a page, and that it is not the 
   await page.close();
 });
 
-test('V2: of many thousand machines only those that are seen are drawn, wherever one scrolls to', async () => {
+test('V2: renders only the visible rows of many thousand machines, at every scroll position', async () => {
   const many = Array.from({ length: 20_000 }, (_, i) => machine(String(i).padStart(5, '0')));
   const fleet = scriptedFleet(...many);
   const { page, done } = await show(fleet, 'machines');
@@ -147,7 +147,7 @@ const PREVIEW = {
 };
 const BATCH = { key: 'b', counts: { open: 300, done: 0, refused: 0 }, refusals: [] };
 
-/** What is cut off in a row that is drawn, or overlaps with the next. */
+/** Cells that are cut off, and gaps between rows. */
 const cutOff = (page: Page) =>
   page.evaluate<string[]>(`(() => {
     const rows = [...document.querySelectorAll('.list [data-slot]')];
@@ -167,7 +167,7 @@ const cutOff = (page: Page) =>
     });
   })()`);
 
-test('shows the whole reason in rows of their own heights on a phone, also after it was turned', async () => {
+test('shows the whole reason on a phone, in rows of different heights, also after a rotation', async () => {
   const reason = 'the ladder is at its end: reboot, power cycle and reinstallation failed';
   const fleet = scriptedFleet(
     machine('a', { state: 'Quarantined', substate: 'needsHuman', reason, holds: ['no-recover'] }),
@@ -230,7 +230,7 @@ test('selects the shown machines, then all that match, and files exactly these',
   await page.click('dialog .act');
   await becomes(page, 'dialog [role=alert]', /Nothing was filed, because something changed/);
   expect(filed).toEqual([]);
-  await page.click('dialog button:has-text("as it is now")');
+  await page.click('dialog button:has-text("current state")');
   await becomes(page, '.drift', /not selected \(1\): equinix\/late/);
   await becomes(page, '.drift', /no longer a match \(1\): equinix\/s1/);
   await becomes(page, '.drift', /another machine is on the slot now \(1\): equinix\/s2/);
@@ -300,7 +300,7 @@ test('shows the short name of a slot first, and the UUIDs small with a copy butt
   await done();
 });
 
-test('marks the sides on which a table goes on', async () => {
+test('marks the sides on which a table continues', async () => {
   const more = { guard: guardInsight() };
   const { page, done } = await show(scriptedFleet(machine('a')), 'guard', more);
   await page.setViewportSize({ width: 390, height: 844 });
@@ -317,7 +317,7 @@ test('marks the sides on which a table goes on', async () => {
   await done();
 });
 
-test('V20: the list is walked, selected from and opened by keys, and a key can be switched off', async () => {
+test('V20: keys move through the list, select and open machines, and a key can be switched off', async () => {
   const { page, done } = await show(scriptedFleet(machine('a'), machine('b')), 'machines');
   await becomesSlots(page, 'a', 'b');
   await page.keyboard.press('j');
@@ -346,7 +346,7 @@ test('V20: the list is walked, selected from and opened by keys, and a key can b
   await done();
 });
 
-test('a machine says why it is where it is, what stands in the way, and when what is next', async () => {
+test('shows why a machine is in its state, what blocks it, and when the next step comes', async () => {
   const silent = machine('a', { state: 'Running', substate: 'silent', holds: ['no-recover'] });
   const fleet = scriptedFleet(silent);
   const { page, done } = await show(fleet, 'machines/equinix/a');
@@ -357,11 +357,11 @@ test('a machine says why it is where it is, what stands in the way, and when wha
   fleet.set(silent.slot, { state: 'Recovering', substate: 'reboot' });
   await becomes(page, '.machine > header', /Recovering\s*reboot/);
   fleet.remove(silent.slot);
-  await becomes(page, '.notice', 'equinix/a is not there');
+  await becomes(page, '.notice', 'equinix/a is gone');
   await done();
 });
 
-test('V34: what agents and providers say stays text', async () => {
+test('V34: shows the words of agents and providers as text only', async () => {
   const attack = `<img src=x onerror="document.title='owned'">\u0007\u202e`;
   const evil = machine('a', {
     ...{ state: 'Quarantined', substate: attack, reason: attack, address: attack },

@@ -28,7 +28,7 @@ const readPath = <Answer,>(path: readonly string[], signal: AbortSignal): Promis
 
 const route = getRouteApi('/machines/$provider/$slot');
 
-/** One machine: where it is, why, what is next, and all that is known of it. */
+/** The page of one machine. */
 export function MachinePage() {
   const { provider, slot } = route.useParams();
   const name = `${provider}/${slot}`;
@@ -46,7 +46,7 @@ interface ToldProps {
   readonly machine: Machine;
 }
 
-/** What is asked for beside the stream, and is other when the machine is. */
+/** Resources outside the stream that change together with the machine. */
 const BESIDE = ['explanation', 'ladder', 'live', 'verbs'];
 
 function Told({ slot, machine: told }: ToldProps) {

@@ -8,7 +8,7 @@ import type { Listed } from './use-list.ts';
 import { useCursor } from './use-cursor.ts';
 
 const ROW_PX = 30;
-/** Of most rows on a phone, where a row is as high as what it says. */
+/** The estimated height on a phone, where each row has the height of its content. */
 const NARROW_ROW_PX = 56;
 const narrow = matchMedia('(max-width: 820px)');
 const onNarrow = (told: () => void) => {
@@ -27,11 +27,11 @@ export interface MachineTableProps {
   readonly selected: Machines;
   readonly select: Select;
   readonly unselect: () => void;
-  /** Told of the rows that are to be seen. */
+  /** Called with the range of visible rows. */
   readonly see: (rows: { readonly first: number; readonly last: number }) => void;
 }
 
-/** As many rows as there are, of which only those that are seen are drawn. */
+/** The list of machines. Only visible rows are in the document. */
 export function MachineTable(props: MachineTableProps) {
   const { columns, sort, sortBy, list, selected, select, unselect, see } = props;
   const scroller = useRef<HTMLDivElement>(null);
@@ -135,10 +135,10 @@ interface RowProps {
   readonly item: VirtualItem;
   readonly columns: readonly Column[];
   readonly grid: React.CSSProperties;
-  /** Undefined: it is on its way. */
+  /** Undefined: not loaded yet. */
   readonly machine: MachineRow | undefined;
   readonly isCursor: boolean;
-  /** Told of the row's element, whose height is its own; null: all rows are equally high. */
+  /** Measures the height of a row. Null: all rows have the same height. */
   readonly measure: ((row: HTMLElement | null) => void) | null;
   readonly selected: Machines;
   readonly toggle: (row: MachineRow) => void;

@@ -14,7 +14,7 @@ import { useList } from './use-list.ts';
 
 const route = getRouteApi('/machines');
 
-/** All machines, or those that are asked for, in the server's order. Everything chosen is in the address. */
+/** The list of machines in the order of the server. Filter, sort and columns are in the address. */
 export function MachinesPage() {
   const search = route.useSearch();
   const navigate = useNavigate();

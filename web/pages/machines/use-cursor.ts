@@ -11,7 +11,7 @@ export interface CursorMeans {
   readonly toggle: (row: MachineRow) => void;
 }
 
-/** The row that `j`, `k` and Enter are about; null: none yet. */
+/** The index of the row under the cursor of the keyboard. Null: none yet. */
 export function useCursor({ count, row, show, toggle }: CursorMeans): number | null {
   const [at, setAt] = useState<number | null>(null);
   const navigate = useNavigate();

@@ -6,7 +6,7 @@ import { Table } from '../../parts/table.tsx';
 import { Until } from '../../parts/time.tsx';
 import { texts } from '../../texts.ts';
 
-/** Slots that rest after a failed creation. */
+/** Slots that are set aside after a failed creation. */
 export const Shelf = ({ provider, shelf }: Pick<ProviderInFull, 'provider' | 'shelf'>) => (
   <Panel title={texts.providers.shelf} aside={moreOf(shelf.total, shelf.slots.length)}>
     {shelf.total === 0 ? (
@@ -37,6 +37,6 @@ export const Shelf = ({ provider, shelf }: Pick<ProviderInFull, 'provider' | 'sh
   </Panel>
 );
 
-/** How many are not told one by one. */
+/** Number of entries that are not shown. */
 export const moreOf = (total: number, told: number) =>
   total > told && <span>{texts.providers.more(total - told)}</span>;

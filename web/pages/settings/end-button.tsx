@@ -8,18 +8,18 @@ import { texts } from '../../texts.ts';
 
 export interface EndButtonProps {
   readonly label: string;
-  /** What is ended, in full. */
+  /** The whole question, such as "Revoke the token ci". */
   readonly title: string;
-  /** What happens then. */
+  /** The consequence. */
   readonly why: string;
   /** The words after `shepherd` that do the same. */
   readonly command: readonly string[];
   readonly end: () => Promise<void>;
-  /** The list that is another then. */
+  /** The list that is loaded again afterwards. */
   readonly of: 'logins' | 'tokens';
 }
 
-/** Ends a login or a token, once it was said again. */
+/** Ends a login or a token after a confirmation. */
 export function EndButton({ title, ...form }: EndButtonProps) {
   const [open, setOpen] = useState(false);
   return (

@@ -17,7 +17,7 @@ export interface NewTokenProps {
   readonly close: () => void;
 }
 
-/** Makes a token that may do no more than who makes it. */
+/** The dialog that makes a token. A token has at most the rights of its maker. */
 export const NewTokenDialog = ({ caller, close }: NewTokenProps) => (
   <Dialog title={texts.access.make} close={close}>
     {(leave) => <TokenForm caller={caller} leave={leave} />}
@@ -121,7 +121,7 @@ function TokenForm({ caller, leave }: { readonly caller: Caller; readonly leave:
   );
 }
 
-/** The token, which nobody can be shown again. */
+/** Shows the new token, which cannot be shown again. */
 function Made({ token, leave }: { readonly token: string; readonly leave: () => void }) {
   return (
     <>

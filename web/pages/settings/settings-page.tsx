@@ -10,7 +10,7 @@ import { TokenTable } from './token-table.tsx';
 import { Webhooks } from './webhooks.tsx';
 import { You } from './you.tsx';
 
-/** Who the reader is, who else may come in, who is told of events, and what the page is made of. */
+/** The page of settings: the reader, logins, tokens, webhooks and licences. */
 export function SettingsPage() {
   return (
     <>
