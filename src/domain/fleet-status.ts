@@ -96,11 +96,14 @@ function guardNeed(guard: GuardScope): readonly Need[] {
   if (state !== 'frozen' && !isEndless) return [];
   const title =
     state === 'frozen'
-      ? `recovery is frozen for ${scopeName(scope)}`
+      ? `recovery is frozen for ${scopeName(scope)}${endText(endsAtMs)}`
       : `nothing is recovered in ${scopeName(scope)}`;
   const text = [reason, ends].filter((each) => each !== null).join('. ');
   return [{ kind: 'guard', title, text, sinceMs, scope }];
 }
+
+const endText = (endsAtMs: number | null): string =>
+  endsAtMs === null ? '' : ` until ${new Date(endsAtMs).toISOString().slice(0, 16)}Z`;
 
 const machinesNeed = (count: number): Need => ({
   kind: 'machines',

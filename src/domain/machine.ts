@@ -91,9 +91,11 @@ export interface GuardRow {
   readonly frozen: {
     readonly atMs: number;
     readonly by: string;
-    /** `silence` and `probes` end by themselves, `manual` only by an operator. */
+    /** `silence` and `probes` end by themselves, `manual` at its end or by an operator. */
     readonly kind: FreezeKind;
     readonly reason: string;
+    /** When a freeze by an operator ends by itself; null: it has no end. */
+    readonly untilMs: number | null;
   } | null;
   /** While frozen: since when few enough are silent; null: too many are. */
   readonly calmSinceMs: number | null;

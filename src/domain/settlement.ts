@@ -36,7 +36,7 @@ export interface Scene {
 /** What is to be written, beside the end of the request and the line in the slot's log. */
 export type Effect =
   | Wish<'hold' | 'unhold' | 'quarantine' | 'release' | 'clear-backoff'>
-  | Wish<'freeze' | 'thaw' | 'clear-provider'>
+  | Wish<'freeze' | 'freeze-until' | 'thaw' | 'clear-provider'>
   /** All labels that the slot is to have. */
   | { readonly verb: 'label'; readonly labels: string | null }
   /** Whether the slot returns to the pool, the first request for the machine says. */
@@ -115,6 +115,7 @@ const DECISIONS: {
   install,
   withdraw,
   freeze,
+  'freeze-until': freeze,
   thaw,
   'cancel-install': cancelInstall,
   'clear-backoff': clearBackoff,
@@ -303,13 +304,21 @@ function withdraw({ request, row }: Scene, { verb, order: meant }: Wish<'withdra
   return done(`${what} is withdrawn`, { verb, order: order.key, outcome });
 }
 
-const frozenText = ({ frozen }: GuardRow) => `${frozen?.by} (${frozen?.kind}: ${frozen?.reason})`;
+function frozenText({ frozen }: GuardRow): string {
+  const { by, kind, reason, untilMs } = frozen!;
+  const until = untilMs === null ? '' : ` ${untilText(untilMs, '')}`;
+  return `${by}${until} (${kind}: ${reason})`;
+}
 
-function freeze({ guard }: Scene, wish: Wish<'freeze'>): Settlement {
-  if (guard?.frozen?.kind === 'manual')
-    return done(`it was frozen already by ${frozenText(guard)}`);
-  const before = guard?.frozen ? `; it was frozen by ${frozenText(guard)} before` : '';
-  return done(`frozen until somebody thaws it${before}`, wish);
+/** A second freeze by an operator replaces the first one when its end differs. */
+function freeze({ guard, now }: Scene, wish: Wish<'freeze' | 'freeze-until'>): Settlement {
+  const untilMs = wish.verb === 'freeze-until' ? wish.untilMs : null;
+  if (untilMs !== null && untilMs <= now.nowMs) return refused(OVER);
+  const before = guard?.frozen ?? null;
+  if (before?.kind === 'manual' && before.untilMs === untilMs)
+    return done(`it was frozen already by ${frozenText(guard!)}`);
+  const was = before ? `; it was frozen by ${frozenText(guard!)} before` : '';
+  return done(`frozen ${untilText(untilMs, 'somebody thaws it')}${was}`, wish);
 }
 
 /** Machines that were lost before a thaw freeze nothing any more: an operator has seen them. */

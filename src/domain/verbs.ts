@@ -126,6 +126,11 @@ const UNTIL = {
   cli: 'When it ends by itself',
   page: 'For how many hours (empty: until it is taken away)',
 } as const;
+const FREEZE_END = {
+  kind: 'end',
+  api: 'When the freeze ends by itself; it must be given.',
+  page: 'For how many hours (empty: until somebody thaws it)',
+} as const;
 const NOTHING = {} as const;
 /** Of the guard. */
 const SCOPE = {} as const;
@@ -319,6 +324,11 @@ export const VERBS = {
     details: LEAVING,
   },
   freeze: { of: 'scope', care: 'careful', details: SCOPE },
+  /**
+   * A freeze that ends by itself. It is a verb of its own because a daemon of the version before would
+   * ignore a new detail of `freeze` and freeze without an end. It leaves a verb that it does not know open.
+   */
+  'freeze-until': { of: 'scope', care: 'careful', details: { untilMs: FREEZE_END } },
   thaw: { of: 'scope', care: 'careful', details: SCOPE },
   /** Nothing is changed at the balancer. */
   'pause-pool': { of: 'pool', care: 'careful', details: POOL },
@@ -367,6 +377,7 @@ export const isOfMachine = (verb: string): verb is MachineVerb =>
   isVerb(verb) && ['machine', 'slot'].includes(VERBS[verb].of);
 export const isOfPool = (verb: string): verb is PoolVerb =>
   isVerb(verb) && VERBS[verb].of === 'pool';
+export const isOfScope = (verb: string): boolean => isVerb(verb) && VERBS[verb].of === 'scope';
 export const ORDER_VERBS = VERB_NAMES.filter(isOrder);
 export const MACHINE_VERBS = VERB_NAMES.filter(isOfMachine);
 

@@ -102,6 +102,9 @@ export function misfitOf(wish: Wish): string | null {
   if ('untilMs' in wish && Math.abs(wish.untilMs ?? 0) > TIME_MAX_MS) {
     return `${wish.untilMs} is no time`;
   }
+  if (wish.verb === 'freeze-until' && wish.untilMs === null) {
+    return 'say when the freeze ends: untilMs';
+  }
   if (wish.verb === 'hold' && wish.force && wish.kind !== 'no-serve') {
     return `only a hold no-serve may be forced, not ${wish.kind}`;
   }

@@ -44,7 +44,7 @@ export function accessContract(s: BmdbStage): void {
     const finds = async (id: string, digest = digestOf(id)) =>
       (await others().find(id, digest, SIGNAL)) !== null;
 
-    it('are found by id and digest, by every daemon, until they expire', async () => {
+    it('are found by id and digest in every daemon until they expire', async () => {
       const endsAtMs = await book().add(token('a'));
       const found = await others().find('a', digestOf('a'), SIGNAL);
       const { createdAtMs, expiresAtMs, ...rest } = found!;
@@ -63,7 +63,7 @@ export function accessContract(s: BmdbStage): void {
       expect(await finds('a')).toBe(false);
     });
 
-    it('V29: are refused once they are revoked, and stay in the list', async () => {
+    it('V29: are refused after revocation and stay in the list', async () => {
       await book().add(token('a'));
       expect(await others().revoke('a', 'oidc:bob')).toBe(true);
       expect(await finds('a')).toBe(false);
@@ -75,7 +75,7 @@ export function accessContract(s: BmdbStage): void {
       ]);
     });
 
-    it('have a name of their own, until it is free again', async () => {
+    it('have a unique name, which is free again after revocation', async () => {
       await book().add(token('a'));
       expect(await others().add(token('b'))).toBeNull();
       expect(await finds('b')).toBe(false);
@@ -91,7 +91,7 @@ export function accessContract(s: BmdbStage): void {
       ]);
     });
 
-    it('know when they were last used', async () => {
+    it('record when they were last used', async () => {
       await book().add(token('a'));
       await s.h.pass(MINUTE);
       await book().used('a');
@@ -100,7 +100,7 @@ export function accessContract(s: BmdbStage): void {
       expect((lastUsedAtMs ?? 0) - createdAtMs).toBeGreaterThanOrEqual(MINUTE);
     });
 
-    it('E3: end with the token that made them, and with what made that', async () => {
+    it('E3: end with the token that created them, and with that token’s own creator', async () => {
       await book().add(token('a', { forMs: 2 * MINUTE }));
       const year = { forMs: 365 * 24 * HOUR };
       const endsAtMs = await book().add(token('b', { ...year, name: 'b', parentTokenId: 'a' }));
@@ -121,7 +121,7 @@ export function accessContract(s: BmdbStage): void {
       ]);
     });
 
-    it('end with the login that made them, or once it may do less', async () => {
+    it('end with the login that created them, or when its rights shrink', async () => {
       const { sessions } = s.h.bmdb.access;
       const made = (id: string, at: number) =>
         book().add(
@@ -149,7 +149,7 @@ export function accessContract(s: BmdbStage): void {
     const find = (at: number) => s.h.other.access.sessions.find(digestOf(`${at}`), SIGNAL);
     const ids = (list: readonly ConsoleSession[]) => list.map(({ id }) => id);
 
-    it('are found by what the cookie holds, and end when nothing is asked', async () => {
+    it('are found by the cookie’s digest and end after a time without requests', async () => {
       const pageDigest = digestOf('page');
       await book().open(session(1, { renewal: Buffer.from('sealed'), pageDigest }));
       const found = (await find(1))!;
@@ -167,12 +167,12 @@ export function accessContract(s: BmdbStage): void {
       expect(await find(1)).not.toBeNull();
       await s.h.pass(MINUTE);
       expect(await find(1)).toBeNull();
-      // Nobody wakes one that has ended.
+      // A use does not revive a session that has ended.
       await book().used(digestOf('1'));
       expect([await find(1), await book().list(SIGNAL)]).toEqual([null, []]);
     });
 
-    it('end a day after the login, however busy', async () => {
+    it('end a day after the login, even in constant use', async () => {
       await book().open(session(1));
       for (let hours = 6; hours < 24; hours += 6) {
         await s.h.pass(6 * HOUR);
@@ -183,7 +183,7 @@ export function accessContract(s: BmdbStage): void {
       expect(await find(1)).toBeNull();
     });
 
-    it('take over what a role has become, and know how long ago it was asked', async () => {
+    it('take over a changed role and know how long ago the provider was asked', async () => {
       await book().open(session(1, { renewal: Buffer.from('a') }));
       await s.h.pass(20 * MINUTE);
       await book().used(digestOf('1'));
@@ -197,7 +197,7 @@ export function accessContract(s: BmdbStage): void {
       expect(found.grantAgeMs).toBeLessThan(MINUTE);
     });
 
-    it('are renewed by one daemon at a time, once they are old enough', async () => {
+    it('are renewed by one daemon at a time when they are old enough', async () => {
       const claims = () =>
         Promise.all([book(), s.h.other.access.sessions].map((b) => b.claimRenewal(digestOf('1'))));
       const counted = async () => (await claims()).filter((each) => each !== null).length;
@@ -215,7 +215,7 @@ export function accessContract(s: BmdbStage): void {
       expect([await counted(), await book().claimRenewal(digestOf('2'))]).toEqual([0, null]);
     });
 
-    it('V29: end with the token by which somebody logged in', async () => {
+    it('V29: end with the token that the person logged in with', async () => {
       const { tokens } = s.h.bmdb.access;
       await tokens.add(token('a'));
       await tokens.add(token('b', { name: 'brief', forMs: MINUTE }));
@@ -228,7 +228,7 @@ export function accessContract(s: BmdbStage): void {
       expect([await find(1), await book().list(SIGNAL)]).toEqual([null, []]);
     });
 
-    it('end once the login that they come from may do less, or is not asked again', async () => {
+    it('end when the login behind them loses rights or is no longer checked', async () => {
       const { tokens } = s.h.bmdb.access;
       for (const at of [1, 2]) await book().open(session(at));
       for (const [id, at] of [
@@ -252,7 +252,7 @@ export function accessContract(s: BmdbStage): void {
       expect([(await find(2))?.id, await find(4)]).toEqual([idOf(2), null]);
     });
 
-    it('are ended one by one, and listed until then', async () => {
+    it('end one by one and are listed until then', async () => {
       await book().open(session(1));
       await s.h.pass(MINUTE);
       await book().open(session(2, { name: 'db:bob@host', proven: false }));
@@ -269,7 +269,7 @@ export function accessContract(s: BmdbStage): void {
     const codes = () => s.h.bmdb.access.codes;
     const redeem = (text = 'code') => s.h.other.access.codes.redeem(digestOf(text));
 
-    it('are good once, for one of all who try', async () => {
+    it('work once, for one of several simultaneous users', async () => {
       const grant = { role: 'admin', providers: ['rack'] } as const;
       await codes().add({ ...CODE, ...grant });
       expect(await redeem('other')).toBeNull();
@@ -278,7 +278,7 @@ export function accessContract(s: BmdbStage): void {
       expect(await redeem()).toBeNull();
     });
 
-    it('are good for ten minutes and no longer', async () => {
+    it('work for ten minutes only', async () => {
       expect(LOGIN_CODE_MS).toBe(600_000);
       const add = () => codes().add({ ...CODE, role: 'viewer', providers: null });
       await add();

@@ -7,7 +7,14 @@ import { runbookOf, SHIPPED } from './rules.ts';
 import { testRows } from '../support/rows.ts';
 
 const alerts = [...new Set(SHIPPED.map(({ alert }) => alert))];
-const PARTS = ['What it means', 'What to look at', 'What to do', 'When it is over'];
+const PARTS = [
+  'What it means.',
+  'Is anyone hurt?',
+  'What Shepherd does by itself.',
+  'What you do now.',
+  'When it is over.',
+];
+const WORDS_MAX = 120;
 const sections = new Map(
   readFileSync(join(root, 'docs/runbooks.md'), 'utf8')
     .split(/^## /m)
@@ -29,11 +36,11 @@ describe('V54 runbooks', () => {
 
   testRows(alerts)('names %s in its section, and has text in each part', (alert) => {
     const text = sections.get(runbookOf(alert))!;
-    const parts = text.split(/^### /m).slice(1);
-    expect(parts.map((part) => part.split('\n')[0])).toEqual(PARTS);
-    for (const part of parts)
-      expect(part.split('\n').slice(1).join(' ').trim().length).toBeGreaterThan(20);
+    const parts = [...text.matchAll(/^\*\*(.+?)\*\*([^]*?)(?=^\*\*|$(?![^]))/gm)];
+    expect(parts.map(([, part]) => part)).toEqual(PARTS);
+    for (const [, , said] of parts) expect(said!.trim()).toMatch(/\w.*[.?`)]$/s);
     expect(text).toContain(`\`${alert}\``);
+    expect(text.split(/\s+/).length).toBeLessThanOrEqual(WORDS_MAX);
   });
 
   test('leads from the address in an alert to its section', async () => {

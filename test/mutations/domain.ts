@@ -48,7 +48,9 @@ src/domain/recovery/ladder.ts test/domain/recovery/ladder.test.ts test/actors/ta
 src/domain/recovery/guard-judgement.ts test/domain/recovery/guard-judgement.test.ts
   the-guard-never-sees-a-small-scope: [-Math.min(least, Math.max(1, machines / 2))-]{+least+}
   calm-that-nobody-watched-counts: if (row.calmSinceMs === null[- || !isWatched-])
-  the-guard-thaws-what-an-operator-froze: [-  if (row.frozen?.kind === 'manual') return row;\n-]
+  the-guard-thaws-what-an-operator-froze: [-  if (row.frozen?.kind === 'manual' && !isOver) return row;\n-]
+  a-freeze-never-ends-by-itself: [-frozen.untilMs <= nowMs-]{+false+};
+  a-freeze-that-ended-hides-an-alarm: const frozen = [-alarm && -]{+isOver ? null : alarm && +}{ ...alarm, atMs: nowMs,
 test/doubles/mem-bmdb/guard-counts.ts test/domain/recovery/guard-counts.test.ts test/domain/recovery/guard-judgement.test.ts
   an-operator-that-thaws-is-overruled: [-  if (lostAt <= lastThawMs(provider, counting)) return false;\n-]
 test/doubles/mem-bmdb/silence.ts test/adapters/bmdb/mem/mem-bmdb.test.ts

@@ -79,6 +79,10 @@ src/adapters/bmdb/pg/guard/guard-book.ts test/adapters/bmdb/pg/race-guards.test.
     rows.map(({ scope, frozen[-, thawedAtMs -]{+ +}}) => ({ scope, frozen[-, thawedAtMs -]{+ +}}))
 src/adapters/bmdb/pg/guard/guard-book.ts test/adapters/bmdb/pg/contract-guard.test.ts -t the guard
   grace-is-for-orders-too: gate.frozen(provider) ?? [-(order === null ? gate.grace : null)-]{+gate.grace+}
+src/adapters/bmdb/pg/guard/guard-book.ts test/adapters/bmdb/pg/contract-guard.test.ts -t frozen until an end
+  the-end-of-a-freeze-waits-for-its-turn: [-  !pulse.freezeOver &&\n-]
+src/adapters/bmdb/schema/migrations/20251101000800_freeze-end.sql test/adapters/bmdb/pg/guard.test.ts -t the version before
+  an-end-outlives-its-freeze: NEW.frozen_until := [-NULL-]{+OLD.frozen_until+};
 src/adapters/bmdb/pg/guard/guard-book.ts test/adapters/bmdb/pg/contract-guard.test.ts -t permits
   freeze-of-one-provider-is-of-all: frozen[-.find(({ scope }) => scope === provider)-]{+[0]+}
 src/adapters/bmdb/pg/people/settle-effects.ts test/adapters/bmdb/pg/race-guards.test.ts -t not lifted

@@ -77,6 +77,10 @@ const ASKS: Readonly<Record<Verb, readonly object[]>> = {
   install: [{ image }, { image: { ...image, compression: 'xz', rootDevice: { serial: 'S 1' } } }],
   deprovision: [{ returnToPool: true }],
   freeze: [{ scope: 'fleet' }, { scope: 'metal' }],
+  'freeze-until': [
+    { scope: 'fleet', untilMs },
+    { scope: 'metal', untilMs },
+  ],
   thaw: [{ scope: 'fleet' }, { scope: 'metal' }],
   'pause-pool': [{ pool: 'web' }],
   'resume-pool': [{ pool: 'web', balancer: 'lb1' }],
@@ -128,7 +132,9 @@ test('quotes every text so that a shell reads it back', () => {
   const text = fc
     .string({ unit: 'binary' })
     .map((each) => each.replaceAll('\0', '').toWellFormed());
-  const shell = fc.string({ unit: fc.constantFrom(...`'"\\$\`!~#*?;&|<>(){}[] \n\t=,a-`) });
+  const shell = fc.string({
+    unit: fc.constantFrom(...`'"\\$\`!~#*?;&|<>(){}[] \n\t=,a-`.split('')),
+  });
   const words = fc.array(fc.oneof(text, shell), { maxLength: 8 });
   fc.assert(
     fc.property(fc.array(words, { minLength: 50, maxLength: 100 }), (all) => {

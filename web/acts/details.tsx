@@ -12,7 +12,7 @@ const textOf = (value: Wanted[string] | undefined): string =>
   typeof value === 'string' ? value : '';
 
 /** Rounded to a minute, so that the request does not change with every render. */
-function untilOf(hours: string): number | null {
+export function untilOf(hours: string): number | null {
   const wanted = Number(hours);
   if (hours.trim() === '' || !(wanted > 0)) return null;
   return Math.round((nowMs() + wanted * HOUR_MS) / 60_000) * 60_000;

@@ -1,3 +1,4 @@
+import { VERBS } from '../../src/domain/verbs.ts';
 import { texts } from '../texts.ts';
 import { AskButton } from './at-large.tsx';
 
@@ -23,6 +24,7 @@ export function FreezeButtons({ scope, isFrozen, isByHand = isFrozen }: FreezePr
           {...about}
           label={isFrozen ? texts.guard.keepFrozen : texts.guard.freeze}
           wish={{ verb: 'freeze', scope }}
+          timed={{ verb: 'freeze-until', label: VERBS['freeze-until'].details.untilMs.page }}
         />
       )}
     </span>

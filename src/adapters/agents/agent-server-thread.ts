@@ -9,15 +9,16 @@ import type { Log } from '../log/port.ts';
 import type { AgentFrontOptions, FromThread, ThreadStart, ToThread } from './front-thread.ts';
 import type { AgentServer, Heard, ServerKeys } from './port.ts';
 
-/** The thread brings a clock of its own, and asks for hardware reports by itself. */
+/** The thread has its own clock and decides itself when to request hardware reports. */
 export type AgentServerThreadOptions = Omit<AgentFrontOptions, 'hardwareReportWanted'> & {
-  /** The module that the thread runs, which calls {@link runFrontThread}. */
+  /** Module that the thread runs; it calls {@link runFrontThread}. */
   readonly module: URL;
 };
 
 /**
- * The public listener for agents, in a thread of its own, which strangers may keep busy without the
- * daemon noticing; only batches of heartbeats come out of it. A thread that crashes ends the process.
+ * Starts the public listener for agents in its own thread, so that strangers can keep it busy
+ * without slowing the daemon. Only batches of heartbeats leave the thread. If it crashes, the
+ * process ends.
  * @throws {UsageError} the address cannot be bound, or key and certificate cannot be used.
  */
 export async function startAgentServerThread(
@@ -98,7 +99,7 @@ function startWorker(options: AgentServerThreadOptions): Worker {
   return new Worker(module, { workerData: start, env: {}, name: 'agent-server' });
 }
 
-/** Its address, once it listens. */
+/** Resolves with the listener's address. */
 function listening(worker: Worker): Promise<string> {
   return new Promise((resolve, reject) => {
     const hear = (message: FromThread) => {
@@ -128,16 +129,17 @@ interface HeartbeatSinkOptions {
   readonly log: Log;
 }
 
-/** An agent that was turned away comes again within a minute and a half. */
+/** A rejected agent calls again within a minute and a half. */
 const FAILURE_COUNTS_MS = 120_000;
 
-/** Writes batches of heartbeats into the store, and tells of what was committed. */
+/** Writes batches of heartbeats into the store, and emits each committed heartbeat. */
 export function createHeartbeatSink({ store, clock, log }: HeartbeatSinkOptions) {
   const events = new EventEmitter().setMaxListeners(0);
   let failing = false;
   let brokenAtMs = -Infinity;
   const fail = (error: unknown, heartbeats: number) => {
-    // Anybody may call, so only the first of a row of failures is worth an operator's attention.
+    // Anybody may call, so only the first of several consecutive failures is worth an operator's
+    // attention.
     const level = failing ? 'debug' : 'warn';
     failing = true;
     log[level]({ err: error, heartbeats }, 'heartbeats not recorded');
@@ -148,11 +150,11 @@ export function createHeartbeatSink({ store, clock, log }: HeartbeatSinkOptions)
       takeUntil(fromEvent(events, 'closed')),
     ),
     /**
-     * Whether the last batch reached the store. A failure is held against it for a while only:
-     * those that it concerned may never call again, and then nothing would tell that it is mended.
+     * Whether the last batch reached the store. A failure counts only for a limited time: its
+     * agents may never call again, and then nothing would show that the store works again.
      */
     isStoring: () => clock.monotonic() - brokenAtMs >= FAILURE_COUNTS_MS,
-    /** Answers and throws as {@link HeartbeatStore.recordHeartbeats}. */
+    /** Returns and throws like {@link HeartbeatStore.recordHeartbeats}. */
     async record(batch: readonly HeartbeatRecord[]) {
       try {
         const outcomes = await store.recordHeartbeats(batch);

@@ -28,11 +28,11 @@ export interface CallHandlerOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly limits: Pick<AgentServerLimits, 'messageBytes' | 'callMs'>;
-  /** Told how each call ended, and how long it took, seconds. */
+  /** Called with the result of each call and its duration in seconds. */
   readonly onCall: ((end: HeartbeatEnd, seconds: number) => void) | undefined;
-  /** While it answers false, calls end UNAVAILABLE unread. */
+  /** While it returns false, calls end UNAVAILABLE unread. */
   readonly isOpen: () => boolean;
-  /** Hears how the calls of a connection end. */
+  /** Receives the results of a connection's calls. */
   readonly connections: Pick<Connections, 'accepted' | 'refused'>;
 }
 
@@ -57,25 +57,25 @@ export function createCallHandler(options: CallHandlerOptions) {
     }
   };
   return {
-    /** Takes one call from its headers to its status. Total: whatever the peer does, it is logged. */
+    /** Handles one call from its headers to its status. Total: whatever the peer does is logged. */
     take(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
-      // A peer that goes away is no news; what it lost it will send again.
+      // A peer that disconnects is no error; it will send lost data again.
       stream.on('error', (error) => log.debug({ err: error.message }, 'call broken off'));
-      // Until the peer took the answer, which it may be as slow to do as to send the call.
+      // Counts until the peer has received the answer; a peer may receive as slowly as it sends.
       underWay.add(stream);
-      // A stream may end between any look at it and the next write, which then throws.
+      // The stream may end between any check and the next write, which then throws.
       handle(stream, headers).catch((error: unknown) =>
         log.debug({ err: error }, 'call could not be answered'),
       );
     },
-    /** Resolves once no call is under way. */
+    /** Resolves once no call is active. */
     idle: underWay.idle,
   };
 }
 
 /**
- * The calls that are under way; those that take longer than they may are cut off. All may take
- * equally long, so one timer for the oldest will do.
+ * Tracks active calls and cuts off those that exceed the limit. All calls have the same limit, so
+ * one timer for the oldest is enough.
  */
 function createCallLimit(limitMs: number, clock: Clock) {
   const endsAtMs = new Map<ServerHttp2Stream, number>();
@@ -120,7 +120,7 @@ function createAnswer({ service, limits, isOpen, connections }: CallHandlerOptio
     assertIsHeartbeat(headers);
     const { session } = stream;
     if (!session || session.destroyed) throw gone();
-    // Checking a certificate costs a signature, so it is done once for each connection.
+    // Checking a certificate costs a signature, so it happens once per connection.
     const known = callers.get(session);
     const caller = known ?? callerOf(session);
     if (!known) callers.set(session, caller);
@@ -134,7 +134,9 @@ function createAnswer({ service, limits, isOpen, connections }: CallHandlerOptio
 
 const gone = () => new GrpcError(GrpcStatus.unavailable, 'the peer is gone');
 
-/** @throws {GrpcError} UNAUTHENTICATED: see {@link readClientKey}; UNAVAILABLE the peer is gone. */
+/**
+ * @throws {GrpcError} UNAUTHENTICATED: see {@link readClientKey}; UNAVAILABLE: the peer has gone.
+ */
 function callerOf(session: Http2Session): Caller {
   const { remoteAddress } = session.socket;
   if (!remoteAddress) throw gone();
@@ -143,7 +145,7 @@ function callerOf(session: Http2Session): Caller {
   return { publicKey, key, network: networkOf(remoteAddress) };
 }
 
-/** Reads no further than it may: the answer of a refused call must still go out. */
+/** Stops reading at the limit, but keeps the stream, because the refusal must still be sent. */
 function readBody(stream: ServerHttp2Stream, frame: FrameReader): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const fail = (error: unknown) => {
@@ -189,7 +191,10 @@ function assertIsHeartbeat(headers: IncomingHttpHeaders): void {
   }
 }
 
-/** Takes no answer any more: closed is not yet destroyed, and every write to it throws. */
+/**
+ * True if the stream accepts no answer any more. A closed stream is not yet destroyed, but throws
+ * on every write.
+ */
 const isOver = (stream: ServerHttp2Stream): boolean =>
   stream.closed || stream.destroyed || stream.headersSent;
 
@@ -219,27 +224,28 @@ function sendAnswer(stream: ServerHttp2Stream, message: Uint8Array, log: Log): v
   stream.end(writeFrame(message));
 }
 
-/** Headers and status in one, as gRPC does for calls without an answer. */
+/** Sends headers and status in one frame, as gRPC does for calls without an answer. */
 function sendStatus(stream: ServerHttp2Stream, { status, message }: GrpcError): void {
   if (isOver(stream)) return;
   stream.respond({ ...HEAD, ...statusTrailers(status, message) }, { endStream: true });
-  // What the caller still sends is not wanted; NO_ERROR tells it that the status stands.
+  // The rest of the request is not wanted; NO_ERROR tells the caller that the status is valid.
   if (!stream.readableEnded) stream.close(constants.NGHTTP2_NO_ERROR);
 }
 
-/** SPKI of an Ed25519 key ends with the raw key. */
+/** The SPKI of an Ed25519 key ends with the raw key. */
 const RAW_KEY_BYTES = 32;
 
 const refuse = (message: string, cause?: unknown) =>
   new GrpcError(GrpcStatus.unauthenticated, message, { cause });
 
 /**
- * The raw Ed25519 key that the peer of a TLS session proved to have. No authority is asked: the
- * handshake proves possession, and the key alone says who it is.
- * @throws {GrpcError} UNAUTHENTICATED: none, more than one, another kind, or not self-signed.
+ * Returns the raw Ed25519 key whose possession the TLS handshake has proved. No authority is
+ * involved: the key alone identifies the peer.
+ * @throws {GrpcError} UNAUTHENTICATED: no certificate, several, another key type, or not
+ *   self-signed.
  */
 export function readClientKey(session: Http2Session): Uint8Array {
-  // The session gives its socket behind a proxy that lets reads through.
+  // The session returns its socket behind a proxy, which permits reads.
   const { socket } = session;
   if (!(socket instanceof TLSSocket)) throw refuse('TLS is required');
   const certificate = socket.getPeerX509Certificate();
@@ -248,7 +254,7 @@ export function readClientKey(session: Http2Session): Uint8Array {
     return keyOf(certificate);
   } catch (error) {
     if (error instanceof GrpcError) throw error;
-    // The library throws on keys and signatures of a kind it does not know.
+    // The library throws on key and signature types that it does not know.
     throw refuse('the client certificate cannot be read', error);
   }
 }

@@ -18,18 +18,18 @@ import {
 } from './limits.ts';
 import type { AgentServer, ServerKeys } from './port.ts';
 
-/** What the thread is started with. */
+/** Data that starts the thread. */
 export type ThreadStart = Pick<
   AgentFrontOptions,
   'listen' | 'tls' | 'heartbeatIntervalSeconds' | 'batch' | 'limits'
 > & {
-  /** Whether its store can tell whose hardware report is missing. */
+  /** Whether the daemon's store can tell whose hardware report is missing. */
   readonly knowsHardware: boolean;
 };
 
-/** From the daemon to the thread. */
+/** Messages from the daemon to the thread. */
 export type ToThread =
-  /** In the order of the batch. An error is told by its words: agents learn none of it. */
+  /** Outcomes in the order of the batch. An error is sent as text; agents never see it. */
   | { readonly kind: 'recorded'; readonly id: number; readonly outcomes: readonly ToldOutcome[] }
   | { readonly kind: 'missing'; readonly id: number; readonly machines: readonly MachineId[] }
   | { readonly kind: 'failed'; readonly id: number; readonly cause: string }
@@ -38,10 +38,10 @@ export type ToThread =
 
 type ToldOutcome = HeartbeatOutcome | { readonly kind: 'unavailable'; readonly cause: string };
 
-/** From the thread to the daemon. */
+/** Messages from the thread to the daemon. */
 export type FromThread =
   | { readonly kind: 'listening'; readonly address: string }
-  /** It cannot start, or not use what it was given; the words of a mistake of the configuration. */
+  /** The thread cannot start, or cannot use its keys; contains the error's texts. */
   | { readonly kind: 'unusable'; readonly message: string; readonly cause: string }
   | { readonly kind: 'record'; readonly id: number; readonly batch: readonly HeartbeatRecord[] }
   | { readonly kind: 'withoutHardware'; readonly id: number }
@@ -51,7 +51,7 @@ export type FromThread =
       readonly fields: object;
       readonly message: string;
     }
-  /** How the calls since the last message ended, and how long each took, seconds. */
+  /** Results of the calls since the last message, and their durations in seconds. */
   | {
       readonly kind: 'calls';
       readonly calls: readonly (readonly [HeartbeatEnd, seconds: number])[];
@@ -61,8 +61,8 @@ export type FromThread =
 type Tell = (message: FromThread) => void;
 
 /**
- * The listener for agents inside its thread: TLS, HTTP/2 and decoding, so that whatever strangers
- * send keeps nobody waiting but the thread. The store stays with the daemon, and is asked by messages.
+ * Runs the listener for agents inside its thread: TLS, HTTP/2 and decoding. So a stranger's data
+ * delays only this thread. The store stays with the daemon, and is reached by messages.
  */
 export async function runFrontThread({
   port,
@@ -95,7 +95,7 @@ export async function runFrontThread({
   }
 }
 
-/** Anybody may cause lines for debugging, so only so many reach the daemon. */
+/** Anybody can cause debug lines, so their rate is limited. */
 const DEBUG_LINES = { perSecond: 20, burst: 100 };
 const CALLS_MS = 500;
 
@@ -115,7 +115,7 @@ function createLog(tell: Tell, clock: Clock): Log {
   return made;
 }
 
-/** Tells now and then, in one message for all calls since. */
+/** Reports periodically, in one message for all calls since the last report. */
 function createCallReports(tell: Tell, clock: Clock) {
   let calls: (readonly [HeartbeatEnd, number])[] = [];
   const flush = () => {
@@ -133,7 +133,7 @@ function createCallReports(tell: Tell, clock: Clock) {
 
 type Answer = Extract<ToThread, { readonly id: number }>;
 
-/** The daemon's store, asked by messages. */
+/** The daemon's store, reached by messages. */
 function createStore(tell: Tell, { knowsHardware }: ThreadStart) {
   const asked = new Map<number, (answer: Answer) => void>();
   let lastId = 0;
@@ -170,7 +170,7 @@ function createStore(tell: Tell, { knowsHardware }: ThreadStart) {
   };
 }
 
-/** A message copies the whole memory behind an array, of which these are small parts. */
+/** A message copies the whole buffer behind an array; these are small parts of a buffer. */
 function tight(record: HeartbeatRecord): HeartbeatRecord {
   const { publicKey, hardwareReport, installationReport } = record;
   return {
@@ -189,42 +189,42 @@ function tight(record: HeartbeatRecord): HeartbeatRecord {
 }
 
 export interface AgentFrontOptions {
-  /** Port 0 takes a free one; `fd` is a listening socket that somebody holds for us. */
+  /** Port 0 takes a free port; `fd` is a listening socket that the service manager holds for us. */
   readonly listen: { readonly host: string; readonly port: number; readonly fd?: number };
   readonly tls: ServerKeys;
-  /** Where batches go, and who is asked whose hardware report is missing. */
+  /** Receives the batches, and knows whose hardware report is missing. */
   readonly store: HeartbeatStore;
   readonly log: Log;
-  /** Told how each call ended, and how long it took, seconds. */
+  /** Called with the result of each call and its duration in seconds. */
   readonly onCall?: CallHandlerOptions['onCall'];
   readonly clock: Clock;
-  /** What agents are told to report in; 0 leaves it to them. */
+  /** Interval that agents are told to report at; 0 leaves the choice to them. */
   readonly heartbeatIntervalSeconds: number;
   readonly batch: BatchOptions;
-  /** Each one that is absent has its default. */
+  /** Absent limits have their defaults. */
   readonly limits?: Partial<AgentServerLimits>;
   /**
-   * Whether the machine is to send its hardware report (again). Default: where the store has none.
+   * Whether the machine should send its hardware report (again). Default: if the store has none.
    */
   readonly hardwareReportWanted?: (machine: MachineId) => boolean;
-  /** While it answers false, calls end UNAVAILABLE before anything is read. Default: always true. */
+  /** While it returns false, calls end UNAVAILABLE before any read. Default: always true. */
   readonly isReady?: () => boolean;
 }
 
-/** What stands between the network and the store. */
+/** Everything between the network and the store. */
 export interface AgentFront extends Pick<AgentServer, 'address' | 'present' | 'close'> {
-  /** Whether a call that comes now is read. */
+  /** Whether a call that arrives now is read. */
   isOpen(): boolean;
 }
 
 const HANDSHAKE_LIMIT_MS = 10_000;
 const STREAMS_PER_CONNECTION = 8;
-/** So long last answers may take to leave; a peer that is cut off never says that it has them. */
+/** Time for the last answers to leave; a peer that is cut off never confirms them. */
 const GOODBYE_MS = 500;
 
 /**
- * Unary gRPC on HTTP/2 with TLS 1.3. Clients present self-signed certificates, which grpc-js does
- * not show to handlers; so HTTP/2 is spoken here.
+ * Starts unary gRPC on HTTP/2 with TLS 1.3. Clients present self-signed certificates, which grpc-js
+ * does not show to handlers; so this module speaks HTTP/2 itself.
  * @throws {UsageError} the address cannot be bound, or key and certificate cannot be used.
  */
 export async function startAgentFront(options: AgentFrontOptions): Promise<AgentFront> {
@@ -265,7 +265,7 @@ export async function startAgentFront(options: AgentFrontOptions): Promise<Agent
   };
 }
 
-/** Awaits `work`, but no longer than that. */
+/** Awaits `work`, but no longer than `ms`. */
 async function within(clock: Clock, ms: number, work: Promise<unknown>): Promise<void> {
   let timer: unknown;
   const over = new Promise<void>((resolve) => {
@@ -280,7 +280,7 @@ const createServer = (tls: ServerKeys, { resets }: AgentServerLimits): Http2Secu
     createSecureServer({
       ...contextOf(tls),
       requestCert: true,
-      // The certificates are self-signed; their keys are checked against the BMDB instead.
+      // The certificates are self-signed; the BMDB verifies their keys instead.
       rejectUnauthorized: false,
       handshakeTimeout: HANDSHAKE_LIMIT_MS,
       streamResetBurst: resets.burst,
@@ -289,7 +289,7 @@ const createServer = (tls: ServerKeys, { resets }: AgentServerLimits): Http2Secu
     }),
   );
 
-/** What a change of keys sets anew, so all of it must be said each time. */
+/** A change of keys replaces the whole context, so it must always be complete. */
 const contextOf = ({ key, cert }: ServerKeys) => ({ key, cert, minVersion: 'TLSv1.3' }) as const;
 
 function onKeys<Result>(step: () => Result): Result {
@@ -316,23 +316,23 @@ function listen(server: Http2SecureServer, { host, port, fd }: AgentFrontOptions
 const formatAddress = ({ family, address, port }: AddressInfo): string =>
   family === 'IPv6' ? `[${address}]:${port}` : `${address}:${port}`;
 
-/** An 'error' that nobody hears ends the process, so somebody hears each one that a peer can cause. */
+/** Every error that a peer can cause needs a listener, or it ends the process. */
 function hearErrors(server: Http2SecureServer, log: Log): void {
   const hear = (error: Error) => log.debug({ err: error.message }, 'connection broken off');
   server.on('tlsClientError', hear);
   server.on('sessionError', hear);
   server.on('connection', (socket: Socket) => socket.on('error', hear));
   server.on('secureConnection', (socket) => socket.on('error', hear));
-  // Such as no descriptor left for one more connection; the server listens on.
+  // For example no descriptor for another connection; the server continues to listen.
   server.on('error', (error) => log.error({ err: error }, 'agent server cannot accept'));
 }
 
-/** One statement of the database so often, whatever the number of heartbeats. */
+/** Interval of the query, whatever the number of heartbeats. */
 const READ_MS = 5 * 60_000;
-/** A report that was refused once will be so again. */
+/** Long, because a report that was refused once will be refused again. */
 const ASK_AGAIN_MS = 3600_000;
 
-/** Which machines are to send their hardware report, although they think that they did. */
+/** Tracks machines that should send their hardware report, but believe that they have. */
 function startHardwareWishes({ store, clock, log }: AgentFrontOptions, isReady: () => boolean) {
   const stopping = new AbortController();
   const asked = createRecentSet(ASK_AGAIN_MS, clock);
@@ -350,10 +350,10 @@ function startHardwareWishes({ store, clock, log }: AgentFrontOptions, isReady: 
       await read();
     }
   };
-  // It ends in no other way than by `stop`.
+  // Ends only by `stop`.
   if (store.withoutHardware) watch().catch(() => undefined);
   return {
-    /** Whether to ask now; having answered yes it does not for a while. */
+    /** Whether to ask now; after true it returns false for a while. */
     take(machine: MachineId): boolean {
       if (!missing.has(machine) || asked.has(machine)) return false;
       asked.add(machine);

@@ -17,38 +17,38 @@ interface HeartbeatServiceOptions {
   readonly log: Log;
   readonly clock: Clock;
   readonly limits: AgentServerLimits;
-  /** What agents are told to report in; 0 leaves it to them. */
+  /** Interval that agents are told to report at; 0 leaves the choice to them. */
   readonly heartbeatIntervalSeconds: number;
-  /** Whether the machine is to send its hardware report (again). Default: never asked. */
+  /** Whether the machine should send its hardware report (again). Default: never. */
   readonly hardwareReportWanted?: ((machine: MachineId) => boolean) | undefined;
 }
 
-/** Who is at the other end of a connection: the same for all its calls. */
+/** The peer of a connection, the same for all its calls. */
 export interface Caller {
-  /** Raw Ed25519 key that TLS proved. */
+  /** Raw Ed25519 key proved by TLS. */
   readonly publicKey: Uint8Array;
-  /** The same in hexadecimal. */
+  /** The same key in hexadecimal. */
   readonly key: string;
-  /** Whose it is: an IPv4 address, or the /64 of an IPv6 address. */
+  /** The peer's network: an IPv4 address, or the /64 of an IPv6 address. */
   readonly network: string;
 }
 
-/** One call, as the transport saw it. */
+/** One call, as the transport received it. */
 interface HeartbeatCall {
   readonly caller: Caller;
   /**
-   * Reads the serialized request; not asked for when the caller has used up its limit. Asks `take`
-   * for room for each piece of it, and fails when there is none.
+   * Reads the serialized request; not called if the caller has used up its limit. Calls `take` for
+   * the bytes of each piece, and fails if that returns false.
    */
   readonly body: (take: (bytes: number) => boolean) => Promise<Uint8Array>;
 }
 
-/** Answers serialized responses. @throws {GrpcError} every way a call may end. */
+/** Returns a serialized response. @throws {GrpcError} for every other result. */
 export type HeartbeatService = (call: HeartbeatCall) => Promise<Uint8Array>;
 
-/** One text for unknown machine and wrong key, so that nobody can ask which machines exist. */
+/** One text for an unknown machine and a wrong key, so that nobody can probe for machines. */
 const UNAUTHENTICATED = 'machine or key not known';
-/** How long an agent that was accepted is trusted to be one, before the database says so again. */
+/** How long an accepted agent is trusted before the database must confirm it again. */
 const KNOWN_MS = 10 * 60_000;
 const BOOT_ID = /^[\x21-\x7e]{1,64}$/;
 
@@ -84,10 +84,10 @@ export function createHeartbeatService(options: HeartbeatServiceOptions): Heartb
   return async ({ caller, body }) => {
     const { key, network } = caller;
     const isKnown = knownKeys.has(key);
-    // Agents that share an address with a bad caller are not to suffer for it.
+    // Agents must not suffer from a bad caller at the same address.
     const mayCall = (isKnown || refusalsOfNetwork.has(network)) && callsOfKey.take(key);
     if (!mayCall) throw new GrpcError(GrpcStatus.resourceExhausted, 'too many calls');
-    // Keys are free, addresses are not; how many connections there are is bounded elsewhere.
+    // Keys cost nothing, addresses do; another limit bounds the number of connections.
     const room = isKnown
       ? agents.enter(key)
       : firstOf(connections.enter(caller), strangers.enter(network));
@@ -99,7 +99,7 @@ export function createHeartbeatService(options: HeartbeatServiceOptions): Heartb
   };
 }
 
-/** Null: not an agent we know. @throws {GrpcError} INVALID_ARGUMENT, UNAVAILABLE … */
+/** Null if the caller is no known agent. @throws {GrpcError} INVALID_ARGUMENT, UNAVAILABLE … */
 type Recorder = (
   beat: HeartbeatRecord,
   received: ReceivedHeartbeat,
@@ -107,12 +107,12 @@ type Recorder = (
 ) => Promise<Accepted | null>;
 
 /**
- * Decoding a report is dear, so it is done for agents only: one that was accepted a short while ago
- * is recorded in one go, any other first without its reports. So an invalid report never costs an
- * agent its heartbeat.
+ * Decoding a report is expensive, so it happens for agents only. A heartbeat of a recently accepted
+ * agent is recorded with its reports; any other is first recorded without them. So an invalid
+ * report never costs an agent its heartbeat.
  */
 function createRecorder({ intake, log, clock }: HeartbeatServiceOptions): Recorder {
-  // The key alone would let an agent pass for one on other machines.
+  // With the key alone, an agent could pose as another machine's agent.
   const known = createRecentSet(KNOWN_MS, clock);
   const record = async (each: HeartbeatRecord, claim: string): Promise<Accepted | null> => {
     const outcome = await intake.record(each, claim).catch((error: unknown) => {
@@ -141,7 +141,7 @@ function createRecorder({ intake, log, clock }: HeartbeatServiceOptions): Record
   };
 }
 
-/** Details stay in the log of the intake: the caller only learns to come back later. */
+/** Details go to the log of the intake; the caller only learns to retry later. */
 function unavailable(error: unknown): GrpcError {
   return error instanceof Throttled
     ? new GrpcError(GrpcStatus.resourceExhausted, 'too many calls', { cause: error })
@@ -169,8 +169,8 @@ function toBeat({ envelope }: ReceivedHeartbeat, publicKey: Uint8Array): Heartbe
 }
 
 /**
- * A stored request that no agent could read is not handed out, nor one of another generation than
- * its row: the agent reports the inner one, so it would be asked again for ever.
+ * A stored request is handed out only if agents can read it, and if its generation is that of its
+ * row: the agent reports the inner one, so it would otherwise be asked forever.
  */
 function readableRequest(
   { machineId: machine }: HeartbeatRecord,
@@ -202,23 +202,27 @@ export interface IntakeOptions {
 
 export interface BatchOptions {
   /**
-   * Two batches begin so far apart, except that one which has enough begins at once. So nobody waits
-   * who comes alone, and a fleet at its usual rate costs so many statements a second at most.
+   * Minimum time between the starts of two batches, unless `enough` heartbeats wait. So a single
+   * heartbeat does not wait, and a fleet at its usual rate causes a bounded number of statements
+   * per second.
    */
   readonly gapMs: number;
-  /** So many are worth a statement. */
+  /** Number of heartbeats that justify a statement at once. */
   readonly enough: number;
-  /** Heartbeats in one statement. */
+  /** Maximum heartbeats in one statement. */
   readonly max: number;
 }
 
 const RETRY_AFTER_MS = 1_000;
-/** While the database works on one batch another is sent to it: a quarter more; a third adds none. */
+/**
+ * A second batch is sent while the database works on the first: a quarter more throughput. A third
+ * adds none.
+ */
 export const BATCHES_IN_FLIGHT = 2;
 
 export type Intake = ReturnType<typeof createIntake>;
 
-/** Gathers heartbeats into batches, and keeps from the store what it refused a moment ago. */
+/** Collects heartbeats into batches, and does not send recently refused ones to the store again. */
 export function createIntake({ clock, batch, limits, ...options }: IntakeOptions) {
   const refused = createRecentSet(limits.refusalMs, clock);
   let closed = false;
@@ -242,8 +246,8 @@ export function createIntake({ clock, batch, limits, ...options }: IntakeOptions
   });
   return {
     /**
-     * Answers after the commit. @throws {Unreachable} database not available.
-     * @throws {Throttled} too many wait. @throws {Cancelled} closed.
+     * Resolves after the commit. @throws {Unreachable} the database is not available.
+     * @throws {Throttled} too many heartbeats wait. @throws {Cancelled} the server is closed.
      */
     async record(record: HeartbeatRecord, claim = claimOf(record)): Promise<HeartbeatOutcome> {
       if (closed) throw new Cancelled('the agent server is closing');
@@ -255,7 +259,7 @@ export function createIntake({ clock, batch, limits, ...options }: IntakeOptions
       if (outcome.kind === 'unauthenticated') refused.add(claim);
       return outcome;
     },
-    /** Takes no more; resolves when all that was taken is answered. */
+    /** Accepts no more; resolves when everything accepted is answered. */
     async close() {
       closed = true;
       await batcher.flush();
@@ -263,10 +267,7 @@ export function createIntake({ clock, batch, limits, ...options }: IntakeOptions
   };
 }
 
-/**
- * Who the caller says it is, with the key it proved to have.
- * @param key in hexadecimal.
- */
+/** The caller's claimed machine, with its proved key. @param key in hexadecimal. */
 export const claimOf = (
   { machineId, publicKey }: Pick<HeartbeatRecord, 'machineId' | 'publicKey'>,
   key = Buffer.from(publicKey).toString('hex'),

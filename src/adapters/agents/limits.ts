@@ -6,39 +6,39 @@ import type { Socket } from 'node:net';
 
 /** What one caller may cost us. */
 export interface AgentServerLimits extends StrangerLimits {
-  /** Of one message. */
+  /** Size of one message. */
   readonly messageBytes: number;
-  /** From the first byte of a call to its answer, however slowly it is sent. */
+  /** From the first byte of a call to its answer, however slowly the caller sends. */
   readonly callMs: number;
   readonly connectionsMax: number;
-  /** Calls in a row that may be refused on one connection before it is ended. */
+  /** Consecutive refused calls on one connection before it is closed. */
   readonly refusedCallsMax: number;
-  /** Calls of one connection that its peer takes back. */
+  /** Calls of one connection that its peer resets. */
   readonly resets: Rate;
   /** Calls with one client key. */
   readonly callsPerKey: Rate;
-  /** Calls of one address that end UNAUTHENTICATED; beyond, its next ones are refused unread. */
+  /** UNAUTHENTICATED calls of one address; beyond the limit, its next calls are refused unread. */
   readonly refusalsPerAddress: Rate;
-  /** Heartbeats that wait for the database. */
+  /** Heartbeats waiting for the database. */
   readonly waitingMax: number;
   /** How long a refusal is remembered. */
   readonly refusalMs: number;
-  /** How long a connection may be open before an agent of ours was heard on it. */
+  /** How long a connection may stay open before a known agent calls on it. */
   readonly strangerMs: number;
-  /** How long nothing may come on a connection of an agent; it is ended after twice this at most. */
+  /** How long an agent's connection may be silent; it is closed after at most twice this time. */
   readonly idleMs: number;
-  /** What agents, each by its key, have us hold in memory at once. */
+  /** Memory held for agents at once, in all and for each key. */
   readonly agentBytes: Room;
-  /** The same of callers that are no agents as far as we know, each by its address. */
+  /** Memory held for callers that are not known agents, in all and for each address. */
   readonly strangerBytes: Room;
   /**
-   * What a connection may hold before any of it counts as a stranger's. A heartbeat without a
-   * hardware report fits, so no crowd of strangers keeps out an agent that is not known yet.
+   * Memory of a connection that counts for no stranger. A heartbeat without a hardware report fits,
+   * so no crowd of strangers can keep out an agent that is not known yet.
    */
   readonly connectionBytes: number;
 }
 
-/** How many bytes all may take, and how many each of them. */
+/** Bytes for all callers together, and for each. */
 export interface Room {
   readonly all: number;
   readonly each: number;
@@ -65,13 +65,13 @@ export const defaultLimits: AgentServerLimits = {
   idleMs: 10 * 60_000,
   agentBytes: { all: 256 * MIB, each: 8 * MIB },
   strangerBytes: { all: 64 * MIB, each: 8 * MIB },
-  // Less than what TLS and HTTP/2 hold for a connection.
+  // Less than TLS and HTTP/2 hold for a connection.
   connectionBytes: 16 * KIB,
 };
 
-/** Remembers keys for a fixed time from when they were added first. */
+/** Remembers keys for a fixed time from their first addition. */
 export function createRecentSet(keepMs: number, clock: Clock) {
-  // All are kept equally long, so insertion order is the order they end in.
+  // All keys stay equally long, so they expire in insertion order.
   const endsAtMs = new Map<string, number>();
   const dropOld = () => {
     for (const [key, endMs] of endsAtMs) {
@@ -89,20 +89,20 @@ export function createRecentSet(keepMs: number, clock: Clock) {
   };
 }
 
-/** Bytes that are held for callers; what one of them took must be given back. */
+/** Memory accounts of callers; everything taken must be given back. */
 export interface ByteRoom<Caller> {
   enter(caller: Caller): Stay;
 }
 
-/** What one call holds. */
+/** Account of one call. */
 export interface Stay {
-  /** Takes so many more if there is room for them. */
+  /** Takes `bytes` more if there is room. */
   take(bytes: number): boolean;
-  /** Gives back all that was taken. Call once. */
+  /** Gives everything back. Call once. */
   leave(): void;
 }
 
-/** Takes from the first that has room. */
+/** Takes from the first account with room. */
 export const firstOf = (...stays: readonly Stay[]): Stay => ({
   take: (bytes) => stays.some((stay) => stay.take(bytes)),
   leave: () => stays.forEach((stay) => stay.leave()),
@@ -133,13 +133,13 @@ export function createByteRoom<Caller>({ all, each }: Room): ByteRoom<Caller> {
   };
 }
 
-/** The connections of a listener: whose they are, and when they have to end. */
+/** Connections of a listener: their callers and their time limits. */
 export type Connections = ReturnType<typeof watchConnections>;
 
 /**
- * Refuses connections before they cost a handshake, ends those that speak no HTTP/2, those that
- * nothing comes on any more, and those of strangers after a while whatever comes on them: they are
- * not to take the place of agents.
+ * Refuses connections before a handshake costs anything. Closes connections without HTTP/2, silent
+ * connections, and strangers' connections after a while whatever they send, so that strangers
+ * cannot take the place of agents.
  */
 export function watchConnections(
   server: Http2SecureServer,
@@ -148,7 +148,7 @@ export function watchConnections(
 ) {
   const open = new Set<Socket>();
   const sessions = new Set<Http2Session>();
-  /** When those that no agent was heard on yet have to end. */
+  /** Time limits of connections without a known agent yet. */
   const ends = new Map<Http2Session, unknown>();
   const refusals = new WeakMap<Http2Session, number>();
   const strangers = createStrangers(limits, clock);
@@ -183,22 +183,22 @@ export function watchConnections(
   });
   return {
     sessions,
-    /** An agent of ours was heard on this connection. */
+    /** A known agent has called on this connection. */
     accepted,
-    /** A call on it was refused, whose caller is to blame; too many of them end the connection. */
+    /** A call was refused through its caller's fault; too many such calls close the connection. */
     refused(session: Http2Session): void {
       const count = (refusals.get(session) ?? 0) + 1;
       refusals.set(session, count);
       if (count > limits.refusedCallsMax) session.destroy();
     },
-    /** Ends them all at once. */
+    /** Closes all connections at once. */
     destroy: (): void => open.forEach((socket) => socket.destroy()),
   };
 }
 
 /**
- * Ends a connection on which nothing came for a while. The session's own timeout would be set anew
- * for each frame, several times a call; here is one look in a while.
+ * Closes a connection after a silent period. The session's own timeout would be reset for each
+ * frame, several times a call; this checks only periodically.
  */
 function watchIdle(
   session: Http2Session,
@@ -207,7 +207,8 @@ function watchIdle(
 ): void {
   let seenBytes = session.socket.bytesRead;
   const look = () => {
-    // It is over, and only the peer's end of the socket is still open: the session has none any more.
+    // The session is over and has no socket any more; only the peer's end of the socket is still
+    // open.
     if (session.destroyed) return;
     const { bytesRead } = session.socket;
     if (bytesRead === seenBytes) session.destroy();

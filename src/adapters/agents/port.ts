@@ -5,16 +5,16 @@ import type { MachineId } from '../../domain/ids.ts';
 export interface AgentServer {
   /** `host:port` as bound. */
   readonly address: string;
-  /** One event per heartbeat, after it was committed. Hot; slow readers miss nothing they need. */
+  /** One event per heartbeat, after its commit. Hot; a slow reader loses nothing that it needs. */
   readonly heard$: Observable<Heard>;
   /**
-   * Whether a heartbeat that comes now would reach the database, as far as we can tell: it listens,
-   * is ready, and the last batch was not refused (a refusal counts for two minutes at most, since
-   * nobody may be left who would try again).
+   * Whether a heartbeat that arrives now would reach the database, as far as we can tell: the
+   * server listens, is ready, and the last batch was accepted. A refusal counts for two minutes at
+   * most, since nobody may be left to try again.
    */
   isTakingIn(): boolean;
   /**
-   * Serves new connections with another key and certificate; those that are open live on.
+   * Serves new connections with another key and certificate; open connections continue.
    * @throws {UsageError} they cannot be used; the old ones stay.
    */
   present(tls: ServerKeys): void;
@@ -22,7 +22,7 @@ export interface AgentServer {
   close(graceMs: number): Promise<void>;
 }
 
-/** What the listener presents, PEM; the certificate with its chain. */
+/** PEM key and certificate (with its chain) that the listener presents. */
 export interface ServerKeys {
   readonly key: string;
   readonly cert: string;
@@ -35,18 +35,18 @@ export interface Heard {
   readonly bootId: string | null;
 }
 
-/** What an agent is told of the system that it runs in. */
+/** What an agent learns about the system that it runs in. */
 export interface ToldOfSystem {
-  /** It may be thrown away, so that the machine may be rebooted into what the agent installed. */
+  /** The system may be discarded, so the machine may be rebooted into what the agent installed. */
   readonly throwAway: boolean;
 }
 
-/** What is said to a fresh agent over SSH, and how its answer is read. */
+/** Messages to a new agent over SSH, and its answer. */
 export interface TakeoverProtocol {
-  /** Serialized `TakeoverInit` for this machine. Its system is kept when nothing is said of it. */
+  /** Serialized `TakeoverInit` for this machine. Without `told`, the agent keeps the system. */
   request(machineId: MachineId, told?: ToldOfSystem): Uint8Array;
   /**
-   * Judges the agent's whole standard output, by what it was told.
+   * Checks the agent's whole standard output against the request.
    * @throws {Malformed} not a `TakeoverResponse`, no result, wrong echo, key not 32 bytes.
    * @throws {RemoteFailure} the agent answered with an error.
    */

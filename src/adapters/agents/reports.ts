@@ -12,10 +12,10 @@ import {
 import { hasAtMostFields, type MessageShape } from '../../wire/codec.ts';
 import type { ReceivedHeartbeat } from '../../wire/codec.ts';
 
-/** The reports of a heartbeat that may be stored, and why the others may not. */
+/** Reports of a heartbeat that may be stored, and the faults of the others. */
 export interface Reports {
   readonly valid: Pick<HeartbeatRecord, 'hardwareReport' | 'installationReport'>;
-  /** Null when it is valid or absent. */
+  /** Null if the report is valid or absent. */
   readonly hardwareFault: string | null;
   readonly installationFault: string | null;
 }
@@ -24,7 +24,7 @@ const SIZE_MAX_BYTES = 1024 * 1024;
 const INSTALLATION_FIELDS_MAX = 1024;
 const INSTALLATION_SHAPE: MessageShape = { 2: {}, 3: {} };
 
-/** Decodes and judges the reports: only for callers that are known to be agents. Never throws. */
+/** Decodes and checks the reports; only for known agents, because it is expensive. Never throws. */
 export function readReports(received: ReceivedHeartbeat): Reports {
   const { hardwareReport, installationReport: raw } = received;
   const hardware = hardwareReport?.length ? judge(hardwareReport, judgeHardwareReport) : null;
@@ -73,28 +73,28 @@ function judgeInstallationReport(
   };
 }
 
-/** Through all its parts: a machine of a thousand disks stays below. */
+/** In all parts together: a machine with a thousand disks stays below. */
 const FIELDS_MAX = 32_768;
 const ITEMS_MAX = 4096;
 const TEXT_MAX = 1024;
 const CORES_MAX = 1_000_000;
-/** 64 PiB, which is beyond any one disk or machine. */
+/** 64 PiB, more than any disk or machine has. */
 const BYTES_MAX = 2n ** 56n;
 
 const NODE_SHAPE: MessageShape = {
-  /** Processors, the architecture inside them, disks, links with their speeds. */
+  /** Processors with their architecture, disks, links with their speeds. */
   10: { 1: {} },
   11: {},
   12: { 3: 'packed' },
 };
 const REPORT_SHAPE: MessageShape = { 1: NODE_SHAPE };
 
-/** What of a report may be stored, serialized, or why nothing of it may be. */
+/** The report to store, serialized, or why it may not be stored. */
 export type HardwareVerdict = { readonly report: Uint8Array } | { readonly fault: string };
 
 /**
- * Judges a serialized `AgentHardwareReport`. Ratios that are no number are left out: agents divide by
- * a size that a machine may not tell. The report's size is for the caller to check.
+ * Checks a serialized `AgentHardwareReport`. Ratios that are no numbers are removed: agents divide
+ * by a size that a machine may not report. The caller checks the report's size.
  * @throws {WireError} it cannot be read.
  */
 export function judgeHardwareReport(serialized: Uint8Array): HardwareVerdict {
@@ -108,14 +108,14 @@ export function judgeHardwareReport(serialized: Uint8Array): HardwareVerdict {
   const node = withoutNonNumbers(report);
   const fault = nodeFault(node);
   if (fault !== null) return { fault };
-  // What is whole is kept as it came, with fields that only a newer program knows.
+  // A complete node is stored as it came, including fields that only a newer program knows.
   const isWhole = node === report;
   return {
     report: isWhole ? serialized : hardwareReportCodec.encode({ ...decoded, report: node }),
   };
 }
 
-/** The same node where every ratio is a number. */
+/** The same node without ratios that are no numbers. */
 function withoutNonNumbers(node: HardwareNode): HardwareNode {
   const disks = node.blockDevice ?? [];
   const isWhole = [node, ...disks].every((part) => !Object.values(part).some(isNonNumber));
@@ -166,7 +166,7 @@ const isCount = (count: number | null | undefined): boolean =>
   (count ?? 0) >= 0 && (count ?? 0) <= CORES_MAX;
 const isSize = (bytes: bigint | null | undefined): boolean =>
   (bytes ?? 0n) >= 0n && (bytes ?? 0n) <= BYTES_MAX;
-/** Wear may pass 1: vendors count beyond the life they promised. */
+/** Wear may exceed 1: vendors count beyond the promised life. */
 const isRatio = (ratio: number | null | undefined): boolean =>
   Number.isFinite(ratio ?? 0) && (ratio ?? 0) >= 0 && (ratio ?? 0) <= 100;
 const areTexts = (...texts: (string | null | undefined)[]): boolean =>

@@ -4,13 +4,11 @@ import { takeoverInitCodec } from '../../wire/codec.ts';
 import { readTakeoverResponse, type TakeoverVerdict } from '../../wire/takeover.ts';
 import type { TakeoverProtocol, ToldOfSystem } from './port.ts';
 
-/** What every agent of this daemon is told. */
+/** What every agent of this daemon learns. */
 export interface TakeoverProtocolOptions {
   /** `host:port` that agents report to. */
   readonly endpoint: string;
-  /**
-   * DER of the authority they are to trust, which may be replaced; empty: their system's roots.
-   */
+  /** DER of the authority that agents trust; may be replaced. Empty: their system's roots. */
   readonly caCertificate: Uint8Array | (() => Uint8Array);
 }
 
@@ -18,7 +16,7 @@ const KEPT: ToldOfSystem = { throwAway: false };
 
 const RECEIVED_MAX = 200;
 
-/** What came instead of an answer, and where that usually comes from. */
+/** Quotes the output that came instead of an answer, with its usual cause. */
 function receivedText(stdout: Uint8Array): string {
   const text = Buffer.from(stdout).toString('utf8').replaceAll(/\s+/g, ' ').trim();
   if (text === '') return 'received: nothing';
@@ -28,11 +26,11 @@ function receivedText(stdout: Uint8Array): string {
   );
 }
 
-/** The takeover messages of `proto/`, as an agent reads them from its standard input. */
+/** Creates the takeover messages of `proto/`, as an agent reads them from its standard input. */
 export function createTakeoverProtocol(options: TakeoverProtocolOptions): TakeoverProtocol {
   const { endpoint, caCertificate } = options;
   const authority = typeof caCertificate === 'function' ? caCertificate : () => caCertificate;
-  // A takeover that was asked for before the authority was replaced echoes the old one.
+  // An agent whose takeover began before the authority was replaced echoes the old one.
   const told: [now: Uint8Array, before: Uint8Array | null] = [authority(), null];
   const refresh = () => {
     const found = authority();

@@ -3,31 +3,31 @@ import { duplexPair } from 'node:stream';
 import { checkServerIdentity, connect, rootCertificates, TLSSocket } from 'node:tls';
 import { explain } from '../../domain/errors.ts';
 
-/** What the agent server is to present, and what agents are told of it. */
+/** What the agent server presents, and what agents learn about it. */
 export interface TlsFiles {
   /** PEM. */
   readonly key: string;
-  /** PEM: the certificate of the server, and those between it and its authority. */
+  /** PEM: the server's certificate, and those between it and its authority. */
   readonly certificate: string;
-  /** PEM, of which agents are told the first certificate; null: they trust Node's own list. */
+  /** PEM, whose first certificate agents learn; null: they trust Node's own list. */
   readonly authority: string | null;
-  /** What agents dial: a name or an address. */
+  /** Name or address that agents connect to. */
   readonly host: string;
   /** Epoch milliseconds. */
   readonly nowMs: number;
 }
 
-/** What agents would refuse, or will before long. */
+/** What agents would refuse now, or soon. */
 export interface TlsComplaint {
   readonly about: 'key' | 'certificate' | 'host' | 'authority';
-  /** What is wrong, and what to do. */
+  /** The fault, and what to do. */
   readonly message: string;
   readonly isWarning?: boolean;
 }
 
 const SOON_MS = 14 * 24 * 3600_000;
 
-/** Everything at once. Connects to nobody: the handshake of an agent is played in memory. */
+/** Returns all complaints at once. Makes no connection: an agent's handshake runs in memory. */
 export async function complaintsAboutTls(files: TlsFiles): Promise<readonly TlsComplaint[]> {
   const chain = certificatesIn(files.certificate);
   const [leaf] = chain;
@@ -54,7 +54,7 @@ function certificatesIn(pem: string): X509Certificate[] {
   try {
     return (pem.match(PEM) ?? []).map((text) => new X509Certificate(text));
   } catch {
-    // What cannot be read is told as a file without certificates.
+    // An unreadable file counts as a file without certificates.
     return [];
   }
 }
@@ -79,7 +79,7 @@ function complaintAboutPair(key: KeyObject | Error, leaf: X509Certificate): TlsC
   return { about: 'key', message };
 }
 
-/** @param where in the file it stands; null: it is the authority's. */
+/** @param where position in the file; null for the authority's certificate. */
 function timesOf(
   certificate: X509Certificate,
   where: string | null,
@@ -102,7 +102,7 @@ function timesOf(
   return [{ about, message, isWarning: true }];
 }
 
-/** By the same check as in agents. */
+/** Uses the same check as agents. */
 function complaintsAboutName(leaf: X509Certificate, host: string): TlsComplaint[] {
   if (!checkServerIdentity(host, leaf.toLegacyObject())) return [];
   const names = leaf.subjectAltName ?? `no subjectAltName, only ${subjectOf(leaf)}`;
@@ -112,7 +112,7 @@ function complaintsAboutName(leaf: X509Certificate, host: string): TlsComplaint[
   return [{ about: 'host', message }];
 }
 
-/** As far as can be told without the right key. */
+/** Checks what can be checked without the right key. */
 function trustByInspection(
   chain: readonly X509Certificate[],
   authority: X509Certificate | undefined,
@@ -123,7 +123,7 @@ function trustByInspection(
 const isIssuedBy = (one: X509Certificate, by: X509Certificate): boolean =>
   one.checkIssued(by) && one.verify(by.publicKey);
 
-/** From the first certificate of the chain, by those in it, to the authority. */
+/** Whether the chain leads from its first certificate to the authority. */
 function leadsTo([leaf, ...between]: readonly X509Certificate[], end: X509Certificate): boolean {
   if (!leaf) return false;
   if (leaf.raw.equals(end.raw) || isIssuedBy(leaf, end)) return true;
@@ -131,7 +131,7 @@ function leadsTo([leaf, ...between]: readonly X509Certificate[], end: X509Certif
   return next !== undefined && leadsTo([next, ...between.filter((each) => each !== next)], end);
 }
 
-/** Said by OpenSSL of what is out of date; that was told already, with its dates. */
+/** OpenSSL's codes for expired certificates, which were already reported with their dates. */
 const OF_TIMES = new Set(['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID']);
 
 async function trustByTrying(
@@ -190,7 +190,7 @@ const REASONS: Readonly<Record<string, string>> = {
 const subjectOf = ({ subject }: X509Certificate): string => oneLine(subject ?? 'nobody');
 const oneLine = (name: string): string => name.replaceAll('\n', ', ');
 
-/** What an agent would say; null: it is content. The name is looked at apart. @throws {Error} */
+/** Returns an agent's complaint, or null. The name is checked separately. @throws {Error} */
 async function handshake({ key, certificate, authority }: TlsFiles): Promise<string | null> {
   const [near, far] = duplexPair();
   const minVersion = 'TLSv1.3';

@@ -15,11 +15,11 @@ import * as x509 from '@peculiar/x509';
 import { isDiskFull, NotWritable, UsageError } from '../../domain/errors.ts';
 import { complaintAboutStrangers } from '../../settings/file-checks.ts';
 
-/** What the agent server presents, and what agents are told to trust. */
+/** What the agent server presents, and what agents trust. */
 export interface TlsMaterial {
   /** PEM, PKCS#8. */
   readonly key: string;
-  /** PEM, the server's certificate. */
+  /** PEM of the server's certificate. */
   readonly cert: string;
   /** DER of the development authority. */
   readonly caDer: Uint8Array;
@@ -33,17 +33,17 @@ interface Pair {
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 const DAY_MS = 24 * 3600_000;
 const VALID_DAYS = 3650;
-/** A certificate that ends sooner is made anew. */
+/** A certificate that ends sooner is replaced. */
 const SPARE_DAYS = 30;
 const LOCAL_NAMES = ['localhost', '127.0.0.1', '::1'];
 const SERVER_AUTH = '1.3.6.1.5.5.7.3.1';
 
 /**
- * A development authority and a server certificate for this machine's own names and those given.
- * With a directory they are kept there (0700, files 0600) and used again, so that agents which are
- * already running still trust the server after a restart. `nowMs` is epoch milliseconds.
- * @throws {UsageError} another user may have put the authority there that agents are to trust.
- * @throws {NotWritable} its disk is full. @throws {Error} the directory cannot be used.
+ * Creates a development authority and a server certificate for this machine's own names and those
+ * given. With a directory they are stored there (0700, files 0600) and reused, so that running
+ * agents still trust the server after a restart. `nowMs` is epoch milliseconds.
+ * @throws {UsageError} another user may have placed the authority that agents are to trust.
+ * @throws {NotWritable} the disk is full. @throws {Error} the directory cannot be used.
  */
 export async function createDevCertificates(options: {
   readonly dir?: string;
@@ -75,7 +75,7 @@ function makeOwn(dir: string): void {
   if ((statSync(dir).mode & 0o022) !== 0) chmodSync(dir, 0o700);
 }
 
-/** The pair that is kept in the file, or a new one that then is. */
+/** Returns the pair stored in the file, or stores a new one. */
 async function keep(
   dir: string | undefined,
   name: string,
@@ -107,12 +107,12 @@ function readPair(path: string): Pair | 'absent' | 'damaged' {
     if (!certificate.checkPrivateKey(privateKey)) return 'damaged';
     return { key: privateKey.export({ format: 'pem', type: 'pkcs8' }) as string, certificate };
   } catch {
-    // Whatever stands there is no pair of ours, so it is made anew.
+    // The file holds no pair of ours, so it is replaced.
     return 'damaged';
   }
 }
 
-/** Whole or not at all; when another process was first its pair stays. */
+/** Writes the whole file or nothing; if another process was first, its pair stays. */
 function writePair(path: string, { key, certificate }: Pair): void {
   const draft = `${path}.${process.pid}.${webcrypto.randomUUID()}`;
   try {
@@ -182,7 +182,7 @@ function importSigningKey(pem: string): Promise<webcrypto.CryptoKey> {
   return webcrypto.subtle.importKey('pkcs8', der, ALGORITHM, false, ['sign']);
 }
 
-/** From a day ago, for clocks that are behind. */
+/** Valid from a day ago, for clocks that are behind. */
 const lifetime = (nowMs: number) => ({
   serialNumber: webcrypto.randomUUID().replaceAll('-', ''),
   notBefore: new Date(nowMs - DAY_MS),

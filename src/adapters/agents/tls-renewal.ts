@@ -4,25 +4,25 @@ import { sleep, type Clock } from '../clock/port.ts';
 import type { Log } from '../log/port.ts';
 import type { ServerKeys } from './port.ts';
 
-/** What the listener presents, and the authority that new agents are told to trust (DER). */
+/** What the listener presents, and the authority that new agents trust (DER). */
 export interface ServedTls extends ServerKeys {
   readonly caDer: Uint8Array;
 }
 
 export interface TlsRenewalOptions {
-  /** Where it is kept. */
+  /** Reads key, certificate and authority from their source. */
   readonly read: () => Promise<ServedTls>;
-  /** What is served so far. */
+  /** Initially served material. */
   readonly served: ServedTls;
-  /** @throws {UsageError} it cannot be used. */
+  /** @throws {UsageError} the keys cannot be used. */
   readonly present: (keys: ServerKeys) => void;
-  /** How often it is looked whether it is another. */
+  /** Interval of checks for a replacement. */
   readonly checkMs: number;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** Serves a certificate that was replaced where it is kept, without a restart. */
+/** Serves a replaced certificate without a restart. */
 export function startTlsRenewal(options: TlsRenewalOptions) {
   const { read, present, checkMs, clock, log } = options;
   const stopping = new AbortController();
@@ -38,7 +38,8 @@ export function startTlsRenewal(options: TlsRenewalOptions) {
       complaint = null;
       log.info(describe(found), 'agent server: the certificate was renewed');
     } catch (error) {
-      // Key and certificate are two files: between their changes they do not fit.
+      // Key and certificate are two files: between the replacement of one and the other they do not
+      // match.
       const cause = explain(error);
       if (cause === complaint) return;
       complaint = cause;
@@ -51,16 +52,16 @@ export function startTlsRenewal(options: TlsRenewalOptions) {
       await renew();
     }
   };
-  // It ends in no other way than by `stop`.
+  // Ends only by `stop`.
   watch().catch(() => undefined);
   return {
-    /** What is served now. */
+    /** Currently served material. */
     get served(): ServedTls {
       return served;
     },
-    /** Looks now. Never fails: what cannot be read or used is told in the log, the old one stays. */
+    /** Checks now. Never fails: unusable material is logged, and the old one stays. */
     renew,
-    /** Looks no more. */
+    /** Stops checking. */
     stop: (): void => stopping.abort(),
   };
 }

@@ -15,29 +15,29 @@ import type { SettingComplaint } from '../provider/port.ts';
 import type { MetricName, MetricsOf } from '../metrics/port.ts';
 
 /**
- * A kind of load balancer: one folder with a `driver.ts`, and one line in `drivers.ts`.
- * `shepherd lb test` tells when it is done.
+ * A kind of load balancer: one folder with a `driver.ts`, and one line in `drivers.ts`. `shepherd
+ * lb test` tells when the driver is complete.
  */
 export interface BalancerDriver<Settings = unknown> {
-  /** What a configuration names in `driver:`; `^[a-z][a-z0-9-]{0,30}$`, unique. */
+  /** Value of `driver:` in a configuration; `^[a-z][a-z0-9-]{0,30}$`, unique. */
   readonly name: string;
   /** The driver's own keys of a configured balancer, as a strict zod object of leaves. */
   settings(around: Surroundings): z.ZodObject;
-  /** Makes a balancer. Makes no call yet. @throws {UsageError} settings that contradict each other. */
+  /** Creates a balancer; makes no request. @throws {UsageError} settings contradict each other. */
   open(settings: Settings, context: BalancerContext): LoadBalancer;
   /**
-   * What of its settings cannot work, as far as files tell, so that a mistake is told before anything
-   * is started. Touches nothing, and asks nobody over a network. When absent: nothing is looked at.
+   * Checks settings against files, so that mistakes show before anything starts. Changes nothing,
+   * and uses no network. Absent: no check.
    */
   check?(settings: Settings): Promise<readonly SettingComplaint[]>;
-  /** The key by which two balancers of this driver are one and the same; null: they are not. */
+  /** The key by which two balancers of this driver are the same; null if they are not. */
   overlaps?(one: Settings, other: Settings): string | null;
 }
 
-/** What drivers count of their own requests. */
+/** Metrics of drivers' own requests. */
 export type BalancerMetric = Extract<MetricName, `shepherd_lb_http_client_${string}`>;
 
-/** What a driver is given besides its settings. */
+/** What a driver receives besides its settings. */
 export interface BalancerContext {
   /** Name of the configured balancer, for messages. */
   readonly name: string;
@@ -47,34 +47,38 @@ export interface BalancerContext {
   readonly metrics: MetricsOf<BalancerMetric>;
   /** For HTTP. */
   readonly userAgent: string;
-  /** How it reaches others; TCP and TLS if absent. */
+  /** Network access; TCP and TLS if absent. */
   readonly network?: Network | undefined;
 }
 
 /**
- * An external load balancer, as all pools see it that are served there. Its caller sees to it that
- * one process at a time writes; calls of several pools may overlap, and the driver puts them in order.
+ * An external load balancer, as seen by all its pools. The caller ensures that only one process
+ * writes at a time. Calls of several pools may overlap; the driver orders them.
  *
- * Every method rejects with a `FleetError`: `Unreachable`, `TimedOut`, `Denied`, `Throttled` (with the
- * time from which the account may be asked again; until then every call is rejected the same without
- * asking), `Malformed`, `RemoteFailure` (understood and refused), `Cancelled` (the signal aborted).
+ * Every method rejects with a `FleetError`: `Unreachable`, `TimedOut`, `Denied`, `Throttled` (with
+ * the time from which requests are allowed again; until then every call rejects the same way
+ * without a request), `Malformed`, `RemoteFailure` (understood and refused), `Cancelled` (the
+ * signal aborted).
  */
 export interface LoadBalancer {
   readonly capabilities: BalancerCapabilities;
   /**
-   * Everything of this owner, whatever its state, and what is nobody's but has our full name. Fails
-   * as a whole when any part of it cannot be read: what is missing from the answer is not there.
+   * Returns all objects of this owner, in any state, and unowned ones with our full name. Fails as
+   * a whole if any part cannot be read: an object missing from the answer does not exist.
    */
   observe(owner: PoolRef, options: BalancerLook): Promise<readonly Observed[]>;
   /**
-   * Makes an object and marks it as the owner's. Retry-safe by exact name: one that is there with the
-   * same spec and is not another owner's is marked, and is the answer.
-   * @param parent of the kind that `PARENT_KIND` says; null where that is null.
+   * Creates an object and marks it as the owner's. Idempotent by exact name: an existing one with
+   * the same spec and no other owner is marked and returned.
+   * @param parent of the kind in `PARENT_KIND`; null if that is null.
    */
   create(desired: Desired, parent: Ref | null, owner: PoolRef, options: BalancerCall): Promise<Ref>;
-  /** Marks an object that is nobody's as the owner's. Present where `capabilities.adopt` is. */
+  /** Marks an unowned object as the owner's. Requires `capabilities.adopt`. */
   adopt?(ref: Ref, owner: PoolRef, options: BalancerCall): Promise<void>;
-  /** Makes an object as it is desired, in place, or asks for it again. Where `capabilities.update` is. */
+  /**
+   * Changes an object in place to the desired state, or requests that again. Requires
+   * `capabilities.update`.
+   */
   update?(
     ref: Ref,
     desired: Desired,
@@ -82,33 +86,36 @@ export interface LoadBalancer {
     owner: PoolRef,
     options: BalancerCall,
   ): Promise<void>;
-  /** What is not there any more is destroyed already. Whatever it still holds back is a failure. */
+  /** A missing object is already destroyed. If anything still depends on it, the call fails. */
   destroy(ref: Ref, owner: PoolRef, options: BalancerCall): Promise<void>;
-  /** How far one object is; `failed` for one that is gone. */
+  /** Progress of one object; `failed` if it is gone. */
   refresh(ref: Ref, owner: PoolRef, options: BalancerCall): Promise<Phase>;
-  /** Whether a server gets connections. Where `capabilities.drain` is `native`. `off` cuts those it has. */
+  /**
+   * Sets whether a server gets connections. Requires `capabilities.drain` `native`. `off` cuts
+   * existing ones.
+   */
   setMember?(ref: Ref, mode: ServerMode, owner: PoolRef, options: BalancerCall): Promise<void>;
-  /** Ends what is under way, timers and sockets. Balancing goes on without us. Idempotent. */
+  /** Ends operations, timers and sockets. The balancer continues to work. Idempotent. */
   close(): Promise<void>;
 }
 
 export interface BalancerCapabilities {
   /** `update` works. */
   readonly update: boolean;
-  /** `remove`: a server is drained by destroying it, and waiting the grace time. */
+  /** `remove`: a drain destroys the server, and waits for the grace time. */
   readonly drain: 'native' | 'remove';
-  /** `observe` tells connections of each server. */
+  /** `observe` reports each server's connections. */
   readonly sessions: boolean;
-  /** `observe` tells the health of each server. */
+  /** `observe` reports each server's health. */
   readonly health: boolean;
-  /** Objects get ready a while after the call that makes them. */
+  /** Objects become ready some time after the call that creates them. */
   readonly async: boolean;
   /**
-   * So many calls of one kind, for different objects of one pool, are best made together: they share
-   * what each would need for itself. Together they take no more than a few seconds.
+   * Best number of concurrent calls of one kind for different objects of one pool: they share their
+   * common work. Together they take a few seconds at most.
    */
   readonly atOnce: number;
-  /** Objects may be there without a mark of their owner; `adopt` works. */
+  /** Objects may exist without an owner's mark; `adopt` works. */
   readonly adopt: boolean;
 }
 
@@ -118,9 +125,9 @@ export interface BalancerCall {
 
 export interface BalancerLook extends BalancerCall {
   /**
-   * True: what an object holds may be told from memory, where it was ready when this process read it
-   * and nothing was done to it here since. Which objects are there is read anew always. Otherwise, and
-   * by drivers that remember nothing, everything is read anew, so that what others did is seen.
+   * True: contents of an object may come from memory, if it was ready when this process read it and
+   * has not been changed here since. Which objects exist is always read again. Otherwise everything
+   * is read again, to see others' changes; drivers without a memory always do so.
    */
   readonly mayRecall?: boolean;
 }

@@ -1,23 +1,23 @@
 import type { Grant } from '../../domain/access.ts';
 
-/** A token for programs, as it is stored: only the SHA-256 of it, never itself. Times: epoch ms. */
+/** A program's API token, as stored: only its SHA-256 digest. Times: epoch ms. */
 export interface ApiToken extends Grant {
-  /** The part of the token that may be shown. */
+  /** Public part of the token; may be shown. */
   readonly id: string;
   readonly name: string;
-  /** Who made it, as in the audit. */
+  /** Who created the token, as named in the audit log. */
   readonly owner: string;
-  /** Identity of its owner; null: an older daemon or a command made it. */
+  /** Identity of the owner; null if an older daemon or a command created the token. */
   readonly ownerIdentity: string | null;
-  /** Identities of its owner, of the owner of the token that made it, and so on; in no order. */
+  /** Identities of the owner, of the parent token's owner, and so on, in no particular order. */
   readonly origins: readonly string[];
-  /** It has expired, was revoked, or ended with the token or login that it comes from. */
+  /** True if the token has expired, was revoked, or its parent token or login has ended. */
   readonly hasEnded: boolean;
-  /** Secret of the login that it comes from, sealed with the token; null: it comes from none. */
+  /** Secret of the parent login, sealed with the token; null if no login created the token. */
   readonly loginSeal: Uint8Array | null;
   readonly createdAtMs: number;
   readonly expiresAtMs: number;
-  /** To the minute; null: never. */
+  /** Accurate to the minute; null if never used. */
   readonly lastUsedAtMs: number | null;
   readonly revokedAtMs: number | null;
   readonly revokedBy: string | null;
@@ -28,113 +28,130 @@ export interface NewToken extends Grant {
   readonly digest: Uint8Array;
   readonly name: string;
   readonly owner: string;
-  /** Absent: nobody but an admin sees and revokes it. */
+  /** When absent, only an admin sees and revokes the token. */
   readonly ownerIdentity?: string | null;
-  /** What makes it, and ends it: a token of the `TokenBook`, or a login. Both absent: neither. */
+  /** Token of the `TokenBook`, or login, that creates and ends the token. At most one is set. */
   readonly parentTokenId?: string | null;
   readonly parentSessionId?: string | null;
   readonly loginSeal?: Uint8Array | null;
-  /** From now on, database clock; a year at most. It never outlives what makes it. */
+  /** Lifetime from now (database clock), at most a year. It never outlives its parent. */
   readonly forMs: number;
 }
 
-/** Tokens of programs. Each call is one statement. */
+/** API tokens of programs. Each call is one statement. */
 export interface TokenBook {
   /**
-   * @returns when it expires, epoch ms; null: a token that is not revoked has this name already, and
-   * nothing was written.
+   * @returns the expiry in epoch ms, or null if an unrevoked token already has this name; then
+   *   nothing was written.
    */
   add(token: NewToken): Promise<number | null>;
-  /** The token with this id and digest, unless it has ended. */
+  /** Returns the token with this id and digest, or null if there is none or the token has ended. */
   find(id: string, digest: Uint8Array, signal: AbortSignal): Promise<ApiToken | null>;
-  /** Notes that it was used now. */
+  /** Records that the token was used now. */
   used(id: string): Promise<void>;
-  /** All of them, the newest first; 1 000 at most. */
+  /** Returns the newest 1 000 tokens, newest first. */
   list(signal: AbortSignal): Promise<readonly ApiToken[]>;
-  /** @returns false: there is none, or it was revoked before. */
+  /** @returns false if the token does not exist or was already revoked. */
   revoke(id: string, by: string): Promise<boolean>;
 }
 
-/** A login of a person, as long as it lasts. Times: epoch ms of the database. */
+/** A person's login session at the console. Times: epoch ms of the database. */
 export interface ConsoleSession extends Grant {
-  /** What it is called among people; the cookie cannot be made of it. */
+  /** Public name of the session; the cookie cannot be derived from it. */
   readonly id: string;
-  /** Who logged in, as in the audit: `oidc:ann@example.org`. */
+  /** Who logged in, as named in the audit log: `oidc:ann@example.org`. */
   readonly name: string;
-  /** Never that of another caller, even if the names are equal; null: an older daemon opened it. */
+  /** The caller's unique identity; null if an older daemon opened the session. */
   readonly identity: string | null;
-  /** Its identity, that of the owner of the token that opened it, and so on; in no order. */
+  /** Identities of the session, of the owner of its token, and so on, in no particular order. */
   readonly origins: readonly string[];
   readonly proven: boolean;
   readonly openedAtMs: number;
   readonly lastUsedAtMs: number;
-  /** When it ends in any case. */
+  /** Latest possible end of the session. */
   readonly endsAtMs: number;
-  /** How long ago role and providers were last asked of whoever knows; ms. */
+  /** Age of the last check of role and providers with the provider of identities, in ms. */
   readonly grantAgeMs: number;
-  /** What is needed to ask again, which only the holder of the cookie can read; null: nothing. */
+  /** Sealed data to repeat that check; readable only with the cookie. Null if not needed. */
   readonly renewal: Uint8Array | null;
-  /** SHA-256 of what the page shows beside the cookie; null: an older daemon opened it. */
+  /**
+   * SHA-256 of the secret that the page sends beside the cookie; null if an older daemon opened the
+   * session.
+   */
   readonly pageDigest: Uint8Array | null;
 }
 
 export interface NewConsoleSession extends Grant {
   readonly id: string;
-  /** SHA-256 of what the cookie holds. */
+  /** SHA-256 of the cookie's secret. */
   readonly digest: Uint8Array;
   readonly name: string;
   readonly identity: string | null;
   readonly proven: boolean;
   readonly renewal: Uint8Array | null;
-  /** SHA-256 of what the page shows beside the cookie; absent: nothing is changed in it. */
+  /**
+   * SHA-256 of the secret that the page sends beside the cookie; if absent, the session cannot
+   * change anything.
+   */
   readonly pageDigest?: Uint8Array | null;
-  /** Token of the `TokenBook` that opens it: the session ends with it; null: none does. */
+  /** Token of the `TokenBook` that opens the session and ends it; null if none does. */
   readonly tokenId: string | null;
 }
 
-/** Sessions of the page, and what opens them. Each call is one statement. */
+/** Sessions of the page, and the codes that open them. Each call is one statement. */
 export interface ConsoleSessionBook {
-  /** Also forgets sessions that have ended. */
+  /** Opens a session; also deletes ended sessions. */
   open(session: NewConsoleSession): Promise<void>;
-  /** The session of this cookie, unless it or its token has ended, or it was not used for too long. */
+  /**
+   * Returns the session of this cookie, or null if the session or its token has ended, or the
+   * session was idle for too long.
+   */
   find(digest: Uint8Array, signal: AbortSignal): Promise<ConsoleSession | null>;
   /**
-   * Notes that it was used now.
-   * @param grant what was found when role and providers were asked again; absent: they were not.
+   * Records that the session was used now.
+   * @param grant the role and providers just read from the provider of identities; absent if not
+   *   read.
    */
   used(digest: Uint8Array, grant?: Grant & { readonly renewal: Uint8Array | null }): Promise<void>;
   /**
-   * Takes it on to ask its role again: of several daemons one gets it.
-   * @returns null: its role was asked within `GRANT_MS`, somebody is asking, or it has ended.
+   * Claims the renewal of the session's role: of several daemons, only one gets the session.
+   * @returns null if the role was checked within `GRANT_MS`, another daemon is checking it, or the
+   *   session has ended.
    */
   claimRenewal(digest: Uint8Array): Promise<ConsoleSession | null>;
-  /** All that have not ended, the last used first; 1 000 at most. */
+  /** Returns the sessions that have not ended, last used first; at most 1 000. */
   list(signal: AbortSignal): Promise<readonly ConsoleSession[]>;
-  /** @returns who it was; null: there is no such session. */
+  /** @returns the name of the session's user, or null if there is no such session. */
   end(id: string): Promise<string | null>;
 }
 
 export interface NewLoginCode extends Grant {
   readonly digest: Uint8Array;
-  /** Who logs in with it. */
+  /** Who logs in with the code. */
   readonly name: string;
   readonly identity: string | null;
-  /** Token of the `TokenBook` that makes it: what it opens ends with it; null: none does. */
+  /**
+   * Token of the `TokenBook` that creates the code; sessions opened by the code end with the token.
+   * Null if no token creates it.
+   */
   readonly tokenId: string | null;
 }
 
-/** Whom a link logs in. */
+/** User whom a one-time link logs in. */
 export type LoginByCode = Omit<NewLoginCode, 'digest'>;
 
 /** One-time links. Each call is one statement. */
 export interface LoginCodeBook {
-  /** Good for `LOGIN_CODE_MS`, once. Also forgets those that were not used in time. */
+  /** Adds a code that is valid once, for `LOGIN_CODE_MS`. Also deletes expired codes. */
   add(code: NewLoginCode): Promise<void>;
-  /** Whom it logs in; null: unknown, used or too old. Only one of several callers gets it. */
+  /**
+   * Returns the user to log in, or null if the code is unknown, used or expired. Only one of
+   * several callers gets the user.
+   */
   redeem(digest: Uint8Array): Promise<LoginByCode | null>;
 }
 
-/** Who may use console and API. */
+/** Access to the console and the API: tokens, sessions and login codes. */
 export interface AccessBook {
   readonly tokens: TokenBook;
   readonly sessions: ConsoleSessionBook;

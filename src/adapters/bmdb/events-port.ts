@@ -3,86 +3,86 @@ import type { MachineId, ProviderName } from '../../domain/ids.ts';
 import type { Lease } from './port.ts';
 
 /**
- * Everything that happened, in one order that every daemon tells alike: whoever read up to a number is
- * never told of a smaller one later, whatever is committed meanwhile.
+ * All events, in one order that is the same for every daemon. A reader that has read up to a number
+ * never gets a smaller number later, whatever commits in between.
  */
 export interface EventBook {
-  /** The number up to which every event is known; whoever wants only new ones begins behind it. */
+  /** The number up to which events are complete. Readers of new events start after it. */
   newest(signal: AbortSignal): Promise<string>;
-  /** The events after a number, in their order, as far as all of them are known. */
+  /** Returns the events after a number, in order, up to where events are complete. */
   read(query: EventsQuery, signal: AbortSignal): Promise<EventsPage>;
   /**
-   * The last events that match, oldest first, as far as all of them are known. Types that share a kind of
-   * line in a slot's log count together for the limit, so there may be fewer.
+   * Returns the last events that match, oldest first, up to where events are complete. Types that
+   * share a kind of log line count together for the limit, so fewer may come back.
    */
   latest(query: LatestQuery, signal: AbortSignal): Promise<EventsPage>;
-  /** Writes an event that no change of rows stands for. */
+  /** Writes an event that belongs to no change of rows. */
   append(event: NewEvent): Promise<void>;
   /**
-   * How long reads have shown events that may not be told, since a transaction runs that may have written
-   * earlier ones, while nothing more could be told; 0: none. By what was read by this process.
+   * How long reads of this process have been waiting for events that exist but cannot be returned
+   * yet, because a running transaction may have written earlier ones; 0 if none wait.
    */
   waitingMs(): number;
 }
 
-/** Which events; all that is given must be so. */
+/** Filter of events; all given conditions must hold. */
 export interface EventsQuery {
-  /** Exclusive. A whole number as text. */
+  /** Exclusive; a whole number as text. */
   readonly after: string;
-  /** Most events, 1 to 1,000. */
+  /** Maximum number of events, 1 to 1,000. */
   readonly limit: number;
-  /** Absent: every type. */
+  /** Absent: all types. */
   readonly types?: readonly EventType[] | undefined;
   readonly provider?: ProviderName | undefined;
   readonly slotId?: string | undefined;
   readonly machineId?: MachineId | undefined;
 }
 
-/** As `EventsQuery`, backwards from the newest event. */
+/** Like `EventsQuery`, but backwards from the newest event. */
 export interface LatestQuery extends Omit<EventsQuery, 'after'> {
-  /** None from before this moment. */
+  /** Excludes events before this time. */
   readonly sinceMs?: number | undefined;
 }
 
 export interface EventsPage {
   readonly events: readonly FleetEvent[];
   /**
-   * Where to go on from, as `after`: also where few or no events matched. Less than what was given as
-   * `after` where the database never gave that number: it is an older one, which was restored.
+   * The next page's `after`, also if few or no events matched. Smaller than this page's `after` if
+   * the database never issued that number, because an older backup was restored.
    */
   readonly next: string;
-  /** There is more behind `next` already. */
+  /** More events exist after `next`. */
   readonly more: boolean;
 }
 
-/** Most events of one answer. */
+/** Maximum number of events in one answer. */
 export const EVENTS_MAX = 1_000;
-/** Where nothing comes before. */
+/** The number before all events. */
 export const BEFORE_ALL = '0';
 
-/** How webhooks stand, and what people do with their deliveries. */
+/** States of webhooks, and what operators do with their deliveries. */
 export interface WebhookBook {
-  /** Those that were ever delivered to, by name. */
+  /** Webhooks with at least one delivery attempt, by name. */
   list(signal: AbortSignal): Promise<readonly WebhookStanding[]>;
-  /** Deliveries that failed, the latest event first. */
+  /** Failed deliveries, latest event first. */
   deliveries(query: DeliveryQuery, signal: AbortSignal): Promise<readonly FailedDelivery[]>;
-  /** Has a delivery that failed tried again at once, from the beginning. @returns false: there is none. */
+  /** Retries a failed delivery at once, from its first attempt. @returns false if there is none. */
   replay(webhook: string, number: string): Promise<boolean>;
-  /** Goes on where it stopped. @returns false: it is not disabled. */
+  /** Resumes a disabled webhook where it stopped. @returns false if the webhook is not disabled. */
   enable(webhook: string): Promise<boolean>;
 }
 
 export interface WebhookStanding {
   readonly name: string;
-  /** Events up to this number were delivered, failed, or are not wanted. */
+  /** Events up to this number were delivered, have failed, or are not wanted. */
   readonly toldTo: string;
-  /** Database clock, as all times; null: none yet. */
+  /** By the database clock, like all times; null if there was none. */
   readonly deliveredAtMs: number | null;
   readonly disabledAtMs: number | null;
   readonly disabledReason: string | null;
-  /** Deliveries that are tried again. */
+  /** Number of deliveries to be retried. */
   readonly waiting: number;
-  /** When the first of them failed first; null: none waits. */
+  /** First failure of the oldest of them; null if none waits. */
   readonly waitingSinceMs: number | null;
   /** Dead letters. */
   readonly dead: number;
@@ -104,25 +104,25 @@ export interface FailedDelivery {
   readonly attempts: number;
   readonly firstAtMs: number;
   readonly lastAtMs: number;
-  /** Null: it is a dead letter. */
+  /** Null if the delivery is a dead letter. */
   readonly nextAtMs: number | null;
-  /** HTTP status of the last answer; null: there was none. */
+  /** HTTP status of the last response; null if there was none. */
   readonly status: number | null;
   readonly cause: string;
 }
 
-/** What whoever has the lease of a webhook writes down. */
+/** Writes of the daemon that holds the lease of a webhook. */
 export interface WebhookDesk {
   /**
-   * Where deliveries stand.
-   * @param from where a webhook begins that was never delivered to.
+   * Returns where deliveries stand.
+   * @param from where a webhook without any delivery starts.
    * @throws {LeaseLost} @throws {SessionExpired}
    */
   begin(lease: Lease, webhook: string, from: string): Promise<WebhookBegin>;
-  /** Deliveries that are due again, the longest due first; without those that are under way. */
+  /** Deliveries due for a retry, longest due first, without those under way (`but`). */
   due(webhook: string, but: readonly string[], limit: number): Promise<readonly DueDelivery[]>;
   /**
-   * What became of deliveries, in one statement.
+   * Records the results of deliveries in one statement.
    * @throws {LeaseLost} another daemon has the webhook now; nothing was written.
    * @throws {SessionExpired}
    */
@@ -137,25 +137,25 @@ export interface WebhookBegin {
 export interface DueDelivery {
   readonly number: string;
   readonly attempts: number;
-  /** Null: the event is not kept any more. */
+  /** Null if the event has been deleted. */
   readonly event: FleetEvent | null;
 }
 
 export interface DeliveryResults {
   readonly toldTo: string;
-  /** There was a success since the last time. */
+  /** A delivery has succeeded since the last record. */
   readonly hasDelivered: boolean;
-  /** Those that had failed before, and need no row any more. */
+  /** Deliveries that had failed before and no longer need a row. */
   readonly delivered: readonly string[];
   readonly failed: readonly {
     readonly number: string;
     readonly type: string;
     readonly attempts: number;
-    /** Null: it is not tried any more. */
+    /** Null if no retry follows. */
     readonly nextInMs: number | null;
     readonly status: number | null;
     readonly cause: string;
   }[];
-  /** Why nothing more is to be sent; null: it goes on. */
+  /** Why the webhook is disabled; null if it stays enabled. */
   readonly disabled: string | null;
 }

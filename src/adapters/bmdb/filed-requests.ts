@@ -13,20 +13,20 @@ import { imageFault } from './install-image.ts';
 import { BATCH_MAX } from './port.ts';
 import type { NewBatch, NewRequest, Standing } from './port.ts';
 
-/** The form of operators' requests, as they are filed and kept; the same in every implementation. */
+/** How operators' requests are checked and stored; every implementation shares this form. */
 
-/** How long a request is valid unless it says so (1 h), and at most (90 days). */
+/** Default (1 h) and maximum (90 days) of a request's validity. */
 const VALID_FOR_MS = 3_600_000;
 const VALID_FOR_MAX_MS = 90 * 86_400_000;
 
-// No control characters, no halves of characters, nothing that breaks a line.
+// No control characters, no lone surrogates, no line breaks.
 const KEY = /^[^\p{C}\p{Zl}\p{Zp}]{1,200}$/u;
 const SLOT_MAX = 128;
 
-/** Whether there can be a request of this key. */
+/** Whether a request may have this key. */
 export const isKey = (key: string): boolean => KEY.test(key);
 
-/** A request as it is kept. */
+/** A request as stored. */
 export interface FiledRequest {
   readonly key: string;
   readonly verb: Verb;
@@ -34,21 +34,21 @@ export interface FiledRequest {
   readonly slotId: string | null;
   readonly machineId: MachineId | null;
   readonly by: string;
-  /** Null: no right was checked, and who asks is a claim. */
+  /** Null if no right was checked and the name of the requester is unverified. */
   readonly standing: Standing | null;
   readonly reason: string;
   readonly validForMs: number;
-  /** The batch that it is filed in; null: none. */
+  /** Batch of the request; null if none. */
   readonly batch: string | null;
   readonly parameters: RequestDetails;
 }
-/** A batch as it is kept: its head is a request that was settled when it was filed. */
+/** A batch as stored. Its head is a request that is complete as soon as it is submitted. */
 export interface FiledBatch {
   readonly head: FiledRequest;
   readonly digest: string;
-  /** For people: how the head was settled. */
+  /** Outcome of the head, for people. */
   readonly outcome: string;
-  /** In the order of their keys, in which everybody writes them. */
+  /** In the order of their keys, in which every writer writes them. */
   readonly requests: readonly FiledRequest[];
 }
 /** Details of the verb, as JSON. */
@@ -57,7 +57,7 @@ export type RequestDetails = Readonly<Record<string, unknown>>;
 /** @throws {UsageError} a value makes no sense. */
 export function filedRequest(request: NewRequest): FiledRequest {
   const { key, validForMs = VALID_FOR_MS, what } = request;
-  // Compared with what was stored when it is filed again.
+  // If the same key is submitted again, these are compared with the stored values.
   const [by, reason] = [plainText(request.by), plainText(request.reason)];
   if (!isKey(key)) throw new UsageError('a key has 1 to 200 printable characters');
   if (by.trim() === '') throw new UsageError('say who asks');
@@ -96,8 +96,9 @@ export function filedBatch({ key, digest, requests }: NewBatch): FiledBatch {
 }
 
 /**
- * Of requests that are filed together all have to be possible.
- * @throws {BatchRefused} some are not, and they are a batch. @throws the reason, if it is one alone.
+ * Requires that all requests submitted together are possible.
+ * @throws {BatchRefused} some requests of a batch are not. @throws the reason, for a single
+ *   request.
  */
 export function requireAll(
   asked: readonly FiledRequest[],
@@ -108,7 +109,7 @@ export function requireAll(
   throw asked.every(({ batch }) => batch === null) ? first.cause : new BatchRefused(refusals);
 }
 
-/** @throws {KeyReused} what was filed under the key before is no batch, or another one. */
+/** @throws {KeyReused} the key belongs to a different batch, or to a request that is no batch. */
 export function requireSameBatch(
   { head, digest }: FiledBatch,
   before: { readonly batch: string | null; readonly parameters: unknown; readonly by: string },
@@ -118,7 +119,7 @@ export function requireSameBatch(
   throw new KeyReused(`key "${head.key}" was used for something else`);
 }
 
-/** What the head of a batch was asked for; null: it is none. */
+/** Digest of a batch, read from its head; null if the request is no head. */
 export const digestOf = (parameters: unknown): string | null =>
   HEAD.safeParse(parameters).data?.batch.digest ?? null;
 const HEAD = z.object({ batch: z.object({ digest: z.string() }) });
@@ -153,7 +154,7 @@ function targetOf(verb: Verb, { provider, slotId, machineId }: RequestTarget): P
 
 const KEPT = new Map(VERB_NAMES.map((verb) => [verb, z.object(detailsShape(verb, z.number()))]));
 
-/** The details of a verb as they are kept. @throws {UsageError} they make no sense. */
+/** Returns a verb's details as stored. @throws {UsageError} the details make no sense. */
 function detailsOf(wish: Wish): RequestDetails {
   const { verb, ...details } = wish;
   const fault = wish.verb === 'install' ? imageFault(wish.image) : null;
@@ -165,7 +166,7 @@ function detailsOf(wish: Wish): RequestDetails {
   return details;
 }
 
-/** What is asked for, of how it was kept; null: this program cannot read it. */
+/** Returns what a stored request wants; null if this program cannot read it. */
 export function wishIn(verb: Verb, parameters: unknown): Wish | null {
   const data = KEPT.get(verb)?.safeParse(parameters).data;
   if (data === undefined) return null;
@@ -173,13 +174,13 @@ export function wishIn(verb: Verb, parameters: unknown): Wish | null {
   return wish.verb === 'install' && imageFault(wish.image) !== null ? null : wish;
 }
 
-/** Which pool a request is about; absent: none. For `RequestRow`. */
+/** The pool that a request concerns; absent if none. For `RequestRow`. */
 export function poolOf(verb: Verb, parameters: unknown): Pick<RequestRow, 'pool'> {
   const wish = isOfPool(verb) ? (wishIn(verb, parameters) as Wish<PoolVerb> | null) : null;
   return wish ? { pool: { pool: wish.pool, balancer: wish.balancer } } : {};
 }
 
-/** @throws {KeyReused} what was filed under the key before is something else. */
+/** @throws {KeyReused} the key belongs to a different request. */
 export function requireSame(asked: FiledRequest, before: Kept): void {
   if (contentOf(asked) === contentOf(before)) return;
   const what = `${before.verb} by ${before.by}: ${before.reason}`;
@@ -188,10 +189,10 @@ export function requireSame(asked: FiledRequest, before: Kept): void {
 const contentOf = ({ verb, provider, slotId, machineId, by, reason, batch, parameters }: Content) =>
   JSON.stringify([...[verb, provider, slotId, machineId, by, reason, batch], sorted(parameters)]);
 type Content = Omit<FiledRequest, 'validForMs' | 'standing' | 'key'>;
-/** What is kept of a request that matters here. */
+/** The stored fields that are compared here. */
 type Kept = Omit<FiledRequest, 'validForMs' | 'standing'>;
 
-/** The same value whatever order its keys were kept in. */
+/** Makes values equal whatever the order of their keys. */
 function sorted(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   return Object.entries(value)

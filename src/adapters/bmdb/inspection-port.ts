@@ -2,92 +2,92 @@ import type { MachineId, ProviderName, SessionId } from '../../domain/ids.ts';
 import type { SlotLine } from '../../domain/history/fold.ts';
 import type { Statistics, StatisticsPart } from '../../domain/statistics.ts';
 
-/** Reads for people and their tools; a stale answer does no harm. */
+/** Reads for people and their tools. Slightly stale answers are acceptable. */
 export interface BmdbInspection {
   /**
-   * Counts of the whole fleet and of each provider.
-   * @param only the part that is wanted: the counts of the others are 0, and cost nothing.
+   * Counts for the whole fleet and for each provider.
+   * @param only reads just this part; all other counts are 0 and cost nothing.
    */
   statistics(signal: AbortSignal, only?: StatisticsPart): Promise<Statistics>;
-  /** Version of the schema, its tag types and their columns, as the database tells them. */
+  /** Version of the schema, its tag types and their columns, as the database reports them. */
   schema(signal: AbortSignal): Promise<SchemaDescription>;
-  /** Machines with everything that is known of them, by machine id. Unknown machine: none. */
+  /** Machines with everything known about them, by machine id. An unknown id gives no machine. */
   machines(query: InspectionQuery, signal: AbortSignal): Promise<InspectedMachines>;
-  /** What agents found in machines that are provided, by machine id; others are left out. */
+  /** Hardware reports of provided machines, by machine id. */
   hardware(query: HardwareQuery, signal: AbortSignal): Promise<HardwarePage>;
   /** Lines of a machine's work history, oldest first. */
   history(machineId: MachineId, signal: AbortSignal): Promise<HistoryLine[]>;
-  /** The latest lines of the log of a slot or of a machine, oldest first. */
+  /** The latest log lines of a slot or a machine, oldest first. */
   events(query: EventQuery, signal: AbortSignal): Promise<EventLine[]>;
-  /** What happened to a slot and in work on its machines, newest first, one page of it. */
+  /** One page of what happened to a slot, including work on its machines, newest first. */
   slotHistory(query: SlotHistoryQuery, signal: AbortSignal): Promise<SlotHistory>;
-  /** Who is alive, who ended within a day, and what each works on. Reads all work there is. */
+  /** Sessions that are alive or ended within a day, with their work. Reads all existing work. */
   sessions(signal: AbortSignal): Promise<SessionsReading>;
 }
 
 export interface SchemaDescription {
-  /** Newest migration; ends with ` DIRTY!!!` when the migrations applied are not what they should be. */
+  /** Newest migration; ends with ` DIRTY!!!` when the applied migrations are not the expected. */
   readonly version: string;
   readonly tagTypes: readonly TagType[];
 }
 export interface TagType {
-  /** Such as `AgentStarted` or `OSInstallationReport`. */
+  /** For example `AgentStarted` or `OSInstallationReport`. */
   readonly name: string;
   readonly table: string;
   readonly columns: readonly { readonly name: string; readonly type: string }[];
 }
 
 export interface InspectionQuery {
-  /** Only this machine. */
+  /** Restricts the answer to this machine. */
   readonly machineId?: MachineId;
-  /** Expired backoffs too. */
+  /** Includes expired backoffs. */
   readonly expiredBackoffs?: boolean;
-  /** Only machines after this one; for the next page. */
+  /** Returns only machines after this one; for the next page. */
   readonly after?: MachineId;
-  /** At most so many machines (200). */
+  /** Maximum number of machines (200). */
   readonly limit?: number;
 }
 export interface InspectedMachines {
   readonly machines: readonly InspectedMachine[];
-  /** The statements that were run. */
+  /** The statements that ran. */
   readonly sql: readonly string[];
-  /** Give it as `after` for more; null: these are all. */
+  /** The next page's `after`; null if there are no more machines. */
   readonly next: MachineId | null;
 }
 export interface InspectedMachine {
   readonly machineId: MachineId;
   readonly createdAtMs: number;
-  /** By the name of the tag type. */
+  /** By name of the tag type. */
   readonly tags: Readonly<Record<string, readonly InspectedField[]>>;
   readonly backoffs: Readonly<Record<string, { untilMs: number; cause: string }>>;
-  /** Session of the work, by process. */
+  /** Session that holds the work, by process. */
   readonly work: Readonly<Record<string, SessionId>>;
 }
 export interface InspectedField {
   readonly name: string;
   readonly type: string;
-  /** Text as is, bytes as hex, messages as text, null as `<unknown>`; secrets are left out. */
+  /** Text as is, bytes as hex, messages as text, null as `<unknown>`; without secrets. */
   readonly value: string;
-  /** Of a message: its fields by name, as plain data, so that one can be picked by its path. */
+  /** For a message: its fields by name, as plain data, so that a path can select one. */
   readonly message?: Readonly<Record<string, unknown>>;
 }
 
 export interface HardwareQuery {
-  /** Only machines after this one; for the next page. */
+  /** Returns only machines after this one; for the next page. */
   readonly after?: MachineId;
-  /** At most so many machines (100). */
+  /** Maximum number of machines (100). */
   readonly limit?: number;
 }
 export interface HardwarePage {
   readonly machines: readonly ReportedHardware[];
-  /** Give it as `after` for more; null: these are all. */
+  /** The next page's `after`; null if there are no more machines. */
   readonly next: MachineId | null;
 }
 export interface ReportedHardware {
   readonly machineId: MachineId;
   readonly provider: ProviderName;
   readonly providerId: string;
-  /** Such as a facility or a rack; null: not known. */
+  /** For example a facility or a rack; null if unknown. */
   readonly location: string | null;
   /** The column `hardware_report_raw`, as a tag's field. */
   readonly report: InspectedField;
@@ -103,25 +103,25 @@ export interface HistoryLine {
   readonly component: string | null;
 }
 
-/** Of one slot, whatever machines were on it; or of one machine. */
+/** For one slot, with all machines that were on it; or for one machine. */
 export type EventQuery = { readonly limit: number } & (
   | { readonly provider: ProviderName; readonly slotId: string }
   | { readonly machineId: MachineId }
 );
-/** What happened to a physical machine, and who did it. */
+/** What happened to a physical machine, and who caused it. */
 export interface EventLine {
   readonly seq: string;
   readonly atMs: number;
   readonly provider: ProviderName;
   readonly slotId: string;
-  /** Its tenancy then; null: none. */
+  /** Machine on the slot at that time; null if none. */
   readonly machineId: MachineId | null;
-  /** Such as `agentStarted`, `recovered`, `quarantined`. */
+  /** For example `agentStarted`, `recovered`, `quarantined`. */
   readonly kind: string;
-  /** A component, or a person. */
+  /** A component or a person. */
   readonly actor: string;
   readonly reason: string;
-  /** State before and after, as people see it: `Running · silent`; null: none changed. */
+  /** State before and after, for people: `Running · silent`; null if it did not change. */
   readonly from: string | null;
   readonly to: string | null;
 }
@@ -129,13 +129,13 @@ export interface EventLine {
 export interface SlotHistoryQuery {
   readonly provider: ProviderName;
   readonly slotId: string;
-  /** The machine that is on it now: nothing may have been logged of it yet. */
+  /** Machines on the slot now, which may have no log line yet. */
   readonly present: readonly MachineId[];
-  /** Where the page before ended; null: from the newest on. */
+  /** End of the previous page; null for the newest lines. */
   readonly before: HistoryCut | null;
   readonly limit: number;
 }
-/** Behind which line a page ended; whole numbers as text. */
+/** Position after which a page continues; whole numbers as text. */
 export interface HistoryCut {
   readonly cut: string;
   readonly seq: string;
@@ -143,50 +143,50 @@ export interface HistoryCut {
 export interface SlotHistory {
   /** Newest first. */
   readonly lines: readonly SlotLine[];
-  /** Give it as `before` for what is older; null: there is nothing older. */
+  /** The next page's `before`; null if there are no older lines. */
   readonly next: HistoryCut | null;
-  /** Machines that its log tells of, the latest 20, the latest first. */
+  /** The latest 20 machines in the slot's log, latest first. */
   readonly tenants: readonly SlotTenant[];
 }
 export interface SlotTenant {
   readonly machineId: string;
-  /** Of what its log tells. */
+  /** First and last log line of the machine. */
   readonly firstAtMs: number;
   readonly lastAtMs: number;
 }
 
-/** What a session tells of its daemon. */
+/** What a session reports about its daemon. */
 export interface DaemonAbout {
   readonly version: string;
   /** Newest migration that the program knows. */
   readonly schema: string;
-  /** Parts of the program that run. */
+  /** Running parts of the program. */
   readonly roles: readonly string[];
-  /** Where browsers find its console; null: it has none. */
+  /** URL of the console for browsers; null if the daemon has none. */
   readonly consoleUrl: string | null;
-  /** Least level of what it logs. */
+  /** Lowest logged level. */
   readonly logLevel: string;
 }
 
-/** A session, alive or ended within a day. Times are epoch ms of the database clock. */
+/** A session that is alive or ended within a day. Times are epoch ms of the database clock. */
 export interface SessionLine {
   readonly sessionId: SessionId;
   readonly component: string;
-  /** Such as `host rack7`. */
+  /** For example `host rack7`. */
   readonly runtimeInfo: string;
   readonly startedAtMs: number;
-  /** When it dies unless it is extended; null: it has ended. */
+  /** When the session dies unless extended; null if it has ended. */
   readonly deadlineAtMs: number | null;
-  /** Null: it is alive. */
+  /** Null if the session is alive. */
   readonly endedAtMs: number | null;
-  /** Each null where the program does not say. */
+  /** A field is null if the program did not report it. */
   readonly about: { readonly [Name in keyof DaemonAbout]: DaemonAbout[Name] | null };
-  /** Machines that it works on, by process. */
+  /** Number of machines that the session works on, by process. */
   readonly work: readonly { readonly process: string; readonly machines: number }[];
 }
 
 export interface SessionsReading {
   readonly atMs: number;
-  /** Live ones first, each by when they began; of those that ended the latest 200. */
+  /** Live sessions first, by start time; then the latest 200 ended ones. */
   readonly sessions: readonly SessionLine[];
 }

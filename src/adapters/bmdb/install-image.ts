@@ -4,13 +4,13 @@ import { genericImageFault, IMAGE_COMPRESSION } from '../../wire/installation.ts
 import { plainText } from '../../lib/texts.ts';
 import type { InstallImage } from '../../domain/verbs.ts';
 
-/** An image to install, as the agents' protocol has it. */
+/** An image to install, in the form of the agents' protocol. */
 
 const SHA256 = /^[0-9a-f]{64}$/;
-/** As disks and people write it: perhaps with its kind in front, and with separators. */
+/** As disks and people write it: perhaps with a prefix for its kind, and with separators. */
 const WWN = /^(?:eui\.|naa\.|0x)?((?:[0-9a-f]{2}[:-]?)+)$/i;
 
-/** Why it cannot be installed; null: it can. */
+/** Why the image cannot be installed; null if it can. */
 export function imageFault(image: InstallImage): string | null {
   if (!SHA256.test(image.sha256)) return 'its sha256 is not 64 hexadecimal digits in small letters';
   if (!Object.hasOwn(IMAGE_COMPRESSION, image.compression)) {
@@ -29,7 +29,7 @@ function hasCredentials(text: string): boolean {
   return url !== null && url.username + url.password !== '';
 }
 
-/** A serialized `OSInstallationRequest`. @throws {WireError} it cannot be written. */
+/** Returns a serialized `OSInstallationRequest`. @throws {WireError} it cannot be encoded. */
 export const installationOf = (image: InstallImage, generation: bigint): Uint8Array =>
   installationRequestCodec.encode({
     generation,
@@ -38,9 +38,9 @@ export const installationOf = (image: InstallImage, generation: bigint): Uint8Ar
   });
 
 /**
- * What is kept of a request once it is answered: it is not handed out again, and what a first boot
- * is told may hold secrets. Of one that cannot be read, or is of another kind, no more than its
- * generation is kept.
+ * Reduces an answered request to what is still needed. It is not handed out again, and its
+ * first-boot data may hold secrets. Of an unreadable request or another kind, only the generation
+ * is kept.
  */
 export function answeredRequest(raw: Uint8Array): Uint8Array {
   try {

@@ -3,20 +3,20 @@ import { installationReportCodec } from '../../wire/codec.ts';
 import type { HeartbeatRecord } from '../../domain/heartbeat.ts';
 import { LADDER_RESET_MS, type LossPolicy } from '../../domain/policy.ts';
 
-/** What the log of a slot has of heartbeats: of installations, and of quarantines that they end. */
+/** Lines of a slot's log that heartbeats cause: about installations, and quarantines that end. */
 
-/** A line of the log, without where. */
+/** A log line without its slot. */
 export interface HeartbeatEvent {
   readonly kind: 'installHandedOut' | 'installReported' | 'released';
   readonly actor: string;
   readonly reason: string;
 }
 
-/** Who takes in heartbeats. */
+/** Component that receives heartbeats. */
 const ACTOR = 'bmsrv';
 const ERROR_MAX = 1_000;
 
-/** A machine that needed a human is well again by itself. */
+/** The machine has recovered without the human that it needed. */
 export function humanNeededNoMore({ ladderResetMs = LADDER_RESET_MS }: LossPolicy): HeartbeatEvent {
   const seconds = Math.round(ladderResetMs / 1_000);
   const span = seconds % 60 === 0 ? `${seconds / 60} min` : `${seconds} s`;
@@ -24,14 +24,14 @@ export function humanNeededNoMore({ ladderResetMs = LADDER_RESET_MS }: LossPolic
   return { kind: 'released', actor: ACTOR, reason };
 }
 
-/** An agent was told for the first time to install it. */
+/** An agent was told for the first time to install the image. */
 export const installationHandedOut = (generation: bigint): HeartbeatEvent => ({
   kind: 'installHandedOut',
   actor: ACTOR,
   reason: `generation ${generation}`,
 });
 
-/** An agent told what became of it. */
+/** An agent reported the result of the installation. */
 export function installationReported(
   report: NonNullable<HeartbeatRecord['installationReport']>,
 ): HeartbeatEvent {
@@ -41,13 +41,13 @@ export function installationReported(
   return { kind: 'installReported', actor: ACTOR, reason };
 }
 
-/** What an agent says went wrong, on one line; null: nothing that can be read. */
+/** The agent's error message on one line; null if there is none that can be read. */
 function errorOf(raw: Uint8Array): string | null {
   try {
     const said = installationReportCodec.decode(raw).error?.error ?? '';
     const text = plainText(said.trim().replace(/\s*[\r\n]\s*/g, '; '), ERROR_MAX);
     return text === '' ? null : text;
   } catch {
-    return null; // It is kept as it came, and its result is told.
+    return null; // The raw report is stored unchanged, and its result is used.
   }
 }

@@ -17,7 +17,7 @@ import type {
 } from '../../domain/machine.ts';
 import type { LeaseRow } from '../../domain/daemons.ts';
 import type { Json, ProviderRecord, RecordName } from '../../domain/provisioning/records.ts';
-import type { GuardCounts } from '../../domain/recovery/guard-judgement.ts';
+import type { GuardChange, GuardCounts } from '../../domain/recovery/guard-judgement.ts';
 import type { Traits } from '../../domain/traits.ts';
 import type { AccessBook } from './access-port.ts';
 import type { BalancingBook } from './balancing-port.ts';
@@ -40,62 +40,59 @@ export type * from './work-port.ts';
  * `test/contracts/bmdb.ts`. All methods throw `Unreachable` when the database does not answer.
  */
 export interface Bmdb {
-  /** Inserts a session. Its signal is not yet watched by anybody: the caller must poke it. */
+  /** Inserts a session. Nothing extends the session yet: the caller must poke it. */
   openSession(options: SessionOptions): Promise<BmdbSession>;
   /**
-   * All rows, read in one snapshot.
-   * @param keep given each row as it is read, answers the one to keep: whoever has an equal one
-   *   already spares the memory of another. Must be quick, and may be asked twice.
+   * Reads all rows in one snapshot.
+   * @param keep receives each row as read and returns the row to keep. A caller that has an equal
+   *   row returns that, to save memory. Must be fast, and may be called twice for a row.
    */
   scan(signal: AbortSignal, keep?: KeepRow): Promise<BmdbSnapshot>;
   /**
-   * What changed since a scan or the last such call. Heartbeats, and work that ended because its
-   * session died, are no changes: compare `sessions`.
+   * Returns what changed since a scan or the last such call. Heartbeats do not count as changes,
+   * nor does work that ended with its session: compare `sessions`.
    * @returns null when the database cannot tell (any more): scan instead.
    */
   changesSince(cursor: Cursor, signal: AbortSignal): Promise<BmdbChanges | null>;
-  /**
-   * Fresh rows of one machine; `row` is null when it does not exist. What has been begun is not
-   * stopped by the signal.
-   */
+  /** A machine's current rows; `row` is null if there is none. A signal stops no read in progress. */
   readMachine(id: MachineId, signal: AbortSignal): Promise<MachineReading>;
   /**
-   * Fires (without content) when rows may have changed. Only a hint: a wake may be lost, so a
-   * periodic `scan` is the correctness path. Never errors; reconnects by itself. A database that is
-   * not to be listened to never fires: ask for changes by period.
+   * Emits (without content) when rows may have changed. Only a hint: a wake may be lost, so
+   * correctness relies on a periodic `scan`. Never errors; reconnects by itself. Never emits in
+   * mode `poll`: ask for changes periodically.
    */
   readonly wakes$: Observable<Wake>;
   readonly heartbeats: HeartbeatStore;
-  /** What must not be asked of providers, for every daemon to honour. */
+  /** Limits on requests to providers, which every daemon must obey. */
   readonly providerHolds: ProviderHoldBook;
   /** Which providers cannot be listed. */
   readonly listings: ListingBook;
-  /** What drivers keep at vendors that have no tags. */
+  /** Records of drivers for vendors that have no tags. */
   readonly records: RecordShelf;
-  /** What operators ask for. */
+  /** Requests of operators. */
   readonly requests: RequestBook;
-  /** Who may be recovered at all, over all daemons. */
+  /** Whether recovery is allowed, for all daemons. */
   readonly guard: GuardBook;
   /**
-   * Housekeeping, for every daemon to call about every 10 s: removes at most 100 sessions that are
-   * long dead (their work is cancelled, with history) and permits of machines that no longer need
-   * one. Nothing depends on it but the size of the tables and of the budget.
+   * Housekeeping; every daemon calls it about every 10 s. Removes at most 100 sessions that are
+   * long dead (and cancels their work, with history), and permits that machines no longer need.
+   * Only the size of tables and of the budget depends on it.
    */
   sweep(): Promise<Swept>;
-  /** What happened, in one order. */
+  /** Everything that happened, in one order. */
   readonly events: EventBook;
-  /** Who is told of it over HTTP. */
+  /** Deliveries of events over HTTP. */
   readonly webhooks: WebhookBook;
-  /** Who may use console and API. */
+  /** Access to the console and the API. */
   readonly access: AccessBook;
-  /** For people: never on the path of a machine. */
+  /** Reads for people; machines' work never depends on them. */
   readonly inspection: BmdbInspection;
   close(): Promise<void>;
 }
 
 export type KeepRow = (row: MachineRow) => MachineRow;
 
-/** `reconnected`: wakes were lost meanwhile, and perhaps a database came back: scan. */
+/** `reconnected`: wakes were lost meanwhile, and the database may have been restored: scan. */
 export type Wake = 'changed' | 'reconnected';
 
 /** How many rows of each kind `sweep` removed. */
@@ -110,59 +107,60 @@ export interface Swept {
 export interface SessionOptions {
   /** `shepherd` for a daemon that runs the loops. */
   readonly component: string;
-  /** Such as `host rack7`. */
+  /** For example `host rack7`. */
   readonly runtimeInfo: string;
-  /** What people are told of the daemon; absent: nothing. */
+  /** What people see about the daemon; absent: nothing. */
   readonly about?: DaemonAbout;
   /** A session dies this long after its last successful poke. */
   readonly intervalMs: number;
 }
 
-/** When something was read. */
+/** Time and version of a read. */
 export interface ReadingMoment {
-  /** Database clock, somewhat before the rows were read: good for ages, not for an order of reads. */
+  /** Database clock, shortly before the rows were read: good for ages, not for ordering reads. */
   readonly nowMs: number;
   /**
-   * Orders reads by what they saw: of two, the one that saw a commit that the other did not has the
-   * greater number; equal ones saw the same commits. Means nothing across a restart, failover or
-   * restore of the database, so compare only reads that overlap; else the one begun later is newer.
+   * Orders reads by what they saw: if one of two reads saw a commit that the other did not, it has
+   * the greater number; equal numbers saw the same commits. Means nothing across a restart,
+   * failover or restore of the database. So compare only overlapping reads; otherwise the read
+   * begun later is newer.
    */
   readonly version: number;
 }
 
-/** What is small enough to be read whole each time. */
+/** Everything small enough to be read whole each time. */
 export interface BmdbSurroundings extends ReadingMoment {
-  /** Where `changesSince` goes on from; null: it cannot, so only scans tell what changed. */
+  /** Where `changesSince` continues; null if it cannot, so that only scans show changes. */
   readonly cursor: Cursor | null;
-  /** Open and unresolved ones. */
+  /** Open and unresolved intents. */
   readonly intents: readonly IntentRow[];
-  /** Not yet expired ones. */
+  /** Holds that have not expired. */
   readonly holds: readonly HoldRow[];
   readonly penalties: readonly PenaltyRow[];
-  /** Ended ones too, as long as they are kept. */
+  /** Includes ended holds as long as they are kept. */
   readonly providerHolds: readonly ProviderHoldRow[];
   readonly leases: readonly LeaseRow[];
-  /** Open ones, of orders too. */
+  /** Open requests, including orders. */
   readonly requests: readonly RequestRow[];
-  /** Of the fleet and of each provider that was ever frozen. */
+  /** For the fleet and for each provider that was ever frozen. */
   readonly guard: readonly GuardRow[];
-  /** How pools stand at their balancers, by pool and balancer. */
+  /** State of pools at their balancers, by pool and balancer. */
   readonly pools: readonly PoolRow[];
-  /** Live sessions, with their component, for the ranking between daemons. */
+  /** Live sessions with their components, for the ranking of daemons. */
   readonly sessions: readonly { readonly sessionId: SessionId; readonly component: string }[];
 }
 export interface BmdbSnapshot extends BmdbSurroundings {
   readonly machines: readonly MachineRow[];
 }
-/** What plans are made of. */
+/** Rows that plans are made from. */
 export type FleetRows = Pick<
   BmdbSnapshot,
   'nowMs' | 'machines' | 'intents' | 'holds' | 'penalties'
 >;
 export interface BmdbChanges extends BmdbSurroundings {
-  /** Rows of the machines that changed, as they are now. */
+  /** Current rows of the machines that changed. */
   readonly machines: readonly MachineRow[];
-  /** Machines that are no longer there. */
+  /** Machines that no longer exist. */
   readonly gone: readonly MachineId[];
 }
 export interface MachineReading extends ReadingMoment {
@@ -174,21 +172,21 @@ export interface BmdbSession {
   readonly sessionId: SessionId;
   /**
    * Aborts (with `SessionExpired`) when the session is known or assumed to be dead: at the local
-   * deadline, `intervalMs` after the *start* of the last successful poke on the monotonic clock,
-   * hence before the database's own deadline. All outside effects must obey it.
+   * deadline, `intervalMs` after the *start* of the last successful poke on the monotonic clock.
+   * That is before the database's own deadline. All effects outside the database must obey it.
    */
   readonly signal: AbortSignal;
   /** Milliseconds until the local deadline. */
   remainingMs(): number;
   /**
-   * Extends the deadline. Not idempotent-sensitive: repeat after a failure until the deadline.
+   * Extends the deadline. After a failure, may be repeated until the deadline.
    * @throws {SessionExpired} the row is gone or past its deadline; the signal is aborted.
    */
   poke(): Promise<void>;
-  /** Cancels the work still held and deletes the session row. Safe to repeat. */
+  /** Cancels the work still held and deletes the session row. May be repeated. */
   close(): Promise<void>;
   /**
-   * Takes the machine for one process; the predicate of that process is re-checked in SQL.
+   * Takes the machine for one process; SQL checks the predicate of that process again.
    * @throws {NothingToDo} not eligible now.
    * @throws {WorkConflict} live work of the exclusion group exists.
    * @throws {NoPermit} recovery only: it is frozen, or silence means nothing now.
@@ -196,8 +194,8 @@ export interface BmdbSession {
    */
   claim(process: Process, machineId: MachineId): Promise<Work>;
   /**
-   * Cancels whatever work rows this session still holds on the machine (after an actor crash), or
-   * only that of the claim with this epoch.
+   * Cancels all work that this session still holds on the machine (after an actor crash), or only
+   * the claim with this epoch.
    */
   releaseWork(machineId: MachineId, epoch?: string): Promise<void>;
   readonly intents: IntentBook;
@@ -205,39 +203,38 @@ export interface BmdbSession {
   readonly records: RecordBook;
   readonly webhooks: WebhookDesk;
   /**
-   * Takes a job that one daemon is to do at a time, such as `provisioner/<provider>`, or keeps it:
-   * then the answer is the same lease.
+   * Takes a job that only one daemon may do at a time, such as `provisioner/<provider>`. A session
+   * that already has the job gets the same lease.
    * @param name free text of at most 128 characters.
    * @returns null when another live session holds it.
-   * @throws {SessionExpired} @throws {RangeError} no such name.
+   * @throws {SessionExpired} @throws {RangeError} the name is empty or too long.
    */
   lease(name: string): Promise<Lease | null>;
   /**
-   * Carries out what an operator asked for: decisions and freezes. An order is only ended here when
-   * it has expired, or can never be carried out as things are (a hold, a quarantine, another machine
-   * on the slot). One transaction with its line in the slot's log, in the operator's name.
-   * Idempotent; what was settled before stays.
-   * @returns null: it stays open, since it is an order that may still be carried out.
+   * Applies an operator's decision or freeze. Ends an order only if it has expired, or can never be
+   * carried out as things are (a hold, a quarantine, another machine on the slot). One transaction,
+   * with a line in the slot's log in the operator's name. Idempotent.
+   * @returns null if the request stays open, because it is an order that may still be carried out.
    * @throws {SessionExpired} @throws {NotFound} there is no such request.
    */
   settle(key: string): Promise<RequestState | null>;
-  /** Writes what a provider reports of an existing machine; absent keys stay as they are. */
+  /** Writes what a provider reports about an existing machine; absent keys keep their values. */
   updateProvided(machineId: MachineId, patch: ProvidedPatch): Promise<void>;
 }
 
-/** Held until it is released or its session dies. */
+/** Held until released or until its session dies. */
 export interface Lease {
   readonly name: string;
-  /** Fencing number: new with each holder. */
+  /** Fencing number: new for each holder. */
   readonly epoch: string;
-  /** Idempotent; no-op when it was lost. */
+  /** Idempotent; does nothing if the lease was lost. */
   release(): Promise<void>;
 }
 
 export interface ProviderHoldBook {
   /**
-   * Imposes a hold for `forMs` from now (database clock), or makes the one with this key last
-   * longer; never shorter. `level`, `amount` and `cause` are replaced. 90 days at most.
+   * Imposes a hold for `forMs` from now (database clock), or extends the hold with this key, never
+   * shortens it. Replaces `level`, `amount` and `cause`. 90 days at most.
    * @throws {RangeError} `forMs` is negative or no number, `level` below 1, or `amount` below 0.
    */
   impose(hold: {
@@ -250,10 +247,10 @@ export interface ProviderHoldBook {
     readonly cause: string;
   }): Promise<void>;
   /**
-   * Removes holds: of one key, or all of a kind. `penalty` takes slots off the shelf; its key is
-   * the slot id. With `seenUntilMs` (epoch ms, as it was read) only those that end no later:
-   * whoever had not seen a newer hold cannot say that it is over.
-   * @returns how many were removed.
+   * Lifts holds: of one key, or all of a kind. Lifting a `penalty` makes its slot usable again; its
+   * key is the slot id. With `seenUntilMs` (epoch ms, as read), lifts only holds that end no later:
+   * a caller that has not seen a newer hold cannot say that it is over.
+   * @returns how many were lifted.
    */
   lift(
     provider: ProviderName,
@@ -265,35 +262,38 @@ export interface ProviderHoldBook {
 
 export interface ProvidedPatch extends Partial<Traits> {
   /**
-   * True: a complete listing does not know the device, once more. False: it does; the run of such
-   * observations ends.
+   * True: another complete listing does not contain the device. False: a listing does, which ends
+   * the series of absences.
    */
   readonly absent?: boolean;
   readonly address?: string | null;
   readonly status?: ProviderStatus;
 }
 
-/** Write-ahead intents of creation. `witness` is the operation's tag at the provider. */
+/** Write-ahead intents of creation. `witness`: the creation key, also a tag at the provider. */
 export interface IntentBook {
   /**
-   * Commits an intent before any provider call. A new machine id is chosen here.
+   * Commits an intent before any provider call. Chooses a new machine id.
    * @throws {WorkConflict} the slot already has an open or unresolved intent, or a machine.
-   * @throws {NothingToDo} a hold forbids to use the slot, or it is on the shelf.
+   * @throws {NothingToDo} a hold or a penalty forbids the use of the slot.
    * @throws {LeaseLost} `lease` is another daemon's now.
    */
   open(input: {
     provider: ProviderName;
     slotId: string;
     hostname: string;
-    /** Write only while it is ours. */
+    /** Writes only while this session holds it. */
     lease?: Lease;
   }): Promise<IntentRow>;
-  /** Takes over an intent whose session is dead. @throws {WorkConflict} it is alive or settled. */
+  /**
+   * Takes over an intent whose session is dead. @throws {WorkConflict} the session is alive, or the
+   * intent has ended.
+   */
   resume(witness: Witness): Promise<IntentRow>;
   /**
-   * Before each attempt, and when an attempt's outcome is unknown.
-   * @throws {NothingToDo} `attempts` is given, and by now a hold forbids to use the slot, or it is on
-   *   the shelf or has a machine: nothing was written, and the attempt must not be made.
+   * To be called before each attempt, and when an attempt's outcome is unknown.
+   * @throws {NothingToDo} `attempts` is given, and by now a hold or a penalty forbids the use of
+   *   the slot, or it has a machine: nothing was written, and the attempt must not be made.
    */
   progress(
     witness: Witness,
@@ -302,87 +302,88 @@ export interface IntentBook {
       ambiguous?: boolean;
       unresolved?: boolean;
       lastError?: string;
-      /** True: a complete search found nothing (the first time is kept). False: begin anew. */
+      /** True: a complete search found nothing (the first time is kept). False: start over. */
       empty?: boolean;
     },
   ): Promise<void>;
   /**
-   * Machine + Provided + intent adopted, in one transaction. Idempotent: adopting an adopted intent
-   * again returns the same machine.
+   * Creates the machine with its hardware and marks the intent adopted, in one transaction.
+   * Idempotent: adopting an adopted intent again returns the same machine.
    */
   adopt(witness: Witness, provided: Provided): Promise<MachineId>;
-  /** Ends an intent that led to nothing; `penaltyMs` puts the slot on the shelf. */
+  /** Ends an intent without a machine; `penaltyMs` bars the slot for that time. */
   end(
     witness: Witness,
     end: { state: 'failed' | 'abandoned'; cause: string; penaltyMs?: number },
   ): Promise<void>;
 }
 
-/** The fleet guard's rows. Which limits hold is the implementation's configuration. */
+/** The fleet guard's rows. The implementation's configuration sets the limits. */
 export interface GuardBook {
   /**
-   * An assessment of the whole fleet, by one daemon at a time: notes that heartbeats are being taken in
-   * here (when they are), counts who is silent, and freezes or thaws. One transaction; when another
-   * daemon did so less than `GuardPolicy.assessMs` ago it only reads what that one found.
+   * Assesses the whole fleet, by one daemon at a time: records that heartbeats arrive here (if they
+   * do), counts silent machines, and freezes or thaws. One transaction. If another daemon assessed
+   * less than `GuardPolicy.assessMs` ago, only reads its result.
    */
   assess(intake: { readonly ingestUp: boolean }): Promise<GuardAssessment>;
 }
 
 export interface GuardAssessment {
   readonly rows: readonly GuardRow[];
-  /** Of the fleet, and of each provider with machines. */
+  /** For the fleet, and for each provider with machines. */
   readonly counts: readonly GuardCounts[];
-  /** What this very assessment froze or thawed. */
-  readonly changes: readonly { readonly scope: string; readonly now: 'frozen' | 'thawed' }[];
+  /** Scopes that this assessment froze or thawed. */
+  readonly changes: readonly GuardChange[];
 }
 
 /** A provider that a live daemon cannot list now. */
 export interface Unlisted {
   readonly provider: ProviderName;
-  /** Who finds so: another daemon may be able to. */
+  /** The daemon with the failures; another daemon may be able to list. */
   readonly sessionId: SessionId;
-  /** Database clock, epoch ms: first of the unbroken failures, also of daemons before this one. */
+  /** Database clock, epoch ms: first of the unbroken failures, also of earlier daemons. */
   readonly sinceMs: number;
   readonly cause: string;
 }
 
-/** What daemons find when they list providers, for those who ask no provider. */
+/** Results of listings, for readers that do not call providers. */
 export interface ListingBook {
-  /** A listing failed; to be called when it did not before, or not for this cause. */
+  /** Records a failed listing; call it for the first failure, and for each new cause. */
   failed(found: Omit<Unlisted, 'sinceMs'>): Promise<void>;
-  /** It can be listed; what daemons said that are dead since is forgotten, too. */
+  /** Records a successful listing, and deletes failures of daemons that are dead now. */
   succeeded(provider: ProviderName, sessionId: SessionId): Promise<void>;
-  /** What live daemons cannot list, by provider, the longest failure first. */
+  /** Providers that live daemons cannot list, longest failure first. */
   unlisted(signal: AbortSignal): Promise<readonly Unlisted[]>;
 }
 
-/** What drivers keep, for whoever reads it. */
+/** Reads the records of drivers. */
 export interface RecordShelf {
-  /** All of one provider, as of one moment, in any order; none for one that nobody knows. */
+  /** One snapshot of a provider's records, in any order; empty for an unknown provider. */
   all(provider: ProviderName, signal: AbortSignal): Promise<readonly ProviderRecord[]>;
-  /** How many each provider has, configured or not. */
+  /** Number of records of each provider, configured or not. */
   counts(signal: AbortSignal): Promise<ReadonlyMap<ProviderName, number>>;
 }
 
 /**
- * Writes records, each call in one transaction, by compare-and-set. Every call throws `SessionExpired`,
- * with nothing written, when the session is dead; `AmbiguousCommit` when it cannot be found out whether
- * something was written: then read again. Values are not looked into.
+ * Writes records by compare-and-set, each call in one transaction. Every call throws
+ * `SessionExpired`, with nothing written, when the session is dead. It throws `AmbiguousCommit` if
+ * the result cannot be found out: then read again. Values are opaque.
  */
 export interface RecordBook {
   /**
-   * Only where there is none.
+   * Creates a record if there is none.
    * @returns its version.
-   * @throws {ProviderError} `conflict`: there is one. `invalid`: the key or the value cannot be kept, or
-   *   the provider has too many; calls at the same moment may exceed that by their number.
+   * @throws {ProviderError} `conflict`: the record exists. `invalid`: the key or the value cannot
+   *   be stored, or the provider has too many; concurrent calls may exceed the limit by their
+   *   number.
    */
   make(name: RecordName, value: Json): Promise<string>;
   /**
-   * Only the one with this version.
+   * Replaces the record if it has this version.
    * @returns its new version.
-   * @throws {ProviderError} `conflict`: it is gone, or was changed. `invalid`, as `make`.
+   * @throws {ProviderError} `conflict`: the record is gone or changed. `invalid`: see `make`.
    */
   replace(name: RecordName, value: Json, version: string): Promise<string>;
-  /** Only the one with this version. @throws {ProviderError} `conflict`: it is gone, or was changed. */
+  /** Deletes this version. @throws {ProviderError} `conflict`: it is gone or changed. */
   drop(name: RecordName, version: string): Promise<void>;
 }

@@ -2,22 +2,22 @@ import assert from 'node:assert';
 import type { MachineRow, Process } from '../../domain/machine.ts';
 import type { FinishChange, MemberChange } from './port.ts';
 
-/** What callers of the port must keep to, and texts of the log; the same in every implementation. */
+/** Checks on callers of the port, and texts of the log, shared by every implementation. */
 
-/** Longest name of a job, in UTF-16 code units. */
+/** Maximum length of a job's name, in UTF-16 code units. */
 export const JOB_NAME_MAX = 128;
-/** Longest hold of a provider (90 days). */
+/** Maximum duration of a provider's hold (90 days). */
 export const HOLD_MAX_MS = 90 * 86_400_000;
 
-/** @throws {RangeError} a job without a name, or with one that is too long. */
+/** @throws {RangeError} the name is empty or too long. */
 export function requireJobName(name: string): void {
   if (name !== '' && name.length <= JOB_NAME_MAX) return;
   throw new RangeError(`the name of a job has 1 to ${JOB_NAME_MAX} characters, not ${name.length}`);
 }
 
 /**
- * How long a hold lasts: what is asked for, at most `HOLD_MAX_MS`.
- * @throws {RangeError} not a time to wait, or `level` or `amount` no count.
+ * Duration of a hold: as requested, at most `HOLD_MAX_MS`.
+ * @throws {RangeError} `forMs` is no duration, or `level` or `amount` is no count.
  */
 export function holdForMs(hold: {
   readonly forMs: number;
@@ -32,7 +32,7 @@ export function holdForMs(hold: {
   return Math.min(forMs, HOLD_MAX_MS);
 }
 
-/** @throws {RangeError} two changes of one machine, or one that does not say what it must. */
+/** @throws {RangeError} two changes concern one machine, or a change lacks a required field. */
 export function requireChanges(changes: readonly MemberChange[]): void {
   const machines = new Set(changes.map((each) => each.machineId));
   if (machines.size < changes.length) throw new RangeError('two changes of one member');
@@ -51,13 +51,13 @@ export function requireChanges(changes: readonly MemberChange[]): void {
 const isPeriod = (ms: number | undefined): boolean =>
   ms !== undefined && ms >= 0 && ms <= HOLD_MAX_MS;
 
-/** Only work that gives a machine back may make it disappear. */
+/** Only work that gives a machine back may delete it. */
 export function requireFitting(process: Process, change: FinishChange): void {
   const isFitting = change.kind !== 'deprovisioned' || process === 'ShepherdDeprovision';
   assert(isFitting, `${process} cannot end with a machine deprovisioned`);
 }
 
-/** A line of the slot's log: what is done, and for whom. @param row as it was at the claim. */
+/** A line of the slot's log: what was done, and for whom. @param row as it was at the claim. */
 export function orderedText(
   what: string,
   { order }: Pick<MachineRow, 'order'>,

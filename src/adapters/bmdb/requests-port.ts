@@ -5,76 +5,78 @@ import type { RequestedThing } from '../../domain/wishes.ts';
 
 export type { RequestedThing, RequestTarget } from '../../domain/wishes.ts';
 
-/** What operators ask for: committed here, carried out by whichever daemon sees it first. */
+/** Operators' requests: committed here, and applied by the first daemon that sees them. */
 export interface RequestBook {
   /**
-   * Commits a request. Asking twice with one key is asking once: the answer is how the first stands.
-   * @throws {KeyReused} the key was used for something else.
+   * Commits a request. A second call with the same key changes nothing and returns the first
+   * request's state.
+   * @throws {KeyReused} the key belongs to a different request.
    * @throws {UsageError} a value makes no sense.
-   * @throws {NotFound} there is no such machine, and the verb is about one.
-   * @throws {NothingToDo} an order of this machine is open already; it names whose.
+   * @throws {NotFound} the request concerns a machine that does not exist.
+   * @throws {NothingToDo} an order for this machine is already open; the message names its
+   *   requester.
    */
   file(request: NewRequest): Promise<RequestState>;
   /**
-   * Commits several requests in one transaction, or none of them. Asking twice with one key is asking
-   * once, as long as what was asked for has the same digest: the answer is how the first stands.
-   * @throws {KeyReused} the key, or that of one of the requests, was used for something else.
-   * @throws {UsageError} a value makes no sense, there are none, or more than `BATCH_MAX`.
-   * @throws {BatchRefused} some of them cannot be filed; it says why of each.
+   * Commits several requests in one transaction, or none of them. A second call with the same key
+   * and digest changes nothing and returns the first batch's state.
+   * @throws {KeyReused} the key of the batch or of a request belongs to something different.
+   * @throws {UsageError} a value makes no sense, there are no requests, or more than `BATCH_MAX`.
+   * @throws {BatchRefused} some requests cannot be accepted; gives the reason for each.
    */
   fileBatch(batch: NewBatch): Promise<RequestBatch>;
-  /** A batch as it stands; null: there is none of this key. */
+  /** State of a batch; null if none has this key. */
   readBatch(key: string, signal: AbortSignal): Promise<RequestBatch | null>;
-  /** How requests stand; unknown keys are left out. */
+  /** States of requests; unknown keys are left out. */
   read(keys: readonly string[], signal: AbortSignal): Promise<readonly RequestState[]>;
-  /** What was asked, newest first, settled ones too; of a batch its head, and each of its requests. */
+  /** Requests, newest first, also ended ones; for a batch its head, and each request. */
   list(query: RequestQuery, signal: AbortSignal): Promise<readonly RequestState[]>;
 }
 
-/** A request as an operator makes it. Texts are cleaned and capped on the way in. */
+/** A request as an operator makes it. Texts are cleaned and capped before they are stored. */
 export interface NewRequest {
-  /** 1–200 printable characters, chosen by who asks. */
+  /** 1–200 printable characters, chosen by the requester. */
   readonly key: string;
   readonly by: string;
-  /** How far it is known who asks; absent: the name is what was claimed, and no right was checked. */
+  /** How well the requester is known; absent: the name is unverified, and no right was checked. */
   readonly standing?: Standing;
   readonly reason: string;
-  /** After this it is refused; an hour when absent. */
+  /** The request is refused after this time; default 1 h. */
   readonly validForMs?: number;
   readonly what: RequestedThing;
 }
 
-/** What was found out of who asks, when it was filed. */
+/** What was known about the requester when the request was submitted. */
 export interface Standing {
-  /** By which the right to ask was given. */
+  /** Role that gave the right to make the request. */
   readonly role: string;
-  /** The name was proved; else it is a claim. */
+  /** True if the name is verified. */
   readonly proven: boolean;
 }
 
-/** Requests of one person for one thing, each with a key of its own. */
+/** Requests of one person for one purpose, each with its own key. */
 export interface NewBatch {
-  /** As that of a request; no request has the same. */
+  /** Like the key of a request; no request has the same key. */
   readonly key: string;
-  /** Digest of what was asked for, as it was asked: which machines that means may change meanwhile. */
+  /** Digest of the original selection: the machines that it selects may change. */
   readonly digest: string;
   readonly requests: readonly NewRequest[];
 }
 
-/** Most requests of one batch. */
+/** Maximum requests in one batch. */
 export const BATCH_MAX = 10_000;
 
-/** Several requests that were filed together. */
+/** Several requests that were submitted together. */
 export interface RequestBatch {
-  /** Of the batch itself, settled since it was filed: who, why, when. */
+  /** The batch itself, complete since its submission: who, why, when. */
   readonly head: RequestState;
-  /** Of what was asked for. */
+  /** Digest of the original selection. */
   readonly digest: string;
   /** In the order of their keys. */
   readonly requests: readonly RequestState[];
 }
 
-/** Which requests; all that is given must be so. */
+/** Filter of requests; all given conditions must hold. */
 export interface RequestQuery {
   readonly provider?: ProviderName | undefined;
   readonly slotId?: string | undefined;
@@ -83,12 +85,12 @@ export interface RequestQuery {
   /** Who asked. */
   readonly by?: string | undefined;
   readonly state?: RequestState['state'] | undefined;
-  /** Key of the batch that it was filed in. */
+  /** Key of the batch that contains the request. */
   readonly batch?: string | undefined;
-  /** Asked at this time or later, and before that one; epoch ms of the database. */
+  /** Submission time range, `sinceMs` inclusive, `untilMs` exclusive; epoch ms of the database. */
   readonly sinceMs?: number | undefined;
   readonly untilMs?: number | undefined;
-  /** Only what comes after the request of this key; nothing, when that one is not kept any more. */
+  /** Only requests after the one with this key; none if that request was deleted. */
   readonly after?: string | undefined;
   /** At most 1,000. */
   readonly limit: number;
@@ -96,13 +98,13 @@ export interface RequestQuery {
 
 export interface RequestState extends RequestRow {
   readonly state: 'open' | 'done' | 'refused';
-  /** What became of it, for people; null while open. */
+  /** Result for people; null while open. */
   readonly outcome: string | null;
   readonly settledAtMs: number | null;
-  /** The batch that it was filed in, its own key where it is the head of one; null: it came alone. */
+  /** Key of the batch that contains the request, or that it heads; null if it is single. */
   readonly batch: string | null;
-  /** By which the right to ask was given; null: none was checked. */
+  /** Role that gave the right to make the request; null if none was checked. */
   readonly role: string | null;
-  /** It was proved who asks; else that is a claim. */
+  /** True if the requester's name is verified. */
   readonly proven: boolean;
 }

@@ -4,8 +4,9 @@ import type { MachineRow, Process, QuarantineKind } from '../../domain/machine.t
 import type { StandingRung } from '../../domain/recovery/rungs.ts';
 
 /**
- * One claimed machine. Exactly one of finish, fail, cancel ends it; each deletes the work row and
- * writes history in one transaction, and resolves a commit whose outcome was lost.
+ * One claimed machine. Exactly one of finish, fail and cancel ends it; each deletes the work row
+ * and writes history in one transaction, and finds out the result of a commit whose answer was
+ * lost.
  */
 export interface Work {
   readonly process: Process;
@@ -16,30 +17,30 @@ export interface Work {
   /** The row at the claim. */
   readonly row: MachineRow;
   /**
-   * Durable notes while working, written before the effect they announce.
+   * Writes a durable note during the work, before the effect that it announces.
    * @throws {WorkLost} the work row is no longer ours.
-   * @throws {NothingToDo} `recoveryAsked`: the machine came back, was parked or put under a hold since
-   *   the claim. `deprovisionAsked`: the request was taken back, or a hold preserves the machine.
-   *   Nothing was written and nothing may be asked; cancel the work.
-   *   `controllerResetAsked` is like `recoveryAsked` in this.
-   * @throws {Throttled} `controllerResetAsked`: less than `CONTROLLER_RESET_MS` ago the controller was
-   *   restarted, whichever machine it was for.
-   * @throws {NoPermit} `recoveryAsked` and the like: the fleet or the provider is frozen, or the
-   *   budget has no room for one more machine that is interrupted. Nothing was written; cancel the work.
+   * @throws {NothingToDo} `recoveryAsked`, `controllerResetAsked`: since the claim, the machine
+   *   came back, was quarantined or put under a hold. `deprovisionAsked`: the request was
+   *   withdrawn, or a hold preserves the machine. Nothing was written and nothing may be requested;
+   *   cancel the work.
+   * @throws {Throttled} `controllerResetAsked`: the controller was reset less than
+   *   `CONTROLLER_RESET_MS` ago, for whichever machine.
+   * @throws {NoPermit} `recoveryAsked` and similar: the fleet or the provider is frozen, or the
+   *   budget has no room for one more interrupted machine. Nothing was written; cancel the work.
    */
   note(note: WorkNote): Promise<void>;
   /**
    * @throws {WorkLost} nothing was written.
-   * @throws {NothingToDo} `recovered` of which nothing was asked for: the machine came back, was
-   *   parked or put under a hold since the claim. Nothing was written; cancel the work.
+   * @throws {NothingToDo} `recovered` without any request: since the claim, the machine came back,
+   *   was quarantined or put under a hold. Nothing was written; cancel the work.
    * @throws {AlreadyFinished} a second finish or fail.
    */
   finish(change: FinishChange): Promise<void>;
-  /** History Failed, and the next backoff from `backoff` and the row's last interval. */
+  /** Writes Failed, and the next backoff from `backoff` and the row's last interval. */
   fail(backoff: BackoffDescriptor, cause: string, also?: FailureEffects): Promise<void>;
   /**
-   * History Canceled. No-op once ended; never throws. When it did not come through, the work is held
-   * until its session dies, and may be ended once more.
+   * Writes Canceled to the history. Does nothing once ended; never throws. If the cancellation
+   * fails, the work is held until its session dies, and may be ended again.
    */
   cancel(cause?: string): Promise<void>;
 }
@@ -49,72 +50,73 @@ export interface Quarantine {
   readonly reason: string;
 }
 
-/** What a failure brings about besides its backoff, in the same transaction. */
+/** Further effects of a failure besides its backoff, in the same transaction. */
 export interface FailureEffects {
   readonly quarantine?: Quarantine;
-  /** Key of the order that this was: it is refused with the cause, and the ladder stays as it is. */
+  /** Key of the order that failed: it is refused with the cause, and the ladder stays as it is. */
   readonly order?: string;
   /**
-   * The ladder's own attempt that failed before anything was asked for. It counts on that rung; null: it
-   * said nothing of the machine.
+   * The ladder's own attempt failed before any request. It counts on that rung; null: the failure
+   * says nothing about the machine.
    */
   readonly unasked?: { readonly countsOn: StandingRung | null };
   /**
-   * Agent start: the machine could not be reached or did not let us in. When it is so with many,
-   * the guard takes it for our own fault.
+   * Agent start: the machine could not be reached or did not let us in. If that happens with many
+   * machines, the guard suspects a fault on our side.
    */
   readonly unreachable?: boolean;
-  /** Agent start: nothing of the attempt came to the machine, so it says nothing of it. */
+  /** Agent start: nothing reached the machine, so the failure says nothing about it. */
   readonly unreached?: boolean;
 }
 
 export type WorkNote =
   /**
-   * Agent start, before the agent is executed: upserts `machine_agent_start_attempt`. A host key that
-   * was proved is pinned from now on.
+   * Agent start, before the agent runs: upserts `machine_agent_start_attempt`. A proved host key is
+   * pinned from now on.
    */
   | { readonly kind: 'agentStartAttempt'; readonly hostKey?: string }
   /**
-   * Recovery, before anything is asked of the machine or the provider: asked now, with what is known
-   * from before. Of the ladder's own: its rung, attempts + 1. Of an order: the ladder stays. Whatever
-   * interrupts the machine is given a permit here, which every end of the work returns; but a cancelled
-   * work keeps it while its request may still come true.
-   * `reinstalling` also forgets the pinned host key; of `powerCycling` it stays known, until
-   * `powerOnAccepted`, that the machine may be switched off. Where nobody knows whether the provider
-   * took the request, nothing more is said of it: it may have been carried out, so it counts.
+   * Recovery, before any request to the machine or the provider: records the time, and facts known
+   * from before. For the ladder's own request: its rung, attempts + 1. For an order, the ladder
+   * stays. A request that interrupts the machine gets a permit here, which every end of the work
+   * returns. A cancelled work keeps it while its request may still take effect. `reinstalling` also
+   * forgets the pinned host key. After `powerCycling` the machine counts as possibly off until
+   * `powerOnAccepted`. If it is unknown whether the provider accepted the request, no further note
+   * follows: the request may have been carried out, so it counts.
    */
   | {
       readonly kind: 'recoveryAsked';
       readonly rung: StandingRung;
       readonly bootId: string | null;
-      /** Key of the order that this is. */
+      /** Key of the order that this request carries out. */
       readonly order?: string;
     }
   /**
-   * Recovery, before the machine's controller is restarted: asked now. Of the ladder nothing changes,
-   * nor of the machine.
+   * Recovery, before a reset of the machine's controller: records the time. Changes neither the
+   * ladder nor the machine.
    */
   | { readonly kind: 'controllerResetAsked'; readonly controller: string }
-  /** The provider refused that for certain: it may be asked again at once. */
+  /** The provider definitely refused the reset: it may be requested again at once. */
   | { readonly kind: 'controllerResetRefused'; readonly controller: string }
-  /** The machine is beyond reach: what is still waited for interrupts nothing more. */
+  /** The machine is out of reach: pending requests interrupt nothing more. */
   | { readonly kind: 'permitReturned' }
   /** Power cycling: the power was seen off. */
   | { readonly kind: 'powerSeenOff' }
-  /** The provider accepted to switch it on: nothing of ours keeps it off any more. */
+  /** The provider accepted the power-on: no request of ours keeps the power off. */
   | { readonly kind: 'powerOnAccepted' }
   /**
-   * Recovery, after the provider refused for certain: nothing is under way. `counts` false: it said
-   * nothing of the machine (no connection, throttled), so the attempt is taken back.
+   * Recovery, after the provider definitely refused: nothing is under way. `counts` false: the
+   * refusal says nothing about the machine (no connection, throttled), so the attempt is taken
+   * back.
    */
   | { readonly kind: 'recoveryRefused'; readonly counts: boolean }
-  /** Deprovision, before the provider is asked: attempts + 1, asked now. */
+  /** Deprovision, before the request to the provider: attempts + 1, records the time. */
   | { readonly kind: 'deprovisionAsked' }
   /** Recovery, after the provider accepted. */
   | { readonly kind: 'recoveryAccepted'; readonly operationRef: string };
 
 export type FinishChange =
-  /** AgentStarted now; deletes the older heartbeat and the start attempt; pins the host key. */
+  /** The agent has started; deletes the old heartbeat and start attempt; pins the host key. */
   | {
       readonly kind: 'agentStarted';
       readonly publicKey: Uint8Array;
@@ -123,26 +125,27 @@ export type FinishChange =
       readonly warnings: readonly string[];
     }
   /**
-   * Deletes AgentStarted, heartbeat and start attempt, gives the permit back, and sets the ladder's
-   * `next_at` from `coolDown`, so that a machine lost again soon is not recovered at once.
+   * Deletes the agent's start, heartbeat and start attempt, returns the permit, and sets the
+   * ladder's `next_at` from `coolDown`, so that a machine lost again soon is not recovered at once.
    */
   | {
       readonly kind: 'recovered';
       readonly coolDown: BackoffDescriptor;
-      /** How long the proof took since the request, to be remembered; null: not a boot. */
+      /** Time from request to proof, which is remembered; null if there was no boot. */
       readonly bootSeconds: number | null;
-      /** Key of the order that this was: it is done, and the ladder stays as it is. */
+      /** Key of the order that this work carried out: it is done, and the ladder stays as it is. */
       readonly order?: string;
-      /** Nothing was asked for in this attempt: it may also have come back by itself. */
+      /** This attempt made no request: the machine may also have come back by itself. */
       readonly unasked?: true;
     }
   /**
-   * Deprovision: the machine, its tags, backoffs and leases are deleted; its histories stay. Without
-   * `bar` the slot is free for another machine. Whatever other work there is on it is cancelled. Whether the
-   * request still stands is not asked: the device is gone. Of this process only.
+   * Deprovision: deletes the machine with its tags, backoffs and leases; its histories stay.
+   * Without `bar` the slot is free for another machine. Other work on the machine is cancelled.
+   * Does not check whether the request still stands, because the device is gone. For this process
+   * only.
    *
-   * `bar`: nothing is made on the slot from now on, until somebody takes the hold away; a longer hold
-   * of the same kind stays. `remark` goes into the slot's log.
+   * `bar`: nothing is created on the slot until somebody lifts the hold; a longer hold of the same
+   * kind stays. `remark` goes into the slot's log.
    */
   | {
       readonly kind: 'deprovisioned';

@@ -1,13 +1,13 @@
 import { TimedOut } from '../../domain/errors.ts';
 
 /**
- * Time and chance. No room but adapters, simulator and agent may call `Date.now`, `setTimeout` or
- * `Math.random`; they get this instead. Satisfies XState's `Clock`.
+ * Time and randomness. Only adapters, simulator and agent may call `Date.now`, `setTimeout` or
+ * `Math.random`; all other code gets this interface. Satisfies XState's `Clock`.
  */
 export interface Clock {
   /** Wall clock, epoch milliseconds. */
   now(): number;
-  /** Never goes back; only differences mean anything, milliseconds. */
+  /** Never goes back; only differences have a meaning, in milliseconds. */
   monotonic(): number;
   setTimeout(fn: (...args: unknown[]) => void, timeoutMs: number): unknown;
   clearTimeout(id: unknown): void;
@@ -16,21 +16,22 @@ export interface Clock {
 export interface Random {
   /** Uniform in [0, 1). */
   next(): number;
-  /** UUID v4, lower case; secrets are made of it, so outside tests nobody can guess it. */
+  /** UUID v4, lower case. Secrets are made from it: unguessable outside tests. */
   uuid(): string;
 }
 
 export interface TimeLimit {
   readonly ms: number;
-  /** Ends the work as well. */
+  /** Also ends the work. */
   readonly signal?: AbortSignal;
-  /** The work, for the error. */
+  /** Description of the work, for the error. */
   readonly what?: string;
 }
 
 /**
- * Works with a signal that aborts with the caller's, or after a time. It waits for the work all the same.
- * @throws {TimedOut} the work failed once its time was over.
+ * Runs work with a signal that aborts with the caller's signal, or after a time. Waits for the work
+ * in any case.
+ * @throws {TimedOut} the work failed after its time had passed.
  */
 export async function withTimeLimit<T>(
   clock: Pick<Clock, 'setTimeout' | 'clearTimeout'>,
@@ -49,7 +50,7 @@ export async function withTimeLimit<T>(
   }
 }
 
-/** Resolves after `delayMs`; rejects with the signal's reason when it is aborted before. */
+/** Resolves after `delayMs`; rejects with the signal's reason if it aborts before. */
 export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) {

@@ -4,10 +4,10 @@ import type { Clock, Random } from './port.ts';
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
-  // Timers that arm each other follow one another without a look at sockets: Node compares with a
-  // time that it took before the first of them. An immediate comes after that look.
+  // Timers that set each other run in succession without a check of sockets, because Node compares
+  // with a time taken before the first. An immediate runs after that check.
   setTimeout: (fn, timeoutMs) => (timeoutMs <= 0 ? setImmediate(fn) : setTimeout(fn, timeoutMs)),
-  // Each leaves alone what the other one made.
+  // Each call ignores a handle of the other kind.
   clearTimeout(id) {
     clearTimeout(id as NodeJS.Timeout);
     clearImmediate(id as NodeJS.Immediate);

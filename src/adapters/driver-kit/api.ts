@@ -14,7 +14,7 @@ import {
 
 const UNKNOWN_ENDPOINT = 'Unknown';
 
-/** One API: its connections, its queue, and what is known of its token. */
+/** Client of one API: its connections, its queue, and the state of its token. */
 export function createApi(terms: ApiTerms, deps: ApiDeps) {
   const { clock, log, observer = {} } = deps;
   const http = createHttp(terms, deps);
@@ -60,27 +60,27 @@ export function createApi(terms: ApiTerms, deps: ApiDeps) {
   const context = { terms, deps, http, refusal, classes, nameOf, note };
   return {
     /**
-     * Begins an operation. A limit of time, back-off and the count of attempts are the operation's. Every
-     * HTTP attempt waits for its turn.
-     * @param doing such as `cannot get device 7`: every error of it begins so.
+     * Begins an operation. It has one time limit, back-off and attempt count. Every HTTP attempt
+     * waits for its turn.
+     * @param doing for example `cannot get device 7`: beginning of all its errors.
      */
     call: (doing: string, signal: AbortSignal): Call =>
       createCall(context, doing, AbortSignal.any([signal, stopping.signal])),
     /**
-     * What a class has used up of its budgets, to be kept where it survives a restart, such as in a driver's
-     * records. In `beforeAttempt` the attempt that is about to be made is counted already.
+     * What a class has used of its budgets, to be stored so that it survives a restart, for example
+     * in a driver's records. `beforeAttempt` already sees the coming attempt counted.
      */
     spent: (className: string): SpentStarts => classes.named(className).budget.spent(),
-    /** How many requests of a class could begin at once now. */
+    /** How many requests of a class could begin now. */
     left: (className: string, urgent: boolean): number =>
       classes.named(className).budget.left(urgent),
     /**
-     * Counts in what `spent` once said: of this daemon before it was restarted, or of one that is gone.
-     * Replaces what was counted in before.
+     * Counts an earlier result of `spent`: of this daemon before a restart, or of a dead daemon.
+     * Replaces the previous recall.
      */
     recall: (className: string, spent: SpentStarts): void =>
       classes.named(className).budget.recall(spent),
-    /** Ends all operations with `aborted` and closes all connections; so do later ones. */
+    /** Ends all operations, current and later ones, with `aborted`, and closes all connections. */
     stop(): void {
       stopping.abort();
       classes.stop();
@@ -90,14 +90,14 @@ export function createApi(terms: ApiTerms, deps: ApiDeps) {
 }
 export type Api = ReturnType<typeof createApi>;
 
-/** The way of every method of a driver over an API: one call of the port is one operation of the API. */
+/** Runs every method of a driver over an API: one call of the port is one operation of the API. */
 export function createOperations(api: Pick<Api, 'call' | 'stop'>) {
   const lifetime = createLifetime();
   return {
     /**
-     * @param doing such as `cannot get device 7`: what fails says so.
-     * @param reading it leaves everything as it is, however it ends.
-     * @throws {ProviderError} `stopped`, `aborted`; whatever the task throws.
+     * @param doing for example `cannot get device 7`: begins error messages.
+     * @param reading the operation changes nothing, however it ends.
+     * @throws {ProviderError} `stopped`, `aborted`; and the task's errors.
      */
     run<T, Options extends Pick<CallOptions, 'signal'>>(
       doing: string,
@@ -109,11 +109,11 @@ export function createOperations(api: Pick<Api, 'call' | 'stop'>) {
         task(api.call(doing, signal), { ...options, signal });
       return lifetime.run(options, attempt, reading);
     },
-    /** An operation beside those that were asked for; ends with its signal, or with the API. */
+    /** Begins an operation besides the calls; it ends with its signal, or with the API. */
     begin: api.call,
-    /** For what runs beside the operations. */
+    /** For work besides the operations. */
     signal: lifetime.signal,
-    /** What is called off may still have something to put back. */
+    /** An aborted operation may still have to restore something. */
     async stop(): Promise<void> {
       await lifetime.stop();
       api.stop();
@@ -121,7 +121,7 @@ export function createOperations(api: Pick<Api, 'call' | 'stop'>) {
   };
 }
 
-/** What `status_code` is where there was no status. */
+/** Value of `status_code` if there was no status. */
 const STATUS_OF: Readonly<Record<HttpFailure['reason'], string>> = {
   timeout: 'deadline exceeded',
   aborted: 'ctx canceled',

@@ -3,10 +3,10 @@ import type { Clock } from '../clock/port.ts';
 import type { ApiDeps, ApiTerms, BudgetTerms, CallClassTerms, Exchange } from './terms.ts';
 import { createTurns, type Turns } from './turns.ts';
 
-/** Starts that are remembered over a restart: when (epoch milliseconds), and how many. */
+/** Starts to remember over a restart: time (epoch milliseconds) and number. */
 export type SpentStarts = readonly (readonly [atMs: number, starts: number])[];
 
-/** Reads what was kept of `spent()`. */
+/** Parses a stored result of `spent()`. */
 export const spentStarts: z.ZodType<SpentStarts> = z
   .array(z.tuple([z.int().nonnegative(), z.int().positive().max(100_000)]))
   .max(1_000)
@@ -14,20 +14,20 @@ export const spentStarts: z.ZodType<SpentStarts> = z
 
 export interface BudgetDeps {
   readonly clock: Clock;
-  /** Daemons that share the budget; 1 when absent. */
+  /** Daemons that share the budget; default 1. */
   readonly daemons?: () => number;
 }
 
 const STEPS = 60;
 
 /**
- * A rolling budget for each of the terms; all of them have to have something left. Without terms nothing
+ * A rolling budget for each of the terms; a start must fit into all of them. Without terms, nothing
  * is limited or counted. Remembers as many starts as the terms allow.
  */
 export function createBudget(terms: readonly BudgetTerms[], deps: BudgetDeps) {
   const { clock, daemons = () => 1 } = deps;
   const longestMs = Math.max(0, ...terms.map(({ withinMs }) => withinMs));
-  /** Monotonic, in order. */
+  /** Monotonic times, in order. */
   let own: number[] = [];
   let recalled: number[] = [];
 
@@ -38,7 +38,7 @@ export function createBudget(terms: readonly BudgetTerms[], deps: BudgetDeps) {
     if (isOld(recalled)) recalled = recalled.filter((atMs) => atMs > fromMs);
   }
 
-  /** No share is less than one start, or a daemon could never do anything. */
+  /** A share is at least one start, otherwise a daemon could never do anything. */
   function mine({ startsMax, keptForUrgent = 0 }: BudgetTerms, urgent: boolean): number {
     const count = Math.max(1, daemons());
     const all = Math.max(1, Math.floor(startsMax / count));
@@ -60,12 +60,12 @@ export function createBudget(terms: readonly BudgetTerms[], deps: BudgetDeps) {
   }
 
   return {
-    /** Milliseconds until a start is allowed; 0: now. */
+    /** Milliseconds until the next start is allowed; 0: now. */
     waitMs(urgent: boolean): number {
       forgetOld();
       return Math.max(0, ...terms.map((each) => waitOf(each, urgent)));
     },
-    /** How many could start at once now. */
+    /** How many starts are allowed now. */
     left(urgent: boolean): number {
       forgetOld();
       const lefts = terms.map((each) => mine(each, urgent) - startsWithin(each.withinMs).length);
@@ -76,8 +76,8 @@ export function createBudget(terms: readonly BudgetTerms[], deps: BudgetDeps) {
       if (terms.length > 0) own.push(clock.monotonic());
     },
     /**
-     * The starts of the longest stretch, to be kept in a record: at most 61 entries. Times are rounded
-     * up, so that a start is forgotten too late rather than too early.
+     * Starts within the longest period, for a record: at most 61 entries. Times are rounded up, so
+     * that a start is forgotten too late rather than too early.
      */
     spent(): SpentStarts {
       forgetOld();
@@ -91,8 +91,8 @@ export function createBudget(terms: readonly BudgetTerms[], deps: BudgetDeps) {
       return [...counts];
     },
     /**
-     * Counts starts of an earlier life of this daemon, or of daemons that are gone. Replaces what was
-     * recalled before. What lies in the future counts as now.
+     * Counts starts of this daemon before a restart, or of dead daemons. Replaces the previous
+     * recall. Future times count as now.
      */
     recall(spent: SpentStarts): void {
       const nowMs = clock.monotonic();
@@ -106,18 +106,18 @@ export function createBudget(terms: readonly BudgetTerms[], deps: BudgetDeps) {
     },
   };
 }
-/** How many starts this daemon has left. */
+/** The remaining starts of this daemon. */
 export type Budget = ReturnType<typeof createBudget>;
 
-/** Calls that are paced, counted and held up together. */
+/** Calls that share pacing, counts and pauses. */
 export interface CallClass {
   readonly turns: Turns;
   readonly budget: Budget;
-  /** How many answers in a row asked this class to stay away. */
+  /** Consecutive answers that asked this class to stay away. */
   askedAway: number;
 }
 
-/** Calls for which `classOf` names no class are one, too. */
+/** Class of the calls for which `classOf` returns null. */
 const OTHERS = '';
 
 /** One class for each name in the terms, and one for all other calls. */
@@ -128,7 +128,7 @@ export function createCallClasses(
   const shared = { clock, ...(daemons && { daemons }) };
   const counts = new Map<string, readonly [waiting: number, inFlight: number]>();
 
-  /** People see the whole API. */
+  /** Metrics show the whole API. */
   function report(name: string, waiting: number, inFlight: number): void {
     counts.set(name, [waiting, inFlight]);
     const sum = (n: 0 | 1) => [...counts.values()].reduce((total, count) => total + count[n], 0);

@@ -26,24 +26,24 @@ import { createRedact, secretsIn, type Redact } from './redaction.ts';
 import { startTimeLimit, type TimeLimit } from './time-limit.ts';
 import type { EndTurn, PauseReason } from './turns.ts';
 
-/** One logical operation: its attempts share a budget of time and a count. */
+/** One logical operation: its attempts share a time limit and a count. */
 export interface Call {
   readonly observer: ApiObserver;
   /**
-   * Sends a request and repeats it while that is safe and within the budget. A mutation that may have
-   * taken effect is never repeated: whoever can see whether it has uses `mutate`.
-   * @throws {ProviderError} `outcome: 'unknown'` when a mutation may have taken effect. With `rateLimit`: the
-   *   server, or an empty budget of ours, wants a longer wait than `pauseMaxMs`. `permanent`: an answer that
-   *   is not as agreed.
+   * Sends a request, and repeats it while that is safe and within the limits. A mutation that may
+   * have succeeded is never repeated; use `mutate` if a check can show the result.
+   * @throws {ProviderError} `outcome: 'unknown'` if a mutation may have succeeded. With
+   *   `rateLimit`: the server, or our used-up budget, requires a longer wait than `pauseMaxMs`.
+   *   `permanent`: an unexpected answer.
    */
   send<T>(request: ApiRequest<T>): Promise<T>;
-  /** Waits inside the operation's budget. @throws {ProviderError} `aborted`, `transient`: its end. */
+  /** Waits within the time limit. @throws {ProviderError} `aborted`, `transient`: its end. */
   wait(delayMs: number): Promise<void>;
-  /** Waits as before a repetition, each time longer. @throws {ProviderError} as `wait`. */
+  /** Waits before a repetition, longer each time. @throws {ProviderError} like `wait`. */
   backOff(): Promise<void>;
-  /** An attempt whose outcome was not known is going to be repeated. */
+  /** Counts the repetition of an attempt with an unknown outcome. */
   repeats(endpoint: string): void;
-  /** An error of this operation that no reply caused. */
+  /** An error of this operation without a reply. */
   error(kind: ProviderErrorKind, message: string, more?: ErrorDetails): ProviderError;
   /** Monotonic milliseconds. */
   now(): number;
@@ -51,11 +51,11 @@ export interface Call {
 export interface ErrorDetails {
   readonly outcome?: ProviderError['outcome'];
   readonly cause?: unknown;
-  /** Epoch milliseconds: nothing of this kind is to be asked before. */
+  /** Epoch milliseconds: no such request before this time. */
   readonly retryAtMs?: number;
 }
 
-/** The API that a call belongs to. */
+/** The API of a call. */
 export interface CallContext {
   readonly terms: ApiTerms;
   readonly deps: ApiDeps;
@@ -68,21 +68,21 @@ export interface CallContext {
 
 const MALFORMED_RETRIES = 3;
 /**
- * A page that fails for so long ends its listing: there is another one soon, and people are told then
- * that there is none, and why. One that is only slow has all the time of its operation.
+ * A page that fails for this long ends its listing: the next listing comes soon, and the error is
+ * reported now. A page that is only slow has the operation's whole time limit.
  */
 const PAGE_FAILS_MS = 2 * 60_000;
 const MEBIBYTE = 1024 * 1024;
-/** Ten thousand machines, read three times, are less. */
+/** More than ten thousand machines, read three times. */
 const LISTING_BYTES_MAX = 512 * MEBIBYTE;
 
-/** What one request has used up of its repetitions. */
+/** Repetitions of one request. */
 interface Spent {
   attempts: number;
   malformed: number;
   rotations: number;
   readonly attemptsMax: number;
-  /** When it first failed, monotonic. */
+  /** First failure, monotonic. */
   failingSinceMs: number | null;
 }
 interface Attempt {
@@ -92,7 +92,7 @@ interface Attempt {
   readonly timeoutMs: number;
 }
 
-/** @param doing such as `cannot get device 7`: every error of it begins so. */
+/** @param doing for example `cannot get device 7`: beginning of all its errors. */
 export function createCall(context: CallContext, doing: string, signal: AbortSignal): Call {
   const { terms, http, refusal, classes, nameOf, note } = context;
   const { clock, random, observer = {}, userAgent, waitsForTurn, together } = context.deps;
@@ -100,16 +100,16 @@ export function createCall(context: CallContext, doing: string, signal: AbortSig
   const { attemptsMax = Infinity, stayAwayMs } = terms;
   const { backoffInitialMs: initialMs, backoffMaximumMs: maximumMs } = timings;
   const nextWaitMs = createRetryWaits({ initialMs, maximumMs }, random);
-  /** Of all its requests: a later reply may quote an earlier one. */
+  /** Secrets of all its requests: a later reply may quote an earlier request. */
   const secrets = new Set<string>();
   const tokens = new Set<string>();
-  /** Begins with the first turn: the wait for that is not counted. */
+  /** Begins with the first turn; the wait for that turn does not count. */
   let limit: TimeLimit | null = null;
   let startedMs: number | null = null;
   let attempts = 0;
   /** By path: an operation may read several listings. */
   const listedBytes = new Map<string, number>();
-  /** For how long in all it stayed away because the server wanted that. */
+  /** Total time of waits that the server requested. */
   let stayedAwayMs = 0;
   let last: Failure | undefined;
   /** The last answer, if it asked to stay away. */
@@ -119,8 +119,8 @@ export function createCall(context: CallContext, doing: string, signal: AbortSig
   const remainingMs = () => limit?.leftMs() ?? timings.operationTimeoutMs;
 
   /**
-   * A wait that the server asks for: what is not sat out here is told to the caller. It counts against
-   * no limit, so all of them together have one of their own.
+   * Whether a wait requested by the server is too long for this operation; then the caller gets it.
+   * These waits count against no other limit, so their sum has its own.
    */
   const isTooLong = (waitMs: number) =>
     waitMs > Math.min(remainingMs() - stayedAwayMs, timings.pauseMaxMs);
@@ -164,7 +164,7 @@ export function createCall(context: CallContext, doing: string, signal: AbortSig
     }
   }
 
-  /** The token for an attempt, or what keeps us from sending one. */
+  /** The token for an attempt; throws if nothing may be sent. */
   function allowed({ turns }: CallClass): string {
     if (signal.aborted) throw cancelled();
     const token = readToken();
@@ -176,7 +176,7 @@ export function createCall(context: CallContext, doing: string, signal: AbortSig
     return token;
   }
 
-  /** A wait for a turn is no fault of ours or the server's: it counts against no limit. */
+  /** A wait for a turn is nobody's fault, so it counts against no limit. */
   function beginWait(): TurnWait {
     const outer = waitsForTurn?.();
     const ends = [limit?.wait(), outer?.end];
@@ -207,7 +207,7 @@ export function createCall(context: CallContext, doing: string, signal: AbortSig
     }
   }
 
-  /** All that comes before an attempt, in its slot. */
+  /** Everything before an attempt, within its turn. */
   async function prepare<T>(request: ApiRequest<T>, callClass: CallClass): Promise<Attempt> {
     const token = allowed(callClass);
     startedMs ??= clock.monotonic();
@@ -240,7 +240,7 @@ export function createCall(context: CallContext, doing: string, signal: AbortSig
     if (outcome instanceof HttpFailure) {
       const isPerhapsDone = mutates && outcome.sent;
       if (outcome.reason === 'aborted') throw cancelled(isPerhapsDone);
-      // The operation ended, and not the attempt.
+      // The operation's time is up, not the attempt's.
       if (outcome.reason === 'timeout' && remainingMs() < 1) throw outOfTime(isPerhapsDone);
       return judgeFailure({ mutates }, outcome);
     }
@@ -261,9 +261,7 @@ export function createCall(context: CallContext, doing: string, signal: AbortSig
     throw error('permanent', `the listing is larger than ${listingBytesMax / MEBIBYTE} MiB`);
   }
 
-  /**
-   * Pauses everybody of the class before this attempt's slot is free again, or sends away those who wait.
-   */
+  /** Before this attempt's turn ends, pauses the whole class, or rejects its waiting requests. */
   function heedClientLimit<T>(verdict: Verdict<T>, callClass: CallClass): Verdict<T> {
     const askedMs = waitAskedBy(verdict);
     callClass.askedAway = askedMs === null ? 0 : callClass.askedAway + 1;
@@ -282,7 +280,7 @@ export function createCall(context: CallContext, doing: string, signal: AbortSig
     });
   }
 
-  /** The server wants us to stay away: a wait for a turn like any other. */
+  /** Waits as the server requested, like a wait for a turn. */
   async function stayAway(delayMs: number) {
     stayedAwayMs += delayMs;
     const { end } = beginWait();
@@ -295,7 +293,7 @@ export function createCall(context: CallContext, doing: string, signal: AbortSig
     }
   }
 
-  /** Resolves with the reason when the request may be sent again; otherwise throws its failure. */
+  /** Resolves with the reason if the request may be sent again; otherwise throws its failure. */
   async function beforeRetry(
     { bulk = false }: Pick<ApiRequest<unknown>, 'bulk'>,
     verdict: Exclude<Verdict<unknown>, { type: 'ok' }>,
@@ -309,7 +307,7 @@ export function createCall(context: CallContext, doing: string, signal: AbortSig
     }
     const isLast = spent.attempts >= spent.attemptsMax;
     if (type === 'fail') {
-      // A rotated token deserves one more try; anything else is permanent.
+      // A rotated token gets one more attempt; any other refusal is permanent.
       const rotated = verdict.isTokenRefused && token !== readToken();
       if (isLast || !rotated || ++spent.rotations > 1) throw toError(failure);
       return 'token';
@@ -370,7 +368,7 @@ export function createCall(context: CallContext, doing: string, signal: AbortSig
   };
 }
 
-/** No complete reply is an outcome, too. */
+/** A missing or incomplete reply is also an outcome. */
 function asOutcome(error: unknown): HttpFailure {
   if (error instanceof HttpFailure) return error;
   throw error;

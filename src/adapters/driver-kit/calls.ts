@@ -10,7 +10,7 @@ import { wrappedIn, type Scrubber } from './redaction.ts';
 import { startTimeLimit, type TimeLimit } from './time-limit.ts';
 import type { EndTurn, Turns } from './turns.ts';
 
-/** What a driver is asked for, as metrics name it. */
+/** Operations of a driver, as named in metrics. */
 export const OPERATIONS = [
   'List',
   'Get',
@@ -30,10 +30,10 @@ export const OPERATIONS = [
 export type Operation = (typeof OPERATIONS)[number];
 
 const READING: readonly Operation[] = ['List', 'Get', 'Find', 'VerifyHostKey', 'Reusable'];
-/** Whether it leaves everything as it is, however it ends. */
+/** Whether the operation changes nothing, however it ends. */
 export const isReading = (operation: Operation): boolean => READING.includes(operation);
 
-/** Longest time of an operation with all its attempts and waits, unless the caller says less. */
+/** Time limits of operations with all attempts and waits, unless the caller sets a shorter one. */
 const TIMEOUT_MS: Readonly<Partial<Record<Operation, number>>> = {
   List: 15 * 60_000,
   Create: 15 * 60_000,
@@ -54,7 +54,7 @@ export interface CallsDeps {
   readonly underWay: UnderWay;
 }
 
-/** An operation under way: what all its calls of the driver share. */
+/** A running operation; shared by all its calls of the driver. */
 export interface Running {
   readonly options: CallOptions;
   readonly limit: TimeLimit;
@@ -65,22 +65,22 @@ export interface Running {
   /** See `Sending`. */
   isLookedAt(): boolean;
   reasonOf(error: unknown): unknown;
-  /** Nothing is limited any more. */
+  /** Ends the time limit. */
   end(): void;
 }
 
-/** What is particular to an operation. */
+/** Particulars of an operation. */
 export interface Terms {
-  /** A new one when absent. */
+  /** Absent: a new one. */
   readonly operationId?: string;
-  /** See `CallOptions.requireOurs`: nothing is sent before it has passed. Absent: nothing is checked. */
+  /** See `CallOptions.requireOurs`: nothing is sent before it has passed. Absent: no check. */
   readonly requireOurs?: (machine: DriverMachine) => void;
 }
 
-/** A driver that does not end when its signal aborts is left alone after this. */
+/** A driver that ignores its aborted signal is abandoned after this time. */
 const HEED_MS = 5_000;
 
-/** The way of every call to a driver. */
+/** Makes every call to a driver. */
 export function createCalls(deps: CallsDeps) {
   const { name, turns, clock, random, log, metrics, scrubber, underWay } = deps;
   const stopping = new AbortController();
@@ -114,7 +114,7 @@ export function createCalls(deps: CallsDeps) {
     return { options, limit, urgent, reservationId, ...sending, end: limit.end };
   }
 
-  /** The wait costs nothing. @throws {ProviderError} `aborted`: the turn did not come. */
+  /** The wait counts against no limit. @throws {ProviderError} `aborted`: the turn did not come. */
   async function turnFor(operation: Operation, running: Running): Promise<EndTurn> {
     const { options, limit, urgent } = running;
     const endWait = limit.wait();
@@ -171,22 +171,21 @@ export function createCalls(deps: CallsDeps) {
 
   return {
     /**
-     * Begins an operation, never without a limit of time, against which waits for a turn do not count.
-     * Within one that is under way, nothing begins. `end` has to be called.
+     * Begins an operation, always with a time limit; waits for turns do not count. Operations do
+     * not nest. The caller must call `end`.
      * @throws {ProviderError} `stopped`.
      */
     begin,
     /**
-     * Asks the driver once, in a turn; the whole of an operation, or a part of one under way. Is
-     * counted. Whatever it rejects with is a `ProviderError`, or what the caller's `beforeSending`
-     * rejected with.
+     * Calls the driver once, in a turn, as a whole operation or as part of one, and counts the
+     * call. Rejects only with a `ProviderError`, or with the error of the caller's `beforeSending`.
      */
     ask,
     /** @throws {ProviderError} `stopped`. */
     requireLive,
-    /** Changes whenever something is over that may have changed a listing. */
+    /** Changes whenever a call ends that may have changed a listing. */
     changes: (): number => changes,
-    /** What is under way is aborted; later operations reject with `stopped`. */
+    /** Aborts running operations; later ones reject with `stopped`. */
     stop: (): void => stopping.abort(new ProviderError('stopped', `${name} was stopped`)),
   };
 }
@@ -194,7 +193,7 @@ export type Calls = ReturnType<typeof createCalls>;
 
 const UNHEEDED = new Error('the driver did not end when its signal aborted');
 
-/** The answer; or `UNHEEDED` when there is none for a while after the signal aborted. */
+/** The answer; or `UNHEEDED` if the driver ignores its aborted signal for too long. */
 async function heeding<T>(answer: Promise<T>, signal: AbortSignal, clock: Clock): Promise<T> {
   let timer: unknown;
   let onAbort = (): void => undefined;
@@ -214,8 +213,8 @@ async function heeding<T>(answer: Promise<T>, signal: AbortSignal, clock: Clock)
 }
 
 /**
- * A driver may wrap an error of the port in others of its own: then it counts as that one. Where
- * there is none, it is a mistake of the driver, and nobody knows how far it came.
+ * A port error within a driver's own error counts as that port error. Without one, the driver has a
+ * bug, and nobody knows how far it came.
  */
 function translate(error: unknown, operation: Operation, { aborted }: AbortSignal): ProviderError {
   if (isProviderError(error)) return error;
@@ -231,15 +230,15 @@ function translate(error: unknown, operation: Operation, { aborted }: AbortSigna
 }
 const NOTHING_DONE = { outcome: 'not-done' } as const;
 
-/** What has to be so just before a request that changes something is sent. */
+/** Checks just before a request that changes something. */
 interface Sending extends Required<Pick<CallOptions, 'beforeSending' | 'requireOurs'>> {
-  /** Whether somebody looked whose the machine is, if that has to be. */
+  /** Whether the machine's owner was checked, if required. */
   isLookedAt(): boolean;
-  /** What a call that failed with this is rejected with. */
+  /** The error with which the call rejects. */
   reasonOf(error: unknown): unknown;
 }
 
-/** @param terms when they check whose the machine is, nothing is sent before that has passed. */
+/** @param terms if they check the owner, nothing is sent before that check has passed. */
 function createSending(
   { beforeSending }: FleetCall,
   terms: Partial<Pick<CallOptions, 'requireOurs'>>,
@@ -261,13 +260,13 @@ function createSending(
         throw new ProviderError('aborted', 'called off before it was sent', { cause });
       }
     },
-    // An earlier request of the same call may have been carried out: then that is what counts.
+    // An earlier request of the same call may have succeeded; then that decides.
     reasonOf: (error) =>
       refused && facetsOf(error).outcome === 'not-done' ? refused.cause : error,
   };
 }
 
-/** Knows the call that is under way, so that a driver need not carry its terms around. */
+/** Finds the running call, so that a driver need not pass its terms around. */
 export function createUnderWay() {
   const current = new AsyncLocalStorage<Running>();
   return {

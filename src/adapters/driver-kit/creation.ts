@@ -27,20 +27,21 @@ import { faultOf, nameOfEntry } from './entries.ts';
 import type { Scrubber } from './redaction.ts';
 
 export const SECRET_DIGITS = 40;
-/** What vendors take as user data is scarce. */
+/** Vendors limit user data. */
 const SCRIPT_BYTES = 1023;
 
-/** 40 hex digits: two UUIDs that nobody can guess have more chance in them than that. */
+/** 40 hex digits; two unguessable UUIDs have more entropy. */
 export const newSecret = ({ uuid }: Pick<Random, 'uuid'>): string =>
   hashOf(`${uuid()} ${uuid()}`).slice(0, SECRET_DIGITS);
 
-/** 64 hex digits; what a machine's tag holds. Of a secret only this is ever stored or shown. */
+/** 64 hex digits; a machine's tag. Only this hash of a secret is ever stored or shown. */
 export const hashOf = (secret: string): string =>
   createHash('sha256').update(secret, 'utf8').digest('hex');
 
 /**
- * First-boot script: leaves the secret where the host-key proof looks, then the site's own lines.
- * @throws {UsageError} it would not be below 1 KiB.
+ * First-boot script: stores the secret where the host-key proof reads it, then runs the site's own
+ * lines.
+ * @throws {UsageError} the script reaches 1 KiB.
  */
 export function initCommand(secret: string, site: string): string {
   const script = [
@@ -59,26 +60,26 @@ export function initCommand(secret: string, site: string): string {
 
 export interface FirstBootOptions {
   readonly instanceSetId: string;
-  /** Put on everything that is made; tags of the machine itself win. */
+  /** Tags of every created machine; the machine's own tags take precedence. */
   readonly sharedTags: Tags;
-  /** Operating system of new machines; null: the driver's usual. */
+  /** Operating system of new machines; null: the driver's default. */
   readonly image: string | null;
-  /** The site's own lines of the first boot. */
+  /** The site's own first-boot lines. */
   readonly initCommand: string;
-  /** May change; new machines get what it is then. */
+  /** May change; new machines get the current value. */
   readonly publicKey: string;
 }
 
-/** What the core has put on a new machine, and run on it at its first boot. */
+/** Tags, key and first-boot script that the core gives a new machine. */
 export function createFirstBoot(
   options: FirstBootOptions,
   { keep, random }: Pick<Scrubber, 'keep'> & { readonly random: Random },
 ) {
   const { instanceSetId, sharedTags, image, initCommand: site } = options;
-  // Too long a script is found out now, and not with the first machine.
+  // Finds out now, not with the first machine, if the script is too long.
   initCommand('0'.repeat(SECRET_DIGITS), site);
 
-  /** With a secret of its own. */
+  /** Each request has its own secret. */
   function boot(tags: Tags): ReinstallRequest {
     const secret = newSecret(random);
     const script = initCommand(secret, site);
@@ -98,14 +99,14 @@ export function createFirstBoot(
   };
 }
 
-/** The tags that are ours to write. */
+/** Tags that only we may write. */
 export const ourTags = ({ tags }: Pick<ProviderMachine, 'tags'>): Tags =>
   Object.fromEntries(Object.entries(tags).filter(([key]) => key.startsWith(TAG_PREFIX)));
 
 /**
- * Asks the driver for one machine; answers with the tags that it was given too.
- * @throws {ProviderError} `invalid`: what is to be used is not free capacity. Whatever `onAttempt` rejected
- *   with, as it was: that attempt was not made.
+ * Requests one machine from the driver; returns it with its tags.
+ * @throws {ProviderError} `invalid`: the slot is no free capacity. Rethrows the error of
+ *   `onAttempt`: that attempt was not made.
  */
 export async function createOne(
   deps: {
@@ -144,7 +145,7 @@ function refuseUnusable(unused: ProviderMachine | undefined): void {
   throw new ProviderError('invalid', 'a creation needs free capacity of this provider');
 }
 
-/** There may be a machine, and the driver does not know which. */
+/** A machine may exist, but the driver cannot identify it. */
 function refuseUnlikely(made: DriverMachine, { reservationId }: ProviderMachine): void {
   const fault = faultOf(made) ?? mismatch(made, reservationId);
   if (fault === null) return;
@@ -162,7 +163,7 @@ function mismatch(made: DriverMachine, reservationId: string | null): string | n
   return reservationId !== null && isOther ? `it is on ${made.reservationId}` : null;
 }
 
-/** Remembers which announcement failed, whatever the driver makes of it. */
+/** Remembers which `onAttempt` failed, however the driver wraps the error. */
 function createAnnouncements({ onAttempt }: Pick<FleetCreateRequest, 'onAttempt'>) {
   let refused: { readonly cause: unknown } | null = null;
   return {
@@ -174,7 +175,7 @@ function createAnnouncements({ onAttempt }: Pick<FleetCreateRequest, 'onAttempt'
         throw cause;
       }
     },
-    /** What a creation that failed with this is rejected with. */
+    /** The error with which the creation rejects. */
     reasonOf(error: unknown): unknown {
       if (!refused) return error;
       const { cause } = refused;
@@ -183,7 +184,7 @@ function createAnnouncements({ onAttempt }: Pick<FleetCreateRequest, 'onAttempt'
   };
 }
 
-/** Whether it is this, or was caused by it. */
+/** Whether the error is `from`, or was caused by it. */
 function stems(error: unknown, from: unknown): boolean {
   for (let at = error, depth = 0; depth < 16; depth++) {
     if (at === from) return true;

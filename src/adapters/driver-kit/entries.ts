@@ -7,14 +7,14 @@ import type { Log } from '../log/port.ts';
 import type { DriverMachine, DriverListing, Listing } from '../provider/port.ts';
 
 const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S}\p{Zs}]{1,128}$/u;
-/** As it stands in an entry, for people; may be empty. */
+/** Text for people; may be empty. */
 const SHOWN = /^[\p{L}\p{M}\p{N}\p{P}\p{S}\p{Zs}]{0,255}$/u;
-/** Begins with no dash, which commands would take for an option. */
+/** Does not begin with a dash, which commands would read as an option. */
 const USER = /^[\p{L}\p{N}_][\p{L}\p{N}_.@\\$+-]{0,63}$/u;
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
-/** What no database takes. */
+/** Characters that databases reject. */
 const UNSTORABLE = /[^\P{Cc}\t\r\n]/u;
-/** What an older system wrote where there was no id. */
+/** An older system's value for a missing id. */
 const NO_ID = 'invalid';
 /** `host`, `host:port`, `v6`, `[v6]` or `[v6]:port`. */
 const ADDRESS =
@@ -33,7 +33,7 @@ const NO_NAME = 'not 1 to 128 printable characters';
 const NO_TEXT = 'no text of at most 255 printable characters';
 
 type TextField = 'id' | 'reservationId' | 'plan' | 'hostname' | 'address' | keyof Traits;
-/** What each text must be, in the order in which it is looked at: vendors write what they want. */
+/** Format of each text, in the order of checks: vendors' data is unchecked. */
 const FIELDS: readonly (readonly [
   TextField | 'remoteUser' | 'hostKey',
   (value: string) => boolean,
@@ -49,7 +49,7 @@ const FIELDS: readonly (readonly [
   ['hostKey', (value) => BASE64.test(value), 'no base64'],
 ];
 
-/** Why an entry of a driver cannot be used; null: it can. */
+/** Why a driver's entry is unusable; null if it is usable. */
 export function faultOf(entry: DriverMachine): string | null {
   for (const [field, fits, wrong] of FIELDS) {
     const value = entry[field] ?? null;
@@ -64,10 +64,7 @@ export function faultOf(entry: DriverMachine): string | null {
   return fits ? null : 'a tag of it is no text, or one that cannot be kept';
 }
 
-/**
- * What is left of an entry that cannot be used: its name. Null: nobody can tell what it is about, so
- * it may be about any machine.
- */
+/** Name of an unusable entry. Null: it is unidentifiable, so it may be about any machine. */
 export function remainsOf(
   {
     id,
@@ -84,11 +81,11 @@ export function remainsOf(
 }
 
 const SHOWN_MAX = 80;
-/** What to call an entry in a message. */
+/** Name of an entry for messages. */
 export const nameOfEntry = ({ id, reservationId }: Pick<DriverMachine, 'id' | 'reservationId'>) =>
   plainText(id ?? reservationId ?? 'one without a name', SHOWN_MAX);
 
-/** A driver's entry as the fleet sees it. */
+/** A driver's entry in the fleet's form. */
 export function toProviderMachine(
   machine: DriverMachine,
   { instanceSetId, observedAtMs }: { instanceSetId: string; observedAtMs: number },
@@ -109,7 +106,7 @@ export function toProviderMachine(
     status: machine.status ?? (failed ? 'ProvisioningFailedPermanent' : usual),
     power: machine.power ?? 'unknown',
     tags,
-    // Free capacity is for whoever comes first, unless it carries somebody's mark.
+    // Free capacity belongs to whoever comes first, unless it carries an owner's mark.
     ownership: availability === 'KnownUnused' && owner === 'untagged' ? 'ours' : owner,
     ...(machine.controller && { controller: { ...machine.controller } }),
     ...(machine.hostKey !== undefined && { hostKey: machine.hostKey }),
@@ -130,17 +127,15 @@ const FAULTS_SHOWN = 5;
 const FAULT_MAX = 300;
 
 /**
- * Makes a listing of what a driver answered. Entries are judged one by one: one that cannot be used
- * is told with an alarm and spoils no other; only one that shows no name leaves the listing
- * incomplete. Of two entries of one machine the last counts, and what is in use is not offered as
+ * Converts a driver's answer into a listing. Each entry is checked separately: an unusable one
+ * raises an alarm and does not affect others. Only an unidentifiable entry makes the listing
+ * incomplete. Of two entries for one machine the last counts, and capacity in use is not offered as
  * free.
  */
 export function createListings({ name, instanceSetId, log }: ListingsDeps) {
   let strangersTold = false;
 
-  /**
-   * @param observedAtMs when the driver was asked.
-   */
+  /** @param observedAtMs when the driver was called. */
   function listingOf(answer: DriverListing, observedAtMs: number): Listing {
     const { machines: entries, complete, unreadable: told = [] } = answer;
     const byName = new Map<string, ProviderMachine>();
@@ -173,7 +168,7 @@ export function createListings({ name, instanceSetId, log }: ListingsDeps) {
     return listing;
   }
 
-  /** One line, however many there are. */
+  /** One log line, however many faults there are. */
   function tellFaults(faults: readonly string[]): void {
     if (faults.length === 0) return;
     const fields = {
@@ -184,7 +179,7 @@ export function createListings({ name, instanceSetId, log }: ListingsDeps) {
     log.error(fields, 'entries of the listing cannot be used');
   }
 
-  /** Once: whoever shares the account is no news. */
+  /** Logged once: other users of the account are not news. */
   function tellStrangers({ machines, complete }: Listing): void {
     if (strangersTold || !complete) return;
     strangersTold = true;
@@ -198,7 +193,7 @@ export function createListings({ name, instanceSetId, log }: ListingsDeps) {
   return { listingOf };
 }
 
-/** Free capacity on which something stands is not free, whosever and whatever that is. */
+/** Free capacity with anything on it is not free, whoever owns that. */
 function withoutTaken(
   machines: readonly ProviderMachine[],
   unreadable: readonly UnreadableEntry[],

@@ -1,20 +1,20 @@
 import { isProviderError, ProviderError, type ProviderErrorKind } from '../../domain/errors.ts';
 import { retryAtOf } from './outcome.ts';
 
-/** Whether the API said that there is no such thing. */
+/** Whether the API reported that the object does not exist. */
 export const isNotFound = (error: unknown): error is ProviderError =>
   isProviderError(error, 'not-found');
 
-/** Whether it may have been carried out, and nobody called it off: looking may tell. */
+/** Whether the request may have succeeded and was not aborted; a check may tell. */
 export const isLost = (error: unknown): boolean =>
   isProviderError(error) && error.outcome === 'unknown' && error.kind !== 'aborted';
 
-/** Statuses with which nothing is refused: it is too early or too late, or a proxy speaks for the API. */
+/** Statuses that do not refuse: too early or too late, or a proxy answers instead of the API. */
 const NO_REFUSAL: ReadonlySet<number> = new Set([403, 404, 408, 410, 425]);
 
 /**
- * Whether the API refused a request for what it asks: nothing was done, and it is not about whose the
- * request is, how many there are, or whether there is such a thing.
+ * Whether the API refused the request's content: nothing was done, and the reason is neither the
+ * token, nor a limit, nor a missing object.
  */
 export const isRefused = (error: unknown): boolean => {
   if (!isProviderError(error) || error.outcome === 'unknown' || error.rateLimit) return false;
@@ -24,8 +24,8 @@ export const isRefused = (error: unknown): boolean => {
 };
 
 /**
- * The same error, marked as possibly having taken effect.
- * @param doing what failed then, whose cause the error becomes; without it the error stays what it is.
+ * The same error, marked as possibly successful.
+ * @param doing new message, whose cause the error becomes; absent: the error keeps its message.
  */
 export function asUnknown<E>(error: E, doing?: string): E | ProviderError {
   if (!isProviderError(error) || error.outcome === 'unknown') return error;
@@ -38,23 +38,23 @@ export function asUnknown<E>(error: E, doing?: string): E | ProviderError {
   });
 }
 
-/** Null in place of what the API says does not exist. */
+/** Returns null for an object that the API says does not exist. */
 export const nullIfGone = (error: unknown): null => {
   if (isNotFound(error)) return null;
   throw error;
 };
 
-/** An HTTP answer that is not what was asked for. */
+/** An unexpected HTTP answer. */
 export interface HttpRefusal {
-  /** Such as `cannot create a machine on slot 7`. */
+  /** For example `cannot create a machine on slot 7`. */
   readonly doing: string;
   readonly status: number;
   readonly headers: { get(name: string): string | null | undefined };
   /** The request would have changed something. */
   readonly changing: boolean;
   /**
-   * The answer has the form in which this API tells its errors. Only then do 404 and 410 mean that
-   * there is no such thing: a proxy says the same of what it cannot reach.
+   * The answer has this API's error format. Only then do 404 and 410 mean that the object does not
+   * exist: a proxy answers the same for an unreachable API.
    */
   readonly isApisOwn?: boolean;
   readonly nowMs: number;
@@ -75,9 +75,8 @@ const KIND_OF_STATUS: Readonly<Record<number, ProviderErrorKind>> = {
 };
 
 /**
- * The port's error for an answer with a status that speaks for itself. After 5xx, 408 and what is not
- * the API's own nobody knows whether a changing request was carried out. An API that means something else by a status
- * needs a look at that first.
+ * The port's error for an HTTP status. After 5xx, 408 and answers in another format, a change may
+ * have succeeded. An API with other meanings must check its statuses first.
  */
 export function httpRefusal(refusal: HttpRefusal): ProviderError {
   const { doing, status, headers, changing, isApisOwn = false, nowMs } = refusal;
@@ -94,7 +93,7 @@ export function httpRefusal(refusal: HttpRefusal): ProviderError {
   });
 }
 
-/** What is wrong with the base URL of the API, or false: the token must not travel in the clear. */
+/** Fault of the API's base URL, or false: the token must not be sent unencrypted. */
 export function baseUrlFault(baseUrl: string, allowInsecureHttp: boolean): string | false {
   const url = URL.parse(baseUrl);
   if (!url || !/^https?:$/.test(url.protocol)) return 'is no http or https URL';
@@ -105,6 +104,6 @@ export function baseUrlFault(baseUrl: string, allowInsecureHttp: boolean): strin
   return !isLoopbackHost(url.hostname) && 'plain http is allowed to loopback only';
 }
 
-/** Whether a URL's host is this computer: what is said to it goes over no wire. */
+/** Whether a URL's host is this computer: then nothing goes over a wire. */
 export const isLoopbackHost = (host: string): boolean =>
   host === 'localhost' || host === '[::1]' || /^127(\.\d+){3}$/.test(host);

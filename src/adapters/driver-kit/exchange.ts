@@ -5,21 +5,22 @@ import tls from 'node:tls';
 import type { Clock } from '../clock/port.ts';
 import type { Network } from '../network/port.ts';
 
-/** Levels of objects and arrays in a reply; what APIs and BMCs answer has a dozen. */
+/** Maximum nesting of a reply; APIs and BMCs use a dozen levels. */
 const DEPTH_MAX = 100;
-/** A listing of 20 000 machines in one reply has fewer. */
+/** More than a listing of 20 000 machines in one reply. */
 const VALUES_MAX = 500_000;
 
-/** What is left of a piece of a text, and what is wrong with the whole text; null: nothing. */
+/** The kept part of a text, and the fault of the whole text; null if there is none. */
 interface Limited {
   readonly kept: readonly Buffer[];
   readonly wrong: string | null;
 }
 
 /**
- * Looks at a JSON text while it arrives, before anybody parses it: parsing holds the event loop, and takes
- * seconds for some megabytes of brackets. Whatever lies too deep becomes null, so that one entry that
- * somebody filled with brackets spoils no listing. A text that begins with no bracket passes as it is.
+ * Checks a JSON text while it arrives, before it is parsed: parsing blocks the event loop, for
+ * seconds if a few megabytes are brackets. Values nested too deep become null, so that one
+ * malicious entry does not spoil a listing. A text that does not begin with a bracket passes
+ * unchanged.
  */
 export function createJsonLimits(): (piece: Buffer) => Limited {
   let isBracketed: boolean | null = null;
@@ -30,7 +31,7 @@ export function createJsonLimits(): (piece: Buffer) => Limited {
   return (piece) => {
     const kept: Buffer[] = [];
     let from = depth > DEPTH_MAX ? piece.length : 0;
-    // A `for … of` over a buffer is several times as slow.
+    // `for … of` over a buffer is several times slower.
     for (let at = 0; at < piece.length && isBracketed !== false; at++) {
       const byte = piece[at]!;
       if (isInString) {
@@ -68,33 +69,33 @@ const [QUOTE, COMMA, BACKSLASH] = [0x22, 0x2c, 0x5c];
 const [BRACKET, BRACKET_END, BRACE, BRACE_END] = [0x5b, 0x5d, 0x7b, 0x7d];
 const SPACES: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 
-/** Whom to believe at the other end of TLS; there is no way to believe anybody. */
+/** Whom to trust at the other end of TLS; trusting everybody is not possible. */
 export interface Trust {
-  /** Certificates of authorities, PEM; those of the system if absent. */
+  /** PEM certificates of authorities; absent: the system's. */
   readonly ca?: string | undefined;
   /**
-   * SHA-256 of the one certificate to be believed: 64 hexadecimal digits of its DER form, with or without
-   * colons. Nothing else of the certificate is looked at then.
+   * SHA-256 of the only trusted certificate: 64 hexadecimal digits of its DER form, with or without
+   * colons. Nothing else of the certificate is checked then.
    */
   readonly sha256?: string | undefined;
 }
 
-/** The error of a certificate that is not believed; nothing was sent. */
+/** Error of an untrusted certificate; nothing was sent. */
 interface Distrust extends Error {
   code: string;
 }
 
-/** The SHA-256 of a certificate as `Trust` has it, lower case without colons. */
+/** SHA-256 of a certificate in the form of `Trust`, lower case without colons. */
 export const certificateSha256 = (certificate: X509Certificate): string =>
   plainHex(certificate.fingerprint256);
 
 const plainHex = (text: string): string => text.replaceAll(':', '').toLowerCase();
 
 const trusted = new WeakSet<object>();
-/** Whether a socket's certificate was judged, and believed, before anybody else got the socket. */
+/** Whether a socket's certificate was checked and trusted before the socket was handed out. */
 export const isTrusted = (socket: object): boolean => trusted.has(socket);
 
-/** Connections of which nothing is used before the certificate was believed. */
+/** Connections are used only after their certificate has been trusted. */
 export function trustingAgent(trust: Trust, options: https.AgentOptions): https.Agent {
   const agent = new https.Agent(options);
   agent.createConnection = (target, onConnected) => {
@@ -102,7 +103,7 @@ export function trustingAgent(trust: Trust, options: https.AgentOptions): https.
     const socket = tls.connect({
       ...(target as tls.ConnectionOptions),
       ...(trust.ca !== undefined && { ca: trust.ca }),
-      // Judged below, before anything is sent, so that a refusal can name the certificate.
+      // Checked below, before anything is sent, so that a refusal can name the certificate.
       rejectUnauthorized: false,
     });
     const giveUp = () => socket.destroy();
@@ -134,23 +135,21 @@ function distrustOf(socket: tls.TLSSocket, { sha256 }: Trust): Distrust | null {
   return Object.assign(new Error(why), { code: `CERT: ${why}, SHA-256 ${shown ?? 'unknown'}` });
 }
 
-/** An answer may be this long; more is no answer of an API. */
+/** Maximum length of an API's answer. */
 export const REPLY_BYTES_MAX = 32 * 1024 * 1024;
 
 export interface HttpRequest {
   readonly method: string;
   /** Below the base URL, with a leading slash. */
   readonly path: string;
-  /** Parameters for where a key is there more than once. */
+  /** Use `URLSearchParams` if a key is repeated. */
   readonly query: Readonly<Record<string, string>> | URLSearchParams;
   /** Null: none. */
   readonly payload: string | null;
   readonly headers: Readonly<Record<string, string>>;
   readonly connectTimeoutMs: number;
   readonly timeoutMs: number;
-  /**
-   * Use a new connection: a kept one may be closing just now, which would look like a lost reply.
-   */
+  /** Use a new connection: a kept one may be closing, which would look like a lost reply. */
   readonly freshConnection: boolean;
 }
 
@@ -160,16 +159,16 @@ export interface HttpReply {
   readonly text: string;
 }
 
-/** No complete reply came. `sent` is false when nothing of the request can have left. */
+/** There was no complete reply. `sent` is false if no part of the request can have left. */
 export class HttpFailure extends Error {
   readonly reason:
     | 'transport'
     | 'timeout'
     | 'certificate'
-    /** Longer, or of more values, than any reply of an API. */
+    /** Too long, or too many values, for an API's reply. */
     | 'oversize'
     | 'aborted'
-    /** Headers or address are such that no request can be made of them. */
+    /** Headers or address do not allow a valid request. */
     | 'unsendable';
   readonly sent: boolean;
   constructor(reason: HttpFailure['reason'], sent: boolean, message: string, cause?: unknown) {
@@ -179,18 +178,19 @@ export class HttpFailure extends Error {
   }
 }
 
-/** How one server is spoken to. */
+/** Settings for one server. */
 export interface HttpTerms {
   readonly baseUrl: string;
-  /** Of TLS; the system's authorities if absent. */
+  /** TLS trust; absent: the system's authorities. */
   readonly trust?: Trust | undefined;
-  /** Each request has a connection of its own, and says so. */
+  /** Each request uses its own connection, and says so. */
   readonly closesConnections?: boolean | undefined;
-  /** A longer reply is none; `REPLY_BYTES_MAX` if absent. */
+  /** Maximum reply length; default `REPLY_BYTES_MAX`. */
   readonly replyBytesMax?: number | undefined;
   /**
-   * Status and headers are the whole reply, and its text is empty. The body is let pass for so long, and up
-   * to `replyBytesMax`, so that the connection can be kept; then the connection is dropped.
+   * Status and headers are the whole reply, and its text is empty. The body is discarded for this
+   * long, and up to `replyBytesMax`, so that the connection can be kept; then the connection is
+   * dropped.
    */
   readonly passesBodiesMs?: number | undefined;
 }
@@ -201,7 +201,7 @@ export interface HttpDeps {
   readonly network?: Network | undefined;
 }
 
-/** Plain exchanges below one base URL, over kept connections unless the terms say otherwise. */
+/** Plain exchanges below one base URL, over kept connections by default. */
 export function createHttp(terms: HttpTerms, deps: HttpDeps) {
   const { trust, closesConnections = false, replyBytesMax = REPLY_BYTES_MAX } = terms;
   const { passesBodiesMs } = terms;
@@ -242,7 +242,7 @@ export function createHttp(terms: HttpTerms, deps: HttpDeps) {
       const req = open(request, givenUp.signal);
       const reply = follow(req, { ...request, replyBytesMax, passesBodiesMs }, signal, deps.clock);
       req.end(request.payload ?? '');
-      // A request without a socket yet cannot end its connecting by itself.
+      // A request without a socket cannot stop its own connection attempt.
       return reply.catch((error: unknown) => {
         givenUp.abort();
         throw error;
@@ -257,7 +257,7 @@ export function createHttp(terms: HttpTerms, deps: HttpDeps) {
 }
 export type Http = ReturnType<typeof createHttp>;
 
-/** Each request has a connection of its own. */
+/** Each request has its own connection. */
 function agentOver(network: Network): http.Agent {
   const agent = new http.Agent();
   agent.createConnection = ({ host, port }) =>
@@ -282,7 +282,7 @@ function follow(
   const { connectTimeoutMs, timeoutMs, replyBytesMax, passesBodiesMs } = limits;
   return new Promise((resolve, reject) => {
     let connected = false;
-    /** Once it is all that is wanted, whatever becomes of the body. */
+    /** Set once the head is all that is wanted, whatever happens to the body. */
     let head: HttpReply | null = null;
     const timers = [
       clock.setTimeout(
@@ -338,8 +338,8 @@ function follow(
 }
 
 /**
- * A kept socket is connected from the start, and so is one whose certificate was judged before; a new one
- * after TCP, or TLS where that is spoken.
+ * A kept socket, or one with a checked certificate, is connected from the start; a new one after
+ * TCP, or after TLS if used.
  */
 function whenConnected(req: ClientRequest, then: () => void): void {
   req.once('socket', (socket) => {
@@ -351,7 +351,7 @@ function whenConnected(req: ClientRequest, then: () => void): void {
 const sizeOf = (bytes: number): string =>
   bytes < 2 ** 20 ? `${bytes / 2 ** 10} KiB` : `${bytes / 2 ** 20} MiB`;
 
-/** A parser's error holds the bytes that it could not read, and they may quote a secret. */
+/** A parser's error contains the unreadable bytes, which may quote a secret. */
 function bare(error: NodeJS.ErrnoException): Error {
   const { code = '' } = error;
   return code.startsWith('HPE_') ? Object.assign(new Error(code), { code }) : error;

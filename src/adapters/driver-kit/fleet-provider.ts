@@ -18,9 +18,9 @@ export interface FleetProviderOptions extends FirstBootOptions {
   readonly name: ProviderName;
   /** The driver's name. */
   readonly type: string;
-  /** Calls of all daemons together; no limit when 0 or absent. */
+  /** Calls per second of all daemons together; 0 or absent: no limit. */
   readonly callsPerSecond?: number;
-  /** Secrets of the driver's settings; they are taken out of whatever it rejects with. */
+  /** Secrets in the driver's settings; removed from all its errors. */
   readonly secrets?: readonly Secret[];
 }
 export interface FleetProviderDeps {
@@ -28,16 +28,13 @@ export interface FleetProviderDeps {
   readonly random: Random;
   readonly log: Log;
   readonly metrics: Metrics;
-  /** Live daemons that share the budget of calls; one when absent. */
+  /** Live daemons that share the budget of calls; default 1. */
   readonly daemons?: () => number;
-  /** That which the driver was opened with, if it has a queue of its own. */
+  /** The object that the driver was opened with, if it has its own queue. */
   readonly underWay?: UnderWay;
 }
 
-/**
- * Puts the core's hands around a driver's provider; see `FleetProvider`.
- * @throws {UsageError} `initCommand` is too long.
- */
+/** Wraps a driver's provider as `FleetProvider`. @throws {UsageError} `initCommand` is too long. */
 export function createFleetProvider(
   provider: Provider,
   options: FleetProviderOptions,
@@ -77,7 +74,7 @@ export function createFleetProvider(
     type,
     capabilities: { ...capabilities, ...(inventory && { create: true, deprovision: true }) },
     ...(inventory && { inventory: { lastSeen: inventory.lastSeen } }),
-    // The listing itself has a limit, which stands still while its requests wait for their turns.
+    // The listing itself has a limit, which pauses while its requests wait for their turns.
     async listMachines(call) {
       const running = begin('List', { timeoutMs: Infinity, ...call });
       try {
@@ -108,7 +105,7 @@ export function createFleetProvider(
       );
     },
     capacityGroup: (plan) => provider.capacityGroup(plan),
-    // What was let go was never cleaned by anybody: there is nothing to wait for.
+    // A released machine is not cleaned by anybody, so there is no wait.
     isReusable: async (slotId, call) => {
       requireLive();
       return inventory !== null || isReusable(slotId, call);
@@ -137,10 +134,10 @@ interface StoppingDeps {
   readonly scrubber: Scrubber;
 }
 
-/** A driver has this long to end what is under way. */
+/** Time for a driver to end its operations. */
 const STOP_MS = 10_000;
 
-/** Stops a driver. Resolves in time whatever it does; what goes wrong is logged. */
+/** Stops a driver. Resolves in time, whatever the driver does; failures are logged. */
 async function stopDriver(
   provider: Provider,
   { name, clock, log, scrubber }: StoppingDeps,
@@ -148,11 +145,11 @@ async function stopDriver(
   const settled = new AbortController();
   const late = sleep(clock, STOP_MS, settled.signal).then(
     () => log.error({ provider: name }, 'the driver did not stop in time'),
-    // It did, and nobody waits any more.
+    // The driver stopped after nobody waited any more.
     () => undefined,
   );
   const failed = (error: unknown) => {
-    // Its texts alone: what else hangs on it is the driver's, such as a request with its headers.
+    // Only the texts: other properties are the driver's, such as a request with its headers.
     const err = new Error(explain(scrubber.clean(error)));
     log.error({ provider: name, err }, 'the driver did not stop');
   };

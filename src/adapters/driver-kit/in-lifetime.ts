@@ -1,7 +1,7 @@
 import type { CallOptions, Provider } from '../provider/port.ts';
 import type { createLifetime } from './time-limit.ts';
 
-/** Where the call is among what each method is given. */
+/** Position of the call options among each method's arguments. */
 const CALL_AT = {
   listMachines: 1,
   getMachine: 1,
@@ -19,7 +19,7 @@ const CALL_AT = {
   sweep: 0,
 } as const;
 
-/** They change nothing: one that was called off was not done. */
+/** These change nothing: an aborted one was not done. */
 const READING: ReadonlySet<string> = new Set([
   'listMachines',
   'getMachine',
@@ -29,7 +29,7 @@ const READING: ReadonlySet<string> = new Set([
 
 type Method = (...given: unknown[]) => Promise<unknown>;
 
-/** The provider, each of whose calls runs in the lifetime: the signal of a call ends with that, too. */
+/** The provider with each call in the lifetime: the call's signal also aborts with the lifetime. */
 export function inLifetime(
   lifetime: Pick<ReturnType<typeof createLifetime>, 'run'>,
   provider: Provider,
@@ -47,6 +47,6 @@ export function inLifetime(
   return { ...provider, ...Object.fromEntries(methods) };
 }
 
-/** The call with another signal; its deadline may be put off meanwhile. */
+/** The call with another signal; its deadline may still be extended. */
 const within = (call: CallOptions, signal: AbortSignal): CallOptions =>
   Object.create(call, { signal: { value: signal, enumerable: true } }) as CallOptions;

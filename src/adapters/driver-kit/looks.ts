@@ -15,25 +15,25 @@ import type {
 import type { Calls, Running } from './calls.ts';
 import { faultOf, nameOfEntry, toProviderMachine, createListings } from './entries.ts';
 
-/** A machine that is said not to exist. */
+/** A machine that is reported as not existing. */
 export interface Gone {
   readonly id: string;
-  /** Under it when it was seen last; absent or null: none, or not known. */
+  /** Its reservation when last seen; absent or null: none, or unknown. */
   readonly reservationId?: string | null | undefined;
 }
 
-/** A listing that ended less than this ago is evidence of absence. */
+/** A listing that ended less than this long ago can prove absence. */
 const FRESH_MS = 60_000;
-/** One that speaks against it is asked for again after this. */
+/** A listing that contradicts the absence is repeated after this time. */
 const AGAIN_MS = 10_000;
 
 /**
- * A driver's `not-found` alone proves nothing: what stands between us and the vendor says the same
- * for reasons of its own. A machine is gone when a complete listing does not show it either.
+ * A driver's `not-found` alone proves nothing: proxies give the same answer for their own reasons.
+ * A machine is gone only if a complete listing does not show it either.
  */
 export function createAbsence(deps: {
   readonly clock: Clock;
-  /** A listing that does not end because its caller left. */
+  /** A listing that continues after its caller has left. */
   list(): Promise<Listing>;
 }) {
   const { clock } = deps;
@@ -50,8 +50,8 @@ export function createAbsence(deps: {
 
   return {
     /**
-     * A listing begins; to be called with it when it has ended. It is evidence for a while, whoever
-     * asked for it, unless something was made meanwhile.
+     * Marks the start of a listing; call the result with the listing. It can then prove absence for
+     * a while, unless a machine was created meanwhile.
      */
     watch(): (listing: Listing) => void {
       const before = creations;
@@ -59,16 +59,15 @@ export function createAbsence(deps: {
         if (creations === before) latest = { listing, seenMs: clock.monotonic() };
       };
     },
-    /** Something was made that earlier listings could not show. */
+    /** A machine was created that earlier listings cannot show. */
     forget(): void {
       creations += 1;
       latest = null;
     },
     /**
-     * Resolves when a listing agrees that there is no such machine: a complete one, or one that shows
-     * the reservation that it had as free. One that takes longer than the caller has goes on, so that
-     * it answers the next caller.
-     * @throws {ProviderError} `transient`: it does not, or does not tell.
+     * Resolves if a listing confirms the absence: a complete one, or one that shows the machine's
+     * former reservation as free. A listing that outlives its caller continues for the next caller.
+     * @throws {ProviderError} `transient`: it does not confirm.
      */
     async confirm(gone: Gone, said: unknown, signal: AbortSignal): Promise<void> {
       const { id } = gone;
@@ -91,13 +90,13 @@ export type Absence = ReturnType<typeof createAbsence>;
 
 const UNKNOWN = 'no listing was seen';
 
-/** Why a listing does not prove that a machine is gone; null: it does. */
+/** Why a listing does not prove the absence; null if it does. */
 function doubtOf(
   { machines, complete, unreadable = [] }: Listing,
   { id, reservationId = null }: Gone,
 ): string | null {
   const shown = machines.find((machine) => machine.id === id);
-  // The provider itself says that it is on its way out.
+  // The provider itself reports that the machine is leaving.
   if (shown) return shown.status === 'Missing' ? null : 'the listing shows it';
   if (unreadable.some((entry) => entry.id === id)) return 'the listing has it, unreadable';
   const isLeft = machines.some(
@@ -115,7 +114,7 @@ export interface LooksDeps {
   readonly calls: Pick<Calls, 'ask' | 'begin'>;
 }
 
-/** What a driver shows, as the fleet sees it. */
+/** A driver's machines in the fleet's form. */
 export function createLooks(provider: Provider, deps: LooksDeps) {
   const { name, instanceSetId, clock, absence, calls } = deps;
   const { listingOf } = createListings(deps);
@@ -141,17 +140,17 @@ export function createLooks(provider: Provider, deps: LooksDeps) {
   }
 
   return {
-    /** @throws {ProviderError} `permanent`: it cannot be. */
+    /** @throws {ProviderError} `permanent`: the entry is impossible. */
     seen,
     /**
-     * Returns when a `not-found` of the driver is to be believed.
-     * @throws {ProviderError} `transient`: it is not. Any other error, as it is.
+     * Returns if a driver's `not-found` is confirmed.
+     * @throws {ProviderError} `transient`: it is not. Any other error unchanged.
      */
     believeGone,
     /**
-     * @param mustBeOurs it is going to be acted on.
-     * @throws {ProviderError} `not-found`: the driver says so, and a complete listing agrees. See
-     *   `requireOurs`.
+     * @param mustBeOurs the machine will be changed.
+     * @throws {ProviderError} `not-found`: the driver says so, and a complete listing confirms it.
+     *   See `requireOurs`.
      */
     async get(
       id: string,
@@ -183,10 +182,10 @@ export function createLooks(provider: Provider, deps: LooksDeps) {
         return listing;
       }),
     /**
-     * The one check of whose a machine is, before it is acted on: its name alone gives no right to
-     * anything.
-     * @param machine as the driver read it just now.
-     * @throws {ProviderError} `conflict`: it is not ours. `permanent`: it is another one, or cannot be.
+     * The only check of a machine's owner before a change: the name alone gives no right.
+     * @param machine as just read by the driver.
+     * @throws {ProviderError} `conflict`: it is not ours. `permanent`: it is another machine, or
+     *   impossible.
      */
     requireOurs(id: string, found: DriverMachine): void {
       const { ownership } = seenAs(id, found);
@@ -197,7 +196,7 @@ export function createLooks(provider: Provider, deps: LooksDeps) {
 }
 export type Looks = ReturnType<typeof createLooks>;
 
-/** What a driver may answer by itself, and what a listing tells where it does not. */
+/** Queries that a driver may answer itself; otherwise a listing answers them. */
 export function createSearches(
   provider: Provider,
   { seen, list }: Pick<Looks, 'seen' | 'list'>,
@@ -206,8 +205,8 @@ export function createSearches(
   return {
     /**
      * The machine of a creation.
-     * @throws {ProviderError} `race-lost`: it carries another owner's mark. `transient`: a listing
-     *   that is not complete, or holds what cannot be read, does not tell.
+     * @throws {ProviderError} `race-lost`: it carries another owner's mark. `transient`: the
+     *   listing is incomplete or has unreadable entries.
      */
     async find(
       witness: Witness,
@@ -226,7 +225,7 @@ export function createSearches(
       if (found?.ownership === 'foreign') {
         throw new ProviderError('race-lost', `machine ${found.id} carries another owner's tag`);
       }
-      // One that cannot be read may be the one.
+      // An unreadable entry may be the machine.
       if (found || (complete && unreadable.length === 0)) return found;
       throw new ProviderError('transient', 'a listing with gaps does not tell');
     },
@@ -248,8 +247,8 @@ export function createSearches(
 }
 
 /**
- * A provider that makes no machines: what it lists is there already. To create is then to take a
- * machine in as it is, and to give it back is to let it go; nothing is asked of the driver.
+ * A provider that creates no machines: its machines already exist. A creation takes in a machine
+ * unchanged, and a give-back releases it; the driver is not called.
  */
 export function createInventory() {
   const shown = new Map<string, ProviderMachine>();
@@ -260,14 +259,14 @@ export function createInventory() {
   });
 
   return {
-    /** Remembers what is shown; a machine that stands in the list no more may have to be reached. */
+    /** Remembers shown machines: one that left the list may still have to be reached. */
     note<Machine extends ProviderMachine>(machine: Machine): Machine {
       if (machine.id !== null) shown.set(machine.id, machine);
       return machine;
     },
     lastSeen: (id: string): ProviderMachine | null => shown.get(id) ?? null,
 
-    /** @throws {ProviderError} `race-lost`: the inventory has it no more. */
+    /** @throws {ProviderError} `race-lost`: the inventory no longer has it. */
     async takeIn(
       { unused, witness, onAttempt }: FleetCreateRequest,
       get: (id: string) => Promise<ProviderMachine>,
@@ -283,7 +282,7 @@ export function createInventory() {
       return marked(machine, witness);
     },
 
-    /** The machine that a slot is, if it is there. */
+    /** The machine of a slot, if it exists. */
     async find(
       witness: Witness,
       slotId: string,

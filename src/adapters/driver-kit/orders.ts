@@ -18,10 +18,10 @@ import { ourTags, createOne, type createFirstBoot } from './creation.ts';
 import type { Looks, Absence, createInventory } from './looks.ts';
 import type { Locks } from './time-limit.ts';
 
-/** For so long an API may still show what was there before. */
+/** How long an API may still show old tags. */
 const LATE_MS = 10 * 60_000;
 
-/** The tags of ours that were written from here, since they may be read late. */
+/** Our tags written by this process, because reads may lag. */
 export function createWrittenTags(clock: Clock) {
   const written = new Map<string, { readonly tags: Tags; readonly untilMs: number }>();
 
@@ -32,20 +32,20 @@ export function createWrittenTags(clock: Clock) {
     }
   }
   function note(id: string, tags: Tags): void {
-    // At its end: the map is kept in the order of time.
+    // Re-inserted at the end: the map is in order of time.
     written.delete(id);
     written.set(id, { tags, untilMs: clock.monotonic() + LATE_MS });
   }
 
   return {
-    /** What was written last to a machine; nothing once it must have become readable. */
+    /** Tags last written to a machine; empty once reads must show them. */
     of(id: string): Tags {
       sweep();
       return written.get(id)?.tags ?? {};
     },
-    /** This was written with the machine itself. */
+    /** Records tags that were written with the machine itself. */
     note,
-    /** Writes, and remembers it; forgets what was there when nobody knows what is there now. */
+    /** Writes and records tags; forgets the record if the result is unknown. */
     async during<T>(id: string, tags: Tags, write: () => Promise<T>): Promise<T> {
       try {
         const answer = await write();
@@ -61,9 +61,10 @@ export function createWrittenTags(clock: Clock) {
 export type WrittenTags = ReturnType<typeof createWrittenTags>;
 
 /**
- * Puts our mark on a machine that has none, before anything else is done with it. Where there are no
- * tags, an inventory is itself the mark.
- * @throws {ProviderError} `conflict`: it is another's. `not-implemented`: it cannot be marked.
+ * Puts our mark on an unmarked machine before any other change. Without tags, the inventory is the
+ * mark.
+ * @throws {ProviderError} `conflict`: it is another owner's. `not-implemented`: it cannot be
+ *   marked.
  */
 export async function makeOurs(
   provider: Provider,
@@ -85,7 +86,7 @@ export async function makeOurs(
   );
   const marked = await looks.get(id, running);
   refuseForeign(marked);
-  // What was just written may be read late.
+  // Reads may lag behind this write.
   return { ...marked, tags: { ...marked.tags, ...tags }, ownership: 'ours' };
 }
 
@@ -95,7 +96,7 @@ export interface AssimilationDeps {
   readonly written: WrittenTags;
 }
 
-/** @throws {ProviderError} `conflict`: it is another's. */
+/** @throws {ProviderError} `conflict`: it is another owner's. */
 export function refuseForeign({ id, ownership }: Pick<ProviderMachine, 'id' | 'ownership'>): void {
   if (ownership !== 'foreign') return;
   throw new ProviderError('conflict', `machine ${id} belongs to another owner`);
@@ -103,14 +104,14 @@ export function refuseForeign({ id, ownership }: Pick<ProviderMachine, 'id' | 'o
 
 export interface OrdersDeps {
   readonly calls: Pick<Calls, 'ask' | 'begin'>;
-  /** One change of a machine, and of what is on a slot, at a time. */
+  /** Serializes changes of a machine, and of a slot. */
   readonly locks: Locks;
   readonly looks: Looks;
   readonly boot: ReturnType<typeof createFirstBoot>;
   readonly written: WrittenTags;
   readonly absence: Pick<Absence, 'forget'>;
   readonly instanceSetId: string;
-  /** Null: the driver makes machines. */
+  /** Null: the driver creates machines. */
   readonly inventory: ReturnType<typeof createInventory> | null;
 }
 
@@ -131,25 +132,28 @@ interface Order {
   readonly operation: Operation;
   readonly id: string;
   readonly call: FleetCall;
-  /** The machine may not be seen, so the driver does what one does that announces. */
+  /** The machine may be invisible, so the driver does what an announcing one does. */
   readonly isBlind?: boolean;
 }
 
-/** What changes machines: only what the driver can, only ours, and one change of a machine at a time. */
+/**
+ * Changes of machines: only those that the driver supports, only on our machines, one at a time per
+ * machine.
+ */
 export function createOrders(provider: Provider, deps: OrdersDeps): Orders {
   const { calls, locks, looks, boot, written, absence, inventory, instanceSetId } = deps;
   const { capabilities } = provider;
   const { announces = false } = capabilities;
   const require = (capability: keyof Capabilities) => requireCapability(capabilities, capability);
 
-  /** A driver that announces does it later, when its own queue lets the request through. */
+  /** An announcing driver does it later, when its own queue admits the request. */
   const checked = async ({ beforeSending }: CallOptions): Promise<void> => {
     if (!announces) await beforeSending?.();
   };
 
   /**
-   * A driver that announces shows us the machine that it read, as the last thing that it asks before
-   * the request. For any other the machine is read here, just before the driver is asked.
+   * An announcing driver passes the machine that it read to `requireOurs`, as its last check before
+   * the request. For any other driver the machine is read here, just before the call.
    */
   async function order<T>(
     { operation, id, call, isBlind = announces }: Order,
@@ -167,7 +171,7 @@ export function createOrders(provider: Provider, deps: OrdersDeps): Orders {
       const what = 'the driver answered without a look whose the machine is';
       throw new ProviderError('permanent', what, { outcome: 'unknown' });
     } catch (error) {
-      // What the core read itself is believed already, and from a listing that is still fresh.
+      // Confirms the driver's answer; what the core read itself is already confirmed.
       await looks.believeGone(error, { id, reservationId }, options.signal);
       throw error;
     } finally {
@@ -175,7 +179,7 @@ export function createOrders(provider: Provider, deps: OrdersDeps): Orders {
     }
   }
 
-  /** A change that writes tags, for which those have to be known that are there. */
+  /** A change that writes tags, for which the current tags are needed. */
   async function orderWithTags<T, Plan extends { readonly tags: Tags }>(
     { operation, id, call }: Order,
     planFor: (machine: ProviderMachine) => Plan,
@@ -184,7 +188,7 @@ export function createOrders(provider: Provider, deps: OrdersDeps): Orders {
     const running = await open({ operation, id, call });
     try {
       const machine = await looks.get(id, running, true);
-      // Those, too, that were written and cannot be read yet.
+      // Includes tags that were written and are not readable yet.
       const plan = planFor({ ...machine, tags: { ...machine.tags, ...written.of(id) } });
       return await written.during(id, plan.tags, () =>
         calls.ask(operation, running, (options) => request(options, plan)),
@@ -194,7 +198,7 @@ export function createOrders(provider: Provider, deps: OrdersDeps): Orders {
     }
   }
 
-  /** Until its end nothing else is done to the machine. */
+  /** Until it ends, nothing else is done to the machine. */
   async function open({ operation, id, call }: Order, check = looks.requireOurs): Promise<Running> {
     const requireOurs = (machine: DriverMachine) => check(id, machine);
     return locked(calls.begin(operation, call, { requireOurs }), `machine ${id}`);
@@ -229,7 +233,7 @@ export function createOrders(provider: Provider, deps: OrdersDeps): Orders {
     return machine;
   }
 
-  /** The machine of an inventory stays where it is. */
+  /** Releases an inventory's machine, which stays where it is. */
   async function letGo({ id, call }: Omit<Order, 'operation'>): Promise<void> {
     const running = await open({ operation: 'Destroy', id, call });
     try {
@@ -243,7 +247,8 @@ export function createOrders(provider: Provider, deps: OrdersDeps): Orders {
   return {
     async createMachine(request, call) {
       const begun = calls.begin('Create', call, { operationId: request.witness });
-      // A machine of an inventory has no reservation: by that, all would wait for each other.
+      // An inventory's machine has no reservation; a shared lock for "no slot" would serialize all
+      // of them.
       const { reservationId, id } = request.unused ?? {};
       const running = await locked(begun, `slot ${reservationId ?? id}`);
       try {
@@ -313,7 +318,7 @@ export function createOrders(provider: Provider, deps: OrdersDeps): Orders {
   };
 }
 
-/** @throws {ProviderError} `not-implemented`: the driver says that it cannot. */
+/** @throws {ProviderError} `not-implemented`: the driver does not support it. */
 export function requireCapability(
   capabilities: Capabilities,
   capability: keyof Capabilities,

@@ -3,7 +3,7 @@ import { ProviderError } from '../../domain/errors.ts';
 import type { Clock } from '../clock/port.ts';
 import { createLocks } from './time-limit.ts';
 
-/** Kind and base64 blob of an OpenSSH line; comment and white space are not part of a key. */
+/** Type and base64 blob of an OpenSSH line; comment and white space are not part of a key. */
 export const bareKey = (line: string): string => line.trim().split(/\s+/).slice(0, 2).join(' ');
 
 /** Whether two OpenSSH lines hold the same key. */
@@ -15,20 +15,20 @@ export function fingerprintOfLine(line: string): string {
   return `SHA256:${createHash('sha256').update(blob).digest('base64').replace(/=+$/, '')}`;
 }
 
-/** The key that a name at a vendor has to hold. */
+/** The key for a name at a vendor. */
 export interface WantedKey {
   readonly name: string;
-  /** The setting that the name stands in. */
+  /** Setting that contains the name. */
   readonly nameSetting: string;
   /** OpenSSH line. */
   readonly key: string;
-  /** OpenSSH lines of the earlier keys of ours: only these may have the name, too. */
+  /** OpenSSH lines of our earlier keys: only these may also have the name. */
   readonly previousKeys: readonly string[];
 }
 
 /**
- * Of the keys with our name: our key, or else an earlier one of ours.
- * @throws {ProviderError} `conflict`: one that is not known as ours has the name.
+ * Among the keys with our name: our current key, otherwise an earlier one.
+ * @throws {ProviderError} `conflict`: the name belongs to a key that is not ours.
  */
 export function ourKeyAmong<Key>(
   keys: readonly Key[],
@@ -54,9 +54,9 @@ export function ourKeyAmong<Key>(
 const BELIEVED_MS = 24 * 3_600_000;
 
 /**
- * The id of our key at a vendor.
- * @param deps `key` is its OpenSSH line now; `store` looks whether it is there, puts it in place if not, and
- *   answers with its id.
+ * Id of our key at a vendor.
+ * @param deps `key` is its current OpenSSH line; `store` stores the key if it is missing, and
+ *   returns its id.
  */
 export function createKeptKey<Call>(deps: {
   readonly clock: Pick<Clock, 'monotonic'>;
@@ -67,7 +67,7 @@ export function createKeptKey<Call>(deps: {
   const locks = createLocks();
   let known: { readonly id: string; readonly key: string; readonly untilMs: number } | null = null;
 
-  /** One at a time, or two first creations would store two keys. */
+  /** Serialized: two first creations would otherwise store two keys. */
   const take = (call: Call, signal: AbortSignal, isBelieved: boolean): Promise<string> =>
     locks.alone('ssh key', signal, {
       what: 'our SSH key was being put in place',
@@ -82,11 +82,11 @@ export function createKeptKey<Call>(deps: {
     });
 
   return {
-    /** Looks whether it is there and stores it if not. */
+    /** Checks whether the key is stored, and stores it if not. */
     ensure: (call: Call, signal: AbortSignal): Promise<string> => take(call, signal, false),
-    /** It is looked at again after a day, or when it was forgotten or changed. */
+    /** Checks again after a day, or if the key was forgotten or changed. */
     id: (call: Call, signal: AbortSignal): Promise<string> => take(call, signal, true),
-    /** Something speaks against it: the next `id` looks for itself. */
+    /** Something contradicts the cached id: the next `id` checks again. */
     forget: (): void => void (known = null),
   };
 }

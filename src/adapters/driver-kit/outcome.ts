@@ -3,7 +3,7 @@ import type { ProviderErrorFacets, ProviderErrorKind } from '../../domain/errors
 import type { HttpFailure, HttpReply } from './exchange.ts';
 import type { Redact } from './redaction.ts';
 
-/** Where an answer is not as agreed: paths and what was expected there; never the value. */
+/** Where an answer is unexpected: paths and expected types; never values. */
 export const placesOf = (error: z.ZodError): string =>
   error.issues
     .slice(0, 5)
@@ -20,15 +20,14 @@ const ABSENT_MS = 60_000;
 const UNREADABLE_MS = 20_000;
 const LONGEST_MS = 3_600_000;
 
-/** An HTTP date begins with the day's name; `Date.parse` alone takes almost anything for a date. */
+/** An HTTP date begins with a weekday; `Date.parse` alone accepts almost anything. */
 const HTTP_DATE = /^[A-Z][a-z]+,? .*\d{2}:\d{2}:\d{2}/;
 
 /**
- * When to ask again, by our clock, after an answer that says "too many requests". `Retry-After` in
- * seconds counts from now; a date is measured against the answer's own `Date`, since the API's clock
- * may not be ours. Absent: in 60 s; unreadable: in 20 s; never later than in an hour. May lie in the
- * past, and then means nothing.
- * @param headers `Headers`, or whatever finds a header by its lower-case name.
+ * When to retry, by our clock, after "too many requests". `Retry-After` in seconds counts from now;
+ * a date is relative to the answer's own `Date`, because the API's clock may differ. Absent: in 60
+ * s; unreadable: in 20 s; at most an hour. May be in the past, and then means nothing.
+ * @param headers `Headers`, or any object that finds a header by its lower-case name.
  */
 export function retryAtOf(
   headers: { get(name: string): string | null | undefined },
@@ -41,8 +40,8 @@ export function retryAtOf(
 }
 
 /**
- * Milliseconds that `Retry-After` asks for. It holds a count of seconds (no sign, no fraction) or an
- * HTTP date, by RFC 9110; anything else cannot be read, and means 20 s.
+ * Milliseconds in `Retry-After`: a number of seconds (no sign, no fraction) or an HTTP date, by RFC
+ * 9110. Anything else is unreadable, and means 20 s.
  */
 export function retryAfterMs(retryAfter: string, date: string | null, nowMs: number): number {
   const text = retryAfter.trim();
@@ -51,84 +50,81 @@ export function retryAfterMs(retryAfter: string, date: string | null, nowMs: num
   return untilMs === null ? UNREADABLE_MS : untilMs - (dateOf(date ?? '') ?? nowMs);
 }
 
-/** Null: it is no HTTP date. */
+/** Null if the text is no HTTP date. */
 export function dateOf(text: string): number | null {
   const atMs = HTTP_DATE.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isFinite(atMs) ? atMs : null;
 }
 
-/** How the answers of one API are to be read. */
+/** How to read the answers of one API. */
 export interface AnswerForm {
-  /** The texts of an answer that says no in the API's own form; null: it has not that form. */
+  /** Texts of an error in the API's own format; null if it has another format. */
   errorsIn(json: unknown): readonly string[] | null;
   /**
-   * Refusals from which it would follow that a thing is gone. Such a status is the API's own word only
-   * in the API's own form: what stands before it answers with the same number for reasons of its own.
+   * Statuses that mean that an object does not exist. They count only in the API's own format:
+   * proxies send the same numbers for their own reasons.
    */
   readonly tellsAbsence: ReadonlySet<number>;
-  /** An answer that names no type of content is JSON. */
+  /** An answer without a content type is JSON. */
   readonly untypedIsJson?: boolean;
-  /**
-   * What an API means otherwise than usual by a status from 400; undefined: the usual. With `auth` it
-   * refuses the token.
-   */
+  /** Unusual meaning of a status from 400; undefined: the usual. `auth` refuses the token. */
   meaningOf?(refusal: Refusal): Meaning | undefined;
   /**
-   * Whether an answer with a status from 400 asks to stay away. Undefined: as usual, which is 429; the wait
-   * is then `waitAskedMs`. Asked before all else.
+   * Whether an answer from 400 asks to stay away. Undefined: the usual rule, which is 429 with the
+   * wait `waitAskedMs`. Called first.
    */
   staysAway?(refusal: Refusal): StayAway | undefined;
 }
-/** What an answer is to the port. */
+/** The port's meaning of an answer. */
 export interface Meaning extends Pick<ProviderErrorFacets, 'capacity' | 'quota'> {
   readonly kind: ProviderErrorKind;
-  /** What a person should know beside what the API says. */
+  /** Additional text for people. */
   readonly hint?: string;
-  /** It is not to be asked again for so long. */
+  /** No repetition for this long. */
   readonly waitMs?: number;
 }
 export interface Refusal {
   readonly endpoint: string;
   readonly mutates: boolean;
   readonly status: number;
-  /** What the API says in its own form; nothing of what has another. */
+  /** Texts in the API's own format; empty for other formats. */
   readonly messages: readonly string[];
-  /** The body; undefined: there is none, or it is not JSON. */
+  /** The body; undefined if there is none, or it is not JSON. */
   readonly json: unknown;
-  /** What `Retry-After` or `X-RateLimit-Reset` ask for; 0: nothing. */
+  /** Wait in `Retry-After` or `X-RateLimit-Reset`; 0: none. */
   readonly waitAskedMs: number;
-  /** Of the answers that this class of calls got one after the other, how many asked to stay away: from 1. */
+  /** Consecutive answers of this call class that asked to stay away, from 1. */
   readonly inARow: number;
 }
 export interface StayAway {
   readonly waitMs: number;
-  /** Nobody knows whether a change was carried out all the same. */
+  /** A change may have succeeded nevertheless. */
   readonly ambiguous?: boolean;
 }
 
 /** What one HTTP attempt means for its operation. */
 export type Verdict<T> =
   | { readonly type: 'ok'; readonly value: T }
-  /** Nothing was changed, or it is a read: repeating is safe. `waitMs` is the least wait. */
+  /** Nothing was changed, or it is a read: a repetition is safe. `waitMs` is the minimum wait. */
   | {
       readonly type: 'retry';
       readonly failure: Failure;
       readonly waitMs: number;
-      /** `client`: the server slows all of us down. `malformed`: worth few repetitions only. */
+      /** `client`: the server slows all our requests down. `malformed`: only few repetitions. */
       readonly limit: 'none' | 'client' | 'malformed';
       readonly reason: RetryReason;
     }
   /** Permanent. */
   | { readonly type: 'fail'; readonly failure: Failure; readonly isTokenRefused?: boolean }
-  /** A mutation that may have taken effect. */
+  /** A mutation that may have succeeded. */
   | {
       readonly type: 'ambiguous';
       readonly failure: Failure;
-      /** The server wants us to stay away for so long. */
+      /** The server asks to stay away for this long. */
       readonly waitMs?: number;
     };
 
-/** Why an attempt is repeated, as metrics show it. */
+/** Reason for a repetition, as in metrics. */
 export type RetryReason =
   | 'rate_limit'
   | 'status'
@@ -149,16 +145,16 @@ export interface Attempted<T> {
   readonly endpoint: string;
   readonly mutates: boolean;
   readonly schema: z.ZodType<T>;
-  /** A success is not read: the schema gets nothing. */
+  /** The body of a success is not read: the schema gets nothing. */
   readonly ignoresReply?: boolean;
   readonly redact: Redact;
-  /** See `Refusal.inARow`; this answer is counted. */
+  /** See `Refusal.inARow`, including this answer. */
   readonly inARow?: number;
 }
 
 /**
- * Judges a complete reply; a schema may be asynchronous, so that a long listing lets others have their
- * turn. `nowMs` (epoch) is used where the reply has no `Date`.
+ * Judges a complete reply; the schema may be asynchronous, so that a long listing does not block.
+ * `nowMs` (epoch) is used if the reply has no `Date`.
  */
 export async function judgeReply<T>(
   attempted: Attempted<T>,
@@ -170,7 +166,7 @@ export async function judgeReply<T>(
   return judgeRefusal(attempted, { ...reply, json: parseJson(reply.text) }, nowMs);
 }
 
-/** A reply whose text was parsed. */
+/** A reply with its parsed text. */
 interface ParsedReply extends HttpReply {
   readonly json: unknown;
 }
@@ -191,7 +187,7 @@ function judgeRefusal<T>(attempted: Attempted<T>, reply: ParsedReply, nowMs: num
   const foreign = foreignReply(reply, attempted);
   if (foreign !== null) return notTheApi(attempted, { status, messages: [foreign] });
   if (status >= 300 && status < 400) {
-    // A proxy may have sent it after the change was made.
+    // A proxy may have sent it after the change succeeded.
     return {
       type: attempted.mutates ? 'ambiguous' : 'fail',
       failure: { kind: 'permanent', status, messages: ['refused to redirect'] },
@@ -213,7 +209,7 @@ function judgeRefusal<T>(attempted: Attempted<T>, reply: ParsedReply, nowMs: num
   return retry(failure('transient'), 'status', waitAskedMs);
 }
 
-/** Milliseconds that an answer asks to stay away; null: it does not. */
+/** Milliseconds to stay away, as the answer asks; null if it does not. */
 export function waitAskedBy(verdict: Verdict<unknown>): number | null {
   if (verdict.type === 'ambiguous') return verdict.waitMs ?? null;
   return verdict.type === 'retry' && verdict.limit === 'client' ? verdict.waitMs : null;
@@ -222,7 +218,7 @@ export function waitAskedBy(verdict: Verdict<unknown>): number | null {
 const askedAway = (failure: Failure, waitMs: number) =>
   ({ type: 'retry', limit: 'client', reason: 'rate_limit', failure, waitMs }) as const;
 
-/** Nobody knows whether a change reached the API behind; a read is worth few repetitions. */
+/** A change may have reached the API behind; a read gets few repetitions. */
 const notTheApi = ({ mutates }: { mutates: boolean }, failure: Omit<Failure, 'kind'>) =>
   mutates
     ? ({ type: 'ambiguous', failure: { ...failure, kind: 'transient' } } as const)
@@ -237,7 +233,7 @@ const REFUSALS: Readonly<Record<number, ProviderErrorKind>> = {
   404: 'not-found',
 };
 
-/** Judges an exchange that gave no complete reply. */
+/** Judges an exchange without a complete reply. */
 export function judgeFailure(attempted: { mutates: boolean }, error: HttpFailure): Verdict<never> {
   const kind = KIND_OF_FAILURE[error.reason];
   const failure: Failure = { kind, messages: [error.message], cause: error };
@@ -271,7 +267,7 @@ async function judgeSuccess<T>(attempted: Attempted<T>, reply: HttpReply): Promi
   };
   const json = parseJson(reply.text);
   if (json === NOT_JSON) return malformed('the reply is not JSON');
-  // A success that names errors is none, whatever its status says.
+  // A success that contains errors is a failure, whatever its status.
   if (namesErrors(json)) {
     const said = messagesOf(json, attempted).join('; ') || 'in a form of their own';
     return malformed(`the reply is a success that names errors: ${said}`);
@@ -282,7 +278,7 @@ async function judgeSuccess<T>(attempted: Attempted<T>, reply: HttpReply): Promi
     : malformed(`the reply is not as agreed: ${placesOf(parsed.error)}`);
 }
 
-/** In whatever form: what stands before the API has one of its own. */
+/** Accepts any error format, because proxies have their own. */
 function namesErrors(json: unknown): boolean {
   if (typeof json !== 'object' || json === null) return false;
   const { error, errors } = json as Readonly<Record<string, unknown>>;
@@ -290,7 +286,7 @@ function namesErrors(json: unknown): boolean {
 }
 
 const NOT_JSON = Symbol('not JSON');
-/** An empty text is `undefined`. The parser's own error quotes the text, so it is not kept. */
+/** Undefined for an empty text. The parser's own error quotes the text, so it is dropped. */
 function parseJson(text: string): unknown {
   if (text.trim() === '') return undefined;
   try {
@@ -300,7 +296,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Nothing of an API lies deeper; what does is left out, or it could exhaust the stack. */
+/** Deeper values are dropped, because they could exhaust the stack; no API nests this deep. */
 const DEPTH_MAX = 64;
 
 /** Null and a missing field mean the same. */
@@ -313,10 +309,7 @@ export function withoutNulls(value: unknown, depth = 0): unknown {
   return Object.fromEntries(entries.map(([key, item]) => [key, inner(item)]));
 }
 
-/**
- * What the server says in its own form; nothing from a page that has not that form. Redacted before it
- * is shortened, or half a secret could stay.
- */
+/** Texts in the API's own format only. Redacted first, because a cut secret would escape. */
 function messagesOf(
   json: unknown,
   { form, redact }: Pick<Attempted<unknown>, 'form' | 'redact'>,
@@ -328,8 +321,8 @@ function messagesOf(
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
 
 /**
- * What a reply is that claims absence and is not the API's own; null: it is, or claims no such thing.
- * A change that is forbidden was not made, whoever says so.
+ * Describes a reply that claims absence in a format other than the API's; null for all others. A
+ * forbidden change was not made, whoever says so.
  */
 function foreignReply(
   { status, headers, text, json }: ParsedReply,
@@ -346,8 +339,8 @@ function foreignReply(
 const WAIT_MAX_MS = 3_600_000;
 
 /**
- * Milliseconds the server wants us to stay away: `Retry-After` (seconds or HTTP date), or
- * `X-RateLimit-Reset` when nothing remains; 0 when it says nothing. At most one hour.
+ * Milliseconds that the server asks to stay away: `Retry-After` (seconds or HTTP date), or
+ * `X-RateLimit-Reset` if nothing remains; 0 if absent. At most one hour.
  */
 export function waitAsked({ headers }: Pick<HttpReply, 'headers'>, nowMs: number): number {
   const { date = '', 'retry-after': retryAfter } = headers;

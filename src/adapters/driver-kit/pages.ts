@@ -4,13 +4,13 @@ import { isProviderError, type ProviderError } from '../../domain/errors.ts';
 import { asUnknown, isLost } from './errors.ts';
 import { placesOf } from './outcome.ts';
 
-/** An entry of a list that is there and cannot be read. */
+/** An existing but unreadable entry of a list. */
 export interface Unread {
-  /** Null: not even that. */
+  /** Null if even the id is unreadable. */
   readonly id: string | null;
-  /** Of a device, the reservation under it, if that can be read. */
+  /** Reservation of a device, if readable. */
   readonly reservationId: string | null;
-  /** Where it is not as agreed. */
+  /** Where the entry is unexpected. */
   readonly fault: string;
 }
 /** The entries of one page. */
@@ -19,14 +19,14 @@ export interface Entries<T> {
   readonly unread: readonly Unread[];
 }
 
-/** More entries than this are no page, and no listing in one reply. */
+/** Maximum entries of a page, or of a listing in one reply. */
 const ENTRIES_MAX = 50_000;
-/** Everybody else has a turn after this. */
+/** Time until other work gets a turn. */
 const SLICE_MS = 5;
 
 /**
- * Reads the entries of one page one by one, in slices: what is wrong with one says nothing of the others.
- * @param namesOf what can be read of an entry that cannot be read whole.
+ * Reads a page's entries one by one, in slices: a fault in one does not affect the others.
+ * @param namesOf readable parts of an unreadable entry.
  */
 export const entriesOf = <T>(
   schema: z.ZodType<T>,
@@ -50,19 +50,19 @@ export const entriesOf = <T>(
       return { items, unread };
     });
 
-/** One page, and where in its listing it stands. */
+/** One page, and its position in the listing. */
 export interface Page<T> extends Entries<T> {
-  /** Of all entries of the listing; null: nobody tells. */
+  /** Number of all entries; null if not given. */
   readonly total: number | null;
   /** From 1. */
   readonly number: number;
   readonly isLast: boolean;
 }
 /**
- * What a listing saw. Without `complete` nothing may be concluded from absence, and with it not
- * everything: an item that is created while another one goes, or one that a shifted page hid from
- * both of two walks that agree, may be missing all the same. Whoever misses one asks for it by id.
- * What is among `unread` is there; an entry of which not even the id can be read may be anything.
+ * Result of a listing. Without `complete`, absence proves nothing. Even with it, an item may be
+ * missing that was created while another was deleted, or that shifting pages hid from two
+ * consistent walks; ask for such an item by id. Entries in `unread` exist; one without a readable
+ * id may be anything.
  */
 export interface Walked<T> extends Entries<T> {
   readonly complete: boolean;
@@ -71,16 +71,16 @@ export interface Walked<T> extends Entries<T> {
 const WALKS_MAX = 3;
 const PAGES_MAX = 10_000;
 
-/** The page numbers do not advance as agreed, or never end. */
+/** Page numbers do not advance as expected, or never end. */
 export class PageOrderError extends Error {}
 
 /**
- * Reads all pages. Pages may shift while they are read, so a walk counts only when it is
- * consistent: one total, no id twice, as many ids as the total; where no total is told, two walks that saw
- * the same ids prove each other. Otherwise it is repeated, the union
- * is kept, and the union counts when it has the size of a total that two walks agree on. The size
- * cannot tell an item that went during the walks from one that was never seen.
- * @param onWalk hears of each walk whether it was consistent.
+ * Reads all pages. Pages may shift meanwhile, so a walk counts only if it is consistent: one total,
+ * no repeated id, as many ids as the total. Without a total, two walks with the same ids prove each
+ * other. Otherwise the walk is repeated and the ids are united. The union counts if its size is a
+ * total on which two walks agree. The size cannot distinguish an item deleted meanwhile from one
+ * never seen.
+ * @param onWalk called for each walk with its consistency.
  * @throws {PageOrderError}
  */
 export async function walkPages<T extends { readonly id: string }>(
@@ -107,7 +107,7 @@ export async function walkPages<T extends { readonly id: string }>(
   }
   return { ...all(), complete: false };
 
-  /** What could be read once can be read. */
+  /** An entry that was read once counts as readable. */
   function all(): Entries<T> {
     const unread = [...unreadUnion.values()].filter(({ id }) => id !== null && !union.has(id));
     return { items: [...union.values()], unread };
@@ -115,7 +115,7 @@ export async function walkPages<T extends { readonly id: string }>(
 }
 
 interface Walk<T> extends Entries<T> {
-  /** Null: nobody tells, or there are several. */
+  /** Null if there is no total, or several. */
   readonly total: number | null;
   readonly allIds: string;
   readonly consistent: boolean;
@@ -146,12 +146,12 @@ async function walkOnce<T extends { readonly id: string }>(
   return { items, unread, total, allIds, consistent };
 }
 
-/** How a listing is read. */
+/** How to read a listing. */
 export interface Reading<T> {
-  /** Name of the route, for metrics. */
+  /** Route name for metrics. */
   readonly endpoint: string;
   readonly fetchPage: (page: number) => Promise<Page<T>>;
-  /** An incomplete listing is a failure. */
+  /** Fail on an incomplete listing. */
   readonly insist?: boolean;
 }
 
@@ -168,25 +168,29 @@ export async function readPages<T extends { readonly id: string }>(
   throw call.error('transient', `only ${walked.items.length} are certain`);
 }
 
-/** A change of which one can see whether it happened. */
+/** A change whose effect can be checked. */
 export interface Mutation<T> {
-  /** Name of the route, for metrics. */
+  /** Route name for metrics. */
   readonly endpoint: string;
   send(): Promise<T>;
-  /** Looks whether the change is there; null when it is not (yet). */
+  /** Checks whether the change is visible; null if not (yet). */
   look(): Promise<{ readonly value: T } | null>;
-  /** An error after which it may be there, though nothing was lost. */
+  /** Errors after which the change may exist although no answer was lost. */
   readonly looksAfter?: (refusal: ProviderError) => boolean;
-  /** Repetitions after an unknown outcome; without limit but the operation's budget if absent. */
+  /** Maximum repetitions after an unknown outcome; default: only the operation's time limit. */
   readonly repeatsMax?: number;
-  /** Milliseconds before each look after a lost answer; one look, after the usual back-off, if absent. */
+  /**
+   * Delays before the checks after a lost answer, milliseconds; default: one check after the usual
+   * back-off.
+   */
   readonly waitsMs?: readonly number[];
 }
 
 /**
- * Sends a change: after an attempt whose outcome is not known it looks, and sends again what it does not
- * see, unless that must not be.
- * @throws {ProviderError} `outcome: 'unknown'` if any attempt may have worked and nothing was seen of it.
+ * Sends a change. After an attempt with an unknown outcome, checks it, and sends it again if it is
+ * not visible and may be repeated.
+ * @throws {ProviderError} `outcome: 'unknown'` if any attempt may have succeeded without a visible
+ *   effect.
  */
 export async function mutate<T>(call: Call, mutation: Mutation<T>): Promise<T> {
   const { repeatsMax = Infinity, looksAfter = () => false, waitsMs = [null] } = mutation;
@@ -214,7 +218,7 @@ export async function mutate<T>(call: Call, mutation: Mutation<T>): Promise<T> {
   }
 }
 
-/** The error when nobody can tell whether a change happened. */
+/** Error if nobody can tell whether a change succeeded. */
 export const unsettled = (call: Call, cause: ProviderError): ProviderError =>
   call.error('transient', 'it may have been accepted', { outcome: 'unknown', cause });
 

@@ -1,6 +1,6 @@
 import type { Log } from '../log/port.ts';
 
-/** The same log, each of whose lines names the provider. */
+/** The log with the provider's name in each line. */
 export function providerLog(log: Log, provider: string): Log {
   const say =
     (level: 'debug' | 'info' | 'warn' | 'error') =>

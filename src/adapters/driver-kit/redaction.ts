@@ -3,18 +3,18 @@ import { isProviderError, explain, ProviderError } from '../../domain/errors.ts'
 import { facetsOf } from '../../domain/provisioning/provider-holds.ts';
 import type { Secret } from '../../settings/secret.ts';
 
-/** Takes secrets out of a text. */
+/** Removes secrets from a text. */
 export type Redact = (text: string) => string;
 
 export const HIDDEN = '[redacted]';
-/** Shorter pieces are no secrets, and would tear ordinary words out of a message. */
+/** Shorter pieces are no secrets, and their removal would damage ordinary words. */
 const SECRET_LENGTH_MIN = 4;
-/** What agrees with a secret for so many characters is a piece of it, */
+/** A match with a secret of this length counts as a piece of it, */
 const PIECE_LENGTH = 8;
-/** or, if that could be a word of any text, for so many from one word to another. */
+/** or of this length from word to word, if the piece may be ordinary text. */
 const ORDINARY_PIECE_LENGTH = 12;
 const ORDINARY = /^[A-Za-z]?[a-z\s.,:;'"/_-]*$/;
-/** Of a text that has not been looked through nothing is shown. */
+/** Maximum length of a checked text; nothing of a longer one is shown. */
 const READ_LENGTH_MAX = 1_000;
 
 const SECRET_FIELDS = ['userdata', 'customdata', 'root_password', 'private_key'] as const;
@@ -23,10 +23,9 @@ const NAMED_SECRET =
 const PRIVATE_KEY = /-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|$)/gs;
 
 /**
- * For what a server says about requests: hides the tokens and the secrets that were sent, whole, by
- * line and by any piece of them, also when they are quoted as JSON or base64. Whatever follows the
- * name of a secret field goes too.
- * @param tokens hidden by any piece, even one that reads like an ordinary word.
+ * For a server's texts about requests: hides tokens and sent secrets, whole, by line and by any
+ * piece, also quoted as JSON or base64. Also hides whatever follows the name of a secret field.
+ * @param tokens hidden by any piece, even one like an ordinary word.
  */
 export function createRedact(secrets: Iterable<string>, tokens: Iterable<string> = []): Redact {
   const bare = [...tokens];
@@ -46,7 +45,7 @@ export function createRedact(secrets: Iterable<string>, tokens: Iterable<string>
       .replace(NAMED_SECRET, `$1 ${HIDDEN}`);
 }
 
-/** A text and how else it may be quoted; base64 depends on where in three bytes it begins. */
+/** A text in all its quoted forms; base64 depends on the offset within three bytes. */
 export function spellingsOf(text: string): string[] {
   const bytes = Buffer.from(text);
   const encoded = [0, 1, 2].map((from) => bytes.subarray(from).toString('base64'));
@@ -64,7 +63,7 @@ function withoutPieces(text: string, { bare, spelled }: Sources): string {
     const piece = text.slice(from, from + length);
     return piece.trim().length === length && sources.some((source) => source.includes(piece));
   };
-  /** Length of the piece that begins here; 0 when none does. */
+  /** Length of the piece that begins here; 0 if none does. */
   function pieceAt(from: number): number {
     if (agrees(bare, from, PIECE_LENGTH)) return PIECE_LENGTH;
     if (!agrees(spelled, from, PIECE_LENGTH)) return 0;
@@ -82,7 +81,7 @@ function withoutPieces(text: string, { bare, spelled }: Sources): string {
   return shown;
 }
 
-/** The secrets in a request's body, whole and by line. */
+/** Secrets in a request's body, whole and by line. */
 export function secretsIn(body: unknown): string[] {
   if (typeof body !== 'object' || body === null) return [];
   const fields = body as Readonly<Record<string, unknown>>;
@@ -97,13 +96,13 @@ function linesIn(value: unknown): string[] {
 
 const SHOWN_LENGTH_MAX = 64;
 
-/** A short value that a server sent, for logs. */
+/** A short value from a server, for logs. */
 export const shownValue = (redact: Redact, value: unknown): string | undefined =>
   value === undefined ? undefined : redact(String(value)).slice(0, SHOWN_LENGTH_MAX);
 
 const SHOWN_VALUES = new Set(['page', 'per_page', 'include']);
 
-/** Path and query for logs: values are shown only for paging and `include`. */
+/** Path and query for logs: values appear only for paging and `include`. */
 export function shownUrl(path: string, query: Readonly<Record<string, string>> = {}): string {
   const shown = Object.entries(query).map(
     ([name, value]) => `${name}=${SHOWN_VALUES.has(name) ? value : '*'}`,
@@ -111,7 +110,7 @@ export function shownUrl(path: string, query: Readonly<Record<string, string>> =
   return shown.length === 0 ? path : `${path}?${shown.join('&')}`;
 }
 
-/** The outermost error of the port among an error and its causes. */
+/** The outermost port error among an error and its causes. */
 export function wrappedIn(error: unknown): ProviderError | null {
   let at = error;
   for (let depth = 0; depth < DEPTH_MAX && at instanceof Error; depth++) {
@@ -121,13 +120,13 @@ export function wrappedIn(error: unknown): ProviderError | null {
   return null;
 }
 
-/** Shorter ones would make holes in ordinary words. */
+/** Shorter ones would damage ordinary words. */
 const SHORTEST = 6;
-/** More than calls at once ever need. */
+/** More than concurrent calls ever need. */
 const KEPT_MAX = 512;
 const DEPTH_MAX = 16;
 
-/** @param configured read at the start, and again with each error, since they may be rotated. */
+/** @param configured read at the start, and again with each error, because they may be rotated. */
 export function createScrubber(configured: readonly Secret[] = []) {
   const known = new Set<string>();
 
@@ -142,17 +141,17 @@ export function createScrubber(configured: readonly Secret[] = []) {
   refresh();
 
   function scrub(text: string): string {
-    // Longest first: a script holds secrets of its own.
+    // Longest first: a script contains other secrets.
     const forms = [...known].flatMap(spellingsOf).toSorted((a, b) => b.length - a.length);
     return forms.reduce((rest, form) => rest.replaceAll(form, HIDDEN), text);
   }
 
   return {
-    /** From now on this is secret too; of very many the oldest are forgotten. */
+    /** Adds a secret; above the limit, the oldest are forgotten. */
     keep,
     /**
-     * The same error, its causes and its facets, with what is secret taken out of all their texts; one
-     * that cannot be changed is replaced.
+     * Returns the error with secrets removed from all texts of it, its causes and its facets; an
+     * unchangeable error is replaced.
      */
     clean(error: unknown): unknown {
       refresh();
@@ -162,10 +161,10 @@ export function createScrubber(configured: readonly Secret[] = []) {
     },
   };
 }
-/** What must not leave the core in a text, and how it is taken out. */
+/** Secrets that must not leave the core in a text, and their removal. */
 export type Scrubber = ReturnType<typeof createScrubber>;
 
-/** The values of all secrets that stand in settings, however deep. */
+/** Values of all secrets in settings, at any depth. */
 export function secretsOfSettings(settings: unknown): Secret[] {
   if (typeof settings !== 'object' || settings === null) return [];
   if (isSecret(settings)) return [settings];
@@ -175,7 +174,7 @@ export function secretsOfSettings(settings: unknown): Secret[] {
 const isSecret = (value: object): value is Secret =>
   'reference' in value && 'read' in value && typeof value.read === 'function';
 
-/** What it was last is known; that it has gone is for its user to tell. */
+/** The last known value is enough; the secret's user reports that it is missing. */
 function readable(secret: Secret): string[] {
   try {
     return [secret.read()];
@@ -184,7 +183,7 @@ function readable(secret: Secret): string[] {
   }
 }
 
-/** False: a part of it could not be changed. */
+/** False if a part could not be changed. */
 function cleanChain(error: Error, scrub: (text: string) => string, depth: number): boolean {
   if (depth > DEPTH_MAX) return Reflect.defineProperty(error, 'cause', { value: undefined });
   const own = (['message', 'stack', 'code', 'name'] as const).every((key) => {
@@ -200,7 +199,7 @@ function cleanCause(error: Error, scrub: (text: string) => string, depth: number
   return put(error, 'cause', cause, cleanOther(cause, scrub));
 }
 
-/** No error, and shown as a text all the same. */
+/** A value that is no error, but is shown as text. */
 function cleanOther(value: unknown, scrub: (text: string) => string): unknown {
   if (typeof value !== 'object' && typeof value !== 'string') return value;
   const text = typeof value === 'string' ? value : inspect(value);

@@ -4,7 +4,7 @@ import { createRecordTable } from '../../domain/provisioning/records.ts';
 import type { Random } from '../clock/port.ts';
 import type { RecordOptions, Records, DriverShell } from '../provider/port.ts';
 
-/** Records in memory, for as long as the process lives: where a driver is tried without a database. */
+/** Records in memory, for trying out a driver without a database. */
 export function createMemoryRecords(random: Random): (provider: ProviderName) => Records {
   const table = createRecordTable(() => random.uuid());
   return (provider) => {
@@ -24,7 +24,7 @@ function ask<T>({ signal }: RecordOptions, act: () => T): T {
   throw new ProviderError('aborted', 'no record was touched: called off', { cause: signal.reason });
 }
 
-/** Where a driver is opened to be looked at, and not to work. */
+/** For a driver that is opened only for inspection. */
 export const NO_SHELL: DriverShell = {
   connect: () =>
     Promise.reject(new ProviderError('not-implemented', 'there is no SSH here for drivers')),

@@ -8,64 +8,63 @@ import type { AnswerForm, RetryReason } from './outcome.ts';
 import type { Redact } from './redaction.ts';
 import type { TurnLimits, Turns } from './turns.ts';
 
-/** What is particular to one API, of all that answer in JSON over HTTP. */
+/** Settings of one JSON API over HTTP. */
 export interface ApiTerms {
   /** Name of the configured provider, for logs. */
   readonly name: string;
   readonly baseUrl: string;
-  /** Asked before each attempt, so that a rotated token is picked up. Never logged. */
+  /** Called before each attempt, so that a rotated token is used. Never logged. */
   readonly token: () => string;
-  /** Of each request; the type of its body and the user agent are added. */
+  /** Headers of each request; content type and user agent are added. */
   readonly headersFor: (token: string) => Readonly<Record<string, string>>;
-  /** Name of a route for metrics and logs, by its path below the base URL; null: it has none. */
+  /** Route name for metrics and logs, by the path below the base URL; null if it has none. */
   endpointName(method: string, path: string): string | null;
   readonly form: AnswerForm;
-  /** How bodies are written; JSON if absent. */
+  /** Encoding of bodies; default JSON. */
   readonly encoding?: BodyEncoding;
-  /** Of each class of calls that has none of its own. */
+  /** Limits for call classes without their own. */
   readonly limits: TurnLimits;
   /**
-   * Calls that are paced, counted and held up apart from others, by name: where an API has one limit for
-   * reads and another for writes, or one for each path. An answer that asks to stay away holds up the
-   * class that it was given to, and no other.
+   * Calls with separate pacing, counts and pauses, by name: for an API with separate limits for
+   * reads and writes, or for each path. An answer that asks to stay away pauses only its class.
    */
   readonly classes?: Readonly<Record<string, CallClassTerms>>;
-  /** Which class of `classes` a request belongs to; null: to the one of all others. */
+  /** Class of a request in `classes`; null: the class of all others. */
   readonly classOf?: (exchange: Exchange) => string | null;
   readonly timings: ApiTimings;
-  /** Of TLS; the system's authorities if absent. */
+  /** TLS trust; absent: the system's authorities. */
   readonly trust?: Trust;
-  /** Each request has a connection of its own: for servers that do not get on with kept ones. */
+  /** One connection per request: for servers that do not support kept ones. */
   readonly closesConnections?: boolean;
-  /** A longer reply is refused; 32 MiB if absent. */
+  /** Maximum reply length; default 32 MiB. */
   readonly replyBytesMax?: number;
-  /** What in a body is secret, beside what the redaction knows by its name. */
+  /** Secrets in a body that the redaction does not know by field name. */
   readonly secretsIn?: (body: unknown) => readonly string[];
-  /** Of all replies of one listing together; 512 MiB if absent. */
+  /** Limit for all replies of one listing together; default 512 MiB. */
   readonly listingBytesMax?: number;
-  /** A request is sent so often at most; while the time of its operation lasts, if absent. */
+  /** Maximum attempts of a request; default: as many as fit into the operation's time limit. */
   readonly attemptsMax?: number;
   /**
-   * How long to stay away after an answer that says "too many requests", milliseconds.
-   * @param askedMs what the answer asks for; 0: it says no time. This, or a usual wait, if absent.
+   * Wait after "too many requests", milliseconds.
+   * @param askedMs the answer's wait; 0: none given. Default: this, or a usual wait.
    */
   readonly stayAwayMs?: (askedMs: number) => number;
 }
 
-/** At most so many starts in any stretch of time, of all daemons together. */
+/** Maximum starts in any such period, for all daemons together. */
 export interface BudgetTerms {
   readonly startsMax: number;
-  /** Length of the stretch, milliseconds; it begins anywhere. */
+  /** Length of the rolling period, milliseconds. */
   readonly withinMs: number;
-  /** Of the starts so many are left to what is urgent; 0 if absent. */
+  /** Starts reserved for urgent calls; default 0. */
   readonly keptForUrgent?: number;
 }
 
-/** What calls of one class are limited by, apart from all others. */
+/** Separate limits of one call class. */
 export interface CallClassTerms {
-  /** Those of the API if absent. */
+  /** Default: those of the API. */
   readonly limits?: TurnLimits;
-  /** Of all daemons together; without limit if absent. All of them have to have something left. */
+  /** Budgets of all daemons together; a start must fit into all of them. Default: no limit. */
   readonly budgets?: readonly BudgetTerms[];
 }
 
@@ -74,24 +73,24 @@ export interface ApiTimings {
   readonly connectTimeoutMs: number;
   readonly attemptTimeoutMs: number;
   readonly listPageTimeoutMs: number;
-  /** A whole operation with all its attempts and waits. */
+  /** Limit for a whole operation with all attempts and waits. */
   readonly operationTimeoutMs: number;
   readonly backoffInitialMs: number;
   readonly backoffMaximumMs: number;
   /**
-   * The server, or an empty budget, may hold up the calls of a class for so long. A longer wait is the
-   * caller's: the call is refused with `rateLimit`, and nothing is remembered of it here.
+   * Maximum pause of a call class by the server or an empty budget. A longer wait is passed to the
+   * caller: the call is refused with `rateLimit`, and nothing is remembered here.
    */
   readonly pauseMaxMs: number;
-  /** Operations fail fast this long after the token was refused. */
+  /** How long operations fail fast after the token was refused. */
   readonly authPauseMs: number;
 }
 
-/** Hears what happens, for metrics. */
+/** Receives events for metrics. */
 export interface ApiObserver {
-  /** An attempt begins; `attempt` tells how it ended. */
+  /** An attempt begins; `attempt` reports its end. */
   starts?(endpoint: string): void;
-  /** @param status of HTTP, or what there was in its place. */
+  /** @param status HTTP status, or its replacement. */
   attempt?(endpoint: string, status: string, seconds: number): void;
   slots?(waiting: number, inFlight: number): void;
   retry?(endpoint: string, reason: RetryReason): void;
@@ -106,13 +105,13 @@ export interface ApiDeps {
   readonly observer?: ApiObserver;
   /** TCP and TLS if absent. */
   readonly network?: Network | undefined;
-  /** Such as `shepherd/1.2.3`. */
+  /** For example `shepherd/1.2.3`. */
   readonly userAgent?: string;
-  /** Live daemons that share the budget of calls; 1 when absent. */
+  /** Live daemons that share the budget of calls; default 1. */
   readonly daemons?: () => number;
-  /** See `DriverContext`; when absent nobody minds the wait. */
+  /** See `DriverContext`; absent: waits are not reported. */
   readonly waitsForTurn?: () => TurnWait;
-  /** A turn that each attempt needs besides its own, such as one of all APIs of a provider together. */
+  /** A second turn for each attempt, for example one shared by all APIs of a provider. */
   readonly together?: Pick<Turns, 'take'>;
 }
 
@@ -122,7 +121,7 @@ export interface Exchange {
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly body?: unknown;
-  /** Beside those of the API, such as `If-Match`. */
+  /** Additional headers, for example `If-Match`. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -130,25 +129,25 @@ export interface ApiRequest<T> extends Exchange {
   readonly schema: z.ZodType<T>;
   /** One page of a listing: more time, fewer turns. */
   readonly bulk?: boolean;
-  /** Its status is all of a success that counts: what the reply holds is not looked at. */
+  /** A success counts by its status only; the body is not read. */
   readonly ignoresReply?: boolean;
-  /** Awaited just before each HTTP attempt, in its slot; what it throws ends the operation. */
+  /** Awaited just before each HTTP attempt, in its turn; if it throws, the operation ends. */
   readonly beforeAttempt?: (() => Promise<void>) | undefined;
-  /** It goes before others, and may use what budgets keep for such: something is given back, or forced. */
+  /** For a give-back or a forced change: goes before others, and may use reserved budget. */
   readonly urgent?: boolean;
-  /** It is sent so often at most, whatever came of it; 1: never repeated. */
+  /** Maximum attempts, whatever the results; 1: no repetition. */
   readonly attemptsMax?: number;
 }
 
-/** What came of an attempt, and when it began. */
+/** Result of an attempt, and its start time. */
 export interface Attempted {
   readonly outcome: HttpReply | HttpFailure;
   readonly startedMs: number;
-  /** For what of the reply is logged. */
+  /** For logged parts of the reply. */
   readonly redact: Redact;
 }
 
-/** How the bodies of requests are written. */
+/** Encoding of request bodies. */
 export interface BodyEncoding {
   readonly contentType: string;
   write(body: unknown): string;
@@ -159,14 +158,14 @@ export const JSON_BODY: BodyEncoding = {
   write: (body) => JSON.stringify(body),
 };
 
-/** A field that has several values is sent several times. */
+/** A field with several values is sent several times. */
 export type FormFields = Readonly<Record<string, FormValue | readonly FormValue[]>>;
 export type FormValue = string | number | boolean;
 
 /**
  * `application/x-www-form-urlencoded`; bodies are `FormFields`.
- * @param lists how a field with a list is named. `brackets`, as PHP reads it: one value as `key[]`,
- *   several as `key[0]`, `key[1]`. `repeated`: `key` each time. An empty list sends nothing.
+ * @param lists name of a field with a list. `brackets`, as PHP reads it: `key[]` for one value,
+ *   `key[0]`, `key[1]` for several. `repeated`: `key` each time. An empty list sends nothing.
  */
 export const formBody = (lists: 'brackets' | 'repeated'): BodyEncoding => ({
   contentType: 'application/x-www-form-urlencoded',
@@ -198,7 +197,7 @@ interface Sender {
   readonly userAgent: string | undefined;
 }
 
-/** A request of an API as it goes out. */
+/** An API request in its HTTP form. */
 export function toSend(
   { method, path, query = {}, body, headers }: Exchange,
   { encoding = JSON_BODY, headersFor, timings }: ApiTerms,
@@ -223,8 +222,8 @@ export function toSend(
 }
 
 /**
- * A refused token stays refused for `pauseMs`, or until the source gives another one.
- * @param deps `onPaused` hears how long calls were kept from the server, once that is over.
+ * A refused token stays refused for `pauseMs`, or until its source gives another one.
+ * @param deps `onPaused` gets the length of the pause when it is over.
  */
 export function createRefusal(
   pauseMs: number,
@@ -248,7 +247,7 @@ export function createRefusal(
     },
   };
 }
-/** The token that the server refused, for as long as nobody needs to try it again. */
+/** The token that the server refused, until another attempt is due. */
 export type TokenRefusal = ReturnType<typeof createRefusal>;
 
 export interface RetryIntervals {
@@ -259,8 +258,8 @@ export interface RetryIntervals {
 const GROWTH = 1.5;
 
 /**
- * Waits of one logical operation: uniform in [0.5, 1.5] × interval, the interval growing by half to
- * its maximum. Nominal from 500 ms: 0.5, 0.75, 1.125, 1.69, 2.53 s …
+ * Waits of one logical operation: uniform in [0.5, 1.5] × interval, which grows by half up to its
+ * maximum. Nominal from 500 ms: 0.5, 0.75, 1.125, 1.69, 2.53 s …
  */
 export function createRetryWaits({ initialMs, maximumMs }: RetryIntervals, random: Random) {
   let intervalMs = initialMs;

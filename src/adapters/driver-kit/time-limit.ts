@@ -5,7 +5,7 @@ import type { CallOptions } from '../provider/port.ts';
 
 /**
  * @param limitMs may be infinite.
- * @param onOver is called once, when the time is used up; without it no timer is set.
+ * @param onOver called once when the time is up; without it, no timer is set.
  */
 export function startTimeLimit(
   limitMs: number,
@@ -20,7 +20,7 @@ export function startTimeLimit(
   let timer: unknown;
   const leftMs = () => limitMs - usedMs - (waits === 0 ? clock.monotonic() - sinceMs : 0);
   const arm = (delayMs: number) => (timer = clock.setTimeout(look, delayMs));
-  /** Waits leave the timer as it is: what they put off is found out when it fires. */
+  /** Waits leave the timer unchanged; it checks for them when it fires. */
   function look() {
     timer = undefined;
     if (waits > 0 || isOver) return;
@@ -32,7 +32,7 @@ export function startTimeLimit(
 
   return {
     leftMs,
-    /** A wait for a turn begins. Call what it answers with when the wait is over. Waits may overlap. */
+    /** Begins a wait for a turn; call the result at its end. Waits may overlap. */
     wait(): () => void {
       if (waits === 0) usedMs += clock.monotonic() - sinceMs;
       waits += 1;
@@ -46,25 +46,25 @@ export function startTimeLimit(
         if (timer === undefined && isTimed) look();
       };
     },
-    /** Nothing is limited any more. */
+    /** Ends the limit. */
     end(): void {
       isOver = true;
       clock.clearTimeout(timer);
     },
   };
 }
-/** A limit of time that stands still while what it limits waits for a turn. */
+/** A time limit that pauses while the work waits for a turn. */
 export type TimeLimit = ReturnType<typeof startTimeLimit>;
 
-/** For drivers: each method of the provider runs in it, and `stop` is its own. */
+/** For drivers: runs each method of the provider, and ends them at `stop`. */
 export function createLifetime() {
   const stopping = new AbortController();
   const running = new Set<Promise<unknown>>();
   return {
     /**
      * Runs one call. Its signal aborts with the caller's and at the stop.
-     * @throws {ProviderError} `stopped`: it is over already. `aborted`: the signal ended it, and the
-     *   task threw no error of its own; `outcome: 'unknown'` unless `reading`.
+     * @throws {ProviderError} `stopped`: already stopped. `aborted`: the signal ended it, and the
+     *   task threw no port error itself; `outcome: 'unknown'` unless `reading`.
      */
     async run<T>(
       { signal: ours }: Pick<CallOptions, 'signal'>,
@@ -86,30 +86,30 @@ export function createLifetime() {
         running.delete(result);
       }
     },
-    /** For what runs beside calls. */
+    /** For work besides calls. */
     signal: stopping.signal,
-    /** Aborts what is under way and resolves when it has ended. Idempotent. */
+    /** Aborts running work and resolves when it has ended. Idempotent. */
     async stop(): Promise<void> {
       stopping.abort();
       await Promise.allSettled(running);
     },
   };
 }
-/** Lets what has the same key happen one after the other, and what has different keys side by side. */
+/** Runs tasks with the same key one after the other, and those with different keys concurrently. */
 export function createLocks() {
-  /** For each key, the end of the last one in the line. */
+  /** For each key, the end of the last task in the queue. */
   const tails = new Map<string, Promise<void>>();
   const locks = {
     /**
-     * Resolves with what frees the lock, to be called once. Rejects with the signal's reason when aborted
-     * while waiting.
+     * Resolves with a function that frees the lock; call it once. Rejects with the signal's reason
+     * if aborted while waiting.
      */
     async take(key: string, signal: AbortSignal): Promise<() => void> {
       const before = tails.get(key);
       const mine = Promise.withResolvers<void>();
       const tail = (before ?? Promise.resolve()).then(() => mine.promise);
       tails.set(key, tail);
-      // Not before all in front of it are over, too: who leaves the line frees nobody else's lock.
+      // Only after all tasks before it: leaving the queue must not free another task's lock.
       void tail.then(() => {
         if (tails.get(key) === tail) tails.delete(key);
       });
@@ -122,8 +122,8 @@ export function createLocks() {
       return mine.resolve;
     },
     /**
-     * Runs a task while it holds the lock.
-     * @param what is being done under the lock, for the error of a caller that was aborted while waiting.
+     * Runs a task under the lock.
+     * @param what the operation, for the error of a caller that was aborted while waiting.
      * @throws {ProviderError} `aborted`
      */
     async alone<T>(

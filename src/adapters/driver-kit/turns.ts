@@ -8,33 +8,33 @@ export interface TurnOptions {
   readonly urgent?: boolean;
   readonly bulk?: boolean;
   /**
-   * Asked when a pause of this length begins, or when there is nothing left of the budget for so long; an
-   * answer ends the waiting with it.
+   * Called when a pause of this length begins, or the budget is empty for this long; if it returns
+   * an error, the wait ends with it.
    */
   readonly onPause?: (delayMs: number, why: PauseReason) => Error | undefined;
 }
 export type PauseReason = 'paused' | 'budget';
 
 export interface TurnLimits {
-  /** Tasks at once. */
+  /** Maximum concurrent tasks. */
   readonly maxConcurrency: number;
-  /** Least distance between two starts of one daemon alone, milliseconds; 0: any. */
+  /** Minimum time between two starts of one daemon, milliseconds; 0: none. */
   readonly gapMs: number;
-  /** Least distance between the end of a task and the next start, milliseconds; 0 if absent. */
+  /** Minimum time between the end of a task and the next start, milliseconds; default 0. */
   readonly restMs?: number;
-  /** Bulk tasks wait until nothing else does. */
+  /** Bulk tasks wait for all others. */
   readonly bulkLast?: boolean;
 }
 
 export interface TurnDeps {
   readonly clock: Clock;
-  /** Daemons that share the budget of calls; the distance grows with them. 1 when absent. */
+  /** Daemons that share the budget of calls; the gap grows with their number. Default 1. */
   readonly daemons?: () => number;
-  /** What may begin in a longer time. */
+  /** Limits starts over a longer time. */
   readonly budget?: Pick<Budget, 'waitMs' | 'take'>;
-  /** Hears how many wait and run after every change. */
+  /** Called with the numbers of waiting and running tasks after every change. */
   readonly onChange?: (waiting: number, inFlight: number) => void;
-  /** Hears by how much everything is held up longer. */
+  /** Called with the extension of a pause. */
   readonly onPaused?: (extraMs: number) => void;
 }
 
@@ -49,10 +49,11 @@ interface Waiter {
 const TRIAL_MS = 10_000;
 
 /**
- * Limits how many tasks run and how close together they begin. Not built on a rate limiting library (bottleneck was tried): none takes a
- * clock, lets a queued task leave, or holds everybody but one trial, so the queue had to be ours
- * anyway; and bottleneck keeps the distance between *planned* starts by the wall clock, so that a
- * late timer brings two real starts closer together than the budget allows.
+ * Limits how many tasks run, and how close together they begin. Not built on a rate limiting
+ * library (bottleneck was tried). None accepts a clock, lets a queued task leave, or pauses
+ * everything but one trial, so we needed our own queue anyway. Bottleneck also spaces *planned*
+ * starts by the wall clock, so that after a late timer two real starts may be closer than the
+ * budget allows.
  */
 export function createTurns(limits: TurnLimits, deps: TurnDeps) {
   const { clock } = deps;
@@ -87,7 +88,7 @@ export function createTurns(limits: TurnLimits, deps: TurnDeps) {
     }
   }
 
-  /** Whether anybody went, of those for whom there is nothing left either. */
+  /** Whether any task left among those without budget. */
   function leavesFor(lackMs: number, next: Waiter): boolean {
     const waitingBefore = queue.length;
     for (const waiter of queue.filter(({ urgent }) => next.urgent || !urgent)) {
@@ -145,9 +146,9 @@ export function createTurns(limits: TurnLimits, deps: TurnDeps) {
 
   return {
     /**
-     * Waits for a turn: urgent ones first, else first come, first served. Bulk tasks hold at most all
-     * slots but one. Resolves with what ends the turn, to be called once the task is over. Rejects with
-     * the signal's reason when aborted while waiting.
+     * Waits for a turn: urgent ones first, otherwise first come, first served. Bulk tasks hold at
+     * most all slots but one. Resolves with a function that ends the turn; call it after the task.
+     * Rejects with the signal's reason if aborted while waiting.
      */
     take: ({ signal, urgent = false, bulk = false, onPause }: TurnOptions): Promise<EndTurn> =>
       new Promise((resolve, reject) => {
@@ -182,8 +183,8 @@ export function createTurns(limits: TurnLimits, deps: TurnDeps) {
         if (isWaiting) signal.addEventListener('abort', leave, { once: true });
       }),
     /**
-     * Starts nothing for `delayMs`; afterwards one trial task runs alone first, and one more for each
-     * ten seconds that it takes. No bulk task, unless no other waits.
+     * Starts nothing for `delayMs`. Then one trial task runs alone, and another for each ten
+     * seconds that it takes. A bulk task is a trial only if no other waits.
      */
     pause(delayMs: number): void {
       const extraMs = delayMs - pausedMs();
@@ -194,24 +195,24 @@ export function createTurns(limits: TurnLimits, deps: TurnDeps) {
       wakeIn(pausedMs());
       sendAway(pausedMs());
     },
-    /** Tells those who wait that they would have to for `delayMs`; nothing is remembered. */
+    /** Tells waiting tasks that they would have to wait `delayMs`; remembers nothing. */
     sendAway,
     /** Milliseconds until a pause ends; 0 without one. */
     pausedMs,
-    /** Nobody waits or runs, and a turn would begin at once: nothing is lost with these turns. */
+    /** No task waits or runs, and a turn would begin at once: nothing here is worth keeping. */
     isIdle: (): boolean =>
       queue.length === 0 && inFlight === 0 && pausedMs() === 0 && distance.waitMs() === 0,
-    /** Whoever waits is left to its signal. */
+    /** Waiting tasks end by their signals. */
     stop(): void {
       clock.clearTimeout(wakeTimer);
       clock.clearTimeout(trialTimer);
     },
   };
 }
-/** When calls may begin. A call holds its slot while it runs, and none while it sleeps. */
+/** Turns for calls. A call holds its slot while it runs, and none while it sleeps. */
 export type Turns = ReturnType<typeof createTurns>;
 
-/** The distance between starts; counted from real starts, so that a late one puts off the next. */
+/** Minimum time between starts, counted from real starts, so that a late one delays the next. */
 function createDistance({ gapMs, restMs = 0 }: TurnLimits, { clock, daemons = () => 1 }: TurnDeps) {
   let startedMs = -Infinity;
   let endedMs = -Infinity;
@@ -228,7 +229,7 @@ function createDistance({ gapMs, restMs = 0 }: TurnLimits, { clock, daemons = ()
 export interface GroupLimits {
   /** Of each key. `{ maxConcurrency: 1, gapMs: 0, restMs: 200, bulkLast: true }`: one at a time. */
   readonly each: TurnLimits;
-  /** Of all keys together; without limit if absent. */
+  /** Limits of all keys together; default: none. */
   readonly together?: TurnLimits;
 }
 
@@ -240,12 +241,9 @@ function firstTwo<T>(map: ReadonlyMap<string, T>): [string, T][] {
   return first;
 }
 
-/**
- * A key costs memory only while something of it is remembered: each new turn looks at the next two keys,
- * and forgets them if they are idle.
- */
+/** Only keys with state use memory: each new turn checks two keys, and drops idle ones. */
 export function createTurnGroups(limits: GroupLimits, deps: Pick<TurnDeps, 'clock' | 'daemons'>) {
-  /** Those that were used or looked at last are at the end. */
+  /** Keys used or checked last are at the end. */
   const groups = new Map<string, Turns>();
   const together = limits.together && createTurns(limits.together, deps);
 
@@ -268,8 +266,8 @@ export function createTurnGroups(limits: GroupLimits, deps: Pick<TurnDeps, 'cloc
 
   return {
     /**
-     * Waits for a turn of this key, and then for one of all keys together if these are limited: who waits
-     * for a key that is busy keeps nobody else from starting. As `Turns.take` otherwise.
+     * Waits for a turn of this key, and then for one of all keys together if limited: a wait for a
+     * busy key delays nobody else. Otherwise like `Turns.take`.
      */
     async take(key: string, options: TurnOptions): Promise<EndTurn> {
       const end = await groupOf(key).take(options);
@@ -285,20 +283,20 @@ export function createTurnGroups(limits: GroupLimits, deps: Pick<TurnDeps, 'cloc
         throw error;
       }
     },
-    /** As `Turns.pause`, of this key. */
+    /** Like `Turns.pause`, for this key. */
     pause: (key: string, delayMs: number): void => groupOf(key).pause(delayMs),
     /** Milliseconds until a pause of this key ends; 0 without one. */
     pausedMs: (key: string): number => groups.get(key)?.pausedMs() ?? 0,
-    /** Keys of which anything is remembered: those that wait, run, rest or are paused, and few more. */
+    /** Number of keys with state: waiting, running, resting or paused ones, and a few more. */
     get size() {
       return groups.size;
     },
-    /** Whoever waits is left to its signal. */
+    /** Waiting tasks end by their signals. */
     stop(): void {
       for (const group of groups.values()) group.stop();
       together?.stop();
     },
   };
 }
-/** Turns for each of many, such as the BMCs of a rack: those of one key know nothing of another's. */
+/** Turns for each of many keys, such as the BMCs of a rack; keys are independent. */
 export type TurnGroups = ReturnType<typeof createTurnGroups>;

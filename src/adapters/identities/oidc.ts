@@ -5,18 +5,18 @@ import type { Clock } from '../clock/port.ts';
 import type { Identities, Identity } from './port.ts';
 
 export interface OidcOptions {
-  /** Its `/.well-known/openid-configuration` tells the rest. Plain HTTP is for tests on one host. */
+  /** `/.well-known/openid-configuration` gives the rest. Plain HTTP is for tests on one host. */
   readonly issuer: string;
   readonly clientId: string;
-  /** Read again at each use; null: the client is a public one. */
+  /** Read again at each use; null for a public client. */
   readonly clientSecret: (() => string) | null;
-  /** Where the provider sends a browser back to; registered there. */
+  /** Where the provider redirects the browser; registered there. */
   readonly redirectUri: string;
   readonly scopes: readonly string[];
-  /** Names of the claims in which the name and the groups stand. */
+  /** Claims with the name and the groups. */
   readonly nameClaim: string;
   readonly groupsClaim: string;
-  /** Somebody is asked at each login: some hand out refresh tokens only then. */
+  /** The provider asks for consent at each login; some issue refresh tokens only then. */
   readonly asksConsent: boolean;
   readonly clock: Clock;
 }
@@ -25,17 +25,17 @@ type Claims = Readonly<Partial<IDToken & UserInfoResponse>>;
 type Tokens = Awaited<ReturnType<typeof client.refreshTokenGrant>>;
 
 const TIMEOUT_SECONDS = 10;
-/** What was learnt of the provider is learnt anew after this. */
+/** Metadata of the provider are read again after this time. */
 const DISCOVERED_MS = 3_600_000;
-/** Clocks may differ by this much. */
+/** Permitted difference between clocks. */
 const TOLERANCE_SECONDS = 60;
 const NAME_MAX = 200;
-/** Of one answer, unpacked. Keys, and claims with thousands of groups, are far smaller. */
+/** Maximum size of an unpacked answer, far above keys and claims with thousands of groups. */
 const REPLY_BYTES_MAX = 256 * 1024;
 
 /**
- * OpenID Connect: code with PKCE, by a library. The provider is looked for when somebody logs in, so
- * that one that is down keeps no daemon from starting.
+ * OpenID Connect: authorization code with PKCE, by a library. The provider is discovered at a
+ * login, so that a provider that is down does not stop a daemon from starting.
  */
 export function createOidc(options: OidcOptions): Identities {
   const { redirectUri, scopes } = options;
@@ -77,14 +77,14 @@ export function createOidc(options: OidcOptions): Identities {
   };
 }
 
-/** Asks the provider once an hour where it does what. */
+/** Reads the provider's metadata once an hour. */
 function discovering({ issuer, clientId, clientSecret, clock }: OidcOptions) {
   let found: { readonly atMs: number; readonly config: client.Configuration } | null = null;
   return async (): Promise<client.Configuration> => {
     if (found && clock.monotonic() - found.atMs < DISCOVERED_MS) return found.config;
     const server = new URL(issuer);
     const metadata = {
-      // The library has a clock of its own.
+      // The library has its own clock.
       [client.clockSkew]: Math.round((clock.now() - Date.now()) / 1_000),
       [client.clockTolerance]: TOLERANCE_SECONDS,
     };
@@ -101,7 +101,7 @@ function discovering({ issuer, clientId, clientSecret, clock }: OidcOptions) {
   };
 }
 
-/** Fetches, and fails while it reads an answer that is too long: a browser's login waits for it. */
+/** Fetches, and fails on an answer that is too long: a browser's login waits for it. */
 const fetchLimited: client.CustomFetch = async (url, options) => {
   const response = await fetch(url, options as RequestInit);
   let size = 0;
@@ -118,7 +118,7 @@ const fetchLimited: client.CustomFetch = async (url, options) => {
   return new Response(response.body?.pipeThrough(limit) ?? null, { status, statusText, headers });
 };
 
-/** How we prove to the provider who we are: as it says that it takes it. */
+/** Client authentication, by a method that the provider supports. */
 function authOf(clientSecret: OidcOptions['clientSecret']): client.ClientAuth {
   if (clientSecret === null) return client.None();
   return (server, about, body, headers) => {
@@ -129,7 +129,7 @@ function authOf(clientSecret: OidcOptions['clientSecret']): client.ClientAuth {
   };
 }
 
-/** What stands in the ID token, and what does not is asked for. */
+/** Reads the claims of the ID token, and requests missing ones. */
 function identifying({ nameClaim, groupsClaim, clock }: OidcOptions) {
   return async (
     config: client.Configuration,
@@ -159,7 +159,7 @@ function identifying({ nameClaim, groupsClaim, clock }: OidcOptions) {
   };
 }
 
-/** @throws {Denied} it stands in the audit, so it has to be one that the provider vouches for. */
+/** @throws {Denied} the name goes into the audit log, so the provider must have verified it. */
 function nameOf(sources: readonly Claims[], nameClaim: string): string {
   const name: unknown = sources
     .map((claims) => claims[nameClaim])
@@ -167,7 +167,8 @@ function nameOf(sources: readonly Claims[], nameClaim: string): string {
   if (typeof name !== 'string' || !/^[\P{C}]+$/u.test(name) || name.length > NAME_MAX) {
     throw new Denied(`it tells no name in the claim ${nameClaim}; see console.oidc.nameClaim`);
   }
-  // Some let people enter any address, and send no claim, or a text, in place of the boolean.
+  // Some providers let people enter any address, and send no claim, or a text instead of the
+  // boolean.
   const isChecked = sources.some(
     (claims) => claims.email === name && (claims.email_verified as unknown) === true,
   );
@@ -180,7 +181,7 @@ function nameOf(sources: readonly Claims[], nameClaim: string): string {
   return name;
 }
 
-/** Errors of the library in our words. @throws {Unreachable} {Denied} */
+/** Translates the library's errors. @throws {Unreachable} {Denied} */
 async function translated<T>(doing: string, step: () => Promise<T>): Promise<T> {
   try {
     return await step();
@@ -192,7 +193,7 @@ async function translated<T>(doing: string, step: () => Promise<T>): Promise<T> 
   }
 }
 
-/** Of what the provider answers, only the code: what else it says may come from anybody. */
+/** Only the code of the provider's answer: the rest may come from anybody. */
 function messageOf(error: unknown): string {
   const isCoded =
     error instanceof client.ResponseBodyError || error instanceof client.AuthorizationResponseError;

@@ -1,35 +1,36 @@
-/** What a provider of identities says of somebody who logged in there. */
+/** What a provider of identities says about a person who logged in there. */
 export interface Identity {
-  /** Never changes, and means something to that provider alone. */
+  /** Never changes; unique only within that provider. */
   readonly subject: string;
-  /** For people, such as an address of e-mail that the provider has checked. */
+  /** For people, for example an e-mail address that the provider has verified. */
   readonly name: string;
   readonly groups: readonly string[];
-  /** With what it can be asked again; null: it cannot. A secret. */
+  /** Secret to ask again; null if that is impossible. */
   readonly refreshToken: string | null;
 }
 
-/** What ties a way to the provider to the way back. All of them are secrets that nobody can guess. */
+/** Links the redirect to the provider with the one back. All fields are secrets. */
 export interface Journey {
   readonly state: string;
   readonly nonce: string;
-  /** Of PKCE: 43 characters. */
+  /** PKCE code verifier: 43 characters. */
   readonly verifier: string;
 }
 
-/** A provider of identities: where people log in who belong to an organisation. */
+/** A provider of identities, where people of an organisation log in. */
 export interface Identities {
-  /** Where a browser is sent. @throws {Unreachable} the provider does not answer. {Denied} */
+  /** Where to send the browser. @throws {Unreachable} the provider does not answer. {Denied} */
   begin(journey: Journey): Promise<URL>;
   /**
-   * Who came back.
-   * @param query of the address to which the browser was sent back.
-   * @throws {Unreachable} the provider does not answer. {Denied} it, or what it says, is not in order.
+   * Returns who came back.
+   * @param query of the URL that the browser was redirected to.
+   * @throws {Unreachable} the provider does not answer. {Denied} the provider refuses, or its
+   *   answer is invalid.
    */
   complete(query: URLSearchParams, journey: Journey): Promise<Identity>;
   /**
-   * Asks again of somebody who logged in before. A refresh token may be good for once.
-   * @returns null: the provider lets them in no more.
+   * Asks again about a person who logged in before. A refresh token may be valid only once.
+   * @returns null if the provider no longer lets the person in.
    * @throws {Unreachable} the provider does not answer. {Denied}
    */
   renew(known: Pick<Identity, 'subject'> & { refreshToken: string }): Promise<Identity | null>;

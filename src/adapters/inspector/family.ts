@@ -1,7 +1,7 @@
 import type { ActorRefLike, Snapshot } from 'xstate';
 import type { Subject } from './port.ts';
 
-/** The parts of an actor that are looked at, some of which XState does not declare. */
+/** Fields of an actor that the inspector reads; XState does not declare all of them. */
 export type Actor = ActorRefLike & {
   readonly id?: string;
   readonly _parent?: Actor;
@@ -10,12 +10,12 @@ export type Actor = ActorRefLike & {
 
 const chartOf = ({ logic }: Actor): string | undefined => logic?.config?.id;
 
-/** The first cell stands for all others, where no machine is chosen. */
+/** If no machine is chosen, the first cell stands for all. */
 const FIRST_CELL = 'cell-0';
-/** They decide for all machines. */
+/** These actors decide for all machines. */
 const FOR_ALL = ['guard', 'session'];
 
-/** Asks once per actor whether it belongs to the subject, and keeps the answer as long as the actor lives. */
+/** Checks once per actor whether it belongs to the subject. */
 export function belongsTo(subject: Subject): (actor: Actor) => boolean {
   const answers = new WeakMap<Actor, boolean>();
   return (actor) => {
@@ -36,7 +36,7 @@ const isOfMachine = (actor: Actor, slot: string): boolean =>
   FOR_ALL.includes(chartOf(actor) ?? '') ||
   lineOf(actor).some((each) => each.id === slot && chartOf(each) === 'lifecycle');
 
-/** An actor, its parent, and so on up to the root. */
+/** The actor, its parent, and so on up to the root. */
 function lineOf(actor: Actor): Actor[] {
   const line = [actor];
   for (let at = actor._parent; at; at = at._parent) line.push(at);
@@ -45,7 +45,7 @@ function lineOf(actor: Actor): Actor[] {
 
 export const rootOf = (actor: Actor): Actor => lineOf(actor).at(-1)!;
 
-/** The actors beneath a root that the subject may include, parents first. */
+/** Actors below a root that may belong to the subject, parents first. */
 export function membersOf(root: Actor, subject: Subject): Actor[] {
   if (subject === null || chartOf(root) !== 'cell') return withDescendants(root);
   const machine = childrenOf(root)[subject];

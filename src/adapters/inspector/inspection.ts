@@ -6,10 +6,10 @@ import type { Inspection, Subject } from './port.ts';
 
 const VIEWERS_MAX = 8;
 const WINDOW_MS = 100;
-/** Copying costs time of the daemon: what comes beyond is dropped, but for the last state of each actor. */
+/** Copying costs time: messages above this rate are dropped, but not an actor's last state. */
 const MESSAGES_PER_WINDOW = 200;
 
-/** Shows the actors of a daemon to those who watch. While nobody watches it keeps references, and copies nothing. */
+/** Shows a daemon's actors to watchers. Without watchers it keeps references and copies nothing. */
 export function createInspection({ clock }: { readonly clock: Clock }): Inspection {
   const roots = new Set<Actor>();
   const viewers = new Set<ReturnType<typeof openStream>>();
@@ -43,7 +43,7 @@ export function createInspection({ clock }: { readonly clock: Clock }): Inspecti
   };
 }
 
-/** Tells everything up to a rate; of a burst how much was left out, and where its actors ended. */
+/** Sends all up to a rate; after a burst, the number of dropped messages and the last states. */
 function openStream(clock: Clock, subject: Subject, tell: (text: string) => void) {
   const belongs = belongsTo(subject);
   let [windowEndsAt, told, lost] = [0, 0, 0];
@@ -76,9 +76,9 @@ function openStream(clock: Clock, subject: Subject, tell: (text: string) => void
     },
     see(event: InspectionEvent) {
       if (!belongs(event.actorRef)) return;
-      // An actor that nobody was told of could not be drawn.
+      // An actor must always be announced, because an unknown actor cannot be drawn.
       if (event.type === '@xstate.actor' || !isTooMuch()) {
-        // What is told now is newer than what waits.
+        // This state is newer than the waiting one.
         if (event.type === '@xstate.snapshot') late.delete(event.actorRef);
         show(event);
         return;

@@ -3,26 +3,23 @@ import type { InspectionEvent } from 'xstate';
 import { rootOf, type Actor } from './family.ts';
 import { sanitise } from './sanitise.ts';
 
-/** Of the library whose messages these are. */
+/** Version of the library that defines these messages. */
 const VERSION = '0.7.2';
 const MESSAGE_MAX_LENGTH = 128 * 1024;
 
 /*
- * The library translates XState's events a turn later, from the live actor, and before its own
+ * The library translates XState's events one turn later, from the live actor, before its own
  * sanitisers see them. These functions make the same messages at once, from sanitised copies.
  */
 
-/**
- * The message that an event of XState becomes; null: it is of a kind that is not shown. A sender that
- * is not shown is left out.
- */
+/** Message for an event of XState; null if its kind is not shown. A hidden sender is left out. */
 export function messageOf(
   event: InspectionEvent,
   atMs: number,
   isShown: (actor: Actor) => boolean,
 ): StatelyInspectionEvent | null {
   const { type } = event;
-  // The actor is being made: it has no state yet, and must not be asked for it.
+  // The actor is being created: it has no state yet, and must not be asked for it.
   if (type === '@xstate.actor') return registrationOf(event.actorRef, atMs, {});
   const common = commonOf(event.actorRef, atMs);
   if (type === '@xstate.event') {
@@ -35,14 +32,14 @@ export function messageOf(
   return { ...common, type, event: sanitised(event.event), snapshot };
 }
 
-/** "There is this actor", with its statechart and its state. */
+/** Announces an actor with its statechart and state. */
 export function registrationOf(
   actor: Actor,
   atMs: number,
   snapshot: unknown = actor.getSnapshot(),
 ): StatelyInspectionEvent {
   const { id = actor.sessionId, sessionId, _parent } = actor;
-  // Of a call it is the function that is called.
+  // For a promise actor: the name of its function.
   const config = typeof actor.logic?.config === 'object' ? actor.logic.config : null;
   const name = id === sessionId ? (config?.id ?? id) : id;
   return {
@@ -63,9 +60,9 @@ const commonOf = (actor: Actor, atMs: number) => ({
 
 const sanitised = <Value>(value: Value): Value => sanitise(value) as Value;
 
-/** Charts are few and large, and each has many actors. */
+/** Statecharts are few and large, and each has many actors. */
 const definitions = new WeakMap<object, string>();
-/** A statechart is code and has no data but its first context, which is left out. Functions become their names. */
+/** Leaves out a statechart's only data, the initial context. Functions become their names. */
 function definitionOf(config: object): string {
   const definition =
     definitions.get(config) ??
@@ -78,7 +75,7 @@ function definitionOf(config: object): string {
 
 type PlainSnapshot = Extract<StatelyInspectionEvent, { type: '@xstate.snapshot' }>['snapshot'];
 
-/** The fields a person looks at; children are named, since each is an actor of its own. */
+/** Fields for people; children appear by name, because each is an actor itself. */
 function plainSnapshot(snapshot: unknown): PlainSnapshot {
   const { status, value, context, output, error, tags, children } = (snapshot ?? {}) as Record<
     string,
@@ -94,7 +91,7 @@ function plainSnapshot(snapshot: unknown): PlainSnapshot {
   return plain as unknown as PlainSnapshot;
 }
 
-/** The text of a message; one that is too long goes without what makes it so. */
+/** Text of a message; if it is too long, without its large parts. */
 export function textOf(message: StatelyInspectionEvent): string {
   const text = JSON.stringify(message);
   if (text.length <= MESSAGE_MAX_LENGTH) return text;

@@ -8,31 +8,35 @@ import type { Log } from '../log/port.ts';
 import type { Inspector } from './port.ts';
 
 export interface InspectorRelayOptions {
-  /** Loopback only: what actors know is for nobody else. */
+  /** Loopback only: nobody else may see actors. */
   readonly host: '127.0.0.1' | '::1';
-  /** 0 takes a free one. */
+  /** 0 takes a free port. */
   readonly port: number;
   readonly log: Log;
-  /** Whose actors are shown. */
+  /** Source of the actors. */
   readonly inspector: Inspector;
 }
 
 export interface InspectorRelay {
-  /** The page to open in a browser; by `ws:`, where `createWebSocketReceiver` of `@statelyai/inspect` listens. */
+  /**
+   * The page to open in a browser; as `ws:`, the address for `createWebSocketReceiver` of
+   * `@statelyai/inspect`.
+   */
   readonly url: string;
   close(): Promise<void>;
 }
 
-/** A reader that lags by more is cut off. */
+/** A reader that lags by more is disconnected. */
 const LAG_MAX_BYTES = 4 * 1024 * 1024;
-/** Of the protocol of web sockets: try again later. */
+/** Status of the web socket protocol: try again later. */
 const TRY_AGAIN_LATER = 1013;
 
 /**
- * Tells actors over web sockets on loopback, in the protocol of `@statelyai/inspect`. `?slot=` in the
- * address chooses a machine. Its page hands the messages to Stately's inspector in a frame. The
- * library's own server is not used, because it listens on all interfaces and lets anybody send.
- * @throws {UsageError} when the address is taken or not loopback.
+ * Sends actors over web sockets on loopback, in the protocol of `@statelyai/inspect`. `?slot=` in
+ * the URL chooses a machine. Its page passes the messages to Stately's inspector in a frame. The
+ * library's own server is not used, because it listens on all interfaces and accepts everybody's
+ * messages.
+ * @throws {UsageError} the address is taken or not loopback.
  */
 export async function startInspectorRelay(options: InspectorRelayOptions): Promise<InspectorRelay> {
   const { host, log, inspector } = options;
@@ -76,13 +80,13 @@ export async function startInspectorRelay(options: InspectorRelayOptions): Promi
 /** The path and the query of a request. */
 const addressIn = ({ url = '/' }: IncomingMessage): URL => new URL(`http://localhost${url}`);
 
-/** Whether a Host header names this machine's loopback; another name may be a rebound one. */
+/** Whether a Host header names this machine's loopback; other names may be DNS rebinding. */
 const isOwnHost = (host: string | undefined): boolean =>
   /^(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?$/i.test(host ?? '');
 
 /**
- * Browsers open web sockets to any address for any page; the Origin tells them apart. Programs on
- * this machine send none.
+ * A page of any origin can open web sockets to any address; the Origin header reveals it. Programs
+ * on this machine send none.
  */
 function refusalOf({ headers: { host, origin } }: IncomingMessage): string | null {
   if (!isOwnHost(host)) return '421 Misdirected Request';
@@ -95,7 +99,7 @@ function sendText(socket: WebSocket, text: string): void {
   else socket.send(text);
 }
 
-/** By path: what it answers. */
+/** Responses by path. */
 type Page = ReadonlyMap<string, { readonly type: string; readonly body: Buffer }>;
 
 async function loadPage(): Promise<Page> {
@@ -109,7 +113,7 @@ async function loadPage(): Promise<Page> {
   ]);
 }
 
-/** The Stately inspector is framed, and only it; everything else comes from the relay itself. */
+/** Only the Stately inspector may be framed; everything else comes from the relay itself. */
 const headersFor = (host: string) => ({
   'content-security-policy':
     `default-src 'none'; script-src 'self'; connect-src ws://${host}; frame-src https://stately.ai; ` +
@@ -119,7 +123,7 @@ const headersFor = (host: string) => ({
   'cache-control': 'no-store',
 });
 
-/** Answers GET for the page's files, under loopback names only. */
+/** Answers GET requests for the page's files, under loopback names only. */
 function servePage(page: Page, request: IncomingMessage, response: ServerResponse): void {
   const { host = '' } = request.headers;
   const file = page.get(addressIn(request).pathname);
@@ -135,7 +139,7 @@ const MISTAKES: Readonly<Record<string, string>> = {
   EADDRNOTAVAIL: 'is not an address of this machine',
 };
 
-/** The type says loopback already; a value from a file or a flag may still be another. */
+/** The type says loopback, but a value from a file or a flag may differ. */
 async function bind(http: Server, { host, port }: InspectorRelayOptions): Promise<void> {
   const mistake = (text: string, options?: ErrorOptions) =>
     new UsageError(`inspector: ${host}:${port} ${text}; choose another with --inspect`, options);

@@ -1,6 +1,6 @@
 import { explain } from '../../domain/errors.ts';
 
-/** What a person may be shown of one value; all figures per call of `sanitise`. */
+/** Limits of one call of `sanitise`. */
 const LIMITS = { depth: 8, entries: 100, nodes: 4_000, textLength: 2_000 } as const;
 
 const SECRET_NAME = /token|password|secret|private|key|credential|authorization|cookie|userdata/i;
@@ -8,9 +8,9 @@ const SECRET_TEXT = /-----BEGIN [A-Z ]+-----/;
 const HIDDEN = '[hidden]';
 
 /**
- * A copy of any value that is safe to show and to send as JSON: secrets by name and key material
- * are hidden, bytes are named by their length, bigints become text, and big or deep values are cut.
- * Reads own enumerable properties only and never throws.
+ * Returns a copy of any value that is safe to show and to send as JSON. Hides secrets by name and
+ * key material; shows bytes by their length and bigints as text; cuts big or deep values. Reads own
+ * enumerable properties only and never throws.
  */
 export function sanitise(value: unknown): unknown {
   let nodes = 0;
@@ -36,7 +36,7 @@ function text(value: string): string {
   return value.length <= LIMITS.textLength ? value : `${value.slice(0, LIMITS.textLength)}… [cut]`;
 }
 
-/** Objects that are one thing to a person. Actors are named, not entered: they lead to everything. */
+/** Objects shown as one text. Actors appear by name: their properties lead to everything. */
 function leaf(value: object): unknown {
   if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`;
   if (value instanceof ArrayBuffer) return `[${value.byteLength} bytes]`;
@@ -57,7 +57,7 @@ function composite(value: object, visit: (child: unknown) => unknown): unknown {
   return Object.fromEntries(shown) as unknown;
 }
 
-/** Absence is no secret, and worth seeing. */
+/** Absence is no secret, and worth showing. */
 const hides = (value: unknown) => value !== null && value !== undefined;
 
 function list(items: readonly unknown[], visit: (child: unknown) => unknown): unknown[] {

@@ -8,20 +8,20 @@ import { visibleText, TEXT_MAX } from '../../lib/texts.ts';
 
 export interface LogOptions {
   readonly level: LogLevel;
-  /** `auto`: pretty on a terminal, else JSON. `journal`: JSON after the severity, as journald reads it. */
+  /** `auto`: pretty on a terminal, else JSON. `journal`: JSON after the severity, for journald. */
   readonly format: 'auto' | 'json' | 'pretty' | 'journal';
   /**
-   * Where lines go, one write per line; standard error if absent. Lines that `done` is told an error
-   * of are counted as lost.
+   * Where lines go, one write per line; standard error if absent. A line counts as lost if `done`
+   * gets an error.
    */
   readonly write?: (line: string, done: (error?: Error | null) => void) => void;
   readonly isTerminal: boolean;
 }
 
-/** Fields that are secrets wherever they turn up, one level deep too. */
+/** Secret fields, at the top or one level deep. */
 const SECRET = ['token', 'password', 'privateKey', 'userdata', 'customdata', 'root_password'];
 
-/** The daemon's log: JSON lines, or lines for people. Errors are shown with their causes. */
+/** The daemon's log: JSON lines, or lines for people. Errors include their causes. */
 export function createPinoLog(options: LogOptions): Logger {
   const { level, format, isTerminal } = options;
   const write = countingLost(
@@ -59,21 +59,21 @@ export function createPinoLog(options: LogOptions): Logger {
 }
 
 /**
- * Lines that cannot be written, as while a disk is full, are given up: the daemon has better to do
- * than to keep them. `tell` is told how many they were, and why, when one is written again.
+ * Drops lines that cannot be written, for example while a disk is full. When a line is written
+ * again, `tell` gets the number of lost lines and the cause.
  */
 function countingLost(
   write: NonNullable<LogOptions['write']>,
   tell: (lost: number, error: Error) => void,
 ): (line: string) => void {
   let lost = 0;
-  /** Told by the next line, and lost again if that is. */
+  /** Reported by the next line; lost again if that line is. */
   let telling = 0;
   let last = new Error();
   return (line) => {
     const count = telling || 1;
     telling = 0;
-    // The last line that found room may have been cut.
+    // The previous line may have been cut.
     write(lost > 0 ? `\n${line}` : line, (error) => {
       if (error) {
         lost += count;
@@ -95,10 +95,10 @@ const toWritable = (write: (line: string) => void): Writable =>
     },
   });
 
-/** Severities of syslog(3), as sd-daemon(3) has them before a line. */
+/** Severities of syslog(3), as sd-daemon(3) puts them before a line. */
 const SEVERITIES: Readonly<Record<LogLevel, number>> = { error: 3, warn: 4, info: 6, debug: 7 };
 
-/** pino tells a stream that asks for it the level of the line that comes next. */
+/** pino sets the level of the next line on a stream that asks for it. */
 function toJournal(write: (line: string) => void): DestinationStream {
   const stream = {
     [pino.symbols.needsMetadataGsym]: true,
@@ -111,20 +111,20 @@ function toJournal(write: (line: string) => void): DestinationStream {
   return stream;
 }
 
-/** A log that can be told at run time what it writes, and counts what comes again and again. */
+/** A log whose levels can be changed at run time, and that counts repeated messages. */
 export const createDaemonLog = (options: LogOptions, clock: Clock): QuietLog =>
   createQuietLog(createPinoLog({ ...options, level: 'debug' }), options.level, clock);
 
-/** What a log shows of an error. */
+/** An error as the log shows it. */
 interface ErrorFields {
   readonly type: string;
-  /** With those of its causes. */
+  /** Includes the messages of its causes. */
   readonly message: string;
-  /** Such as `ECONNREFUSED`, or a FleetError's. */
+  /** For example `ECONNREFUSED`, or a FleetError's code. */
   readonly code?: string | number;
-  /** With those of its causes. */
+  /** Includes the stacks of its causes. */
   readonly stack?: string;
-  /** Of an error that stands for several. */
+  /** For an AggregateError. */
   readonly errors?: readonly ErrorFields[];
 }
 
@@ -132,8 +132,8 @@ const ERRORS_MAX = 8;
 const STACK_MAX = 8_000;
 
 /**
- * An error for a log line: its texts and those of its causes. Whatever else hangs on it stays out:
- * libraries leave there what they were asked with, headers and bodies with all secrets.
+ * Fields of an error for the log: its texts and those of its causes. Other properties are left out:
+ * libraries put requests there, with headers, bodies and secrets.
  */
 function errorFields(value: unknown): ErrorFields | string {
   if (!(value instanceof Error))
@@ -160,17 +160,17 @@ const partsOf = ({ errors }: AggregateError): ErrorFields[] =>
     return typeof fields === 'string' ? { type: 'none', message: fields } : fields;
   });
 
-/** Characters of all texts of one line together; what comes later in it is cut to `LEAST`. */
+/** Characters of all texts of one line together; later texts are cut to `LEAST`. */
 const ROOM = 16_000;
-/** What is left of a text that comes when the room is used up. */
+/** Length of a text after the room is used up. */
 const LEAST = 100;
 const ITEMS_MAX = 50;
 const DEPTH_MAX = 5;
 
 /**
- * The fields of a log line as people and terminals can take them. Machines and providers write much
- * of what is logged: it is cut, and what is invisible or commands a terminal is written out.
- * Errors are left to the log's own serializer, what knows how to show itself to JSON.
+ * Makes fields safe for people and terminals. Machines and providers supply much of what is logged:
+ * it is cut, and invisible characters and terminal commands are escaped. Errors stay for the log's
+ * own serializer, and objects with `toJSON` for JSON.
  */
 function readableFields(fields: Record<string, unknown>): Record<string, unknown> {
   const room = { left: ROOM };

@@ -19,12 +19,13 @@ export const silentLog: Log = {
 };
 
 /**
- * For what a loop finds each time: said when it is other than the last time, else only for whoever looks
- * for a fault. @param about whose it is, such as a provider's name.
+ * Logs what a loop finds each time: a new finding as information, a repeated one for debugging
+ * only.
+ * @param about subject of the finding, such as a provider's name.
  */
 export type TellNews = (about: string, fields: object, message: string, unseen?: object) => void;
 
-/** `unseen` is written and not compared, such as how long it took. */
+/** `unseen` fields are logged but not compared, for example a duration. */
 export function createNews(log: Pick<Log, 'info' | 'debug'>): TellNews {
   const last = new Map<string, string>();
   return (about, fields, message, unseen = {}) => {

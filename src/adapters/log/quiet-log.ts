@@ -1,20 +1,20 @@
 import type { Clock } from '../clock/port.ts';
 import type { Log } from './port.ts';
 
-/** A log that is told at run time what it is to write, and counts what is said again and again. */
+/** A log whose levels can change at run time, and that counts repeated messages. */
 export interface QuietLog extends Log {
   readonly levels: Levels;
   readonly suppressed: Repeats['suppressed'];
-  /** Tells what was counted and not told yet. */
+  /** Logs the counts that are still pending. */
   close(): void;
 }
 
-/** What tells lines of one message apart; the first of them that a line has. */
+/** Fields that distinguish lines with the same message; the first one present counts. */
 const ABOUT = ['machine', 'slot', 'provider', 'scope', 'pool', 'target'];
 
 /**
- * A message about the same machine is written five times in ten minutes, then counted: `more` says
- * how many there were. What is written only for whoever looks for a fault (`debug`) is not counted.
+ * Writes a message about the same machine five times in ten minutes, then counts: `more` gives the
+ * number. Debug messages are not counted.
  */
 export function createQuietLog(inner: Log, level: LogLevel, clock: Clock): QuietLog {
   const levels = createLevels(level, clock);
@@ -47,22 +47,22 @@ function aboutOf(fields: Record<string, unknown>): readonly [string, unknown] | 
   return name === undefined ? null : [name, fields[name]];
 }
 
-/** From what is written always to what is written seldom. */
+/** From the most to the least important. */
 export const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** A level for a while. */
+/** A temporary level. */
 export interface LevelChange {
   readonly level: LogLevel;
-  /** Such as `recovery`; null: all. */
+  /** For example `recovery`; null: all components. */
   readonly component: string | null;
-  /** When it ends by itself, epoch milliseconds. */
+  /** End of the change, epoch milliseconds. */
   readonly untilMs: number;
 }
 
 export type Levels = ReturnType<typeof createLevels>;
 
-/** From which severity on lines are written, of all and of single components. */
+/** Logged levels, for all and for single components. */
 export function createLevels(usual: LogLevel, clock: Pick<Clock, 'now'>) {
   const changes = new Map<string | null, LevelChange>();
   const current = (component: string | null): LevelChange | undefined => {
@@ -72,26 +72,26 @@ export function createLevels(usual: LogLevel, clock: Pick<Clock, 'now'>) {
     return undefined;
   };
   return {
-    /** As it is configured. */
+    /** The configured level. */
     usual,
     writes(component: string, level: LogLevel): boolean {
       const least =
         changes.size === 0 ? usual : ((current(component) ?? current(null))?.level ?? usual);
       return LOG_LEVELS.indexOf(level) <= LOG_LEVELS.indexOf(least);
     },
-    /** Takes the place of what was said of the same component, or of all. */
+    /** Replaces the earlier change for the same component, or for all. */
     set: (change: LevelChange): void => void changes.set(change.component, change),
-    /** What holds by now beside the configuration. */
+    /** Current changes to the configuration. */
     changes: (): readonly LevelChange[] =>
       [...changes.keys()].flatMap((component) => current(component) ?? []),
   };
 }
 
-/** So many of a kind are written in full. */
+/** Lines of a kind that are written in full. */
 export const REPEATS_SHOWN = 5;
-/** Over this time; what else came in it is told as a number when it is over, milliseconds. */
+/** Length of a span in milliseconds; at its end, the number of further lines is logged. */
 export const REPEATS_SPAN_MS = 600_000;
-/** Kinds that are counted at once. A kind beyond them is written as if it were new. */
+/** Maximum kinds counted at once. Lines of further kinds are written as if they were new. */
 const KINDS_MAX = 10_000;
 
 interface Span {
@@ -104,14 +104,14 @@ interface Span {
 
 export type Repeats = ReturnType<typeof createRepeats>;
 
-/** Counts what is said again and again. */
+/** Counts repeated lines. */
 export function createRepeats(clock: Clock) {
   const spans = new Map<string, Span>();
   let suppressed = 0;
 
   function next(kind: string, span: Span): void {
     const { more, tell } = span;
-    // Who was silent for a span is news again.
+    // A kind without lines for a span counts as new.
     if (more === 0) {
       spans.delete(kind);
       return;
@@ -121,7 +121,7 @@ export function createRepeats(clock: Clock) {
     span.timer = clock.setTimeout(() => next(kind, span), REPEATS_SPAN_MS);
   }
 
-  /** Of kinds that came seldom no timer is kept: what is over is forgotten when room is wanted. */
+  /** Rare kinds have no timer: expired ones are dropped when room is needed. */
   function makeRoom(nowMs: number): void {
     for (const [kind, { endsAtMs, more }] of spans) {
       if (more === 0 && endsAtMs <= nowMs) spans.delete(kind);
@@ -130,8 +130,9 @@ export function createRepeats(clock: Clock) {
 
   return {
     /**
-     * Whether one more of this kind is to be written. @param tell writes how many were not; called at
-     * the end of each span in which there were some. While they go on, that is all that is written.
+     * Whether to write one more line of this kind. @param tell logs how many lines were not
+     * written; called at the end of each span with such lines. While lines continue, nothing else
+     * is written.
      */
     admits(kind: string, tell: (more: number) => void): boolean {
       const nowMs = clock.monotonic();
@@ -152,9 +153,9 @@ export function createRepeats(clock: Clock) {
       known.timer ??= clock.setTimeout(() => next(kind, known), known.endsAtMs - nowMs);
       return false;
     },
-    /** Lines that were counted instead of written, ever. */
+    /** Total number of lines that were counted instead of written. */
     suppressed: (): number => suppressed,
-    /** Tells what has not been told yet, and forgets all. */
+    /** Logs pending counts and forgets everything. */
     close(): void {
       for (const { more, tell, timer } of spans.values()) {
         if (timer !== null) clock.clearTimeout(timer);

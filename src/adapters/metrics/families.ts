@@ -1,24 +1,24 @@
-/** A label of any text, or a label with the list of its values. */
+/** A label with any text, or with a list of values. */
 export type Label = string | readonly [name: string, values: readonly string[]];
 
-/** What is said of a metric. */
+/** Definition of a metric. */
 export interface Family<Labels extends readonly Label[] = readonly Label[]> {
   readonly type: 'counter' | 'gauge' | 'histogram';
   readonly help: string;
   /**
-   * Where each label of a counter or gauge has a list, all its series exist from the start, at 0, so
-   * that the first event of each shows.
+   * If each label of a counter or gauge has a list of values, all its series start at 0, so that
+   * the first event of each is visible.
    */
   readonly labels: Labels;
-  /** Upper bounds, of a histogram. */
+  /** Upper bounds of a histogram. */
   readonly buckets?: readonly number[];
   /**
-   * How the gauges of several daemons are put together. `fleet`: every daemon that knows it exports
-   * the same value, so it is taken once. `daemon`: each daemon has its part, and the parts are added.
-   * `each`: it describes one daemon, and a sum means nothing.
+   * How to combine the gauges of several daemons. `fleet`: every daemon that knows the value
+   * exports the same, so use one. `daemon`: each daemon has its part, so add them. `each`:
+   * describes one daemon; a sum means nothing.
    */
   readonly scope?: 'fleet' | 'daemon' | 'each';
-  /** A gauge without labels that has no series before it is set. */
+  /** A gauge without labels that has no series until it is set. */
   readonly isAbsent?: boolean;
 }
 
@@ -30,7 +30,7 @@ type Families<Name extends string, Labels extends readonly Label[], Type> = Read
 const each = (shared: object, helps: Helps<string>) =>
   Object.fromEntries(Object.entries(helps).map(([name, help]) => [name, { ...shared, help }]));
 
-/** Counters with these labels: each by its name, with one sentence that says what it counts. */
+/** Counters with these labels, by name, each with one sentence about what it counts. */
 export const counters = <const Labels extends readonly Label[], Name extends string>(
   labels: Labels,
   helps: Helps<Name>,
@@ -42,7 +42,7 @@ export const gauges = <const Labels extends readonly Label[], Name extends strin
   helps: Helps<Name>,
 ) => each({ type: 'gauge', scope, labels }, helps) as Families<Name, Labels, 'gauge'>;
 
-/** Gauges of the fleet without labels that have no series before they are set. */
+/** Gauges of the fleet without labels that have no series until they are set. */
 export const absentGauges = <Name extends string>(helps: Helps<Name>) =>
   each({ type: 'gauge', scope: 'fleet', labels: [], isAbsent: true }, helps) as Families<
     Name,
@@ -56,7 +56,7 @@ export const histograms = <const Labels extends readonly Label[], Name extends s
   helps: Helps<Name>,
 ) => each({ type: 'histogram', buckets, labels }, helps) as Families<Name, Labels, 'histogram'>;
 
-/** Gauges of the fleet, each for all machines, and once more with the suffix `_by_provider`. */
+/** Gauges of the fleet: each for all machines, and again with the suffix `_by_provider`. */
 export const counts = <const Labels extends readonly Label[], Name extends string>(
   labels: Labels,
   helps: Helps<Name>,

@@ -25,14 +25,14 @@ type NameOf<Of extends Label> = Of extends readonly [infer Name extends string, 
 type ValueOf<Of extends Label> = Of extends readonly [string, readonly (infer Value)[]]
   ? Value
   : string;
-/** The labels of a metric, each with its value. */
+/** A metric's labels with their values. */
 export type LabelsOf<Name extends MetricName> = {
   readonly [Of in Table[Name]['labels'][number] as NameOf<Of>]: ValueOf<Of>;
 };
 
-/** Which of the metrics are told: all of them, or those of one part of the program. */
+/** Methods for all metrics, or for those of one part of the program. */
 export interface MetricsOf<Known extends MetricName> {
-  /** Counts events; of a gauge, one more or (-1) one less. With 0 the series begins to exist. */
+  /** Counts events; for a gauge, adds or (negative) subtracts. 0 creates the series. */
   count<Name extends Known & (CounterName | GaugeName)>(
     name: Name,
     labels: LabelsOf<Name>,
@@ -44,9 +44,9 @@ export interface MetricsOf<Known extends MetricName> {
     labels: LabelsOf<Name>,
     value: number,
   ): void;
-  /** The series of a histogram exists from now on, with nothing in it. */
+  /** Creates the empty series of a histogram. */
   begin<Name extends Known & HistogramName>(name: Name, labels: LabelsOf<Name>): void;
-  /** Removes the series of a gauge that have these labels; without labels, all of them. */
+  /** Removes the series of a gauge with these labels; without labels, all of them. */
   clear<Name extends Known & GaugeName>(name: Name, labels?: Partial<LabelsOf<Name>>): void;
 }
 
@@ -61,7 +61,7 @@ export interface Told {
   readonly value: number;
 }
 
-/** Metrics that tell everything to one function. */
+/** Metrics that pass every call to one function. */
 export const metricsTo = (hear: (told: Told) => void): Metrics => ({
   count: (name, labels, value = 1) => hear({ how: 'count', name, labels, value }),
   set: (name, labels, value) => hear({ how: 'set', name, labels, value }),
@@ -71,10 +71,10 @@ export const metricsTo = (hear: (told: Told) => void): Metrics => ({
     hear({ how: 'clear', name, labels: labels as Told['labels'], value: 0 }),
 });
 
-/** The same metrics; a function hears what they are told. */
+/** The same metrics; `hear` also receives every call. */
 export const heeding = (metrics: Metrics, hear: (told: Told) => void): Metrics =>
   metricsTo((told) => {
-    // The table says which method a metric has, which is lost where it is one of all.
+    // The table assigns the method to each metric, but the union of all methods loses that.
     const { how, name, labels, value } = told;
     (metrics[how] as (name: MetricName, labels: object, value: number) => void)(
       name,
@@ -84,5 +84,5 @@ export const heeding = (metrics: Metrics, hear: (told: Told) => void): Metrics =
     hear(told);
   });
 
-/** Counts nothing; for parts that run without a daemon around them. */
+/** Counts nothing; for parts that run without a daemon. */
 export const silentMetrics: Metrics = metricsTo(() => undefined);

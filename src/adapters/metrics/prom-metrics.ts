@@ -16,19 +16,19 @@ export interface PromMetrics extends Metrics {
 
 export interface PromMetricsOptions {
   readonly version: string;
-  /** Version of the BMDB schema this program works with. */
+  /** Version of the BMDB schema that this program works with. */
   readonly schema: string;
-  /** Source revision of the build, where it is known. */
+  /** Source revision of the build, if known. */
   readonly commit?: string;
-  /** Lines of the log so far that were counted instead of written; absent: none ever is. */
+  /** Number of log lines that were counted instead of written; absent if that never happens. */
   readonly suppressed?: (() => number) | undefined;
 }
 
 type Labels = Readonly<Record<string, string>>;
 
 /**
- * Metrics on prom-client, in a registry of their own: two daemons in one process (a test) do not
- * see each other. Includes the runtime's defaults: memory, CPU, event loop lag, garbage collection.
+ * Metrics on prom-client, in their own registry: two daemons in one process (a test) stay separate.
+ * Includes the runtime's defaults: memory, CPU, event loop lag, garbage collection.
  */
 export function createPromMetrics(options: PromMetricsOptions): PromMetrics {
   const { version, schema, commit = 'unknown', suppressed } = options;
@@ -38,7 +38,7 @@ export function createPromMetrics(options: PromMetricsOptions): PromMetrics {
   const counters = new Map<string, Counter>();
   const gauges = new Map<string, Gauge>();
   const histograms = new Map<string, Histogram>();
-  /** The series that each gauge has, as prom-client does not tell them without a promise. */
+  /** Series of each gauge, because prom-client returns them only through a promise. */
   const series = new Map<string, Map<string, Labels>>();
   const setGauge = (name: string, labels: Labels, change: (gauge: Gauge) => void) => {
     series.get(name)!.set(JSON.stringify(labels), labels);
@@ -93,7 +93,7 @@ export function createPromMetrics(options: PromMetricsOptions): PromMetrics {
   };
 }
 
-/** Every set of labels, where each label has a list of values; else none. */
+/** Every combination of labels, if each label has a list of values; otherwise none. */
 const combinations = (labels: Family['labels']): readonly Labels[] =>
   labels.reduce<readonly Labels[]>(
     (all, label) =>

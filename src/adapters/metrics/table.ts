@@ -12,7 +12,7 @@ import { STATISTICS_PARTS } from '../../domain/statistics.ts';
 const POOL = ['driver', 'lb', 'pool'] as const;
 const BALANCER_CALL = ['driver', 'lb', 'resource', 'method'] as const;
 
-/** How a heartbeat call of an agent ended. */
+/** Result of an agent's heartbeat call. */
 export const HEARTBEAT_ENDS = [
   'ok',
   'unauthenticated',
@@ -21,9 +21,9 @@ export const HEARTBEAT_ENDS = [
   'limited',
 ] as const;
 export type HeartbeatEnd = (typeof HEARTBEAT_ENDS)[number];
-/** How an attempt to deliver an event ended. */
+/** Result of a delivery attempt. */
 export const WEBHOOK_OUTCOMES = ['delivered', 'failed', 'dead', 'disabled'] as const;
-/** How a creation at Equinix ended; `adopted`: a request whose reply was lost had made the device. */
+/** Result of a creation at Equinix; `adopted`: a lost request had created the device. */
 export const EQUINIX_OUTCOMES = [
   'created',
   'adopted',
@@ -34,40 +34,40 @@ export const EQUINIX_OUTCOMES = [
 ] as const;
 /** Machines and slots of a provider. */
 export const CAPACITIES = ['bmdb', 'used', 'free', 'penalised', 'managed', 'max'] as const;
-/** Machines of which provider and BMDB say different things. */
+/** Machines about which provider and BMDB disagree. */
 export const DISCREPANCIES = ['orphan', 'missing', 'failed'] as const;
-/** Rows that the janitor removes. */
+/** Rows that the janitor deletes. */
 export const JANITOR_KINDS = ['session', 'work', 'permit', 'history'] as const;
 
-/** Buckets in seconds: from a quick query to an installation that takes an hour. */
+/** Buckets in seconds: from a quick query to an installation of an hour. */
 const WORK = [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1_800, 3_600];
 const POKE = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 const CALL = [...POKE, 10];
-/** An operation may be many calls of an API, with waits between them. */
+/** An operation may take many API calls, with waits between them. */
 const DRIVER = [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 180, 600];
-/** Calls that install a machine may hang for minutes. */
+/** Calls that install a machine may take minutes. */
 const VENDOR = [...CALL, 30, 60, 120, 180];
-/** Few, as each route has its own set. */
+/** Few, because each route has its own series. */
 const HTTP = [0.005, 0.025, 0.1, 0.5, 2.5, 10];
-/** Not seconds. Conflicts are rare; fifty attempts are the most. */
+/** Attempts, not seconds. Conflicts are rare; fifty attempts are the maximum. */
 const ATTEMPTS = [1, 2, 3, 5, 10, 20, 50];
-/** Objects of a balancer get ready in moments, or in a quarter of an hour. */
+/** Seconds. A balancer's objects become ready at once, or within a quarter of an hour. */
 const OBJECTS = [2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 
-/** Kinds of work that daemons do; tests have others. */
+/** Kinds of work of daemons; tests have others. */
 const WORKS = [
   'ShepherdAgentStart',
   'ShepherdRecovery',
   'ShepherdReinstall',
   'ShepherdDeprovision',
 ] as const;
-/** Kinds of work that are counted. Only the original did the first; its dashboards show it. */
+/** Counted kinds of work. Only the original did the first; its dashboards show it. */
 export const COUNTED_PROCESSES = ['ShepherdAccess', ...WORKS] as const;
 
 /**
- * Every metric of ours: its name, what it means, and its labels. The document, the doubles and the
- * types of the port follow from this table. No label ever names a machine. Names that begin with
- * `bmdb_` or `equinix_` are mostly the original's, kept for its dashboards.
+ * Every metric of ours with its help and labels. The document, the test doubles and the port's
+ * types follow from this table. No label ever names a machine. Names that begin with `bmdb_` or
+ * `equinix_` are mostly the original's, kept for its dashboards.
  */
 export const METRICS = {
   ...histograms(WORK, ['process', 'result'], {

@@ -4,15 +4,15 @@ import { createServer, type AddressInfo } from 'node:net';
 
 const portMin = 10_240;
 const attemptsMax = 100;
-/** Until then whoever took a port listens there, however busy the computer is. */
+/** By then, whoever took a port listens on it, however busy the computer is. */
 const CLAIM_MS = 15 * 60_000;
 
 /**
- * Finds a port nobody listens on and adds it to `taken`. It must come back after each reboot, so it
- * lies below the ports that the system gives to outgoing connections: one of those, held by an agent
- * or a client, would keep it from us. Not from the seeded source of chance: two simulators with one
- * seed would choose the same ports. No other process that asks here is given the port for a while,
- * though nobody listens there yet.
+ * Finds a port nobody listens on and adds it to `taken`. The same port is needed after each reboot,
+ * so it lies below the ports that the system gives to outgoing connections: an agent's or client's
+ * connection could occupy one of those. The choice does not use the seeded random source, because
+ * two simulators with one seed would choose the same ports. For a while, no other process that
+ * calls this function gets the port, even though nobody listens there yet.
  */
 export async function takeFreePort(
   taken: Set<number>,
@@ -32,8 +32,9 @@ export async function takeFreePort(
 }
 
 /**
- * Claims a port before the other processes of this computer, by a name that goes with the process
- * (an abstract socket). @returns false: another one has it. Where there are no such names, everybody has it.
+ * Claims a port against the other processes of this computer, by an abstract socket, which ends
+ * with the process. @returns false if another process has it. On systems without abstract sockets,
+ * always true.
  */
 async function claim(port: number): Promise<boolean> {
   const name = createServer();

@@ -8,7 +8,7 @@ import type { Metrics } from '../metrics/port.ts';
 import type { DriverShell } from './driver-shell.ts';
 import type { CallOptions } from './port.ts';
 
-/** What a driver is given besides its settings. */
+/** What a driver receives besides its settings. */
 export interface DriverContext {
   /** Name of the configured provider, for messages. */
   readonly name: ProviderName;
@@ -18,54 +18,55 @@ export interface DriverContext {
   readonly random: Random;
   readonly log: Log;
   readonly metrics: Metrics;
-  /** OpenSSH line of the key that new machines let in. May change: it is read when it is needed. */
+  /** OpenSSH line of the key that new machines let in. May change, so read it at each use. */
   readonly publicKey: string;
-  /** OpenSSH lines of our earlier keys, which may be replaced at a vendor. May change, too. */
+  /** OpenSSH lines of our earlier keys, which may be replaced at a vendor. May also change. */
   readonly previousKeys?: readonly string[];
-  /** What it keeps in the BMDB, for a vendor that has no field for tags. */
+  /** The driver's records in the BMDB, for a vendor that has no field for tags. */
   readonly records: Records;
-  /** To machines that it installs itself. */
+  /** SSH to machines that the driver installs itself. */
   readonly shell: DriverShell;
   /** For HTTP. */
   readonly userAgent: string;
-  /** How it reaches others; TCP and TLS if absent. */
+  /** Network access; TCP and TLS if absent. */
   readonly network?: Network | undefined;
-  /** Live daemons that share the provider's call budget; at least 1. */
+  /** Live daemons that share the provider's request budget; at least 1. */
   daemons(): number;
-  /** Writes an event about a change at the vendor; absent where nobody reads events. Never throws. */
+  /** Writes an event about a change at the vendor; absent if nobody reads events. Never throws. */
   tellEvent?(event: Pick<NewEvent, 'type' | 'reason' | 'details'>): void;
-  /** For a driver with a queue of its own: a request of a call begins to wait, which costs nothing. */
+  /** For a driver with its own queue: begins a wait that does not count against the call. */
   waitsForTurn?(): TurnWait;
 }
 
 export interface TurnWait {
-  /** It goes before others: the call gives something back. */
+  /** Goes before other requests, because the call gives something back. */
   readonly urgent: boolean;
-  /** The turn has come. */
+  /** Ends the wait. */
   end(): void;
 }
 
 /**
- * The rows of one configured provider: marks, and the memory of changes that are under way; never a
- * cache. A record is made before the first request that changes anything at the vendor, and dropped
- * after the last, so that a crash in between leaves one that the next call finds. Others write them at
- * the same time: each write names the version that was read.
+ * Records of one configured provider: marks, and the state of changes in progress; never a cache.
+ * Create a record before the first request that changes anything at the vendor, and drop it after
+ * the last. So after a crash in between, the next call finds it. Other daemons write at the same
+ * time, so each write names the version that it read.
  *
- * A key has 1–200 printable characters, a value at most 16 KiB as JSON; at most 100 000 records. All
- * reject with a `ProviderError`: `invalid`: it cannot be kept, and says why. `transient`: the database
- * does not answer; with `outcome: 'unknown'` it may have been written, so read again. `aborted`: the
- * signal or the end of the daemon's session came first; nothing more may be asked of the vendor. These
- * two have the `outcome` of the whole call, if it keeps to that order: after a failed `make` nothing was
- * asked of the vendor, after a failed `replace` or `drop` something may have been.
+ * A key has 1–200 printable characters, a value at most 16 KiB as JSON; at most 100 000 records.
+ * All methods reject with a `ProviderError`. `invalid`: the record cannot be stored, with the
+ * reason. `transient`: the database does not answer; with `outcome: 'unknown'` the write may have
+ * happened, so read again. `aborted`: the signal, or the end of the daemon's session; make no
+ * further request to the vendor. The last two carry the `outcome` of the whole call, if it keeps to
+ * that order: before a failed `make` the vendor got no request; before a failed `replace` or `drop`
+ * it may have got one.
  */
 export interface Records {
-  /** All of them, as of one moment, in any order. */
+  /** All records from one snapshot, in any order. */
   all(options: RecordOptions): Promise<readonly ProviderRecord[]>;
-  /** @returns its version. @throws {ProviderError} `conflict`: there is one with this key. */
+  /** @returns the record's version. @throws {ProviderError} `conflict`: the key exists. */
   make(key: string, value: Json, options: RecordOptions): Promise<string>;
-  /** @returns its new version. @throws {ProviderError} `conflict`: it is gone, or was changed. */
+  /** @returns the new version. @throws {ProviderError} `conflict`: it is gone or changed. */
   replace(key: string, value: Json, version: string, options: RecordOptions): Promise<string>;
-  /** @throws {ProviderError} `conflict`: it is gone, or was changed. */
+  /** @throws {ProviderError} `conflict`: the record is gone or changed. */
   drop(key: string, version: string, options: RecordOptions): Promise<void>;
 }
 export type RecordOptions = Pick<CallOptions, 'signal'>;

@@ -6,7 +6,7 @@ import type { Driver } from './port.ts';
 import { redfishDriver } from './redfish/driver.ts';
 import { staticDriver } from './static/driver.ts';
 
-/** Every kind of provider there is. A new one is its folder and one line here. */
+/** All kinds of providers. A new one needs its folder and one line here. */
 export const DRIVERS: ReadonlyMap<string, Driver> = driverTable<Driver>([
   equinixDriver,
   hetznerRobotDriver,

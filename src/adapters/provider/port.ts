@@ -32,85 +32,87 @@ export type {
 
 /**
  * A kind of hardware supply: one folder with a `driver.ts`, and one line in `drivers.ts`.
- * `docs/writing-a-provider.md` walks through it; `shepherd provider test` tells when it is done.
+ * `docs/writing-a-provider.md` is the guide; `shepherd provider test` tells when the driver is
+ * complete.
  */
 export interface Driver<Settings = unknown> {
-  /** What a configuration names in `driver:`; `^[a-z][a-z0-9-]{0,30}$`, unique. */
+  /** Value of `driver:` in a configuration; `^[a-z][a-z0-9-]{0,30}$`, unique. */
   readonly name: string;
   /**
    * The driver's own keys of a configured provider, as a strict zod object of leaves
-   * (`src/settings/leaves.ts`); what all providers have is added to it. Checked before anything is
+   * (`src/settings/leaves.ts`); the keys of all providers are added. Checked before anything is
    * opened.
    */
   settings(around: Surroundings): z.ZodObject;
-  /** Makes a provider. Makes no call yet. @throws {UsageError} settings that contradict each other. */
+  /** Creates a provider; makes no request. @throws {UsageError} settings contradict each other. */
   open(settings: Settings, context: DriverContext): Provider;
   /**
-   * What of its settings cannot work, as far as files tell, so that a mistake is told before anything
-   * is started. Touches nothing, and asks nobody over a network. When absent: nothing is looked at.
+   * Checks settings against files, so that mistakes show before anything starts. Changes nothing,
+   * and uses no network. Absent: no check.
    */
   check?(
     settings: Settings,
     around: { readonly hostKeyPolicy: HostKeyPolicy },
   ): Promise<readonly SettingComplaint[]>;
   /**
-   * The key by which two providers of this driver would claim the same machines; null: they do not.
-   * Such a configuration is refused. When absent: they never do.
+   * The key by which two providers of this driver would claim the same machines; null if they do
+   * not. Such a configuration is refused. Absent: they never do.
    */
   overlaps?(one: Settings, other: Settings): string | null;
   /**
-   * What counts for the host keys of its machines where the configuration of a provider says nothing.
-   * When absent: what counts for the whole fleet.
+   * Default host key policy of its machines, if the provider's configuration has none. Absent: the
+   * fleet's policy.
    */
   readonly hostKeyPolicy?: HostKeyPolicy;
   /**
-   * What becomes of a machine that is given back, for whoever has to agree to it: "the device …".
-   * When absent: the device is deleted, with everything on its disks.
+   * What happens to a machine that is given back, as a confirmation shows it: "the device …".
+   * Absent: the device is deleted, with everything on its disks.
    */
   readonly givingBack?: string;
 }
 
-/** What cannot work, or may be meant though it looks like a mistake. */
+/** A setting that cannot work, or may be a mistake. */
 export interface SettingComplaint {
-  /** Of the driver's own settings. */
+  /** One of the driver's own settings. */
   readonly key: string;
-  /** What is wrong, and what to do. */
+  /** The fault, and what to do. */
   readonly message: string;
   readonly isWarning?: boolean;
 }
 
 /**
- * Hardware as one vendor (or one inventory) shows it: what a driver implements. Of the BMDB it has its records and nothing
- * else. The core calls it through `FleetProvider`, which adds what all drivers need: limits of rate and concurrency,
- * deadlines, metrics, tags of ours, and a look at every entry that comes back.
+ * Hardware of one vendor (or one inventory): what a driver implements. Of the BMDB, it uses only
+ * its records. The core calls it through `FleetProvider`, which adds what all drivers need: rate
+ * and concurrency limits, deadlines, metrics, our tags, and validation of every returned entry.
  *
- * Every method rejects with a `ProviderError`; ends when `signal` aborts (kind `aborted`), which at the latest it does at
- * `deadline` (a wait for a turn puts it off, see `DriverContext.waitsForTurn`); and after `stop` rejects with kind `stopped`.
+ * Every method rejects with a `ProviderError`. It ends when `signal` aborts (kind `aborted`), at
+ * the latest at `deadline` (a wait for a turn extends it, see `DriverContext.waitsForTurn`). After
+ * `stop` it rejects with kind `stopped`.
  */
 export interface Provider {
   readonly capabilities: Capabilities;
   /**
-   * Everything there is: machines (booting and going away too) and free capacity. `filter` is what
-   * the caller is interested in; it may be ignored.
+   * Returns everything: machines (including booting and leaving ones) and free capacity. `filter`
+   * is what the caller is interested in; drivers may ignore it.
    */
   listMachines(filter: Tags, options: CallOptions): Promise<DriverListing>;
-  /** @throws {ProviderError} `not-found`: there is no such machine (any more). */
+  /** @throws {ProviderError} `not-found`: the machine does not exist (any more). */
   getMachine(id: string, options: CallOptions): Promise<DriverMachine>;
   /**
-   * Binds a device to free capacity. Retry-safe by `operationId`, which the tags carry as
-   * `WITNESS_TAG`: a device that already carries it is the answer, not a reason for a second one.
-   * @throws {ProviderError} `race-lost`: somebody else's device is on the capacity. `invalid`:
-   *   refused for good. `outcome: 'unknown'`: the device may exist.
+   * Creates a device on free capacity. Idempotent by `operationId`, which the tags carry as
+   * `WITNESS_TAG`: a device that already carries it is the result.
+   * @throws {ProviderError} `race-lost`: another owner's device is on the capacity. `invalid`:
+   *   permanently refused. `outcome: 'unknown'`: the device may exist.
    */
   createMachine(request: CreateRequest, options: CallOptions): Promise<DriverMachine>;
   /**
-   * Gives the machine back; resolves once that is accepted. An unknown id has succeeded already; a
-   * driver that `announces` says `not-found`.
+   * Gives the machine back; resolves once that is accepted. An unknown id is a success; a driver
+   * that `announces` throws `not-found`.
    */
   deprovisionMachine(id: string, options: CallOptions): Promise<void>;
-  /** Resolves once accepted, which is no evidence that anything happened. */
+  /** Resolves once accepted, which proves no effect. */
   rebootMachine(id: string, mode: 'graceful' | 'force', call: CallOptions): Promise<OperationRef>;
-  /** A new system on the same id. Resolves once accepted. */
+  /** Installs a new system under the same id. Resolves once accepted. */
   reinstallMachine(
     id: string,
     request: ReinstallRequest,
@@ -119,119 +121,120 @@ export interface Provider {
   /** Resolves once accepted. */
   setPower?(id: string, want: 'on' | 'off', options: CallOptions): Promise<OperationRef>;
   /**
-   * Restarts what switches the machine (see `DriverMachine.controller`); the machine itself runs on. Resolves once
-   * accepted. The controller answers nothing else, so the core cannot look before: every driver, whether it `announces` or
-   * not, calls `requireOurs` with the machine as far as it knows it without its controller, and awaits `beforeSending`,
-   * just before it sends the request.
-   * @throws {ProviderError} `conflict`: it does not hang, as far as the driver knows, or something is
-   *   being installed behind it.
+   * Resets the machine's controller (see `DriverMachine.controller`); the machine itself continues
+   * to run. Resolves once accepted. A hanging controller answers nothing, so the core cannot check
+   * before. So every driver, whether or not it `announces`, calls `requireOurs` with what it knows
+   * of the machine, and awaits `beforeSending`, just before it sends the request.
+   * @throws {ProviderError} `conflict`: the controller does not hang, as far as the driver knows,
+   *   or an installation is running behind it.
    */
   resetController?(id: string, options: CallOptions): Promise<OperationRef>;
   /**
-   * Replaces all tags that begin with `TAG_PREFIX`; leaves every other one as it is.
+   * Replaces all tags that begin with `TAG_PREFIX` and keeps all others.
    * @throws {ProviderError} `not-found`.
    */
   setTags(id: string, tags: Tags, options: CallOptions): Promise<void>;
   /**
-   * Says whether this is the machine's SSH host key, by means of the provider's own.
-   * @throws {ProviderError} `not-implemented`: no such means. `conflict`: it is not.
+   * Checks the machine's SSH host key by the provider's own means.
+   * @throws {ProviderError} `not-implemented`: no such means. `conflict`: it is not the machine's
+   *   key.
    */
   readonly verifyHostKey: VerifyHostKey<CallOptions>;
-  /** Quota group of a plan; plans that share one run out together. */
+  /** Quota group of a plan; plans of one group run out together. */
   capacityGroup(plan: Plan): string;
   /**
-   * Finds the device of a witness past all caches. When absent, a listing is searched.
-   * @throws {ProviderError} `race-lost`: somebody else's device is on the slot, so there is none.
+   * Finds the device of a creation key without any cache. Absent: the core searches a listing.
+   * @throws {ProviderError} `race-lost`: another owner's device is on the slot, so there is none.
    */
   findByWitness?(
     witness: Witness,
     slotId: string,
     options: CallOptions,
   ): Promise<DriverMachine | null>;
-  /** Whether the slot of a machine that was given back can be used again, or is out of our hands. Absent: a listing shows it. */
-  isReusable?(slotId: string, options: CallOptions): Promise<boolean>;
-  /** Host name that a device on this slot gets; always the same. When absent: the slot id. */
-  hostnameFor?(slotId: string): string;
-  /** Puts in place what every creation needs, so that a mistake shows at start. Idempotent. */
-  prepare?(options: CallOptions): Promise<void>;
-  /** Removes leftovers of ours (keys, disks) of an hour or older; only looks when `dryRun`. */
-  sweep?(options: CallOptions & { readonly dryRun: boolean }): Promise<SweepReport>;
   /**
-   * Ends what is under way (`aborted`), timers and sockets within 10 s; machines are left running.
-   * Idempotent.
+   * Whether the slot of a machine that was given back is free again, or no longer ours. Absent: a
+   * listing shows it.
    */
+  isReusable?(slotId: string, options: CallOptions): Promise<boolean>;
+  /** Constant hostname of devices on this slot. Absent: the slot id. */
+  hostnameFor?(slotId: string): string;
+  /** Prepares what every creation needs, so that mistakes show at the start. Idempotent. */
+  prepare?(options: CallOptions): Promise<void>;
+  /** Removes our leftovers (keys, disks) of an hour or older; with `dryRun`, only reports. */
+  sweep?(options: CallOptions & { readonly dryRun: boolean }): Promise<SweepReport>;
+  /** Ends operations (`aborted`), timers and sockets within 10 s. Machines run on. Idempotent. */
   stop(): Promise<void>;
 }
 
-/** What the provider can do. What it cannot, it must refuse with kind `not-implemented`. */
+/** What the provider supports. It must refuse everything else with kind `not-implemented`. */
 export interface Capabilities {
   /**
-   * Machines can be made of free capacity. False: it is an inventory of machines that are there
-   * anyway, listed as `PossiblyUsed`; the core takes them in and lets them go.
+   * Machines can be created from free capacity. False: an inventory of existing machines, listed as
+   * `PossiblyUsed`, which the core takes in and releases.
    */
   readonly create: boolean;
   readonly deprovision: boolean;
   readonly reboot: boolean;
   readonly reinstall: boolean;
   readonly power: boolean;
-  /** `resetController` works. When absent: it does not. */
+  /** `resetController` works. Absent: it does not. */
   readonly resetController?: boolean;
   /** `setTags` works. */
   readonly tags: boolean;
-  /** `verifyHostKey` has means of its own. */
+  /** `verifyHostKey` has its own means. */
   readonly hostKey: boolean;
   /**
-   * What runs on a machine was put there for us, so its agent may be told to reboot it into an image
-   * that it installed. Absent: it is somebody's system, and no agent ever reboots it.
+   * The system on a machine was installed for us, so its agent may be told to reboot into an image
+   * that it installed. Absent: the system is somebody's, and no agent ever reboots it.
    */
   readonly throwAway?: boolean;
-  /** A machine is in the first listing after its creation. */
+  /** The first listing after a creation contains the machine. */
   readonly consistentList: boolean;
-  /** Calls at once; 1: one after the other. The core keeps to it. */
+  /** Concurrent calls; 1: one after the other. The core enforces it. */
   readonly maxConcurrency: number;
   /**
-   * The driver has a queue of its own, so it calls `requireOurs` and `beforeSending` itself. When
-   * absent the core looks and calls, just before it asks the driver.
+   * The driver has its own queue, so it calls `requireOurs` and `beforeSending` itself. Absent: the
+   * core does, just before it calls the driver.
    */
   readonly announces?: boolean;
 }
 
 export interface CallOptions {
   readonly signal: AbortSignal;
-  /** `signal` aborts at this time at the latest; for requests that carry a time limit. */
+  /** Latest time at which `signal` aborts; for requests with a time limit. */
   readonly deadline: Date;
-  /** Names the operation in logs; of a creation it is the witness, the same at each attempt. */
+  /** Names the operation in logs; for a creation, its creation key, the same in each attempt. */
   readonly operationId: string;
   /**
    * Checks whether the change is still wanted. A driver that `announces` awaits it just before each
-   * request that gives back, reboots, installs anew or switches, after all waits. If it rejects,
-   * nothing is sent, and the call is rejected with the same.
+   * request that gives back, reboots, reinstalls or switches, after all waits. If it rejects,
+   * nothing is sent, and the call rejects with the same error.
    */
   readonly beforeSending?: () => Promise<void>;
   /**
-   * Whether the machine may be changed. A driver that `announces` calls it with the machine as it read
-   * it in this very call, as the last thing that it asks before it sends a change.
-   * @throws {ProviderError} `conflict`: it is not ours.
+   * Checks whether the machine may be changed. A driver that `announces` calls it with the machine
+   * as read in this call, as the last check before a change.
+   * @throws {ProviderError} `conflict`: the machine is not ours.
    */
   readonly requireOurs: (machine: DriverMachine) => void;
 }
 
-/** A class of hardware that can be asked for. */
+/** A requestable class of hardware. */
 export interface Plan {
-  /** Such as `m3.large.x86`. */
+  /** For example `m3.large.x86`. */
   readonly name: string;
-  /** Such as a metro; null: there is but one. */
+  /** For example a metro; null: there is only one. */
   readonly location: string | null;
   readonly spot: boolean;
 }
 
-/** One machine, or one piece of free capacity; only what differs from the usual must be said. */
+/** One machine, or one piece of free capacity; fields with a usual value may be absent. */
 export interface DriverMachine extends Partial<Traits>, Pick<ProviderMachine, 'leavesAtMs'> {
   /** Opaque and stable: 1–128 printable characters, not `invalid`. Null only for free capacity. */
   readonly id: string | null;
-  /** What names the slot, where that is not the id. Free capacity must have it or an id. */
+  /** Name of the slot, if it is not the id. Free capacity must have it or an id. */
   readonly reservationId: string | null;
-  /** `PossiblyUsed`: cannot tell; the BMDB decides. An entry without one is dropped, with an alarm. */
+  /** `PossiblyUsed`: unknown; the BMDB decides. An entry without it is dropped, with an alarm. */
   readonly availability: Availability;
   readonly plan: string;
   readonly hostname?: string | null;
@@ -239,73 +242,73 @@ export interface DriverMachine extends Partial<Traits>, Pick<ProviderMachine, 'l
   readonly address?: string | null;
   /** `root` when absent. */
   readonly remoteUser?: string;
-  /** The provider says that the device is broken. */
+  /** The provider reports the device as broken. */
   readonly failed?: boolean;
-  /** `Unknown` for a machine in use when absent. */
+  /** Absent: `Unknown` for a machine in use. */
   readonly status?: ProviderStatus | null;
   readonly power?: 'on' | 'off' | 'unknown';
-  /** Where `resetController` works: what it is about, and whether it is needed. */
+  /** If `resetController` works: what it resets, and whether that is needed. */
   readonly controller?: Controller;
   readonly tags?: Tags;
-  /** SSH host key that the inventory knows, base64 of the wire form. */
+  /** SSH host key in the inventory, base64 of the wire form. */
   readonly hostKey?: string;
-  /** Password of the user, for a machine that lets in none of our keys; needs `hostKey`. */
+  /** The user's password, for a machine that accepts none of our keys; needs `hostKey`. */
   readonly sshPassword?: HeldSecret;
-  /** Paid by demand and taken away at will. */
+  /** Priced by demand; the provider may take it away at any time. */
   readonly spot?: boolean;
 }
 
 export interface DriverListing {
   readonly machines: readonly DriverMachine[];
   /**
-   * False: something may be missing from it. Nothing is then concluded from absence. True proves
-   * little of a single machine where lists shift while they are read: `getMachine` has the last word.
+   * False: entries may be missing, so absence proves nothing. True proves little about a single
+   * machine if listings change while being read: `getMachine` decides.
    */
   readonly complete: boolean;
   /**
-   * What is there and cannot be read, each by itself: it spoils no other entry. One that shows
-   * neither id nor, if it is free capacity, reservation makes the listing incomplete.
+   * Existing but unreadable entries; they do not invalidate others. One that shows neither id nor,
+   * for free capacity, reservation makes the listing incomplete.
    */
   readonly unreadable?: readonly UnreadableEntry[];
 }
 
 export interface CreateRequest {
-  /** An entry of this provider's listing that is not in use. */
+  /** An unused entry of this provider's listing. */
   readonly unused: ProviderMachine;
   readonly hostname: string;
   readonly plan: string;
-  /** Operating system to install; null: the driver's usual. */
+  /** Operating system to install; null: the driver's default. */
   readonly image: string | null;
-  /** To put on the device whole: ours and the shared ones. */
+  /** All tags for the device: ours and the shared ones. */
   readonly tags: Tags;
   /** Shell lines to run as root at the first boot. Holds a secret: never logged. */
   readonly initCommand: string;
   readonly publicKey: string;
-  /** An earlier attempt with this witness may have reached the provider: look before asking. */
+  /** An earlier attempt with this creation key may have succeeded: search first. */
   readonly resumed: boolean;
-  /** To be called, and awaited, before each request that may create a device. */
+  /** Must be awaited before each request that may create a device. */
   onAttempt(progress: AttemptProgress): Promise<void>;
 }
 export interface AttemptProgress {
-  /** Requests so far, with the coming one; from 1. */
+  /** Requests including the coming one; from 1. */
   readonly attempts: number;
-  /** The outcome of an earlier one is not known. */
+  /** The outcome of an earlier request is unknown. */
   readonly ambiguous: boolean;
 }
 
 export interface ReinstallRequest {
   /** Null: the same as before. */
   readonly image: string | null;
-  /** To put on the device; keys that are not ours stay. */
+  /** Tags for the device; keys that are not ours stay. */
   readonly tags: Tags;
   readonly initCommand: string;
   readonly publicKey: string;
 }
 
-/** How the provider names an accepted operation, for people. */
+/** The provider's name of an accepted operation, for people. */
 export interface OperationRef {
   readonly operationRef: string;
-  /** The machine's own system is to carry it out, which one that hangs does not. Absent: not known. */
+  /** The machine's own system carries it out, unless it hangs. Absent: unknown. */
   readonly isGraceful?: boolean;
 }
 
@@ -315,26 +318,26 @@ export interface SweepReport {
 }
 
 /**
- * A provider as the fleet uses it: a driver's `Provider` in the core's hands. Entries carry whose
- * they are and when they were seen; tags of ours are put on and init commands made here.
+ * A provider as the fleet uses it: a driver's `Provider` wrapped by the core. Adds owner and time
+ * to entries; adds our tags and first-boot commands.
  */
 export interface FleetProvider {
   readonly name: ProviderName;
   /** The driver's name. */
   readonly type: string;
-  /** What can be asked here; the machines of an inventory can be created and given back too. */
+  /** Supported operations; machines of an inventory can also be created and given back. */
   readonly capabilities: Capabilities;
   /**
-   * Present where the machines are there anyway: they are taken in as they are, and left as they are
-   * when they are given back. Absent: machines are made, and deleted.
+   * Present for an inventory: existing machines are taken in and released unchanged. Absent:
+   * machines are created and deleted.
    */
   readonly inventory?: {
-    /** What it showed of a machine last, to this process; null: nothing. */
+    /** Entry that this process saw last; null: none. */
     lastSeen(id: string): ProviderMachine | null;
   };
-  /** The slot under a machine in use, whosever, is not listed as free. */
+  /** The slot of a machine in use, whoever's it is, is not listed as free. */
   listMachines(options: FleetCall): Promise<Listing>;
-  /** A machine, whosever; the caller looks whose it is. @throws {ProviderError} `not-found`. */
+  /** Any machine; the caller checks its owner. @throws {ProviderError} `not-found`. */
   getMachine(id: string, options: FleetCall): Promise<ProviderMachine>;
   createMachine(request: FleetCreateRequest, options: FleetCall): Promise<ProviderMachine>;
   findByWitness(
@@ -342,15 +345,15 @@ export interface FleetProvider {
     slotId: string,
     options: FleetCall,
   ): Promise<ProviderMachine | null>;
-  /** The following act on machines of ours only. @throws {ProviderError} `conflict`: it is not ours. */
+  /** The following change only our machines. @throws {ProviderError} `conflict`: it is not ours. */
   deprovisionMachine(id: string, options: FleetCall): Promise<void>;
   rebootMachine(id: string, mode: 'graceful' | 'force', options: FleetCall): Promise<OperationRef>;
   reinstallMachine(id: string, options: FleetCall): Promise<OperationRef>;
   setPower(id: string, want: 'on' | 'off', options: FleetCall): Promise<OperationRef>;
   resetController(id: string, options: FleetCall): Promise<OperationRef>;
-  /** Adds to (or changes) the tags of ours on a machine that is ours. */
+  /** Adds or changes our tags on our machine. */
   setTags(id: string, tags: Tags, options: FleetCall): Promise<void>;
-  /** Makes an untagged machine ours, for good. @throws {ProviderError} `conflict`: it is another's. */
+  /** Makes an untagged machine ours. @throws {ProviderError} `conflict`: it is another owner's. */
   assimilate(id: string, witness: Witness, options: FleetCall): Promise<ProviderMachine>;
   readonly verifyHostKey: VerifyHostKey<FleetCall>;
   capacityGroup(plan: Plan): string;
@@ -363,26 +366,26 @@ export interface FleetProvider {
 
 export interface FleetCall {
   readonly signal: AbortSignal;
-  /** The operation's usual limit when absent. Waits for a turn do not count. */
+  /** Absent: the operation's default limit. Waits for a turn do not count. */
   readonly timeoutMs?: number;
   /**
-   * Called just before a request that changes something is sent, when its turn has come; again if it
-   * is sent again. What it rejects with is what the call is rejected with, unless an earlier request
-   * may have been carried out. Not for creations (see `onAttempt`), nor for tags.
+   * Called just before a request that changes something is sent, after its turn has come; again for
+   * each repetition. If it rejects, the call rejects with the same error, unless an earlier request
+   * may have succeeded. Not for creations (see `onAttempt`), nor for tags.
    */
   readonly beforeSending?: () => Promise<void>;
   /**
-   * Of the machine that the call is about, the reservation under it when it was seen last. That it is
-   * gone is believed when that is listed as free, too, even where a listing has gaps.
+   * Reservation of the machine when last seen. If the reservation is listed as free, the machine
+   * counts as gone even if the listing has gaps.
    */
   readonly reservationId?: string | null;
 }
 
 export interface Listing {
   readonly machines: readonly ProviderMachine[];
-  /** False: something may be missing from it that is not among `unreadable` either. */
+  /** False: entries may be missing that are not among `unreadable` either. */
   readonly complete: boolean;
-  /** What is there and cannot be read: neither absent nor to be used. */
+  /** Existing but unreadable entries: neither absent nor usable. */
   readonly unreadable?: readonly UnreadableEntry[];
 }
 

@@ -8,9 +8,9 @@ import type {
 } from 'ssh2';
 
 /**
- * Elliptic curves alone. A server chooses the prime of a group exchange, and whether it is one is
- * found out on the event loop before the host key is known: 4423 bits took 27 s, 9689 took 116 s.
- * The fixed groups of Diffie and Hellman (up to 8192 bits) cost up to 0.2 s each time.
+ * Elliptic curves only. In a group exchange, the server chooses the prime, and our event loop tests
+ * it before the host key is known: 4423 bits took 27 s, 9689 took 116 s. The fixed Diffie-Hellman
+ * groups (up to 8192 bits) cost up to 0.2 s each time.
  */
 const kex: KexAlgorithm[] = [
   'curve25519-sha256',
@@ -19,7 +19,7 @@ const kex: KexAlgorithm[] = [
   'ecdh-sha2-nistp384',
   'ecdh-sha2-nistp521',
 ];
-/** Without `ssh-rsa`, which signs with SHA-1, and DSA. */
+/** Without `ssh-rsa`, which signs with SHA-1, and without DSA. */
 const serverHostKey: ServerHostKeyAlgorithm[] = [
   'ssh-ed25519',
   'ecdsa-sha2-nistp256',
@@ -28,7 +28,7 @@ const serverHostKey: ServerHostKeyAlgorithm[] = [
   'rsa-sha2-512',
   'rsa-sha2-256',
 ];
-/** AES-GCM first: it was the fastest by far here, with hardware support on every server CPU. */
+/** AES-GCM first: by far the fastest measured, with hardware support on every server CPU. */
 const cipher: CipherAlgorithm[] = [
   'aes128-gcm@openssh.com',
   'aes256-gcm@openssh.com',
@@ -36,20 +36,20 @@ const cipher: CipherAlgorithm[] = [
   'aes192-ctr',
   'aes256-ctr',
 ];
-/** For the ciphers that have none built in. */
+/** For the ciphers without built-in authentication. */
 const hmac: MacAlgorithm[] = [
   'hmac-sha2-256-etm@openssh.com',
   'hmac-sha2-512-etm@openssh.com',
   'hmac-sha2-256',
   'hmac-sha2-512',
 ];
-/** A few bytes of a compressed stream may become gigabytes here. */
+/** A few compressed bytes may decompress to gigabytes. */
 const compress: CompressionAlgorithm[] = ['none'];
 
 /**
- * All that a connection may be made of.
- * @param expected the host key that should answer, base64 of the wire form: a machine with keys of
- *   several types is asked for the one that can be compared. Null: none is known.
+ * Permitted algorithms of a connection.
+ * @param expected the known host key, base64 of the wire form: a machine with keys of several types
+ *   is asked for the type that can be compared. Null if no key is known.
  */
 export function algorithmsFor(expected: string | null): Algorithms & { kex: KexAlgorithm[] } {
   const wanted = serverHostKey.filter((name) => makes(name) === typeOf(expected));
@@ -57,7 +57,7 @@ export function algorithmsFor(expected: string | null): Algorithms & { kex: KexA
   return { kex, serverHostKey: [...wanted, ...others], cipher, hmac, compress };
 }
 
-/** The type of key that signs so. */
+/** Key type of a signature algorithm. */
 const makes = (name: ServerHostKeyAlgorithm): string =>
   name.startsWith('rsa-') ? 'ssh-rsa' : name;
 
@@ -80,10 +80,7 @@ const REMEDIES: readonly {
   { said: 'compression', what: 'compression', ours: compress, keyword: 'Compression' },
 ];
 
-/**
- * What to do about a machine that has no algorithm in common with us; null: that is not what ssh2
- * complains of.
- */
+/** Advice for a machine without common algorithms; null if ssh2's complaint is another. */
 export function remedyFor(complaint: string): string | null {
   const [, which = ''] = /no matching (.*)$/i.exec(complaint) ?? [];
   const remedy = REMEDIES.find(({ said }) => which.includes(said));

@@ -29,7 +29,7 @@ import type { RemoteShell, ShellSession } from './port.ts';
 import { createSsh2Shell, type SudoPolicy } from './ssh2-shell.ts';
 
 interface DriverShellDeps {
-  /** SSH with the keys and limits that a target asks for. */
+  /** SSH with the keys and limits that a target needs. */
   readonly shellFor: (
     target: Pick<DriverShellTarget, 'keyFile' | 'limits'>,
   ) => RemoteShell | Promise<RemoteShell>;
@@ -37,7 +37,7 @@ interface DriverShellDeps {
 }
 
 interface FleetSsh {
-  /** Ours, the current one first; asked at each connect. */
+  /** Our keys, the current one first; called at each connect. */
   readonly signers: () => readonly SshKey[];
   readonly sudo?: SudoPolicy;
   readonly limits?: Partial<ShellLimits>;
@@ -46,7 +46,7 @@ interface FleetSsh {
   readonly metrics?: Metrics;
 }
 
-/** SSH for drivers, with the fleet's keys or with a key of the driver's own. */
+/** SSH for drivers, with the fleet's keys or the driver's own key. */
 export function createFleetDriverShell({ signers, limits, log, ...rest }: FleetSsh): DriverShell {
   return createDriverShell({
     shellFor: async ({ keyFile, limits: wanted }) =>
@@ -60,7 +60,7 @@ export function createFleetDriverShell({ signers, limits, log, ...rest }: FleetS
   });
 }
 
-/** What drivers see of SSH: a host key that was judged, and errors of the port. */
+/** SSH as drivers see it: with a verified host key, and errors of the port. */
 export function createDriverShell({ shellFor, log }: DriverShellDeps): DriverShell {
   return {
     async connect(target, { signal }) {
@@ -128,7 +128,7 @@ const shown = ({ exitCode, stdout, stderr }: Ended): CommandResult => ({
   stderr: Buffer.from(stderr).toString('utf8'),
 });
 
-/** Reads so many bytes and not one more: the rest of the input is the command's. */
+/** Reads exactly that many bytes: the rest of the input is the command's. */
 const WITH_ENVIRONMENT = 'eval "$(dd bs=1 count="$0" 2>/dev/null)" && exec "$@"';
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
@@ -158,7 +158,7 @@ const KINDS: readonly (readonly [new (...given: never[]) => FleetError, Provider
   [RemoteFailure, 'permanent'],
 ];
 
-/** What goes wrong with a task, as the port's error. */
+/** Translates a task's error into the port's. */
 async function told<T>(
   doing: string,
   outcome: ProviderError['outcome'],

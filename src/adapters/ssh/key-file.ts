@@ -12,11 +12,11 @@ import { dirname } from 'node:path';
 import { Malformed, UsageError } from '../../domain/errors.ts';
 import { fingerprintOf } from './port.ts';
 
-/** One key that may log in to machines. */
+/** A key that may log in to machines. */
 export interface SshKey {
-  /** Unencrypted PEM that ssh2 reads. Secret: never log it. */
+  /** Unencrypted PEM for ssh2. Secret: never log it. */
   readonly privateKey: string;
-  /** One line of `authorized_keys`, without line end. */
+  /** One line of `authorized_keys`, without a line end. */
   readonly publicLine: string;
   /** `SHA256:…`, as `ssh-keygen -l` prints it. */
   readonly fingerprint: string;
@@ -25,7 +25,7 @@ export interface SshKey {
 export interface SshKeyOptions {
   /** Last word of the public line. */
   readonly comment?: string;
-  /** Of an encrypted OpenSSH key. */
+  /** For an encrypted OpenSSH key. */
   readonly passphrase?: string;
 }
 
@@ -35,10 +35,10 @@ const seedBytes = 32;
 const pkcs8Prefix = Buffer.from('302e020100300506032b657004220420', 'hex');
 
 /**
- * Reads the key, or makes one when the file does not exist. Two processes that start together end
- * with the same key: the file appears whole or not at all, and the second one reads the first's.
- * @throws {UsageError} the file cannot be read or written, others may read it, or its passphrase
- *   is missing or wrong. @throws {Malformed} its content is no private key.
+ * Reads the key, or creates one if the file does not exist. Two processes that start together get
+ * the same key: the file appears whole or not at all, and the second process reads the first one's.
+ * @throws {UsageError} the file cannot be read or written, others may read it, or its passphrase is
+ *   missing or wrong. @throws {Malformed} the content is no private key.
  */
 export async function loadOrCreateSshKey(
   path: string,
@@ -49,8 +49,9 @@ export async function loadOrCreateSshKey(
 }
 
 /**
- * Reads the key of a file that must be there, unless `onMissing` is content without.
- * @throws {UsageError} as {@link loadOrCreateSshKey}, or there is no such file. @throws {Malformed}
+ * Reads the key of an existing file; with `onMissing`, the file may be missing.
+ * @throws {UsageError} see {@link loadOrCreateSshKey}, or the file does not exist. @throws
+ *   {Malformed}
  */
 export function loadSshKey(path: string, options?: SshKeyOptions): Promise<SshKey>;
 export function loadSshKey(
@@ -71,7 +72,7 @@ export async function loadSshKey(
   return undefined;
 }
 
-/** Absent when there is no such file. */
+/** Returns undefined if the file does not exist. */
 async function readKeyFile(path: string): Promise<Buffer | undefined> {
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch(
     (cause: NodeJS.ErrnoException) => {
@@ -103,15 +104,15 @@ async function readKeyFile(path: string): Promise<Buffer | undefined> {
 }
 
 /**
- * Answers what the file holds in the end, which may be another process's key. Its public line is
- * put beside it, as `ssh-keygen` does, for who logs in by hand and for `authorized_keys`.
+ * Returns the file's final content, which may be another process's key. Writes the public line
+ * beside it, as `ssh-keygen` does, for manual logins and `authorized_keys`.
  */
 async function createKeyFile(path: string, options: SshKeyOptions): Promise<Buffer> {
   const key = fromEd25519(generateKeyPairSync('ed25519').privateKey, options);
   try {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     if (await appear(path, key.privateKey, 0o400)) {
-      // What is there belongs to a key that has gone.
+      // The existing file belongs to a deleted key.
       await unlink(`${path}.pub`).catch(unlessAbsent);
       await appear(`${path}.pub`, `${key.publicLine}\n`, 0o644);
     }
@@ -124,7 +125,7 @@ async function createKeyFile(path: string, options: SshKeyOptions): Promise<Buff
   return content;
 }
 
-/** Puts a file there whole, or not at all. False: there is one, which stays. */
+/** Creates the file whole or not at all. False: the file exists, and stays. */
 async function appear(path: string, content: string, mode: number): Promise<boolean> {
   const temporary = `${path}.${randomUUID()}`;
   try {
@@ -163,8 +164,8 @@ async function syncDirectory(path: string): Promise<void> {
 }
 
 /**
- * Understands a raw Ed25519 key (32 bytes seed, 32 public), an OpenSSH PEM and a PKCS#8 PEM, told
- * apart by content. `path` is for messages. @throws {Malformed} @throws {UsageError} passphrase.
+ * Reads a raw Ed25519 key (32 bytes seed, 32 public), an OpenSSH PEM or a PKCS#8 PEM, distinguished
+ * by content. `path` is for messages. @throws {Malformed} @throws {UsageError} passphrase.
  */
 export function parseSshKey(content: Buffer, path: string, options: SshKeyOptions = {}): SshKey {
   const text = content.toString('latin1');
@@ -265,13 +266,13 @@ const lineChars = 70;
 const blockBytes = 8;
 
 /**
- * Unencrypted `openssh-key-v1` PEM of an Ed25519 key, the one form of such keys that ssh2 reads
+ * Unencrypted `openssh-key-v1` PEM of an Ed25519 key, the only form of such keys that ssh2 reads
  * (OpenSSH, PROTOCOL.key).
  */
 export function encodeOpensshKey(seed: Buffer, publicKey: Buffer): string {
   const blob = publicBlob(publicKey);
   const secret = Buffer.concat([
-    // Two equal numbers, by which a wrong passphrase would show; there is none.
+    // Two equal numbers, which reveal a wrong passphrase; this key has none.
     number(0),
     number(0),
     blob,

@@ -7,35 +7,35 @@ import type { SshKey, SshKeyOptions } from './key-file.ts';
 import { signersMax } from './limits.ts';
 
 interface KeyRingOptions {
-  /** The current key; made when absent at the start. */
+  /** The current key; created at the start if missing. */
   readonly path: string;
-  /** Keys that were current before; files that are not there are left out. */
+  /** Earlier keys; missing files are skipped. */
   readonly previousPaths?: readonly string[];
   readonly comment?: string;
-  /** Asked at each read, for keys that are encrypted. */
+  /** Called at each read of an encrypted key. */
   readonly passphrase?: () => string;
   readonly log: Log;
 }
 
-/** Our keys: new machines let in the current one, connections offer all. */
+/** Our keys: new machines accept the current one, connections offer all. */
 export interface KeyRing {
-  /** Line of the current key for `authorized_keys`; changes with a renewal. */
+  /** `authorized_keys` line of the current key; changes with a renewal. */
   readonly publicLine: string;
-  /** Lines of the earlier keys; they change with a renewal, too. */
+  /** Lines of the earlier keys; they also change with a renewal. */
   readonly previousLines: readonly string[];
-  /** To be offered in this order, the current one first; at most five. */
+  /** Keys to offer in this order, the current one first; at most five. */
   keys(): readonly SshKey[];
   /**
-   * Reads the files again and answers whether anything changed. What cannot be read is told in the
-   * log, and the keys stay as they are; a current key that has gone is not made anew.
+   * Reads the files again and returns whether anything changed. An unreadable file is logged, and
+   * the keys stay as they are; a missing current key is not created again.
    */
   renew(): Promise<boolean>;
 }
 
 /**
- * Reads all keys, and makes the current one if it is not there.
- * @throws {UsageError} a file that cannot be read or written, is open to others, or does not open
- *   with the passphrase; more than five keys. @throws {Malformed} a file that holds no key.
+ * Reads all keys, and creates the current one if it is missing.
+ * @throws {UsageError} a file cannot be read or written, is open to others, or has another
+ *   passphrase; or there are more than five keys. @throws {Malformed} a file holds no key.
  */
 export async function openKeyRing(options: KeyRingOptions): Promise<KeyRing> {
   const { log } = options;
@@ -64,15 +64,15 @@ export async function openKeyRing(options: KeyRingOptions): Promise<KeyRing> {
   };
 }
 
-/** What is wrong with one of the files of a ring. */
+/** A fault in one of the ring's files. */
 interface KeyComplaint {
   readonly path: string;
   readonly complaint: string;
 }
 
 /**
- * All that `openKeyRing` would refuse. Only reads: a key that is not there is not made.
- * @throws what is no mistake in a file.
+ * Returns all faults that `openKeyRing` would refuse. Only reads: a missing key is not created.
+ * @throws errors that are no fault in a file.
  */
 export async function complaintsAboutKeys(
   options: Omit<KeyRingOptions, 'log'>,
@@ -95,7 +95,7 @@ export async function complaintsAboutKeys(
 const fingerprints = (keys: readonly SshKey[]): string[] =>
   keys.map(({ fingerprint }) => fingerprint);
 
-/** With the line that people put into `authorized_keys` of machines that are there already. */
+/** Logs the line that people put into `authorized_keys` of existing machines. */
 function tell(log: Log, keys: readonly SshKey[]): void {
   const [fingerprint, ...previous] = fingerprints(keys);
   const authorizedKey = keys[0]!.publicLine;

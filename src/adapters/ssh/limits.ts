@@ -1,7 +1,7 @@
-/** How long each step over SSH may take, milliseconds. */
+/** Time limits of the steps over SSH, in milliseconds. */
 export interface ShellLimits {
   readonly connectMs: number;
-  /** Key exchange and authentication, all keys together. */
+  /** Key exchange and authentication, for all keys together. */
   readonly handshakeMs: number;
   uploadMs(sizeBytes: number): number;
   readonly executeMs: number;
@@ -10,7 +10,7 @@ export interface ShellLimits {
 const uploadFloorMs = 30_000;
 const uploadBytesPerSecond = 256 * 1024;
 
-/** The figures of a fleet on the open internet: a slow line still gets its upload through. */
+/** Limits for a fleet on the open internet: an upload over a slow line still completes. */
 export const defaultShellLimits: ShellLimits = {
   connectMs: 2_000,
   handshakeMs: 10_000,
@@ -18,8 +18,8 @@ export const defaultShellLimits: ShellLimits = {
   executeMs: 60_000,
 };
 
-/** Of stdout and of stderr each. An agent answers in a few hundred bytes. */
+/** Limit for stdout and stderr each. An agent answers with a few hundred bytes. */
 export const outputBytesMax = 1024 * 1024;
 
-/** Servers allow six tries by default, so no more keys than this are offered. */
+/** Maximum number of offered keys: servers allow six tries by default. */
 export const signersMax = 5;

@@ -3,17 +3,18 @@ import { Malformed } from '../../domain/errors.ts';
 import type { HeldSecret } from '../../domain/machine.ts';
 
 /**
- * The only thing the fleet asks of SSH. Every implementation passes `test/contracts/shell.ts`.
- * Each step has its own time limit (configuration of the implementation) and obeys its signal.
+ * The fleet's only use of SSH. Every implementation passes `test/contracts/shell.ts`. Each step has
+ * its own time limit (configuration of the implementation) and obeys its signal.
  */
 export interface RemoteShell {
   /**
-   * Connects and authenticates. Runs nothing yet, so the caller can judge the host key first.
-   * @throws {NotListening} refused, or no route; an {Unreachable} like the next.
-   * @throws {NoCommonProtocol} somebody who speaks no SSH, or none of ours; an {Unreachable} too.
-   * @throws {Unreachable} reset or closed in the middle. @throws {TimedOut} connect or handshake limit.
-   * @throws {Denied} the host refused every key of ours, and the password.
-   * @throws {UsageError} the password has gone from where it was kept.
+   * Connects and authenticates. Runs nothing yet, so that the caller can check the host key first.
+   * @throws {NotListening} refused, or no route; a subclass of {Unreachable}.
+   * @throws {NoCommonProtocol} the peer speaks no SSH, or shares no algorithm with us; also a
+   *   subclass.
+   * @throws {Unreachable} reset or closed meanwhile. @throws {TimedOut} connect or handshake limit.
+   * @throws {Denied} the host refused all our keys, and the password.
+   * @throws {UsageError} the password is no longer in its source.
    */
   connect(target: ShellTarget, signal: AbortSignal): Promise<ShellSession>;
 }
@@ -23,26 +24,27 @@ export interface ShellTarget {
   readonly port: number;
   readonly username: string;
   /**
-   * The host key that should answer, base64 of the wire form, where one is known. Asks for a key of
-   * its type; whether it is this one is judged by the caller.
+   * The known host key, base64 of the wire form; absent if unknown. Requests a key of the same
+   * type; the caller checks whether it is the same key.
    */
   readonly hostKey?: string | null;
-  /** Tried after our keys, with a host that has shown `hostKey`, and with no other. */
+  /** Tried after our keys, and only with a host that has proved `hostKey`. */
   readonly password?: HeldSecret;
 }
 
 export interface ShellSession {
-  /** The host key that the handshake proved, base64 of the wire blob. */
+  /** The host key proved by the handshake, base64 of the wire form. */
   readonly hostKey: string;
   /**
-   * Puts a file there: temporary name, hash of what was written, then rename; skipped when size and
-   * SHA-256 already match. An upload that broke off goes on where it ended, if the content is the same.
+   * Uploads a file: writes it under a temporary name, checks its hash, then renames it. Skipped if
+   * size and SHA-256 already match. An interrupted upload of the same content resumes where it
+   * ended.
    * @throws {UploadFailed} no space, no permission. @throws {TimedOut} @throws {Unreachable}
    */
   upload(path: string, file: UploadFile, signal: AbortSignal): Promise<{ skipped: boolean }>;
   /**
    * Runs one command (argument vector, quoted by the implementation) with `stdin`, then EOF.
-   * Outputs are capped at 1 MiB each. @throws {CommandFailed} it ended with another status than 0.
+   * Outputs are capped at 1 MiB each. @throws {CommandFailed} the exit status was not 0.
    * @throws {RemoteFailure} over the cap, or the command was not accepted.
    * @throws {TimedOut} the channel is killed and its output discarded. @throws {Unreachable}
    */
@@ -51,20 +53,20 @@ export interface ShellSession {
     stdin: Uint8Array,
     signal: AbortSignal,
   ): Promise<{ stdout: Buffer; stderr: Buffer }>;
-  /** Ends the connection. Idempotent, never throws. */
+  /** Closes the connection. Idempotent, never throws. */
   close(): void;
 }
 
 export interface UploadFile {
   readonly content: Buffer;
   readonly sha256: string;
-  /** Such as 0o755. */
+  /** For example 0o755. */
   readonly mode: number;
 }
 
 /**
- * `host`, `host:port`, `[v6]:port`; a text without port gets `defaultPort`.
- * @throws {Malformed} what should be a port is none.
+ * Parses `host`, `host:port` or `[v6]:port`; without a port, `defaultPort`.
+ * @throws {Malformed} the port is invalid.
  */
 export function parseAddress(address: string, defaultPort: number): { host: string; port: number } {
   const bracketed = /^\[(.+)\](?::(\d+))?$/.exec(address);
@@ -78,8 +80,8 @@ export function parseAddress(address: string, defaultPort: number): { host: stri
 }
 
 /**
- * Of a public key, as `ssh-keygen -l` prints it.
- * @param blob the wire form; a text is base64 of it.
+ * Fingerprint of a public key, as `ssh-keygen -l` prints it.
+ * @param blob the wire form, or base64 of it.
  */
 export function fingerprintOf(blob: Buffer | string): string {
   const bytes = typeof blob === 'string' ? Buffer.from(blob, 'base64') : blob;

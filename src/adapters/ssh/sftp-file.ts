@@ -2,19 +2,23 @@ import type { Client, SFTPWrapper } from 'ssh2';
 import { UploadFailed } from '../../domain/errors.ts';
 
 /**
- * OpenSSH takes 256 KiB in one request, headers included; where a server takes less, ssh2 divides
- * them. Larger ones are faster (measured on loopback: 30 KiB 190 ms, 240 KiB 160 ms for 30 MB).
+ * OpenSSH accepts requests of up to 256 KiB, headers included; for servers with a lower limit, ssh2
+ * splits them. Larger chunks are faster (measured on loopback: 30 KiB 190 ms, 240 KiB 160 ms for 30
+ * MB).
  */
 const chunkBytes = 240 * 1024;
-/** Half of what OpenSSH lets wait on a channel; with more on their way, each is slower (measured). */
+/** Half of what OpenSSH queues on a channel; more chunks in flight make each slower (measured). */
 const writesInFlight = 4;
 
-/** Absent when the machine has no SFTP, or cannot be asked: a lost link shows at the next step. */
+/**
+ * Resolves with undefined if the machine has no SFTP, or cannot be asked: the next step notices a
+ * lost link.
+ */
 export const openSftp = (client: Client): Promise<SFTPWrapper | undefined> =>
   new Promise<SFTPWrapper | undefined>((resolve) => {
     client.sftp((error, sftp) => {
       if (error) return resolve(undefined);
-      // A malformed answer is also told to every request that waits, which is where it is handled.
+      // A malformed answer also fails every waiting request, which handles it.
       sftp.on('error', () => undefined);
       return resolve(sftp);
     });
@@ -24,10 +28,10 @@ export const openSftp = (client: Client): Promise<SFTPWrapper | undefined> =>
 export type Turn = () => Promise<void>;
 
 /**
- * Lets one chunk of all uploads be written in each round of the event loop, the oldest upload first.
- * To encrypt one takes a millisecond: those of fifty uploads together kept the database waiting
- * until it was given up. Who waits for a slow line waits for no turn, and holds up nobody.
- * @returns begins an upload.
+ * Lets all uploads together write one chunk per round of the event loop, the oldest upload first.
+ * Encrypting a chunk takes a millisecond; the chunks of fifty uploads at once delayed the database
+ * until its timeout. An upload that waits for a slow line waits for no turn, and delays nobody.
+ * @returns a function that begins an upload.
  */
 export function createTurns(): () => Turn {
   const waiting: { readonly upload: number; readonly begin: () => void }[] = [];
@@ -48,8 +52,8 @@ export function createTurns(): () => Turn {
 }
 
 /**
- * Writes the content from `fromBytes` on, where what comes before is there already; from 0 on a file
- * that is there is emptied. @throws {UploadFailed} the machine refused a step.
+ * Writes the content from `fromBytes` on, after an existing beginning; from 0 on, an existing file
+ * is emptied. @throws {UploadFailed} the machine refused a step.
  */
 export async function writeFileFrom(
   sftp: SFTPWrapper,
@@ -65,7 +69,8 @@ export async function writeFileFrom(
   try {
     await writeAll(sftp, { path, handle, turn }, content, fromBytes);
   } catch (error) {
-    // Else its room is not given back when it is removed. The first error is the one to tell.
+    // Otherwise the file's space is not freed when it is removed. The first error is the one to
+    // report.
     await close().catch(() => undefined);
     throw error;
   }

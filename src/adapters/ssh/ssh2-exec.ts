@@ -4,7 +4,7 @@ import { CommandFailed, RemoteFailure, Unreachable } from '../../domain/errors.t
 import { visibleText } from '../../lib/texts.ts';
 import { outputBytesMax } from './limits.ts';
 
-/** A command that ended; `exitCode` is null when a signal ended it. */
+/** A command that ended; `exitCode` is null if a signal ended it. */
 export interface Finished {
   readonly stdout: Buffer;
   readonly stderr: Buffer;
@@ -13,9 +13,9 @@ export interface Finished {
 }
 
 /**
- * Runs `command` with `stdin`, then EOF; a promise of it lets the command start before. A non-zero
- * exit is an answer here, not an error.
- * @throws {RemoteFailure} the command was not accepted, or its output passed the cap.
+ * Runs `command` with `stdin`, then EOF; if `stdin` is a promise, the command starts before it
+ * resolves. A non-zero exit is a result here, not an error.
+ * @throws {RemoteFailure} the command was not accepted, or its output exceeded the cap.
  * @throws {Unreachable} the channel closed without an exit status.
  */
 export function exec(
@@ -23,16 +23,17 @@ export function exec(
   command: string,
   stdin: Uint8Array | Promise<Uint8Array>,
 ): Promise<Finished> {
-  // The channel may never open; what failed is told where the input was promised.
+  // The channel may never open; the creator of the promise reports its failure.
   if (stdin instanceof Promise) stdin.catch(() => undefined);
   return new Promise((resolve, reject) => {
     client.exec(command, (cause, channel) => {
       if (cause) return reject(new RemoteFailure('the command was not accepted', { cause }));
-      // Listeners are attached in this very tick: the exit of a fast command arrives in the same
-      // packet as the channel itself, and a promise in between would miss it and wait for ever.
+      // Attach listeners in this very tick: a fast command's exit arrives in the same packet as the
+      // channel itself. After an intermediate promise, the exit would be missed and the wait would
+      // never end.
       collectChannel(channel, resolve, reject);
       if (!(stdin instanceof Promise)) return void channel.end(stdin);
-      // Without it the command gets its end of input at once.
+      // If the input fails, the command gets its end of input at once.
       stdin.then(
         (bytes) => channel.end(bytes),
         () => channel.end(),
@@ -89,7 +90,7 @@ function collectOutput(stream: Readable, tooMuch: () => void): () => Buffer {
   return () => Buffer.concat(chunks);
 }
 
-/** @throws {CommandFailed} unless the command exited with 0; the message quotes its stderr. */
+/** @throws {CommandFailed} if the exit status is not 0; the message quotes stderr. */
 export function assertSuccess(finished: Finished, command: string): void {
   const { exitCode, signalName, stderr } = finished;
   if (exitCode === 0) return;
@@ -99,6 +100,6 @@ export function assertSuccess(finished: Finished, command: string): void {
 }
 
 const excerptChars = 400;
-/** The end of what was said, on one line: causes stand last in stderr. */
+/** End of the output on one line: the cause is usually last in stderr. */
 export const excerpt = (text: Buffer) =>
   visibleText(text.toString('utf8').replaceAll(/\s+/g, ' ').trim().slice(-excerptChars));

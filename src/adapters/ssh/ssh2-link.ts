@@ -21,23 +21,23 @@ import type { HostKeyRule, SeenHostKey } from '../provider/port.ts';
 import { remedyFor } from './algorithms.ts';
 import { fingerprintOf, type ShellTarget } from './port.ts';
 
-/** A socket and the SSH client on it. Its errors end here: none is ever left without a listener. */
+/** A socket and its SSH client. Handles all their errors: none is ever left without a listener. */
 export interface Link {
   readonly client: Client;
   readonly socket: ReturnType<typeof connect>;
   /** `user@host:port`, for messages. */
   readonly name: string;
-  /** Why the link no longer stands. */
+  /** Why the link is lost; undefined while it stands. */
   lost(): Error | undefined;
-  /** Calls back once, when the link is lost; the answer takes the listener away again. */
+  /** Calls back once when the link is lost; returns a function that removes the listener. */
   onLost(listener: (why: Error) => void): () => void;
-  /** Closes the socket at once. Whoever still waits on the link is told `why`. */
+  /** Closes the socket at once. Steps that still wait on the link fail with `why`. */
   destroy(why: Error): void;
-  /** Says goodbye, then closes the socket. */
+  /** Disconnects properly, then closes the socket. */
   end(why: Error): void;
 }
 
-/** Starts to connect. ssh2 would leave Nagle's algorithm on (connect 212 ms against 49 ms). */
+/** Connects without Nagle's algorithm, which ssh2 leaves on (212 ms against 49 ms). */
 export function openLink({ host, port, username }: ShellTarget): Link {
   const socket = connect({ host, port, noDelay: true });
   writeTogether(socket);
@@ -77,8 +77,8 @@ export function openLink({ host, port, username }: ShellTarget): Link {
 }
 
 /**
- * Sends what is written in one turn of the event loop by one system call. ssh2 writes a packet in
- * three pieces, and without Nagle's algorithm each would be sent by itself.
+ * Sends everything written in one turn of the event loop with one system call. ssh2 writes a packet
+ * in three pieces, and without Nagle's algorithm each would be sent separately.
  */
 function writeTogether(socket: Socket): void {
   const write = socket.write.bind(socket) as (...given: unknown[]) => boolean;
@@ -91,16 +91,16 @@ function writeTogether(socket: Socket): void {
   };
 }
 
-/** What ssh2 makes of one key exchange, with AES-GCM; nobody's business but its own. */
+/** Private fields of ssh2 with the ciphers of one key exchange, for AES-GCM. */
 interface Ciphers {
   readonly _cipher?: { _encKey?: Buffer | KeyObject };
   readonly _decipher?: { _decipherKey?: Buffer | KeyObject };
 }
 
 /**
- * ssh2 makes a cipher for each packet, of plain bytes that Node reads as a key each time; on the way
- * it throws two errors and catches them (24.21). That was a sixth of what an upload costs. A key that
- * was read is taken as it is. Where ssh2 keeps its keys elsewhere, nothing is gained and all works.
+ * ssh2 creates a cipher for each packet from plain bytes, which Node parses as a key each time,
+ * with two errors thrown and caught on the way (24.21). That was a sixth of an upload's cost. A
+ * parsed key avoids it. If ssh2 keeps its keys elsewhere, nothing is gained and everything works.
  */
 function readKeysOnce(client: Client): void {
   const { _cipher, _decipher } = (client as unknown as { _protocol?: Ciphers })._protocol ?? {};
@@ -119,7 +119,7 @@ export interface Step {
 }
 
 /**
- * Runs one step on the link. An error of `work` while the link stands is passed on as it is.
+ * Runs one step on the link. If `work` fails while the link stands, its error passes unchanged.
  * @throws {TimedOut} the limit passed, and the link was closed.
  * @throws {Cancelled} the signal fired, and the link was closed.
  * @throws {Unreachable} the link was lost meanwhile.
@@ -172,8 +172,8 @@ export function runStep<T>(
 }
 
 /**
- * A step asked of a link that is gone already: its end was an earlier step's story, unless it came
- * between two and says who the machine is.
+ * Error of a step on a lost link. The earlier step has reported the loss, unless the link was lost
+ * between two steps because of the host key.
  */
 const lostBefore = (why: Error, what: string) => {
   if (why instanceof HostKeyRejected) return why;
@@ -182,14 +182,14 @@ const lostBefore = (why: Error, what: string) => {
     : new Unreachable(`${what}: the connection is gone`, { cause: why });
 };
 
-/** SSH_DISCONNECT_PROTOCOL_ERROR: how OpenSSH says "Too many authentication failures". */
+/** SSH_DISCONNECT_PROTOCOL_ERROR: OpenSSH's code for "Too many authentication failures". */
 const protocolError = 2;
 /** SSH_DISCONNECT_NO_MORE_AUTH_METHODS_AVAILABLE (RFC 4253 §11.1). */
 const noMoreAuthMethods = 14;
 
 /**
- * What a broken connection means, by ssh2's `level`, errno or disconnect reason. `what` says what
- * was being done to which machine, such as "connect to root@10.0.0.1:22".
+ * Translates a broken connection's error by ssh2's `level`, errno or disconnect reason. `what`
+ * gives the operation and the machine, such as "connect to root@10.0.0.1:22".
  */
 export function toFleetError(cause: unknown, what: string, authenticating = false): FleetError {
   if (cause instanceof FleetError) return inContext(cause, what);
@@ -200,7 +200,7 @@ export function toFleetError(cause: unknown, what: string, authenticating = fals
   if (level === 'client-timeout' || code === 'ETIMEDOUT') {
     return new TimedOut(`${what}: no answer`, { cause });
   }
-  // What ssh2 cannot read has a level, or neither that nor a code; a socket's error has a code.
+  // An ssh2 parse error has a level, or neither level nor code; a socket's error has a code.
   const unread = authenticating && level === undefined && code === undefined;
   if (level === 'protocol' || level === 'handshake' || unread) {
     const remedy = remedyFor(cause instanceof Error ? cause.message : '');
@@ -209,7 +209,7 @@ export function toFleetError(cause: unknown, what: string, authenticating = fals
   return new Unreachable(`${what} failed`, { cause });
 }
 
-/** Says what was being done; our own verdicts (cancelled, timed out) have said it already. */
+/** Adds the operation; our own errors (cancelled, timed out) already contain it. */
 function inContext(error: FleetError, what: string): FleetError {
   const message = `${what}: ${error.message}`;
   const options = error.cause === undefined ? {} : { cause: error.cause };
@@ -228,9 +228,9 @@ export const seenHostKey = (hostKey: string): SeenHostKey => ({
 });
 
 /**
- * Lets a host key pass, or does not.
- * @throws {HostKeyRejected} the rule does not allow it. @throws {UsageError} the rule names nothing by
- *   which a key could be told.
+ * Accepts or rejects a host key.
+ * @throws {HostKeyRejected} the rule does not allow it. @throws {UsageError} the rule contains no
+ *   valid fingerprint.
  */
 export function assertAllowed({ hostKey, fingerprint }: SeenHostKey, rule: HostKeyRule): void {
   const named = ('told' in rule ? rule.told : rule.unlike).map(spelled);
@@ -252,7 +252,7 @@ const md5Of = (hostKey: string): string => {
 
 const MD5 = /^(?:MD5:)?((?:[0-9a-f]{2}:){15}[0-9a-f]{2})$/i;
 
-/** One spelling for each. @throws {UsageError} it is no fingerprint. */
+/** Normalizes a fingerprint. @throws {UsageError} the text is no fingerprint. */
 function spelled(text: string): string {
   const md5 = MD5.exec(text)?.[1];
   if (md5 !== undefined) return md5.toLowerCase();

@@ -26,7 +26,7 @@ import { uploadFile } from './ssh2-upload.ts';
 export interface Ssh2ShellOptions {
   /** Offered in this order, the current one first; at most five. */
   readonly signers: readonly SshKey[];
-  /** When commands and files get the rights of root by `sudo -n`; `auto` when absent. */
+  /** When commands and files get root's rights by `sudo -n`; `auto` when absent. */
   readonly sudo?: SudoPolicy;
   readonly limits?: Partial<ShellLimits>;
   readonly keepalive?: { readonly intervalMs: number; readonly missesMax: number };
@@ -41,15 +41,15 @@ export type SudoPolicy = 'auto' | 'never' | 'always';
 /** SSH over the ssh2 library. */
 interface Ssh2Shell extends RemoteShell {
   /**
-   * The keys of the next connections; those that stand are left alone.
+   * Sets the keys of future connections; existing ones continue.
    * @throws {UsageError} no key, more than five, or one that ssh2 cannot read: nothing changes.
    */
   setSigners(keys: readonly SshKey[]): void;
 }
 
 /**
- * One connection per session, never dialled again; the host key is accepted in the handshake and
- * reported, because the caller judges it before it runs anything.
+ * One connection per session, without reconnects. The handshake accepts and reports the host key,
+ * because the caller checks it before running anything.
  * @throws {UsageError} no key, more than five, or one that ssh2 cannot read.
  */
 export function createSsh2Shell(options: Ssh2ShellOptions): Ssh2Shell {
@@ -132,7 +132,7 @@ export function createSsh2Shell(options: Ssh2ShellOptions): Ssh2Shell {
   };
 }
 
-/** Never asks for a password: there is nobody to give one. */
+/** Never prompts for a password, because nobody could enter it. */
 const SUDO = ['sudo', '-n'];
 
 const elevationOf = (policy: SudoPolicy, username: string): readonly string[] =>
@@ -150,13 +150,13 @@ function readSigners(keys: readonly SshKey[]): ParsedKey[] {
   });
 }
 
-/** A target, its password looked up. */
+/** A target with its password read. */
 type LogIn = Omit<ShellTarget, 'password'> & { readonly password: string | undefined };
 
 const connected = ({ socket }: Link) =>
   new Promise<void>((resolve) => socket.once('connect', resolve));
 
-/** Resolves with the host key, base64. What goes wrong shows as the loss of the link. */
+/** Resolves with the host key, base64. Failures appear as the loss of the link. */
 function handshake(
   { client, socket, destroy }: Link,
   target: LogIn,
@@ -170,18 +170,19 @@ function handshake(
   const config: ConnectConfig = {
     sock: socket,
     username,
-    // Our own step has the limit, on our own clock.
+    // `runStep` applies the limit on our own clock.
     readyTimeout: 0,
     keepaliveInterval: keepalive.intervalMs,
     keepaliveCountMax: keepalive.missesMax,
     algorithms: algorithmsFor(target.hostKey ?? null),
     authHandler: (_left, _partial, next) => {
       const way = ways.shift();
-      // Only the right host hears a password. False, which the types do not know, ends the login.
+      // Only the right host receives the password. False, which the types do not know, ends the
+      // login.
       const isTold = way?.type !== 'password' || hostKey?.toString('base64') === target.hostKey;
       next(way && isTold ? way : (false as unknown as AnyAuthMethod));
     },
-    // Called again when keys are renewed: the machine must still be the one that was judged.
+    // Called again at a rekey: the machine must still have the verified key.
     hostVerifier: (key: Buffer) => {
       hostKey ??= Buffer.from(key);
       if (hostKey.equals(key)) return true;

@@ -9,19 +9,19 @@ import { excerpt, exec, type Finished } from './ssh2-exec.ts';
 
 interface UploadMeans {
   readonly client: Client;
-  /** Stands before commands that need the rights of root; empty: the user has them. */
+  /** Prefix of commands that need root's rights; empty if the user has them. */
   readonly elevation: readonly string[];
-  /** For each chunk over SFTP. */
+  /** Awaited before each chunk over SFTP. */
   readonly turn: Turn;
-  /** Told when an earlier upload is continued. */
+  /** Called when an earlier upload is resumed. */
   onResume(fromBytes: number): void;
 }
 
 /**
- * Puts the file there. A reader sees the old content or the new one, never a part: the new one is
- * written under a name of its own, read back, and renamed over the old one, which may be running.
- * An upload that broke off leaves its part; the next one of the same content goes on from a copy of
- * it, once the copy's hash is right. So no two uploads ever write to one file.
+ * Uploads the file. A reader sees the old or the new content, never a part: the new content is
+ * written under its own name, read back, and renamed over the old file, which may be running. An
+ * interrupted upload leaves a part. The next upload of the same content continues from a copy of
+ * the part, after checking the copy's hash. So two uploads never write to one file.
  * @throws {UploadFailed} the machine refused a step.
  */
 export async function uploadFile(
@@ -41,7 +41,7 @@ export async function uploadFile(
     const writing = writePart(means, names, steps, opening, file.content, fromBytes);
     const word = writing.then(() => WRITTEN);
     const installing = run(client, `put ${path} in place`, steps.install, word);
-    // If the writing fails, that is what is told.
+    // If the write fails, its error is the one to report.
     installing.catch(() => undefined);
     await writing;
     await installing;
@@ -72,7 +72,7 @@ async function writePart(
   }
 }
 
-/** SFTP tells nothing of why it refused, so the room is looked at. */
+/** SFTP gives no reason for a refusal, so the free space is checked. */
 async function abandoned(client: Client, steps: Steps, sizeBytes: number, cause: unknown) {
   const room = await run(client, 'look at the room', steps.abandon).catch(() => '');
   const [, freeKb, mount] = /\s(\d+)\s+\d+%\s+(.*)$/.exec(room) ?? [];
@@ -87,7 +87,7 @@ async function abandoned(client: Client, steps: Steps, sizeBytes: number, cause:
 
 const megabytes = (sizeBytes: number): string => (sizeBytes / 1e6).toFixed(1);
 
-/** Bytes of the found part that are the content's own beginning. */
+/** Number of bytes of the found part that equal the beginning of the content. */
 function usable(said: string, content: Buffer): number {
   const [, size = '0', sum] = /^part\s+(\d+)\s+([0-9a-f]{64})$/.exec(said) ?? [];
   const sizeBytes = Number(size);
@@ -97,7 +97,7 @@ function usable(said: string, content: Buffer): number {
 
 const sha256 = (content: Buffer): string => createHash('sha256').update(content).digest('hex');
 
-/** Hexadecimal digits of the hash in a part's name: no two contents of ours share them. */
+/** Hexadecimal digits of the hash in a part's name: enough to distinguish all our contents. */
 const sumChars = 16;
 
 function namesFor(path: string, file: UploadFile, elevated: boolean): UploadNames {
@@ -106,7 +106,7 @@ function namesFor(path: string, file: UploadFile, elevated: boolean): UploadName
   const own = `${parts}${randomUUID()}`;
   const beside = posix.dirname(path);
   return {
-    // Who logs in may not write beside the target, but at home.
+    // The login user may not write beside the target, but may write at home.
     directory: elevated ? '' : beside,
     copy: elevated ? posix.join(beside, own) : '',
     stem,
@@ -137,12 +137,11 @@ const reasonOf = ({ exitCode, signalName, stderr }: Finished): string =>
   (exitCode === null ? `it was killed by ${signalName}` : `it exited with ${exitCode}`);
 
 /**
- * The steps of an upload that run on the machine, for any POSIX shell, with the usual small programs.
- * Everything variable is an argument, so nothing in a name is ever read as shell; and no path stands
- * in a text.
+ * Steps of an upload that run on the machine, for any POSIX shell with the usual tools. Everything
+ * variable is an argument, so the shell never interprets a name, and no script contains a path.
  */
 
-/** Reads its input to the end. OpenSSL is several times faster than the older `sha256sum`. */
+/** Hashes its input. OpenSSL is several times faster than the older `sha256sum`. */
 const DIGEST = [
   'digest() {',
   '  if command -v openssl >/dev/null; then openssl dgst -sha256 -r; else sha256sum; fi | cut -c 1-64',
@@ -151,8 +150,8 @@ const DIGEST = [
 const script = (...lines: readonly string[]): string => lines.join('\n');
 
 /**
- * Goes to the directory `$1`, or home, and runs the rest there. Works as the user that logged in:
- * what follows may be run as another one, who has another home.
+ * Changes to the directory `$1`, or home, and runs the rest there. Runs as the login user, because
+ * the rest may run as another user with another home.
  */
 const ENTER = script(
   'if [ "$1" ]; then cd "$1" || exit; else cd || exit; fi',
@@ -160,7 +159,7 @@ const ENTER = script(
   'exec "$@"',
 );
 
-/** Says `same` if the file is there already, and sets its mode. */
+/** Prints `same` if the file already exists, and sets its mode. */
 const COMPARE = script(
   ...DIGEST,
   'target=$1 size=$2 sum=$3 mode=$4',
@@ -170,10 +169,11 @@ const COMPARE = script(
 );
 
 /**
- * Runs the comparison. Unless it says `same`, looks for the longest part that an earlier upload of
- * the same content left, copies it under a name of our own, and says how long it is and what its
- * hash is. Whoever comes last goes on, so an upload that is still alive may lose its part. A copy, because the process that wrote the part may not have noticed yet that its caller
- * has gone, and a program that somebody may still write to cannot be run (ETXTBSY).
+ * Runs the comparison. Unless it prints `same`, finds the longest part that an earlier upload of
+ * the same content left, copies it under our own name, and prints its length and hash. The latest
+ * upload wins, so a running upload may lose its part. A copy is needed for two reasons: the process
+ * that wrote the part may still be running without its caller, and a program that is open for
+ * writing cannot be run (ETXTBSY).
  */
 const PREPARE = script(
   ...DIGEST,
@@ -197,16 +197,16 @@ const PREPARE = script(
   'fi',
 );
 
-/** Writes its input into the file, from its start. */
+/** Writes its input into the file from the start. */
 const WRITE = 'cat >"$1"';
-/** Adds its input to the end of the file. */
+/** Appends its input to the file. */
 const APPEND = 'cat >>"$1"';
 
 /**
- * Waits for the word; without one it does nothing. So it can be started while the file is on its way.
- * Puts what was written in place, if it is what was sent: the content is read back and hashed. With
- * `$6` it is copied there first, which is what makes it another user's. Where somebody else was
- * faster with the same content, that is as good. What other uploads left is removed.
+ * Waits for the word `written`, and does nothing without it, so it can start during the upload.
+ * Reads the content back, checks its hash, and puts it in place. With `$6` the file is first copied
+ * there, which makes it another user's. If another upload of the same content was faster, that is
+ * success. Parts of other uploads are removed.
  */
 const INSTALL = script(
   ...DIGEST,
@@ -229,30 +229,30 @@ const INSTALL = script(
   'rm -f "$stem"*',
 );
 
-/** Removes what was written and says how much room there is, in a table of `df`. */
+/** Removes the written part and prints the free space, as a table of `df`. */
 const ABANDON = script('rm -f "$1"', 'df -P -k .');
 
 /** The word that `install` of {@link uploadSteps} waits for. */
 const WRITTEN = Buffer.from('written\n');
 
-/** Each step calls itself something (`$0`), by which whoever plays machines knows it. */
+/** Each step has a name (`$0`), by which emulated machines recognize it. */
 const sh = (name: string, text: string, ...args: readonly string[]): string[] => [
   ...['sh', '-c', text],
   name,
   ...args,
 ];
 
-/** What an upload is about, for all its steps. */
+/** Names for all steps of an upload. */
 interface UploadNames {
-  /** Where the parts are: a directory, or empty for the home of the user who logs in. */
+  /** Directory of the parts; empty for the login user's home. */
   readonly directory: string;
-  /** How the names of all parts for this target begin. */
+  /** Prefix of all parts of this target. */
   readonly stem: string;
-  /** How the names of the parts of this content begin. */
+  /** Prefix of the parts of this content. */
   readonly parts: string;
-  /** Name of our own part; nobody else ever writes to it. */
+  /** Name of our own part; nobody else writes to it. */
   readonly own: string;
-  /** Where it is copied to before it is put in place; empty: it is moved. */
+  /** Where the part is copied before it is put in place; empty if it is moved. */
   readonly copy: string;
   readonly target: string;
   readonly sizeBytes: number;
@@ -261,7 +261,7 @@ interface UploadNames {
   readonly mode: string;
 }
 
-/** The argument vectors of the steps. `elevation` stands before what needs the rights of root. */
+/** Argument vectors of the steps. `elevation` is the prefix of commands that need root's rights. */
 export function uploadSteps(names: UploadNames, elevation: readonly string[]) {
   const { stem, parts, own, copy, target, sizeBytes, sha256, mode } = names;
   const inside = (argv: readonly string[]) => sh('enter', ENTER, names.directory, ...argv);

@@ -1,30 +1,33 @@
 /**
- * What started this process as a service and watches over it. Telling it something never fails and never
- * waits: what cannot be told is logged once.
+ * The service manager that started and watches this process. No call fails or waits: what cannot be
+ * sent is logged once.
  */
 export interface ServiceManager {
-  /** Somebody is told: a start that cannot do its work yet may wait, where a person would want to know. */
+  /**
+   * True if a service manager listens: then a start that cannot do its work yet may wait, where a
+   * person at a terminal would want an error.
+   */
   readonly isThere: boolean;
-  /** It ends us after so long without a sign of life; null: it does not watch. */
+  /** The watchdog ends us after this time without a sign of life; null: no watchdog. */
   readonly watchdogMs: number | null;
-  /** Listening sockets that it holds and passed on: descriptors by name. */
+  /** Listening sockets that the manager passed to us: descriptors by name. */
   readonly sockets: ReadonlyMap<string, number>;
-  /** The start, or a reload, has come to its end. */
+  /** The start, or a reload, is complete. */
   ready(status: string): void;
-  /** What people are to read of us, on one line. */
+  /** Sets the one-line status for people. */
   status(text: string): void;
-  /** A sign of life. */
+  /** Sends a sign of life. */
   alive(): void;
-  /** What can be read again is being read; `ready` ends it. */
+  /** A reload begins; `ready` ends it. */
   reloading(): void;
   stopping(): void;
-  /** A start or stop that is under way takes so much longer, from now on. */
+  /** Extends a running start or stop by this time from now. */
   extend(forMs: number): void;
-  /** What was told has been passed on when it resolves; nothing can be told any more. */
+  /** Resolves when everything has been sent; nothing can be sent afterwards. */
   close(): Promise<void>;
 }
 
-/** Nobody watches: a process that a person started. */
+/** No service manager: a person started the process. */
 export const noServiceManager: ServiceManager = {
   isThere: false,
   watchdogMs: null,

@@ -3,9 +3,9 @@ import type { Log } from '../log/port.ts';
 import { noServiceManager, type ServiceManager } from './port.ts';
 
 /**
- * One notification a line, its assignments between tabs. Node has no datagram sockets of Unix, so the
- * program that comes with systemd sends them; it waits until each was heard. Signals to the group, such
- * as a Ctrl-C, do not end it: it ends when nothing more can be told.
+ * One notification per line, with its assignments separated by tabs. Node has no Unix datagram
+ * sockets, so the program that comes with systemd sends them and waits for each. Signals to the
+ * process group, such as Ctrl-C, do not end the shell: it ends with its input.
  */
 const TELLER = `
 trap '' HUP INT TERM
@@ -18,13 +18,13 @@ done
 `;
 
 interface SystemdOptions {
-  /** What is said to systemd's services is taken out of it. */
+  /** systemd's variables are removed from it. */
   readonly env: Record<string, string | undefined>;
   readonly pid: number;
   readonly log: Log;
 }
 
-/** systemd, if it started this process and wants to be told; else nobody. */
+/** systemd, if it started this process and listens; otherwise no service manager. */
 export function createServiceManager({ env, pid, log }: SystemdOptions): ServiceManager {
   const { notifySocket, watchdogMs, sockets } = takeSystemdEnvironment(env, pid);
   if (notifySocket === null) return { ...noServiceManager, sockets };
@@ -37,7 +37,7 @@ export function createServiceManager({ env, pid, log }: SystemdOptions): Service
     ready: (status) => tell('READY=1', statusOf(status)),
     status: (text) => tell(statusOf(text)),
     alive: () => tell('WATCHDOG=1'),
-    // The clock of CLOCK_MONOTONIC, by which it knows that an answer to this reload is meant.
+    // CLOCK_MONOTONIC, by which systemd matches the answer to this reload.
     reloading: () => tell('RELOADING=1', `MONOTONIC_USEC=${process.hrtime.bigint() / 1000n}`),
     stopping: () => tell('STOPPING=1', statusOf('stopping')),
     extend: (forMs) => tell(`EXTEND_TIMEOUT_USEC=${Math.ceil(forMs * 1000)}`),
@@ -45,7 +45,7 @@ export function createServiceManager({ env, pid, log }: SystemdOptions): Service
   };
 }
 
-/** A notification is made of lines, and so has to be one. */
+/** A notification consists of lines, so the status must be one line. */
 const statusOf = (text: string): string => `STATUS=${text.replaceAll(/\s+/g, ' ').trim()}`;
 
 function createTeller(notifySocket: string, log: Log) {
@@ -63,12 +63,12 @@ function createTeller(notifySocket: string, log: Log) {
     let said = '';
     started.stderr.on('data', (chunk: Buffer) => (said = `${said}${chunk.toString()}`.slice(-500)));
     started.on('error', (error) => failed(error.message));
-    // Its end while something is written to it; `exit` tells of that.
+    // The shell may end during a write; `exit` reports that.
     started.stdin.on('error', () => undefined);
     started.on('exit', (code, signal) => {
       if (!isClosed) failed(said.trim() || `systemd-notify ended with ${signal ?? code}`);
     });
-    // The service lives on its own account.
+    // The shell must not keep the daemon alive.
     started.unref();
     for (const stream of [started.stdin, started.stderr]) {
       (stream as unknown as { unref(): void }).unref();
@@ -94,22 +94,22 @@ function createTeller(notifySocket: string, log: Log) {
   };
 }
 
-/** What systemd says to a service by its environment; see sd_notify(3), sd_watchdog_enabled(3), sd_listen_fds(3). */
+/** systemd's variables; see sd_notify(3), sd_watchdog_enabled(3), sd_listen_fds(3). */
 export interface SystemdEnvironment {
-  /** Address of the datagram socket that takes notifications; null: nobody listens. */
+  /** Address of the datagram socket for notifications; null if nobody listens. */
   readonly notifySocket: string | null;
   readonly watchdogMs: number | null;
   readonly sockets: ReadonlyMap<string, number>;
 }
 
-/** The first descriptor that is passed on. */
+/** The first passed descriptor. */
 const LISTEN_FDS_START = 3;
 
 type Environment = Record<string, string | undefined>;
 
 /**
- * Reads what was said to this process, and takes it out of the environment: what we start, such as a
- * PostgreSQL of our own, would else speak to systemd in our name.
+ * Reads the variables for this process, and removes them from the environment: otherwise our child
+ * processes, such as an embedded PostgreSQL, would notify systemd in our name.
  */
 export function takeSystemdEnvironment(env: Environment, pid: number): SystemdEnvironment {
   const take = (name: string) => {
@@ -117,7 +117,7 @@ export function takeSystemdEnvironment(env: Environment, pid: number): SystemdEn
     delete env[name];
     return value ?? '';
   };
-  /** Said to another process if a pid stands beside it that is not ours. */
+  /** If a pid beside the variable is not ours, it is for another process. */
   const isOurs = (told: string, isNeeded: boolean) => (told === '' ? !isNeeded : told === `${pid}`);
   const [notifySocket, watchdogUs, watchdogPid] = [
     take('NOTIFY_SOCKET'),
@@ -137,7 +137,7 @@ export function takeSystemdEnvironment(env: Environment, pid: number): SystemdEn
   };
 }
 
-/** Of several with one name the first counts. */
+/** The first of several sockets with the same name counts. */
 function socketsOf(count: number, names: readonly string[]): ReadonlyMap<string, number> {
   const sockets = new Map<string, number>();
   for (let at = 0; at < count; at += 1) {

@@ -12,17 +12,17 @@ import { createHmac, createPrivateKey, sign, type KeyObject } from 'node:crypto'
 
 export interface HttpSenderOptions {
   readonly url: string;
-  /** Read at each delivery, so that one that was replaced is found. */
+  /** Read at each delivery, so that a replaced secret is used. */
   readonly secrets: readonly (() => string)[];
   readonly userAgent: string;
   readonly clock: Clock;
 }
 
-/** What a receiver writes beside status and headers is let pass within these limits, and not looked at. */
+/** Limits for the receiver's response body, which is discarded. */
 const BODY_BYTES_MAX = 64 * 1024;
 const BODY_MS = 1_000;
 
-/** A receiver by HTTP. Redirects are not followed. */
+/** Sends to a receiver over HTTP. Redirects are not followed. */
 export function createHttpSender({
   url,
   secrets,
@@ -70,7 +70,7 @@ export function createHttpSender({
   };
 }
 
-/** What is signed: the id, when it is sent, and the body as it is sent. */
+/** What is signed: the id, the time of sending, and the body as sent. */
 export interface Message {
   readonly id: string;
   /** Seconds since 1970. */
@@ -78,14 +78,14 @@ export interface Message {
   readonly body: string;
 }
 
-/** What stands before the seed of an ed25519 key in PKCS #8 (RFC 8410). */
+/** PKCS #8 prefix of an Ed25519 seed (RFC 8410). */
 const PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex');
 const SEED_BYTES = 32;
 
 /**
- * The headers by which a receiver knows who sent a message, as Standard Webhooks 1.0 has them. One
- * signature for each secret: two while they are changed.
- * @throws {UsageError} one of the secrets is none.
+ * Headers by which a receiver verifies the sender, as in Standard Webhooks 1.0. One signature per
+ * secret: two during a change of secrets.
+ * @throws {UsageError} a secret is invalid.
  */
 export function signedHeaders(message: Message, secrets: readonly string[]) {
   const { id, timestamp, body } = message;

@@ -105,12 +105,13 @@ export function guardTexts({ guard, atMs }: Pick<Fleet, 'guard' | 'atMs'>): stri
     : barring.map((scope) => scopeText(scope, atMs));
 }
 
-function scopeText({ scope, state, sinceMs, reason, ends }: Scope, atMs: number): string {
+function scopeText({ scope, state, sinceMs, reason, ends, endsAtMs }: Scope, atMs: number): string {
   const whose = scope === 'fleet' ? 'the fleet' : `provider ${scope}`;
   const since = sinceMs === null ? '' : ` since ${whenText(sinceMs, atMs)}`;
   const what = state === 'frozen' ? 'is FROZEN' : 'waits';
+  const until = endsAtMs === null ? '' : ` until ${whenText(endsAtMs, atMs)}`;
   const end = ends === null ? '' : `. ${ends}`;
-  return `recovery ${what} for ${whose}${since}: ${reason ?? state}${end}`;
+  return `recovery ${what} for ${whose}${since}${until}: ${reason ?? state}${end}`;
 }
 
 export const unlistedTexts = ({ unlisted, atMs }: Pick<Fleet, 'unlisted' | 'atMs'>): string[] =>

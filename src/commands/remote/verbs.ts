@@ -1,9 +1,11 @@
 import { NotFound, UsageError } from '../../domain/errors.ts';
+import { FLEET } from '../../domain/recovery/guard-judgement.ts';
 import { forTraits, wantedTraits } from '../../domain/traits.ts';
 import { VERBS, type MachineVerb } from '../../domain/verbs.ts';
 import { isDestroying, type Given } from '../../domain/wishes.ts';
+import { untilMsOf, type When } from '../options.ts';
 import type { Batch, Fleet, Request } from './answers.ts';
-import type { VerbFlags } from './ask-flags.ts';
+import type { AskFlags, VerbFlags } from './ask-flags.ts';
 import { file, foretell, goOn, requestsIn, type AskBody, type Waiting } from './filing.ts';
 import { findNamed } from './names.ts';
 import type { Session, Told } from './session.ts';
@@ -54,6 +56,32 @@ export async function runVerb(
     return goOn({ verb: verb.verb, key: before.key, filed: before }, flags, session);
   }
   return file(session, body, flags);
+}
+
+export interface ScopeFlags extends AskFlags {
+  readonly provider?: string;
+  readonly for?: When;
+}
+
+/** `shepherd fleet freeze` and `thaw`: asks daemons for it, and waits for it. */
+export async function askForScope(
+  session: Session,
+  verb: 'freeze' | 'thaw',
+  { provider, for: when, ...flags }: ScopeFlags,
+): Promise<Told> {
+  if (provider === FLEET) throw new UsageError(`--provider ${FLEET} names no provider`);
+  const scope = provider ?? FLEET;
+  const asked = { ...flags, waitMs: 30_000 };
+  if (when === undefined) return file(session, { verb, scope }, asked);
+  const timed = 'freeze-until';
+  const before = flags.key === undefined ? null : await filedUnder(flags.key, session);
+  const isSame = before?.verb === timed && before.reason === flags.reason.trim();
+  // A duration counts from when it was asked for first.
+  if (isSame && 'forMs' in when) {
+    return goOn({ verb: timed, key: before.key, filed: before }, asked, session);
+  }
+  const untilMs = untilMsOf(when, await momentOf(session.client));
+  return file(session, { verb: timed, scope, untilMs }, asked);
 }
 
 /** It erases or gives up what nobody can have back: it wants whole names, and `--yes`. */

@@ -23,7 +23,11 @@ const DETAILS: Readonly<Record<EventType, Readonly<Record<string, z.ZodType>>>> 
   'hold.expired': { kind: text },
   'request.filed': { key: text, verb: text, batch: text.nullable() },
   'request.settled': { key: text, verb: text, state: text.describe('`done` or `refused`.') },
-  'guard.frozen': { scope: text.describe('`fleet`, or a provider.'), kind: text },
+  'guard.frozen': {
+    scope: text.describe('`fleet`, or a provider.'),
+    kind: text,
+    untilMs: z.number().optional().describe('When it ends by itself; absent: it has no end.'),
+  },
   'guard.thawed': { scope: text },
   'provider.breaker_opened': nothing,
   'provider.breaker_closed': nothing,

@@ -59,7 +59,7 @@ const FullScopeSchema = ScopeSchema.extend({
   frozen: z
     .object({ by: text, kind: z.enum(FREEZE_KINDS) })
     .nullable()
-    .describe('Who froze it; `manual` ends by an operator only.'),
+    .describe('Who froze it; `manual` ends by an operator, or at its end (`thawsAtMs`).'),
   thawsAtMs: Milliseconds.nullable().describe('If it stays as calm as it is; null: no clock does.'),
   permits: z
     .int()

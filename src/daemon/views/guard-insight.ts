@@ -50,11 +50,14 @@ function scopeInsight(
 ): ScopeInsight {
   const row = rows.find((each) => each.scope === scope);
   const frozen = row?.frozen ?? null;
-  const isThawing = frozen !== null && frozen.kind !== 'manual' && row!.calmSinceMs !== null;
+  const isCalm = frozen !== null && frozen.kind !== 'manual' && row!.calmSinceMs !== null;
+  const thawsAtMs = isCalm
+    ? Math.max(nowMs, row!.calmSinceMs! + policy.calmForMs)
+    : (frozen?.untilMs ?? null);
   return {
     scope,
     frozen: frozen && { by: frozen.by, kind: frozen.kind },
-    thawsAtMs: isThawing ? Math.ceil(Math.max(nowMs, row!.calmSinceMs! + policy.calmForMs)) : null,
+    thawsAtMs: thawsAtMs && Math.ceil(thawsAtMs),
     rules: rulesOf(counts, policy),
   };
 }

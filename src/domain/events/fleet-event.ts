@@ -1,6 +1,6 @@
 import { type MachineId, type ProviderName, slot, providerName } from '../ids.ts';
 import type { GuardRow } from '../machine.ts';
-import { FLEET } from '../recovery/guard-judgement.ts';
+import { FLEET, type GuardChange } from '../recovery/guard-judgement.ts';
 
 /** Everything that readers of events and webhooks are told of. A type is never given another meaning. */
 export const EVENT_TYPES = [
@@ -117,10 +117,16 @@ export function cloudEventOf(event: FleetEvent, source: string): CloudEvent {
 /** Who stands for what nobody decided. */
 const GUARD = 'guard';
 
-/** What is told of a scope of the guard that was just frozen or thawed. @param who asked for it. */
+/** The event about a change of the guard that no operator asked for. */
+export function changeEvent(row: GuardRow, { now }: GuardChange): NewEvent {
+  const reason = now === 'ended' ? 'the end of the freeze has come' : 'it is calm again';
+  return guardEvent(row, { by: GUARD, reason });
+}
+
+/** What is told of a scope of the guard that was just frozen or thawed. @param who thawed it. */
 export function guardEvent(
   { scope, frozen }: GuardRow,
-  who: { readonly by: string; readonly reason: string } = { by: GUARD, reason: 'it is calm again' },
+  who: { readonly by: string; readonly reason: string },
 ): NewEvent {
   const about = { provider: scope === FLEET ? null : providerName(scope) };
   if (frozen === null) {
@@ -132,8 +138,9 @@ export function guardEvent(
       details: { scope },
     };
   }
-  const { by: actor, reason, kind } = frozen;
-  return { type: 'guard.frozen', ...about, actor, reason, details: { scope, kind } };
+  const { by: actor, reason, kind, untilMs } = frozen;
+  const details = { scope, kind, ...(untilMs !== null && { untilMs: Math.round(untilMs) }) };
+  return { type: 'guard.frozen', ...about, actor, reason, details };
 }
 
 /** What a line in the log of a slot is to readers of events. */

@@ -134,14 +134,16 @@ function guardWay(
   const whose = scope === FLEET ? 'the fleet' : scope;
   if (kind === 'freeze') {
     const isManual = row?.frozen?.kind === 'manual';
-    const calmAtMs = isManual ? null : (row?.calmSinceMs ?? null);
-    const itself = isManual ? '' : 'itself, once it is calm; or ';
+    const untilMs = row?.frozen?.untilMs ?? null;
+    const calmSinceMs = isManual ? null : (row?.calmSinceMs ?? null);
+    const calm = isManual ? '' : 'itself, once it is calm; or ';
+    const itself = untilMs === null ? calm : 'itself, at its end; or ';
     const phrase = `recovery of ${whose} is frozen by ${row?.frozen?.by ?? 'the guard'}`;
     return way(
       kind,
       `recovery of ${whose} is frozen: ${reason}`,
       `${itself}an operator: shepherd fleet thaw`,
-      { endsAtMs: calmAtMs === null ? null : calmAtMs + calmForMs, phrase },
+      { endsAtMs: calmSinceMs === null ? untilMs : calmSinceMs + calmForMs, phrase },
     );
   }
   if (kind === 'grace') {

@@ -181,16 +181,24 @@ export const calmRow = (scope: string): GuardRow => ({
   ingestUpSinceMs: null,
 });
 
-/** The scope as an operator froze it; only an operator thaws it again. */
+/** Whether the end that an operator gave a freeze has come. */
+export const isFreezeOver = ({ frozen }: GuardRow, nowMs: number): boolean =>
+  frozen !== null && frozen.untilMs !== null && frozen.untilMs <= nowMs;
+
+/** The scope as an operator froze it; it thaws at the end, if there is one, or by an operator. */
 export const frozenByOperator = (
   row: GuardRow,
   { by, reason }: { readonly by: string; readonly reason: string },
-  nowMs: number,
+  { nowMs, untilMs }: { readonly nowMs: number; readonly untilMs: number | null },
 ): GuardRow => ({
   ...row,
-  frozen: { atMs: row.frozen?.atMs ?? nowMs, by, kind: 'manual', reason },
+  frozen: { atMs: row.frozen?.atMs ?? nowMs, by, kind: 'manual', reason, untilMs },
   calmSinceMs: null,
 });
+
+/** Whether readers of events are told: it is frozen, or not, or until another time than before. */
+export const isOtherFreeze = (before: GuardRow, after: GuardRow): boolean =>
+  before.frozen?.untilMs !== after.frozen?.untilMs;
 
 /** The scope as an operator thawed it: who was lost before freezes nothing any more. */
 export const thawedByOperator = (row: GuardRow, nowMs: number): GuardRow => ({
@@ -200,9 +208,10 @@ export const thawedByOperator = (row: GuardRow, nowMs: number): GuardRow => ({
   thawedAtMs: nowMs,
 });
 
-interface GuardChange {
+export interface GuardChange {
   readonly scope: string;
-  readonly now: 'frozen' | 'thawed';
+  /** `ended`: it thawed at the end that an operator gave the freeze. */
+  readonly now: 'frozen' | 'thawed' | 'ended';
 }
 
 interface GuardJudgement {
@@ -215,7 +224,8 @@ interface GuardJudgement {
 
 /**
  * Freezes the scopes where too many fell silent or cannot be reached together, and thaws those that
- * have been calm for long enough. What an operator froze stays.
+ * have been calm for long enough. What an operator froze stays until its end, if it has one: then it
+ * is judged like a scope that is not frozen.
  *
  * @param pulse when the fleet was assessed before; null: never. Calm that nobody watched is none.
  */
@@ -238,8 +248,9 @@ export function judgeGuard(
     const present = rowNotAhead(before, nowMs);
     const row = judge(present, counted.get(scope) ?? NOBODY, { isWatched, policy, nowMs });
     if (row !== before) written.push(row);
-    if ((row.frozen === null) !== (before.frozen === null)) {
-      changes.push({ scope, now: row.frozen ? 'frozen' : 'thawed' });
+    const isOver = isFreezeOver(before, nowMs);
+    if ((row.frozen === null) !== (before.frozen === null) || isOver) {
+      changes.push({ scope, now: row.frozen ? 'frozen' : isOver ? 'ended' : 'thawed' });
     }
     return known.has(scope) || row !== before ? [row] : [];
   });
@@ -270,19 +281,19 @@ interface Moment {
 }
 
 function judge(row: GuardRow, counts: Counted, { isWatched, policy, nowMs }: Moment): GuardRow {
-  if (row.frozen?.kind === 'manual') return row;
+  const isOver = isFreezeOver(row, nowMs);
+  if (row.frozen?.kind === 'manual' && !isOver) return row;
   const alarm = alarmOf(counts, policy);
-  if (!row.frozen) {
-    return alarm
-      ? { ...row, frozen: { ...alarm, atMs: nowMs, by: GUARD }, calmSinceMs: null }
-      : row;
+  if (!row.frozen || isOver) {
+    const frozen = alarm && { ...alarm, atMs: nowMs, by: GUARD, untilMs: null };
+    return alarm || isOver ? { ...row, frozen, calmSinceMs: null } : row;
   }
   if (alarm !== null || !isCalm(row.frozen.kind, counts, policy)) {
     return row.calmSinceMs === null ? row : { ...row, calmSinceMs: null };
   }
   if (row.calmSinceMs === null || !isWatched) return { ...row, calmSinceMs: nowMs };
-  const isOver = nowMs - row.calmSinceMs >= policy.calmForMs;
-  return isOver ? { ...row, frozen: null, calmSinceMs: null } : row;
+  const isCalmLong = nowMs - row.calmSinceMs >= policy.calmForMs;
+  return isCalmLong ? { ...row, frozen: null, calmSinceMs: null } : row;
 }
 
 /** Why the scope is to be frozen; null: it is not. */

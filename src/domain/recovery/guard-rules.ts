@@ -137,7 +137,12 @@ export function guardEnd(
       break;
   }
   if (row?.frozen?.kind === 'manual') {
-    return { text: 'Only a person ends it: shepherd fleet thaw.', atMs: null };
+    const { untilMs } = row.frozen;
+    const text =
+      untilMs === null
+        ? 'Only a person ends it: shepherd fleet thaw.'
+        : 'It ends by itself; a person ends it before: shepherd fleet thaw.';
+    return { text, atMs: untilMs };
   }
   const counts = picture.counts.find((each) => each.scope === scope);
   const obstacle = row?.frozen && counts && thawObstacle(row.frozen.kind, counts, policy);

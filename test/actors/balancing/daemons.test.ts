@@ -188,7 +188,7 @@ testRows([
   expect(stand.states()).toEqual({ [M1]: 'active', [M2]: 'active' });
 });
 
-/** As docs/haproxy.md has it: on each of two hosts a daemon that has only its own balancer. */
+/** As docs/balancing.md has it: on each of two hosts a daemon that has only its own balancer. */
 test('two daemons, each with a balancer of its own, tend one pool, and both let a machine go', async () => {
   const clock = createSimulatedClock();
   const [edge, core] = [createMemoryBalancer({ clock }), createMemoryBalancer({ clock })];

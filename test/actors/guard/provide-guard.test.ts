@@ -50,7 +50,13 @@ const frozen = (): GuardAssessment => ({
   ...calm(),
   rows: [
     fleetRow({
-      frozen: { atMs: clock.now(), by: 'guard', kind: 'silence', reason: '9 of 20 fell silent' },
+      frozen: {
+        atMs: clock.now(),
+        by: 'guard',
+        kind: 'silence',
+        reason: '9 of 20 fell silent',
+        untilMs: null,
+      },
     }),
   ],
   counts: [{ scope: 'fleet', machines: 20, started: 20, silent: 9, newlySilent: 9, ...REST }],

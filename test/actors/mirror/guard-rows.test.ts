@@ -105,7 +105,13 @@ describe('facts are told with the slots that have another row', () => {
 
 describe('the guard', () => {
   const row = (change: Partial<GuardRow> = {}): GuardRow => ({ ...calmRow('fleet'), ...change });
-  const frozen = { atMs: NOW_MS, by: 'guard', kind: 'silence', reason: 'many' } as const;
+  const frozen = {
+    atMs: NOW_MS,
+    by: 'guard',
+    kind: 'silence',
+    reason: 'many',
+    untilMs: null,
+  } as const;
 
   test('is nudged when its rows differ, and no facts are made anew for it', async () => {
     await stand.begin({ machines: [machineRow(), others(1)[0]!], guard: [row()] });

@@ -45,7 +45,7 @@ test('an order shows while it waits, in the state that the machine is in', async
   const slots = { provider: PROVIDER, slotId: slotIdOf(view().slot) };
   world.bmdb.tables.guard.rows.set('fleet', {
     ...world.bmdb.tables.guard.rows.get('fleet')!,
-    frozen: { atMs: 0, by: 'ann', kind: 'manual', reason: 'maintenance' },
+    frozen: { atMs: 0, by: 'ann', kind: 'manual', reason: 'maintenance', untilMs: null },
   });
   const request = await file('reboot', { force: false });
   await advance(world.clock, 5 * MINUTE);

@@ -66,3 +66,30 @@ test('V28: the page of the guard shows scopes, rules and waiting machines, and l
   });
   isClean();
 });
+
+test('a freeze with an end is asked for in hours, and what is frozen shows when it ends', async () => {
+  const fleet = scriptedFleet(machine('a'));
+  const end = { ends: 'It ends by itself.', endsAtMs: AT_MS + 80 * 60_000 };
+  const scope = { sinceMs: AT_MS, started: 10, silent: 0 };
+  const frozen = { scope: 'equinix', state: 'frozen', reason: 'ann: new switch' } as const;
+  fleet.guard({ state: 'frozen', scopes: [...WATCHING.scopes, { ...scope, ...frozen, ...end }] });
+  const { page, isClean } = await showPage(browser, fleet, { more: { guard: guardInsight() } });
+  const asked: Request[] = [];
+  await page.route('**/api/v1/whoami', (route) =>
+    route.fulfill({ json: { ...OPERATOR, providers: null } }),
+  );
+  await page.route('**/api/v1/requests*', (route) => {
+    asked.push(route.request());
+    return route.fulfill({ json: { ...PREVIEW, verb: 'freeze' } });
+  });
+  await page.reload();
+  await becomes(page, '.guard .reason', /ann: new switch.*ends by itself.*in 1h/s);
+  await page.click('.guard button:has-text("Freeze recovery")');
+  await page.fill('dialog input[type=number]', '2');
+  await expect
+    .poll(() => asked.at(-1)?.postDataJSON(), PATIENCE)
+    .toMatchObject({ verb: 'freeze-until', scope: 'fleet', untilMs: expect.any(Number) });
+  const { untilMs } = asked.at(-1)!.postDataJSON() as { readonly untilMs: number };
+  expect(Math.abs(untilMs - AT_MS - 2 * 3_600_000)).toBeLessThan(5 * 60_000);
+  isClean();
+});

@@ -45,6 +45,7 @@ const BY_ITSELF = {
   by: 'guard',
   kind: 'silence',
   reason: '6 of 10',
+  untilMs: null,
 } as const;
 
 test('who waits is told in the order of their turns, and how many in each scope', () => {
@@ -66,6 +67,8 @@ test('when it thaws is told of what froze by itself and is calm, and of nothing 
   expect(thaws(BY_ITSELF, { calmSinceMs })).toBe(Math.ceil(calmSinceMs + DEFAULT_GUARD.calmForMs));
   expect(thaws(BY_ITSELF, {})).toBeNull();
   expect(thaws({ ...BY_ITSELF, kind: 'manual' }, { calmSinceMs })).toBeNull();
+  const untilMs = NOW_MS + 60_000;
+  expect(thaws({ ...BY_ITSELF, kind: 'manual', untilMs }, { calmSinceMs })).toBe(untilMs);
   expect(thaws(null, { calmSinceMs })).toBeNull();
   expect(insight(null, {}, 'watching').scopes[0]!.rules[0]).toMatchObject({ more: 2 });
 });

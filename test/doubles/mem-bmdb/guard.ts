@@ -5,6 +5,7 @@ import {
   FLEET,
   freezeRefusal,
   graceRefusal,
+  isFreezeOver,
   isNear,
   judgeGuard,
   markIngest,
@@ -12,7 +13,7 @@ import {
   type GuardPolicy,
   type IngestLimits,
 } from '../../../src/domain/recovery/guard-judgement.ts';
-import { guardEvent } from '../../../src/domain/events/fleet-event.ts';
+import { changeEvent } from '../../../src/domain/events/fleet-event.ts';
 import { tell } from './events.ts';
 import { guardRow, ingestOf } from './guard-rows.ts';
 import { circumstances, rowOf } from './rows.ts';
@@ -41,13 +42,15 @@ function assess(memory: Memory, up: boolean): GuardAssessment {
   const isFresh = (atMs: number | null) => isNear(atMs, nowMs, policy.assessMs);
   if (!up || !isFresh(guard.seenAtMs) || ingestOf(guard).upSinceMs === null) mark(memory, up);
   const { assessedAtMs } = guard;
-  if (isFresh(assessedAtMs)) return { ...guardOf(memory), changes: [] };
+  const isOver = [...guard.rows.values()].some((row) => isFreezeOver(row, nowMs));
+  if (isFresh(assessedAtMs) && !isOver) return { ...guardOf(memory), changes: [] };
   guard.counts = countNow(memory);
   guard.assessedAtMs = nowMs;
   const rows = [...guard.rows.values()];
   const judged = judgeGuard(rows, guard.counts, { assessedAtMs }, policy, nowMs);
   for (const row of judged.written) guard.rows.set(row.scope, row);
-  for (const { scope } of judged.changes) tell(memory, guardEvent(guardRow(guard, scope)));
+  for (const change of judged.changes)
+    tell(memory, changeEvent(guardRow(guard, change.scope), change));
   if (judged.written.length > 0) memory.wake();
   return { ...guardOf(memory), changes: judged.changes };
 }

@@ -6,6 +6,7 @@ import { EXPIRED, isOnSlot, ORDER_WAIT_MS } from '../../../src/domain/requests.t
 import {
   FLEET,
   frozenByOperator,
+  isOtherFreeze,
   thawedByOperator,
 } from '../../../src/domain/recovery/guard-judgement.ts';
 import { RUNG_OF } from '../../../src/domain/recovery/ladder.ts';
@@ -120,8 +121,8 @@ const WRITES: { readonly [V in Effect['verb']]: Write<Extract<Effect, { readonly
     memory.labels.set(`${request.provider}/${request.slotId}`, labels);
     memory.touch(request.machineId!);
   },
-  freeze: (memory, scene) =>
-    writeGuard(memory, scene, frozenByOperator(scene.guard!, scene.request, scene.now.nowMs)),
+  freeze: (memory, scene) => freezeScope(memory, scene, null),
+  'freeze-until': (memory, scene, { untilMs }) => freezeScope(memory, scene, untilMs),
   thaw: (memory, scene) =>
     writeGuard(memory, scene, thawedByOperator(scene.guard!, scene.now.nowMs)),
   'clear-provider': (memory, { request }, { hold, shelf }) => {
@@ -182,8 +183,12 @@ function writePools(memory: Memory, _: Scene, { rows }: Extract<Effect, { rows: 
 
 function writeGuard(memory: Memory, { request, guard }: Scene, row: GuardRow): void {
   memory.guard.rows.set(scopeOf(request), row);
-  const isOther = (guard!.frozen === null) !== (row.frozen === null);
-  if (isOther) tell(memory, guardEvent(row, request));
+  if (isOtherFreeze(guard!, row)) tell(memory, guardEvent(row, request));
+}
+
+function freezeScope(memory: Memory, scene: Scene, untilMs: number | null): void {
+  const { guard, request, now } = scene;
+  writeGuard(memory, scene, frozenByOperator(guard!, request, { nowMs: now.nowMs, untilMs }));
 }
 
 const othersThan = ({ holds }: Memory, { provider, slotId }: RequestRow, kind: HoldKind) =>

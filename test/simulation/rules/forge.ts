@@ -77,7 +77,7 @@ export async function forge() {
   const freeze = (kind: 'manual' | 'silence' | null) =>
     void tables.guard.rows.set('fleet', {
       ...tables.guard.rows.get('fleet')!,
-      frozen: kind && { atMs: 1, by: 'ann', kind, reason: '' },
+      frozen: kind && { atMs: 1, by: 'ann', kind, reason: '', untilMs: null },
     });
   const daemon = (name: string, shown: object, next: object = {}, more = {}, counts = {}) =>
     daemons.set(name, {

@@ -143,13 +143,14 @@ export const GUARD: readonly SimulationRule[] = [
   {
     id: 'freeze-has-a-reason',
     sentence:
-      'S7: only many newly silent machines freeze a scope; only people end their own freeze',
+      'S7: only many newly silent machines freeze a scope; people end their own freeze, or its end does',
     watch: (scene, say) => (step) => {
       for (const { scope, before, after } of changesOf(step, 'guard')) {
         if (step.kind !== 'write') continue;
         const [was, is] = [before?.frozen ?? null, after?.frozen ?? null];
         const isByPerson = step.call.path === 'bmdb.session.settle';
-        if (was?.kind === 'manual' && is?.kind !== 'manual' && !isByPerson) {
+        const isOver = was !== null && was.untilMs !== null && was.untilMs <= step.atMs;
+        if (was?.kind === 'manual' && is?.kind !== 'manual' && !isByPerson && !isOver) {
           say(`${scope}: a freeze by ${was.by} ends by itself`);
         }
         const { started, lost } = silences(scene, step.atMs, 0);

@@ -2,9 +2,9 @@ import { FreezeButtons } from '../../acts/freeze.tsx';
 import type { GuardScopeInFull } from '../../api/resources.ts';
 import { Panel } from '../../parts/panel.tsx';
 import { Table } from '../../parts/table.tsx';
-import { Since, Until } from '../../parts/time.tsx';
+import { Since } from '../../parts/time.tsx';
 import { texts } from '../../texts.ts';
-import { scopeName } from '../fleet/guard-panel.tsx';
+import { Ends, scopeName } from '../fleet/guard-panel.tsx';
 
 interface ScopesProps {
   readonly scopes: readonly GuardScopeInFull[];
@@ -22,7 +22,7 @@ export const Scopes = ({ scopes }: ScopesProps) => (
 );
 
 function Scope(scope: GuardScopeInFull) {
-  const { scope: name, state, sinceMs, reason, frozen, ends, endsAtMs, started, silent } = scope;
+  const { scope: name, state, sinceMs, reason, frozen, started, silent } = scope;
   const { permits, budget, waiting } = scope;
   return (
     <>
@@ -51,11 +51,7 @@ function Scope(scope: GuardScopeInFull) {
         <tr className="reason" data-guard={state}>
           <td colSpan={9}>
             {reason}
-            {ends !== null && (
-              <span className="quiet">
-                . {ends} {endsAtMs !== null && <Until atMs={endsAtMs} />}
-              </span>
-            )}
+            <Ends {...scope} />
           </td>
         </tr>
       )}

@@ -13,7 +13,7 @@ export interface ApiSetup {
   readonly timings?: Partial<ApiTimings>;
 }
 
-/** What is particular to the Engine's API. */
+/** The Engine API's specifics. */
 export function createEngineApi({ settings, context, throttle, timings = {} }: ApiSetup): Api {
   const { name, clock, random, log, metrics, userAgent, network } = context;
   const labelsOf = (endpoint: string) => ({ driver: 'anexia', lb: name, ...partsOf(endpoint) });
@@ -52,7 +52,7 @@ export function createEngineApi({ settings, context, throttle, timings = {} }: A
 
 const IN_FLIGHT = 'shepherd_lb_http_client_requests_in_flight';
 
-/** A read is sent three times at most; whoever calls has a longer breath. */
+/** A read is sent at most three times; the caller retries for longer. */
 const TIMINGS: ApiTimings = {
   connectTimeoutMs: 10_000,
   attemptTimeoutMs: 30_000,
@@ -60,7 +60,7 @@ const TIMINGS: ApiTimings = {
   operationTimeoutMs: 100_000,
   backoffInitialMs: 500,
   backoffMaximumMs: 5_000,
-  // Whoever calls is told to stay away, and decides what to do meanwhile.
+  // The caller gets the wait, and decides what to do meanwhile.
   pauseMaxMs: 0,
   authPauseMs: 60_000,
 };
@@ -89,7 +89,7 @@ export const ANSWERS: AnswerForm = {
 
 const textOf = (told: unknown): string => (typeof told === 'string' ? told : JSON.stringify(told));
 
-/** The path without `/api/` and without ids, such as `LBaaS/v1/backend.json`. */
+/** The path without `/api/` and ids, such as `LBaaS/v1/backend.json`. */
 const resourceOf = (path: string): string =>
   path.replace(/^\/api\//, '').replace(/\.json\/[^/]+(\/tags)?.*$/, '.json$1');
 

@@ -23,9 +23,9 @@ interface Wanted {
 }
 
 /**
- * Makes an object and tags it. One that is there already with this name, these fields and no other
- * owner is taken instead; it is looked for unless an observation just showed that nothing has the name.
- * After an unanswered request it is looked for before another one is sent, and for a while none is.
+ * Creates and tags an object, or takes an existing one with this name, these fields and no other
+ * owner. Searches for it first, unless an observation just showed that the name is unused. After an
+ * unanswered request it searches again, and for a while sends no further request.
  */
 export async function create(
   scene: Creation,

@@ -41,7 +41,7 @@ const fields = (around: Surroundings) =>
       .prefault(false),
   });
 
-/** The keys of a balancer whose driver is `anexia`, as they stand in the file. */
+/** Keys of a balancer with driver `anexia`, as in the file. */
 export const anexiaSchema = (around: Surroundings) =>
   fields(around).refine(isSecure, {
     when: () => true,
@@ -49,7 +49,7 @@ export const anexiaSchema = (around: Surroundings) =>
     error: 'sends the token in clear; give an https URL, or set allowInsecureHttp: true',
   });
 
-/** The keys of a balancer whose driver is `anexia`, as the program has them. */
+/** Keys of a balancer with driver `anexia`, as parsed. */
 export type AnexiaSettings = z.output<ReturnType<typeof anexiaSchema>>;
 
 function isSecure(balancer: { baseUrl?: unknown; allowInsecureHttp?: unknown }): boolean {
@@ -57,7 +57,7 @@ function isSecure(balancer: { baseUrl?: unknown; allowInsecureHttp?: unknown }):
   return !/^http:/i.test(balancer.baseUrl) || baseUrlFault(balancer.baseUrl, false) === false;
 }
 
-/** Balancers of one account wait together when it was asked too much. */
+/** Balancers of one account pause together after too many requests. */
 const throttles = createThrottles();
 
 /** A load balancer of the Anexia Engine. */
@@ -79,15 +79,16 @@ export const anexiaDriver: BalancerDriver<AnexiaSettings> = {
 
 export interface AnexiaDeps {
   readonly context: BalancerContext;
-  /** Of the account. */
+  /** Shared by the account. */
   readonly throttle: Throttle;
   /** For tests. */
   readonly timings?: Partial<ApiTimings>;
 }
 
 /**
- * One load balancer of the Anexia Engine. The Engine can neither drain nor tell sessions or health: a
- * server is drained by destroying it. The first call of all asks whether the load balancer exists.
+ * One load balancer of the Anexia Engine. The Engine can neither drain nor report sessions or
+ * health, so a drain destroys the server. The first call of all checks whether the load balancer
+ * exists.
  */
 export function createAnexiaBalancer(settings: AnexiaSettings, deps: AnexiaDeps): LoadBalancer {
   const { context, throttle, timings } = deps;
@@ -111,7 +112,7 @@ export function createAnexiaBalancer(settings: AnexiaSettings, deps: AnexiaDeps)
     isKnown = true;
   }
 
-  /** The way of every method. */
+  /** Wraps every method. */
   async function enter<T>(doing: string, signal: AbortSignal, act: () => Promise<T>): Promise<T> {
     const what = `balancer ${name}: ${doing}`;
     if (isClosed) throw new Cancelled(`${what}: it was closed`);
@@ -131,7 +132,7 @@ export function createAnexiaBalancer(settings: AnexiaSettings, deps: AnexiaDeps)
     if (whose === 'nobody') await addTag(engine, { id, tag: tagOf(owner) }, signal);
   }
 
-  /** What was read before, or is read meanwhile, is not how the object is after it. */
+  /** Anything read before or during the change is stale. */
   async function changing(ref: Ref, act: () => Promise<void>): Promise<void> {
     readings.changed(ref);
     try {
@@ -199,7 +200,7 @@ const ERRORS: Readonly<Partial<Record<ProviderErrorKind, Plain>>> = {
   permanent: Malformed,
 };
 
-/** The port's error for one of the client's, saying what was being done; passes everything else. */
+/** Translates a client error into the port's, with the operation; passes all others. */
 function toFleetError(error: unknown, doing: string): unknown {
   if (!isProviderError(error)) return error;
   const { kind, rateLimit, outcome, answer: { status } = {} } = error;
@@ -209,13 +210,13 @@ function toFleetError(error: unknown, doing: string): unknown {
     const told = `${doing}: the account is not to be asked before ${until}`;
     return new Throttled(told, rateLimit.retryAt.getTime(), cause);
   }
-  // A change that somebody answered, and nobody refused.
+  // Somebody answered the change without refusing it.
   const isVague = kind === 'transient' && outcome === 'unknown' && status !== undefined;
   const Kind = isVague ? RemoteFailure : (ERRORS[kind] ?? RemoteFailure);
   return new Kind(doing, cause);
 }
 
-/** Runs something, and makes whatever the client throws one of the port's errors. */
+/** Translates errors of the client into the port's. */
 async function toFleetErrors<T>(doing: string, act: () => Promise<T>): Promise<T> {
   try {
     return await act();

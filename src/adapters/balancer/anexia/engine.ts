@@ -13,7 +13,7 @@ const RESOURCES = '/api/core/v1/resource.json';
 const kindPath = (kind: string) => `/api/LBaaS/v1/${kind}.json`;
 const inPath = (part: string) => encodeURIComponent(part);
 
-/** In lists tags are texts, in one resource objects. */
+/** Lists contain tags as texts, single resources as objects. */
 const tags = z.array(
   z.union([z.string(), z.object({ name: z.string() }).transform(({ name }) => name)]),
 );
@@ -22,7 +22,7 @@ const resource = row.extend({
   resource_type: z.object({ identifier: z.string() }).optional(),
   tags: tags.optional(),
 });
-/** A row of a list of one kind: there may be nothing more in it than this. */
+/** A row of a list of one kind; it may contain only these fields. */
 const kindRow = (kind: ObjectKind) =>
   z
     .looseObject(row.shape)
@@ -30,7 +30,7 @@ const kindRow = (kind: ObjectKind) =>
 export interface KindRow {
   readonly identifier: string;
   readonly name?: string | undefined;
-  /** Null: the row does not hold all that is looked at. */
+  /** Null if the row lacks a field that we read. */
   readonly object: EngineObject | null;
 }
 export type Resource = z.output<typeof resource>;
@@ -47,15 +47,15 @@ export interface EngineDeps {
 interface ListRequest {
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
-  /** With such an error of the first page the service says that there is nothing. */
+  /** Errors of the first page by which the service reports an empty list. */
   readonly isEmpty?: (error: unknown) => boolean;
 }
 
 const nothing = z.undefined().transform(() => undefined);
 
-/** The routes of the Engine, one function each. All reject with a `ProviderError`. */
+/** Routes of the Engine, one function each. All reject with a `ProviderError`. */
 export function createEngine({ api, throttle, pageSize }: EngineDeps) {
-  /** While the account is held, nothing is sent; nor what waited for its turn meanwhile. */
+  /** Sends nothing while the account is paused, including requests that were waiting for a turn. */
   function send<T>(call: Call, request: ApiRequest<T>): Promise<T> {
     return call.send({
       ...request,
@@ -80,7 +80,7 @@ export function createEngine({ api, throttle, pageSize }: EngineDeps) {
         query: { ...query, page: String(page), limit: String(pageSize) },
         schema,
       }).catch((error: unknown) => {
-        // A later page that is refused says nothing of those before it.
+        // A refused later page does not mean an empty list.
         if (page > 1 || !isEmpty(error)) throw error;
         return { rows: [], number: undefined, total: undefined };
       }),
@@ -92,12 +92,12 @@ export function createEngine({ api, throttle, pageSize }: EngineDeps) {
 
   return {
     call: (op: string, signal: AbortSignal): Call => api.call(op, signal),
-    /** False: there is no such load balancer. */
+    /** False if there is no such load balancer. */
     async hasLoadBalancer(id: string, signal: AbortSignal): Promise<boolean> {
       const path = `${kindPath('loadbalancer')}/${inPath(id)}`;
       return (await read('getLoadBalancer', path, row, signal)) !== null;
     },
-    /** Everything of a tag; the Engine refuses the first page with 422 where nothing has it. */
+    /** Everything with a tag; if nothing has it, the Engine refuses the first page with 422. */
     async listTagged(tag: string, signal: AbortSignal): Promise<readonly Resource[]> {
       const call = api.call('listTagged', signal);
       const query = { tag_name: tag };
@@ -115,13 +115,13 @@ export function createEngine({ api, throttle, pageSize }: EngineDeps) {
       const call = api.call(`list ${kind}s`, signal);
       return pages<KindRow>(call, { path: kindPath(kind), query }, kindRow(kind));
     },
-    /** Null: it is gone. */
+    /** Null if it is gone. */
     get: (kind: ObjectKind, id: string, signal: AbortSignal): Promise<EngineObject | null> =>
       read(`get ${kind}`, `${kindPath(kind)}/${inPath(id)}`, engineObject, signal),
-    /** Null: it is gone. */
+    /** Null if it is gone. */
     getResource: (id: string, signal: AbortSignal): Promise<Resource | null> =>
       read('getResource', `${RESOURCES}/${inPath(id)}`, resource, signal),
-    /** @throws {ProviderError} `outcome: 'unknown'`: it may be there. */
+    /** @throws {ProviderError} `outcome: 'unknown'`: the object may exist. */
     async post(kind: ObjectKind, body: object, signal: AbortSignal): Promise<string> {
       const call = api.call(`create ${kind}`, signal);
       const request = { method: 'POST', path: kindPath(kind), body, schema: created } as const;
@@ -132,7 +132,7 @@ export function createEngine({ api, throttle, pageSize }: EngineDeps) {
       const request = { method: 'PUT', path, body, schema: nothing, ignoresReply: true } as const;
       await send(api.call(`update ${kind}`, signal), request);
     },
-    /** One that is not there is deleted. */
+    /** A missing object counts as deleted. */
     async delete(kind: ObjectKind, id: string, signal: AbortSignal): Promise<void> {
       const path = `${kindPath(kind)}/${inPath(id)}`;
       const request = { method: 'DELETE', path, schema: nothing, ignoresReply: true } as const;
@@ -141,7 +141,7 @@ export function createEngine({ api, throttle, pageSize }: EngineDeps) {
     /** One attempt within an operation. */
     async postTag(call: Call, id: string, tag: string): Promise<void> {
       const path = `${RESOURCES}/${inPath(id)}/tags/${inPath(tag)}`;
-      // An empty text as JSON: the Engine refuses null.
+      // An empty string as JSON: the Engine refuses null.
       const request = {
         method: 'POST',
         path,
@@ -156,7 +156,7 @@ export function createEngine({ api, throttle, pageSize }: EngineDeps) {
 
 const isUnknownTag = (error: unknown): boolean => isStatus(error, 422);
 
-/** One page of a list, in whichever of its three forms. */
+/** One page of a list, in any of its three forms. */
 interface Page<T> {
   readonly rows: readonly T[];
   readonly number: number | undefined;
@@ -183,10 +183,10 @@ const WALKS_MAX = 3;
 const PAGES_MAX = 10_000;
 
 /**
- * Reads a list until an empty page. A list that says how many there are has to give as many: what is
- * taken away meanwhile pushes others over the edge of a page, so it is read again, three times at most.
- * @throws {ProviderError} `permanent`: it does not hold still, or its pages do not advance; or what a page
- *   was refused with. What was read until then is worth nothing.
+ * Reads a list until an empty page. If the list has a total, the number of rows must equal it: a
+ * deletion meanwhile shifts rows across pages, so the list is read again, at most three times.
+ * @throws {ProviderError} `permanent`: the list keeps changing, or its pages do not advance; or a
+ *   page's own error. Rows read until then are discarded.
  */
 export async function readAll<T extends { readonly identifier: string }>(
   call: Call,
@@ -222,12 +222,12 @@ async function walk<T extends { readonly identifier: string }>(
 }
 
 const OURS = 'shepherd-pool=';
-/** Tags by which programs mark what is theirs; another one of them means another owner. */
+/** Tags by which programs mark their objects; another program's tag means another owner. */
 const OWNERS = [OURS, 'anxccm-svc-uid='];
 
 export const tagOf = ({ uid }: PoolRef): string => `${OURS}${uid}`;
 
-/** Whose an object is by its tags. Other tags, such as people put, say nothing of it. */
+/** Owner of an object by its tags. Other tags, such as people's, do not matter. */
 export function ownerIn(tags: readonly string[], tag: string): 'us' | 'nobody' | 'another' {
   if (tags.some((each) => each !== tag && OWNERS.some((owner) => each.startsWith(owner)))) {
     return 'another';
@@ -235,13 +235,13 @@ export function ownerIn(tags: readonly string[], tag: string): 'us' | 'nobody' |
   return tags.includes(tag) ? 'us' : 'nobody';
 }
 
-/** The Engine loses tags that are written at the same time: one by one, in all of this process. */
+/** The Engine loses tags that are written concurrently, so this process writes them one by one. */
 const LOCKS = createLocks();
 const ATTEMPTS_MAX = 3;
 const BETWEEN_MS = 1_000;
 
 /**
- * Tags an object; one that has the tag already is tagged. Waits while another is being tagged.
+ * Tags an object; a tag that already exists is fine. Waits while another object is being tagged.
  * @throws {ProviderError}
  */
 export async function addTag(
@@ -259,7 +259,7 @@ export async function addTag(
       return true;
     } catch (error) {
       if (isStatus(error, 422)) return true;
-      // The same tag twice is the same as once.
+      // Adding a tag is idempotent.
       const isPassing =
         isStatus(error, 409) || (isLost(error) && isProviderError(error, 'transient'));
       if (!isPassing || attempts >= ATTEMPTS_MAX) throw error;
@@ -282,34 +282,34 @@ export type Throttle = ReturnType<typeof createThrottle>;
 const UNASKED_MS = 60_000;
 const UNASKED_MAX_MS = 30 * 60_000;
 
-/** Until when an account may not be asked. All balancers of the account share one. */
+/** Pause of an account, shared by all its balancers. */
 export function createThrottle(clock: Pick<Clock, 'now'>) {
   let untilMs = 0;
   let unasked = 0;
   const heldMs = () => Math.max(0, untilMs - clock.now());
   return {
-    /** Epoch milliseconds; null: it may be asked now. */
+    /** Epoch milliseconds; null: no pause. */
     heldUntilMs: (): number | null => (heldMs() > 0 ? untilMs : null),
     /**
      * The account asked us to stay away.
-     * @param askedMs 0: it said no time; then 60 s, twice as long each time, at most 30 min.
-     * @returns for how long, milliseconds.
+     * @param askedMs 0: no time given; then 60 s, doubled each time, at most 30 min.
+     * @returns the pause in milliseconds.
      */
     hold(askedMs: number): number {
-      // Answers to calls that were under way together count as one.
+      // Answers to concurrent calls count as one.
       if (askedMs === 0 && heldMs() > 0) return heldMs();
       const waitMs = askedMs > 0 ? askedMs : Math.min(UNASKED_MAX_MS, UNASKED_MS * 2 ** unasked++);
       untilMs = Math.max(untilMs, clock.now() + waitMs);
       return heldMs();
     },
-    /** The account answered as usual. */
+    /** The account answered normally. */
     answered(): void {
       if (heldMs() === 0) unasked = 0;
     },
   };
 }
 
-/** The throttles of all accounts that this process uses. */
+/** Throttles of all accounts that this process uses. */
 export function createThrottles() {
   const accounts = new Map<string, Throttle>();
   return {

@@ -10,7 +10,7 @@ import type {
 } from '../../../domain/balancing/objects.ts';
 import type { Clock } from '../../clock/port.ts';
 
-/** Ids of the types of resources, as the Engine has them. */
+/** Ids of the Engine's resource types. */
 export const TYPE_IDS: Readonly<Record<ObjectKind, string>> = {
   backend: '33164a3066a04a52be43c607f0c5dd8c',
   frontend: 'da9d14b9d95840c08213de67f9cee6e2',
@@ -19,7 +19,7 @@ export const TYPE_IDS: Readonly<Record<ObjectKind, string>> = {
 };
 
 const text = z.union([z.string(), z.number()]).transform(String);
-/** An object in answers, an id in what is sent; older answers may hold the id alone. */
+/** An object in answers, an id in requests; older answers may contain only the id. */
 const link = z
   .union([text, z.object({ identifier: text.optional() }).transform((to) => to.identifier)])
   .transform((id) => (id === undefined || id === '' ? null : id))
@@ -31,11 +31,11 @@ const state = z.union([
     .transform(({ id = '', title, text: older }) => ({ id, says: title ?? older ?? '' })),
 ]);
 
-/** One of the four kinds as the Engine shows it: all of them in one, each has its own fields. */
+/** An object of any of the four kinds, with the fields of all. */
 export const engineObject = z.object({
   identifier: z.string().min(1),
   name: z.string(),
-  // A state that is not as agreed is an unknown one.
+  // A malformed state counts as unknown.
   state: state.optional().catch(undefined),
   mode: z.string().optional(),
   health_check: z.string().optional(),
@@ -51,7 +51,7 @@ export const engineObject = z.object({
 });
 export type EngineObject = z.output<typeof engineObject>;
 
-/** What of an object is compared, or says where it belongs and how far it is. */
+/** Fields that are compared, or that give an object's place or progress. */
 const LOOKED_AT = {
   backend: ['state', 'load_balancer', 'mode', 'health_check'],
   frontend: ['state', 'load_balancer', 'mode', 'default_backend'],
@@ -59,7 +59,7 @@ const LOOKED_AT = {
   server: ['state', 'backend', 'ip', 'port', 'check'],
 } as const satisfies Record<ObjectKind, readonly (keyof EngineObject)[]>;
 
-/** What a row of a list shows, where that is all that is looked at; else null. */
+/** The object in a list's row, if the row has all fields that we read; otherwise null. */
 export function wholeIn(kind: ObjectKind, row: unknown): EngineObject | null {
   const object = engineObject.safeParse(row).data;
   return object && LOOKED_AT[kind].every((field) => (object[field] ?? null) !== null)
@@ -75,7 +75,7 @@ const PHASES: Readonly<Record<string, Phase>> = {
   4: 'progressing',
 };
 
-/** By the id of its state alone: a state that is missing or unknown is no failure. */
+/** Uses only the state's id: a missing or unknown state is no failure. */
 export const phaseOf = (object: EngineObject): Phase =>
   PHASES[object.state?.id ?? ''] ?? 'progressing';
 
@@ -91,13 +91,13 @@ export function parentOf(kind: ObjectKind, object: EngineObject): string | null 
   return field === null ? null : (object[field] ?? null);
 }
 
-/** What it belongs to: of the upper two kinds the load balancer, of the lower two their parent. */
+/** The object's place: the load balancer for the upper two kinds, else the parent. */
 export function placeOf(kind: ObjectKind, object: EngineObject): string | null {
   const isTop = kind === 'backend' || kind === 'frontend';
   return isTop ? (object.load_balancer ?? null) : parentOf(kind, object);
 }
 
-/** What the Engine shows, in the words of all drivers. */
+/** An object of the Engine in the port's form. */
 export function observedOf(kind: ObjectKind, object: EngineObject, tagged: boolean): Observed {
   const differs = differencesOf(kind, object).join(', ');
   const says = object.state?.says ?? '';
@@ -121,7 +121,7 @@ export function specOf(kind: ObjectKind, object: EngineObject): Spec {
   return { kind, name, address, number: port };
 }
 
-/** What of an object is not as ours are, though no spec shows it. */
+/** Differences from our objects that no spec contains. */
 function differencesOf(kind: ObjectKind, object: EngineObject): string[] {
   const { mode, health_check: check, ssl, check: isChecked } = object;
   const layered = kind === 'backend' || kind === 'frontend';
@@ -143,7 +143,7 @@ const checkForm = z.union([
     .transform(({ httpchk }): HealthCheck => ({ by: 'http', path: httpchk.uri })),
 ]);
 
-/** A health check is the inside of a JSON object, without its braces. Null: it is none of ours. */
+/** A health check is the inside of a JSON object, without braces. Null if it is not ours. */
 function checkIn(fragment = ''): HealthCheck | null {
   try {
     return checkForm.safeParse(JSON.parse(`{${fragment}}`)).data ?? null;
@@ -157,7 +157,7 @@ const fragmentOf = (check: HealthCheck): string =>
     ? '"adv_check": "tcp-check"'
     : `"httpchk": { "method": "GET", "uri": ${JSON.stringify(check.path)} }`;
 
-/** What is sent to make an object: links are plain ids, and there is no state. */
+/** Body of a creation: links are plain ids, and there is no state. */
 export function bodyOf(spec: Spec, parentId: string | null, loadBalancer: string) {
   const { name } = spec;
   switch (spec.kind) {
@@ -179,20 +179,20 @@ export function bodyOf(spec: Spec, parentId: string | null, loadBalancer: string
 
 export type Readings = ReturnType<typeof createReadings>;
 
-/** Lists are believed to lag no longer. */
+/** Maximum lag of lists. */
 const LAG_MS = 10 * 60_000;
 
 interface Deed {
   readonly serial: number;
   readonly atMs: number;
-  /** It was made, and not changed since: it never was otherwise. */
+  /** Created and unchanged since: it had no earlier form. */
   readonly isMade: boolean;
 }
 
 /**
- * What this process has read of objects, so that a look that follows its own changes need not read all
- * of them again. An object is kept while it was ready when it was read, and nothing was done to it
- * here since. Nothing of it tells that something is there: that is what lists are for.
+ * Objects that this process has read, so that a read after its own changes need not read all again.
+ * An object stays while it was ready when read, and this process has not changed it since. It does
+ * not prove existence; lists do.
  */
 export function createReadings(clock: Pick<Clock, 'monotonic'>) {
   const read = new Map<string, { readonly owner: string; readonly object: EngineObject }>();
@@ -206,28 +206,28 @@ export function createReadings(clock: Pick<Clock, 'monotonic'>) {
   }
 
   return {
-    /** To be taken before something is read: what is changed after it makes that worthless. */
+    /** Call before a read: a later change makes the read stale. */
     mark: (): number => serial,
-    /** Keeps what was read, if it is worth that; forgets what was read before in any case. */
+    /** Stores what was read if it is usable; always drops the earlier value. */
     keep(owner: string, object: EngineObject, since: number): void {
       const { identifier: id } = object;
       const isOld = (deeds.get(id)?.serial ?? 0) > since;
       if (isOld || phaseOf(object) !== 'ready') read.delete(id);
       else read.set(id, { owner, object });
     },
-    /** As it was read last; null: it has to be read. */
+    /** The last read; null: it must be read. */
     recall: (id: string): EngineObject | null => read.get(id)?.object ?? null,
-    /** It is being changed, or was, or is gone. */
+    /** It is being changed, was changed, or is gone. */
     changed: (ref: Ref): void => note(ref, false),
-    /** It was made just now. */
+    /** It was just created. */
     made: (ref: Ref): void => note(ref, true),
-    /** Whether what a list says of it may be older than what was done to it here. */
+    /** Whether a list may be older than our own change. */
     isDoubtful(object: EngineObject): boolean {
       const deed = deeds.get(object.identifier);
       if (!deed || clock.monotonic() - deed.atMs > LAG_MS) return false;
       return !deed.isMade || phaseOf(object) !== 'ready';
     },
-    /** Forgets what is of the owner and is not among these. */
+    /** Drops the owner's objects that are not among these. */
     retain(owner: string, ids: ReadonlySet<string>): void {
       for (const [id, reading] of read)
         if (reading.owner === owner && !ids.has(id)) read.delete(id);

@@ -1,7 +1,7 @@
 import type { Observed, Ref, Spec } from '../../../domain/balancing/objects.ts';
 import type { Clock } from '../../clock/port.ts';
 
-/** Something that is to be made, or was: names are unique below one parent. */
+/** Place of an object; names are unique below one parent. */
 export interface Place {
   readonly owner: string;
   readonly parentId: string | null;
@@ -16,16 +16,16 @@ export interface Made {
   readonly tagged: boolean;
 }
 
-/** Lists are believed to lag no longer. */
+/** Maximum lag of lists. */
 const LAG_MS = 10 * 60_000;
-/** An observation tells for so long what is not there. */
+/** How long an observation proves that a name is unused. */
 const VIEW_MS = 2 * 60_000;
-/** What was made by an unanswered call shows up within this. */
+/** An object from an unanswered call appears within this time. */
 const SETTLE_MS = 30_000;
 
 /**
- * What this process knows of its own creations, so that a list that lags behind, or a reply that was
- * lost, makes no twin. Nothing of it is needed after a restart: then everything is looked for.
+ * This process's own creations, so that a lagging list or a lost reply causes no duplicate. Not
+ * needed after a restart: then everything is searched for.
  */
 export function createMemory(clock: Pick<Clock, 'monotonic'>) {
   const views = new Map<string, { readonly atMs: number; readonly names: ReadonlySet<string> }>();
@@ -41,7 +41,7 @@ export function createMemory(clock: Pick<Clock, 'monotonic'>) {
   }
 
   return {
-    /** What was observed; from now on names that are not in it need not be looked for. */
+    /** Records an observation; names missing in it need not be searched for. */
     observed(owner: string, objects: readonly Observed[]): void {
       const names = objects.map(({ spec, parentId }) => keyOf({ owner, parentId, spec }));
       views.set(owner, { atMs: clock.monotonic(), names: new Set(names) });
@@ -50,15 +50,15 @@ export function createMemory(clock: Pick<Clock, 'monotonic'>) {
       }
       for (const [key, lostMs] of losses) if (ageMs(lostMs) > LAG_MS) losses.delete(key);
     },
-    /** Whether something of this name may be there. */
+    /** Whether the name may be in use. */
     mayBeThere(place: Place): boolean {
       const view = views.get(place.owner);
       if (!view || ageMs(view.atMs) > VIEW_MS || losses.has(keyOf(place))) return true;
       return view.names.has(keyOf(place));
     },
-    /** What was made here under this name, and whether its tag is certain. */
+    /** The object created here under this name, and whether it is certainly tagged. */
     made: (place: Place): Made | undefined => creations.get(keyOf(place)),
-    /** Made, and not tagged yet. */
+    /** Created, and not tagged yet. */
     note(place: Place, ref: Ref): void {
       losses.delete(keyOf(place));
       const made = { owner: place.owner, ref, tagged: false, atMs: clock.monotonic() };
@@ -69,11 +69,11 @@ export function createMemory(clock: Pick<Clock, 'monotonic'>) {
         if (made.ref.id === ref.id) creations.set(key, { ...made, tagged: true });
       }
     },
-    /** A creation went unanswered. */
+    /** A creation was not answered. */
     unanswered: (place: Place): void => void losses.set(keyOf(place), clock.monotonic()),
-    /** A creation went unanswered so lately that it may still show up. */
+    /** A creation was not answered, so recently that its object may still appear. */
     isUnsettled,
-    /** What was made lately, and may be missing in lists. */
+    /** Recently created objects, which lists may lack. */
     fresh: (owner: string): readonly Made[] =>
       [...creations.values()].filter((made) => made.owner === owner && ageMs(made.atMs) <= LAG_MS),
     forget(ref: Ref): void {

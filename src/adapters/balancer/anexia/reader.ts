@@ -21,20 +21,20 @@ export interface Observation {
   readonly log: Log;
 }
 
-/** An object that is ours, or nobody's with our name. */
+/** An object that is ours, or that has our name and no owner. */
 export interface Found {
   readonly ref: Ref;
   readonly object: EngineObject;
   readonly tagged: boolean;
 }
 
-/** One that is ours by its tag, or was just made here. */
+/** An object that is ours by its tag, or was just created here. */
 export interface Claim {
   readonly ref: Ref;
   readonly tagged: boolean;
 }
 
-/** Reads lists and, where rows of lists do not do, objects by themselves; for one look at one owner. */
+/** Reads lists, and single objects if rows are not enough; for one look at one owner. */
 export function createReader(
   { name, engine, memory, readings, log }: Observation,
   owner: PoolRef,
@@ -50,7 +50,7 @@ export function createReader(
     return object;
   }
 
-  /** @param place where the list is of that shows the row. */
+  /** @param place of the list that contains the row. */
   async function read(kind: ObjectKind, row: KindRow, place: string): Promise<EngineObject | null> {
     if (row.object && !readings.isDoubtful(row.object)) return row.object;
     const known = mayRecall ? readings.recall(row.identifier) : null;
@@ -82,7 +82,7 @@ export function createReader(
     return claims;
   }
 
-  /** All of one kind below one place: what is claimed, and what is nobody's and has our full name. */
+  /** All objects of one kind below one place: claimed ones, and unowned ones with our full name. */
   async function readBelow(
     kind: ObjectKind,
     filters: Readonly<Record<string, string>>,
@@ -101,7 +101,7 @@ export function createReader(
     return found.filter((one) => one !== null);
   }
 
-  /** Of what nobody claims; null: it is not ours. True: the list of tags was behind. */
+  /** For an unclaimed object; null: it is not ours. True: the list of tags lags. */
   async function isTaggedNow(kind: ObjectKind, row: KindRow): Promise<boolean | null> {
     if (!isFullName(kind, row, owner)) return null;
     const told = await engine.getResource(row.identifier, within);
@@ -110,8 +110,8 @@ export function createReader(
   }
 
   /**
-   * What is claimed and in none of our lists: it is elsewhere, which is not asked again once it was
-   * seen, or the lists are behind.
+   * Claimed objects that are in none of our lists: they are elsewhere, which is checked only once,
+   * or the lists lag.
    */
   async function readUnlisted(
     claims: readonly Claim[],
@@ -131,7 +131,7 @@ export function createReader(
   return { readClaims, readBelow, readUnlisted };
 }
 
-/** `<port>.<suffix>` of the upper two kinds, `<what>.<port>.<suffix>` of the lower two. */
+/** `<port>.<suffix>` for the upper two kinds, `<what>.<port>.<suffix>` for the lower two. */
 function isFullName(kind: ObjectKind, { name = '' }: KindRow, { suffix }: PoolRef): boolean {
   if (!name.endsWith(`.${suffix}`)) return false;
   const parts = name.slice(0, -suffix.length - 1).split('.').length;
@@ -139,10 +139,10 @@ function isFullName(kind: ObjectKind, { name = '' }: KindRow, { suffix }: PoolRe
 }
 
 /**
- * Reads everything of an owner: what has its tag, and what has none of any owner and our full name.
- * Backends and frontends count where they are of our load balancer; binds and servers where their
- * parent does. What is there is what lists show; what it holds is what its row shows, or what was read
- * before where that may do, or what it is asked for by itself.
+ * Reads all objects of an owner: those with its tag, and those without any owner's tag but with our
+ * full name. Backends and frontends count if they belong to our load balancer; binds and servers if
+ * their parent does. Lists decide which objects exist. Their contents come from rows, from earlier
+ * reads if permitted, or from a single read.
  */
 export async function observe(
   scene: Observation,
@@ -198,7 +198,7 @@ export async function observe(
     memory.observed(owner.uid, objects);
     return objects;
   } finally {
-    // What one part of it failed for, the others need not go on for.
+    // If one part fails, the others can stop.
     failing.abort();
   }
 }

@@ -18,27 +18,27 @@ import {
 } from './pool-file.ts';
 import type { RunTimes, ServerChange } from './run-time.ts';
 
-/** Something that is to become of one pool. */
+/** A change of one pool. */
 export interface Change {
   readonly owner: PoolRef;
-  /** `edit` is told which servers there are at run time; otherwise none. */
+  /** Passes the run-time servers to `edit`; otherwise none. */
   readonly isByRunTime?: boolean;
   /**
-   * Says in the file what is to be. @returns what is then to be done at run time; absent: nothing.
-   * @throws {RemoteFailure} it cannot be.
+   * Edits the file. @returns the change to make at run time; absent: none.
+   * @throws {RemoteFailure} the change is impossible.
    */
   edit(file: PoolFile, running: Servers): ServerChange | void;
-  /** Takes back what `edit` said, where the running program refuses it. */
+  /** Undoes `edit` if the running program refuses it. */
   undo?(file: PoolFile): void;
 }
 
-/** What is known of a pool from its files. */
+/** What the files of a pool show. */
 export interface KnownPool {
-  /** What HAProxy is to have. */
+  /** The desired configuration. */
   readonly file: PoolFile;
-  /** What it has loaded, or serves where no file tells of that; null: nothing, as far as is known. */
+  /** What HAProxy has loaded, or serves without a file; null: nothing known. */
   readonly loaded: PoolFile | null;
-  /** What HAProxy would load is this file, and nothing else. */
+  /** HAProxy would load exactly this file. */
   readonly isExact: boolean;
 }
 
@@ -50,12 +50,12 @@ interface Waiting {
   resolve(): void;
   reject(error: unknown): void;
 }
-/** A change that its file has. */
+/** A change that is in its file. */
 interface Edited {
   readonly waiting: Waiting;
   readonly server: ServerChange | null;
 }
-/** A pool while changes are made to it. */
+/** A pool while changes are made. */
 interface Draft extends KnownPool {
   readonly owner: PoolRef;
   readonly text: string | null;
@@ -69,15 +69,15 @@ export interface ChangesDeps extends FileTimes {
 }
 
 /**
- * Puts changes in order. The file comes first, checked before it is put in place, then the reload where
- * one is needed, then what is done at run time: whatever ends us in between, the file says what is to be,
- * and a new process of HAProxy comes up like that. Of several changes that wait, one reload is made; if
- * they cannot be made together, each is tried by itself, so that one pool's mistake is not another's.
+ * Makes changes in order: the checked file, then the reload if needed, then the run-time change. If
+ * the process ends in between, the file has the desired state, and a new HAProxy process starts
+ * with it. Waiting changes share one reload. If they cannot be made together, each is tried
+ * separately, so that one pool's mistake does not affect another.
  */
 export function createChanges({ files, master, runTimes, idleMs }: ChangesDeps) {
   const limit = pLimit(1);
   const closing = new AbortController();
-  /** Of what must not break off once files are in place; each has a time limit of its own. */
+  /** For steps that must not be aborted once files are in place; each has its own time limit. */
   const toTheEnd = new AbortController().signal;
   let queue: Waiting[] = [];
   const textOf = (file: PoolFile, owner: PoolRef) => render(file, owner, { idleMs });
@@ -92,7 +92,7 @@ export function createChanges({ files, master, runTimes, idleMs }: ChangesDeps) 
       }
     }
     const loaded = loadedText === null ? null : parse(loadedText);
-    // Of a file that was taken away, what was loaded tells what it was.
+    // If the file was removed, the loaded configuration shows its content.
     const file = text === null ? (loaded ?? emptyFile()) : parse(text);
     const isExact = text === null ? loaded === null : textOf(file, owner) === text;
     return { owner, file, loaded, isExact, text, loadedText };
@@ -107,10 +107,10 @@ export function createChanges({ files, master, runTimes, idleMs }: ChangesDeps) 
     if (batch.length > 0) await carryOut(batch);
   }
 
-  /** Never rejects: each of the batch is told what became of it. */
+  /** Never rejects: each change of the batch gets its own result. */
   async function carryOut(batch: readonly Waiting[]): Promise<void> {
     try {
-      // Before anything is written: who cannot be reached is not given another file.
+      // Before any write: an unreachable HAProxy gets no new file.
       await master.processes(closing.signal);
       const { done, pools } = await edited(batch);
       if (done.length === 0) return;
@@ -123,7 +123,7 @@ export function createChanges({ files, master, runTimes, idleMs }: ChangesDeps) 
     }
   }
 
-  /** Finds those that cannot be made, by halves, unless it is none of them. */
+  /** Finds the impossible changes by bisection, unless none of them is the cause. */
   async function carryOutApart(done: readonly Edited[], failure: RemoteFailure): Promise<void> {
     const all = done.map(({ waiting }) => waiting);
     const isWithout = await files.check([], closing.signal).then(() => false, isRefusal);
@@ -159,7 +159,7 @@ export function createChanges({ files, master, runTimes, idleMs }: ChangesDeps) 
     return { done, pools: [...pools.values()] };
   }
 
-  /** Null: it is done. Otherwise why HAProxy does not take it; then all is as it was. */
+  /** Null: done. Otherwise HAProxy's reason; then everything is as before. */
   async function apply(pools: readonly Draft[]): Promise<RemoteFailure | null> {
     const candidates = pools.flatMap((draft) => {
       const text = textOf(draft.file, draft.owner);
@@ -185,14 +185,14 @@ export function createChanges({ files, master, runTimes, idleMs }: ChangesDeps) 
     return null;
   }
 
-  /** A file that HAProxy cannot load must not be there when it is started the next time. */
+  /** HAProxy must not find an invalid file at its next start. */
   async function putBack(pools: readonly Draft[], reason: string): Promise<RemoteFailure> {
     const before: Candidate[] = pools.map(({ owner, file, loaded }) => {
       if (loaded === null || loaded.size === 0) return { owner, text: null };
       return { owner, text: textOf(withServersOf(loaded, file), owner) };
     });
     for (const candidate of before) await files.put(candidate);
-    // It says what is wrong with everything, where something else than ours is.
+    // The check of the former files shows whether something other than our change is wrong.
     const why = await files.check(before, toTheEnd).then(
       () => reason,
       (error: Error) => error.message,
@@ -208,7 +208,7 @@ export function createChanges({ files, master, runTimes, idleMs }: ChangesDeps) 
     if (text !== loadedText) await files.remember(owner, text);
   }
 
-  /** Of changes to one server, the last one counts. */
+  /** Of several changes to one server, the last one counts. */
   async function finishAll(done: readonly Edited[]): Promise<void> {
     const last = new Map<string, ServerChange>();
     for (const { server } of done) if (server) last.set(`${server.backend}/${server.name}`, server);
@@ -236,11 +236,11 @@ export function createChanges({ files, master, runTimes, idleMs }: ChangesDeps) 
 
   return {
     /**
-     * @param running what the running program has; absent: it is asked where that is needed.
-     * @throws {RemoteFailure} HAProxy serves the pool, and its file is another's.
+     * @param running the running program's servers; absent: read if needed.
+     * @throws {RemoteFailure} HAProxy serves the pool, and its file belongs to somebody else.
      */
     known: draftOf,
-    /** Resolves once HAProxy has it. Changes that wait for each other's reload share one. */
+    /** Resolves once HAProxy has the change. Waiting changes share a reload. */
     make(change: Change, signal: AbortSignal): Promise<void> {
       const made = new Promise<void>((resolve, reject) => {
         queue.push({ change, signal, resolve, reject });
@@ -248,7 +248,7 @@ export function createChanges({ files, master, runTimes, idleMs }: ChangesDeps) 
       void limit(carryOutAll);
       return cancellable(made, signal);
     },
-    /** Nobody changes anything meanwhile. */
+    /** Excludes all changes meanwhile. */
     alone: <T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> =>
       cancellable(limit(work), signal),
     async close(): Promise<void> {
@@ -271,7 +271,7 @@ function needsReload(draft: Draft): boolean {
   return !draft.isExact || !isSameShape(draft.file, draft.loaded ?? emptyFile());
 }
 
-/** What was loaded, with the servers as they are to be now: nobody who was drained comes back. */
+/** The loaded configuration with the desired servers: no drained server returns. */
 function withServersOf(loaded: PoolFile, file: PoolFile): PoolFile {
   const result = emptyFile();
   for (const object of loaded.values()) {
@@ -284,7 +284,7 @@ function withServersOf(loaded: PoolFile, file: PoolFile): PoolFile {
   return result;
 }
 
-/** What has begun goes on: the file must not be left as nobody knows. */
+/** Started work continues: the file must not be left in an unknown state. */
 async function cancellable<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
   try {
     return await unlessAborted(answer, signal);

@@ -41,17 +41,17 @@ export interface HaproxyDeps extends FilesDeps, FileTimes {
   readonly random: Random;
 }
 
-/** So many servers are in the file, checked and at work within two seconds, on a slow machine too. */
+/** This many servers are written, checked and active within 2 s, even on a slow machine. */
 const AT_ONCE = 500;
 
 /**
- * A load balancer that is an HAProxy on this machine. One file per pool says what is to be; what is
- * drained stands there as drained, so that no reload and no restart lets traffic in again. Frontends,
- * binds and backends change by reload, servers at run time; a new server is drained until `setMember`.
+ * A load balancer that is an HAProxy on this machine. One file per pool has the desired state,
+ * including drained servers, so that no reload or restart lets traffic in again. Frontends, binds
+ * and backends change by reload, servers at run time; a new server is drained until `setMember`.
  *
- * `observe` only reads: where file and running program disagree, an object's `differs` says how, and
- * `update` repairs it in both; a mode on which they disagree becomes the stricter one. `destroy` of a
- * server ends its connections. Ids are names: `<backend>/<server>`, `<frontend>/<bind>`.
+ * `observe` only reads. If file and running program differ, an object's `differs` says how, and
+ * `update` repairs both; of two modes the stricter one wins. `destroy` of a server ends its
+ * connections. Ids are names: `<backend>/<server>`, `<frontend>/<bind>`.
  */
 export function createHaproxyBalancer(deps: HaproxyDeps): LoadBalancer {
   const { masterSocket, clock, random, idleMs } = deps;
@@ -68,7 +68,7 @@ export function createHaproxyBalancer(deps: HaproxyDeps): LoadBalancer {
     return changes.alone(look, signal);
   };
 
-  /** Writes a server to the file, and makes it so at run time. */
+  /** Writes a server to the file, and applies it at run time. */
   function have(
     ref: Ref,
     { owner, signal }: Call,
@@ -135,7 +135,7 @@ export function createHaproxyBalancer(deps: HaproxyDeps): LoadBalancer {
         };
         return changes.make({ owner, edit }, signal);
       }
-      // What is at run time may be stricter than the file.
+      // The run-time state may be stricter than the file.
       await have(wanted, { owner, signal }, (before, running) => ({
         ...endIn(spec),
         mode: stricter(
@@ -201,7 +201,7 @@ function refFor(spec: Spec, parent: Ref | null): Ref {
 
 const idOf = (parent: Ref | null) => parent?.id ?? null;
 
-/** @throws {RemoteFailure} its parent is not there. */
+/** @throws {RemoteFailure} its parent does not exist. */
 function requireParent(file: PoolFile, { kind }: Ref, parentId: string | null): void {
   const parentKind = PARENT_KIND[kind];
   if (parentKind === null || file.has(keyOf(parentKind, parentId!))) return;
@@ -213,7 +213,7 @@ function serverIn(file: PoolFile, ref: Ref): FileServer | null {
   return spec?.kind === 'server' ? { ...endIn(spec), mode: mode! } : null;
 }
 
-/** @throws {RemoteFailure} its parent is not there. */
+/** @throws {RemoteFailure} its parent does not exist. */
 function set(file: PoolFile, spec: Exclude<Spec, ServerSpec>, parent: Ref | null): void {
   const object = objectOf(spec, PARENT_KIND[spec.kind] && idOf(parent));
   requireParent(file, object.ref, object.parentId);
@@ -222,7 +222,7 @@ function set(file: PoolFile, spec: Exclude<Spec, ServerSpec>, parent: Ref | null
 
 const CHILDREN = { server: 'servers', frontend: 'a frontend', bind: 'binds' } as const;
 
-/** @throws {RemoteFailure} something still hangs on it. */
+/** @throws {RemoteFailure} it still has children. */
 function remove(file: PoolFile, ref: Ref): void {
   for (const kind of ['server', 'frontend', 'bind'] as const) {
     if (PARENT_KIND[kind] !== ref.kind || listed(file, kind, ref.id).length === 0) continue;
@@ -260,7 +260,7 @@ function settings(around: Surroundings) {
   });
 }
 
-/** An HAProxy of ours, from 2.6 on, which runs on this machine as master and workers. */
+/** An HAProxy (2.6 or later) that runs on this machine as master and workers. */
 export const haproxyDriver: BalancerDriver<z.output<ReturnType<typeof settings>>> = {
   name: 'haproxy',
   settings,

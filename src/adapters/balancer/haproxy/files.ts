@@ -33,9 +33,9 @@ const DEAD_MS = 10 * CHECK_MS;
 const CANDIDATES = '.candidate-';
 
 /**
- * The directory of generated files. Each pool has two: the one that HAProxy loads, and beside it what
- * HAProxy has loaded as far as is known (`.loaded`, which HAProxy does not look at). They differ while
- * a reload is under way, after a crash in the middle of one, and when somebody changed the first.
+ * The directory of generated files. Each pool has two: the file that HAProxy loads, and a copy of
+ * what it has loaded as far as known (`.loaded`, which HAProxy ignores). They differ during a
+ * reload, after a crash in the middle of one, and if somebody changed the first.
  */
 export function createFiles({ poolsDir, baseFiles, program }: FilesDeps) {
   const pathOf = (owner: PoolRef) => join(poolsDir, `${nameOf(owner.suffix)}.cfg`);
@@ -53,7 +53,7 @@ export function createFiles({ poolsDir, baseFiles, program }: FilesDeps) {
     );
   }
 
-  /** Others check here too: only what is too old for any check was left by somebody who died. */
+  /** Other processes check here, too, so only directories too old for a check are removed. */
   async function removeDead(names: readonly string[], justMade: string): Promise<void> {
     const { mtimeMs: nowMs } = await stat(justMade);
     for (const name of names.filter((each) => each.startsWith(CANDIDATES))) {
@@ -65,7 +65,7 @@ export function createFiles({ poolsDir, baseFiles, program }: FilesDeps) {
   }
 
   async function write(path: string, text: string): Promise<void> {
-    // A directory of its own, whose name nobody can know before: no link waits there to be followed.
+    // A new directory with an unpredictable name, so that nobody can place a link there.
     const dir = await mkdtemp(join(poolsDir, CANDIDATES));
     try {
       const temporary = join(dir, basename(path));
@@ -83,7 +83,7 @@ export function createFiles({ poolsDir, baseFiles, program }: FilesDeps) {
   }
 
   return {
-    /** Texts of the owner's files; null: there is none. Files of others count as none. */
+    /** Texts of the owner's files; null if missing. Other owners' files count as missing. */
     read: (owner: PoolRef): Promise<OwnFiles> =>
       told(async () => {
         const [text, loaded] = await Promise.all([
@@ -93,17 +93,17 @@ export function createFiles({ poolsDir, baseFiles, program }: FilesDeps) {
         const own = (found: string | null) => (found && isMarked(found, owner) ? found : null);
         return { text: own(text), loaded: own(loaded) };
       }),
-    /** @throws {RemoteFailure} the owner's file is there, and is not its own. */
+    /** @throws {RemoteFailure} the file exists, and belongs to another owner. */
     requireOurs: (owner: PoolRef): Promise<void> => told(() => requireOurs(owner)),
     /**
-     * Whether HAProxy could load everything if these files had these texts; null: no file.
-     * @throws {RemoteFailure} it could not, or one of the files is not its owner's.
+     * Checks whether HAProxy could load everything with these texts; null: no file.
+     * @throws {RemoteFailure} it could not, or a file belongs to another owner.
      */
     check: (candidates: readonly Candidate[], signal: AbortSignal): Promise<void> =>
       told(async () => {
         for (const { owner } of candidates) await requireOurs(owner);
         const names = await readdir(poolsDir);
-        // A directory of its own, and not links, which could be followed to what is there by now.
+        // A copy, not links, whose targets may change meanwhile.
         const dir = await mkdtemp(join(poolsDir, CANDIDATES));
         try {
           await removeDead(names, dir);
@@ -120,14 +120,14 @@ export function createFiles({ poolsDir, baseFiles, program }: FilesDeps) {
           await rm(dir, { recursive: true, force: true });
         }
       }),
-    /** Puts a text in the place of the file, at once and whole. Only what was checked. */
+    /** Replaces the file atomically. Only with a checked text. */
     put: ({ owner, text }: Candidate): Promise<void> =>
       told(async () => {
         await requireOurs(owner);
         if (text === null) await rm(pathOf(owner), { force: true });
         else await write(pathOf(owner), text);
       }),
-    /** Remembers what HAProxy has loaded; null: nothing. */
+    /** Records what HAProxy has loaded; null: nothing. */
     remember: (owner: PoolRef, loaded: string | null): Promise<void> =>
       told(async () => {
         if (loaded === null) await rm(loadedOf(owner), { force: true });
@@ -138,7 +138,7 @@ export function createFiles({ poolsDir, baseFiles, program }: FilesDeps) {
 
 const isMarked = (text: string, owner: PoolRef): boolean =>
   text.split('\n', 1)[0] === markOf(owner);
-/** Of a directory HAProxy loads these, in the order of their names. */
+/** HAProxy loads these files of a directory, in the order of their names. */
 const isLoaded = (name: string): boolean => name.endsWith('.cfg') && !name.startsWith('.');
 
 const readText = (path: string): Promise<string | null> => readFile(path, 'utf8').catch(ifGone);
@@ -148,7 +148,7 @@ function ifGone(error: NodeJS.ErrnoException): null {
   throw error;
 }
 
-/** Says of the system's errors what they mean here. */
+/** Translates system errors. */
 async function told<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -167,10 +167,10 @@ function translated(code: string, path: string, cause: unknown): FleetError {
   return new Unreachable(`${path} cannot be used (${code})`, { cause });
 }
 
-/** Where distributions put the program, though few users have these in their path. */
+/** Where distributions install the program, though few users have these in their path. */
 const SYSTEM_PATHS = ['/usr/sbin', '/usr/local/sbin'];
 
-/** Exit status of a check that found no mistake, and nothing to listen at. */
+/** Exit status of a check without errors, but without any listener. */
 const NO_LISTENER = 2;
 
 function runCheck(
@@ -180,11 +180,11 @@ function runCheck(
   signal: AbortSignal,
 ): Promise<void> {
   const args = ['-c', ...files.flatMap((file) => ['-f', file])];
-  // The daemon's environment has secrets, which a file may use in what HAProxy says of it.
+  // The daemon's environment has secrets, which a file could make HAProxy print.
   const env = { PATH: [process.env['PATH'] ?? '', ...SYSTEM_PATHS].join(delimiter) };
   return new Promise((resolve, reject) => {
     execFile(program, args, { env, signal, timeout: CHECK_MS }, (error, stdout, stderr) => {
-      // A master waits patiently for a configuration with something to listen at.
+      // A master waits for a configuration with a listener.
       const isIdle = error?.code === NO_LISTENER && /will not start \(no listener\)/.test(stdout);
       if (error === null || isIdle) resolve();
       else if (signal.aborted) reject(new Cancelled('given up', { cause: error }));
@@ -194,14 +194,14 @@ function runCheck(
         reject(new Unreachable(`${program} cannot be started: ${hint}`, { cause: error }));
       } else {
         const said = `${stdout}\n${stderr}`.replaceAll(`${hidden}/`, '');
-        // The error of the process says all of this once more, and is left out.
+        // The process's own error repeats all of this, so it is left out.
         reject(new RemoteFailure(`HAProxy refuses it: ${alertsIn(said)}`));
       }
     });
   });
 }
 
-/** What is wrong, without warnings and without what is said of every mistake. */
+/** The errors, without warnings and without lines common to all errors. */
 function alertsIn(text: string): string {
   const alerts = text.split('\n').flatMap((line) => {
     const [, alert] = /^\[ALERT\]\s+\(\d+\) : (?:config : )?(.*)$/.exec(line) ?? [];

@@ -10,15 +10,15 @@ import { type Clock, type Random, sleep } from '../../clock/port.ts';
 import { connect } from 'node:net';
 import { createRetryWaits } from '../../driver-kit/terms.ts';
 
-/** The processes of an HAProxy that runs as master and workers, as its master knows them. */
+/** Processes of an HAProxy with master and workers, as its master reports them. */
 export interface Processes {
-  /** Times that it loaded its configuration anew, or tried to, since it was started. */
+  /** Number of configuration loads, or attempts, since its start. */
   readonly reloads: number;
-  /** Tries since the last success. */
+  /** Attempts since the last success. */
   readonly failed: number;
-  /** The worker that takes connections. */
+  /** The worker that accepts connections. */
   readonly worker: number;
-  /** Workers of before a reload, that still have connections. */
+  /** Workers from before a reload that still have connections. */
   readonly old: readonly number[];
 }
 
@@ -26,16 +26,16 @@ export type Master = ReturnType<typeof createMaster>;
 
 const RELOAD_MS = 60_000;
 const LOOK_EVERY_MS = 25;
-/** Well below `tune.bufsize`, which nobody has below 16 KiB. */
+/** Well below `tune.bufsize`, which is at least 16 KiB everywhere. */
 const LINE_LENGTH_MAX = 4_000;
 
 /**
- * The socket of the master (`haproxy -W -S <socket>`). Workers are reached through it by their pid, and
- * not by an admin socket of their own: during a reload that one leads now to the old worker and now to
- * the new one, and workers that only finish what they have are not reached by it at all.
+ * The master's socket (`haproxy -W -S <socket>`). It reaches workers by pid. An admin socket would
+ * not do: during a reload it leads to either the old or the new worker, and never to workers that
+ * only finish their connections.
  *
- * Rejects with `Unreachable`, `Denied`, `TimedOut`, `Cancelled`, and with `Malformed` where somebody
- * else answers.
+ * Rejects with `Unreachable`, `Denied`, `TimedOut`, `Cancelled`, and with `Malformed` if another
+ * program answers.
  */
 export function createMaster(socket: string, clock: Clock, random: Random) {
   const patiently = createPatience(clock, random);
@@ -54,7 +54,7 @@ export function createMaster(socket: string, clock: Clock, random: Random) {
     if (/^Permission denied/m.test(answer)) {
       throw new Denied(`the socket ${socket} does not let us say "${command}"`);
     }
-    // A table ends with an empty line; what else is answered ends with a line.
+    // A table ends with an empty line; any other answer ends with a line end.
     const isTable = /^(?:1\n)?# /.test(answer);
     if (answer.endsWith(isTable ? '\n\n' : '\n')) return answer.trimEnd();
     throw new Unreachable(`the answer from ${socket} to "${command}" ended in the middle`);
@@ -62,16 +62,16 @@ export function createMaster(socket: string, clock: Clock, random: Random) {
 
   return {
     processes,
-    /** Answers the text that a worker answers; null: it is no more. */
+    /** Returns a worker's answer; null if the worker has ended. */
     tell: (worker: number, command: string, signal: AbortSignal): Promise<string | null> =>
       patiently(signal, () => tellNow(worker, command, signal)),
-    /** Says many things to a worker; what it answers is not looked at. */
+    /** Sends many commands to a worker, and ignores the answers. */
     async tellAll(worker: number, commands: readonly string[], signal: AbortSignal): Promise<void> {
       for (const text of joined(commands.map((command) => `@!${worker} ${command}`))) {
         await patiently(signal, () => ask(text, signal));
       }
     },
-    /** Has the configuration loaded anew. Answers why that failed; null: it did not. */
+    /** Reloads the configuration. Returns the reason of a failure; null on success. */
     async reload(signal: AbortSignal): Promise<string | null> {
       const before = await processes(signal);
       const endsAt = clock.monotonic() + RELOAD_MS;
@@ -82,7 +82,7 @@ export function createMaster(socket: string, clock: Clock, random: Random) {
           if (now.failed > 0) return reasonIn(said ?? '');
           if (now.worker !== before.worker) return null;
         }
-        // Who was not heard may have come while somebody else had it loaded, which is as good.
+        // If our request was not heard but somebody else's reload happened, that is as good.
         if (now !== null && now.reloads === before.reloads) {
           said ??= await ask('reload', signal).catch(unlessLoading);
         }
@@ -96,7 +96,7 @@ export function createMaster(socket: string, clock: Clock, random: Random) {
   };
 }
 
-/** The master takes several commands as one line, which has to fit into its buffer. */
+/** The master accepts several commands in one line, which must fit into its buffer. */
 function joined(commands: readonly string[]): string[] {
   const lines: string[] = [];
   for (const command of commands) {
@@ -108,13 +108,13 @@ function joined(commands: readonly string[]): string[] {
   return lines;
 }
 
-/** While it loads, it answers nothing or does not listen. */
+/** During a load it answers nothing, or does not listen. */
 function unlessLoading(error: unknown): null {
   if (error instanceof Unreachable || error instanceof Malformed) return null;
   throw error;
 }
 
-/** Newer ones say what was wrong, as `Success=0` and what they logged; 2.6 says nothing. */
+/** Newer versions answer `Success=0` with their log; 2.6 gives no reason. */
 function reasonIn(said: string): string {
   const lines = said.split('\n').filter((line) => /\[ALERT\]/.test(line));
   return lines.length > 0 ? lines.join('; ') : 'its own log says why';
@@ -142,13 +142,13 @@ function strange(socket: string, answer: string): Error {
 
 const ANSWER_MS = 15_000;
 const ANSWER_LENGTH_MAX = 64 * 1024 * 1024;
-/** While HAProxy is loaded anew nobody listens at its socket; who is silent for longer does not run. */
+/** During a reload nobody listens on its socket; after a longer silence, HAProxy does not run. */
 const SILENCE_MS = 5_000;
 const AGAIN = { initialMs: 50, maximumMs: 500 };
 
 /**
- * Answers what an attempt answers, and makes another while nobody listens or the answer breaks off,
- * until there was silence for some seconds. Then each attempt is the only one, until one is answered.
+ * Repeats an attempt while nobody listens or the answer breaks off, until the silence has lasted
+ * some seconds. After that each call makes one attempt, until one is answered.
  */
 export type Patience = <T>(signal: AbortSignal, attempt: () => Promise<T>) => Promise<T>;
 
@@ -179,8 +179,9 @@ export async function pause(clock: Clock, delayMs: number, signal: AbortSignal):
 }
 
 /**
- * Says one command to a socket, and answers all that is answered.
- * @throws {FleetError} `NotListening`, `Unreachable`, `Denied`, `TimedOut`, `Cancelled`, `Malformed`.
+ * Sends one command to a socket, and returns the whole answer.
+ * @throws {FleetError} `NotListening`, `Unreachable`, `Denied`, `TimedOut`, `Cancelled`,
+ *   `Malformed`.
  */
 export function exchange(
   path: string,
@@ -216,7 +217,7 @@ export function exchange(
     });
     socket.on('error', (error: NodeJS.ErrnoException) => fail(translated(path, error)));
     socket.on('end', () => end(() => resolve(answer)));
-    // It answers until we have nothing more to say.
+    // It answers until we close our side.
     socket.end(`${command}\n`);
   });
 }

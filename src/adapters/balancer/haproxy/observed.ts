@@ -13,9 +13,8 @@ const NOT_LOADED = 'it is not loaded yet';
 const TAKEN_OUT = 'it was taken out of the file, and the running program has it';
 
 /**
- * Shows the file and the running program as one: what only one of them has is there all the same, and
- * `differs` says so. Whoever wants it updates it, and both have it; whoever does not destroys it, and
- * neither has.
+ * Combines the file and the running program: an object in only one of them also appears, and
+ * `differs` says so. `update` then puts it into both, and `destroy` removes it from both.
  */
 export function observedOf({ file, loaded, isExact }: KnownPool, running: RunTime): Observed[] {
   const readingOf = ({ ref }: FileObject) => {
@@ -57,7 +56,7 @@ export function observedOf({ file, loaded, isExact }: KnownPool, running: RunTim
       return NOT_LOADED;
     return isExact || spec.kind !== 'backend' ? undefined : 'its file was changed or taken away';
   }
-  /** Servers that the running program has, and the file has not. */
+  /** Servers in the running program that are missing in the file. */
   const strangersOf = ({ ref: { id } }: FileObject, differs: string) =>
     [...(running.backends.get(id) ?? [])]
       .filter(([name]) => !file.has(keyOf('server', `${id}/${name}`)))
@@ -78,6 +77,6 @@ export function observedOf({ file, loaded, isExact }: KnownPool, running: RunTim
 
 const STRICTNESS: readonly ServerMode[] = ['active', 'drain', 'off'];
 
-/** Where two disagree on whether a server gets connections: the one that gives it fewer. */
+/** Of two different modes of a server, the one with less traffic. */
 export const stricter = (one: ServerMode, other: ServerMode): ServerMode =>
   STRICTNESS.indexOf(one) > STRICTNESS.indexOf(other) ? one : other;

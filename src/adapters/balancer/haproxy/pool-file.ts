@@ -11,18 +11,18 @@ import {
 import { RemoteFailure } from '../../../domain/errors.ts';
 import { sameData } from '../../../lib/data.ts';
 
-/** An object as the file of its pool has it. */
+/** An object in its pool's file. */
 export interface FileObject<Of extends Spec = Spec> {
   readonly ref: Ref;
   readonly spec: Of;
-  /** Id of its parent; null: it has none. */
+  /** Id of its parent; null if it has none. */
   readonly parentId: string | null;
-  /** Of a server. */
+  /** For a server. */
   readonly mode?: ServerMode;
 }
 /**
- * The file of one pool, by `keyOf`: what HAProxy has of it after a reload or a restart. The mode of each
- * server stands there too, so that one that is drained is drained from the first moment of a new process.
+ * The file of one pool, by `keyOf`: HAProxy's configuration after a reload or a restart. It
+ * includes each server's mode, so that a new process starts with drained servers drained.
  */
 export type PoolFile = Map<string, FileObject>;
 export interface End {
@@ -38,13 +38,13 @@ export const getFrom = (file: PoolFile, { kind, id }: Ref) => file.get(keyOf(kin
 export const removeFrom = (file: PoolFile, { kind, id }: Ref) => file.delete(keyOf(kind, id));
 export const putInto = (file: PoolFile, object: FileObject): PoolFile =>
   file.set(keyOf(object.ref.kind, object.ref.id), object);
-/** Those of a kind, below a parent where one is given, in the order of the file. */
+/** Objects of a kind, below the parent if given, in the order of the file. */
 export const listed = <Kind extends Spec['kind']>(file: PoolFile, kind: Kind, parentId?: string) =>
   [...file.values()].filter(
     ({ spec, parentId: of }) => spec.kind === kind && (parentId === undefined || of === parentId),
   ) as FileObject<Spec & { readonly kind: Kind }>[];
 
-/** What separates the names in ids of binds and servers; no name has one. */
+/** Separates the names in ids of binds and servers; no name contains it. */
 const SEPARATOR = '/';
 export function objectOf(spec: Spec, parentId: string | null): FileObject {
   const { kind, name } = spec;
@@ -57,14 +57,14 @@ export const serverOf = (backend: string, name: string, server: FileServer): Fil
   return { ...objectOf({ kind: 'server', name, address, number }, backend), mode };
 };
 
-/** The name that an id ends with, and its parent's; that is empty where it has none. */
+/** The last name in an id, and its parent's name (empty if none). */
 export function namesIn({ id }: Ref): { readonly parent: string; readonly name: string } {
   const at = id.indexOf(SEPARATOR);
   return { parent: id.slice(0, Math.max(at, 0)), name: id.slice(at + 1) };
 }
 
 export interface FileTimes {
-  /** So long a connection over which nothing goes is kept, milliseconds. */
+  /** How long an idle connection is kept, milliseconds. */
   readonly idleMs: number;
 }
 
@@ -73,8 +73,9 @@ export const markOf = ({ uid }: PoolRef): string => `# shepherd-pool ${nameOf(ui
 export const MARK = /^# shepherd-pool \S+$/;
 
 /**
- * How each server is checked: dynamic ones inherit nothing, so it is said for each. `weight 0` takes no
- * new connections and is checked all the same; HAProxy 2.6 has no other way to start a server drained.
+ * Check of each server: dynamic servers inherit nothing, so each has its own. With `weight 0` a
+ * server gets no new connections but is still checked; HAProxy 2.6 has no other way to start a
+ * server drained.
  */
 export const CHECKED = 'check inter 2s rise 2 fall 3';
 const MODES: Readonly<Record<ServerMode, string>> = {
@@ -83,7 +84,7 @@ const MODES: Readonly<Record<ServerMode, string>> = {
   off: 'weight 0 disabled',
 };
 
-/** The text of a file. @throws {RemoteFailure} something of it cannot be written down. */
+/** The text of a file. @throws {RemoteFailure} a part cannot be written. */
 export function render(file: PoolFile, owner: PoolRef, { idleMs }: FileTimes): string {
   const base = `shepherd.${nameOf(owner.suffix)}`;
   const lines = [
@@ -122,10 +123,10 @@ export function render(file: PoolFile, owner: PoolRef, { idleMs }: FileTimes): s
 }
 
 /**
- * What a file says, as far as it is in lines of ours; `render` can write all of the answer. Whoever wants
- * to know whether there is more in the file compares its text with that. Of what a hand wrote and `render`
- * could not, servers and proxies are left out, a check becomes that by connecting, and a frontend without
- * a backend gets that of its port, so that its clients are served until it is put right.
+ * Parses the lines that `render` writes. To find other content, compare the file's text with
+ * `render` of the result. Of manual edits that `render` cannot write, servers and proxies are
+ * dropped, a check becomes a connect check, and a frontend without a backend gets the backend of
+ * its port, so that its clients are served until the file is repaired.
  */
 export function parse(text: string): PoolFile {
   const file = emptyFile();
@@ -171,14 +172,14 @@ function modeIn(words: readonly string[]): ServerMode {
   return words[words.indexOf('weight') + 1] === '0' ? 'drain' : 'active';
 }
 
-/** Reads `192.0.2.1:80` and `[2001:db8::1]:80`; null: it is neither, or `endOf` could not write it. */
+/** Parses `192.0.2.1:80` and `[2001:db8::1]:80`; null for what `endOf` cannot write. */
 export function readEnd(text: string): End | null {
   const [, host, number] = /^\[?([^\]]+?)\]?:(\d{1,5})$/.exec(text) ?? [];
   const address = host === undefined ? null : canonicalAddress(host);
   return address === null || !isPort(Number(number)) ? null : { address, number: Number(number) };
 }
 
-/** Whether what only a reload changes is the same. */
+/** Whether everything that only a reload can change is the same. */
 export const isSameShape = (one: PoolFile, other: PoolFile): boolean =>
   sameData(shapeOf(one), shapeOf(other));
 
@@ -188,9 +189,9 @@ const shapeOf = (file: PoolFile) =>
   );
 
 /**
- * What may stand in a line of a configuration or of a socket. HAProxy takes blanks, quotes, `#`, `;`
- * and line ends for more than text, and silently takes a server whose address is no address; so
- * everything that is written passes here first.
+ * Permitted text in a line of a configuration or a socket. HAProxy interprets blanks, quotes, `#`,
+ * `;` and line ends, and silently accepts a server with an invalid address. So everything written
+ * is checked here.
  */
 const NAME = /^[A-Za-z0-9_.:-]{1,200}$/;
 const PORT_MAX = 65_535;
@@ -199,7 +200,7 @@ export const isPort = (number: number): boolean =>
 
 export const isName = (text: string): boolean => NAME.test(text);
 
-/** @throws {RemoteFailure} it cannot be a name. */
+/** @throws {RemoteFailure} it is no valid name. */
 export function nameOf(text: string): string {
   if (isName(text)) return text;
   const allowed = 'letters, digits, -, _, . and :, at most 200';
@@ -221,14 +222,14 @@ export function pathOf(text: string): string {
   throw new RemoteFailure(`HAProxy cannot be told to ask for the path ${JSON.stringify(text)}`);
 }
 
-/** @throws {RemoteFailure} something of it cannot be written down. */
+/** @throws {RemoteFailure} a part cannot be written. */
 export function requireSpec(spec: Spec): void {
   nameOf(spec.name);
   if ('address' in spec) endOf(spec.address, spec.number);
   if (spec.kind === 'backend' && spec.check.by === 'http') pathOf(spec.check.path);
 }
 
-/** @throws {RemoteFailure} something of it cannot be written down. */
+/** @throws {RemoteFailure} a part cannot be written. */
 export function requireOwner({ uid, suffix }: PoolRef): void {
   nameOf(uid);
   nameOf(suffix);

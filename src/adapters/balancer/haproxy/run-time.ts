@@ -15,11 +15,11 @@ import {
   tableOf,
 } from './tables.ts';
 
-/** What is to become of a server. */
+/** Desired change of a server. */
 export interface ServerChange {
   readonly backend: string;
   readonly name: string;
-  /** Null: it is to go, with all its connections. One that is not there is gone already. */
+  /** Null: remove it with all its connections. A missing server is already removed. */
   readonly wanted: FileServer | null;
 }
 
@@ -30,9 +30,9 @@ const LOOK_EVERY_MS = 50;
 const ATTEMPTS_MAX = 5;
 const RESTLESS = 'HAProxy starts one worker after the other';
 
-/** Changes servers while the program runs. All of it may be done twice. */
+/** Changes servers at run time. All methods are idempotent. */
 export function createRunTimes(master: Master, clock: Clock) {
-  /** Says something to the worker that takes connections, whichever that is by then. */
+  /** Sends a command to the worker that accepts connections at that moment. */
   async function tell(command: string, signal: AbortSignal): Promise<string> {
     for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
       const { worker } = await master.processes(signal);
@@ -55,7 +55,7 @@ export function createRunTimes(master: Master, clock: Clock) {
     return (await servers(signal)).get(backend)?.get(name);
   }
 
-  /** Of each worker, the connections that it has with servers. */
+  /** Connections of each worker with servers. */
   async function sessions(signal: AbortSignal) {
     const { worker, old } = await master.processes(signal);
     const found: (Session & { readonly worker: number })[] = [];
@@ -66,12 +66,12 @@ export function createRunTimes(master: Master, clock: Clock) {
     return found;
   }
 
-  /** Asks for the end of all connections that these servers have. @returns how many there were. */
+  /** Requests the end of all connections of these servers. @returns how many there were. */
   async function endSessions(paths: ReadonlySet<string>, signal: AbortSignal): Promise<number> {
     const own = (await sessions(signal)).filter(({ path }) => paths.has(path));
     for (const worker of new Set(own.map((each) => each.worker))) {
       const ids = own.filter((each) => each.worker === worker).map(({ id }) => id);
-      // An old worker refuses `shutdown sessions server`, since its proxies are closed.
+      // An old worker refuses `shutdown sessions server`, because its proxies are closed.
       const commands = ids.map((id) => `shutdown session ${id}`);
       await master.tellAll(worker, commands, signal);
     }
@@ -104,7 +104,7 @@ export function createRunTimes(master: Master, clock: Clock) {
         await tell(`set server ${path} addr ${address} port ${number}`, signal);
       }
       await setMode(path, wanted.mode, signal);
-      // Somebody else's reload may have come between: then the new worker has it from the file.
+      // After somebody else's reload, the new worker has it from the file.
       const now = await serverNow(backend, name, signal);
       if (now?.mode === wanted.mode && isAt(now, wanted)) return;
       if (attempt === ATTEMPTS_MAX) {
@@ -134,7 +134,7 @@ export function createRunTimes(master: Master, clock: Clock) {
     await silently(commands.at(-1)!, signal);
   }
 
-  /** Ends connections of many, for a while. @returns servers that have some left. */
+  /** Ends connections of many servers, in a few attempts. @returns servers that still have some. */
   async function cutAll(paths: ReadonlySet<string>, signal: AbortSignal) {
     for (let attempt = 1; paths.size > 0 && attempt <= ATTEMPTS_MAX; attempt += 1) {
       if ((await endSessions(paths, signal)) === 0) return NOBODY;
@@ -144,11 +144,11 @@ export function createRunTimes(master: Master, clock: Clock) {
   }
 
   return {
-    /** Only which servers there are. */
+    /** Only the existing servers. */
     servers,
     /**
-     * Everything that there is. Connections are counted over all workers: those of before a reload still
-     * have theirs, though no other command of the current one shows it.
+     * Reads everything. Connections are counted over all workers: those from before a reload still
+     * have some, which no other command of the current worker shows.
      */
     async read(signal: AbortSignal): Promise<RunTime> {
       for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
@@ -172,8 +172,8 @@ export function createRunTimes(master: Master, clock: Clock) {
       throw new Unreachable(RESTLESS);
     },
     /**
-     * Makes a server as it is wanted. The connections of one that is `off` or gone are ended in every
-     * worker, and waited for. @throws {RemoteFailure} HAProxy refuses, and says why.
+     * Applies a server's desired state. Connections of a server that is `off` or removed are ended
+     * in every worker, and awaited. @throws {RemoteFailure} HAProxy refuses, with its reason.
      */
     async make(change: ServerChange, signal: AbortSignal): Promise<void> {
       const path = pathOf(change);
@@ -181,7 +181,7 @@ export function createRunTimes(master: Master, clock: Clock) {
       await have(path, change.wanted, signal);
       if (change.wanted.mode === 'off') await cut(path, signal);
     },
-    /** Makes many with few commands. @returns those that came out as wanted; others are to be made. */
+    /** Applies many with few commands. @returns the successful ones; `make` must do the others. */
     async makeAll(
       changes: readonly ServerChange[],
       signal: AbortSignal,
@@ -206,7 +206,7 @@ export function createRunTimes(master: Master, clock: Clock) {
 
 const NOBODY: ReadonlySet<string> = new Set();
 
-/** Whether a server is what it is to be, by which there are and which have connections. */
+/** Whether a server has its desired state, by the existing and the busy servers. */
 function isMade(change: ServerChange, there: Servers, busy: ReadonlySet<string>): boolean {
   const { backend, name, wanted } = change;
   const found = there.get(backend)?.get(name);
@@ -215,7 +215,7 @@ function isMade(change: ServerChange, there: Servers, busy: ReadonlySet<string>)
   return wanted.mode !== 'off' || !busy.has(pathOf(change));
 }
 
-/** What is to be said so that a server becomes what it is to be; of one that is to go, what comes first. */
+/** Commands for a server's desired state; for a removal, the first of them. */
 function commandsFor(change: ServerChange, there: Servers): readonly string[] {
   const { backend, name, wanted } = change;
   const path = pathOf(change);
@@ -236,7 +236,7 @@ const isAt = (one: End, other: End): boolean =>
 const addition = (path: string, { address, number }: End): string =>
   `add server ${path} ${endOf(address, number)} ${CHECKED} weight 1`;
 
-/** The last of them answers nothing where it succeeds. */
+/** On success, the last command has an empty answer. */
 function modeCommands(path: string, mode: ServerMode): readonly string[] {
   const state = (name: string) => `set server ${path} state ${name}`;
   if (mode === 'active') return [`set server ${path} weight 1`, state('ready')];

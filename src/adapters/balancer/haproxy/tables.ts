@@ -19,21 +19,21 @@ import {
 } from './pool-file.ts';
 import { createServer } from 'node:net';
 
-/** What the running program has. */
+/** State of the running program. */
 export interface RunTime {
-  /** Servers of each backend by name; a backend that is not there is not in it. */
+  /** Servers of each backend by name; a missing backend has no entry. */
   readonly backends: ReadonlyMap<string, ReadonlyMap<string, RunningServer>>;
-  /** Binds of each frontend by name; null: HAProxy does not say where that one listens. */
+  /** Binds of each frontend by name; null: HAProxy does not report its address. */
   readonly frontends: ReadonlyMap<string, ReadonlyMap<string, End | null>>;
 }
 export interface RunningServer extends End, Required<ServerReading> {}
 
-/** Servers that the running program has, by backend and name. */
+/** Servers of the running program, by backend and name. */
 export type Servers = ReadonlyMap<string, ReadonlyMap<string, FileServer>>;
 
 export type Row = Readonly<Record<string, string>>;
 
-/** Rows by the names of the first line, which says which columns this version of HAProxy has. */
+/** Rows by the column names of the first line, which differ between versions of HAProxy. */
 export function tableOf(text: string, separator: string, known: string): Row[] {
   const [head = '', ...lines] = text.replace(/^1\n/, '').split('\n');
   const names = head.replace(/^# /, '').split(separator);
@@ -46,7 +46,7 @@ export function tableOf(text: string, separator: string, known: string): Row[] {
   });
 }
 
-/** Fields of one line of CSV; those with a comma in them are in quotes. */
+/** Fields of one CSV line; a field with a comma is quoted. */
 const fieldsOf = (line: string): string[] =>
   [...line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map(
     ([, quoted, plain]) => quoted?.replaceAll('""', '"') ?? plain ?? '',
@@ -80,7 +80,7 @@ export function runTimeOf(
   return { backends, frontends };
 }
 
-/** Reads `show servers state`. */
+/** Parses `show servers state`. */
 export function serversIn(answer: string): Servers {
   const servers = new Map<string, Map<string, FileServer>>();
   for (const row of tableOf(answer, ' ', 'be_name')) {
@@ -102,14 +102,14 @@ function modeOf(row: Row): ServerMode {
   return (state & DRAIN) !== 0 || row['srv_uweight'] === '0' ? 'drain' : 'active';
 }
 
-/** A check that runs is shown with a star before what the last one found. */
+/** During a check, a star precedes the last result. */
 function healthOf(row: Row): Required<ServerReading>['health'] {
   const status = (row['check_status'] ?? '').replace(/^\* /, '');
   if (status === '' || status === 'INI' || status === 'UNK') return 'unknown';
   return Number(row['check_health']) >= Number(row['check_rise']) ? 'up' : 'down';
 }
 
-/** A connection that a worker has with a server. */
+/** A connection between a worker and a server. */
 export interface Session {
   readonly id: string;
   /** `<backend>/<server>`. */
@@ -124,10 +124,10 @@ export function sessionsIn(answer: string): Session[] {
 }
 
 /**
- * What the running program serves of a pool, written as the pool's file would have it; null: nothing.
- * Where the file is lost, its first change then writes all of it, so that no reload drops what is served.
- * HAProxy does not say how a backend is checked, so each is checked by connecting until it is updated.
- * @throws {RemoteFailure} HAProxy does not tell enough of it.
+ * What the running program serves of a pool, as a pool file; null: nothing. If the file is lost,
+ * its first change writes all of it, so that no reload drops what is served. HAProxy does not
+ * report how a backend is checked, so each gets a connect check until it is updated.
+ * @throws {RemoteFailure} HAProxy does not report enough.
  */
 export function servedFile(owner: PoolRef, running: RunTime): PoolFile | null {
   const { pool } = owner;
@@ -143,7 +143,8 @@ export function servedFile(owner: PoolRef, running: RunTime): PoolFile | null {
   }
   for (const [name, binds] of running.frontends) {
     if (!isOf(owner, name)) continue;
-    // The frontend and the backend of a port have the same name, and HAProxy does not say which one it has.
+    // Frontend and backend of a port have the same name, and HAProxy does not report which backend
+    // is used.
     if (!file.has(keyOf('backend', name))) throw untold(pool, `frontend ${name}`);
     putInto(file, objectOf({ kind: 'frontend', name }, name));
     for (const [bind, end] of binds) {
@@ -154,7 +155,7 @@ export function servedFile(owner: PoolRef, running: RunTime): PoolFile | null {
   return listed(file, 'backend').length > 0 ? file : null;
 }
 
-/** Whether a frontend or a backend of this name is the pool's. */
+/** Whether a frontend or backend with this name is the pool's. */
 export const isOf = ({ suffix }: PoolRef, name: string): boolean =>
   name.slice(name.indexOf('.') + 1) === suffix;
 
@@ -165,14 +166,15 @@ const untold = (pool: string, what: string): RemoteFailure =>
   );
 
 const ALL = ['0.0.0.0', '::'];
-/** Whoever listens at one hinders who tries the other: one address, or one that stands for all. */
+/** Whether two listeners conflict: the same address, or one that means all addresses. */
 const meets = (one: End, other: End): boolean =>
   one.number === other.number &&
   (one.address === other.address || [one, other].some(({ address }) => ALL.includes(address)));
 
 /**
- * Where HAProxy is to listen and does not by now. What it does is asked of the running program, whoever
- * had it loaded: a trial would take its own listener for a stranger's, and refuse the pool for ever.
+ * New listeners, which HAProxy does not have yet. The running program reports its listeners,
+ * whoever configured them: a test bind would take its own listener for another program's, and
+ * refuse the pool forever.
  */
 export function newEnds(
   pools: readonly { readonly owner: PoolRef; readonly file: PoolFile }[],
@@ -189,8 +191,9 @@ export function newEnds(
 }
 
 /**
- * HAProxy finds out in the midst of a reload that it cannot listen, and takes nobody in meanwhile. So
- * it is tried before, here: HAProxy runs on the same machine. A port that we may not use is left to it.
+ * During a reload, HAProxy notices too late that it cannot listen, and accepts nobody meanwhile. So
+ * this tests the bind first: HAProxy runs on the same machine. Ports that we may not bind are not
+ * tested.
  */
 export async function requireFree(ends: readonly End[]): Promise<void> {
   for (const { address, number } of ends) {

@@ -19,31 +19,31 @@ import { isDiskFull, NotWritable, UsageError } from '../../../domain/errors.ts';
 import { complaintAboutKeepingIn, complaintAboutStrangers } from '../../../settings/file-checks.ts';
 import type { Account } from './postgres-binaries.ts';
 
-/** What the two roles log in with; each is in a file of its own. */
+/** Passwords of the two roles; each is kept in its own file. */
 export interface Passwords {
-  /** Of the role that daemons use. */
+  /** Password of the role that daemons use. */
   readonly running: string;
-  /** Of the role that owns everything. */
+  /** Password of the role that owns the schema. */
   readonly owner: string;
 }
 
-/** Where the embedded database keeps everything: `cluster/`, the two passwords, `owner`. */
+/** Where the embedded database keeps its data: `cluster/`, the two passwords, `owner`. */
 export interface DataDirectory {
   readonly root: string;
-  /** PostgreSQL's own directory; belongs to the account it runs under. */
+  /** PostgreSQL's data directory; belongs to the account that PostgreSQL runs under. */
   readonly cluster: string;
   readonly passwords: Passwords;
-  /** False: `initdb` must still be run. */
+  /** False if `initdb` must still run. */
   readonly initialised: boolean;
   release(): Promise<void>;
 }
 
 /**
- * Takes the directory for this process, creating it and its passwords (mode 0600) when missing.
- * A directory left by a killed process is taken over.
- * @throws {UsageError} a living process uses it, it holds something else, or another user may have
- *   put there what it holds: the programs that PostgreSQL runs among it.
- * @throws {NotWritable} its disk is full.
+ * Takes the directory for this process. Creates the directory and its passwords (mode 0600) if
+ * missing. Takes over the directory of a killed process.
+ * @throws {UsageError} a living process uses the directory, it holds other files, or another user
+ *   may have put files there, such as the programs that PostgreSQL runs.
+ * @throws {NotWritable} the disk is full.
  */
 export async function openDataDirectory(
   wanted: string | undefined,
@@ -64,11 +64,11 @@ async function openAt(root: string, account: Account): Promise<DataDirectory> {
   const owner = path.join(root, 'owner');
   await takeOwnership(root, owner);
   try {
-    // The account must be able to pass through, though not to look around.
+    // The account must be able to enter the directory, but not to list it.
     await chmod(root, 0o711);
     const cluster = path.join(root, 'cluster');
     const initialised = await isInitialised(root);
-    // Nothing was ever stored in a cluster whose making was interrupted.
+    // A cluster whose creation was interrupted never held data.
     if (!initialised) await rm(cluster, { recursive: true, force: true });
     await mkdir(cluster, { recursive: true, mode: 0o700 });
     if (account) await chown(cluster, account.uid, account.gid);
@@ -88,7 +88,7 @@ async function openAt(root: string, account: Account): Promise<DataDirectory> {
   }
 }
 
-/** Written last: until then an interrupted making of the cluster is begun anew. */
+/** Written last: an interrupted creation of the cluster starts over. */
 export const markInitialised = (root: string): Promise<void> =>
   writeFile(path.join(root, 'initialised'), '');
 
@@ -109,8 +109,9 @@ function foreignTo(root: string, names: readonly string[]): string | null {
 }
 
 /**
- * Why no data can be kept there, as far as a look tells; null: it can. Makes nothing. A process that
- * uses it now is no reason: it may be the one whose configuration is looked at.
+ * Returns why data cannot be kept there, as far as a check without writing can tell; null if it
+ * can. A directory in use is no fault: the user may be the daemon whose configuration is being
+ * checked.
  */
 export function complaintAboutDataDirectory(wanted: string): string | null {
   const root = path.resolve(wanted);
@@ -128,15 +129,15 @@ async function readOrMakePassword(file: string): Promise<string> {
     if (!isExisting(error)) throw error;
     const kept = await readFile(file, 'utf8');
     if (kept !== '') return kept;
-    // It was made while the disk was full, so it got no password.
+    // The file was created while the disk was full, so it is empty.
     await unlink(file);
     return await readOrMakePassword(file);
   }
 }
 
 /**
- * Writes this process into the file `owner`; one left by a process that is gone is taken over.
- * @throws {UsageError} the process in it lives.
+ * Writes this process into the file `owner`, also over a process that has ended.
+ * @throws {UsageError} the process in the file is alive.
  */
 export async function takeOwnership(root: string, owner: string): Promise<void> {
   const mine = `${process.pid} ${await startTimeOf(process.pid)}`;
@@ -157,10 +158,10 @@ export async function takeOwnership(root: string, owner: string): Promise<void> 
 const isExisting = (error: unknown) =>
   error instanceof Error && 'code' in error && error.code === 'EEXIST';
 
-/** Tells a process from a later one with the same number; empty where the system cannot say. */
+/** Distinguishes processes with the same number; empty where the system has no /proc. */
 const startTimeOf = async (pid: number) => (await statOf(pid))[19] ?? '';
 
-/** Whether the process runs. One that ended and was not yet waited for by its parent does not. */
+/** Whether the process runs. A zombie (whose parent has not waited for it) does not. */
 export async function isAlive(pid: number): Promise<boolean> {
   try {
     process.kill(pid, 0);
@@ -180,14 +181,14 @@ async function statOf(pid: number): Promise<string[]> {
 }
 
 /**
- * Number of the server that runs on this cluster, or null. A number in `postmaster.pid` alone says
- * little: after a crash or in another container it may be somebody else's.
+ * Process number of the server that runs on this cluster, or null. The number in `postmaster.pid`
+ * alone proves little: after a crash, or in another container, it may be another process.
  */
 export async function runningServer(cluster: string): Promise<number | null> {
   const text = await readFile(path.join(cluster, 'postmaster.pid'), 'utf8').catch(() => '');
   const pid = Number.parseInt(text, 10);
   if (!Number.isInteger(pid) || !(await isAlive(pid))) return null;
-  // A server's working directory is its cluster; without /proc its own file has to be believed.
+  // A server's working directory is its cluster. Without /proc, its pid file has to be believed.
   const at = await readlink(`/proc/${pid}/cwd`).catch(() => null);
   if (at === null) return (await stat('/proc/self').catch(() => null)) ? null : pid;
   return path.resolve(at) === path.resolve(cluster) ? pid : null;

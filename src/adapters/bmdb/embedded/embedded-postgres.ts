@@ -17,17 +17,17 @@ const run = promisify(execFile);
 const DATABASE = 'postgres';
 const PORT_ATTEMPTS = 5;
 
-/** A PostgreSQL server of our own, on 127.0.0.1 only. */
+/** An embedded PostgreSQL server that listens on 127.0.0.1 only. */
 export interface EmbeddedPostgres {
-  /** For daemons: the running role, which has only the rights that `migrate` granted to it. */
+  /** URL for daemons, with the running role, which has only the rights that `migrate` granted. */
   readonly url: string;
-  /** For `migrate`: the role that owns everything. */
+  /** URL for `migrate`, with the role that owns everything. */
   readonly ownerUrl: string;
-  /** Name of the running role, to be given to `migrate`. */
+  /** Name of the running role, as `migrate` needs it. */
   readonly role: string;
-  /** The directory was made for this run and is removed by `stop`. */
+  /** True if the directory was created for this run; `stop` removes it. */
   readonly throwaway: boolean;
-  /** Stops the server and waits for its end. Safe to repeat. */
+  /** Stops the server and waits until it has ended. May be repeated. */
   stop(): Promise<void>;
 }
 
@@ -38,22 +38,23 @@ export interface EmbeddedOptions {
 }
 
 /**
- * Another PostgreSQL in place of the one that the package brings, and as it comes: beyond where it
- * listens, nothing is set but what is given here.
+ * Another PostgreSQL instead of the bundled one, with its default settings except for the listening
+ * address and `settings`.
  */
 export interface Installation {
-  /** Where its `initdb` and `pg_ctl` are. */
+  /** Directory of `initdb` and `pg_ctl`. */
   readonly bin: string;
-  /** Such as `jit_above_cost=0`. */
+  /** For example `jit_above_cost=0`. */
   readonly settings: readonly string[];
 }
 
 /**
- * Starts a server on `dataDir`, made when missing; without one, on a throw-away directory. A server
- * left by a killed process is stopped first. Should this process be killed, a watchdog stops it.
+ * Starts a server on `dataDir`, which is created if missing, or on a throw-away directory if
+ * absent. First stops a server that a killed process left behind. A watchdog stops the server if
+ * this process is killed.
  * @throws {UsageError} another living process uses the directory.
- * @throws {Unreachable} the server did not start; its own words are in the message. `NotWritable`:
- *   its disk is full.
+ * @throws {Unreachable} the server did not start; the message quotes the server. `NotWritable`: the
+ *   disk is full.
  */
 export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const { installation } = options;
@@ -126,8 +127,8 @@ async function removeAll(paths: readonly string[]): Promise<void> {
 }
 
 /**
- * The server's account may be unable to reach the cluster by its path (below root's home), but it
- * can always stay where it was put: the working directory is set before the account is changed.
+ * The server's account may be unable to reach the cluster by its path (below root's home). The
+ * working directory always works, because it is set before the account changes.
  */
 const clusterName = (server: Server) =>
   platform() === 'linux' ? '/proc/self/cwd' : server.directory.cluster;
@@ -139,8 +140,9 @@ const spawnOptions = (server: Server) => ({
 });
 
 /**
- * Whoever runs under the account of a process may read its environment in /proc, and ours has the
- * daemon's secrets: the server and the watchdog get what programs need to be found and to run.
+ * Other processes of the same account can read a process's environment in /proc, and ours holds the
+ * daemon's secrets. So the server and the watchdog get only what a program needs to be found and
+ * run.
  */
 const environment = (): NodeJS.ProcessEnv => ({
   ...Object.fromEntries(
@@ -173,7 +175,7 @@ async function initialise(server: Server): Promise<void> {
   }
 }
 
-/** @param said what PostgreSQL's programs told: of a full disk they have only words. */
+/** @param said output of PostgreSQL's programs, which report a full disk only in words. */
 const failure = (what: string, said: string, cause: unknown): Unreachable =>
   said.includes('No space left on device')
     ? new NotWritable(`${DISK_FULL}: ${what}`, { cause })
@@ -221,7 +223,7 @@ async function stopServer(server: Server): Promise<void> {
       await control(server, ['stop', '-m', 'immediate', '-t', '20']);
     }
   }
-  // The server takes back its pid file a moment before it ends.
+  // The server deletes its pid file a moment before it ends.
   for (let tries = 0; tries < 200 && (await isAlive(pid)); tries++) await setTimeout(25);
 }
 
@@ -252,9 +254,9 @@ function freePort(): Promise<number> {
 }
 
 /**
- * A shell that waits for the end of our pipe, which comes even when this process is killed, and
- * then stops the server and removes what is to be thrown away.
- * @returns a function that dismisses it.
+ * Starts a shell that waits for the end of our pipe, which also comes when this process is killed.
+ * The shell then stops the server and removes throw-away files.
+ * @returns a function that dismisses the shell.
  */
 async function startWatchdog(server: Server, discarded: readonly string[]): Promise<() => void> {
   const pid = await runningServer(server.directory.cluster);
@@ -271,7 +273,7 @@ async function startWatchdog(server: Server, discarded: readonly string[]): Prom
     stdio: ['pipe', 'ignore', 'ignore'],
   });
   child.on('error', (error) => server.log.warn({ err: error }, 'no watchdog for the database'));
-  // Dismissed while its input is open: a broken pipe is the expected end.
+  // The shell is dismissed while its input is open, so a broken pipe is expected.
   child.stdin.on('error', () => undefined);
   child.unref();
   if ('unref' in child.stdin && typeof child.stdin.unref === 'function') child.stdin.unref();

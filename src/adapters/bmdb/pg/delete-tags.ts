@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { statement } from './statement.ts';
 
-/** Deletes the tags of machines; in their order, as others may delete several, too. */
+/** Deletes tags of machines in machine order, because others may delete several, too. */
 export const deleteTags = (table: string) =>
   statement({
     name: `forget-${table}`,

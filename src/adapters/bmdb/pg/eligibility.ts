@@ -23,20 +23,20 @@ import { LIVE } from './sql.ts';
 import { STANDING_RUNGS } from '../../../domain/recovery/rungs.ts';
 
 /**
- * The `RULES` of `domain/eligibility.ts` in SQL, for use inside the statement or transaction that acts
- * on them. Both give the same reason for any rows: a property test compares them.
+ * The `RULES` of `domain/eligibility.ts` in SQL, for use inside the statement or transaction that
+ * acts on them. A property test checks that both give the same reason for any rows.
  *
- * Every expression speaks of the aliases of `FROM`: m (machines), p (provided), a (agent started),
+ * Every expression refers to the aliases of `FROM`: m (machines), p (provided), a (agent started),
  * h (heartbeat), r (installation request), o (installation report), t (start attempt), l (ladder),
- * q (quarantined), d (deprovision request), y (order). Whoever joins these itself, under the same
- * names, may leave `FROM` out. Work, sessions, backoffs, holds and members are looked up in subqueries
- * of their own.
+ * q (quarantined), d (deprovision request), y (order). A statement that joins these tables itself
+ * under the same aliases may omit `FROM`. Subqueries look up work, sessions, backoffs, holds and
+ * members.
  */
 
 /**
  * An expression over `FROM`: the first reason that applies, or NULL.
  * @param rule which of the `RULES`.
- * @param busy for whoever reads work and backoffs anyway; looked up when absent.
+ * @param busy conditions of a caller that reads work and backoffs anyway; looked up when absent.
  */
 export function ruleSql(
   rule: keyof typeof RULES,
@@ -48,7 +48,7 @@ export function ruleSql(
   return rules.length === 0 ? 'NULL::text' : oneOf(rules);
 }
 
-/** A condition over `p`, `q`, `d`, `r` and `o`, of the ladder also `l`: see `barOf`. */
+/** A condition over `p`, `q`, `d`, `r` and `o`, and for the ladder also `l`. See `barOf`. */
 export const isBarredSql = (process: Process, loss: LossPolicy): string =>
   `(${casesOf('bar', process, loss)
     .map(([, when]) => `coalesce(${when}, false)`)
@@ -72,7 +72,7 @@ function casesOf(
   });
 }
 
-/** When each reason applies to the process; null: it never does. */
+/** Condition for each reason to apply to the process; null if it never applies. */
 function conditions(
   process: Process,
   loss: LossPolicy,
@@ -84,7 +84,8 @@ function conditions(
   const waits = awaitsDrain(process, loss);
   const status = "coalesce(p.provider_status::text, '')";
   return {
-    // A newer program wrote a value that this one does not know, whether or not it matters here.
+    // A newer program wrote a value that this program does not know, even if it does not matter
+    // here.
     'it cannot be read': `(${unknown('p.provider_status', PROVIDER_STATUSES)}
       OR ${unknown('o.os_installation_result', INSTALLATION_RESULTS)}
       OR ${unknown('q.kind', QUARANTINE_KINDS)} OR ${busy.unreadable})`,
@@ -104,7 +105,7 @@ function conditions(
     'it cools down after an attempt': isLadder(process) ? 'l.next_at > now()' : null,
     'it is not lost': `a.machine_id IS NOT NULL AND NOT (now() > ${lostAtSql(loss)})`,
     'its agent start is not given up': `a.machine_id IS NULL AND NOT (${givenUp})`,
-    // Whether anything serves is looked up last.
+    // Members are looked up last.
     'it still serves': waits === null ? null : `${waits} AND ${servesSql('m.machine_id')}`,
   };
 }
@@ -113,15 +114,15 @@ const statuses = (all: readonly (ProviderStatus | null)[]) => quoted(all.map((ea
 
 /** Conditions about a machine's work and backoffs. */
 export interface Busy {
-  /** There is one of a process that this program does not know. */
+  /** A process that this program does not know works on the machine. */
   readonly unreadable: string;
-  /** A lease of the process's group is held by a live session. */
+  /** A live session holds the lease of the process's exclusion group. */
   readonly working: string;
-  /** The process is to wait. */
+  /** A backoff keeps the process waiting. */
   readonly waiting: string;
 }
 
-/** What `Busy` asks of each row of `work w` whose session lives, and of `work_backoff b`. */
+/** Columns of `Busy` over each row of `work w` with a live session, and of `work_backoff b`. */
 export const busyRows = (process: Process) => ({
   unknownWork: unknown('w.process', PROCESSES),
   unknownBackoff: unknown('b.process', PROCESSES),
@@ -158,16 +159,16 @@ const oneOf = (cases: readonly Case[]) =>
 
 const quoted = (texts: readonly string[]) => texts.map((text) => `'${text}'`).join(', ');
 
-/** Name of a machine's slot; the table must be called `p`. */
+/** Name of a machine's slot, over `machine_provided p`. */
 export const SLOT_ID = 'coalesce(p.provider_reservation_id, p.provider_id)';
 
-/** Over a row of `operator_intents` called `y`: open work that somebody ordered; one for a machine. */
+/** Over `operator_intents y`: an open order; a machine has at most one. */
 export const OPEN_ORDER = `y.state = 'open' AND y.verb IN (${quoted(ORDER_VERBS)})`;
 /** The order of machine `m` that may still be carried out, if there is one; over `p`. */
 export const ORDER = `y.machine_id = m.machine_id AND ${OPEN_ORDER} AND y.expires_at > now()
     AND y.provider = p.provider AND y.slot_id = ${SLOT_ID}`;
 
-/** The tables the expressions speak of. */
+/** Tables that the expressions refer to. */
 export const FROM = `FROM machines m
   LEFT JOIN machine_provided p USING (machine_id)
   LEFT JOIN machine_agent_started a USING (machine_id)
@@ -180,7 +181,7 @@ export const FROM = `FROM machines m
   LEFT JOIN machine_deprovision_request d USING (machine_id)
   LEFT JOIN operator_intents y ON ${ORDER}`;
 
-/** Where an installation stands, over `r` and `o`; each is true or false, never NULL. */
+/** State of an installation, over `r` and `o`; each is true or false, never NULL. */
 export const DONE =
   "(r.generation IS NOT NULL AND r.generation IS NOT DISTINCT FROM o.generation AND o.os_installation_result = 'Success')";
 /** See `isInstallationDue`. */
@@ -197,13 +198,13 @@ const unknown = (column: string, known: readonly string[]) =>
   `${column}::text NOT IN (${quoted(known)})`;
 
 /**
- * Over `machine_recovery` under that name: it stands on, or asked for, a rung that this program does
- * not know. NULL counts as no, as it does wherever there is no row.
+ * True if the given row of `machine_recovery` names a rung that this program does not know. False
+ * if the rungs are NULL or there is no row.
  */
 export const unknownRungSql = (ladder: string): string =>
   `(${unknown(`${ladder}.rung`, STANDING_RUNGS)} OR ${unknown(`${ladder}.asked_rung`, STANDING_RUNGS)})`;
 
-/** See `isQuarantined`; over `q`. False, too, where there is none. */
+/** See `isQuarantined`; over `q`. False if there is no row. */
 export const QUARANTINED_NOW =
   '(q.machine_id IS NOT NULL AND (q.until IS NULL OR q.until > now()))';
 
@@ -212,29 +213,32 @@ const heldBy = (kinds: readonly HoldKind[]) =>
     AND x.slot_id = ${SLOT_ID} AND x.kind IN (${quoted(kinds)})
     AND (x.until IS NULL OR x.until > now()))`;
 
-/** See `lostAtMs`; a timestamp, over `a`, `h`, `r` and `o`. Of no meaning where there is no `a`. */
+/** See `lostAtMs`; a timestamp over `a`, `h`, `r` and `o`. Meaningless without a row of `a`. */
 export function lostAtSql(loss: LossPolicy): string {
   const silence = `CASE WHEN ${HEARD}
     THEN h.agent_heartbeat_at + ${interval(loss.heartbeatMs)}
     ELSE a.agent_started_at + ${interval(loss.firstHeartbeatMs)} END`;
   const handOut = `CASE WHEN ${PENDING} THEN r.handed_out_at + ${interval(loss.handOutMs)} END`;
-  // GREATEST passes over nulls.
+  // GREATEST ignores nulls.
   return `greatest(${silence}, ${handOut})`;
 }
-/** See `currentHeartbeat`; over `a` and `h`. NULL, too, where there is none. */
+/** See `currentHeartbeat`; over `a` and `h`. NULL if there is no row. */
 export const HEARD = 'h.agent_heartbeat_at >= a.agent_started_at';
 
-/** Over `y`: the process carries out an order; null: it never does. */
+/** Over `y`: the condition that the process carries out the order; null if it carries out none. */
 function orderedFor(process: Process): string | null {
   const verbs = ORDER_VERBS.filter((verb) => PROCESS_FOR[verb] === process);
   return verbs.length === 0 ? null : `coalesce(y.verb IN (${quoted(verbs)}), false)`;
 }
 
-/** A balancer may be sending traffic to the machine. See `mayServe`. @param machine an expression. */
+/**
+ * True if a balancer may be sending traffic to the machine. See `mayServe`. @param machine an
+ * expression.
+ */
 const servesSql = (machine: string): string => `EXISTS (SELECT 1 FROM pool_members g
   WHERE g.machine_id = ${machine} AND g.state <> 'drained' AND NOT g.waived)`;
 
-/** See `isAwaitingDrain`; null: it waits for none. */
+/** See `isAwaitingDrain`; null if the process waits for no drain. */
 function awaitsDrain(process: Process, loss: LossPolicy): string | null {
   if (process === 'ShepherdDeprovision') return `d.drain IS DISTINCT FROM 'skip'`;
   if (!isLadder(process)) return null;

@@ -14,8 +14,9 @@ import { hostUrlsOf } from './host-urls.ts';
 
 type ErrorClass = new (message: string, options?: ErrorOptions) => FleetError;
 /**
- * Matches the SQLSTATE of the server, else the code of Node's socket, or what `pg` says without any code;
- * which error that is; what is wrong and what to do, for people. The server's own words follow that.
+ * Pattern for the server's SQLSTATE, Node's socket code, or the text of an error of `pg` without a
+ * code; the error class it maps to; and advice for people. The server's own message follows the
+ * advice.
  */
 type Kind = readonly [matches: RegExp, error: ErrorClass, advice?: string];
 
@@ -29,14 +30,14 @@ const SILENT = 'the database does not answer; see that it runs, and check databa
 const MISTRUST = 'the certificate of the server is not trusted; check sslmode and sslrootcert';
 const FAULTY = 'the server reports a fault of its own; look at its log before anything else';
 
-/** First match wins. `Unreachable` and its kin are retryable, the others are not. */
+/** First match wins. Only `Unreachable` and its subclasses are retryable. */
 const KINDS: readonly Kind[] = [
   [/^57P03$/, Unreachable, 'the server is starting or stopping; wait for it'],
-  // Shut down by somebody, crashed, its database dropped, or idle for too long.
+  // Shut down by an administrator, crashed, database dropped, or idle for too long.
   [/^57P0[1245]$/, Unreachable, 'the server ended the connection; see that it runs'],
   [/^53300$/, Unreachable, NO_CONNECTION],
-  // Idle in a transaction for too long: the server closed the connection. 40003: the server itself
-  // cannot say what became of a COMMIT.
+  // 25P03: idle in a transaction for too long, so the server closed the connection. 40003: the
+  // server itself cannot tell the result of a COMMIT.
   [/^(08|25P03|40003)/, Unreachable],
   [/^E(CONN|PIPE|HOST|NET|NOTFOUND|AI_AGAIN|TIMEDOUT|ACCES|NOENT)/, Unreachable, SILENT],
   [/^25006$/, NotWritable, READ_ONLY],
@@ -67,42 +68,42 @@ const UNCODED: readonly Kind[] = [
   [/connection terminated|connection error|query read timeout|not queryable/i, Unreachable],
 ];
 
-/** SQLSTATE or socket code of an error, if it has one. */
+/** SQLSTATE or socket code of an error; null if it has none. */
 export function sqlState(error: unknown): string | null {
   if (error instanceof AggregateError) return sqlState(error.errors[0]);
   if (typeof error !== 'object' || error === null || !('code' in error)) return null;
   return typeof error.code === 'string' ? error.code : null;
 }
 
-/** A conflict with another transaction: the whole transaction may be run again. */
+/** A conflict with another transaction: repeat the whole transaction. */
 export const isSerializationFailure = (error: unknown): boolean => {
   const code = sqlState(error);
   return code === '40001' || code === '40P01';
 };
 /**
- * The plan that the connection keeps is of no use since the schema changed, or is gone: nothing was
- * run. 0A000 has many causes; the server names the one by the routine that found it.
+ * The connection's prepared plan is gone, or useless since the schema changed; nothing was
+ * executed. 0A000 has many causes; the server's routine name identifies this one.
  */
 export const isStalePlan = (error: unknown): boolean =>
   sqlState(error) === '26000' ||
   (sqlState(error) === '0A000' &&
     (error as { readonly routine?: unknown }).routine === 'RevalidateCachedQuery');
 export const isUniqueViolation = (error: unknown): boolean => sqlState(error) === '23505';
-/** The machine that a row was to belong to was deleted meanwhile. */
+/** The machine that the row refers to was deleted meanwhile. */
 export const isReferenceViolation = (error: unknown): boolean => sqlState(error) === '23503';
 
-/** The connection is gone; whatever was under way has an unknown outcome if it was a COMMIT. */
+/** The connection is gone. If a COMMIT was under way, its outcome is unknown. */
 export function isConnectionLoss(error: unknown): boolean {
   const kind = error instanceof FleetError ? error : translate(error, '');
   return kind instanceof Unreachable && !(kind instanceof NotWritable);
 }
 
-/** The connection leads to a server that takes no writes, as after a failover: get another. */
+/** The server accepts no writes, as after a failover: use another connection. */
 export const isReadOnly = (error: unknown): boolean => sqlState(error) === '25006';
 
 /**
- * `role@host:port/database` of a URL, for messages, with all of its hosts: never its password. Empty
- * when it is none.
+ * `role@host:port/database` of a URL with all its hosts, for messages; never the password. Empty if
+ * the text is no database URL.
  */
 export function whereOf(url: string): string {
   const { urls } = hostUrlsOf(url);
@@ -122,8 +123,8 @@ function partsOf(url: string) {
 }
 
 /**
- * Turns an error of `pg` into one of ours; what is of no known kind is passed on unchanged.
- * @param doing what was being done to what; begins the message: `could not …`.
+ * Translates an error of `pg` into a `FleetError`; unknown errors pass unchanged.
+ * @param doing the operation and its subject; begins the message: `could not …`.
  * @param where result of `whereOf`.
  */
 export function translate(error: unknown, doing: string, where = ''): unknown {

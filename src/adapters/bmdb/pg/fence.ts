@@ -5,11 +5,11 @@ import { repeatedOnce } from './repeat.ts';
 import type { ArgsOf, Columns, Params, RowOf, Statement } from './statement.ts';
 import type { Lease } from '../port.ts';
 
-/** What a statement is given that only the holder of a job may run; see `fenceSql`. */
+/** Parameters of a statement that only the holder of a job may run; see `fenceSql`. */
 export const FENCE = { session: 'uuid', lease: 'text', epoch: 'int8' } as const;
-/** What such a statement tells, by `FENCE_TOLD`. */
+/** Columns of such a statement, selected by `FENCE_TOLD`. */
 export const FENCED = { alive: 'bool', leased: 'bool' } as const;
-/** CTEs: `me`, the session, and `lease`, its job, which nobody takes before the transaction has ended. */
+/** CTEs: `me`, the session, and `lease`, its job, which is locked until the transaction ends. */
 export const fenceSql = (of: Readonly<Record<keyof typeof FENCE, string>>): string =>
   `me AS MATERIALIZED (${liveSession(of.session)}),
    lease AS MATERIALIZED (
@@ -18,7 +18,7 @@ export const fenceSql = (of: Readonly<Record<keyof typeof FENCE, string>>): stri
 export const FENCE_TOLD = `EXISTS (SELECT 1 FROM me) AS alive, EXISTS (SELECT 1 FROM lease) AS leased`;
 
 /**
- * Runs such a statement, once more when the answer was lost.
+ * Runs such a statement; repeats it once if the answer was lost.
  * @throws {SessionExpired} @throws {LeaseLost} nothing was written.
  */
 export async function commitAsHolder<P extends Params, C extends Columns & typeof FENCED>(

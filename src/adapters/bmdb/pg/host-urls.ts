@@ -1,10 +1,10 @@
 import { UsageError } from '../../../domain/errors.ts';
 
-/** A database URL, taken apart as libpq does: https://www.postgresql.org/docs/current/libpq-connect.html */
+/** A parsed URL, as in https://www.postgresql.org/docs/current/libpq-connect.html */
 export interface HostUrls {
-  /** One URL for each host, in the order in which they are tried. Secret: may hold a password. */
+  /** One URL per host, in the order of attempts. Secret: may hold a password. */
   readonly urls: readonly [string, ...string[]];
-  /** What a server has to be: `target_session_attrs`. */
+  /** Required kind of server: `target_session_attrs`. */
   readonly session: SessionAttrs;
 }
 
@@ -14,9 +14,10 @@ export type SessionAttrs = (typeof SESSION_ATTRS)[number];
 const FORM = /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)([^/?#]*)([^?#]*)(?:\?([^#]*))?/;
 
 /**
- * `postgres://role@one:5432,two:5433/db`, and the same as `?host=one,two&port=5432,5433`; one port
- * counts for all hosts. Any other URL is answered as it is.
- * @throws {UsageError} hosts and ports do not match, or no server of ours can be such.
+ * Parses `postgres://role@one:5432,two:5433/db`, and the same as `?host=one,two&port=5432,5433`; a
+ * single port counts for all hosts. Any other URL is returned unchanged.
+ * @throws {UsageError} hosts and ports do not match, or the session attributes exclude a writable
+ *   server.
  */
 export function hostUrlsOf(url: string): HostUrls {
   const [, start, authority = '', path = '', query = ''] = FORM.exec(url) ?? [];

@@ -16,18 +16,18 @@ export const statements = named('connection', {
 });
 
 /**
- * The hosts of a database URL, tried as libpq tries them: in their order, until one lets us in and is
- * what `target_session_attrs` asks for. `pg` knows one host only. Unlike libpq, later connections begin
- * with the host that was good last, so that a dead host costs its time limit once.
+ * The hosts of a database URL, tried in order as libpq does, until one lets us in and satisfies
+ * `target_session_attrs`. (`pg` supports one host only.) Unlike libpq, later connections start with
+ * the last good host, so that a dead host costs its time limit once.
  */
 export interface Hosts {
   /**
    * @param attempt connects to the host of this URL.
-   * @throws what an attempt says of the role, the password or the certificate: such hosts all say the
-   *   same, so no other is tried. After the last host an error that tells what each of them said.
+   * @throws an attempt's error about the role, the password or the certificate at once: the other
+   *   hosts would say the same. After the last host, an error that quotes each of them.
    */
   connect<T>(attempt: (url: string) => Promise<T>): Promise<T>;
-  /** @throws with SQLSTATE 25006 where the server is not what the URL asks for. */
+  /** @throws with SQLSTATE 25006 if the server does not satisfy the URL. */
   requireSession(client: pg.ClientBase): Promise<void>;
 }
 
@@ -55,7 +55,7 @@ export function createHosts(url: string): Hosts {
     },
     async requireSession(client) {
       if (session === 'any') return;
-      // Without its name: it is run once for each connection, so no plan of it is to be kept.
+      // Sent without a name: it runs once per connection, so its plan need not be kept.
       const { rows } = await client.query<{ standby: boolean; readOnly: boolean }>(
         statements.session.text,
       );
@@ -68,11 +68,11 @@ export function createHosts(url: string): Hosts {
 
 const notWritable = (message: string) => Object.assign(new Error(message), { code: '25006' });
 
-/** No connection came about, the server is starting (57P03), or is not what is wanted. */
+/** True if no connection came about, the server is starting (57P03), or is of the wrong kind. */
 function isOfThisHostAlone(error: unknown): boolean {
   const code = sqlState(error);
   if (code !== null) return code === '57P03' || isReadOnly(error) || /^E[A-Z]/.test(code);
-  // What waited for a connection of the pool says nothing of the host.
+  // A wait for a free connection of the pool says nothing about the host.
   const isQueue = (error as Error).message.startsWith('timeout exceeded when trying');
   return isConnectionLoss(error) && !isQueue;
 }
@@ -90,7 +90,7 @@ interface Preparation {
   readonly settings?: Readonly<Record<string, string>>;
 }
 
-/** A pool whose new connections lead to a host that will do, and are prepared. */
+/** Creates a pool whose new connections lead to a suitable host and are prepared. */
 export function createPool(
   url: string,
   options: pg.PoolConfig,
@@ -100,7 +100,7 @@ export function createPool(
   const pool = new pg.Pool({
     ...options,
     connectionString: hostUrlsOf(url).urls[0],
-    // A promise, for which the pool waits whatever its types say.
+    // The pool awaits this promise, whatever its types say.
     onConnect: (client): unknown =>
       hosts.requireSession(client).then(() => prepareConnection(client, timeoutMs, settings)),
   });
@@ -110,7 +110,7 @@ export function createPool(
       pool.options.connectionString = connectionString;
       return connect();
     });
-  // `pool.query` connects by this, too, and gives a callback.
+  // `pool.query` also connects through this function, with a callback.
   pool.connect = ((callback?: Parameters<typeof connect>[0]) => {
     if (!callback) return toAnyHost();
     return callbackify(toAnyHost)((error, client) =>
@@ -123,7 +123,8 @@ export function createPool(
 }
 
 /**
- * A connection of its own to a host that will do, prepared. Its errors go unheard until somebody listens.
+ * Opens and prepares a separate connection to a suitable host. Its errors are ignored until the
+ * caller listens to them.
  */
 export const connectClient = (
   hosts: Hosts,
@@ -133,13 +134,13 @@ export const connectClient = (
     settings,
     signal,
   }: Preparation & {
-    /** Ends an attempt under way. */
+    /** Ends a running attempt. */
     readonly signal?: AbortSignal;
   },
 ): Promise<pg.Client> =>
   hosts.connect(async (connectionString) => {
     const client = new pg.Client({ ...options, connectionString });
-    // A broken connection also fails the running query; the event must only not go unhandled.
+    // A broken connection also fails the running query; here the event must only be handled.
     client.on('error', () => undefined);
     const end = () => void client.end().catch(() => undefined);
     signal?.addEventListener('abort', end);

@@ -9,10 +9,10 @@ import type { Database, Queries, TransactionOptions } from './pool.ts';
 import { statement } from './statement.ts';
 import type { ArgsOf, Columns, Params, RowOf, Statement } from './statement.ts';
 
-/** What all parts of the implementation share. */
+/** Shared by all parts of the implementation. */
 export interface PgContext {
   readonly db: Database;
-  /** For batches that are one statement: see `batchOptions`. */
+  /** For batches that are one statement; see `batchOptions`. */
   readonly batches: Database;
   readonly clock: Clock;
   readonly random: Random;
@@ -21,25 +21,25 @@ export interface PgContext {
   readonly loss: LossPolicy;
   readonly budget: RecoveryBudget;
   readonly guard: GuardPolicy;
-  /** How long batches and heartbeats wait for somebody else to let go of rows of theirs. */
+  /** How long batches and heartbeats wait for a lock on a row. */
   readonly lockTimeoutMs: number;
-  /** Share by which waits are lengthened at random. */
+  /** Maximum share by which waits are lengthened at random. */
   readonly jitter: number;
 }
 
-/** One session, as its work and its intents see it. */
+/** One session, as its work and its intents use it. */
 export interface LiveSession extends PgContext {
   readonly sessionId: SessionId;
   readonly component: string;
   readonly signal: AbortSignal;
-  /** Local deadline, result of `Clock.monotonic`. */
+  /** Local deadline on `Clock.monotonic`. */
   readonly deadlineMs: () => number;
   /** Aborts the signal. */
   readonly expire: (reason: SessionExpired) => void;
 }
 
 export const statements = {
-  // KEY SHARE: the janitor cannot delete the session under the transaction, and pokes are not
+  // KEY SHARE: the janitor cannot delete the session during the transaction, and pokes are not
   // blocked.
   checkSession: statement({
     name: 'session-check',
@@ -62,24 +62,24 @@ export const statements = {
   }),
 };
 
-/** A query of the session's row, if it is alive by the database's clock; it cannot be deleted. */
+/** Query for the session's row if alive by the database's clock; locks it against deletion. */
 export function liveSession(session: string): string {
   return `SELECT session_id, session_component_name FROM sessions
     WHERE session_id = ${session} AND session_deadline > now() FOR KEY SHARE`;
 }
 
 /**
- * How batches run: row locks, keys and epochs give the guarantees, not the isolation level. They do
- * not wait long for what somebody else has locked: see `eachAlone`.
+ * How batches run: row locks, keys and epochs give the guarantees, not the isolation level. They
+ * wait only briefly for locks: see `eachAlone`.
  */
 export const batchOptions = ({ lockTimeoutMs }: Pick<PgContext, 'lockTimeoutMs'>) =>
   ({ isolation: 'READ COMMITTED', byKeys: true, lockTimeoutMs }) as const;
 
-/** What is being done, and how. */
+/** Description and options of an operation. */
 export type LiveOptions = Omit<TransactionOptions, 'deadlineMs' | 'signal'>;
 
 /**
- * A transaction that only a live session may make; its first statement checks that.
+ * Runs a transaction that requires a live session; its first statement checks that.
  * @throws {SessionExpired}
  */
 export async function transactLive<T>(
@@ -98,8 +98,8 @@ export async function transactLive<T>(
 }
 
 /**
- * Nothing is sent after the local deadline. The body's own statements must check the session by the
- * database's clock, and throw `declareDead` where it has expired.
+ * Sends nothing after the local deadline. The body's own statements must check the session by the
+ * database's clock, and throw `declareDead` if it has expired.
  * @throws {SessionExpired}
  */
 export async function transactFenced<T>(
@@ -111,7 +111,7 @@ export async function transactFenced<T>(
 }
 
 /**
- * The same for a batch that is one statement, which commits by itself.
+ * Like `transactFenced`, for a batch that is one statement and commits by itself.
  * @throws {SessionExpired} @throws {AmbiguousCommit} @throws {Locked} nothing was written.
  */
 export async function commitFenced<P extends Params, C extends Columns>(
@@ -122,7 +122,10 @@ export async function commitFenced<P extends Params, C extends Columns>(
   return fenced(session, what, (options) => session.batches.commit(options, sql, args));
 }
 
-/** The same for one that tells whether the session was alive when it began. @throws {SessionExpired} */
+/**
+ * Like `commitFenced`, for a statement that reports whether the session was alive when it began.
+ * @throws {SessionExpired}
+ */
 export async function commitAlive<P extends Params, C extends Columns & { readonly alive: 'bool' }>(
   session: LiveSession,
   what: Pick<LiveOptions, 'doing' | 'processor'>,
@@ -150,7 +153,8 @@ async function fenced<What extends LiveOptions, T>(
 }
 
 /**
- * A process that was stopped for a while hears an answer before the timer of its deadline.
+ * Guards against a suspended process, which receives an answer before the timer of its deadline
+ * fires.
  * @throws {SessionExpired} the local deadline has passed.
  */
 export function requireInTime(session: LiveSession, doing: string): void {
@@ -158,7 +162,7 @@ export function requireInTime(session: LiveSession, doing: string): void {
   if (session.clock.monotonic() >= session.deadlineMs()) throw declareDead(session, doing);
 }
 
-/** Ends the session on our side: the database says that it is dead. @returns what to throw. */
+/** Ends the session locally: the database says that it is dead. @returns the error to throw. */
 export function declareDead(session: LiveSession, doing: string): SessionExpired {
   const reason = expired(session, doing);
   session.expire(reason);
@@ -175,7 +179,7 @@ export interface SlotEvent {
   readonly reason: string;
 }
 
-/** Lines of the slots' logs, in this order; none for a machine without hardware. */
+/** Writes lines into the slots' logs, in this order; skips machines without hardware. */
 export async function writeEvents(
   q: Queries,
   { component, sessionId }: Pick<LiveSession, 'component' | 'sessionId'>,
@@ -184,6 +188,6 @@ export async function writeEvents(
   if (events.length === 0) return;
   await q.run(statements.writeEvents, { events, actor: component, session: sessionId });
 }
-/** One such line. */
+/** Writes one such line. */
 export const writeEvent = (q: Queries, session: LiveSession, event: SlotEvent): Promise<void> =>
   writeEvents(q, session, [event]);

@@ -38,29 +38,32 @@ export interface PgBmdbOptions {
   readonly loss: LossPolicy;
   readonly budget: RecoveryBudget;
   readonly guard?: GuardPolicy;
-  /** Share by which backoffs are lengthened at random (0.1). */
+  /** Maximum share by which backoffs are lengthened at random (0.1). */
   readonly jitter?: number;
   /**
-   * Connections for work (10), half of them for batches that are one statement; up to three more for
-   * liveness, two for heartbeats and one for wakes.
+   * Connections for work (10), half of them for batches that are one statement. In addition up to
+   * three for liveness, two for heartbeats and one for wakes.
    */
   readonly poolMax?: number;
   /** Whether to listen for wakes (`listen`), which needs a connection of its own. */
   readonly wakes?: WakesMode;
-  /** For one statement, and for the pause between two (4 s). Below the session interval. */
+  /** Limit for a statement, and for the pause between two (4 s). Below the session interval. */
   readonly timeoutMs?: number;
   /** How long batches of work, heartbeats and the end of a session wait for a lock (an eighth of it). */
   readonly lockTimeoutMs?: number;
-  /** For one poke of a session (1.5 s). Well below the session interval: one must leave time for others. */
+  /**
+   * Limit for one poke of a session (1.5 s). Must be well below the session interval, so that a
+   * second attempt fits in.
+   */
   readonly pulseTimeoutMs?: number;
 }
 
-/** A poke that hangs must not keep the next ones from trying. */
+/** A hanging poke must not block the next ones. */
 const PULSE = { poolMax: 3 };
-/** Agents must be heard whatever else is going on. */
+/** Heartbeats must get through whatever else is going on. */
 const BEATS = { poolMax: 2, byKeys: true };
 
-/** The BMDB on PostgreSQL 15 or later. Connects when first used. */
+/** Creates the BMDB on PostgreSQL 15 or later. Connects on first use. */
 export function createPgBmdb(options: PgBmdbOptions): Bmdb {
   const {
     url,

@@ -25,17 +25,17 @@ import { repeatedOnce } from './repeat.ts';
 import { valuesOf } from './statement.ts';
 import type { ArgsOf, Columns, Params, RowOf, Statement } from './statement.ts';
 
-/** One statement after the other on one connection. */
+/** Runs statements one after the other on one connection. */
 export interface Queries {
   rows<P extends Params, C extends Columns>(
     statement: Statement<P, C>,
     args: ArgsOf<P>,
   ): Promise<RowOf<C>[]>;
-  /** Number of rows changed. */
+  /** Returns the number of changed rows. */
   run<P extends Params>(statement: Statement<P>, args: ArgsOf<P>): Promise<number>;
 }
 
-/** Runs a single statement in a transaction of its own. */
+/** Runs a single statement in its own transaction. */
 type Ask<How> = <P extends Params, C extends Columns>(
   how: How,
   statement: Statement<P, C>,
@@ -43,21 +43,21 @@ type Ask<How> = <P extends Params, C extends Columns>(
 ) => Promise<RowOf<C>[]>;
 
 export interface TransactionOptions {
-  /** What is being done to what; begins the message of errors: `could not …`. */
+  /** Operation and its subject; begins the message of errors: `could not …`. */
   readonly doing: string;
-  /** Whom the transaction is counted for; `shepherd` when absent. */
+  /** Component that metrics count the transaction for; `shepherd` when absent. */
   readonly processor?: Processor;
   readonly isolation?: 'SERIALIZABLE' | 'REPEATABLE READ READ ONLY' | 'READ COMMITTED';
-  /** Its statements look up few rows, by their keys, again and again: see `BY_KEYS`. */
+  /** The statements look up few rows by key, again and again: see `BY_KEYS`. */
   readonly byKeys?: boolean;
-  /** How long each lock is waited for, `Locked` then. As long as a statement may take when absent. */
+  /** Time limit for each lock, then `Locked`. When absent, the limit of a statement. */
   readonly lockTimeoutMs?: number;
-  /** Retries end here (result of `Clock.monotonic`). */
+  /** No retries after this time (`Clock.monotonic`). */
   readonly deadlineMs?: () => number;
   readonly signal?: AbortSignal;
 }
 
-/** How a statement that commits by itself is run: at READ COMMITTED, as its connection is set up. */
+/** Options of a statement that commits by itself, at READ COMMITTED. */
 export type CommitOptions = Pick<
   TransactionOptions,
   'doing' | 'processor' | 'deadlineMs' | 'signal'
@@ -66,28 +66,28 @@ export type CommitOptions = Pick<
 /** Connections to one database, and transactions over them. */
 export interface Database {
   /**
-   * Again when it conflicts with another.
+   * Repeats the statement on a conflict with another transaction.
    * @throws {RetryExhausted} too many conflicts.
-   * @throws {Unreachable} the connection broke: whether it was done is not known.
+   * @throws {Unreachable} the connection broke; whether the statement took effect is unknown.
    */
   readonly once: Ask<Pick<TransactionOptions, 'doing' | 'processor' | 'signal'>>;
-  /** `commit` of what may safely be done twice: once more when the answer to its COMMIT was lost. */
+  /** `commit` for an idempotent statement: repeats it once if the answer to its COMMIT was lost. */
   readonly write: Ask<string>;
   /**
-   * A statement that writes, again when it conflicts with another.
-   * @throws {Locked} a lock could not be had in time: nothing was written.
-   * @throws {RetryExhausted} too many conflicts, or past the deadline.
-   * @throws {AmbiguousCommit} the connection broke: whether it was done is not known.
+   * Runs a statement that writes; repeats it on a conflict with another transaction.
+   * @throws {Locked} a lock was not available in time: nothing was written.
+   * @throws {RetryExhausted} too many conflicts, or the deadline has passed.
+   * @throws {AmbiguousCommit} the connection broke; whether the statement took effect is unknown.
    * @throws {Unreachable} there was no connection: nothing was written.
    */
   readonly commit: Ask<CommitOptions>;
   /**
-   * Runs the body in one transaction, again when it conflicts with another: it must have no effect
+   * Runs the body in one transaction and repeats it on a conflict, so the body must have no effect
    * outside the database.
-   * @throws {Locked} a lock could not be had in time: nothing was written.
-   * @throws {RetryExhausted} too many conflicts, or past the deadline.
-   * @throws {AmbiguousCommit} the connection broke during COMMIT: the outcome is not known.
-   * @throws {Unreachable} the connection broke before: nothing was written.
+   * @throws {Locked} a lock was not available in time: nothing was written.
+   * @throws {RetryExhausted} too many conflicts, or the deadline has passed.
+   * @throws {AmbiguousCommit} the connection broke during COMMIT: the outcome is unknown.
+   * @throws {Unreachable} the connection broke before COMMIT: nothing was written.
    */
   transact<T>(options: TransactionOptions, body: (q: Queries) => Promise<T>): Promise<T>;
   close(): Promise<void>;
@@ -99,24 +99,24 @@ export interface DatabaseDeps {
   readonly random: Random;
   readonly log: Log;
   readonly poolMax: number;
-  /** For one statement, and for the pause between two. Below the session interval. */
+  /** Limit for one statement, and for the pause between two. Must be below the session interval. */
   readonly timeoutMs: number;
-  /** What batches are told for each transaction holds for all of its connections: `BY_KEYS`. */
+  /** Applies `BY_KEYS` to all connections, instead of to each transaction. */
   readonly byKeys?: boolean;
-  /** How long each lock is waited for where a transaction does not say; see `TransactionOptions`. */
+  /** Default time limit for each lock; see `TransactionOptions`. */
   readonly lockTimeoutMs?: number;
   readonly metrics?: Metrics | undefined;
 }
 
 const ATTEMPTS_MAX = 50;
-/** For several statements that must see the same. */
+/** For several statements that must see the same snapshot. */
 export const SNAPSHOT = 'REPEATABLE READ READ ONLY';
 
 export function createDatabase(deps: DatabaseDeps): Database {
   const options = {
     max: deps.poolMax,
     connectionTimeoutMillis: deps.timeoutMs,
-    // The server may be gone without a word; then its own timeout never comes.
+    // If the server vanishes silently, its own timeout never comes.
     query_timeout: Math.ceil(deps.timeoutMs * 1.2),
     keepAlive: true,
     application_name: 'shepherd',
@@ -127,8 +127,8 @@ export function createDatabase(deps: DatabaseDeps): Database {
   };
   const pool = createPool(deps.url, options, { timeoutMs: deps.timeoutMs, settings });
   pool.on('error', (error) => deps.log.warn({ err: error }, 'idle database connection broke'));
-  // `pool.end` lets go of its clients before their sockets are closed: a server that stops just then
-  // would raise an error that nobody hears.
+  // `pool.end` drops its clients before their sockets are closed. A server that stops just then
+  // would raise an unhandled error event.
   pool.on('connect', (client) => {
     client.on('error', (error) => deps.log.debug({ err: error }, 'database connection broke'));
   });
@@ -147,7 +147,7 @@ export function createDatabase(deps: DatabaseDeps): Database {
   };
 }
 
-/** Sleeps U(0, min(1 s, 5 ms × 2^(n-1))) before repeating what conflicted. */
+/** Sleeps U(0, min(1 s, 5 ms × 2^(n-1))) before retrying a conflict. */
 async function withRetries<T>(
   deps: DatabaseDeps,
   { doing, processor = 'shepherd', deadlineMs, signal }: TransactionOptions,
@@ -182,7 +182,7 @@ async function withRetries<T>(
   }
 }
 
-/** A stale plan costs its connection, and the other idle ones may have kept it, too. */
+/** A stale plan costs its connection; the other idle connections may have stale plans, too. */
 async function withFreshPlans<T>(idle: number, run: () => Promise<T>): Promise<T> {
   try {
     return await run();
@@ -192,15 +192,15 @@ async function withFreshPlans<T>(idle: number, run: () => Promise<T>): Promise<T
   }
 }
 
-/** Anything but what the body found out, such as that a machine is not eligible. */
+/** False for errors that are findings of the body, for example that a machine is not eligible. */
 const isFailure = (error: unknown): boolean =>
   !(error instanceof FleetError) || error instanceof AmbiguousCommit;
 
 /**
- * Plans are made once for a connection, which takes longer (15 ms for a claim) than running them.
- * So they must be good whatever becomes of the tables: one that was made while a table was empty
- * would read all of it ever after, up to the next ANALYZE. Along an index rows also come in the order
- * of their keys, so everybody locks them in the same order.
+ * Plans are made once per connection, because planning takes longer (15 ms for a claim) than
+ * execution. So they must stay good as the tables grow. A plan made while a table was empty would
+ * scan it until the next ANALYZE. Index order also makes every transaction lock rows in the same
+ * order.
  */
 const PLANNING: Readonly<Record<string, string>> = {
   plan_cache_mode: 'force_generic_plan',
@@ -247,9 +247,9 @@ async function commitOne<P extends Params, C extends Columns>(
   });
 }
 
-/** How a connection that was lent comes back. */
+/** State in which a lent connection comes back. */
 interface Use {
-  /** It cannot be used again. */
+  /** Set if the connection cannot be used again. */
   broken: Error | undefined;
 }
 
@@ -261,7 +261,7 @@ async function withConnection<T>(
   throwIfAborted(signal, doing);
   const client = await pool.connect();
   const use: Use = { broken: undefined };
-  // A connection that breaks while it is ours also fails the running query.
+  // A connection that breaks while lent also fails the running query.
   const onError = (error: Error) => (use.broken = error);
   client.on('error', onError);
   try {
@@ -272,13 +272,13 @@ async function withConnection<T>(
   }
 }
 
-/** Begins a transaction, with its settings, in one round trip. */
+/** Begins a transaction with its settings in one round trip. */
 function beginning({ isolation = 'SERIALIZABLE', byKeys, lockTimeoutMs }: TransactionOptions) {
   const limit = lockTimeoutMs === undefined ? '' : `; SET LOCAL lock_timeout = ${lockTimeoutMs}`;
   return `BEGIN ISOLATION LEVEL ${isolation}${byKeys ? BY_KEYS : ''}${limit}`;
 }
 
-/** The statements of one transaction, on the connection that it runs on. */
+/** The statements of one transaction, on its connection. */
 export const queriesOf = (
   client: Pick<pg.PoolClient, 'query'>,
   { signal, doing }: Pick<TransactionOptions, 'signal' | 'doing'>,
@@ -323,7 +323,7 @@ async function commit(client: pg.PoolClient, doing: string): Promise<void> {
 const lostCommit = (doing: string, cause: unknown) =>
   new AmbiguousCommit(`lost the connection while trying to ${doing}`, { cause });
 
-/** Whether an error says that its connection cannot be used again. */
+/** True if the error makes its connection unusable. */
 const isUseless = (error: unknown): boolean =>
   isConnectionLoss(error) ||
   isReadOnly(error) ||
@@ -333,7 +333,7 @@ const isUseless = (error: unknown): boolean =>
 const asError = (error: unknown): Error =>
   error instanceof Error ? error : new Error(String(error));
 
-/** @returns why the connection cannot be used again, if it cannot. */
+/** @returns the error that makes the connection unusable, if any. */
 async function rollback(client: pg.PoolClient, reason: unknown): Promise<Error | undefined> {
   if (isUseless(reason)) return asError(reason);
   try {

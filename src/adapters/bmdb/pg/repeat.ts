@@ -2,22 +2,22 @@ import { AmbiguousCommit } from '../../../domain/errors.ts';
 import type { Clock, Random } from '../../clock/port.ts';
 import { sleep } from '../../clock/port.ts';
 
-/** For how long what must not be lost is tried again. */
+/** How long important writes are retried. */
 export const REPEAT_FOR_MS = 5_000;
 const PAUSE_MS = 200;
 
 export interface Repetition {
   readonly clock: Clock;
   readonly random: Random;
-  /** Whether it may go better soon. */
+  /** Whether a retry may succeed soon. */
   readonly isPassing: (error: unknown) => boolean;
-  /** No longer than until then (result of `Clock.monotonic`). */
+  /** End of retries, by `Clock.monotonic`. */
   readonly deadlineMs?: () => number;
-  /** Ends the trying. */
+  /** Ends the retries. */
   readonly signal?: AbortSignal;
 }
 
-/** Tries again for `REPEAT_FOR_MS`, while it fails for what passes. @throws the last error. */
+/** Retries for `REPEAT_FOR_MS` while the error is a passing one. @throws the last error. */
 export async function repeated<T>(how: Repetition, run: () => Promise<T>): Promise<T> {
   const { clock, random, isPassing, deadlineMs, signal } = how;
   const givenUpMs = clock.monotonic() + REPEAT_FOR_MS;
@@ -35,8 +35,8 @@ export async function repeated<T>(how: Repetition, run: () => Promise<T>): Promi
 }
 
 /**
- * For what may safely be done twice: once more when the answer to its COMMIT was lost.
- * @throws {AmbiguousCommit} that of the second time was lost, too.
+ * For an idempotent call: repeats it once if the answer to its COMMIT was lost.
+ * @throws {AmbiguousCommit} the second answer was lost, too.
  */
 export async function repeatedOnce<T>(run: () => Promise<T>): Promise<T> {
   try {

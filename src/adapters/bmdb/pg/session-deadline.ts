@@ -11,7 +11,7 @@ export interface SessionDeadline {
   expire(reason: SessionExpired): void;
 }
 
-/** Dead until first extended. */
+/** The deadline counts as passed until it is first extended. */
 export function createSessionDeadline(
   clock: Clock,
   id: SessionId,

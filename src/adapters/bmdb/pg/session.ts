@@ -35,7 +35,7 @@ export const statements = named('session', {
          ${version}, ${schema}, ${roles}, ${consoleUrl}, ${logLevel})
        RETURNING session_id`,
   }),
-  // The time of the statement, not of its transaction: a claim may have found us dead meanwhile.
+  // The statement's time, not the transaction's: a claim may have found the session dead meanwhile.
   poke: statement({
     params: { session: 'uuid' },
     columns: { session_id: 'uuid' },
@@ -45,14 +45,17 @@ export const statements = named('session', {
        WHERE session_id = ${session} AND session_deadline > clock_timestamp()
        RETURNING session_id`,
   }),
-  // Waits for the session's own transactions, which have locked it FOR KEY SHARE.
+  // Waits for the session's own transactions, which hold its row FOR KEY SHARE.
   lock: statement({
     params: { session: 'uuid' },
     columns: { session_id: 'uuid' },
     text: ({ session }) =>
       `SELECT session_id FROM sessions WHERE session_id = ${session} FOR UPDATE`,
   }),
-  /** Others need not wait for its deadline. One that was dead before has expired, whoever says goodbye. */
+  /**
+   * Ends the session early, so that others need not wait for its deadline. A session that was
+   * already dead counts as expired.
+   */
   lapse: statement({
     params: { session: 'uuid' },
     text: ({ session }) =>
@@ -68,7 +71,7 @@ export const statements = named('session', {
 
 /**
  * See `Bmdb.openSession`.
- * @param pulse connections for pokes only, so that they never queue behind other work.
+ * @param pulse connections for pokes only, so that pokes never queue behind other work.
  */
 export async function openSession(
   context: PgContext,
@@ -137,7 +140,7 @@ async function poke(
   throw gone;
 }
 
-/** A poke that hangs must leave time for another. @throws {TimedOut} */
+/** A hanging poke must leave time for another. @throws {TimedOut} */
 function withLimit<T>(
   clock: Clock,
   limitMs: number,
@@ -167,9 +170,9 @@ async function releaseWork(
 }
 
 /**
- * Goes through even when the local deadline has passed: a late goodbye spares others a wait. So it is
- * tried again for a while. Work that somebody has locked is dead work from then on.
- * @throws {Locked} there is such work left.
+ * Runs even after the local deadline, and is retried for a while: a late goodbye saves others a
+ * wait. Work that others have locked counts as dead work from then on.
+ * @throws {Locked} such work is left.
  */
 async function close(session: LiveSession, pulse: Database): Promise<void> {
   const { sessionId: id, clock, random, lockTimeoutMs } = session;

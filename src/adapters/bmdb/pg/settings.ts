@@ -2,30 +2,31 @@ import type pg from 'pg';
 import { statement } from './statement.ts';
 
 /**
- * What our statements depend on, whatever the server, the database, the role or a pooler between is
- * set to. They are set once connected: poolers such as PgBouncer refuse most of them at the start.
- * `default_transaction_read_only` is left alone: it is how a database is fenced.
+ * Settings that our statements need, whatever the server, the database, the role or a pooler sets.
+ * They are set after connecting, because poolers such as PgBouncer refuse most of them in the
+ * startup packet. `default_transaction_read_only` stays untouched, because it serves to fence a
+ * database.
  */
 const SETTINGS: Readonly<Record<string, string>> = {
-  // Compiling a statement takes seconds of the server's time, and ours run for milliseconds. The
-  // server goes by its estimates, which are anything while a table was never analysed; and before
-  // version 18 whatever has no way round a forbidden one (see `BY_KEYS`) counts as dear.
+  // Our statements run for milliseconds; compiling one takes seconds. The server decides by cost
+  // estimates, which are arbitrary for tables that were never analysed. Before version 18, disabled
+  // plan types without an alternative (see `BY_KEYS`) also count as expensive.
   jit: 'off',
   plan_cache_mode: 'auto',
   search_path: 'public',
   default_transaction_isolation: 'read committed',
   default_transaction_deferrable: 'off',
   lock_timeout: '0',
-  // A day is 24 hours, and what is read is parsed.
+  // The program parses dates and counts a day as 24 hours.
   TimeZone: 'UTC',
   DateStyle: 'ISO, MDY',
   IntervalStyle: 'postgres',
   extra_float_digits: '1',
   bytea_output: 'hex',
   standard_conforming_strings: 'on',
-  // Connections that are kept for later, and the one that listens, are idle most of the time.
+  // Pooled connections and the listening one are idle most of the time.
   idle_session_timeout: '0',
-  // Since version 17; ours end by the two that `prepareConnection` is given.
+  // Exists since version 17; our transactions end by the two limits that `prepareConnection` sets.
   transaction_timeout: '0',
 };
 
@@ -44,10 +45,11 @@ export const statements = {
 };
 
 /**
- * Sets all of it, in one round trip; what a server does not know (`jit`, where there is none) is
- * left out. What was acknowledged must survive a crash, or a machine would be asked for twice: a
- * weaker `synchronous_commit` than `local` is raised to it, any other is kept.
- * @param timeoutMs for one statement, and for the pause between two of a transaction; null: none.
+ * Applies all settings in one round trip, and skips those that the server does not have (such as
+ * `jit`). An acknowledged write must survive a crash, or a request would be made twice. So a
+ * `synchronous_commit` weaker than `local` is raised to `local`; any other value stays.
+ * @param timeoutMs limit for one statement, and for the pause between two of a transaction; null:
+ *   none.
  */
 export async function prepareConnection(
   client: pg.ClientBase,
@@ -61,7 +63,7 @@ export async function prepareConnection(
     idle_in_transaction_session_timeout: timeout,
     ...more,
   });
-  // Without its name: it is run once for each connection, so no plan of it is to be kept.
+  // Sent without a name: it runs once per connection, so its plan need not be kept.
   await client.query(statements.prepareConnection.text, [
     wanted.map(([name]) => name),
     wanted.map(([, value]) => value),

@@ -4,9 +4,9 @@ import type { StandingRung } from '../../../domain/recovery/rungs.ts';
 import { plainText } from '../../../lib/texts.ts';
 
 /**
- * SQL whose parameters and columns are declared once: from the declaration TypeScript infers the
- * types of both, and `test/adapters/bmdb/pg/statements.test.ts` has PostgreSQL describe every
- * statement on the real schema and compares. So a wrong column or type fails before it is run.
+ * SQL whose parameters and columns are declared once. TypeScript infers their types from the
+ * declaration, and `test/adapters/bmdb/pg/statements.test.ts` compares it with PostgreSQL's
+ * description of the statement on the real schema. So a wrong column or type fails before it runs.
  */
 export interface Statement<P extends Params = Params, C extends Columns = Columns> {
   /** Unique; the server keeps the plan under this name. */
@@ -17,18 +17,18 @@ export interface Statement<P extends Params = Params, C extends Columns = Column
 }
 
 /**
- * By name, in the order of `$1`, `$2`, …: a type of PostgreSQL. `?` may be null or absent, `[]` is an array.
- * `Fields` are several items, which the statement reads as rows.
+ * PostgreSQL types of `$1`, `$2`, …, by name and in order. `?`: may be null or absent; `[]`: an
+ * array. `Fields`: a list of items, which the statement reads as rows.
  */
 export type Params = Readonly<Record<string, ParamType | Fields>>;
 export type Columns = Readonly<Record<string, ColumnType>>;
-/** What is given of each item, by its name here; in SQL the name has underscores. */
+/** Fields of each item by their names here; in SQL the names have underscores. */
 export type Fields = Readonly<Record<string, Nullable<Scalar<Given>>>>;
 
 /**
- * What may be given for a parameter. What machines and providers answer ends up in causes and reasons,
- * and a text that cannot be stored must never keep a failure from being recorded: so every `text` is
- * made plain and capped. `raw` is a text that goes as it is.
+ * Values accepted for parameters. Answers of machines and providers end up in causes and reasons,
+ * and a text that cannot be stored must never keep a failure from being recorded. So every `text`
+ * is made plain and capped; `raw` is sent unchanged.
  */
 interface Given {
   uuid: string;
@@ -48,7 +48,10 @@ interface Given {
   recovery_rung: StandingRung;
 }
 
-/** What comes back. Enums are plain text: the database may know values that this program does not. */
+/**
+ * Values that come back. Enums are plain text: the database may have values that this program does
+ * not know.
+ */
 interface Answered {
   uuid: string;
   text: string;
@@ -79,7 +82,7 @@ export type ParamType = Nullable<Scalar<Given> | `${Nullable<Scalar<Given>>}[]`>
 export type ColumnType = Nullable<Scalar<Answered> | `${'uuid' | 'text' | 'float8' | 'int8'}[]`>;
 
 declare const told: unique symbol;
-/** A column of which more is known than the type that PostgreSQL has for it: `'text' as As<'text', HoldKind>`. */
+/** Narrows a column's type beyond PostgreSQL's: `'text' as As<'text', HoldKind>`. */
 export type As<Type extends string, Value> = Type & { readonly [told]: Value };
 
 type ValueOf<T extends string, Known> = T extends { readonly [told]: infer Value }
@@ -96,7 +99,7 @@ type ArgOf<T> = T extends string
   : T extends Fields
     ? readonly ArgsOf<T>[]
     : never;
-/** The values of a statement's parameters, by name, or of an item's fields. */
+/** Values of a statement's parameters by name, or of an item's fields. */
 export type ArgsOf<P extends Params> = {
   readonly [Name in keyof P as P[Name] extends `${string}?` ? never : Name]: ArgOf<P[Name]>;
 } & {
@@ -110,13 +113,13 @@ export type RowOf<C extends Columns> = { readonly [Name in keyof C]: ValueOf<C[N
 const ALIASES: Readonly<Record<string, string>> = {
   ...{ raw: 'text', machine: 'uuid', session: 'uuid', witness: 'uuid', provider: 'text' },
 };
-/** A type of PostgreSQL as SQL writes it: `uuid[]`. */
+/** A PostgreSQL type as SQL writes it: `uuid[]`. */
 export const sqlType = (type: string): string =>
   type.replaceAll('?', '').replace(/^\w+/, (name) => ALIASES[name] ?? name);
 
 const snake = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-/** The parameters as they are sent: of items one for each field, with the values of all. */
+/** Parameters as sent: for items, one array for each field. */
 type Sent = readonly [param: string, type: string, field: string | null];
 const flattened = (params: Params): readonly Sent[] =>
   Object.entries(params).flatMap(([name, type]): Sent[] =>
@@ -131,23 +134,23 @@ export const paramTypes = (params: Params): string[] =>
 
 type Nothing = Readonly<Record<never, never>>;
 
-/** All of a statement but its name. */
+/** A statement without its name. */
 export type Draft<P extends Params = Params, C extends Columns = Columns> = Omit<
   Statement<P, C>,
   'name'
 >;
 interface Definition<P extends Params, C extends Columns> {
-  /** None when absent. */
+  /** Absent: no parameters. */
   readonly params?: P;
-  /** It answers no rows when absent. */
+  /** Absent: the statement returns no rows. */
   readonly columns?: C;
   readonly text: (params: { readonly [Name in keyof P]: string }) => string;
 }
 
 /**
- * Declares a statement; without a name, one that `named` gives it.
- * @param text gets `$n::type` for each parameter, by its name. For items it gets an item of FROM, called as
- *   the parameter: a row for each, with its fields and `nth`, from 1.
+ * Declares a statement; without a name, `named` supplies one.
+ * @param text receives `$n::type` for each parameter by name. For items it receives a FROM item
+ *   with the parameter's name: one row per item, with its fields and `nth`, from 1.
  */
 export function statement<const P extends Params = Nothing, const C extends Columns = Nothing>(
   definition: Definition<P, C> & { readonly name: string },
@@ -172,7 +175,7 @@ export function statement<P extends Params, C extends Columns>(
   return { ...(name !== undefined && { name }), params, columns, text };
 }
 
-/** Statements with names: those that have none are called by the prefix and their key, `work-end-all`. */
+/** Names statements that have no name, by the prefix and their key: `work-end-all`. */
 export const named = <const R extends Readonly<Record<string, Draft>>>(prefix: string, drafts: R) =>
   Object.fromEntries(
     Object.entries(drafts).map(([key, draft]) => [
@@ -190,7 +193,7 @@ const rowsOf = (param: string, group: readonly Sent[]) => {
     AS ${snake(param)} (${names.map((name) => `"${name}"`).join(', ')})`;
 };
 
-/** What is read of each row: by the name that it has here, its type and its expression. */
+/** Columns to read from each row: name, type and expression. */
 export function selection<
   const S extends Readonly<Record<string, readonly [type: ColumnType, sql: string]>>,
 >(of: S) {
@@ -205,7 +208,7 @@ export function selection<
   };
 }
 
-/** What is made for each object, such as a policy, when it is first asked for. */
+/** Creates the value of each object, such as a policy, on first use. */
 export function madeOnce<Key extends object, Made>(make: (key: Key) => Made): (key: Key) => Made {
   const made = new WeakMap<Key, Made>();
   return (key) => {
@@ -229,7 +232,7 @@ export const valuesOf = <P extends Params, C extends Columns>(
 };
 type Items = readonly Readonly<Record<string, unknown>>[];
 
-/** A text, several, or null. */
+/** A text, an array of texts, or null. */
 const plainly = (given: unknown): unknown => {
   if (Array.isArray(given)) return given.map(plainly);
   return typeof given === 'string' ? plainText(given) : (given ?? null);
@@ -239,11 +242,11 @@ const BYTEA_OID = 17;
 const ARRAY_HEAD_BYTES = 20;
 const LENGTH_BYTES = 4;
 
-/** An array in the binary format of the protocol, which is half as long as its text. */
+/** An array in the protocol's binary format, which is half as long as the text format. */
 function byteaArray(items: readonly Uint8Array[]): Buffer {
   const sizeBytes = items.reduce((sum, item) => sum + LENGTH_BYTES + item.length, 0);
   const array = Buffer.alloc(ARRAY_HEAD_BYTES + sizeBytes);
-  // One dimension, no nulls, and its items count from 1.
+  // One dimension, no nulls, and indices start at 1.
   array.writeInt32BE(1, 0);
   array.writeInt32BE(BYTEA_OID, 8);
   array.writeInt32BE(items.length, 12);

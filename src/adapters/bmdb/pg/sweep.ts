@@ -12,11 +12,11 @@ import { named, statement } from './statement.ts';
 import type { Swept } from '../port.ts';
 
 const SESSIONS_MAX = 100;
-/** Rows that one call removes at most. */
+/** Maximum rows that one call removes. */
 const ORPHANED_MAX = 100;
 const ROWS_MAX = 1_000;
 const CHANGES_MAX = 50_000;
-/** History that is kept: whichever is more. */
+/** How much history is kept; the larger of the two counts. */
 const KEEP_DAYS = 90;
 const KEEP_ROWS = 1_000;
 
@@ -25,7 +25,10 @@ const STEP = { isolation: 'READ COMMITTED', lockTimeoutMs: 500 } as const;
 
 const DEAD = `session_deadline < now() - 2 * session_interval_seconds * interval '1 second'`;
 
-/** What has each step to do. Silences: some are open, or the guard counted some, or nobody counted yet. */
+/**
+ * Whether each step has work to do. Silences: some are open, or the guard counted some or has not
+ * counted yet.
+ */
 const DUE = {
   sessions: `EXISTS (SELECT 1 FROM sessions WHERE ${DEAD})`,
   work: `EXISTS (SELECT 1 FROM work w WHERE w.session_id IS NOT NULL
@@ -45,7 +48,7 @@ const DUE = {
 const ofEach = <const T>(value: T) =>
   Object.fromEntries(Object.keys(DUE).map((name) => [name, value])) as Record<keyof typeof DUE, T>;
 
-/** Calls a function that deletes what is older than so many days, and beyond so many rows. */
+/** Calls a function that deletes what is both older than `KEEP_DAYS` and beyond `KEEP_ROWS`. */
 const trimming = (what: 'history' | 'logs' | 'events') =>
   statement({
     name: `sweep-trim-${what}`,
@@ -56,7 +59,7 @@ const trimming = (what: 'history' | 'logs' | 'events') =>
   });
 
 export const statements = named('sweep', {
-  /** So that a fleet in which nothing happens costs no more than this. */
+  /** A fleet in which nothing happens costs only this query. */
   due: statement({
     columns: ofEach('bool'),
     text: () => `
@@ -64,7 +67,7 @@ export const statements = named('sweep', {
         .map(([name, sql]) => `${sql} AS ${name}`)
         .join(',\n        ')}`,
   }),
-  /** Waits for nobody: one that a transaction of its own holds is not dead yet. */
+  /** Waits for nobody: a session locked by one of its own transactions is not dead yet. */
   deadSessions: statement({
     params: { limit: 'int8' },
     columns: { session_id: 'uuid' },
@@ -80,7 +83,7 @@ export const statements = named('sweep', {
   trimHistory: trimming('history'),
   trimLogs: trimming('logs'),
   trimEvents: trimming('events'),
-  /** Of operators; a trigger tells of each. One that is just being set anew is passed over. */
+  /** Expired holds of operators; a trigger logs each. A hold that is being renewed is skipped. */
   removeExpired: statement({
     name: 'sweep-remove-expired-holds',
     params: { limit: 'int8' },
@@ -91,7 +94,10 @@ export const statements = named('sweep', {
   }),
 });
 
-/** Of machines that nobody works on and that no longer need recovery (parked, for one). */
+/**
+ * Permits of machines that nobody works on and that no longer need recovery, for example because
+ * they are parked.
+ */
 const needless = (loss: LossPolicy) =>
   `granted_at < now() - interval '1 minute'
      AND machine_id IN (SELECT m.machine_id ${FROM}
@@ -100,7 +106,7 @@ const needless = (loss: LossPolicy) =>
            'it waits after a failure', 'it cools down after an attempt'))`;
 
 export const statementsFor = (loss: LossPolicy) => ({
-  /** A permit that somebody has locked is just being relied on. */
+  /** A locked permit is in use at this moment. */
   lockPermits: statement({
     name: 'sweep-lock-permits',
     columns: { machine_id: 'uuid' },
@@ -117,9 +123,9 @@ export const statementsFor = (loss: LossPolicy) => ({
 });
 
 /**
- * See `Bmdb.sweep`. Safe to run in several daemons at once. What cannot be done now is done the next
- * time, and keeps nothing else from being done.
- * @throws the first error when nothing at all could be done.
+ * See `Bmdb.sweep`. May run in several daemons at once. A step that fails is retried in the next
+ * sweep and does not stop the others.
+ * @throws the first error if no step succeeded.
  */
 export async function sweep(context: PgContext): Promise<Swept> {
   const { db, loss } = context;
@@ -146,7 +152,7 @@ export async function sweep(context: PgContext): Promise<Swept> {
     db.once({ doing: looking }, statements.due, {}),
   );
   const due = { ...found! };
-  /** A step that is made if it is due. */
+  /** Runs a step if it is due. */
   const stepIf = (name: keyof typeof DUE, doing: string, body: (q: Queries) => Promise<number>) =>
     due[name] ? step(doing, body) : 0;
   const dead = { sessions: 0, work: 0 };
@@ -178,7 +184,7 @@ export async function sweep(context: PgContext): Promise<Swept> {
   return { sessions: dead.sessions, work: dead.work + orphaned, permits, history };
 }
 
-/** A session with work that somebody has locked is left for the next time. */
+/** Skips sessions whose work others have locked. */
 async function removeSessions(q: Queries): Promise<Pick<Swept, 'sessions' | 'work'>> {
   const dead = await q.rows(statements.deadSessions, { limit: SESSIONS_MAX });
   if (dead.length === 0) return { sessions: 0, work: 0 };
@@ -189,7 +195,7 @@ async function removeSessions(q: Queries): Promise<Pick<Swept, 'sessions' | 'wor
   return { sessions: sessions.length, work };
 }
 
-/** Looks once more when it has locked them: a claim may have come to rely on one meanwhile. */
+/** Checks again after locking: a claim may have started to rely on a permit meanwhile. */
 async function takeBackPermits(q: Queries, loss: LossPolicy): Promise<number> {
   const { lockPermits, takeBackPermits: takeBack } = statementsFor(loss);
   const locked = await q.rows(lockPermits, {});

@@ -7,7 +7,7 @@ import type { Log } from '../../log/port.ts';
 import type { Wake } from '../port.ts';
 import { connectClient, createHosts, type Hosts } from './hosts.ts';
 
-/** `poll`: the database, or what stands before it, has no notifications; wakes never come. */
+/** `poll`: the database, or a pooler in front of it, has no notifications; wakes never come. */
 export type WakesMode = 'listen' | 'poll';
 
 export interface WakesDeps {
@@ -16,23 +16,23 @@ export interface WakesDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** For connecting, and for each answer. */
+  /** Limit for connecting, and for each answer. */
   readonly timeoutMs: number;
-  /** Ends the connection for good. */
+  /** Closes the connection for good. */
   readonly stopped$: Subject<void>;
 }
 
 const CHANNEL = 'shepherd_wake';
 const RETRY_MIN_MS = 250;
-/** A connection may break without a word: then nothing but asking tells. */
+/** A connection may break silently, so it is probed at this interval. */
 const PROBE_MS = 10_000;
-/** So that wakes come again soon after the database does. */
+/** Short, so that wakes resume soon after the database is back. */
 const RETRY_MAX_MS = 3_000;
 
 /**
- * Notifications of the triggers, over a connection of their own that is shared by all readers and
- * reconnects by itself. Also fires at each connect: changes before it were not heard. What a
- * notification says is never read.
+ * Notifications of the triggers, over one connection that all readers share and that reconnects by
+ * itself. Also emits at each connect, because earlier changes were missed. The payload is never
+ * read.
  */
 export function createWakes(deps: WakesDeps): Observable<Wake> {
   if (deps.mode === 'poll') return NEVER.pipe(takeUntil(deps.stopped$));
@@ -67,7 +67,7 @@ function listen(
     let probe: unknown;
     const onBreak = (cause?: unknown) =>
       subscriber.error(new Unreachable('the connection for wakes broke', { cause }));
-    /** Doing it again changes nothing, but is answered. */
+    /** Repeating LISTEN changes nothing, but is answered. */
     const ask = async () => {
       await client!.query(`LISTEN ${CHANNEL}`);
       if (!subscriber.closed) probe = clock.setTimeout(() => void ask().catch(onBreak), PROBE_MS);
@@ -84,7 +84,7 @@ function listen(
     return () => {
       clock.clearTimeout(probe);
       controller.abort();
-      // Nobody listens any more, so it does not matter how the goodbye goes.
+      // Nobody listens any more, so a failed goodbye does not matter.
       client?.end().catch(() => undefined);
     };
   });

@@ -8,12 +8,12 @@ const UNREADABLE = '<unreadable>';
 /** A column of a tag's table. */
 export interface TagColumn {
   readonly name: string;
-  /** As PostgreSQL calls it inside: `int8`, `timestamptz`, `bytea`, the name of an enum. */
+  /** PostgreSQL's internal name: `int8`, `timestamptz`, `bytea`, the name of an enum. */
   readonly type: string;
 }
 
 /**
- * A value for people.
+ * Formats a value for people.
  * @param raw null, or text: of `timestamptz` epoch milliseconds, of `bytea` hex digits.
  */
 export function inspectField(
@@ -27,7 +27,7 @@ export function inspectField(
   return { name, type, value: type === 'timestamptz' ? timeText(raw) : raw };
 }
 
-/** Bytes that are no message might hold a secret still, so they are not shown. */
+/** Bytes that are no message may still hold a secret, so they are not shown. */
 function messageField(column: TagColumn, hex: string, messages: MessageReader): InspectedField {
   const bytes = Buffer.from(hex, 'hex');
   const message = messages.read(column.name, bytes);
@@ -35,16 +35,16 @@ function messageField(column: TagColumn, hex: string, messages: MessageReader): 
   return { ...column, value: message.text, message: message.fields };
 }
 
-/** `infinity`, and what is too far away for a date, stay as they are. */
+/** `infinity`, and times too far away for a date, stay as they are. */
 function timeText(raw: string): string {
   const time = new Date(Number(raw));
   return Number.isNaN(time.getTime()) ? raw : time.toISOString();
 }
 
-/** Words that are spelled in capitals. */
+/** Words spelled in capitals. */
 const ACRONYMS: ReadonlySet<string> = new Set(['os']);
 
-/** What a tag is called: `machine_os_installation_report` is `OSInstallationReport`. */
+/** Name of a tag: `machine_os_installation_report` becomes `OSInstallationReport`. */
 export const tagName = (table: string): string =>
   table
     .replace(/^machine_/, '')

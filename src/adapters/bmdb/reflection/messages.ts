@@ -9,19 +9,19 @@ import type { Fields } from './secrets.ts';
 const SCHEMAS = join(dirname(findPackageJSON(import.meta.url)!), 'proto/');
 const FILES = ['cloud/bmaas/server/api/callback.proto'];
 
-/** Columns that hold serialized messages, and which. */
+/** Columns with serialized messages, and their message types. */
 const MESSAGE_OF: ReadonlyMap<string, string> = new Map([
   ['hardware_report_raw', 'cloud.bmaas.server.api.AgentHardwareReport'],
   ['os_installation_request_raw', 'cloud.bmaas.server.api.OSInstallationRequest'],
   ['os_installation_report_raw', 'cloud.bmaas.server.api.OSInstallationReport'],
 ]);
 
-/** A message as people see it: without its secrets. */
+/** A message for people, without its secrets. */
 export interface ReadableMessage {
   /** Protobuf's text format; comments at the end name what was left out. */
   readonly text: string;
   /**
-   * By the names of the schema, with defaults filled in; enums by name, 64-bit integers as text,
+   * Fields by their schema names, with defaults filled in; enums by name, 64-bit integers as text,
    * bytes as hex. See `fieldAt`.
    */
   readonly fields: Fields;
@@ -30,11 +30,11 @@ export interface ReadableMessage {
 export interface MessageReader {
   /** Whether the column holds messages. */
   knows(column: string): boolean;
-  /** Null: the bytes are no such message. The column must be known. */
+  /** Null if the bytes are not the column's message. The column must be known. */
   read(column: string, bytes: Uint8Array): ReadableMessage | null;
 }
 
-/** Reads the schemas when the first message is read. */
+/** Loads the schemas when the first message is read. */
 export function createMessageReader(): MessageReader {
   let schemas: protobuf.Root | undefined;
   const typeOf = (column: string) =>
@@ -56,7 +56,7 @@ function readMessage(type: protobuf.Type, bytes: Uint8Array): ReadableMessage | 
   try {
     decoded = type.decode(bytes);
   } catch {
-    // Whatever the decoder found wrong, the caller shows that there is no message.
+    // Whatever the decoder reports, the caller only shows that there is no message.
     return null;
   }
   const { fields, hidden } = redact(type.toObject(decoded));
@@ -76,7 +76,7 @@ function withHex(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, withHex(inner)]));
 }
 
-/** Says at the place of a secret that there was one. */
+/** Marks the place of a removed secret. */
 function mark(fields: Record<string, unknown>, path: string): void {
   const steps = stepsOf(path) ?? [];
   const last = steps.pop();
@@ -86,7 +86,7 @@ function mark(fields: Record<string, unknown>, path: string): void {
 
 /**
  * One field of a message by its path, such as `report.cpu[0].cores`, as text.
- * @returns null when there is no such field, or it is not set and has no default.
+ * @returns null if there is no such field, or it is unset and has no default.
  */
 export function fieldAt(fields: Fields, path: string): string | null {
   const steps = stepsOf(path);
@@ -109,16 +109,16 @@ const follow = (from: unknown, steps: readonly string[]): unknown =>
     from,
   );
 
-/** One value of a machine, and where it was found: `HardwareReport.report.cpu[0].cores`. */
+/** One value of a machine and its place: `HardwareReport.report.cpu[0].cores`. */
 export interface PickedField {
   readonly place: string;
   readonly value: string;
 }
 
 /**
- * Every value that a path means: a column of a tag (`provider_id`) or a field of a message that
- * a column holds (`report.cpu[0].cores`). With the tag's name in front (`Provided.provider_id`) it
- * means at most one.
+ * Every value that a path selects: a column of a tag (`provider_id`), or a field of a message in a
+ * column (`report.cpu[0].cores`). With the tag's name in front (`Provided.provider_id`), the path
+ * selects at most one.
  */
 export const pickFields = (tags: InspectedMachine['tags'], path: string): PickedField[] =>
   Object.entries(tags).flatMap(([tag, fields]) => {

@@ -1,24 +1,24 @@
-/** Stands where a secret was left out. */
+/** Replaces a secret that was left out. */
 export const REDACTED = '<redacted>';
 
 /**
- * Names, in words joined by `_`, of what nobody may see: what a new node of a cluster is told, what
- * its first boot runs, and whatever is called a secret.
+ * Names of secret fields, with words joined by `_`: parameters of a new cluster node, first-boot
+ * scripts, and every field that is named like a secret.
  */
 const SECRET =
   /^(node_parameters|cloud_init)$|(^|_)(ticket|password|passphrase|secret|token|credentials?|private)/;
 
 export const isSecretName = (name: string): boolean => SECRET.test(name);
 
-/** A copy of a message's fields without its secrets, and where they were. */
+/** A copy of a message's fields without its secrets, and the paths of the secrets. */
 export interface Redacted {
   readonly fields: Fields;
-  /** Such as `metropolis.node_parameters`. */
+  /** For example `metropolis.node_parameters`. */
   readonly hidden: readonly string[];
 }
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** Leaves secrets out, by their names, at any depth; addresses lose their user and their query. */
+/** Removes secrets by their names at any depth; URLs lose their user and their query. */
 export function redact(fields: Fields): Redacted {
   const hidden: string[] = [];
   const visit = (value: unknown, path: string): unknown => {
@@ -41,7 +41,7 @@ export function redact(fields: Fields): Redacted {
 const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 
-/** A signature in the query or a password before the host opens what the address names. */
+/** A signature in the query or a password before the host would open the URL's target. */
 function bareUrl(text: string): string {
   if (text === '') return text;
   const url = URL.parse(text);

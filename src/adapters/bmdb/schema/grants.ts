@@ -11,9 +11,9 @@ import {
 const quote = pg.escapeIdentifier;
 
 /**
- * Gives a role exactly what a daemon needs, and takes from it whatever else it was given. All or
- * nothing; repeating it changes nothing. Call it under the lock of the migrations.
- * @throws {UsageError} there is no such role, or nothing that is granted could bind it.
+ * Gives a role exactly the rights that a daemon needs, and revokes all others. All or nothing;
+ * idempotent. Call it under the lock of the migrations.
+ * @throws {UsageError} there is no such role, or no grant can restrict it.
  */
 export async function grantTo(client: pg.ClientBase, role: string): Promise<void> {
   await refuseRole(client, role);
@@ -45,7 +45,7 @@ async function statementsFor(client: pg.ClientBase, role: string): Promise<strin
   const database = await client.query<{ name: string }>(`SELECT current_database() AS name`);
   const here = `DATABASE ${quote(database.rows[0]!.name)}`;
   return [
-    // Servers that began before version 15 let everybody make tables in this schema.
+    // Databases created before version 15 let everybody create tables in this schema.
     `REVOKE CREATE ON SCHEMA public FROM PUBLIC`,
     `REVOKE ALL ON SCHEMA public FROM ${to}`,
     `GRANT USAGE ON SCHEMA public TO ${to}`,

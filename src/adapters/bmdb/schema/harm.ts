@@ -1,13 +1,13 @@
 import pg from 'pg';
 
-/** Tables that the server never looked at; `c` is the table's row of `pg_class`. */
+/** Tables that the server never analysed; `c` is the table's row of `pg_class`. */
 export const NEVER_ANALYSED = `c.relnamespace = 'public'::regnamespace AND c.relkind = 'r'
   AND c.reltuples < 0`;
 
 /**
- * Looks at the tables that the server never looked at: fresh ones, and those of a restored backup.
- * It takes each for a few pages of rows and others, which it did look at, for empty, and a join of
- * both kinds was seen to promise 5 × 10^15 rows.
+ * Analyses tables that the server never analysed: new ones, and those of a restored backup. The
+ * server assumes a few pages of rows for each, and none for tables it analysed while empty. A join
+ * of both kinds was seen with an estimate of 5 × 10^15 rows.
  * @param client of the role that owns the tables.
  */
 export async function analyseTables(client: pg.ClientBase): Promise<void> {
@@ -16,25 +16,25 @@ export async function analyseTables(client: pg.ClientBase): Promise<void> {
   );
   if (rows.length === 0) return;
   const names = rows.map(({ name }) => pg.escapeIdentifier(name));
-  // Whatever has a table locked now may be analysing it; nobody waits for that.
+  // A table that is locked now may be under analysis already; nobody waits for that.
   await client.query(`ANALYZE (SKIP_LOCKED) ${names.join(', ')}`);
 }
 
-/** How a server, a database and a role are set, as far as a daemon cannot set it for itself. */
+/** Settings of a server, a database and a role that a daemon cannot set for itself. */
 export interface Circumstances {
   readonly fsync: boolean;
-  /** Off: nothing removes what was deleted, nor looks at how large tables are. */
+  /** If off, nothing removes deleted rows or measures the size of tables. */
   readonly autovacuum: boolean;
   readonly encoding: string;
   /** Still on after we switched it off. */
   readonly jit: boolean;
-  /** That this role may have on this database. */
+  /** Maximum connections of this role to this database. */
   readonly connections: number;
-  /** Names of tables with rows that the server never looked at. */
+  /** Names of tables with rows that the server never analysed. */
   readonly neverAnalysed: readonly string[];
 }
 
-/** What a daemon uses beside `database.poolMax`: for its session, for heartbeats and for wakes. */
+/** Connections besides `database.poolMax`: for the session, for heartbeats and for wakes. */
 const CONNECTIONS_BESIDE = 6;
 
 /** @param client a connection with our settings. */
@@ -58,8 +58,8 @@ export async function readCircumstances(client: pg.ClientBase): Promise<Circumst
 }
 
 /**
- * What of it harms a daemon, and what to do.
- * @param daemons that work with this database now; one when there is none.
+ * Returns which settings harm a daemon, with advice.
+ * @param daemons number that use this database now; one if there is none.
  * @param poolMax `database.poolMax` of each.
  */
 export function complaintsAboutHarm(

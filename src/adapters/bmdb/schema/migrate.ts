@@ -19,23 +19,23 @@ import { refuseUnlessThrowAway } from './throw-away.ts';
 
 export { latestMigration } from './migrations.ts';
 
-/** Random; all programs that change the schema of one database take this lock. */
+/** A random number; all programs that change the schema of one database take this lock. */
 const LOCK = 5_218_436_907_114_235n;
 const LOCK_TIMEOUT_MS = 10_000;
 
 export interface MigrateOptions {
-  /** The role that daemons use: gets exactly the rights that they need. */
+  /** Role of the daemons: gets exactly the rights that they need. */
   readonly grantTo?: string | undefined;
-  /** Waiting longer for a table (10 s) would hold up everybody who comes after. */
+  /** Limit of the wait for a table (10 s); a longer wait would block everybody who comes after. */
   readonly lockTimeoutMs?: number;
 }
 
 /**
- * Brings the schema up to date, sets the rights of a role, and has the server look at tables that it
- * knows nothing of; does nothing where nothing is to be done. Several callers at once wait for each other (advisory lock). Each migration is one
- * transaction: one that is interrupted leaves nothing, and those before it are whole. Needs the
- * right to create tables.
- * @throws {SchemaMismatch} the database was migrated by a newer program, or by none.
+ * Brings the schema up to date, sets the rights of a role, and has the server analyse new tables.
+ * Does nothing if nothing is needed. Concurrent callers wait for each other (advisory lock). Each
+ * migration is one transaction: an interrupted one leaves nothing, and those before it stay
+ * complete. Needs the right to create tables.
+ * @throws {SchemaMismatch} a newer program migrated the database, or an unknown one.
  * @throws {UsageError} nothing can be granted to that role.
  * @throws {TimedOut} somebody uses a table for too long; call again.
  * @throws {Unreachable}
@@ -61,8 +61,8 @@ export async function migrate(
 
 /**
  * Undoes every migration in one transaction, and so deletes all data.
- * @param name of the database, which the caller must know.
- * @throws {UsageError} the database is no throw-away one; says why.
+ * @param name of the database, as a confirmation.
+ * @throws {UsageError} the database is not a throw-away one; the message says why.
  */
 export async function migrateDown(url: string, log: Log, name: string): Promise<void> {
   await withClient(url, 'undo the migrations', async (client) => {
@@ -71,8 +71,8 @@ export async function migrateDown(url: string, log: Log, name: string): Promise<
     refuseForMigration(state);
     if (state.kind === 'empty') return;
     await refuseWeakRole(client);
-    // The checks and what they allow are one transaction; that the runner begins it once more only
-    // makes the server warn, and its COMMIT or ROLLBACK ends it.
+    // The checks and the deletion are one transaction. The runner's own BEGIN only makes the server
+    // warn, and its COMMIT or ROLLBACK ends the transaction.
     await client.query('BEGIN');
     await refuseUnlessThrowAway(client, name);
     const all = { direction: 'down', count: Infinity, singleTransaction: true } as const;
@@ -81,8 +81,9 @@ export async function migrateDown(url: string, log: Log, name: string): Promise<
 }
 
 /**
- * Whether this program, with this role, can work with the database.
- * @throws {SchemaMismatch} the schema is older or newer than this program, or the server is too old.
+ * Checks whether this program can work with the database under this role.
+ * @throws {SchemaMismatch} the schema is older or newer than this program, or the server is too
+ *   old.
  * @throws {Denied} the role lacks rights. Both say what to do.
  */
 export async function checkSchema(url: string): Promise<void> {
@@ -96,7 +97,7 @@ export async function checkSchema(url: string): Promise<void> {
   });
 }
 
-/** A daemon's role is named easily by mistake. */
+/** It is easy to name a daemon's role by mistake. */
 async function refuseWeakRole(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query<{ me: string; may: boolean }>(
     `SELECT current_user::text AS me, coalesce(
@@ -112,7 +113,7 @@ async function refuseWeakRole(client: pg.ClientBase): Promise<void> {
   );
 }
 
-/** What a role lacks, and what to do. */
+/** Which rights a role lacks, with advice. */
 export const complaintAboutRights = (role: string, missing: readonly string[]): string =>
   `the role "${role}" lacks rights (${some(missing)}); ` +
   `run "shepherd db migrate --grant-to ${role}" as the role that migrates`;
@@ -122,7 +123,7 @@ const some = (names: readonly string[]) =>
     ? `${names.slice(0, 4).join(', ')} and ${names.length - 4} more`
     : names.join(', ');
 
-/** Why the version of the server will not do; null when it will. */
+/** Why the server's version is unsuitable; null if it is suitable. */
 export async function complaintAboutServer(client: pg.ClientBase): Promise<string | null> {
   const { rows } = await client.query<{ number: string; version: string }>(
     `SELECT current_setting('server_version_num') AS number,
@@ -146,7 +147,7 @@ async function lock(client: pg.ClientBase, log: Log, timeoutMs: number): Promise
     log.info({}, 'another program is changing the schema; waiting for it');
     await client.query(`SELECT pg_advisory_lock($1::bigint)`, [String(LOCK)]);
   }
-  // From here on; the end of the connection lets go of the lock, however it ends.
+  // From here on; the lock is released when the connection ends, however it ends.
   await client.query(`SET lock_timeout = ${timeoutMs}`);
 }
 

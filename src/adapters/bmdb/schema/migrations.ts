@@ -22,7 +22,7 @@ export async function latestMigration(): Promise<string> {
   return (await knownMigrations()).at(-1) ?? 'none';
 }
 
-/** Migrations, with what they say of their tables and columns as comments in the database. */
+/** Loads migrations, with their inline comments as database comments. */
 export const loadMigrations = (files: string[]) =>
   Promise.all(
     files.map(async (file) => {
@@ -38,7 +38,7 @@ export const loadMigrations = (files: string[]) =>
     }),
   );
 
-/** A comment at the end of the line that begins a table or a column explains it. */
+/** A comment at the end of the first line of a table or column becomes its database comment. */
 function* commentsIn(sql: string): Iterable<string> {
   for (const [, table, first, body] of sql.matchAll(TABLES)) {
     yield `COMMENT ON TABLE ${table} IS ${pg.escapeLiteral(first!)};`;
@@ -50,11 +50,11 @@ function* commentsIn(sql: string): Iterable<string> {
 
 const TABLES = /^CREATE (?:UNLOGGED )?TABLE (\w+) \( -- (.+)\n((?: {2}.*\n)+)/gm;
 
-/** Table of the migrations that were done. */
+/** Table of the applied migrations. */
 export const TABLE = 'schema_migrations';
 
 /**
- * One connection for looking after the schema, with the settings of all of ours.
+ * Opens one connection for work on the schema, with our usual settings.
  * @param doing begins the message of errors: `could not …`.
  */
 export async function withClient<T>(
@@ -78,7 +78,7 @@ export async function withClient<T>(
   }
 }
 
-/** Migrations that were done, in the order in which they were. */
+/** Applied migrations, in the order of their application. */
 export async function appliedMigrations(client: pg.ClientBase): Promise<string[]> {
   const found = await client.query<{ present: boolean }>(
     `SELECT to_regclass($1) IS NOT NULL AS present`,

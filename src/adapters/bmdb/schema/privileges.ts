@@ -1,12 +1,10 @@
 import type pg from 'pg';
 import { TABLE } from './migrations.ts';
 
-/** What the role of a daemon may do with most tables. */
+/** Rights of a daemon's role on most tables. */
 const EVERYTHING = ['SELECT', 'INSERT', 'UPDATE', 'DELETE'] as const;
 type Privilege = (typeof EVERYTHING)[number];
-/**
- * What it may do with the others: history can be added to, and the schema only be looked at.
- */
+/** Its rights on the others: history can be added to, and the schema can only be read. */
 const LESS: Readonly<Record<string, readonly Privilege[]>> = {
   work_history: ['SELECT', 'INSERT'],
   slot_events: ['SELECT', 'INSERT'],
@@ -17,14 +15,14 @@ const LESS: Readonly<Record<string, readonly Privilege[]>> = {
   [TABLE]: ['SELECT'],
 };
 /**
- * Columns that it may change where it may not change the table: an operator's request is settled, or given
- * more time, and a token revoked; neither is rewritten.
+ * Columns that it may change in tables that it may not change: an operator's request is ended or
+ * given more time, and a token revoked, but neither is rewritten.
  */
 const CHANGING: Readonly<Record<string, readonly string[]>> = {
   operator_intents: ['state', 'outcome', 'settled_at', 'parameters', 'expires_at'],
   api_tokens: ['last_used_at', 'revoked_at', 'revoked_by'],
 };
-/** The only ways to delete what is only added to; they decide themselves what may go. */
+/** The only ways to delete from append-only tables; the functions decide what may go. */
 export const TRIM_FUNCTIONS = [
   'shepherd_trim_history(integer, integer, integer)',
   'shepherd_trim_logs(integer, integer, integer)',
@@ -40,20 +38,20 @@ export const changedIn = (table: string): readonly string[] => CHANGING[table] ?
 /** How the rights of a role differ from those that a daemon needs. */
 export interface RolePrivileges {
   readonly role: string;
-  /** Such as `INSERT on machines`. The daemon cannot work. */
+  /** For example `INSERT on machines`. The daemon cannot work. */
   readonly missing: readonly string[];
-  /** Such as `DELETE on work_history`, `UPDATE on api_tokens.role`. The daemon works, and so would a mistake in it. */
+  /** For example `DELETE on work_history`. The daemon works, but a bug could use these. */
   readonly excess: readonly string[];
 }
 
-/** Compares what a role (itself and by membership) may do with what the daemon needs. */
+/** Compares the rights of a role (its own and by membership) with what the daemon needs. */
 export async function readPrivileges(client: pg.ClientBase, role: string): Promise<RolePrivileges> {
   const powers = await readPowers(client, role);
   const rows = await readHeld(client, role);
   const missing = rows
     .filter((row) => !row.held && row.needed)
     .map((row) => `${row.privilege} on ${row.object}`);
-  // Whoever may do everything is told once, not table by table.
+  // A role with all rights is reported once, not table by table.
   const excess = rows
     .filter((row) => row.held && !row.needed)
     .map((row) => `${row.privilege} on ${row.object}`);
@@ -114,7 +112,7 @@ function isNeeded(kind: string, { object, privilege }: Omit<Held, 'needed'>): bo
   return privilege === 'USAGE' || privilege === 'EXECUTE';
 }
 
-/** What lets a role change the schema, or get round every grant. */
+/** What lets a role change the schema, or bypass every grant. */
 async function readPowers(client: pg.ClientBase, role: string): Promise<string[]> {
   const { rows } = await client.query<{ power: string }>(
     `SELECT 'being a superuser' AS power FROM pg_roles WHERE rolname = $1 AND rolsuper

@@ -1,24 +1,24 @@
 import { SchemaMismatch } from '../../../domain/errors.ts';
 
-/** What the migrations of a database are, compared with those that this program knows. */
+/** Migrations of a database, compared with those that this program knows. */
 export interface SchemaState {
   /**
-   * `dirty`: no version of the program made it so (one left out, two lines of development mixed).
-   * Nothing may be done with such a database until a person has looked at it.
+   * `dirty`: no version of the program left it like this (a migration is missing, or two lines of
+   * development are mixed). Nothing may touch such a database until a person has examined it.
    */
   readonly kind: 'current' | 'empty' | 'older' | 'newer' | 'dirty';
-  /** Newest migration that the database has, or `none`; ends with ` DIRTY!!!` when it is. */
+  /** Newest migration of the database, or `none`; ends with ` DIRTY!!!` if dirty. */
   readonly version: string;
-  /** Known here and not done there, in order. */
+  /** Known to this program and not applied, in order. */
   readonly pending: readonly string[];
-  /** Done there and not known here, in order. */
+  /** Applied and unknown to this program, in order. */
   readonly unknown: readonly string[];
 }
 
 /**
  * Compares the two lists.
- * @param applied in the order in which they were done.
- * @param known in the order in which they are to be done.
+ * @param applied in the order of application.
+ * @param known in the order in which to apply them.
  */
 export function compareSchema(applied: readonly string[], known: readonly string[]): SchemaState {
   const pending = known.filter((name) => !applied.includes(name));
@@ -62,7 +62,7 @@ export function complaintAbout({ kind, pending, unknown }: SchemaState): string 
   }
 }
 
-/** @throws {SchemaMismatch} newer or dirty: migrating it would make it worse. */
+/** @throws {SchemaMismatch} newer or dirty: a migration would make it worse. */
 export function refuseForMigration(state: SchemaState): void {
   if (state.kind !== 'newer' && state.kind !== 'dirty') return;
   throw new SchemaMismatch(complaintAbout(state)!);

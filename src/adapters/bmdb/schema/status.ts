@@ -9,21 +9,21 @@ import type { RolePrivileges } from './privileges.ts';
 import { complaintAbout } from './state.ts';
 import type { SchemaState } from './state.ts';
 
-/** What a database is, and whether this program can work with it. */
+/** State of a database, and whether this program can work with it. */
 export interface DatabaseStatus {
   /** `role@host:port/database`. */
   readonly where: string;
   readonly server: {
     readonly version: string;
-    /** A standby, or set so. */
+    /** The server is a standby, or set to read-only. */
     readonly readOnly: boolean;
   } & Circumstances;
   readonly schema: SchemaState;
   readonly rights: RolePrivileges;
   readonly sessions: readonly SessionStatus[];
-  /** Rows by kind; kinds whose table is missing or may not be read are left out. */
+  /** Rows by kind; kinds whose table is missing or unreadable are left out. */
   readonly counts: Readonly<Record<string, number>>;
-  /** What must be done before a daemon can work; empty: nothing. */
+  /** What must be done before a daemon can work; may be empty. */
   readonly problems: readonly string[];
   /** What should be done. */
   readonly warnings: readonly string[];
@@ -32,12 +32,12 @@ export interface SessionStatus {
   readonly component: string;
   readonly runtimeInfo: string;
   readonly createdAtMs: number;
-  /** Until the session dies if it is not extended. */
+  /** Time until the session dies unless extended. */
   readonly remainingMs: number;
 }
 
 /**
- * Looks without changing anything.
+ * Reads the state without changing anything.
  * @param poolMax connections for work of each daemon.
  * @throws {Unreachable}
  * @throws {Denied} the role may not even connect.
@@ -110,7 +110,7 @@ async function readSessions(client: pg.ClientBase): Promise<SessionStatus[]> {
   return rows;
 }
 
-/** Kind, table, and which of its rows. Only what the first version of the schema had. */
+/** Kind, table and condition. Only tables of the first version of the schema. */
 const COUNTED: readonly (readonly [kind: string, table: string, which: string])[] = [
   ['machines', 'machines', 'true'],
   ['provided', 'machine_provided', 'true'],

@@ -1,22 +1,22 @@
 import type pg from 'pg';
 import { UsageError } from '../../../domain/errors.ts';
 
-/** What the comment of a database must be for it to count as a throw-away one. */
+/** The database comment that marks a throw-away database. */
 export const THROW_AWAY = 'throw-away';
 
 /**
- * The BMDB is the only record of which devices are ours, so it is thrown away only where nothing
- * can be lost by it: nobody works with it, and it either records no machine at all, or was marked
- * in the database itself by a person who may.
- * @param name what the caller believes the database to be called.
- * @throws {UsageError} saying what stands in the way.
+ * The BMDB is the only record of which devices are ours. So it may be deleted only if nothing can
+ * be lost: nobody works with it, and it either records no machine at all, or an authorized person
+ * has marked it in the database itself.
+ * @param name what the caller believes to be the database's name.
+ * @throws {UsageError} with what stands in the way.
  */
 export async function refuseUnlessThrowAway(client: pg.ClientBase, name: string): Promise<void> {
   const database = await readDatabase(client);
   if (database.name !== name) {
     throw new UsageError(`the database is called "${database.name}", not "${name}"`);
   }
-  // Nobody opens a session from here on, nor extends one.
+  // From here on, nobody opens or extends a session.
   await client.query('LOCK TABLE sessions IN ACCESS EXCLUSIVE MODE');
   const { sessions, machines, intents, records } = await readCounts(client);
   if (sessions > 0) {

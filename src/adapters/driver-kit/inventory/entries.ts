@@ -5,18 +5,18 @@ import { show } from '../../../settings/leaves.ts';
 
 const FAULTS_SHOWN = 20;
 
-/** How a list of machines is read. */
+/** Format of a list of machines. */
 export interface ListForm<Told, Entry> {
-  /** Of one entry as it is written. */
+  /** Schema of one entry. */
   readonly schema: z.ZodType<Told>;
   toEntry(told: Told): Entry;
-  /** What is wrong with entries that are good each by itself. */
+  /** Faults between entries that are valid on their own. */
   faultsAmong(entries: readonly Entry[]): readonly string[];
 }
 
 /**
- * Reads an inventory: a JSON array and nothing after it.
- * @throws {UsageError} naming every entry with a fault; the whole inventory is then refused.
+ * Parses an inventory: a JSON array and nothing after it.
+ * @throws {UsageError} names every faulty entry; the whole inventory is refused.
  */
 export function readEntries<Told, Entry>(
   content: string,
@@ -66,7 +66,7 @@ function faultsOf(error: z.ZodError, name: string): string[] {
   });
 }
 
-/** What more than one entry has; null: an entry has none of it. */
+/** Values that several entries share; null: an entry has no such value. */
 export function repeated<Entry extends { readonly id: string }>(
   entries: readonly Entry[],
   what: string,
@@ -85,9 +85,10 @@ export function repeated<Entry extends { readonly id: string }>(
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}:]/g;
 
 /**
- * Keys that stand twice in one object of a JSON text, of which `JSON.parse` silently keeps the last.
- * Not built on a parser: those that tell are a hundred times slower, and a list may be 10 MB.
- * @param json a text that `JSON.parse` takes.
+ * Keys that appear twice in one object of a JSON text; `JSON.parse` silently keeps the last. Not
+ * built on a parser: those that report duplicates are a hundred times slower, and a list may have
+ * 10 MB.
+ * @param json a text that `JSON.parse` accepts.
  */
 function repeatedKeys(json: string): string[] {
   const repeated: string[] = [];
@@ -106,7 +107,7 @@ function repeatedKeys(json: string): string[] {
   return repeated;
 }
 
-/** What an inventory says of a machine's SSH, whatever else it says. */
+/** SSH fields of an inventory entry. */
 export interface HostEntry {
   readonly id: string;
   /** IPv4 or IPv6. */
@@ -115,11 +116,11 @@ export interface HostEntry {
   readonly sshPort: number | null;
   /** Base64 of the wire form. */
   readonly hostKey: string | null;
-  /** Name of the password of its user; null: our keys let in. */
+  /** Name of the user's password; null: our keys are accepted. */
   readonly sshPassword: string | null;
 }
 
-/** A text of an entry; says what is expected when there is none, or it does not fit. */
+/** A text of an entry; the error says what is expected. */
 export const entryText = (what: string, fits: (value: string) => boolean) => {
   const error = ({ input }: { readonly input?: unknown }) =>
     input === undefined ? `is missing; give ${what}` : `is ${show(input)}; give ${what}`;
@@ -131,7 +132,7 @@ const NO_PASSWORD =
 
 const PORT = { error: 'is no port; give one from 1 to 65535' };
 
-/** The keys of an entry that are about SSH. */
+/** SSH keys of an entry. */
 export const HOST_FIELDS = {
   Addr: entryText('an IPv4 or IPv6 address', (value) => isIP(value) !== 0),
   SshUser: entryText('the name of a user', (value) =>
@@ -146,14 +147,14 @@ export const HOST_FIELDS = {
     'an SSH host key such as ssh-ed25519 AAAA…',
     (value) => blobOf(value) !== null,
   ).optional(),
-  // What stands there may be a password after all: no message repeats it.
+  // The value may be an actual password, so no message repeats it.
   SshPassword: z
     .string({ error: NO_PASSWORD })
     .regex(/^[a-z][a-z0-9-]{0,30}$/, { error: NO_PASSWORD })
     .optional(),
 };
 
-/** Where a machine stands; the empty text is nowhere. */
+/** Location of a machine; empty: none. */
 export const LOCATION_FIELD = entryText(
   'a text, which may be empty',
   (value) => value.length <= 128,
@@ -178,7 +179,7 @@ export const hostOf = (id: string, told: Told): HostEntry => ({
   sshPassword: told.SshPassword ?? null,
 });
 
-/** @param passwords the names that entries may refer to. */
+/** @param passwords names that entries may refer to. */
 export const hostFaults = (
   entries: readonly HostEntry[],
   passwords: ReadonlySet<string>,
@@ -188,7 +189,7 @@ export const hostFaults = (
   ...repeated(entries, 'Addr', peerOf),
 ];
 
-/** A password is told to a machine that has shown its key, and to nobody else. */
+/** A password is sent only to a machine with a known host key. */
 function passwordFaults(
   { id, sshPassword, hostKey }: HostEntry,
   passwords: ReadonlySet<string>,
@@ -208,7 +209,7 @@ export function targetOf({ address, sshPort }: Pick<HostEntry, 'address' | 'sshP
   return sshPort === null ? host : `${host}:${sshPort}`;
 }
 
-/** Where SSH really goes: the same for all spellings of one address, with or without the usual port. */
+/** SSH endpoint, the same for all spellings of an address, with or without the default port. */
 const peerOf = ({ address, sshPort }: HostEntry): string =>
   `${canonical(address)} ${sshPort ?? SSH_PORT}`;
 
@@ -226,7 +227,7 @@ function canonical(address: string): string {
     .join('.');
 }
 
-/** Of `type base64 comment`, the middle; null when that is no SSH key. */
+/** The base64 part of `type base64 comment`; null if the line is no SSH key. */
 function blobOf(line: string): string | null {
   const [type, encoded = ''] = line.trim().split(/\s+/);
   if (!/^[A-Za-z0-9+/]+={0,2}$/.test(encoded)) return null;
@@ -236,7 +237,7 @@ function blobOf(line: string): string | null {
 }
 
 /**
- * Compares a host key with that of the inventory.
+ * Compares a host key with the inventory's.
  * @param provider name of the configured provider, for messages.
  * @throws {ProviderError} `not-implemented`: the entry has none. `conflict`: it has another.
  */
@@ -246,7 +247,7 @@ export function requireListedKey(provider: string, entry: HostEntry, key: Buffer
   throw new ProviderError('conflict', `the inventory has another host key for ${entry.id}`);
 }
 
-/** `ssh-keyscan` asks the machine that answers; only its console says whether that is the right one. */
+/** `ssh-keyscan` asks whoever answers; only the console shows the right machine's key. */
 const unknownKey = (provider: string, { id, address, sshPort }: HostEntry): ProviderError =>
   new ProviderError(
     'not-implemented',

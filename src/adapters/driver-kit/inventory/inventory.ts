@@ -12,18 +12,18 @@ import type { SettingComplaint } from '../../provider/port.ts';
 import { httpRefusal, isLoopbackHost } from '../errors.ts';
 import { createHttp, HttpFailure, type HttpDeps } from '../exchange.ts';
 
-/** What was read. */
+/** An inventory as read. */
 export interface Reading {
   readonly content: string;
-  /** It is good: from now on only something else is news. */
+  /** Marks the content as good: later reads report only changes. */
   accept(): void;
 }
 
-/** Where an inventory comes from. */
+/** Source of an inventory. */
 export interface Source {
   /**
-   * The content, or null when it is what was accepted last.
-   * @throws {ProviderError} `transient`: it cannot be had now. `invalid`: nor later.
+   * The content, or null if it equals the last accepted one.
+   * @throws {ProviderError} `transient`: it cannot be read now. `invalid`: nor later.
    */
   read(signal: AbortSignal): Promise<Reading | null>;
 }
@@ -42,7 +42,7 @@ export function createSource(from: string, deps: SourceDeps): Source {
 
 export const isPage = (from: string): boolean => /^https?:/.test(from);
 
-/** @param path an absolute one. */
+/** @param path absolute. */
 export function fileSource(path: string): Source {
   return {
     async read(signal) {
@@ -103,12 +103,12 @@ function absent(cause: unknown): ProviderError {
 const tooLong = (from: string) =>
   new ProviderError('invalid', `the inventory ${from} is longer than ${BYTES_MAX} bytes`);
 
-/** The machines of an inventory, read again from time to time. */
+/** Machines of an inventory, read again periodically. */
 export interface Inventory<Entry> {
   /**
-   * The entries by id; of the last good copy, when it cannot be read or is refused now.
-   * @param agesMs reads it again if it is older than this; the usual when absent.
-   * @throws {ProviderError} there never was a good copy.
+   * The entries by id; the last good copy if the inventory is unreadable or refused now.
+   * @param agesMs maximum age; default: the usual one.
+   * @throws {ProviderError} there has never been a good copy.
    */
   entries(signal: AbortSignal, agesMs?: number): Promise<ReadonlyMap<string, Entry>>;
 }
@@ -117,13 +117,13 @@ export interface InventoryDeps<Entry> {
   readonly name: string;
   readonly source: Source;
   readonly refreshMs: number;
-  /** Reads the whole list. @throws {UsageError} it is refused. */
+  /** Parses the whole list. @throws {UsageError} it is refused. */
   readonly parse: (content: string) => readonly Entry[];
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** A fault that stays is told again after this. */
+/** A lasting fault is logged again after this time. */
 const REMIND_MS = 3_600_000;
 
 export function createInventory<Entry extends { readonly id: string }>(
@@ -143,7 +143,7 @@ export function createInventory<Entry extends { readonly id: string }>(
     return new Map(entries.map((entry) => [entry.id, entry]));
   }
 
-  /** At once when it is news, and again from time to time, so that nobody forgets it. */
+  /** Logs a new fault at once, and a lasting one periodically, so that nobody forgets it. */
   function alarm(cause: string, atMs: number): void {
     if (fault?.cause === cause && atMs - fault.toldMs < REMIND_MS) return;
     fault = { cause, toldMs: atMs };
@@ -178,7 +178,7 @@ const refused = (error: UsageError | ProviderError): ProviderError =>
     ? new ProviderError('invalid', error.message, { cause: error })
     : error;
 
-/** The settings of every driver whose machines stand in a list. */
+/** Settings of all drivers whose machines are in a list. */
 export const inventorySettings = (around: Surroundings) => ({
   inventory: leaf
     .text('Where the list of machines is: JSON, read again from time to time.', {
@@ -205,7 +205,7 @@ export const inventorySettings = (around: Surroundings) => ({
   probeTimeout: leaf.duration('Limit of one such try.').prefault('3s'),
 });
 
-/** A name that entries call something by. */
+/** A name that entries refer to. */
 export const NAME = z
   .string()
   .regex(/^[a-z][a-z0-9-]{0,30}$/, { error: 'is no name; give a-z, 0-9 and -' });
@@ -221,9 +221,9 @@ interface Listed {
 }
 
 /**
- * What a provider with this inventory would refuse, or could never start an agent on. A page is not
- * asked for.
- * @param parse reads the list of it.
+ * Faults for which a provider would refuse this inventory, or could never start an agent. A web
+ * page is not requested.
+ * @param parse parses its list.
  */
 export async function complaintsAboutInventory(
   inventory: string,

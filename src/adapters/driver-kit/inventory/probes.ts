@@ -4,7 +4,7 @@ import { sleep, type Clock } from '../../clock/port.ts';
 import type { Network } from '../../network/port.ts';
 import { createTurns } from '../turns.ts';
 
-/** Where a machine's SSH is. */
+/** SSH endpoint of a machine. */
 export interface Target {
   readonly host: string;
   readonly port: number;
@@ -12,13 +12,13 @@ export interface Target {
 
 export interface ProbeLimits {
   readonly timeoutMs: number;
-  /** An answer is believed for this long. */
+  /** How long an answer is valid. */
   readonly intervalMs: number;
   /** At once. */
   readonly parallelism: number;
-  /** Least distance of two starts, so that a large inventory is no burst on the network. */
+  /** Minimum time between two starts, so that a large inventory causes no burst. */
   readonly gapMs: number;
-  /** A listing waits this long for answers; the others come to a later one. */
+  /** How long a listing waits for answers; later answers are for the next one. */
   readonly patienceMs: number;
 }
 
@@ -43,13 +43,13 @@ export function createProbes(limits: ProbeLimits, deps: ProbeDeps, lifetime: Abo
   }
 
   return {
-    /** Looks at those that were not looked at lately, and waits a little for the answers. */
+    /** Probes targets without a recent answer, and waits briefly for the answers. */
     async look(targets: readonly Target[], signal: AbortSignal): Promise<void> {
       const due = targets.filter((target) => {
         const { atMs } = seen.get(keyOf(target)) ?? { atMs: -Infinity };
         return clock.monotonic() - atMs >= limits.intervalMs;
       });
-      // Due no more, so that the next listing does not ask a second time.
+      // Marked as probed, so that the next listing does not probe again.
       for (const target of due) {
         const { answers = null } = seen.get(keyOf(target)) ?? {};
         seen.set(keyOf(target), { answers, atMs: clock.monotonic() });
@@ -66,16 +66,16 @@ export function createProbes(limits: ProbeLimits, deps: ProbeDeps, lifetime: Abo
       const kept = new Set(targets.map(keyOf));
       for (const key of seen.keys()) if (!kept.has(key)) seen.delete(key);
     },
-    /** What is known; null: nothing yet. */
+    /** The last answer; null: none yet. */
     answers: (target: Target): boolean | null => seen.get(keyOf(target))?.answers ?? null,
   };
 }
-/** Whether somebody listens where a machine's SSH should be. */
+/** Whether machines' SSH ports accept connections. */
 export type Probes = ReturnType<typeof createProbes>;
 
 type Pace = (probe: () => Promise<void>) => Promise<void>;
 
-/** Sockets keep to the wall clock anyway, as this limiter does. Probes that wait at the end are dropped. */
+/** Sockets use the wall clock, and so does this limiter. Waiting probes end without a run. */
 function pacedByWall({ parallelism, gapMs }: ProbeLimits, lifetime: AbortSignal): Pace {
   const limiter = new Bottleneck({ maxConcurrent: parallelism, minTime: gapMs });
   const stop = () => limiter.stop({ dropWaitingJobs: true });
@@ -83,7 +83,7 @@ function pacedByWall({ parallelism, gapMs }: ProbeLimits, lifetime: AbortSignal)
   return (probe) => unlessOver(limiter.schedule(probe), lifetime);
 }
 
-/** A network in memory keeps to the clock of its world. */
+/** An in-memory network uses its own clock. */
 function pacedByClock(
   { parallelism, gapMs }: ProbeLimits,
   { clock }: ProbeDeps,
@@ -104,7 +104,7 @@ const unlessOver = (probed: Promise<void>, lifetime: AbortSignal): Promise<void>
 
 const keyOf = ({ host, port }: Target): string => `${host} ${port}`;
 
-/** Whether anybody takes a connection there; false, too, when the signal aborts. */
+/** Whether the address accepts connections; also false if the signal aborts. */
 export function listensAt(
   { host, port }: Target,
   how: ProbeDeps & { readonly timeoutMs: number; readonly signal: AbortSignal },

@@ -1,4 +1,4 @@
-/* Hands the messages of the relay to Stately's inspector in a frame, once a person agrees. */
+/* Passes the relay's messages to Stately's inspector in a frame, once a person agrees. */
 
 const STATELY_ORIGIN = 'https://stately.ai';
 const [button, status] = ['button', '[role=status]'].map((each) => document.querySelector(each));
@@ -14,7 +14,7 @@ button.addEventListener('click', () => {
   document.body.replaceChildren(status, frame);
 });
 
-/** The inspector says when it listens; the relay then tells everything that is there. */
+/** The inspector reports that it listens; the relay then sends everything that exists. */
 addEventListener('message', ({ origin, source, data }) => {
   if (origin !== STATELY_ORIGIN || source !== frame.contentWindow) return;
   if (data?.type !== '@statelyai.connected') return;

@@ -10,14 +10,14 @@ import type { MetricName, MetricsOf } from '../../metrics/port.ts';
 import { timingsOf, type EquinixConfig } from './settings.ts';
 
 /**
- * The fields of the API's replies that we use; unknown ones are left out. Nulls are dropped before,
- * so a field is either there or missing.
+ * Fields of the API's replies that we use; unknown ones are dropped. Nulls are removed before, so a
+ * field is either set or missing.
  */
 const uuid = z.string().refine(isUuid);
 const text = z.string().optional();
 const flag = z.boolean().optional();
 
-/** A related object, expanded or as `href` only. */
+/** A related object, either complete or as `href` only. */
 const relation = z.object({ id: text, href: text });
 export type Relation = z.infer<typeof relation>;
 
@@ -39,7 +39,7 @@ const ipAddress = z.object({
 export type IpAddress = z.infer<typeof ipAddress>;
 
 export const deviceEvent = z.object({
-  /** Missing while the event is only expected. */
+  /** Missing while the event is still expected. */
   id: text,
   type: text,
   body: text,
@@ -69,15 +69,15 @@ export const device = z.object({
   project: relation.optional(),
   hardware_reservation: relation.optional(),
   provisioning_events: z.array(deviceEvent).optional(),
-  /** Whatever its owner put there, only `ssh_port` is read. May hold secrets: never logged. */
+  /** Owner's data; only `ssh_port` is read. May hold secrets: never logged. */
   customdata: z.unknown().optional(),
 });
 export type Device = z.infer<typeof device>;
 
-/** A device of a listing: ten thousand of them stay in memory, so without its history. */
+/** A device in a listing, without its history, because ten thousand of them stay in memory. */
 const listedDevice = device.omit({ provisioning_events: true });
 
-/** With the fields that can be written; `userdata` is a secret and goes no further than a look. */
+/** With the writable fields; `userdata` is secret and only compared. */
 export const writtenDevice = device.extend({ userdata: z.unknown().optional() });
 
 export const reservation = z.object({
@@ -92,7 +92,7 @@ export const reservation = z.object({
   plan: slugged.optional(),
   facility: facility.optional(),
   project: relation.extend({ name: text }).optional(),
-  /** An href, or with `include=device` the device. */
+  /** An href, or the device with `include=device`. */
   device: z.union([listedDevice, relation]).optional(),
 });
 export type Reservation = z.infer<typeof reservation>;
@@ -105,20 +105,20 @@ export const sshKey = z.object({
   created_at: text,
   updated_at: text,
   href: text,
-  /** Project or user it belongs to; both spellings are in use. */
+  /** Owning project or user; the API uses both spellings. */
   entity: relation.optional(),
   owner: relation.optional(),
   tags: z.array(z.string()).default([]),
 });
 export type SshKey = z.infer<typeof sshKey>;
 
-/** Where in its listing a page stands. */
+/** Position of a page in its listing. */
 const meta = z
   .object({
     total: z.number(),
     current_page: z.number(),
     last_page: z.number(),
-    /** Only whether it is there matters: it is never followed. */
+    /** Only its presence matters; the URL is never followed. */
     next: z.unknown().optional(),
   })
   .transform(({ total, current_page: number, last_page: last, next }) => ({
@@ -142,37 +142,34 @@ export const devicePage: z.ZodType<Page<Device>> = z
 export const reservationPage: z.ZodType<Page<Reservation>> = z
   .object({ hardware_reservations: listOf(reservation), meta })
   .transform(({ hardware_reservations: items, meta: place }) => ({ ...items, ...place }));
-/** The newest events; servers that do not page them send no `meta`. */
+/** The newest events; servers without paging send no `meta`. */
 export const events = z.object({ events: listOf(deviceEvent) });
 export const sshKeyList = z.object({ ssh_keys: listOf(sshKey) });
-/** Replies without content, whatever they hold. */
+/** Replies whose content does not matter. */
 export const nothing = z.unknown().transform(() => undefined);
 
-/** Id of a related object; an `href` is never followed, only its last part is read. */
+/** Id of a related object; an `href` is not followed, only its last part is used. */
 export const idOf = (related: Relation | undefined): string | null =>
   related?.id ?? related?.href?.split(/[?#]/)[0]?.split('/').findLast(Boolean) ?? null;
 
-/** A related device that came whole, not only as its address. */
+/** True if the related device is complete, not only a reference. */
 export const isExpanded = (related: Device | Relation): related is Device =>
   'tags' in related && related.hostname !== undefined;
 
-/** The reply about one thing that was asked for by its id: another one's is no answer. */
+/** Reply about the object with the requested id; a reply about another one is rejected. */
 export const ofId = <T extends { readonly id: string }>(
   schema: z.ZodType<T>,
   id: string,
 ): z.ZodType<T> => schema.refine((found) => found.id === id, { path: ['id'] });
 
-/** What is counted of this client alone. */
+/** Metrics of this client only. */
 export type EquinixMetric = Extract<MetricName, `equinix_${string}`>;
 
 export type EquinixDeps = Omit<ApiDeps, 'observer'> & {
   readonly metrics: MetricsOf<EquinixMetric>;
 };
 
-/**
- * What is particular to the API of Equinix Metal.
- * @throws {UsageError} the token would travel in the clear.
- */
+/** The Equinix Metal API's specifics. @throws {UsageError} the token would be sent unencrypted. */
 export function createEquinixApi(config: EquinixConfig, { metrics, ...deps }: EquinixDeps): Api {
   const fault = baseUrlFault(config.baseUrl, config.allowInsecureHttp);
   if (fault) throw new UsageError(`provider ${config.name}: baseUrl ${fault}`);
@@ -212,13 +209,13 @@ export function createEquinixApi(config: EquinixConfig, { metrics, ...deps }: Eq
   );
 }
 
-/** How the API says no: JSON with a list of texts, or with one. */
+/** Error replies: JSON with a list of texts, or one text. */
 const errorBody = z.union([
   z.object({ errors: z.array(z.string()) }),
   z.object({ error: z.string() }).transform(({ error }) => ({ errors: [error] })),
 ]);
 const CAPACITY = /hardware reservation|capacity|not enough|no provisionable/i;
-/** Nothing documents how the server says that the account may not have more. */
+/** Undocumented texts with which the server reports that the account's quota is used up. */
 const QUOTA = new RegExp(
   [
     /\bquota\b/,
@@ -229,7 +226,7 @@ const QUOTA = new RegExp(
     .join('|'),
   'i',
 );
-/** Of statuses that mean something else. */
+/** Statuses that have another meaning. */
 const NO_QUOTA: ReadonlySet<number> = new Set([401, 404, 408, 425]);
 
 export const ANSWERS: AnswerForm = {
@@ -239,7 +236,7 @@ export const ANSWERS: AnswerForm = {
     if (endpoint !== 'CreateDevice') return undefined;
     const says = (what: RegExp) => messages.some((text) => what.test(text));
     if (status === 503 && says(CAPACITY)) return { kind: 'transient', capacity: { scope: 'plan' } };
-    // A reservation is not to be blamed for it.
+    // The refusal does not concern the reservation.
     const isRefused = status < 500 && !NO_QUOTA.has(status);
     return isRefused && says(QUOTA) ? { kind: 'transient', quota: true } : undefined;
   },
@@ -264,7 +261,7 @@ const ENDPOINTS: readonly (readonly [methods: string, path: RegExp, name: string
   ['DELETE', /^\/ssh-keys\/[^/]+$/, 'DeleteSSHKey'],
 ];
 
-/** Name of a route for metrics and logs; `path` is below the base path, without query. */
+/** Route name for metrics and logs; `path` is below the base path, without a query. */
 export function endpointName(method: string, path: string): string | null {
   const found = ENDPOINTS.find(
     ([methods, at]) => methods.split(' ').includes(method) && at.test(path),

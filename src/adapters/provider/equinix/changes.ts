@@ -17,7 +17,7 @@ import {
 } from './device-view.ts';
 import type { EquinixConfig } from './settings.ts';
 
-/** States that end by themselves, and in which no action is taken. */
+/** Transient states, in which no action is taken. */
 const PASSING: ReadonlySet<string> = new Set([
   'queued',
   'provisioning',
@@ -27,26 +27,26 @@ const PASSING: ReadonlySet<string> = new Set([
   'powering_off',
 ]);
 
-/** How long the old tags may take to be put back. */
+/** Time limit for restoring the old tags. */
 const PUT_BACK_MS = 20_000;
 
 /**
- * What is done to devices of ours that stay. All reject with `conflict` for any other device, and with
- * `transient` for one whose state will pass.
+ * Changes to our devices that keep them. All reject with `conflict` for any other device, and with
+ * `transient` for a device in a transient state.
  */
 export function createChanges(deps: {
   readonly client: EquinixClient;
   readonly view: Pick<DeviceView, 'getOurs'>;
   readonly clock: Pick<Clock, 'setTimeout' | 'clearTimeout'>;
   readonly log: Log;
-  /** An operation beside those that are asked for. */
+  /** An operation besides the requested ones. */
   readonly begin: (doing: string, signal: AbortSignal) => Call;
-  /** Aborts when the driver is stopped. */
+  /** Aborts when the driver stops. */
   readonly ended: AbortSignal;
 }) {
   const { client, view, clock, log, begin, ended } = deps;
 
-  /** Looks at a device before an action; what refuses that because of a state that passes may pass. */
+  /** Reads a device before an action; in a transient state, a refused action may succeed later. */
   function watched(call: Call, id: string, how: CallOptions) {
     let state = '';
     return {
@@ -59,7 +59,7 @@ export function createChanges(deps: {
     };
   }
 
-  /** Also where the caller's signal ended it. A failure is told; the first error is what is thrown. */
+  /** Runs even after an abort. A failure is only logged; the first error is thrown. */
   async function putBack({ id, tags }: Device): Promise<void> {
     await withTimeLimit(clock, { ms: PUT_BACK_MS }, (own) => {
       const signal = AbortSignal.any([own, ended]);
@@ -75,7 +75,7 @@ export function createChanges(deps: {
       const device = await view.getOurs(call, id, how);
       await client.updateDevice(call, id, { tags: withOurTags(device.tags, tags) });
     },
-    /** The API knows one kind of reboot, which asks nobody. */
+    /** The API has only one kind of reboot, a hard one. */
     async reboot(call: Call, id: string, how: CallOptions): Promise<void> {
       const { look, refused } = watched(call, id, how);
       await client.actOnce(call, id, { type: 'reboot' }, { ...how, look }).catch(refused);
@@ -85,7 +85,7 @@ export function createChanges(deps: {
       await look();
       await client.switchPower(call, id, want, how.beforeSending).catch(refused);
     },
-    /** The new first-boot script and tags are in place before the installation is asked for. */
+    /** Sets the new first-boot script and tags before requesting the installation. */
     async reinstall(
       call: Call,
       id: string,
@@ -108,7 +108,7 @@ export function createChanges(deps: {
         const system = image === null ? {} : { operating_system: image };
         await client.actOnce(call, id, { type: 'reinstall', ...system }, { beforeSending });
       } catch (error) {
-        // The tags may be new and the system is surely the old one.
+        // The tags may be new while the system is certainly the old one.
         const isUnknown = isProviderError(error) && error.outcome === 'unknown';
         if (isUnknown !== prepared) await putBack(device);
         throw error;
@@ -118,15 +118,15 @@ export function createChanges(deps: {
 }
 
 /**
- * `free`: it can be used. `busy`: its device is going, or it is being cleaned. `taken`: out of our
- * hands, since somebody else's device is on it or it is no longer the project's.
+ * `free`: usable. `busy`: its device is being deleted, or it is being cleaned. `taken`: not ours
+ * any more, because it holds another owner's device or left the project.
  */
 export type ReservationState = 'free' | 'busy' | 'taken';
 
-/** The API deletes nothing while it installs. */
+/** The API deletes no device during its installation. */
 const NOT_YET: ReadonlySet<string> = new Set(['queued', 'provisioning']);
 
-/** How devices go, and what becomes of their reservations. */
+/** Deletes devices and tracks their reservations. */
 export function createGiveBack(
   config: Pick<EquinixConfig, 'projectId' | 'devicePrefix'>,
   deps: {
@@ -151,7 +151,7 @@ export function createGiveBack(
       if (!isRefused(cause)) throw cause;
       const { state = '' } = await view.get(call, id);
       if (isGoing({ state })) return;
-      // Its installation may have ended between the refusal and this look.
+      // The installation may have ended between the refusal and this check.
       const installing = [state, before].find((each) => NOT_YET.has(each));
       if (installing === undefined) throw cause;
       const message = `device ${id} cannot be deleted while ${installing}`;
@@ -161,7 +161,7 @@ export function createGiveBack(
 
   const isLeft = (device: Device): boolean => isGoing(device) || isLeaving(device, config);
 
-  /** A reservation may show a device that has left it, so that device is asked for by itself. */
+  /** A reservation may still show a device that has left it, so the device itself is read. */
   async function isHeld(call: Call, { device }: Reservation): Promise<boolean> {
     const id = device && idOf(device);
     if (!device || !id) return false;
@@ -172,9 +172,9 @@ export function createGiveBack(
 
   return {
     /**
-     * Renames the device and has it deleted; continues what was begun earlier.
+     * Renames the device and deletes it; continues an earlier attempt.
      * @throws {ProviderError} `not-found`: it is gone. `conflict`: it is not ours, or locked.
-     *   `transient`: not yet, it is being installed.
+     *   `transient`: it is still being installed.
      */
     async deprovision(call: Call, id: string, how: CallOptions): Promise<void> {
       const device = await view.getOurs(call, id, how);
@@ -197,6 +197,6 @@ export function createGiveBack(
   };
 }
 
-/** Null in place of what does not exist or is not shown to us. */
+/** Returns null for an object that does not exist or is hidden from us. */
 const nullIfHidden = (error: unknown): null =>
   error instanceof Error && isForbidden(error.cause) ? null : nullIfGone(error);

@@ -32,14 +32,14 @@ export interface CreateDeviceBody {
   readonly operating_system: string;
   readonly hardware_reservation_id: string;
   readonly tags: readonly string[];
-  /** Absent: all keys of project and account reach the machine. */
+  /** Absent: the machine gets all keys of project and account. */
   readonly project_ssh_keys?: readonly string[];
   readonly metro?: string;
   /** Secret. */
   readonly userdata?: string;
 }
 
-/** What can be changed of a device; what is not given stays. */
+/** Changes to a device; absent fields stay. */
 export interface DevicePatch {
   readonly hostname?: string;
   readonly tags?: readonly string[];
@@ -47,30 +47,30 @@ export interface DevicePatch {
   readonly userdata?: string;
 }
 
-/** An action that must not happen twice; only `reinstall` has more than its type. */
+/** An action that must not run twice; only `reinstall` has fields besides its type. */
 export interface OnceAction {
   readonly type: 'reboot' | 'reinstall';
-  /** The same system as before if absent. */
+  /** Absent: the same system as before. */
   readonly operating_system?: string;
 }
 
-/** Awaited just before each request that changes something; what it throws ends the operation. */
+/** Awaited just before each request that changes something; if it throws, the operation ends. */
 type BeforeSending = CallOptions['beforeSending'];
 
-/** What is read of a device besides itself. */
+/** Related objects to read with a device. */
 type Expansion = { readonly include: string; readonly exclude?: string };
 const ITSELF: Expansion = { include: 'facility' };
 const WITH_RESERVATION: Expansion = { include: 'facility,hardware_reservation' };
 const BY_NAME = { ...ITSELF, sort_by: 'hostname', sort_direction: 'asc' };
 const OLDEST_FIRST = { include: 'facility,device', sort_by: 'created_at', sort_direction: 'asc' };
 
-/** When to look for a trace of an action whose reply was lost, milliseconds after each other. */
+/** Delays between checks for a trace of an action whose reply was lost, in milliseconds. */
 const LOOKS_AFTER_MS = [0, 2_000, 5_000];
 
 /**
- * The operations of the API for one project. Each belongs to a `Call`, which bounds and counts it. A change
- * that is the same twice as once is repeated until it is seen; an action is sent once. All reject with a
- * `ProviderError`; `invalid` without an answer: what was asked for cannot be.
+ * Operations of the API for one project. Each belongs to a `Call`, which limits and counts it.
+ * Idempotent changes are repeated until seen; an action is sent once. All reject with a
+ * `ProviderError`; `invalid` without an answer: the request is impossible.
  */
 export function createEquinixClient(config: Pick<EquinixConfig, 'projectId' | 'pageSize'>) {
   const at = (call: Call, collection: string, id: string, rest = ''): string => {
@@ -113,18 +113,18 @@ export function createEquinixClient(config: Pick<EquinixConfig, 'projectId' | 'p
     return call.send({ ...request, schema: nothing, beforeAttempt });
   };
 
-  /** The newest ones, in one request. */
+  /** The newest events, in one request. */
   const newestEvents = async (call: Call, id: string): Promise<readonly DeviceEvent[]> => {
     const path = at(call, 'devices', id, '/events');
     return (await get(call, path, events, { per_page: '100' })).events.items;
   };
 
-  /** Null where the server keeps none. */
+  /** Null if the server has no events. */
   async function eventIds(call: Call, id: string): Promise<ReadonlySet<unknown> | null> {
     try {
       return new Set((await newestEvents(call, id)).map((event) => event.id));
     } catch (error) {
-      // Not even a route: what answers for it need not have the API's form.
+      // The route may not exist; then the reply need not have the API's form.
       const isNone = isProviderError(error) && error.answer?.status === 404;
       const isHidden = isForbidden(error) || isProviderError(error, 'permanent');
       if (isNone || isHidden || isRefused(error)) return null;
@@ -132,7 +132,7 @@ export function createEquinixClient(config: Pick<EquinixConfig, 'projectId' | 'p
     }
   }
 
-  /** A reboot leaves the state as it is. */
+  /** Only for a reinstallation: a reboot does not change the state. */
   async function showsTrace(
     call: Call,
     id: string,
@@ -152,7 +152,7 @@ export function createEquinixClient(config: Pick<EquinixConfig, 'projectId' | 'p
   const getSshKey = (call: Call, id: string): Promise<SshKey> =>
     get(call, at(call, 'ssh-keys', id), ofId(sshKey, id));
 
-  /** With project tokens the key is stored although the answer says 404. */
+  /** With project tokens the API stores the key but replies 404. */
   const storeKey = (call: Call, wanted: WantedKey): Promise<SshKey> =>
     mutate(call, {
       endpoint: 'CreateSSHKey',
@@ -186,7 +186,7 @@ export function createEquinixClient(config: Pick<EquinixConfig, 'projectId' | 'p
       endpoint: 'UpdateSSHKey',
       send: () =>
         change().catch((error: unknown) => {
-          // The published description says PUT where clients send PATCH.
+          // The published description says PUT, but clients send PATCH.
           if (!isWrongMethod(error) || method === 'PUT') throw error;
           method = 'PUT';
           return change();
@@ -200,21 +200,21 @@ export function createEquinixClient(config: Pick<EquinixConfig, 'projectId' | 'p
 
   return {
     getDevice,
-    /** All devices of a project, foreign ones included. @param insist a listing with gaps is a failure. */
+    /** All devices of the project, also foreign ones. @param insist fail on a listing with gaps. */
     listDevices: (call: Call, insist = false): Promise<Walked<Device>> =>
       list(call, {
         ...{ endpoint: 'ListDevices', path: inProject(call, '/devices'), query: BY_NAME },
         ...{ schema: devicePage, insist },
       }),
     /**
-     * Devices that carry exactly this tag; the server's own filter is not trusted. One short page
-     * as a rule, so it does not wait behind the long listings.
+     * Devices with exactly this tag; the server's own filter is not trusted. Usually one short
+     * page, so this does not wait behind long listings.
      */
     async listDevicesByTag(call: Call, tag: string): Promise<Walked<Device>> {
       const query = { tag, ...WITH_RESERVATION };
       const where = { endpoint: 'ListDevices', path: inProject(call, '/devices'), query };
       const found = await list(call, { ...where, schema: devicePage, bulk: false });
-      // One that cannot be read may carry the tag too.
+      // An unreadable device may carry the tag, too.
       const complete = found.complete && found.unread.length === 0;
       return { ...found, items: found.items.filter(({ tags }) => tags.includes(tag)), complete };
     },
@@ -254,13 +254,13 @@ export function createEquinixClient(config: Pick<EquinixConfig, 'projectId' | 'p
         endpoint: 'UpdateDevice',
         send: () => call.send({ ...request, schema: ofId(device, id) }),
         look: async () => {
-          // With `userdata`, for a comparison with what was sent; it goes no further.
+          // Includes `userdata`, only to compare it with the sent value.
           const written = await get(call, path, ofId(writtenDevice, id), query);
           return agrees(written, patch) ? { value: device.parse(written) } : null;
         },
       });
     },
-    /** Whether the API took the request, or said that there is no such device: that one has been given back. */
+    /** True: the API accepted the request. False: the device was already deleted. */
     deleteDevice(
       call: Call,
       id: string,
@@ -280,7 +280,7 @@ export function createEquinixClient(config: Pick<EquinixConfig, 'projectId' | 'p
         },
       });
     },
-    /** A machine that is so already, or on its way, is left as it is. */
+    /** Sends nothing if the machine already has the power state, or is changing to it. */
     switchPower: (
       call: Call,
       id: string,
@@ -298,9 +298,10 @@ export function createEquinixClient(config: Pick<EquinixConfig, 'projectId' | 'p
         repeatsMax: 1,
       }),
     /**
-     * Asks for an action, once. When the reply is lost, a new event of that action proves that the request was
-     * accepted. An event is new if it was not there before the request: the two clocks are not compared.
-     * @param look the last thing that is asked before the request.
+     * Requests an action, once. If the reply is lost, a new event of that action proves that it was
+     * accepted. An event is new if it did not exist before the request; the two clocks are not
+     * compared.
+     * @param look last check before the request.
      */
     async actOnce(
       call: Call,
@@ -324,7 +325,7 @@ export function createEquinixClient(config: Pick<EquinixConfig, 'projectId' | 'p
       });
     },
     listSshKeys,
-    /** One that is gone already has been removed. */
+    /** A key that does not exist counts as deleted. */
     deleteSshKey: (call: Call, id: string): Promise<void> =>
       mutate<undefined>(call, {
         endpoint: 'DeleteSSHKey',
@@ -337,16 +338,17 @@ export function createEquinixClient(config: Pick<EquinixConfig, 'projectId' | 'p
           (await getSshKey(call, id).catch(nullIfGone)) ? null : { value: undefined },
       }),
     /**
-     * Makes the label hold our key, so that new machines let us in. Resolves with the key's id.
-     * @param onReplaced called after an earlier key was replaced, with its OpenSSH line.
-     * @throws {ProviderError} `conflict`: a key that is not known as ours has the label.
+     * Ensures that the label holds our key, so that new machines let us in. Resolves with the key's
+     * id.
+     * @param onReplaced called after replacing an earlier key, with its OpenSSH line.
+     * @throws {ProviderError} `conflict`: the label belongs to a key that is not ours.
      */
     async ensureSshKey(
       call: Call,
       wanted: WantedKey,
       onReplaced: (previousKey: string) => void = () => undefined,
     ): Promise<string> {
-      // Daemons that start together may each have stored our key: any of them will do.
+      // Daemons that start together may each have stored our key; any of the copies is fine.
       const existing = await findKey(call, wanted);
       if (!existing) return (await storeKey(call, wanted)).id;
       if (isSameKey(existing.key, wanted.key)) return existing.id;
@@ -360,7 +362,7 @@ export type EquinixClient = ReturnType<typeof createEquinixClient>;
 
 const accepted = nothing.transform(() => 'accepted' as const);
 
-/** A field that the server does not show counts as different: then the change is repeated. */
+/** A field that the server hides counts as different, so the change is repeated. */
 const agrees = (written: Readonly<Record<string, unknown>>, patch: DevicePatch): boolean =>
   Object.entries(patch).every(([name, value]) => isDeepStrictEqual(written[name], value));
 
@@ -371,7 +373,7 @@ const POWERED: Readonly<Record<'on' | 'off', ReadonlySet<string>>> = {
   off: new Set(['powering_off', 'inactive']),
 };
 
-/** A failed look proves nothing either way. */
+/** A failed check proves nothing either way. */
 function falseUnlessAborted(error: unknown): false {
   if (isProviderError(error) && error.kind !== 'aborted') return false;
   throw error;
@@ -380,6 +382,6 @@ function falseUnlessAborted(error: unknown): false {
 const isWrongMethod = (error: unknown): error is ProviderError =>
   isProviderError(error) && [404, 405].includes(error.answer?.status ?? 0);
 
-/** Something is not shown to us, as the API says itself. */
+/** The API says that the object is hidden from us. */
 export const isForbidden = (error: unknown): error is ProviderError =>
   isProviderError(error, 'auth') && error.answer?.status === 403;

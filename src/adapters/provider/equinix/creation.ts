@@ -12,10 +12,10 @@ import type { OurSshKey } from './our-ssh-key.ts';
 import type { EquinixConfig } from './settings.ts';
 import type { ReservationCache } from './stock.ts';
 
-/** What a device is known by. */
+/** What identifies a device. */
 export interface Sought {
   readonly witness: Witness;
-  /** Null: it is looked for among the tags alone. */
+  /** Null: search only among the tags. */
   readonly reservationId: string | null;
 }
 
@@ -25,29 +25,32 @@ type Holder = Device | 'hidden' | null;
 interface Sighting {
   readonly ours: Device | null;
   readonly holder: Holder;
-  /** Somebody else's device is there and none of ours. */
+  /** Another owner's device is there, and none of ours. */
   readonly rival: ProviderError | null;
-  /** False: something may have been left out, so that finding nothing proves nothing. */
-  /** A device with our witness is another owner's. */
+  /** False: the search may have missed something, so an empty result proves nothing. */
+  /** A device with our creation key belongs to another owner. */
   readonly isTaken: boolean;
   readonly complete: boolean;
 }
 
-/** Looks for devices of ours past any cache. */
+/** Searches for our devices without any cache. */
 export function createSearch(
   { instanceSetId }: Pick<EquinixConfig, 'instanceSetId'>,
   client: EquinixClient,
 ) {
   const carriesWitness = ({ witness }: Sought, { tags }: Device): boolean =>
     tags.includes(witnessTag(witness));
-  /** The witness proves that we made it, even if our owner tag was taken away; not if replaced. */
+  /**
+   * The creation key proves that we created the device, even if our owner tag was removed; but not
+   * if it was replaced.
+   */
   const isOurs = (sought: Sought, device: Device): boolean =>
     carriesWitness(sought, device) && ownershipOf(device.tags, instanceSetId) !== 'foreign';
 
   const strangerThere = (call: Call) =>
     call.error('race-lost', 'the reservation holds another device');
 
-  /** The device on a reservation, fetched when only its address came, or no tags to know it by. */
+  /** The device on a reservation; fetched if only its reference or no tags came. */
   async function holderOf(call: Call, { device }: Reservation): Promise<Holder> {
     if (device === undefined) return null;
     if (isExpanded(device) && device.tags.length > 0) return device;
@@ -59,7 +62,7 @@ export function createSearch(
     });
   }
 
-  /** Looks on the reservation and among the project's tags. */
+  /** Searches on the reservation and among the project's tags. */
   async function sight(call: Call, sought: Sought): Promise<Sighting> {
     const { reservationId, witness } = sought;
     const holder =
@@ -85,7 +88,7 @@ export function createSearch(
     holderOf,
     strangerThere,
     sight,
-    /** Null when it is certain that there is none. @throws {ProviderError} `race-lost`, `transient`. */
+    /** Null only if there is certainly none. @throws {ProviderError} `race-lost`, `transient`. */
     async find(call: Call, sought: Sought): Promise<Device | null> {
       const { ours, holder, rival, isTaken, complete } = await sight(call, sought);
       if (ours) return ours;
@@ -103,32 +106,32 @@ const HIDDEN = 'the device on the reservation cannot be read; it may be the one'
 
 const isDevice = (holder: Holder): holder is Device => holder !== null && holder !== 'hidden';
 
-/** What is made, and how far that has come. */
+/** A creation and its progress. */
 interface Order extends Sought {
   readonly call: Call;
   readonly reservationId: string;
   readonly request: CreateRequest;
   readonly sshKeyId: string | undefined;
-  /** `attempts` counts requests that may create; `ambiguous`: one of them may have had its effect. */
+  /** `attempts`: requests that may create a device; `ambiguous`: one of them may have. */
   readonly progress: { -readonly [K in keyof AttemptProgress]: AttemptProgress[K] };
 }
 
-/** What the hardware is, as a request has to say it. */
+/** The hardware, as the request names it. */
 type Target = Pick<CreateDeviceBody, 'plan' | 'metro'>;
-/** `adopted`: it was there already, made by a request whose reply was lost. */
+/** `adopted`: an earlier request whose reply was lost created the device. */
 interface Creation {
   readonly device: Device;
   readonly outcome: 'created' | 'adopted';
 }
 const adopted = (device: Device): Creation => ({ device, outcome: 'adopted' });
 
-/** How often and how long one looks, milliseconds. */
+/** How often and how long to search, in milliseconds. */
 interface Patience {
   readonly delayMs: number;
   readonly gapMs: number;
-  /** Least time from the beginning to the end of the last look. */
+  /** Minimum time from the start to the end of the last search. */
   readonly untilMs: number;
-  /** Looks that find nothing and left nothing out. */
+  /** Minimum number of complete searches without a result. */
   readonly looksMin: number;
 }
 
@@ -142,8 +145,9 @@ export interface CreationDeps {
 }
 
 /**
- * Makes devices, each at most once, and learns from what comes of it. The witness among its tags tells our
- * device from a stranger's, so that a lost reply is settled by looking and never by a blind repetition.
+ * Creates devices, each at most once, and learns from the results. The creation key among the tags
+ * distinguishes our device from others. So a lost reply is resolved by a search, never by a blind
+ * retry.
  */
 export function createCreation(config: EquinixConfig, deps: CreationDeps) {
   const { client, search, view, sshKey, reservations, metrics } = deps;
@@ -171,7 +175,7 @@ export function createCreation(config: EquinixConfig, deps: CreationDeps) {
     };
   }
 
-  /** Looks until the device shows or patience ends; then null. @throws {ProviderError} `race-lost`. */
+  /** Searches until patience ends; then null. @throws {ProviderError} `race-lost`. */
   async function lookUntil(
     order: Order,
     { delayMs, gapMs, untilMs, looksMin }: Patience,
@@ -189,12 +193,12 @@ export function createCreation(config: EquinixConfig, deps: CreationDeps) {
     }
   }
 
-  /** Null after two looks that did not find the device: then the request may be sent once more. */
+  /** Null after two searches without the device: then the request may be sent once more. */
   function lookBeforeRepeating(order: Order): Promise<Device | null> {
     return lookUntil(order, { delayMs: gapMs / 2, gapMs, untilMs: 0, looksMin: 2 });
   }
 
-  /** A refused repetition may only mean that the lost request did work and is not visible yet. */
+  /** If a repetition is refused, the lost request may have succeeded invisibly. */
   async function outlastRefusal(order: Order, cause: unknown, lostAtMs: number): Promise<Creation> {
     const { call } = order;
     const untilMs = lostAtMs + settleMs - call.now();
@@ -204,13 +208,13 @@ export function createCreation(config: EquinixConfig, deps: CreationDeps) {
     throw call.error('transient', what, { outcome: 'unknown', cause });
   }
 
-  /** It was seen to be ours: whatever fails from here on, it exists. */
+  /** The device is known to be ours: it exists, whatever fails from here on. */
   async function adoptSeen({ call, progress }: Order, { id }: Device): Promise<Creation> {
     progress.ambiguous = true;
     return adopted(await client.getDevice(call, id));
   }
 
-  /** What is on the reservation, and what it offers if that is nothing. */
+  /** The device on the reservation, or the reservation's hardware if it is empty. */
   async function preCheck(order: Order): Promise<Creation | { readonly target: Target }> {
     const { call, progress } = order;
     const reservation = await client.getReservation(call, order.reservationId);
@@ -233,7 +237,7 @@ export function createCreation(config: EquinixConfig, deps: CreationDeps) {
     return { target: { plan, ...(metro !== undefined && { metro }) } };
   }
 
-  /** A reservation that is not free may only mean that the lost request worked. */
+  /** If the reservation is not free, the lost request may have succeeded. */
   async function resume(order: Order) {
     const lostAtMs = order.call.now();
     const found = await lookBeforeRepeating(order);
@@ -266,7 +270,7 @@ export function createCreation(config: EquinixConfig, deps: CreationDeps) {
     throw order.call.error('transient', what, { outcome: 'unknown' });
   }
 
-  /** A first refusal is believed; one more read tells whether somebody was faster. */
+  /** A first refusal is believed; one more read shows whether another creation was faster. */
   async function explainRefusal(order: Order, refusal: ProviderError): Promise<Creation> {
     const { call, reservationId } = order;
     if (![409, 422].includes(refusal.answer?.status ?? 0)) throw refusal;
@@ -320,7 +324,7 @@ export function createCreation(config: EquinixConfig, deps: CreationDeps) {
     }
   }
 
-  /** A key that somebody removed is put in place once; that it is missing is no slot's fault. */
+  /** Stores our key again, once, if it was removed; a missing key is no slot's fault. */
   async function withOurKey(order: Omit<Order, 'progress' | 'sshKeyId'>, signal: AbortSignal) {
     const orderWith = (sshKeyId: string | undefined): Order => {
       const progress = { attempts: 0, ambiguous: order.request.resumed };
@@ -340,7 +344,7 @@ export function createCreation(config: EquinixConfig, deps: CreationDeps) {
     });
   }
 
-  /** What a failed creation says about the things we remember. */
+  /** Updates caches after a failed creation. */
   function learnFrom(error: unknown, reservationId: string) {
     const isNo = isProviderError(error, 'invalid') || (saysNo(error) && !isForbidden(error));
     if (isNo || isProviderError(error, 'race-lost')) reservations.evict(reservationId);
@@ -365,7 +369,7 @@ export function createCreation(config: EquinixConfig, deps: CreationDeps) {
   };
 }
 
-/** How a failed creation counts: `unknown` if a device may exist, `rejected` if none was made. */
+/** Metric of a failed creation: `unknown` if a device may exist, `rejected` if none was created. */
 function outcomeOf(error: unknown): LabelsOf<'equinix_create_outcomes_total'>['outcome'] {
   if (!isProviderError(error)) return 'rejected';
   if (error.kind === 'race-lost') return 'race_lost';
@@ -373,7 +377,7 @@ function outcomeOf(error: unknown): LabelsOf<'equinix_create_outcomes_total'>['o
   return error.capacity ? 'capacity' : 'rejected';
 }
 
-/** The server would not make the device: nothing was made. */
+/** The server refused: no device was created. */
 const saysNo = (error: unknown): boolean =>
   isRefused(error) ||
   isForbidden(error) ||
@@ -381,13 +385,13 @@ const saysNo = (error: unknown): boolean =>
     error.outcome === 'not-done' &&
     (error.capacity !== undefined || error.answer?.status === 404));
 
-/** What settles an attempt: it was refused, or its answer was lost. */
+/** Errors that end an attempt: a refusal, or a lost reply. */
 function ifTelling(error: unknown): ProviderError {
   if (isProviderError(error) && (isLost(error) || saysNo(error))) return error;
   throw error;
 }
 
-/** The server names an SSH key as what is wrong with a request, and did nothing. */
+/** The server refused because of an SSH key, and created nothing. */
 const isKeyRefused = (error: unknown): boolean =>
   isProviderError(error) &&
   isRefused(error) &&

@@ -19,8 +19,8 @@ import { isForbidden, type EquinixClient } from './client.ts';
 import { DELETED_PREFIX, HOSTNAME_LENGTH_MAX, type EquinixConfig } from './settings.ts';
 
 /**
- * Tags of this API are plain strings. The two that matter most have spellings of their own,
- * `<prefix><value>`; the others are `<key>=<value>`.
+ * Tags of this API are plain strings. Our creation key and owner are `<prefix><value>`; other tags
+ * are `<key>=<value>`.
  */
 const WITNESS_PREFIX = 'shepherd-idempotency-';
 const OWNER_PREFIX = 'shepherd-owner-';
@@ -29,7 +29,7 @@ const OURS = [WITNESS_PREFIX, OWNER_PREFIX];
 export const witnessTag = (witness: string): string => WITNESS_PREFIX + witness;
 export const ownerTag = (instanceSetId: string): string => OWNER_PREFIX + instanceSetId;
 
-/** As the port shows them: ours under their port names, `key=value` split, the rest with ''. */
+/** Tags in the port's form: ours by port name, `key=value` split, others with '' as value. */
 export function toPortTags(tags: readonly string[]): Record<string, string> {
   const [witness] = valuesOf(tags, WITNESS_PREFIX);
   const owners = new Set(valuesOf(tags, OWNER_PREFIX));
@@ -41,10 +41,10 @@ export function toPortTags(tags: readonly string[]): Record<string, string> {
     ...(owner === undefined ? {} : { [SET_ID_TAG]: owners.size > 1 ? DISPUTED : owner }),
   };
 }
-/** Their plain spelling means nothing here: a mark has one form, or it could be given twice. */
+/** Their plain spelling is ignored: each mark has one form, so that it cannot appear twice. */
 const SPELLED_APART: ReadonlySet<string> = new Set([WITNESS_TAG, SET_ID_TAG]);
 
-/** As the API takes them. */
+/** Tags in the API's form. */
 export const toApiTags = (tags: Tags): string[] =>
   Object.entries(tags).map(([key, value]) => {
     if (key === WITNESS_TAG) return witnessTag(value);
@@ -52,7 +52,7 @@ export const toApiTags = (tags: Tags): string[] =>
     return value === '' ? key : `${key}=${value}`;
   });
 
-/** Tags of a device with those of ours replaced by `tags`; every other one stays as it is. */
+/** Tags of a device with ours replaced by `tags`; all others stay. */
 export const withOurTags = (current: readonly string[], tags: Tags): string[] => [
   ...current.filter((tag) => !tag.startsWith(TAG_PREFIX)),
   ...toApiTags(Object.fromEntries(Object.entries(tags).filter(([key]) => isOurKey(key)))),
@@ -67,7 +67,7 @@ function splitTag(tag: string): [string, string] {
   return at < 1 ? [tag, ''] : [tag.slice(0, at), tag.slice(at + 1)];
 }
 
-/** Whose device it is; one with two owners is disputed, so not ours. */
+/** The device's owner; a device with two owners is disputed, so not ours. */
 export const ownershipOf = (tags: readonly string[], instanceSetId: string): Ownership =>
   ownershipByTags(toPortTags(tags), instanceSetId);
 
@@ -76,26 +76,23 @@ interface Prefix {
 }
 type Named = Pick<Device, 'hostname'>;
 
-/**
- * What a device is called while it goes away: its old name must neither match the prefix nor stand in
- * the way of the machine that comes after it.
- */
+/** Name during deletion: must neither match the prefix nor block the next machine's name. */
 export function deletedName(hostname: string): string {
   if (hostname.startsWith(DELETED_PREFIX)) return hostname;
   return (DELETED_PREFIX + hostname).slice(0, HOSTNAME_LENGTH_MAX).replace(/[-.]+$/, '');
 }
 
-/** The name says that the device is being given back. */
+/** True if the name marks a device that is being deleted. */
 export const isLeaving = ({ hostname = '' }: Named, { devicePrefix }: Prefix): boolean =>
   hostname.startsWith(DELETED_PREFIX + devicePrefix);
 
-/** The name is one that we give: of a machine, or of one that goes away. */
+/** True if we gave the name, to a machine or to a device that is being deleted. */
 export const isManaged = (device: Named, names: Prefix): boolean =>
   device.hostname?.startsWith(names.devicePrefix) === true || isLeaving(device, names);
 
 /**
- * Its tags as the port shows them. A device without a name of ours is nobody's, whatever its tags
- * say: neither a tag that was copied nor a name that was changed may cost anybody a machine.
+ * Tags in the port's form. A device without one of our names belongs to nobody, whatever its tags
+ * say: a copied tag or a changed name must not cost anybody a machine.
  */
 export const tagsOf = (device: Device, names: Prefix): Tags =>
   isManaged(device, names)
@@ -118,14 +115,14 @@ const STATUSES: Readonly<Record<string, ProviderStatus>> = {
   deleted: 'Missing',
 };
 
-/** What a device's state means for the fleet; `Unknown` for states that we never heard of. */
+/** Fleet status of a device's state; `Unknown` for unknown states. */
 export const statusOf = (state: string | undefined): ProviderStatus =>
   lookup(STATUSES, state ?? '') ?? 'Unknown';
 
-/** The API has accepted the device's end. */
+/** The API has accepted the deletion. */
 export const isGoing = ({ state }: Pick<Device, 'state'>): boolean => statusOf(state) === 'Missing';
 
-/** States in which a device stays; of all others nothing is certain. */
+/** Stable states; all others leave the power unknown. */
 const POWER: Readonly<Record<string, DriverMachine['power']>> = {
   active: 'on',
   inactive: 'off',
@@ -135,9 +132,9 @@ const powerOf = (state: string | undefined): NonNullable<DriverMachine['power']>
   lookup(POWER, state ?? '') ?? 'unknown';
 
 /**
- * Where to reach a device: public management addresses, IPv4 before IPv6, the first of its kind. If
- * no entry is for management, the public ones (`fallback`). Null when there is none. One with a zone
- * (`fe80::1%eth0`) means something on one host only.
+ * Chooses the address for SSH: public management addresses, IPv4 before IPv6, the first of its
+ * kind. If no entry is for management, a public one (`fallback`). Null if there is none. Addresses
+ * with a zone (`fe80::1%eth0`) are skipped, because they are valid on one host only.
  */
 export function chooseAddress(
   entries: readonly IpAddress[],
@@ -168,7 +165,7 @@ const locationOf = ({
 }: Pick<Device, 'facility'> & Partial<Pick<Device, 'metro'>>) =>
   facility?.code ?? metro?.code ?? facility?.metro?.code ?? null;
 
-/** A deployed device as the port shows it; by its tags, one without a name of ours is nobody's. */
+/** A device in the port's form; without one of our names, its tags show no owner. */
 export const toMachine = (device: Device, options: ViewOptions): DriverMachine => ({
   id: device.id,
   reservationId: idOf(device.hardware_reservation),
@@ -179,18 +176,18 @@ export const toMachine = (device: Device, options: ViewOptions): DriverMachine =
   remoteUser: REMOTE_USER,
   availability: 'KnownUsed',
   failed: device.state === 'failed',
-  // One that was renamed to be deleted is no machine any more, even if its end was never asked for.
+  // A device renamed for deletion is no machine any more, even if the deletion was never requested.
   status: isLeaving(device, options) ? 'Missing' : statusOf(device.state),
   power: powerOf(device.state),
   tags: tagsOf(device, options),
 });
-/** How devices are looked at. */
+/** Settings that the view of devices needs. */
 export type ViewOptions = Pick<
   EquinixConfig,
   'devicePrefix' | 'instanceSetId' | 'sshPortFromCustomdata'
 >;
 
-/** Free capacity as the port shows it. */
+/** A free reservation in the port's form. */
 export const toFreeCapacity = (reservation: Reservation): DriverMachine => ({
   id: null,
   reservationId: reservation.id,
@@ -199,7 +196,7 @@ export const toFreeCapacity = (reservation: Reservation): DriverMachine => ({
   availability: 'KnownUnused',
 });
 
-/** Penalised ones are the core's business and count as available here. */
+/** Slots under a penalty count as available here; the core handles penalties. */
 export type ReservationClass = 'inUse' | 'notProvisionable' | 'available';
 
 export function classify(reservation: Reservation, nowMs: number): ReservationClass {
@@ -211,13 +208,13 @@ export function classify(reservation: Reservation, nowMs: number): ReservationCl
   return usable && described && !ended ? 'available' : 'notProvisionable';
 }
 
-/** All that is looked at of a device, so that a poll of many costs little. */
+/** Only the needed fields, so that polling many devices costs little. */
 const ONLY_NEEDED = {
   include: 'facility,hardware_reservation',
   exclude: 'created_by,network_ports,operating_system,actions,provisioning_events,ssh_keys,volumes',
 };
 
-/** Devices as they are now, read one by one. */
+/** Reads current devices one by one. */
 export function createDeviceView(
   config: EquinixConfig,
   { client, log }: { readonly client: EquinixClient; readonly log: Log },
@@ -244,8 +241,8 @@ export function createDeviceView(
   }
 
   /**
-   * Withdrawn devices are hidden behind 403, and one such answer proves little. A device whose end
-   * was accepted does not count.
+   * The API hides deleted devices behind 403, and one such reply proves little. A device whose
+   * deletion was accepted does not count.
    */
   async function listShows(call: Call, id: string): Promise<boolean> {
     const devices = await client.listDevices(call, true);
@@ -258,13 +255,14 @@ export function createDeviceView(
 
   return {
     /**
-     * @throws {ProviderError} `not-found`: it is gone, or hidden and in no list, which on this API
-     *   means withdrawn. `transient`: hidden, and yet in a list.
+     * @throws {ProviderError} `not-found`: the device is gone, or hidden and in no listing, which
+     *   on this API means deleted. `transient`: hidden, but in a listing.
      */
     get,
     /**
-     * The second evidence for a device that the API said it does not know.
-     * @throws {ProviderError} `transient`: lists show it, or something that cannot be read; or do not tell.
+     * Second check of a device that the API reported as unknown.
+     * @throws {ProviderError} `transient`: a listing shows it or an unreadable entry, or is
+     *   incomplete.
      */
     async confirmGone(call: Call, id: string): Promise<void> {
       if (!(await listShows(call, id))) return;
@@ -272,7 +270,7 @@ export function createDeviceView(
       throw new ProviderError('transient', message);
     },
     /**
-     * A device that is going to be changed.
+     * Reads a device that will be changed.
      * @throws {ProviderError} see `CallOptions.requireOurs`, and `get`.
      */
     async getOurs(

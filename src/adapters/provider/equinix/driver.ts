@@ -20,10 +20,10 @@ import { createStock } from './stock.ts';
 export type EquinixProviderDeps = EquinixDeps & Pick<DriverContext, 'tellEvent' | 'metrics'>;
 
 /**
- * Bare metal of one Equinix Metal project. Shown are the devices whose hostname starts with
- * the configured prefix; ours are those that carry our owner tag and no other. Free capacity are the
- * project's available reservations. No call is made before the first one asked for.
- * @throws {UsageError} the token would travel in the clear.
+ * Bare metal of one Equinix Metal project. Shows devices whose hostname has the configured prefix;
+ * ours carry our owner tag and no other. Free capacity is the project's available reservations.
+ * Makes no request before the first call.
+ * @throws {UsageError} the token would be sent unencrypted.
  */
 export function createEquinixProvider(config: EquinixConfig, deps: EquinixProviderDeps): Provider {
   const { clock, log } = deps;
@@ -69,7 +69,7 @@ export function createEquinixProvider(config: EquinixConfig, deps: EquinixProvid
         `cannot look for the device of witness ${witness}`,
         how,
         async (call) => {
-          // A reservation that is gone from the project may have left its device behind.
+          // A reservation that left the project may have left its device behind.
           const device = await search
             .find(call, { witness, reservationId })
             .catch((error: unknown) => {
@@ -142,17 +142,17 @@ const CAPABILITIES = {
   tags: true,
   hostKey: false,
   throwAway: true,
-  // The API's views lag behind each other at times.
+  // The API's views may lag behind each other.
   consistentList: false,
   maxConcurrency: 64,
   announces: true,
 } as const;
 
-/** What runs out together; machines taken away at will are a supply of their own. */
+/** Plans that run out together; spot machines are a separate supply. */
 const capacityGroup = ({ name, location, spot }: Plan): string =>
   [location ?? '', name, ...(spot ? ['spot'] : [])].join(' ');
 
-/** Bare metal of one project at an API that speaks Equinix Metal. */
+/** Bare metal of one project behind an API compatible with Equinix Metal. */
 export const equinixDriver: Driver<EquinixSettings> = {
   name: 'equinix',
   settings: equinixSchema,

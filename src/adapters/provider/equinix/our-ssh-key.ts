@@ -15,7 +15,7 @@ interface OurSshKeyDeps extends Pick<DriverContext, 'tellEvent'> {
   readonly log: Log;
 }
 
-/** The one key of ours at the provider, known by its label. */
+/** Our single key at the provider, identified by its label. */
 export function createOurSshKey(
   config: EquinixConfig,
   { client, clock, log, tellEvent = () => undefined }: OurSshKeyDeps,
@@ -39,7 +39,7 @@ export function createOurSshKey(
 
   return {
     ...kept,
-    /** Removes further copies of it, which would make its label ambiguous. */
+    /** Removes extra copies of the key, which would make its label ambiguous. */
     async sweep(call: Call, { dryRun }: { readonly dryRun: boolean }): Promise<SweepReport> {
       const keys = await client.listSshKeys(call);
       const copies = keys.filter(
@@ -49,7 +49,8 @@ export function createOurSshKey(
       const old = spare.filter((each) => createdAtMs(each) <= clock.now() - SWEPT_AGE_MS);
       if (dryRun || old.length === 0) return removed(old);
       for (const { id } of old) await client.deleteSshKey(call, id);
-      // That a key is not known may be a proxy's word; what is still listed was not removed.
+      // A proxy may have answered "not found", so a key counts as removed only if the list lacks
+      // it.
       const left = new Set((await client.listSshKeys(call)).map(({ id }) => id));
       return removed(old.filter(({ id }) => !left.has(id)));
     },
@@ -61,7 +62,7 @@ const removed = (keys: readonly SshKey[]): SweepReport => ({
   removed: keys.map(({ id }) => ({ kind: 'ssh-key', id })),
 });
 
-/** The oldest first: it is the one that devices were made with. Unknown ages count as young. */
+/** Oldest first: devices were created with that key. Unknown ages count as young. */
 const byAge = (one: SshKey, other: SshKey): number =>
   createdAtMs(one) - createdAtMs(other) || (one.id < other.id ? -1 : 1);
 const createdAtMs = ({ created_at: at = '' }: SshKey): number => {

@@ -5,11 +5,11 @@ import type { Surroundings } from '../../../settings/secret.ts';
 import type { ApiTimings } from '../../driver-kit/terms.ts';
 import { baseUrlFault } from '../../driver-kit/errors.ts';
 
-/** Devices about to be deleted are renamed with this first. */
+/** New name prefix of devices before their deletion. */
 export const DELETED_PREFIX = 'deleted-';
-/** Longest label of a domain name. */
+/** Maximum length of a domain name label. */
 export const HOSTNAME_LENGTH_MAX = 63;
-/** Characters of a reservation's id that make a hostname: three hyphenated groups. */
+/** Characters of a reservation's id in a hostname: three hyphenated groups. */
 export const HOSTNAME_ID_LENGTH = 18;
 
 const fields = (around: Surroundings) =>
@@ -58,7 +58,7 @@ const fields = (around: Surroundings) =>
       .prefault(false),
   });
 
-/** The keys of a provider whose driver is `equinix`, as they stand in the file. */
+/** Keys of a provider with driver `equinix`, as in the file. */
 export const equinixSchema = (around: Surroundings) =>
   fields(around).refine(isSecure, {
     when: () => true,
@@ -66,7 +66,7 @@ export const equinixSchema = (around: Surroundings) =>
     error: 'sends the token in clear; give an https URL, or set allowInsecureHttp: true',
   });
 
-/** The keys of a provider whose driver is `equinix`, as the program has them. */
+/** Keys of a provider with driver `equinix`, as parsed. */
 export type EquinixSettings = z.output<ReturnType<typeof equinixSchema>>;
 
 function isSecure(provider: { baseUrl?: unknown; allowInsecureHttp?: unknown }): boolean {
@@ -79,7 +79,7 @@ const projectId = () =>
     .text('Project whose reservations are used.')
     .refine(isUuid, { error: 'is not a UUID; give the id of the project, in lower case' });
 
-/** First characters of the reservation's id follow the prefix; a host name has at most 63. */
+/** Prefix plus the reservation id's first characters; a hostname has at most 63. */
 const PREFIX_MAX = HOSTNAME_LENGTH_MAX - HOSTNAME_ID_LENGTH;
 
 const devicePrefix = () =>
@@ -97,21 +97,21 @@ const devicePrefix = () =>
 
 /** One configured account and project. */
 export interface EquinixConfig extends Omit<EquinixSettings, 'token'> {
-  /** Name of the provider, as slots, BMDB and metrics show it. */
+  /** Name of the provider in slots, BMDB and metrics. */
   readonly name: string;
-  /** Asked before each attempt, so that a rotated token is picked up. Never logged. */
+  /** Called before each attempt, so that a rotated token is used. Never logged. */
   readonly token: () => string;
   /** OpenSSH line of the key that new machines let in. */
   readonly publicKeyLine: string;
   /** OpenSSH lines of our earlier keys. */
   readonly previousKeyLines?: readonly string[];
-  /** `xxxxx-xxxxx-xxxxxxxxxxxxxxx`: marks what is ours at the provider. */
+  /** `xxxxx-xxxxx-xxxxxxxxxxxxxxx`: marks our devices at the provider. */
   readonly instanceSetId: string;
-  /** Of all replies of one listing together; 512 MiB if absent. */
+  /** Limit for all replies of one listing together; 512 MiB if absent. */
   readonly listingBytesMax?: number;
 }
 
-/** The configured limits and waits, milliseconds. */
+/** Configured limits and waits, in milliseconds. */
 export const timingsOf = (config: EquinixConfig): ApiTimings => ({
   connectTimeoutMs: config.connectTimeout,
   attemptTimeoutMs: config.attemptTimeout,

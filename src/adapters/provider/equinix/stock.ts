@@ -19,8 +19,8 @@ import type { EquinixConfig } from './settings.ts';
 export type ReservationCounts = Readonly<Record<ReservationClass, number>>;
 
 /**
- * The available reservations. Listing them is slow, so the list is kept for a while; whoever uses
- * one, or finds it used, evicts it.
+ * Caches the available reservations, because listing them is slow. A caller that uses a
+ * reservation, or finds it used, evicts it.
  */
 export function createReservationCache(
   options: { readonly timeoutMs: number },
@@ -31,19 +31,19 @@ export function createReservationCache(
   },
 ) {
   const { clock } = deps;
-  /** When each one left, so that a listing begun earlier does not bring it back. */
+  /** Time of each eviction, so that an older listing does not bring the reservation back. */
   const evictedAtMs = new Map<string, number>();
   let kept = new Map<string, Reservation>();
   let keptUnread: readonly Unread[] = [];
   let freshUntilMs = 0;
   let expiredAtMs = -1;
-  /** When the listing that is kept was begun. */
+  /** Start of the cached listing. */
   let keptSinceMs = -1;
 
   async function refresh(call: Call): Promise<Walked<Reservation>> {
     const startedMs = clock.monotonic();
     const { items, unread, complete } = await deps.list(call);
-    // A younger one ended first, and what had left before it is forgotten.
+    // A younger listing ended first, and evictions before it are already forgotten.
     if (startedMs < keptSinceMs) return whatIsKept();
     const counts = { inUse: 0, notProvisionable: 0, available: 0 };
     const found = new Map<string, Reservation>();
@@ -70,7 +70,7 @@ export function createReservationCache(
   });
 
   return {
-    /** Rereads when the kept list is too old or was incomplete. */
+    /** Reads again if the cache is too old or was incomplete. */
     async available(call: Call): Promise<Walked<Reservation>> {
       if (clock.monotonic() >= freshUntilMs) return refresh(call);
       return whatIsKept();
@@ -79,7 +79,7 @@ export function createReservationCache(
       evictedAtMs.set(reservationId, clock.monotonic());
       kept.delete(reservationId);
     },
-    /** Something contradicts the kept list: the next `available` rereads. */
+    /** Something contradicts the cache: the next `available` reads again. */
     expire(): void {
       expiredAtMs = clock.monotonic();
       freshUntilMs = 0;
@@ -96,7 +96,7 @@ export interface StockDeps {
   readonly metrics: MetricsOf<'equinix_reservations'>;
 }
 
-/** Everything that there is, and what is remembered of it. */
+/** All devices and reservations, with what is cached about them. */
 export function createStock(config: EquinixConfig, deps: StockDeps) {
   const { client, view, clock } = deps;
   const tellNews = createNews(deps.log);
@@ -117,7 +117,7 @@ export function createStock(config: EquinixConfig, deps: StockDeps) {
 
   return {
     reservations,
-    /** Reservations first: what is created in between is then shown by its device. */
+    /** Reservations first: if a device is created in between, its own entry shows it. */
     async list(call: Call): Promise<DriverListing> {
       const free = await reservations.available(call);
       const devices = await client.listDevices(call);
@@ -126,7 +126,7 @@ export function createStock(config: EquinixConfig, deps: StockDeps) {
       for (const { id } of free.items) if (taken.has(id)) reservations.evict(id);
       const managed = devices.items.filter((device) => isManaged(device, config));
       const unreadable: UnreadableEntry[] = [...devices.unread];
-      // Of what is in use the device tells; it is not offered while it cannot be read.
+      // A used reservation is shown by its device; an unreadable one is not offered.
       for (const { id, fault } of free.unread) {
         if (!taken.has(id)) unreadable.push({ id: null, reservationId: id, fault });
       }

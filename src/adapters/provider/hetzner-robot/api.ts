@@ -15,8 +15,8 @@ import { entriesOf } from '../../driver-kit/pages.ts';
 import type { RobotSettings } from './settings.ts';
 
 /**
- * What Robot answers, as far as it is read. Null and a missing field mean the same, and are the same
- * when these schemas see them. What nobody needs is not looked at, so that it can spoil nothing.
+ * Robot's replies, as far as we read them. Nulls are removed before, so null equals missing. Unused
+ * fields are not read, so they cannot make a reply invalid.
  */
 
 const wrapped = <Key extends string, Inner extends z.ZodType>(key: Key, inner: Inner) =>
@@ -48,17 +48,17 @@ const server = z
     isReady: raw.status === 'ready',
     isCancelled: raw.cancelled,
     paidUntil: raw.paid_until ?? null,
-    /** Only a server that is asked for by itself says so; null: it does not say. */
+    /** Only a single server's reply has these; null: not stated. */
     canReset: raw.reset ?? null,
     canRescue: raw.rescue ?? null,
   }));
-/** One server of the account. */
+/** A server of the account. */
 export type Server = z.output<typeof server>;
 export const serverReply = wrapped('server', server);
 
 const numberOf = z.object({ server: z.object({ server_number: z.int().positive() }) });
 
-/** A listing: what can be read, and the numbers of what cannot. */
+/** A listing: the readable entries, and the numbers of the unreadable ones. */
 export const serverList = entriesOf(serverReply, (entry) => ({
   id: numberOf.safeParse(entry).data?.server.server_number.toString() ?? null,
   reservationId: null,
@@ -74,7 +74,7 @@ const resetOptions = z
     types: type,
     operatingStatus: status ?? null,
   }));
-/** How a server can be reset, and whether it runs, as far as Robot tells. */
+/** Available resets of a server, and whether it runs, if Robot knows. */
 export type ResetOptions = z.output<typeof resetOptions>;
 export const resetReply = wrapped('reset', resetOptions);
 
@@ -82,7 +82,7 @@ const fingerprint = z
   .string()
   .regex(/^([0-9a-f]{2}:){15}[0-9a-f]{2}$/i)
   .transform((text) => text.toLowerCase());
-/** Objects, or texts; what is neither names no key. */
+/** Objects or texts; anything else is skipped. */
 const hostKeys = z
   .array(z.unknown())
   .default([])
@@ -104,8 +104,8 @@ const authorizedKeys = z
   );
 
 /**
- * The password in it is dropped here, unread: nobody needs it, and it must not be anywhere. Of `os`
- * nothing is read either: it is a list while the rescue system is not armed and one text while it is.
+ * The password in the reply is dropped unread: nobody needs it, and it must not be stored. The type
+ * of `os` depends on the state: a list while not armed, a text while armed.
  */
 const rescue = z
   .object({
@@ -116,24 +116,24 @@ const rescue = z
   })
   .transform((raw) => ({
     isArmed: raw.active,
-    /** Armed: the one that will boot. Else those that could be. */
+    /** Armed: the rescue system that will boot. Otherwise those available. */
     systems: raw.os === undefined ? [] : [raw.os].flat(),
     keys: raw.authorized_key as readonly string[],
     hostKeys: raw.host_key as readonly string[],
   }));
-/** Whether the next boot goes to the rescue system, and how that can be known again. */
+/** Whether the next boot starts the rescue system, and its keys. */
 export type Rescue = z.output<typeof rescue>;
 export const rescueReply = wrapped('rescue', rescue);
 
 const OTHER_BOOTS = ['linux', 'vnc', 'windows', 'plesk', 'cpanel'] as const;
 const active = z.object({ active: z.literal(true) });
 const bootState = z.object({ rescue: rescue.optional() }).loose();
-/** What the next boot of a server leads to, of all that there may be. */
+/** What the next boot of a server starts, among all options. */
 export const bootReply = wrapped(
   'boot',
   bootState.transform((raw) => ({
     isRescueArmed: raw.rescue?.isArmed ?? false,
-    /** Installations that are armed: the next boot begins them. */
+    /** Armed installations, which the next boot would begin. */
     others: OTHER_BOOTS.filter((kind) => active.safeParse(raw[kind]).success),
   })),
 );
@@ -155,11 +155,11 @@ export const nothing = z.unknown().transform(() => undefined);
 
 const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;
-/** Where an answer says no time. */
+/** Default waits for replies without one. */
 const MAINTENANCE_MS = 5 * MINUTE_MS;
 const MANUAL_RESET_MS = 30 * MINUTE_MS;
 
-/** How Robot says no. Which of the two names of the limit comes depends on whom one believes. */
+/** Error replies. Sources disagree about which of the two names of the rate limit appears. */
 const errorBody = z.object({
   error: z.object({
     code: z.string(),
@@ -172,7 +172,7 @@ const errorBody = z.object({
   }),
 });
 
-/** The code comes first, then the words, then the names of fields at fault, never what they hold. */
+/** The code, then the message, then the names of invalid fields, never their values. */
 function errorsIn(json: unknown): readonly string[] | null {
   const read = errorBody.safeParse(json);
   if (!read.success) return null;
@@ -182,8 +182,8 @@ function errorsIn(json: unknown): readonly string[] | null {
 }
 
 /**
- * 403 is a rate limit if it says so, and also if nobody can read it. It grows with each one in a row, up
- * to the interval that the limit counts in.
+ * A 403 is a rate limit if it says so or has no readable body. The wait grows with each consecutive
+ * one, up to the limit's interval.
  */
 function staysAway({ status, json, waitAskedMs, inARow, mutates }: Refusal): StayAway | undefined {
   if (status === 503) {
@@ -204,13 +204,13 @@ function staysAway({ status, json, waitAskedMs, inARow, mutates }: Refusal): Sta
 
 export const ANSWERS: AnswerForm = {
   errorsIn,
-  // A 403 without a body is a rate limit here, and tells nothing of what there is.
+  // A 403 without a body is a rate limit here, and proves nothing about the object.
   tellsAbsence: new Set([404, 410]),
   staysAway,
   meaningOf,
 };
 
-/** Something is armed already, whatever status it is said with. */
+/** Another boot option is already armed, whatever the status. */
 const BLOCKED: ReadonlySet<string> = new Set(['BOOT_ALREADY_ENABLED', 'BOOT_BLOCKED']);
 
 const KINDS: Readonly<Record<string, ProviderErrorKind>> = {
@@ -223,22 +223,22 @@ const KINDS: Readonly<Record<string, ProviderErrorKind>> = {
   KEY_ALREADY_EXISTS: 'conflict',
 };
 
-/** A technician was called to reset the server: of that one nothing else is asked until then. */
+/** A technician was called to reset the server: until then, no other reset is requested. */
 export const MANUAL_RESET = 'RESET_MANUAL_ACTIVE';
 
-/** What Robot means by its code. */
+/** Meaning of Robot's error code. */
 function meaningOf({ status, messages }: Refusal): Meaning | undefined {
   const [code = ''] = messages;
   if (BLOCKED.has(code)) return { kind: 'conflict' };
   if (status >= 500 || status === 401 || status === 403) return undefined;
   if (code === MANUAL_RESET) return { kind: 'transient', waitMs: MANUAL_RESET_MS };
   const told = lookup(KINDS, code) ?? (status === 409 ? 'conflict' : undefined);
-  // The server has no reset of that type.
+  // The server does not support that type of reset.
   const isAboutType = told === 'invalid' && messages.includes('field type');
   return told && { kind: isAboutType ? 'not-implemented' : told };
 }
 
-/** Whether Robot said so with this code. */
+/** Whether Robot answered with one of these codes. */
 export function saysCode(error: unknown, ...codes: readonly string[]): boolean {
   for (let at = error; at instanceof Error; at = at.cause) {
     if (isProviderError(at) && at.answer) return codes.includes(at.answer.messages[0] ?? '');
@@ -246,14 +246,14 @@ export function saysCode(error: unknown, ...codes: readonly string[]): boolean {
   return false;
 }
 
-/** Of the vendor's limits we use so much: others may use the account too. */
+/** Share of the vendor's limits that we use, because others may use the account too. */
 const SHARE = 0.9;
-/** Of the resets, for give-backs and what is forced. */
+/** Resets reserved for give-backs and forced reboots. */
 const RESETS_KEPT = 10;
 
 /**
- * Robot's limits in an hour, by method and first part of the path. What lies below one path counts as
- * one: a list and a single server were found to share one count.
+ * Robot's hourly limits, by method and first part of the path. Everything below one path shares a
+ * limit: a list and a single server were observed to share one count.
  */
 const LIMITS: Readonly<Record<string, number>> = {
   'GET /server': 200,
@@ -270,7 +270,7 @@ const LIMITS: Readonly<Record<string, number>> = {
 export const CLASS_NAMES: readonly string[] = Object.keys(LIMITS);
 export const RESET_CLASS = 'POST /reset';
 
-/** What may be sent in an hour, of each class; `limits` are those that are other than documented. */
+/** Hourly budget of each class; `limits` overrides the documented values. */
 export const budgetsOf = (
   limits: Readonly<Record<string, number>>,
 ): ReadonlyMap<string, BudgetTerms> =>
@@ -304,7 +304,7 @@ const ENDPOINTS: readonly (readonly [path: RegExp, name: string])[] = [
   [/^\/key\/[0-9a-f:]+$/, 'Key'],
 ];
 
-/** Name of a route for metrics and logs. */
+/** Route name for metrics and logs. */
 export function endpointName(method: string, path: string): string | null {
   const found = ENDPOINTS.find(([at]) => at.test(path));
   return found ? `${method}${found[1]}` : null;
@@ -317,13 +317,13 @@ export const ROBOT_TIMINGS: ApiTerms['timings'] = {
   operationTimeoutMs: 180_000,
   backoffInitialMs: 500,
   backoffMaximumMs: 30_000,
-  // A wait is told to whoever asks, and not sat out: it may be an hour.
+  // A wait is reported to the caller instead of waited for, because it may last an hour.
   pauseMaxMs: 0,
-  // Three failed logins shut out our address for ten minutes.
+  // Three failed logins block our address for ten minutes.
   authPauseMs: 600_000,
 };
 
-/** What is particular to the web service of Robot. The password is read before each attempt, so that a new one is picked up. */
+/** Robot's web service specifics. The password is read before each attempt. */
 export const createRobotApi = (
   name: string,
   { baseUrl, user, password, limits }: RobotSettings,

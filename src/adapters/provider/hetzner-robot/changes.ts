@@ -9,7 +9,7 @@ import { newClaim, NO_RESETS, LOOK_GAP_MS, WAITING, type Parts, type Claim } fro
 import type { RescueTrip, Resets } from './rescue.ts';
 import type { Found, Showing } from './view.ts';
 
-/** What goes on after its call: one thing for each server, bounded in time. */
+/** Work that continues after its call: one task per server, with a time limit. */
 export function createBackground(
   { config, clock, log }: Pick<Parts, 'config' | 'clock' | 'log'>,
   lifetime: AbortSignal,
@@ -35,12 +35,12 @@ export function createBackground(
         });
       running.set(server, { stopping, work: done });
     },
-    /** A later order about the machine comes in its place. */
+    /** A later order for the machine replaces the task. */
     end(id: string): void {
       const server = serverOfId(id);
       if (server !== null) running.get(server)?.stopping.abort();
     },
-    /** Resolves when nothing goes on any more. */
+    /** Resolves when no task is running. */
     async ended(): Promise<void> {
       await Promise.allSettled([...running.values()].map(({ work }) => work));
     },
@@ -51,10 +51,10 @@ type Changes = Required<
 >;
 
 const POWER_WAIT_MS = 60_000;
-/** Any other word may be of a server that runs. */
+/** Any other word may describe a running server. */
 const OFF = /^((shut|powered|switched)[ _-]?)?off$|^stopped$|^not running$/i;
 
-/** What is done to machines of ours that stay. */
+/** Changes to our machines that keep them. */
 export function createChanges(
   parts: Parts,
   more: {
@@ -62,9 +62,9 @@ export function createChanges(
     readonly trip: RescueTrip;
     readonly resets: Resets;
     readonly install: Install;
-    /** One look at an installation; answers with the claim as it is after that. */
+    /** Checks an installation once; returns the claim as it is afterwards. */
     readonly lookAt: (claim: Claim, signal: AbortSignal) => Promise<Claim>;
-    /** Goes on after its call, until it is done or the provider stops. */
+    /** Continues after the call until done or until the provider stops. */
     readonly inBackground: (server: number, work: (signal: AbortSignal) => Promise<void>) => void;
   },
 ): Changes {
@@ -76,7 +76,7 @@ export function createChanges(
     operationRef: `${what}/${id}/${new Date(clock.now()).toISOString()}`,
   });
 
-  /** An installation is not disturbed; whether it is over is looked at now. */
+  /** Must not disturb an installation, so checks first whether it has ended. */
   async function findSettled(id: string, how: Sending): Promise<Found> {
     const { server, claim: before } = await showing.find(id, how);
     const isInstalling = before?.phase === 'installing';
@@ -90,7 +90,7 @@ export function createChanges(
     const { number } = found.server;
     const sending = { ...how, urgent: mode === 'force' };
     const type = await resets.choose(number, mode === 'force' ? ['hw'] : ['sw', 'hw'], sending);
-    // What is armed and not about to be used would make of the reboot a way into the rescue system.
+    // If the rescue system is armed but not about to be used, the reboot would start it.
     const isOnItsWay = found.claim?.phase === 'rescue' && !isBrokenOff(found.claim);
     if (!isOnItsWay) await resets.disarm(number, sending);
     await client.reset(number, type, sending);
@@ -103,7 +103,7 @@ export function createChanges(
     log.info({ operatingStatus: text }, 'Robot tells another operating status');
   }
 
-  /** Whether it runs; null: Robot cannot tell. */
+  /** Whether the server runs; null if Robot cannot tell. */
   async function isRunning(server: number, how: Sending): Promise<boolean | null> {
     const { operatingStatus } = await client.resetOptions(server, how);
     tellStatus(operatingStatus);
@@ -121,8 +121,8 @@ export function createChanges(
   }
 
   /**
-   * A press of the button on a machine that runs shuts it down: so nothing is switched where Robot cannot
-   * tell whether it runs.
+   * Pressing the button of a running machine shuts it down. So nothing is switched if Robot cannot
+   * tell whether the machine runs.
    */
   async function switchPower(id: string, want: 'on' | 'off', how: Sending): Promise<void> {
     const found = await findSettled(id, how);
@@ -150,7 +150,7 @@ export function createChanges(
     throw new ProviderError('transient', what, { outcome: 'unknown' });
   }
 
-  /** A machine of which only the name is left gets a claim again. */
+  /** Creates a claim again for a machine of which only the name is left. */
   async function claimOf({ server, claim }: Found, tags: Tags, how: Sending): Promise<Claim> {
     if (claim) return claim;
     const name = classifyName(server.name, config);

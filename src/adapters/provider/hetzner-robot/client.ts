@@ -30,20 +30,20 @@ import {
 import { createCounts } from './counts.ts';
 import type { RobotSettings } from './settings.ts';
 
-/** Robot shuts out an address after three failed logins; and each request is one. */
+/** Robot blocks an address after three failed logins, and each request is a login. */
 const LOGINS_FORGIVEN = 2;
 
-/** How a request is sent. */
+/** How to send a request. */
 export interface Sending {
   readonly signal: AbortSignal;
-  /** It gives something back or was forced: it may use what is kept for such. */
+  /** For a give-back or a forced reboot: may use the reserved resets. */
   readonly urgent?: boolean;
 }
 
-/** What is ever sent. There is one more, which calls a technician: that is an operator's to ask for. */
+/** Resets that we send. The fifth type calls a technician; only an operator may request that. */
 export type ResetType = 'sw' | 'hw' | 'power' | 'power_long';
 
-/** What we ask of Robot. All reject with a `ProviderError`; a change is never sent twice by itself. */
+/** Requests to Robot. All reject with a `ProviderError`; changes are never repeated. */
 export function createRobotClient(settings: RobotSettings, context: DriverContext) {
   const { clock, name } = context;
   const log = providerLog(context.log, name);
@@ -53,9 +53,9 @@ export function createRobotClient(settings: RobotSettings, context: DriverContex
   const api = createRobotApi(name, settings, { ...context, daemons, together, observer });
   const counts = createCounts(settings.limits, api, context);
   const locks = createLocks();
-  /** Answers of Robot that ask to stay away, by class: until when, epoch milliseconds. */
+  /** End of the wait that Robot requested for each class, epoch milliseconds. */
   const awayUntilMs = new Map<string, number>();
-  /** With which password a login succeeded. */
+  /** Password of the last successful login. */
   let provenPassword: string | null = null;
 
   function refuseWhileAway(exchange: Exchange, doing: string): void {
@@ -69,7 +69,7 @@ export function createRobotClient(settings: RobotSettings, context: DriverContex
   function noteAway(exchange: Exchange, error: unknown): void {
     if (!isProviderError(error)) return;
     const { rateLimit, answer } = error;
-    // An empty budget of ours fills up by itself.
+    // Our own used-up budget refills without a wait.
     if (!rateLimit || answer?.status === undefined || saysCode(error, MANUAL_RESET)) return;
     const name = classOf(exchange);
     awayUntilMs.set(name, Math.max(rateLimit.retryAt.getTime(), awayUntilMs.get(name) ?? 0));
@@ -77,7 +77,7 @@ export function createRobotClient(settings: RobotSettings, context: DriverContex
 
   function noteRefusal(error: unknown): void {
     if (!isProviderError(error, 'auth') || error.answer?.status !== 401) return;
-    // Whoever asks first when the silence is over asks alone.
+    // After the wait, the first request goes alone.
     provenPassword = null;
     log.error(
       { alarm: 'login-refused' },
@@ -86,8 +86,8 @@ export function createRobotClient(settings: RobotSettings, context: DriverContex
   }
 
   /**
-   * Until a login with this password has succeeded, requests go one after the other: several wrong ones at
-   * once would shut out our address.
+   * Until a login with this password succeeds, requests go one after the other: several failed
+   * logins at once would block our address.
    */
   async function loggedIn<T>(signal: AbortSignal, send: () => Promise<T>): Promise<T> {
     const password = settings.password.read();
@@ -100,14 +100,14 @@ export function createRobotClient(settings: RobotSettings, context: DriverContex
       return answer;
     }
     function asRefusal(error: unknown): never {
-      // Robot refused something else, so it has let us in.
+      // Robot refused something else, so the login succeeded.
       const { status = 401 } = (isProviderError(error) && error.answer) || {};
       if (status !== 401) provenPassword = password;
       throw error;
     }
   }
 
-  /** What daemons have sent that are gone, or that live beside us, is spent too. */
+  /** Requests of other daemons, dead or alive, count as well. */
   async function requireLeft(exchange: Exchange, doing: string, how: Sending): Promise<void> {
     const waitMs = await counts.waitMs(classOf(exchange), how);
     if (waitMs === 0) return;
@@ -148,15 +148,15 @@ export function createRobotClient(settings: RobotSettings, context: DriverContex
       try {
         return await send('cannot list the servers', how, get('/server', serverList));
       } catch (error) {
-        // So Robot says that the account has none.
+        // Robot's reply for an account without servers.
         if (!saysCode(error, 'SERVER_NOT_FOUND')) throw error;
         return { servers: [], unreadable: [], nameless: 0 };
       }
     },
-    /** @throws {ProviderError} `not-found`: there is none, or it is not for us to see. */
+    /** @throws {ProviderError} `not-found`: the server does not exist or is hidden from us. */
     getServer: (server: number, how: Sending): Promise<Server> =>
       send(`cannot look at server ${server}`, how, get(`/server/${server}`, replyAbout(server))),
-    /** Answers with the server as Robot says that it is now. */
+    /** Returns the server as Robot reports it afterwards. */
     rename(server: number, name: string, how: Sending): Promise<Server> {
       const request = post(`/server/${server}`, { server_name: name }, replyAbout(server));
       return send(`cannot rename server ${server}`, how, request);
@@ -185,17 +185,17 @@ export function createRobotClient(settings: RobotSettings, context: DriverContex
     },
     disarmRescue: (server: number, how: Sending): Promise<void> =>
       send(`cannot disarm the rescue system of server ${server}`, how, remove(rescuePath(server))),
-    /** Of a stock distribution that somebody ordered by hand. */
+    /** Disarms a stock distribution that somebody ordered manually. */
     disarmLinux: (server: number, how: Sending): Promise<void> =>
       send(
         `cannot disarm the installation of server ${server}`,
         how,
         remove(`/boot/${server}/linux`),
       ),
-    /** Null: there is none. */
+    /** Null if there is none. */
     findKey: (md5: string, how: Sending): Promise<AccountKey | null> =>
       send('cannot look for our SSH key', how, get(`/key/${md5}`, keyReply)).catch(nullIfGone),
-    /** @throws {ProviderError} `conflict`: it is there already. */
+    /** @throws {ProviderError} `conflict`: the key already exists. */
     storeKey: (name: string, line: string, how: Sending): Promise<void> =>
       send('cannot store our SSH key', how, post('/key', { name, data: bareKey(line) }, nothing)),
     async listKeys(how: Sending): Promise<readonly AccountKey[]> {
@@ -210,7 +210,7 @@ export function createRobotClient(settings: RobotSettings, context: DriverContex
 }
 export type RobotClient = ReturnType<typeof createRobotClient>;
 
-/** Requests are counted as those of every adapter are. */
+/** Requests are counted like those of every adapter. */
 const observerOf = ({ metrics }: Pick<DriverContext, 'metrics'>): ApiObserver => ({
   attempt: (endpoint, status) =>
     metrics.count('shepherd_adapter_calls_total', {

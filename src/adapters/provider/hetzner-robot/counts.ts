@@ -7,10 +7,13 @@ import type { DriverContext, RecordOptions } from '../port.ts';
 import { budgetsOf, CLASS_NAMES, HOUR_MS, RESET_CLASS } from './api.ts';
 
 const KEY_PREFIX = 'calls/';
-/** All but resets may be forgotten for so long when this process is killed, and so many of a path. */
+/**
+ * After a kill, the counts of the last 30 s may be lost, and up to this many requests of a path;
+ * but no resets.
+ */
 const LAG_MS = 30_000;
 const UNWRITTEN_MAX = 5;
-/** What others have sent is known so well, of all but resets. */
+/** Maximum age of the other daemons' counts; resets are always read again. */
 const KNOWN_MS = 10_000;
 
 const countsValue = z.object({
@@ -26,11 +29,11 @@ interface Counted {
 }
 
 /**
- * How many requests each daemon has sent in the last hour, in a record of its own: the vendor's counts
- * survive our restarts, so ours have to. Resets are written down one by one, since there are few of them.
- * The sum of all records, whether their daemons live or not, is held to the budget; that each daemon keeps
- * to its own share is the API's business.
- * @param limits requests in an hour that are other than documented.
+ * Counts each daemon's requests of the last hour in its own record: the vendor's counts survive our
+ * restarts, so ours must, too. Each reset is written at once, because resets are scarce. The sum of
+ * all records, of live and dead daemons, is held to the budget; each daemon's `Api` keeps to its
+ * share.
+ * @param limits hourly limits that differ from the documented ones.
  */
 export function createCounts(
   limits: Readonly<Record<string, number>>,
@@ -44,12 +47,12 @@ export function createCounts(
   const key = KEY_PREFIX + random.uuid();
   let known: { readonly rows: readonly Counted[]; readonly atMs: number } | null = null;
   let version: string | null = null;
-  /** A write whose answer was lost may have been done: then the version is another. */
+  /** A write whose answer was lost may have succeeded: then the version has changed. */
   let isStale = false;
   let writtenAtMs = -Infinity;
   let writing: Promise<void> = Promise.resolve();
 
-  /** Of all daemons but this one. */
+  /** Counts of all other daemons. */
   async function readOthers(options: RecordOptions): Promise<readonly Counted[]> {
     const rows = (await records.all(options)).flatMap((row) => {
       if (!row.key.startsWith(KEY_PREFIX) || row.key === key) return [];
@@ -76,7 +79,7 @@ export function createCounts(
     unwritten.clear();
     for (const { row, read } of known?.rows ?? []) {
       if (clock.now() - read.atMs < HOUR_MS) continue;
-      // They are no part of what is to be written down: another write drops them.
+      // A failure does not affect our own record; another write drops the old one.
       await records.drop(row.key, row.version, options).catch((error: unknown) => {
         if (!isProviderError(error)) throw error;
         log.debug({ cause: explain(error) }, 'counts of an hour ago were not removed');
@@ -86,8 +89,8 @@ export function createCounts(
 
   return {
     /**
-     * Milliseconds until all daemons together, those that are gone with them, have something left; 0: now.
-     * The share of this daemon is not looked at.
+     * Milliseconds until all daemons together, including dead ones, have budget left; 0: now.
+     * Ignores this daemon's share.
      */
     async waitMs(
       className: string,
@@ -102,13 +105,13 @@ export function createCounts(
       budget.recall([...sent, ...spent(className)]);
       return budget.waitMs(urgent);
     },
-    /** A request is about to be sent; the API counts it already. */
+    /** Counts a request that is about to be sent; the `Api` has already counted it. */
     async note(className: string, options: RecordOptions): Promise<void> {
       const count = (unwritten.get(className) ?? 0) + 1;
       unwritten.set(className, count);
       const isDue = count >= UNWRITTEN_MAX || clock.now() - writtenAtMs >= LAG_MS;
       if (className !== RESET_CLASS && !isDue) return;
-      // One after the other: each names the version that the one before has written.
+      // Serialized, because each write names the version written before.
       const written = writing.then(() => write(options));
       writing = written.catch(() => undefined);
       try {
@@ -121,7 +124,7 @@ export function createCounts(
   };
 }
 
-/** Another daemon dropped the record since it was old, or replaced it. */
+/** Another daemon dropped the old record or replaced it. */
 function nullIfChanged(error: unknown): null {
   if (isProviderError(error, 'conflict')) return null;
   throw error;

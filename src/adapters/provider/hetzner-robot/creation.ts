@@ -25,7 +25,7 @@ import {
 import { isImageFile } from './settings.ts';
 import { rescueKeyRule, ScriptFailed } from './systems.ts';
 
-/** What a machine is to be told. */
+/** Contents of an installation order. */
 export interface Order {
   readonly image: string | null;
   readonly tags: Tags;
@@ -35,9 +35,9 @@ export interface Order {
 }
 
 /**
- * Starts the installation in the rescue system, once: where it was begun already, its tags are those of
- * the machine. Resolves with the claim in the phase `installing`.
- * @throws {ProviderError} `invalid`: there is no installer, or no such image.
+ * Starts the installation in the rescue system, once. If it has already begun, its tags become the
+ * machine's. Resolves with the claim in phase `installing`.
+ * @throws {ProviderError} `invalid`: no installer, or no such image.
  */
 export type Install = (arrival: Arrival, order: Order, how: Sending) => Promise<Claim>;
 
@@ -59,13 +59,13 @@ export function createInstall(parts: Parts): Install {
   const installing = (claim: Claim, tags: Tags, how: Sending) =>
     claims.change(claim, { phase: 'installing', tags, sinceMs: clock.now() }, how);
 
-  /** What was begun in the rescue system, or came of it; null: nothing. */
+  /** Tags of an installation in the rescue system, or of its result; null if there is none. */
   function begunIn({ seen }: Arrival['answer']): Tags | null {
     if (seen.guard) return seen.guard.tags;
     return seen.installed?.tags ?? null;
   }
 
-  /** The command may have run though nobody heard of it. */
+  /** The command may have run although its answer was lost. */
   async function lookAgain({ claim, address }: Arrival, cause: unknown, how: Sending) {
     const answer = await systems.look(address, claim.witness, rescueKeyRule(claim), how.signal);
     const tags = answer.kind === 'rescue' ? answer.seen.guard?.tags : undefined;
@@ -100,7 +100,7 @@ export function createInstall(parts: Parts): Install {
   }
 }
 
-/** Of what the script wrote only the names of files that are there. */
+/** Quotes only names of existing files from the script's output. */
 function refusalOf(error: ScriptFailed, server: number): ProviderError {
   const isNamed = error.exitCode === NO_INSTALLER || error.exitCode === NO_IMAGE;
   if (!isNamed) {
@@ -115,8 +115,8 @@ const HOUR_MS = 3_600_000;
 const NEW_MS = 1_000;
 
 /**
- * Takes a free server and has it installed, or goes on where an earlier life of ours stopped: the claim
- * says how far it came. Resolves with the claim once the installation runs.
+ * Takes a free server and has it installed, or continues an earlier attempt from its claim.
+ * Resolves with the claim once the installation runs.
  */
 export function createCreation(
   parts: Parts,
@@ -135,7 +135,7 @@ export function createCreation(
     throw new ProviderError('invalid', 'a creation needs a free server of this provider');
   }
 
-  /** @throws {ProviderError} `race-lost`: somebody has it. `invalid`: it cannot be installed. */
+  /** @throws {ProviderError} `race-lost`: another claim has it. `invalid`: not installable. */
   function requireUsable(server: Server, mayBe: string | null): void {
     const { number, name } = server;
     const isFree = classifyName(name, config).kind === 'free' || name === mayBe;
@@ -148,7 +148,7 @@ export function createCreation(
     if (fault) throw new ProviderError('invalid', `server ${number} cannot be used: ${fault}`);
   }
 
-  /** A claim whose creation was given up long ago keeps nobody from the server. */
+  /** A claim whose creation was abandoned long ago does not block the server. */
   const isDead = (claim: Claim): boolean =>
     isUnfinished(claim) && clock.now() - lastTouchedMs(claim) > HOUR_MS;
 
@@ -183,10 +183,10 @@ export function createCreation(
     }
   }
 
-  /** The name is the mark: nothing is done to a server that does not have it. */
+  /** The name is the mark: a server without it is never changed. */
   async function takeName(claim: Claim, how: Sending): Promise<void> {
     const wanted = ourName(config, claim.witness);
-    // Read a moment ago by the creation that made the claim; one that goes on looks again.
+    // A new claim's creation read the server a moment ago; a resumed one reads again.
     const isNew = clock.now() - claim.sinceMs < NEW_MS;
     const before = isNew
       ? await servers.get(claim.server, how)
@@ -207,7 +207,7 @@ export function createCreation(
     throw new FinalError('invalid', what);
   }
 
-  /** Without a claim a name of ours would be a machine of which nothing else is known. */
+  /** One of our names without a claim would be a machine with nothing else known about it. */
   async function restoreName({ server, oldName }: Claim, how: Sending): Promise<void> {
     const { name } = await servers.rename(server, oldName, how);
     if (name === oldName || (await servers.read(server, how)).name === oldName) return;
@@ -215,7 +215,7 @@ export function createCreation(
     throw new ProviderError('transient', what, { outcome: 'unknown' });
   }
 
-  /** Whoever gave it a name of their own meanwhile has taken it. */
+  /** Whoever renamed the server meanwhile has taken it. */
   async function keepName(claim: Claim, how: Sending): Promise<void> {
     const { name } = await servers.read(claim.server, how);
     if (isStrangers(name, config)) await loseTo(claim, name, how);
@@ -229,7 +229,10 @@ export function createCreation(
     throw new FinalError('race-lost', `server ${claim.server} has another's name`);
   }
 
-  /** What cannot be installed is given back as it was; if that fails, the next attempt goes on. */
+  /**
+   * Returns a server that cannot be installed to its former state; if that fails, the next attempt
+   * continues.
+   */
   async function undo(claim: Claim, how: Sending): Promise<boolean> {
     try {
       await resets.disarm(claim.server, how);
@@ -249,7 +252,7 @@ export function createCreation(
       await takeName(claim, how);
       claim = await trip.arm(claim, { phase: 'rescue', sinceMs: clock.now() }, how);
     } else await keepName(claim, how);
-    // What is on its way already is waited for, and sent there again if it does not come.
+    // A server on its way is awaited, and sent again if it does not arrive.
     if (claim.resetAtMs === null) {
       const armed = begun.phase === 'claimed' ? claim : await trip.arm(claim, {}, how);
       claim = await trip.send(armed, null, how);
@@ -285,5 +288,5 @@ export function createCreation(
   };
 }
 
-/** After it the server is as it was before. */
+/** The server is as it was before. */
 class FinalError extends ProviderError {}

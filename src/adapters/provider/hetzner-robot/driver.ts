@@ -16,8 +16,8 @@ import { createOurKey, createSystems } from './systems.ts';
 import { createShowing, createWatch } from './view.ts';
 
 /**
- * Dedicated servers of one account. A server's name says whose it is, and a record what became of it so
- * far. No call is made before the first one asked for.
+ * Dedicated servers of one account. A server's name shows its owner, and a record its progress.
+ * Makes no request before the first call.
  */
 function createRobotProvider(settings: RobotSettings, context: DriverContext): Provider {
   const { name, instanceSetId, records, clock, log, shell } = context;
@@ -63,7 +63,7 @@ function createRobotProvider(settings: RobotSettings, context: DriverContext): P
     async createMachine(request, call) {
       watch.begin();
       const claim = await create(request, call);
-      // It is being installed, whatever becomes of a look at it.
+      // The installation runs, even if reading the server fails.
       return showing.show(claim, call).catch((error: unknown) => {
         throw asUnknown(error);
       });
@@ -120,7 +120,7 @@ const CAPABILITIES: Capabilities = {
   maxConcurrency: 8,
 };
 
-/** @throws {ProviderError} `invalid`: the configuration names servers that the account does not have. */
+/** @throws {ProviderError} `invalid`: the account lacks servers that the configuration names. */
 function requireServers({ servers = [] }: RobotConfig, there: ReadonlySet<number>): void {
   const missing = servers.filter((server) => !there.has(server));
   if (missing.length === 0) return;
@@ -147,8 +147,8 @@ export const hetznerRobotDriver: Driver<RobotSettings> = {
 };
 
 /**
- * Two users may be of one account, and nothing in a user's name tells: only servers that are listed by their
- * numbers, which no two accounts share, are surely others.
+ * Two users may belong to one account, and the name does not show it. Only providers with disjoint
+ * lists of server numbers are certainly separate.
  */
 const areOfTwoAccounts = (one: RobotSettings, other: RobotSettings): boolean =>
   one.user !== other.user &&

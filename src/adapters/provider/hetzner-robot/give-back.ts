@@ -21,7 +21,7 @@ import type { Showing } from './view.ts';
 
 const HARD_RESETS_MAX = 3;
 
-/** How machines go, and when their server is free again. Each call does the next step, whosever it is. */
+/** Gives machines back. Each call takes the next step, whichever daemon began. */
 export function createGiveBack(
   parts: Parts,
   { showing, trip }: { readonly showing: Showing; readonly trip: RescueTrip },
@@ -29,7 +29,7 @@ export function createGiveBack(
   const { config, servers, claims, systems, clock, log, locks } = parts;
   const alarmed = new Set<number>();
 
-  /** From here on it is no machine any more. */
+  /** From here on the server is no machine any more. */
   async function leave(server: Server, claim: Claim | null, witness: string, how: Sending) {
     const change = { ...NO_RESETS, phase: 'leaving' as const, sinceMs: clock.now() };
     if (claim) return claims.change(claim, change, how);
@@ -47,13 +47,16 @@ export function createGiveBack(
     throw new ProviderError('transient', what, { outcome: 'unknown' });
   }
 
-  /** The name comes before the claim goes: a server without a claim is free as soon as its name says so. */
+  /**
+   * The name is changed before the claim is dropped: a server without a claim is free as soon as
+   * its name says so.
+   */
   async function release(claim: Claim, how: Sending): Promise<void> {
     await rename(claim, freeName(config, claim.server), how);
     await claims.drop(claim, how);
   }
 
-  /** Whether somebody gave it a name of their own: then it is theirs, and nothing more is done to it. */
+  /** Whether somebody renamed the server: then it is theirs, and nothing more is done to it. */
   async function isTaken(claim: Claim, how: Sending): Promise<boolean> {
     const { name } = await servers.read(claim.server, how);
     if (!isStrangers(name, config)) return false;
@@ -65,7 +68,7 @@ export function createGiveBack(
     return true;
   }
 
-  /** Wiped, if the rescue system has come up and let us. */
+  /** Wipes the drives if the rescue system is up and lets us in. */
   async function wipe(claim: Claim, how: Sending): Promise<Claim | 'taken' | null> {
     const address = addressOf(await servers.known(claim.server, how));
     const answer = await systems.look(address, claim.witness, rescueKeyRule(claim), how.signal);
@@ -93,7 +96,7 @@ export function createGiveBack(
     );
   }
 
-  /** The next step. @returns whether that was the last one. */
+  /** Takes the next step. @returns true if it was the last. */
   async function advance(claim: Claim, how: Sending): Promise<boolean> {
     if (claim.phase === 'wiped' || config.wipe === 'none') {
       if (!(await isTaken(claim, how))) await release(claim, how);
@@ -123,7 +126,7 @@ export function createGiveBack(
     return false;
   }
 
-  /** By its number, and by the list of all servers: one word alone may be an error of Robot's. */
+  /** Checks its number and the list of all servers: a single reply may be an error of Robot's. */
   async function hasLeft(number: number, how: Sending): Promise<boolean> {
     if (await servers.read(number, how).catch(nullIfGone)) return false;
     const { servers: there, unreadable, nameless } = await servers.list(how);
@@ -131,7 +134,7 @@ export function createGiveBack(
     return !isThere && !unreadable.includes(number) && nameless === 0;
   }
 
-  /** @returns false: the list still shows it. */
+  /** @returns false if the list still shows the server. */
   async function forgetIfLeft(number: number, how: Sending): Promise<boolean> {
     if (!(await hasLeft(number, how))) return false;
     const claim = (await claims.all(how)).ours.get(number);
@@ -142,7 +145,7 @@ export function createGiveBack(
     return true;
   }
 
-  /** As `advance`, of a server that may have left the account. */
+  /** Like `advance`, for a server that may have left the account. */
   async function advanceOrForget(claim: Claim, how: Sending): Promise<boolean> {
     try {
       return await advance(claim, how);
@@ -156,7 +159,7 @@ export function createGiveBack(
     locks.alone(String(server), signal, { what: WAITING, task });
 
   return {
-    /** Resolves once the machine is on its way out, or if there is no such machine. */
+    /** Resolves once the machine's give-back has begun, or if there is no such machine. */
     async deprovision(id: string, given: Sending): Promise<void> {
       const how = { ...given, urgent: true };
       const found = await showing.find(id, how).catch(nullIfGone);
@@ -170,7 +173,7 @@ export function createGiveBack(
         await advanceOrForget(await leave(server, claim, witness, how), how);
       });
     },
-    /** Whether the server is free, or out of our hands. */
+    /** Whether the server is free or no longer ours. */
     isReusable: (number: number, witness: string, given: Sending): Promise<boolean> => {
       const how = { ...given, urgent: true };
       return locked(number, how, async () => {
@@ -183,7 +186,7 @@ export function createGiveBack(
         const server = await servers.read(number, how).catch(nullIfGone);
         if (!server) return forgetIfLeft(number, how);
         const standing = standingOf(server, all, config);
-        // Only its name says that it was on its way out: it begins again, and is wiped.
+        // Only its name marks the give-back: begins again, including the wipe.
         if (standing === 'leaving') {
           return advanceOrForget(await leave(server, null, witness, how), how);
         }
@@ -195,8 +198,8 @@ export function createGiveBack(
 const HOUR_MS = 3_600_000;
 
 /**
- * Claims of creations that never renamed their server, and keys that were set aside and are earlier keys
- * of ours; both an hour old at least, or of an age that nobody knows.
+ * Drops claims of creations that never renamed their server, and restores earlier keys of ours;
+ * both at least an hour old, or of unknown age.
  */
 export async function sweepLeftovers(
   { config, client, servers, claims, ourKey, clock }: Parts,
@@ -206,7 +209,7 @@ export async function sweepLeftovers(
   const { ours } = await claims.all(how);
   for (const claim of ours.values()) {
     if (claim.phase !== 'claimed' || clock.now() - claim.sinceMs < HOUR_MS) continue;
-    // One that is not shown may be again.
+    // A hidden server may appear again.
     const server = await servers.read(claim.server, how).catch(nullIfGone);
     if (!server || server.name === ourName(config, claim.witness)) continue;
     if (!dryRun) await claims.drop(claim, how);

@@ -12,27 +12,24 @@ import type { Server, ServerList } from './api.ts';
 import type { Claim, Claims } from './parts.ts';
 
 /**
- * A server has no tags at Robot, only a name, so the name is the mark: what is free for us, what is
- * ours and by which creation, and what is on its way back.
+ * Robot has no tags, so a server's name is the mark: free for us, ours with its creation, or being
+ * given back.
  */
 
 const DIGITS = 'abcdefghijklmnopqrstuvwxyz234567';
-/** 128 bits in digits of five. */
+/** 128 bits in base-32 digits. */
 const WITNESS_LENGTH = 26;
 const WITNESS = new RegExp(`^[a-z2-7]{${WITNESS_LENGTH}}$`);
-/** What of a witness stands in an id. */
+/** Digits of the creation key in an id. */
 const ID_LENGTH = 8;
 
-/** The two prefixes of one set; neither begins the other. */
+/** The two name prefixes of one instance set; neither is a prefix of the other. */
 export interface Prefixes {
   readonly namePrefix: string;
   readonly freePrefix: string;
 }
 
-/**
- * A witness as it stands in a name.
- * @throws {ProviderError} `invalid`: it is no UUID.
- */
+/** A creation key in the form used in names. @throws {ProviderError} `invalid`: it is no UUID. */
 export function witnessText(witness: string): string {
   if (!isUuid(witness)) throw new ProviderError('invalid', 'the witness of a creation is no UUID');
   let bits = BigInt(`0x${witness.replaceAll('-', '')}`) << 2n;
@@ -43,7 +40,7 @@ export function witnessText(witness: string): string {
   return text;
 }
 
-/** The witness that a name holds; null: the text is none. */
+/** The creation key in a name; null if the text is none. */
 export function witnessOfText(text: string): string | null {
   if (!WITNESS.test(text)) return null;
   let bits = 0n;
@@ -53,7 +50,7 @@ export function witnessOfText(text: string): string | null {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }
 
-/** What a name says of a server. */
+/** What a name says about its server. */
 export type NameClass =
   | { readonly kind: 'ours'; readonly witness: string }
   | { readonly kind: 'leaving' }
@@ -71,10 +68,7 @@ export function classifyName(name: string, { namePrefix, freePrefix }: Prefixes)
 }
 const LEAVING = /^leaving-\d+$/;
 
-/**
- * Whether somebody has given a server a name of their own. One that was cleared or cut, at whatever place,
- * is nobody's.
- */
+/** Whether somebody renamed the server. A cleared or truncated name belongs to nobody. */
 export function isStrangers(name: string, { namePrefix, freePrefix }: Prefixes): boolean {
   return ![namePrefix, freePrefix].some(
     (prefix) => name.startsWith(prefix) || prefix.startsWith(name),
@@ -87,44 +81,44 @@ export const leavingName = ({ namePrefix }: Prefixes, server: number): string =>
   `${namePrefix}leaving-${server}`;
 export const freeName = ({ freePrefix }: Prefixes, server: number): string =>
   `${freePrefix}${server}`;
-/** Of the system that is installed on it; always the same. */
+/** Hostname of the installed system; constant for a slot. */
 export const hostnameOf = ({ namePrefix }: Prefixes, slotId: string): string => namePrefix + slotId;
 
-/** Opaque outside: it vanishes when the machine is given back, and the next one has another. */
+/** Opaque id: it ends with the give-back, and the next machine gets another. */
 export const machineIdOf = (server: number, witness: string): string =>
   `${server}-${witnessText(witness).slice(0, ID_LENGTH)}`;
 
-/** The server that an id is about; null: it is no id of ours. */
+/** Server number in an id; null if the id is not ours. */
 export function serverOfId(id: string): number | null {
   const parts = /^([1-9]\d{0,15})-[a-z2-7]{8}$/.exec(id);
   return parts ? Number(parts[1]) : null;
 }
 
-/** The server that a slot is; null: it is none of ours. */
+/** Server number of a slot; null if the slot is not ours. */
 export const serverOfSlot = (slotId: string): number | null =>
   /^[1-9]\d{0,15}$/.test(slotId) ? Number(slotId) : null;
 
-/** The beginning of the witness, such as stands in ids and in the name of the guard directory. */
+/** First digits of the creation key, as in ids and in the name of the guard directory. */
 export const shortWitness = (witness: string): string => witnessText(witness).slice(0, ID_LENGTH);
 
-/** How servers are looked at. */
+/** Settings that the view of servers needs. */
 export interface View extends Prefixes {
   readonly instanceSetId: string;
-  /** Server numbers that may be listed and touched; undefined: all. */
+  /** Server numbers that may be listed and changed; undefined: all. */
   readonly servers?: readonly number[] | undefined;
-  /** Where SSH is on all of them. */
+  /** SSH port of all servers. */
   readonly sshPort: number;
-  /** Plans by server number, where the product is not to be it. */
+  /** Plans by server number, if different from the product. */
   readonly plan: Readonly<Record<string, string>>;
 }
 
 /**
- * What a server is to us. `unfinished`: a creation of ours stopped before its installation began; it
- * counts as free, so that the creation can be taken up again, and nobody else's gets past the claim.
+ * A server's state for us. `unfinished`: our creation stopped before its installation began. It
+ * counts as free, so that the creation can be resumed; the claim keeps other creations out.
  */
 export type Standing = 'machine' | 'free' | 'unfinished' | 'leaving' | 'unusable' | 'foreign';
 
-/** What the claim says comes before what the name says: a name may be cut, or changed by hand. */
+/** The claim overrides the name, which may be truncated or changed manually. */
 export function standingOf(server: Server, claims: Claims, view: View): Standing {
   if (view.servers && !view.servers.includes(server.number)) return 'foreign';
   const claim = claims.ours.get(server.number);
@@ -138,15 +132,15 @@ export function standingOf(server: Server, claims: Claims, view: View): Standing
   return server.isReady && !server.isCancelled ? 'free' : 'unusable';
 }
 
-/** Nothing of it is on a disk yet, as far as the claim tells. */
+/** According to the claim, nothing has been written to a disk yet. */
 export const isUnfinished = ({ order, phase }: Pick<Claim, 'order' | 'phase'>): boolean =>
   order === 'create' && (phase === 'claimed' || phase === 'rescue');
 
-/** A new system was ordered, and nothing leads there any more: the next order begins anew. */
+/** A reinstallation was ordered, but nothing leads to it any more: the next order starts over. */
 export const isBrokenOff = ({ order, phase, resetAtMs }: Claim): boolean =>
   order === 'reinstall' && phase === 'rescue' && resetAtMs === null;
 
-/** A server as the port shows it; null: it is not shown. */
+/** A server in the port's form; null if it is not shown. */
 export function toMachine(server: Server, claims: Claims, view: View): DriverMachine | null {
   const common = {
     reservationId: String(server.number),
@@ -176,11 +170,11 @@ export function toMachine(server: Server, claims: Claims, view: View): DriverMac
   };
 }
 
-/** Claimed by another set, or called by a name that somebody gave it since: nothing is done to it. */
+/** Claimed by another set, or renamed by somebody since: nothing is done to it. */
 export const isAnothers = (server: Server, claims: Claims, view: View): boolean =>
   claims.untouchable.has(server.number) || isStrangers(server.name, view);
 
-/** Of a server whose claim is gone only the name tells. */
+/** Without a claim, only the name gives the tags. */
 function tagsOf(witness: string, claim: Claim | undefined, disputed: boolean, view: View): Tags {
   if (disputed) return { [SET_ID_TAG]: DISPUTED };
   return claim?.tags ?? { [SET_ID_TAG]: view.instanceSetId, [WITNESS_TAG]: witness };
@@ -193,13 +187,13 @@ function statusOf({ isReady }: Server, claim: Claim | undefined): ProviderStatus
   return 'Unknown';
 }
 
-/** With the port where it is not the usual one. */
+/** Includes an unusual port. */
 function shownAddress(server: Server, { sshPort }: View): string | null {
   const address = addressOf(server);
   return address === null || sshPort === 22 ? address : `${address}:${sshPort}`;
 }
 
-/** IPv4 before IPv6: of a net of addresses the machine itself has the first. */
+/** IPv4 before IPv6: in an IPv6 network, the machine has the first address. */
 export function addressOf({ ipv4, ipv6Net }: Pick<Server, 'ipv4' | 'ipv6Net'>): string | null {
   if (ipv4) return ipv4;
   if (!ipv6Net) return null;
@@ -207,7 +201,7 @@ export function addressOf({ ipv4, ipv6Net }: Pick<Server, 'ipv4' | 'ipv6Net'>): 
   return net.endsWith('::') ? `[${net}1]` : null;
 }
 
-/** A listing as the port shows it. */
+/** A listing in the port's form. */
 export function toListing(list: ServerList, claims: Claims, view: View): DriverListing {
   const machines = list.servers.flatMap((server) => toMachine(server, claims, view) ?? []);
   const isListed = (server: number) => !view.servers || view.servers.includes(server);
@@ -223,7 +217,7 @@ export function toListing(list: ServerList, claims: Claims, view: View): DriverL
 const idByClaim = (claim: Claim | undefined): string | null =>
   claim ? machineIdOf(claim.server, claim.witness) : null;
 
-/** How many servers there are of each standing, for the log. */
+/** Number of servers in each state, for the log. */
 export function countStandings(list: ServerList, claims: Claims, view: View) {
   const counts: Record<Standing, number> = {
     machine: 0,

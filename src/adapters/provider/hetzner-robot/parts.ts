@@ -10,37 +10,37 @@ import type { RobotConfig } from './settings.ts';
 import type { OurKey, Systems } from './systems.ts';
 
 /**
- * What is kept of a server that is ours, under its number: a name has no room for tags, and a creation
- * is many requests. Made before the first of them and dropped after the last of a give-back.
+ * Record of our server, under its number: a name has no room for tags, and a creation takes many
+ * requests. Created before the first of them, and dropped after the last of a give-back.
  */
 const claimValue = z.object({
-  /** Instance set that it belongs to. */
+  /** Owning instance set. */
   set: z.string(),
   witness: z.string(),
   phase: z.enum(['claimed', 'rescue', 'installing', 'ready', 'failed', 'leaving', 'wiped']),
-  /** What the phases `rescue` and `installing` are for. */
+  /** Purpose of the phases `rescue` and `installing`. */
   order: z.enum(['create', 'reinstall']),
   tags: z.record(z.string(), z.string()),
   oldName: z.string(),
   hostname: z.string(),
-  /** MD5 of the keys that the rescue system will show; none: Robot did not tell. */
+  /** MD5 of the rescue system's expected keys; empty if Robot reported none. */
   rescueKeys: z.array(z.string()).readonly(),
-  /** `SHA256:…` of the host key of the installed system, when it was first seen; null: not yet. */
+  /** `SHA256:…` of the installed system's host key when first seen; null: not seen yet. */
   systemKey: z.string().nullable(),
-  /** Resets on the way to the rescue system, of all kinds, and those by the button. */
+  /** Resets on the way to the rescue system: all kinds, and those by the button. */
   resets: z.int().nonnegative(),
   hardResets: z.int().nonnegative(),
-  /** When the last of them was asked for, epoch milliseconds; null: none was. */
+  /** Time of the last reset request, epoch milliseconds; null: none. */
   resetAtMs: z.number().nullable(),
-  /** Boot id of what answered just before; null: nothing did. */
+  /** Boot id of the system that answered just before; null: none did. */
   bootBefore: z.string().nullable(),
-  /** When the installation was about to be started, epoch milliseconds; null: it was not. */
+  /** Written before the start of the installation, epoch milliseconds; null: not started. */
   startedAtMs: z.number().nullable(),
-  /** When the phase began, epoch milliseconds. */
+  /** Start of the phase, epoch milliseconds. */
   sinceMs: z.number(),
 });
 export type ClaimValue = z.output<typeof claimValue>;
-/** A claim as it was read. */
+/** A claim as read. */
 export interface Claim extends ClaimValue {
   readonly server: number;
   readonly version: string;
@@ -49,11 +49,11 @@ export interface Claim extends ClaimValue {
 /** All claims of one moment, by server number. */
 export interface Claims {
   readonly ours: ReadonlyMap<number, Claim>;
-  /** Of another instance set, or in a form that we do not know: nothing is done to these servers. */
+  /** Servers of another instance set, or with unknown claims: nothing is done to them. */
   readonly untouchable: ReadonlySet<number>;
 }
 
-/** Of a claim whose next reset is the first. */
+/** Fields of a claim without resets. */
 export const NO_RESETS = {
   resets: 0,
   hardResets: 0,
@@ -62,7 +62,7 @@ export const NO_RESETS = {
   startedAtMs: null,
 } as const;
 
-/** Of a server that nobody claims: nothing was done with it, and nothing is known of its systems. */
+/** A new claim: nothing was done with the server, and nothing is known about its systems. */
 export const newClaim = (
   change: Pick<ClaimValue, 'set' | 'witness' | 'phase' | 'oldName' | 'hostname' | 'sinceMs'> &
     Partial<ClaimValue>,
@@ -72,7 +72,7 @@ export const newClaim = (
   ...change,
 });
 
-/** When anything was last begun about it, epoch milliseconds. */
+/** Time of the last step, epoch milliseconds. */
 export const lastTouchedMs = ({ sinceMs, resetAtMs, startedAtMs }: ClaimValue): number =>
   Math.max(sinceMs, resetAtMs ?? 0, startedAtMs ?? 0);
 
@@ -96,13 +96,13 @@ export function createClaimStore(records: Records, instanceSetId: string) {
 
   return {
     all,
-    /** @throws {ProviderError} `conflict`: the server is somebody's. */
+    /** @throws {ProviderError} `conflict`: the server belongs to somebody else. */
     async of(server: number, options: RecordOptions): Promise<Claim | null> {
       const { ours, untouchable } = await all(options);
       if (!untouchable.has(server)) return ours.get(server) ?? null;
       throw new ProviderError('conflict', `server ${server} is claimed by another instance set`);
     },
-    /** @throws {ProviderError} `race-lost`: somebody was faster. */
+    /** @throws {ProviderError} `race-lost`: another claim was faster. */
     async make(server: number, value: ClaimValue, options: RecordOptions): Promise<Claim> {
       try {
         const version = await records.make(String(server), value, options);
@@ -112,7 +112,7 @@ export function createClaimStore(records: Records, instanceSetId: string) {
         throw new ProviderError('race-lost', `server ${server} was claimed just now`, { cause });
       }
     },
-    /** @throws {ProviderError} `transient`, `outcome: 'unknown'`: it was changed since it was read. */
+    /** @throws {ProviderError} `transient`, `outcome: 'unknown'`: it has changed since the read. */
     async change(
       { server, version, ...value }: Claim,
       change: Partial<ClaimValue>,
@@ -128,7 +128,7 @@ export function createClaimStore(records: Records, instanceSetId: string) {
 }
 export type ClaimStore = ReturnType<typeof createClaimStore>;
 
-/** Another daemon does something about it: whoever asks again finds what that led to. */
+/** Another daemon is working on the server: the caller's next attempt finds the result. */
 const overtaken =
   (server: number) =>
   (cause: unknown): never => {
@@ -142,11 +142,11 @@ const overtaken =
 const isConflict = (error: unknown): boolean =>
   error instanceof ProviderError && error.kind === 'conflict';
 
-/** What we know of a server by a change of our own counts for so long, whatever a listing says. */
+/** How long our own change overrides a listing. */
 const OWN_WORD_MS = 60_000;
 const ENTRY_MS = 60_000;
 
-/** The servers of the account, asked for as seldom as may be. */
+/** The account's servers, with as few requests as possible. */
 export function createServers(
   client: Pick<RobotClient, 'listServers' | 'getServer' | 'rename'>,
   deps: { readonly clock: Pick<Clock, 'monotonic'>; readonly freshMs: () => number },
@@ -190,12 +190,12 @@ export function createServers(
 
   return {
     list,
-    /** As it is now. @throws {ProviderError} `not-found`. */
+    /** Reads the server. @throws {ProviderError} `not-found`. */
     read,
-    /** As it was seen last, however long ago: for what hardly ever changes. @throws {ProviderError} `not-found`. */
+    /** Last known state, for what hardly changes. @throws {ProviderError} `not-found`. */
     known: async (server: number, how: Sending): Promise<Server> =>
       seen.get(server) ?? read(server, how),
-    /** As it was a minute ago at most. @throws {ProviderError} `not-found`. */
+    /** State at most a minute old. @throws {ProviderError} `not-found`. */
     async get(server: number, how: Sending): Promise<Server> {
       const known = ownWord(server);
       if (known) return known;
@@ -204,8 +204,9 @@ export function createServers(
       return entry ?? read(server, how);
     },
     /**
-     * Renames a server. Answers with it as Robot says that it is now, which may be by another name.
-     * @throws {ProviderError} `transient`, `outcome: 'unknown'`: nobody knows, and it has not the name.
+     * Renames a server. Returns it as Robot reports it, perhaps under another name.
+     * @throws {ProviderError} `transient`, `outcome: 'unknown'`: unclear, and the server lacks the
+     *   name.
      */
     async rename(server: number, name: string, how: Sending): Promise<Server> {
       try {
@@ -224,7 +225,7 @@ export function createServers(
 }
 export type Servers = ReturnType<typeof createServers>;
 
-/** What every part of the driver works with. */
+/** Shared by all parts of the driver. */
 export interface Parts {
   readonly config: RobotConfig;
   readonly client: RobotClient;
@@ -234,12 +235,12 @@ export interface Parts {
   readonly ourKey: OurKey;
   readonly clock: Clock;
   readonly log: Log;
-  /** By server: what goes to the rescue system goes there one after the other. */
+  /** Locks by server, which serialize work with the rescue system. */
   readonly locks: Locks;
 }
 
-/** For the error of whoever is called off before it has the lock. */
+/** Error text for a caller whose signal aborts before it gets the lock. */
 export const WAITING = 'another change of the server was under way';
-/** Time that a machine needs before a look at it tells anything. */
+/** Time after a reset before a check of the machine is useful. */
 export const RESET_FLOOR_MS = 15_000;
 export const LOOK_GAP_MS = 10_000;

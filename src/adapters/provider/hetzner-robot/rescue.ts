@@ -14,7 +14,7 @@ import {
   type SystemAnswer,
 } from './systems.ts';
 
-/** The rescue system that the next boot goes to, and the button. */
+/** The rescue system of the next boot, and resets. */
 export function createResets({
   client,
   ourKey,
@@ -36,10 +36,7 @@ export function createResets({
   }
 
   return {
-    /**
-     * Arms the rescue system with our key alone; what was armed before, perhaps with an older key, is
-     * disarmed first.
-     */
+    /** Arms the rescue system with our key only; disarms an older one first. */
     async arm(server: number, how: Sending): Promise<Rescue> {
       const key = await ourKey.ensure(how);
       await disarm(server, how);
@@ -57,21 +54,21 @@ export function createResets({
       throw new ProviderError('transient', what);
     },
     /**
-     * A reboot must lead to the system on the disks, unless somebody is about to use the rescue system; it
-     * must begin no installation that was ordered by hand.
-     * @throws {ProviderError} `conflict`: one is armed that cannot be taken back from here.
+     * Makes a reboot lead to the system on the disks, unless the rescue system is about to be used;
+     * a manually ordered installation must not begin.
+     * @throws {ProviderError} `conflict`: something is armed that we cannot disarm.
      */
     async disarm(server: number, how: Sending): Promise<void> {
       try {
         await disarm(server, how);
       } catch (error) {
-        // A server without a rescue system cannot be sent there.
+        // A server without a rescue system cannot boot into one.
         if (!isProviderError(error, 'not-implemented')) throw error;
       }
     },
     /**
-     * Presses the button. The claim says so already, so that a later life waits; where Robot surely did not
-     * press it, the claim is put back to how it was.
+     * Presses the button. The claim already records it, so that a later attempt waits. If Robot
+     * definitely did not press it, the claim is restored.
      */
     async press(
       type: ResetType,
@@ -93,7 +90,7 @@ export function createResets({
         });
       }
     },
-    /** The first of these types that the server has. @throws {ProviderError} `not-implemented`. */
+    /** The first type that the server supports. @throws {ProviderError} `not-implemented`. */
     async choose<Type extends ResetType>(
       server: number,
       wanted: readonly Type[],
@@ -112,15 +109,15 @@ export type Resets = ReturnType<typeof createResets>;
 export interface Arrival {
   readonly claim: Claim;
   readonly address: string;
-  /** A system that was installed by this very claim counts too: nothing is to be done any more. */
+  /** A system installed by this claim counts too: then nothing is left to do. */
   readonly answer: SystemAnswer<'rescue'> | SystemAnswer<'system'>;
 }
 
-/** Another system that answers so long after a reset is no rescue system that is coming up. */
+/** After this time, another system's answer means that the reset led elsewhere. */
 const OTHER_SYSTEM_MS = 60_000;
 const HARD_RESETS_MAX = 2;
 
-/** How a server gets into the rescue system, and how one knows that it is there. */
+/** Boots a server into the rescue system, and verifies that it is there. */
 export function createRescueTrip(parts: Parts, resets: Resets) {
   const { config, client, servers, claims, systems, clock, log } = parts;
   const addressFor = async (claim: Claim, how: Sending) =>
@@ -131,7 +128,7 @@ export function createRescueTrip(parts: Parts, resets: Resets) {
     return claims.change(claim, { ...change, rescueKeys: hostKeys, startedAtMs: null }, how);
   }
 
-  /** Noted before it is asked for, so that a later life waits instead of asking again. */
+  /** Noted before the request, so that a later attempt waits instead of resetting again. */
   const noteReset = (claim: Claim, type: 'sw' | 'hw' | null, before: Answer | null, how: Sending) =>
     claims.change(
       claim,
@@ -150,7 +147,7 @@ export function createRescueTrip(parts: Parts, resets: Resets) {
     return noted;
   }
 
-  /** Only the system that has our secret is asked to end by itself; what it answers is of no account. */
+  /** Only a system with our secret is told to reboot itself; its answer does not matter. */
   async function rebootBySelf(claim: Claim, before: Answer, how: Sending): Promise<Claim> {
     const noted = await noteReset(claim, null, before, how);
     const address = await addressFor(claim, how);
@@ -165,7 +162,7 @@ export function createRescueTrip(parts: Parts, resets: Resets) {
     return noted;
   }
 
-  /** Whether the reset led somewhere else for good, or can still lead to the rescue system. */
+  /** Whether the reset has finally led elsewhere than to the rescue system. */
   async function isElsewhere(claim: Claim, answer: Answer, how: Sending): Promise<boolean> {
     const sinceMs = clock.now() - (claim.resetAtMs ?? -Infinity);
     if (sinceMs >= config.rescueTimeout) return true;
@@ -173,11 +170,11 @@ export function createRescueTrip(parts: Parts, resets: Resets) {
     if (!answers || sinceMs < OTHER_SYSTEM_MS) return false;
     const { isArmed } = await client.rescue(claim.server, how);
     if (isArmed || answer.kind === 'system') return true;
-    // A system on the disks has a key that Robot knows nothing of, too.
+    // A system on the disks also has a key unknown to Robot.
     const address = await addressFor(claim, how);
     const open = await systems.look(address, claim.witness, ANY_NEW_KEY, how.signal);
     if (open.kind !== 'rescue') return true;
-    // The rescue system has booted, and shows another key than Robot told.
+    // The rescue system has booted with another key than Robot reported.
     const what = `the rescue system of server ${claim.server} shows a host key that Robot did not tell`;
     log.error({ server: claim.server, alarm: 'rescue-host-key' }, what);
     throw new ProviderError('conflict', what, { outcome: 'unknown' });
@@ -185,7 +182,7 @@ export function createRescueTrip(parts: Parts, resets: Resets) {
 
   async function sendAgain(claim: Claim, before: Answer, how: Sending): Promise<Claim> {
     if (claim.hardResets >= HARD_RESETS_MAX) {
-      // The next attempt begins anew.
+      // The next attempt starts over.
       await claims.change(claim, { resets: 0, hardResets: 0, resetAtMs: null }, how);
       const what = `server ${claim.server} does not come up in the rescue system`;
       throw new ProviderError('transient', what, { outcome: 'unknown' });
@@ -204,16 +201,21 @@ export function createRescueTrip(parts: Parts, resets: Resets) {
   }
 
   return {
-    /** Arms the rescue system and presses the button. @param before what answers now; null: of no account. */
+    /**
+     * Arms the rescue system and presses the button. @param before the system that answers now;
+     * null: ignored.
+     */
     strike,
     /**
-     * Arms the rescue system and remembers in the claim that it is on its way there; `change` is written
-     * with it.
+     * Arms the rescue system and records in the claim that the server is on its way there, together
+     * with `change`.
      */
     arm,
     /**
-     * Sends the server there, for the first time: as gently as it can be. Resolves once that is accepted.
-     * @param secretHash of our system, if one may be there: it proves itself by that, and ends cleanly.
+     * Sends the server there for the first time, as gently as possible. Resolves once that is
+     * accepted.
+     * @param secretHash of our system, if one may run: it identifies the system, which then shuts
+     *   down cleanly.
      */
     async send(claim: Claim, secretHash: string | null, how: Sending): Promise<Claim> {
       const address = await addressFor(claim, how);
@@ -224,9 +226,9 @@ export function createRescueTrip(parts: Parts, resets: Resets) {
       return reset(claim, await resets.choose(claim.server, ['sw', 'hw'], how), before, how);
     },
     /**
-     * Waits until the rescue system answers, and sends the server there again if that does not help.
-     * @throws {ProviderError} `transient`, `outcome: 'unknown'`: it does not come up. `conflict`: the key
-     *   that it shows is not the one that Robot told.
+     * Waits until the rescue system answers; sends the server there again if necessary.
+     * @throws {ProviderError} `transient`, `outcome: 'unknown'`: it does not come up. `conflict`:
+     *   its key is not the one that Robot reported.
      */
     async arrive(begun: Claim, how: Sending): Promise<Arrival> {
       let claim = begun;
@@ -252,8 +254,8 @@ export function createRescueTrip(parts: Parts, resets: Resets) {
   };
 
   /**
-   * Where an installation was begun, the system that came of it may answer, with a key that nobody knows
-   * yet. A rescue system is always held to its key.
+   * If an installation has begun, the installed system may answer with an unknown key. A rescue
+   * system must always have its known key.
    */
   async function lookFor(
     claim: Claim,
@@ -282,8 +284,8 @@ export function createRescueTrip(parts: Parts, resets: Resets) {
 export type RescueTrip = ReturnType<typeof createRescueTrip>;
 
 /**
- * The rescue system that was booted for this claim, or what was installed from it. What answered before the
- * reset has not gone yet, and so has a rescue system in which somebody else's installation was begun.
+ * True for the rescue system booted for this claim, or the system installed from it. False for a
+ * system that has not shut down since the reset, and for a rescue system with another installation.
  */
 function hasArrived(claim: Claim, answer: Answer): answer is Arrival['answer'] {
   if (!('seen' in answer)) return false;

@@ -1,46 +1,46 @@
 import { INSTANCE_SECRET_PATH, type Tags } from '../../../domain/provisioning/provider-tags.ts';
 
 /**
- * The one way of a text into a shell script: as one word that means nothing but itself.
- * @throws {RangeError} it holds a NUL, which no shell can carry.
+ * The only way of putting text into a shell script: quoted as one literal word.
+ * @throws {RangeError} the text contains a NUL, which no shell supports.
  */
 export function shellWord(text: string): string {
   if (text.includes('\0')) throw new RangeError('a shell word cannot hold a NUL');
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-/** One installation, with all that it needs to know. */
+/** Everything about one installation. */
 export interface Installation {
   readonly witness: string;
   readonly shortWitness: string;
   readonly hostname: string;
-  /** A file in the folder of images, or an https URL. */
+  /** A file in the image folder, or an https URL. */
   readonly image: Image;
-  /** All of them, or WWNs. */
+  /** All drives, or WWNs. */
   readonly drives: 'all' | readonly string[];
-  /** Lines of installimage; null: the usual ones. */
+  /** installimage lines; null: the default layout. */
   readonly layout: readonly string[] | null;
-  /** OpenSSH line of the one key that lets in. */
+  /** OpenSSH line of the only permitted key. */
   readonly publicKey: string;
-  /** Script of the first boot. Secret. */
+  /** First-boot script. Secret. */
   readonly initCommand: string;
   readonly tags: Tags;
 }
 export type Image = { readonly file: string } | { readonly url: string };
 
-/** Where the rescue system has it; the images lie beside its folder. */
+/** Its place in the rescue system; the images are beside its folder. */
 export const INSTALLER = '/root/.oldroot/nfs/install/installimage';
 const IMAGES = '/root/.oldroot/nfs/images';
 
-/** Null: it is fetched. */
+/** Null if the image is downloaded. */
 export const imagePath = (image: Image): string | null =>
   'file' in image ? `${IMAGES}/${image.file}` : null;
 
 const PARTITIONS = ['PART /boot ext4 1G', 'PART / ext4 all'];
 
 /**
- * Shell lines that add all but the drives to `/autosetup`. How many drives there are, and so whether
- * there is a RAID where nothing is said, is known only on the machine, in `$count`.
+ * Shell lines that append everything but the drives to `/autosetup`. The number of drives is known
+ * only on the machine, in `$count`; it decides whether the default layout has a RAID.
  */
 export function autosetupTail({ hostname, image, layout }: Installation): string {
   const lines = layout ?? PARTITIONS;
@@ -62,36 +62,36 @@ const add = (lines: readonly string[]): string =>
   `printf '%s\\n' ${lines.map(shellWord).join(' ')} >> /autosetup`;
 
 /**
- * What is run on a machine, as scripts for `sh -s`: they go through stdin, so that no list of processes
- * shows them. They are plain POSIX, since a rescue system's shell may be any.
+ * Scripts that run on a machine by `sh -s`: they go through stdin, so that no process list shows
+ * them. Plain POSIX, because the rescue system may have any shell.
  */
 
-/** CAPH's proof that an installation ran to its end. */
+/** CAPH's proof of a complete installation. */
 export const MARKER = 'POST_INSTALL_SCRIPT_FINISHED';
-/** Where an installed system keeps by whom, and with which tags, it was installed. */
+/** Where an installed system keeps its creation key and tags. */
 const INSTALLATION = '/var/lib/shepherd/installation';
 const FIRST_BOOT = '/var/lib/shepherd/first-boot.sh';
 const UNIT = 'shepherd-first-boot.service';
-/** Exit codes of the start, apart from those of a shell. */
+/** Exit codes of the start script, different from a shell's own. */
 export const NO_INSTALLER = 44;
 export const NO_IMAGE = 45;
 export const ALREADY_BEGUN = 46;
 
-/** Made but once in the life of a rescue system: whoever comes second finds it. */
+/** Created only once in the life of a rescue system, so that a second installer finds it. */
 export const guardPath = (shortWitness: string): string => `/root/shepherd-${shortWitness}`;
 
 /**
- * A script for stdin that a shell runs as a whole or not at all: a connection that breaks while it is sent
- * leaves a group without its end, of which a shell runs nothing.
+ * A script for stdin that a shell runs whole or not at all: if the connection breaks while it is
+ * sent, the group has no end, and the shell runs nothing of it.
  */
 export const whole = (script: string): string => `{\n${script}\n}\n`;
 
 const base64 = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64');
 
 /**
- * Looks who answers. Prints `hostname`, `boot`, and where they are there `guard` (tags), `ended` (how an
- * installation ended), `other` (an installation that is not asked for), `installed` (witness and tags of
- * a system of ours) and `secret` (SHA-256 of the instance secret). Changes nothing.
+ * Identifies the system that answers. Prints `hostname`, `boot`, and if present `guard` (tags),
+ * `ended` (result of an installation), `other` (another installation), `installed` (creation key
+ * and tags of our system) and `secret` (SHA-256 of the instance secret). Changes nothing.
  */
 export const lookScript = (shortWitness: string): string => `
 say() { printf '%s %s\\n' "$1" "$2"; }
@@ -112,13 +112,13 @@ fi
 exit 0
 `;
 
-/** Reboots by the system itself, a moment after it has answered. */
+/** Reboots a moment after the answer. */
 export const rebootScript = (): string => `
 nohup sh -c 'sleep 1; reboot' > /dev/null 2>&1 < /dev/null &
 exit 0
 `;
 
-/** The last lines of an installation's log, without the lines of the first boot. */
+/** Last lines of an installation's log, without lines of the first-boot script. */
 export const logScript = (shortWitness: string): string => `
 guard=${shellWord(guardPath(shortWitness))}
 tail -n 50 "$guard/log" 2>/dev/null | grep -vF -f "$guard/hidden"
@@ -126,8 +126,9 @@ exit 0
 `;
 
 /**
- * Prepares the installation and starts it, unless one was begun by this witness already. Prints
- * `started`. Exits with `NO_INSTALLER` or `NO_IMAGE` and what is there instead, or with `ALREADY_BEGUN`.
+ * Prepares the installation and starts it, unless one with this creation key has begun. Prints
+ * `started`. Exits with `NO_INSTALLER` or `NO_IMAGE` and lists what exists instead, or with
+ * `ALREADY_BEGUN`.
  */
 export function startScript(installation: Installation): string {
   const { shortWitness, image, initCommand, tags } = installation;
@@ -167,8 +168,8 @@ exit 0
 }
 
 /**
- * Patterns of fixed text: the lines of the first boot, and their longer words, since a secret is one. An
- * empty pattern would hide every line.
+ * Fixed-text patterns: the first-boot script's lines and their longer words, one of which is a
+ * secret. An empty pattern would hide every line.
  */
 const hiddenLines = (initCommand: string): string[] => {
   const lines = initCommand.split('\n').map((line) => line.trim());
@@ -179,8 +180,8 @@ const HIDDEN_LINE_MIN = 8;
 const HIDDEN_WORD_MIN = 12;
 
 /**
- * Runs installimage. Reboots only if the last script of the new system ran to its end and installimage
- * did not complain; otherwise the log stays.
+ * Runs installimage. Reboots only if the new system's last script ran to its end and installimage
+ * reported no error; otherwise the log stays.
  */
 function installScript(installation: Installation): string {
   const { shortWitness } = installation;
@@ -211,7 +212,7 @@ reboot
 
 const NAMES = 'sd* | nvme* | vd* | hd*';
 
-/** Writes one DRIVE line for each drive: names change from boot to boot, so WWNs are looked up. */
+/** Writes one DRIVE line per drive; looks up WWNs, because names change between boots. */
 function drivesPart({ drives }: Installation): string {
   if (drives === 'all') {
     return `
@@ -240,9 +241,9 @@ done`;
 }
 
 /**
- * Runs inside the new system, before its first boot: our key alone lets in, the first boot runs the
- * script of the order once, and the system knows by whom it was installed. One command a line, so that
- * the simplest of shells can follow.
+ * Runs inside the new system, before its first boot: permits only our key, lets the first boot run
+ * the order's script once, and stores creation key and tags. One command per line, so that the
+ * simplest shell can run it.
  */
 export function postInstallScript(installation: Installation): string {
   const { publicKey, initCommand, tags, witness } = installation;
@@ -281,8 +282,8 @@ const writeLines = (lines: readonly string[], path: string): string =>
   `printf '${'%s\\n'.repeat(lines.length)}' ${lines.map(shellWord).join(' ')} > ${shellWord(path)}`;
 
 /**
- * Removes all signatures from all drives, in a rescue system in which nothing was installed. Prints
- * `wiped` and how many drives. Exits with 1 if anything is left, or there is no drive.
+ * Removes all signatures from all drives, in a rescue system without an installation. Prints
+ * `wiped` and the number of drives. Exits with 1 if a signature is left, or there is no drive.
  */
 export const wipeScript = (): string => `
 for each in /root/shepherd-*; do
@@ -307,15 +308,15 @@ printf 'wiped %s\\n' "$count"
 exit 0
 `;
 
-/** What a look printed; a line that nobody knows is left out. */
+/** Output of the look script; unknown lines are skipped. */
 export interface Seen {
   readonly hostname: string;
   readonly bootId: string;
-  /** Null: no installation of this witness was begun in this system. */
+  /** Null: no installation with this creation key has begun in this system. */
   readonly guard: { readonly tags: Tags | null; readonly ended: string | null } | null;
   /** Another installation was begun here. */
   readonly isOthers: boolean;
-  /** Null: the system was not installed by us. */
+  /** Null: we did not install the system. */
   readonly installed: { readonly witness: string; readonly tags: Tags } | null;
   readonly secretHash: string | null;
 }

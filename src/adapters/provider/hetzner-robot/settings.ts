@@ -9,13 +9,13 @@ const PREFIX = {
   type: 'a prefix of 2 to 21 lower-case letters, digits and hyphens that ends in a hyphen',
 };
 
-/** Of installimage: software RAID, partitions, volumes. What else it knows is the driver's to write. */
+/** installimage lines for software RAID, partitions and volumes; the driver writes all others. */
 const LAYOUT_LINE =
   /^(SWRAID [01]|SWRAIDLEVEL (0|1|5|6|10)|PART [a-z0-9/._-]+ [a-z0-9]+ ([0-9]+[MGT]?|all)( crypt)?|LV [a-z0-9_-]+ [a-z0-9_-]+ [a-z0-9/._-]+ [a-z0-9]+ ([0-9]+[MGT]?|all))$/i;
 const DRIVE = /^[a-z0-9][a-z0-9._-]{3,79}$/i;
 const SERVER = /^[1-9]\d{0,8}$/;
 
-/** A file below the folder of images, without a way out of it. */
+/** A file below the image folder, without a path out of it. */
 const IMAGE = /^(?!.*(^|\/)\.\.?(\/|$))[A-Za-z0-9][A-Za-z0-9._+/-]{0,199}$/;
 export const isImageFile = (text: string): boolean => IMAGE.test(text);
 const IMAGE_URL = {
@@ -149,7 +149,7 @@ const fields = (around: Surroundings) =>
     ).prefault({}),
   });
 
-/** The keys of a provider whose driver is `hetzner-robot`, as they stand in the file. */
+/** Keys of a provider with driver `hetzner-robot`, as in the file. */
 export const robotSchema = (around: Surroundings) =>
   fields(around)
     .refine(({ baseUrl }) => !/^http:/i.test(baseUrl) || baseUrlFault(baseUrl, false) === false, {
@@ -169,7 +169,7 @@ export const robotSchema = (around: Surroundings) =>
       error: 'is to be a file in the folder of images, or imageUrl says it; give one of the two',
     });
 
-/** The one key is every provider's, the other this driver's. */
+/** `image` is a common key, `imageUrl` this driver's own. */
 function namesOneImage(value: unknown): boolean {
   const { image, imageUrl } = (value ?? {}) as {
     readonly image?: unknown;
@@ -182,17 +182,17 @@ function namesOneImage(value: unknown): boolean {
 const areTexts = (value: unknown, ...keys: readonly string[]): boolean =>
   keys.every((key) => typeof (value as Readonly<Record<string, unknown>>)?.[key] === 'string');
 
-/** Whether names of the one could be names of the other. */
+/** Whether a name could match both prefixes. */
 export const nested = (one: string, other: string): boolean =>
   one.startsWith(other) || other.startsWith(one);
 
-/** The keys of a provider whose driver is `hetzner-robot`, as the program has them. */
+/** Keys of a provider with driver `hetzner-robot`, as parsed. */
 export type RobotSettings = z.output<ReturnType<typeof robotSchema>>;
 
-/** One configured account, in the words of the driver. */
+/** One configured account, as the driver uses it. */
 export interface RobotConfig extends RobotSettings {
-  /** Name of the provider, as slots, BMDB and metrics show it. */
+  /** Name of the provider in slots, BMDB and metrics. */
   readonly name: string;
-  /** `xxxxx-xxxxx-xxxxxxxxxxxxxxx`: marks what is ours. */
+  /** `xxxxx-xxxxx-xxxxxxxxxxxxxxx`: marks our servers. */
   readonly instanceSetId: string;
 }

@@ -8,8 +8,8 @@ import { shortWitness } from './mapping.ts';
 import { lookScript, readLook, whole, type Seen } from './scripts.ts';
 
 /**
- * Of a public key as Robot names keys: MD5 of the blob, in lower-case pairs with colons. It is compared
- * with what Robot tells over TLS, and proves nothing by itself.
+ * Fingerprint of a public key as Robot shows it: MD5 of the blob, lower-case pairs with colons.
+ * Compared with Robot's report over TLS; proves nothing by itself.
  * @param blob the wire form, or base64 of it.
  */
 export function md5Of(blob: Buffer | string): string {
@@ -18,15 +18,15 @@ export function md5Of(blob: Buffer | string): string {
   return digest.match(/../g)!.join(':');
 }
 
-/** Of the key in an OpenSSH line. */
+/** Fingerprint of the key in an OpenSSH line. */
 export const md5OfLine = (line: string): string => md5Of(bareKey(line).split(' ')[1] ?? '');
 
 /** Who answered. */
 export type Answer =
   | { readonly kind: 'silent'; readonly cause: unknown }
-  /** It let none of our keys in. */
+  /** The system refused all our keys. */
   | { readonly kind: 'closed' }
-  /** Its host key is not one that may be; nothing was run. */
+  /** The host key is not permitted; nothing was run. */
   | { readonly kind: 'stranger' }
   | SystemAnswer<'rescue'>
   | SystemAnswer<'system'>;
@@ -39,12 +39,15 @@ export interface SystemAnswer<Kind extends 'rescue' | 'system'> {
   readonly fingerprint: string;
 }
 
-/** For a look that gives nothing away: what it sees is proven otherwise, or is of no account. */
+/** For a check that reveals nothing: its result is proved otherwise, or does not matter. */
 export const ANY_NEW_KEY: HostKeyRule = { unlike: [], note: async () => undefined };
 
 const RESCUE_HOSTNAME = 'rescue';
 
-/** What the rescue system may show: what Robot told, or anything but the key of the installed system. */
+/**
+ * Host keys permitted for the rescue system: those that Robot reported, otherwise any but the
+ * installed system's.
+ */
 export const rescueKeyRule = (claim: {
   readonly rescueKeys: readonly string[];
   readonly systemKey: string | null;
@@ -53,7 +56,7 @@ export const rescueKeyRule = (claim: {
     ? { told: claim.rescueKeys }
     : { ...ANY_NEW_KEY, unlike: claim.systemKey === null ? [] : [claim.systemKey] };
 
-/** Whether the rule for its rescue system allows a key that was seen without it. */
+/** Whether the rescue system's rule permits a key. */
 export const isRescueKey = (
   claim: Parameters<typeof rescueKeyRule>[0],
   { hostKey, fingerprint }: SystemAnswer<'rescue'>,
@@ -62,9 +65,9 @@ export const isRescueKey = (
     ? claim.rescueKeys.includes(md5Of(hostKey))
     : fingerprint !== claim.systemKey;
 
-/** A script ended with another status than 0. Its message holds nothing of what the script wrote. */
+/** A script failed. The message contains nothing of the script's output. */
 export class ScriptFailed extends Error {
-  /** Null: a signal ended it. */
+  /** Null if a signal ended the script. */
   readonly exitCode: number | null;
   readonly stderr: string;
   constructor(exitCode: number | null, stderr: string) {
@@ -74,7 +77,7 @@ export class ScriptFailed extends Error {
   }
 }
 
-/** @param port where SSH is on every machine. */
+/** @param port SSH port of every machine. */
 export function createSystems(shell: DriverShell, port: number) {
   async function within<T>(
     address: string,
@@ -103,7 +106,7 @@ export function createSystems(shell: DriverShell, port: number) {
   }
 
   return {
-    /** Looks who answers at an address; changes nothing. Rejects only when called off. */
+    /** Identifies the system at an address; changes nothing. Rejects only if aborted. */
     async look(
       address: string | null,
       witness: string,
@@ -131,8 +134,9 @@ export function createSystems(shell: DriverShell, port: number) {
       }
     },
     /**
-     * Runs a script by `sh -s` where a look just was, if the same host key answers.
-     * @throws {ScriptFailed} @throws {ProviderError} `transient`, `outcome: 'unknown'`: it may have run.
+     * Runs a script by `sh -s` on the system just identified, if the same host key answers.
+     * @throws {ScriptFailed} @throws {ProviderError} `transient`, `outcome: 'unknown'`: it may have
+     *   run.
      */
     async run(
       address: string,
@@ -160,19 +164,19 @@ export type Systems = ReturnType<typeof createSystems>;
 const calledOff = (cause: unknown): ProviderError =>
   new ProviderError('aborted', 'called off on its way', { cause, outcome: 'unknown' });
 
-/** The one key that rescue systems and new machines let in. @param name of it at Robot. */
+/** The only key permitted in rescue systems and new machines. @param name its name at Robot. */
 export function createOurKey(
   client: Pick<RobotClient, 'findKey' | 'storeKey'>,
   name: string,
   context: Pick<DriverContext, 'publicKey' | 'previousKeys'>,
 ) {
-  /** Fingerprint of the one that is known to be there. */
+  /** Fingerprint of the key known to be stored. */
   let stored: string | null = null;
   return {
-    /** Whether this is the fingerprint of an earlier key of ours. */
+    /** Whether this is an earlier key's fingerprint. */
     isPrevious: (md5: string): boolean =>
       (context.previousKeys ?? []).some((line) => md5OfLine(line) === md5),
-    /** Its fingerprint at Robot, once it is stored there. Asked for once in a process for each key. */
+    /** Stores the key at Robot if necessary; returns its fingerprint. Once per process and key. */
     async ensure(how: Sending): Promise<string> {
       const key = context.publicKey;
       if (bareKey(key).split(' ').length !== 2) {
@@ -180,7 +184,7 @@ export function createOurKey(
       }
       const md5 = md5OfLine(key);
       if (stored === md5) return md5;
-      // Keys are unique by their value: one that is there by another name will do.
+      // Keys are unique by value: one stored under another name is fine.
       if (!(await client.findKey(md5, how))) await store(key, how);
       stored = md5;
       return md5;

@@ -21,14 +21,14 @@ import { lastTouchedMs, NO_RESETS, WAITING, type Claim, type Claims, type Parts 
 import { logScript } from './scripts.ts';
 import { ANY_NEW_KEY, isRescueKey, type Answer, type SystemAnswer } from './systems.ts';
 
-/** A machine of ours as an order finds it. */
+/** Our machine as an order finds it. */
 export interface Found {
   readonly server: Server;
   /** Null: only the name says that it is ours. */
   readonly claim: Claim | null;
 }
 
-/** What the fleet is shown. */
+/** What the fleet sees. */
 export function createShowing(parts: Pick<Parts, 'config' | 'servers' | 'claims' | 'log'>) {
   const { config, servers, claims, log } = parts;
   const tellNews = createNews(log);
@@ -69,7 +69,7 @@ export function createShowing(parts: Pick<Parts, 'config' | 'servers' | 'claims'
       const { server, all } = await seen(id, how);
       return toMachine(server, all, config)!;
     },
-    /** @throws {ProviderError} `not-found`. `conflict`: it is another set's. */
+    /** @throws {ProviderError} `not-found`. `conflict`: it belongs to another set. */
     async find(id: string, how: Sending): Promise<Found> {
       const { server, claim, all } = await seen(id, how);
       if (!isAnothers(server, all, config)) return { server, claim };
@@ -77,7 +77,7 @@ export function createShowing(parts: Pick<Parts, 'config' | 'servers' | 'claims'
       const what = `server ${number}, called "${name}" in Robot, is claimed by another set or was given a name that is none of this set; nothing is done to it`;
       throw new ProviderError('conflict', what);
     },
-    /** As it is after a change of ours. @throws {ProviderError} `permanent`: it is no machine. */
+    /** The machine after our change. @throws {ProviderError} `permanent`: it is no machine. */
     async show(claim: Claim, how: Sending): Promise<DriverMachine> {
       const server = await servers.get(claim.server, how);
       const all = { ours: new Map([[claim.server, claim]]), untouchable: new Set<number>() };
@@ -87,7 +87,7 @@ export function createShowing(parts: Pick<Parts, 'config' | 'servers' | 'claims'
         outcome: 'unknown',
       });
     },
-    /** By the claim and the name, both read anew. @throws {ProviderError} `race-lost`. */
+    /** Reads claim and name again. @throws {ProviderError} `race-lost`. */
     async byWitness(witness: string, number: number, how: Sending): Promise<DriverMachine | null> {
       const all = await claims.all(how);
       const server = await servers.read(number, how);
@@ -96,7 +96,7 @@ export function createShowing(parts: Pick<Parts, 'config' | 'servers' | 'claims'
         throw new ProviderError('race-lost', `server ${number} is taken by another creation`);
       }
       const standing = standingOf(server, all, config);
-      // A creation that has not come to its installation is taken up, and not found.
+      // A creation before its installation is resumed, not found.
       if (standing === 'free' || standing === 'unfinished') return null;
       const { kind } = classifyName(server.name, config);
       const isOurs = claim ? standing === 'machine' : server.name === ourName(config, witness);
@@ -112,10 +112,10 @@ export type Showing = ReturnType<typeof createShowing>;
 
 const GAP_MS = 60_000;
 const AT_ONCE = 8;
-/** Anything that could be a secret in what an installer printed. */
+/** Anything in an installer's output that may be a secret. */
 const SECRET = /[0-9a-f]{32,}/gi;
 
-/** Looks from time to time what becomes of installations, whosever daemon began them. */
+/** Checks installations periodically, whichever daemon began them. */
 export function createWatch(parts: Parts, lifetime: AbortSignal) {
   const { config, servers, claims, systems, clock, log, locks } = parts;
   const renamed = new Set<string>();
@@ -138,8 +138,8 @@ export function createWatch(parts: Parts, lifetime: AbortSignal) {
   }
 
   /**
-   * A new system was ordered, and whoever took the server to its rescue system for that is gone: another
-   * daemon does not know the script of the first boot, so only a new order goes on.
+   * A reinstallation whose daemon is gone: another daemon does not know the first-boot script, so
+   * only a new order can continue.
    */
   function isLeftBehind(claim: Claim): boolean {
     const { order, phase } = claim;
@@ -149,7 +149,7 @@ export function createWatch(parts: Parts, lifetime: AbortSignal) {
     return clock.now() - lastTouchedMs(claim) >= patienceMs;
   }
 
-  /** From then on it is shown as a machine of which nothing is known, so the next order can come. */
+  /** From then on its state is shown as unknown, so that the next order is possible. */
   async function letGo(claim: Claim, signal: AbortSignal): Promise<void> {
     await claims.change(claim, NO_RESETS, { signal });
     log.warn({ server: claim.server }, 'a reinstallation was left behind by a daemon that is gone');
@@ -164,7 +164,7 @@ export function createWatch(parts: Parts, lifetime: AbortSignal) {
       await work(claim, signal);
     } catch (error) {
       if (signal.aborted) return;
-      // Another daemon was faster, or the next round will do.
+      // Another daemon was faster, or the next round will succeed.
       const fields = { server: claim.server, cause: explain(error) };
       log.debug(fields, 'an installation cannot be looked at now');
     }
@@ -191,7 +191,7 @@ export function createWatch(parts: Parts, lifetime: AbortSignal) {
     return failed;
   }
 
-  /** By its name and by what was left on its disk: the old system may still answer. */
+  /** Checks the hostname and the data left on disk, because the old system may still answer. */
   function isInstalled(claim: Claim, answer: Answer): answer is SystemAnswer<'system'> {
     if (answer.kind !== 'system' || answer.seen.hostname !== claim.hostname) return false;
     const { installed } = answer.seen;
@@ -220,7 +220,7 @@ export function createWatch(parts: Parts, lifetime: AbortSignal) {
     }
   }
 
-  /** A name that was cleared or put back gets told to Robot again, once; another's name is left alone. */
+  /** Sets a cleared or reset name at Robot again, once; leaves another owner's name alone. */
   async function mendNames(all: readonly Claim[], signal: AbortSignal): Promise<void> {
     const { servers: list } = await servers.list({ signal });
     const byNumber = new Map(list.map((server) => [server.number, server]));
@@ -239,13 +239,13 @@ export function createWatch(parts: Parts, lifetime: AbortSignal) {
     }
   }
 
-  /** A creation that goes on sees to its name itself; a server that another may touch is not ours to name. */
+  /** A running creation checks its own name; a disputed server is not ours to name. */
   const isNamed = (claim: Claim): boolean =>
     ['rescue', 'installing', 'ready', 'failed'].includes(claim.phase) &&
     !isUnfinished(claim) &&
     (!config.servers || config.servers.includes(claim.server));
 
-  /** Looks and requests take their time: it may have been given back since, and be free by right. */
+  /** Checks again, because the server may have been given back meanwhile, and be free. */
   async function renameAgain(known: Claim, name: string, signal: AbortSignal): Promise<void> {
     const { server } = known;
     const task = async () => {
@@ -266,11 +266,11 @@ export function createWatch(parts: Parts, lifetime: AbortSignal) {
   }
 
   return {
-    /** One look at an installation; answers with the claim as it is after that. */
+    /** Checks an installation once; returns the claim as it is afterwards. */
     look,
     /** One round. Never rejects. */
     round,
-    /** From the first call of the provider on; again does nothing. */
+    /** Starts the rounds with the provider's first call; later calls do nothing. */
     begin(): void {
       if (hasBegun || lifetime.aborted) return;
       hasBegun = true;

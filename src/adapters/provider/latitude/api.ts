@@ -8,8 +8,8 @@ import { entriesOf, type Entries, type Unread } from '../../driver-kit/pages.ts'
 import { timingsOf, type LatitudeConfig } from './settings.ts';
 
 /**
- * The fields of the API's documents that we use; unknown ones are left out, and all but the id may be
- * missing. Nulls are dropped before.
+ * Fields of the API's documents that we use; unknown ones are dropped, and all but the id may be
+ * missing. Nulls are removed before.
  */
 const ID = /^[a-z]+_[A-Za-z0-9]+$/;
 export const isId = (text: string): boolean => ID.test(text) && text.length <= 128;
@@ -18,7 +18,7 @@ const text = z.string().optional();
 const flag = z.boolean().optional();
 const slugged = z.object({ slug: text }).optional();
 
-/** One resource, its attributes beside its id. */
+/** One resource: its attributes with its id. */
 const resource = <Shape extends z.ZodRawShape>(shape: Shape) =>
   z
     .object({ id, attributes: z.object(shape).prefault({} as never) })
@@ -41,7 +41,7 @@ export const server = resource({
 });
 export type Server = z.output<typeof server>;
 
-/** Its content is a secret, and goes no further than into a record. */
+/** The content is a secret, used only for records. */
 export const userData = resource({
   description: text,
   content: text,
@@ -68,7 +68,7 @@ export const operatingSystem = z
   .transform(({ id: named, attributes }) => ({ id: named, ...attributes }));
 export type OperatingSystem = z.output<typeof operatingSystem>;
 
-/** What the server was installed with; of the user data only which record it was. */
+/** The server's installation; of its user data, only the record's id. */
 export const deployConfig = z
   .object({
     attributes: z.object({
@@ -80,18 +80,18 @@ export const deployConfig = z
   }));
 export type DeployConfig = z.output<typeof deployConfig>;
 
-/** A document about one thing. */
+/** A document about one object. */
 export const documentOf = <T>(schema: z.ZodType<T>): z.ZodType<T> =>
   z.object({ data: schema }).transform(({ data }) => data);
 
-/** The answer about one thing that was asked for by its id: another one's is no answer. */
+/** Document about the object with the requested id; one about another object is rejected. */
 export const documentOfId = <T extends { readonly id: string }>(
   schema: z.ZodType<T>,
   wanted: string,
 ): z.ZodType<T> =>
   documentOf(schema).refine((found) => found.id === wanted, { path: ['data', 'id'] });
 
-/** A page of a list; the total is told only if it was asked for, and not by every version. */
+/** A page of a list; the total appears only on request, and not in every version. */
 export interface ListPage<T> extends Entries<T> {
   readonly total: number | null;
 }
@@ -106,7 +106,7 @@ export const pageOf = <T>(schema: z.ZodType<T>): z.ZodType<ListPage<T>> =>
     .object({ data: entriesOf(schema, namesOf), meta: totals })
     .transform(({ data, meta }) => ({ ...data, total: meta?.stats.total.count ?? null }));
 
-/** What can be read of an entry that cannot be read whole; in place of a reservation its host name. */
+/** Readable parts of an unreadable entry; the hostname replaces the reservation. */
 const namesOf = (entry: unknown): Pick<Unread, 'id' | 'reservationId'> => {
   const { id: told = null, attributes } = entryNames.safeParse(entry).data ?? {};
   return { id: told, reservationId: attributes?.hostname ?? null };
@@ -119,7 +119,7 @@ const entryNames = z.object({
     .catch(undefined),
 });
 
-/** Replies without content, whatever they hold. */
+/** Replies whose content does not matter. */
 export const nothing = z.unknown().transform(() => undefined);
 
 const told = z.string().optional().catch(undefined);
@@ -136,7 +136,7 @@ const errorBody = z.object({
     .min(1),
 });
 
-/** Seconds, in the body. */
+/** The wait in seconds, in the body. */
 const limited = z.object({
   errors: z.array(
     z.object({
@@ -159,7 +159,7 @@ const NOT_NOW = {
   hint: 'not while it is being installed or off; again in a minute',
 } as const;
 
-/** How the API says no: what is wrong, and where in the request; never with which value. */
+/** Error replies: what is wrong and where in the request, never the value. */
 export const ANSWERS: AnswerForm = {
   errorsIn(json) {
     const { data } = errorBody.safeParse(json);
@@ -176,15 +176,15 @@ export const ANSWERS: AnswerForm = {
     });
   },
   tellsAbsence: new Set([404, 410]),
-  /** The texts are the only thing that tells what a refusal is about. */
+  /** Only the texts tell what a refusal concerns. */
   meaningOf({ endpoint, status, messages }) {
     const isLocked = (status === 403 || status === 422) && says(messages, LOCKED);
     if (status === 409 || isLocked) return { kind: 'conflict', ...(isLocked && LOCKED_HINT) };
-    // The key is refused, whichever of the two it says.
+    // The key is refused, whichever of the two texts appears.
     if (status === 403) return { kind: 'auth' };
     if (status !== 422) return undefined;
     if (endpoint !== CREATE) return says(messages, PASSING) ? NOT_NOW : undefined;
-    // Of machines, or of what the team may have of them.
+    // A limit on machines, or on the team's share of them.
     if (says(messages, LIMIT)) return { kind: 'transient', quota: true };
     return says(messages, STOCK) ? { kind: 'transient', capacity: { scope: 'plan' } } : undefined;
   },
@@ -203,17 +203,17 @@ export const CREATE = 'CreateServer';
 const says = (messages: readonly string[], what: RegExp): boolean =>
   messages.some((message) => what.test(message));
 
-/** Whether a list was asked for in pages that are too long. */
+/** Whether the page size of a list was too large. */
 export const isAboutPage = (error: unknown): boolean =>
   isProviderError(error) &&
   [400, 422].includes(error.answer?.status ?? 0) &&
   says(error.answer!.messages, /\bpage\b/i);
 
-/** A definite no: nothing was made, whatever it is about. */
+/** A definite refusal: nothing was created, whatever the reason. */
 export const isNo = (error: unknown): error is ProviderError =>
   isRefused(error) || (isProviderError(error, 'auth', 'not-found') && error.outcome === 'not-done');
 
-/** Whether what is missing may be our key or our record. */
+/** Whether the missing object may be our key or our record. */
 export const namesOurThings = ({ answer }: ProviderError): boolean =>
   answer?.status === 404 ||
   (answer?.status === 422 && says(answer.messages, /ssh.?key|user.?data/i));
@@ -222,8 +222,8 @@ const MINUTE_MS = 60_000;
 const LIMITS = { maxConcurrency: 4, gapMs: 0 };
 
 /**
- * What is particular to the API of Latitude.sh: among that, a budget for reads and one for writes. What the
- * core counts of each call is all that is counted.
+ * The Latitude.sh API's specifics, including separate budgets for reads and writes. The core's
+ * metrics of each call are the only ones.
  */
 export function createLatitudeApi(config: LatitudeConfig, deps: ApiDeps): Api {
   const { name, baseUrl, token, readsPerMinute, writesPerMinute } = config;
@@ -251,7 +251,7 @@ export function createLatitudeApi(config: LatitudeConfig, deps: ApiDeps): Api {
   );
 }
 
-/** So many scripts are kept in mind: an answer may quote what an earlier request sent. */
+/** Number of scripts remembered: a reply may quote an earlier request. */
 const SCRIPTS_KEPT = 8;
 
 function rememberSecrets() {
@@ -266,7 +266,7 @@ function rememberSecrets() {
 const withContent = z.object({ data: z.object({ attributes: z.object({ content: z.string() }) }) });
 const SCRIPT = /^ *content: ([A-Za-z0-9+/=]+)$/m;
 
-/** The script of a first boot, in all the forms in which it is sent. */
+/** A first-boot script, in all the forms in which it is sent. */
 export function secretsIn(body: unknown): string[] {
   const content = withContent.safeParse(body).data?.data.attributes.content;
   if (content === undefined) return [];
@@ -296,6 +296,6 @@ const ENDPOINTS: readonly (readonly [method: string, path: RegExp, name: string]
   ['GET', /^\/plans\/operating_systems$/, 'ListOperatingSystems'],
 ];
 
-/** Name of a route for metrics and logs; null: it has none. */
+/** Route name for metrics and logs; null if it has none. */
 export const endpointName = (method: string, path: string): string | null =>
   ENDPOINTS.find(([of, at]) => of === method && at.test(path))?.[2] ?? null;

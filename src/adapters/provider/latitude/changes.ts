@@ -11,16 +11,16 @@ import type { LatitudeConfig } from './settings.ts';
 import { SCRIPT_KEPT_MS, type Parts } from './stock.ts';
 import { isPassing, type SeenOurs } from './view.ts';
 
-/** When to look whether a request whose answer was lost was carried out. */
+/** Delays between checks whether a request without an answer succeeded. */
 const LOOKS_AFTER_MS = Array.from({ length: 6 }, () => 10_000);
 
-/** What is done to servers of ours that stay, without a new system. */
+/** Changes to our servers that keep their system. */
 export function createChanges(config: LatitudeConfig, deps: Parts) {
   const { routes, writer, view, clock } = deps;
 
   /**
-   * An action, once; what refuses it because of a state that passes may pass.
-   * @param isSeen of a server after it, where that shows.
+   * Sends an action once; if a transient state refuses it, it may succeed later.
+   * @param isSeen whether a server shows the action's effect, if that is visible.
    */
   async function act(
     call: Call,
@@ -47,7 +47,7 @@ export function createChanges(config: LatitudeConfig, deps: Parts) {
     }
   }
 
-  /** The keys of ours replaced, the others as they are. */
+  /** Replaces our keys and keeps all others. */
   const withOurs = (before: Tags, tags: Tags): Tags => ({
     ...Object.fromEntries(Object.entries(before).filter(([key]) => !key.startsWith(TAG_PREFIX))),
     ...tags,
@@ -66,7 +66,7 @@ export function createChanges(config: LatitudeConfig, deps: Parts) {
   }
 
   return {
-    /** The API knows one kind of reboot; a server that is off is switched on. */
+    /** The API has only one kind of reboot; a server that is off is switched on. */
     async reboot(call: Call, id: string, how: CallOptions): Promise<void> {
       const seen = await view.getOurs(call, id, how);
       const { status = '' } = seen.server;
@@ -80,7 +80,7 @@ export function createChanges(config: LatitudeConfig, deps: Parts) {
       if (isPassing(status)) throw notWhile(seen.server);
       await act(call, seen, `power_${want}`, how, (server) => server.status === want);
     },
-    /** A server that has a name of ours and no record gets one, and is ours from then on. */
+    /** A server with one of our names but no record gets a record, and is ours from then on. */
     async setTags(call: Call, id: string, tags: Tags): Promise<void> {
       const { server, owner, machine } = await view.get(call, id);
       if (owner.kind === 'ours') return tag(call, { server, record: owner.record }, tags);
@@ -118,8 +118,8 @@ export const notWhile = ({ id, status = 'unknown' }: Server, cause?: unknown): P
   );
 
 /**
- * A new system on a server that stays ours throughout: the new record is there before it is asked for,
- * and which of the two counts is told by the server's own configuration until the old one is removed.
+ * Reinstalls a server that stays ours throughout. The new record is written before the request.
+ * Until the old one is removed, the server's own configuration tells which of the two counts.
  */
 export function createReinstallation(deps: Parts) {
   const { routes, writer, view, ownership, sshKey, clock, log } = deps;
@@ -184,7 +184,8 @@ export function createReinstallation(deps: Parts) {
     try {
       await ask(call, seen, order, how);
     } catch (error) {
-      // While it may have been carried out, both stay, and the server's configuration says which counts.
+      // If the request may have succeeded, both records stay, and the server's configuration
+      // decides.
       const isUnknown = isProviderError(error) && error.outcome === 'unknown';
       if (!isUnknown) await removeAnyway(call, id, recordId);
       throw error;

@@ -11,13 +11,13 @@ import type { MarkRecord } from './ownership.ts';
 import { cloudConfigOf, type Mark, type StoredRecord } from './records.ts';
 import type { Owned, Parts } from './stock.ts';
 
-/** From a lost answer to the first look for its server, and between two looks. */
+/** Delay from a lost answer to the first search for its server, and between two searches. */
 const LOOK_DELAY_MS = 5_000;
 const LOOK_GAP_MS = 15_000;
-/** So often it is looked whether others that began at the same moment have withdrawn. */
+/** Number of checks whether concurrent creations have withdrawn. */
 const RIVAL_LOOKS = 4;
 
-/** One creation, on its way. */
+/** One creation in progress. */
 interface Order {
   readonly call: Call;
   readonly signal: AbortSignal;
@@ -25,10 +25,10 @@ interface Order {
   readonly place: Place;
   readonly witness: string;
 }
-/** How far it has come. */
+/** Progress of a creation. */
 interface Progress {
   attempts: number;
-  /** A server may have been asked for, by this call or by an earlier one. */
+  /** This call or an earlier one may have requested a server. */
   ambiguous: boolean;
 }
 interface Made {
@@ -37,8 +37,8 @@ interface Made {
 }
 
 /**
- * Makes servers, each at most once. The record of a server is there before the server is asked for and
- * named in the request, so that whoever finds the server knows whose it is, whatever became of the answer.
+ * Creates servers, each at most once. The server's record is written before the request, which
+ * names it. So whoever finds the server knows its owner, even if the answer was lost.
  */
 export function createCreation(config: LatitudeConfig, deps: Parts) {
   const { routes, records, writer, search, view, systems, sshKey, clock, log } = deps;
@@ -56,7 +56,7 @@ export function createCreation(config: LatitudeConfig, deps: Parts) {
 
   async function shown(order: Order, server: Server, record: MarkRecord): Promise<DriverMachine> {
     const userOf = await systems.users(order.call);
-    // The answer to the order is short: what it leaves out is as it was asked for.
+    // The answer is short: what it leaves out is as requested.
     const told = {
       site: order.place.site,
       operating_system: { slug: systemFor(order) },
@@ -67,7 +67,7 @@ export function createCreation(config: LatitudeConfig, deps: Parts) {
   }
   const systemFor = ({ request }: Order) => request.image ?? config.os;
 
-  /** The server that this creation made before, if there is one. @throws {ProviderError} `race-lost` */
+  /** The server that this creation made earlier, if any. @throws {ProviderError} `race-lost` */
   async function made(order: Order): Promise<DriverMachine | null> {
     const { call, place } = order;
     return judged(order, await search.byName(call, place.hostname));
@@ -91,8 +91,9 @@ export function createCreation(config: LatitudeConfig, deps: Parts) {
     new ProviderError('race-lost', `another server is on ${slot}: ${id}`);
 
   /**
-   * Looks until it must have shown up if it was made; null: it was not. Twice and at some distance, and at
-   * the end in the list of all, since nobody says what a search by name may leave out.
+   * Searches until the server must have appeared if it was created; null: it was not. Searches
+   * twice with a pause, finally in the list of all servers, because it is undocumented what a
+   * search by name may leave out.
    */
   async function madeEarlier(order: Order): Promise<DriverMachine | null> {
     const { call, place } = order;
@@ -116,13 +117,14 @@ export function createCreation(config: LatitudeConfig, deps: Parts) {
     hasScript: true,
   });
 
-  /** Records of other creations on this slot: of one that may still be on its way, we stay away. */
+  /** Removes other creations' records of this slot, or gives way to one in progress. */
   async function clearOthers(order: Order, others: readonly StoredRecord[]): Promise<void> {
     const { call, place } = order;
     const young = others.find(({ writtenAtMs }) => clock.now() - writtenAtMs < settleMs);
     if (young) throw raceLost(place);
     if (others.length > 0) {
-      // A record is the mark of a machine, if there is one: that has to be seen in the list of all.
+      // A record may be a machine's mark; only the list of all servers can prove that there is
+      // none.
       const [there] = await search.everywhere(call, place.hostname);
       if (there) throw taken(place, there.server);
     }
@@ -133,7 +135,7 @@ export function createCreation(config: LatitudeConfig, deps: Parts) {
   const raceLost = ({ slot }: Place) =>
     new ProviderError('race-lost', `another creation on ${slot} is under way`);
 
-  /** The record of this creation, with the script and tags of this call. */
+  /** The record of this creation, with this call's script and tags. */
   async function recordFor(
     order: Order,
     progress: Progress,
@@ -157,7 +159,7 @@ export function createCreation(config: LatitudeConfig, deps: Parts) {
     return { record };
   }
 
-  /** @param id of the record that is there; a new one is made if absent. */
+  /** @param id of the existing record; absent: a new one is created. */
   async function written(order: Order, id?: string): Promise<MarkRecord> {
     const { call, request } = order;
     const mark = markFor(order);
@@ -168,8 +170,9 @@ export function createCreation(config: LatitudeConfig, deps: Parts) {
   }
 
   /**
-   * Whoever began at the same moment is seen now. All withdraw but the one whose record has the least id;
-   * that one waits until they have, since one that did not see it keeps its record and goes on.
+   * Shows creations that began at the same moment. All but the one with the smallest record id
+   * withdraw. That one waits for the others, because a creation that did not see it keeps its
+   * record and continues.
    */
   async function refuseRivals(
     order: Order,
@@ -190,7 +193,7 @@ export function createCreation(config: LatitudeConfig, deps: Parts) {
     throw raceLost(place);
   }
 
-  /** Nothing was asked for by its name. What goes wrong here is no news: sweeping finds it. */
+  /** Nothing was requested with its name. Sweeping finds the record after a failure. */
   async function drop({ call, place }: Order, { id }: MarkRecord): Promise<void> {
     await writer.removeAnyway(call, id).catch((error: unknown) => {
       log.warn({ slot: place.slot, cause: explain(error) }, 'a record without a server is left');
@@ -220,7 +223,7 @@ export function createCreation(config: LatitudeConfig, deps: Parts) {
       return { record, server: await routes.postServer(call, wanted, beforeAttempt) };
     } catch (error) {
       if (!isNo(error) || !namesOurThings(error)) throw error;
-      // Somebody may have removed our key or the record; that is mended once.
+      // Somebody may have removed our key or the record; that is repaired once.
       const sshKeyId = await sshKey.ensure(call, signal);
       const isThere = await writer.isThere(call, record.id);
       if (isThere && sshKeyId === wanted.sshKeyId) throw error;
@@ -230,7 +233,7 @@ export function createCreation(config: LatitudeConfig, deps: Parts) {
     }
   }
 
-  /** After a lost answer: the server, if it shows up in time. */
+  /** After a lost answer: the server, if it appears in time. */
   async function lookFor(order: Order): Promise<DriverMachine | null> {
     const { call } = order;
     const untilMs = clock.now() + settleMs;
@@ -249,7 +252,7 @@ export function createCreation(config: LatitudeConfig, deps: Parts) {
       return await shown(order, made.server, made.record);
     } catch (error) {
       if (!isLost(error)) {
-        // Nothing was made by this call, and by no other.
+        // Neither this call nor an earlier one created anything.
         const isUnsent = !isProviderError(error) || error.outcome !== 'unknown';
         if (isUnsent && !wasAmbiguous) await drop(order, record);
         throw error;
@@ -281,7 +284,7 @@ export function createCreation(config: LatitudeConfig, deps: Parts) {
   };
 }
 
-/** A server may exist: whatever failed, it has to be looked for. */
+/** A server may exist: whatever failed, it must be searched for. */
 function unsettled(error: unknown, place: Place): unknown {
   if (!isProviderError(error) || error.kind === 'race-lost') return error;
   if (error.answer) return asUnknown(error);

@@ -24,9 +24,9 @@ import { createPreparation, createOurSshKey, createSystems } from './systems.ts'
 import { createServerView } from './view.ts';
 
 /**
- * Bare metal of one project at Latitude.sh. Free capacity are the slots of the configuration; machines
- * are the servers that have a slot's name; ours are those whose user-data record says so. No call is
- * made before the first one asked for.
+ * Bare metal of one project at Latitude.sh. Free capacity is the configured slots; machines are the
+ * servers with a slot's name; ours have a user-data record that says so. Makes no request before
+ * the first call.
  */
 export function createLatitudeProvider(config: LatitudeConfig, deps: ApiDeps): Provider {
   const { clock, log } = deps;
@@ -50,16 +50,16 @@ export function createLatitudeProvider(config: LatitudeConfig, deps: ApiDeps): P
   const sweeping = createSweeping(config, { stock, writer, clock, log });
   let isCutting = false;
 
-  /** What is about one server. */
+  /** Operations about one server. */
   const { run } = operations;
-  /** Only of a server does its absence mean that a machine is gone. */
+  /** Only a missing server means that a machine is gone. */
   const runElse: typeof run = (doing, ...rest) =>
     run(doing, ...rest).catch((cause: unknown) => {
       if (!isNotFound(cause)) throw cause;
       throw new ProviderError('invalid', doing, { cause, outcome: cause.outcome });
     });
 
-  /** Beside the calls: whoever asked for the listing does not wait for it. */
+  /** Runs beside the calls: the listing's caller does not wait for it. */
   function cutSome(inventory: Inventory): void {
     if (isCutting) return;
     isCutting = true;
@@ -166,10 +166,10 @@ const CAPABILITIES: Capabilities = {
   announces: true,
 };
 
-/** A site's stock of a plan. */
+/** The stock of a plan at a site. */
 const capacityGroup = ({ name, location }: Plan): string => [location ?? '', name].join(' ');
 
-/** Bare metal on demand, or reserved, of one project at Latitude.sh. */
+/** Bare metal, on demand or reserved, of one project at Latitude.sh. */
 export const latitudeDriver: Driver<LatitudeSettings> = {
   name: 'latitude',
   settings: latitudeSchema,
@@ -197,7 +197,7 @@ export const latitudeDriver: Driver<LatitudeSettings> = {
   overlaps(one, other) {
     if (one.project === other.project && nested(one.namePrefix, other.namePrefix))
       return 'namePrefix';
-    // The vendor counts the requests of a key, and each provider keeps to a budget of its own.
+    // The vendor limits requests per API key, but each provider keeps its own budget.
     const isOneKey = one.baseUrl === other.baseUrl && one.token.read() === other.token.read();
     return isOneKey ? 'token' : null;
   },

@@ -7,14 +7,14 @@ import { hostnameOf, type LatitudeConfig } from './settings.ts';
 import { isLeaving, LEAVING_TAG, toMachine, type SeenOurs } from './view.ts';
 import type { Parts } from './stock.ts';
 
-/** When to look whether a request whose answer was lost was carried out. */
+/** Delays between checks whether a request without an answer succeeded. */
 const LOOKS_AFTER_MS = [10_000, 10_000, 10_000];
 
-/** How servers go, and when their slots are free again. */
+/** Gives servers back and frees their slots. */
 export function createGiveBack(config: LatitudeConfig, deps: Parts) {
   const { routes, records, writer, search, view, clock, log } = deps;
 
-  /** One that is leaving by our own order still has to be looked at as ours, to be asked for again. */
+  /** A server leaving by our own order still counts as ours, so that the order can be repeated. */
   async function getOurs(call: Call, id: string, how: CallOptions): Promise<SeenOurs> {
     const seen = await view.get(call, id);
     const { owner, server, machine } = seen;
@@ -29,7 +29,7 @@ export function createGiveBack(config: LatitudeConfig, deps: Parts) {
     return { ...seen, record: owner.record };
   }
 
-  /** A lost answer is settled by looking; it is sent again only if nothing came of it. */
+  /** Resolves a lost answer by a check; repeats the request only if it had no effect. */
   const settled = (
     call: Call,
     endpoint: string,
@@ -78,7 +78,7 @@ export function createGiveBack(config: LatitudeConfig, deps: Parts) {
     log.warn({ provider: config.name, providerId: id, cause: explain(stayedOn) }, message);
   }
 
-  /** What keeps it from being switched off keeps nobody from ending what it costs. */
+  /** A failed power-off must not stop the deletion, which ends the cost. */
   async function switchOff(
     call: Call,
     id: string,
@@ -94,7 +94,7 @@ export function createGiveBack(config: LatitudeConfig, deps: Parts) {
   }
 
   return {
-    /** @throws {ProviderError} `not-found`: it is gone. */
+    /** @throws {ProviderError} `not-found`: the server is gone. */
     async deprovision(call: Call, id: string, how: CallOptions): Promise<void> {
       const seen = await getOurs(call, id, how);
       if (seen.server.locked) throw new ProviderError('conflict', `server ${id} is locked`);
@@ -107,14 +107,14 @@ export function createGiveBack(config: LatitudeConfig, deps: Parts) {
         () => isGone(call, id),
       );
     },
-    /** Whether no server has the slot's name any more; then its records go, too. */
+    /** Whether no server has the slot's name any more; then its records are removed, too. */
     async isReusable(call: Call, slot: string): Promise<boolean> {
       const hostname = hostnameOf(slot, config.namePrefix);
       if ((await search.byName(call, hostname)).length > 0) return false;
       const left = (await records.read(call)).of(hostname);
       const ours = left.filter(({ set }) => set === config.instanceSetId);
       if (ours.length === 0) return true;
-      // A young one may be of a creation whose server is about to show up.
+      // A new record may belong to a creation whose server is about to appear.
       if (ours.some(({ writtenAtMs }) => clock.now() - writtenAtMs < config.settle)) return false;
       if ((await search.everywhere(call, hostname)).length > 0) return false;
       for (const { id } of ours) await writer.remove(call, id);

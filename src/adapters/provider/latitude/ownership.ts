@@ -7,12 +7,12 @@ import type { Routes } from './routes.ts';
 import { sameName, type LatitudeConfig } from './settings.ts';
 import type { Owned } from './stock.ts';
 
-/** A record that is a mark. */
+/** A record that is a valid mark. */
 export type MarkRecord = StoredRecord & { readonly mark: Mark };
 
 /**
- * Whose a server is that has the name of one of our slots. `untagged`: there is no record.
- * `disputed`: the record is another set's, or nobody can tell which of several counts.
+ * Owner of a server with the name of one of our slots. `untagged`: there is no record. `disputed`:
+ * the record is another set's, or several records contradict each other.
  */
 export type Owner =
   | { readonly kind: 'ours'; readonly record: MarkRecord }
@@ -22,7 +22,7 @@ export type Owner =
 const DISPUTED: Owner = { kind: 'disputed' };
 const UNTAGGED: Owner = { kind: 'untagged' };
 
-/** What a server was installed with is believed for so long; it changes when it is installed anew. */
+/** How long a server's installation data are cached; they change with a reinstallation. */
 const BELIEVED_MS = 10 * 60_000;
 
 export function createOwnership(
@@ -34,7 +34,7 @@ export function createOwnership(
     { readonly userData: string | null; readonly untilMs: number }
   >();
 
-  /** The record that a server was installed with; of no server is it asked each time. */
+  /** The record that a server was installed with, cached for each server. */
   async function installedWith(
     call: Call,
     { id }: Server,
@@ -58,8 +58,8 @@ export function createOwnership(
 
   return {
     /**
-     * @param servers all that are known of one name, which need not be unique.
-     * @param records all of that name.
+     * @param servers all known servers of one name, which need not be unique.
+     * @param records all records of that name.
      */
     async ownersOf(
       call: Call,
@@ -72,7 +72,7 @@ export function createOwnership(
       if (marks.length === 1 && servers.length === 1) {
         return owners.set(servers[0]!.id, ownerBy(marks[0]!));
       }
-      // The oldest first: if two were made with one record, the second is one too many.
+      // Oldest first: if two servers were created with one record, the second is surplus.
       const claimed = new Set<string>();
       for (const each of servers.toSorted(byAge)) {
         const named = await installedWith(call, each);
@@ -83,9 +83,9 @@ export function createOwnership(
       return owners;
     },
     /**
-     * Whether a server was installed with the record that has its name: the name alone may be anybody's. A
-     * server that was taken in was installed before it had one, and is believed.
-     * @throws {ProviderError} `transient`: one that is quite new does not tell yet.
+     * Whether a server was installed with the record of its name: anybody may use the name. An
+     * assimilated server was installed before it had a record, and is trusted.
+     * @throws {ProviderError} `transient`: a new server does not show its installation yet.
      */
     async isInstalledWith(
       call: Call,
@@ -93,22 +93,22 @@ export function createOwnership(
       { id, mark, writtenAtMs }: MarkRecord,
     ): Promise<boolean> {
       if (mark.t === TAKEN_IN_T) return true;
-      // Another one is not believed: since then another daemon may have installed it anew.
+      // A mismatch is checked again: another daemon may have reinstalled the server since.
       const named = await installedWith(call, server, (known) => known === id);
       if (named !== null || clock.now() - writtenAtMs >= settleMs) return named === id;
       const what = `server ${server.id} does not tell yet what it was installed with`;
       throw call.error('transient', what);
     },
-    /** It is being installed with another record. */
+    /** The server is being installed with another record. */
     forget: (serverId: string): void => void installed.delete(serverId),
   };
 }
 export type Ownership = ReturnType<typeof createOwnership>;
 
-/** Of one that is just going it may be refused; then it is not known whose it is. */
+/** The API may refuse this for a server that is being deleted; then its owner is unknown. */
 const nullIfRefused = (error: unknown): null => (isRefused(error) ? null : nullIfGone(error));
 
-/** Those whose age is not told count as young. */
+/** Servers of unknown age count as young. */
 function byAge(one: Server, other: Server): number {
   const [a, b] = [createdAtMs(one), createdAtMs(other)];
   return a === b ? (one.id < other.id ? -1 : 1) : a - b;
@@ -118,7 +118,7 @@ const createdAtMs = ({ created_at: at = '' }: Server): number => {
   return Number.isNaN(parsed) ? Number.MAX_SAFE_INTEGER : parsed;
 };
 
-/** Looks for servers of one name, which need not be unique. */
+/** Searches for servers by name, which need not be unique. */
 export function createSearch(deps: {
   readonly routes: Routes;
   readonly records: StoredRecords;
@@ -135,7 +135,7 @@ export function createSearch(deps: {
     let table = await records.of(call, hostname);
     let owners = await proved(call, servers, table.of(hostname));
     if (servers.some(({ id }) => owners.get(id)!.kind !== 'ours')) {
-      // One may have come since they were read, and nobody is refused for what is not known yet.
+      // A record may have appeared since the read, and nobody is refused for an outdated one.
       table = await records.read(call);
       owners = await proved(call, servers, table.of(hostname));
     }
@@ -145,7 +145,7 @@ export function createSearch(deps: {
     return servers.map((server) => ({ server, owner: owners.get(server.id)! }));
   }
 
-  /** What is found is going to be taken for what was ordered, so it has to be that. */
+  /** A server found by name will count as the ordered one, so its installation is verified. */
   async function proved(
     call: Call,
     servers: readonly Server[],
@@ -163,14 +163,14 @@ export function createSearch(deps: {
 
   return {
     /**
-     * By the API's own filter, of which nobody says what it may leave out: what is found is there, and
-     * that nothing is found is no proof.
+     * Uses the API's filter, which is undocumented: a server found exists, but an empty result
+     * proves nothing.
      * @throws {ProviderError} `transient`: nothing was found, and something was left out.
      */
     byName: async (call: Call, hostname: string): Promise<readonly Owned[]> =>
       withOwners(call, hostname, await routes.findServers(call, hostname)),
     /**
-     * In the list of all, so that an empty answer is one.
+     * Uses the list of all servers, so that an empty result is proof.
      * @throws {ProviderError} `transient`.
      */
     async everywhere(call: Call, hostname: string): Promise<readonly Owned[]> {

@@ -19,17 +19,17 @@ import {
 
 const REPEATS_MAX = 2;
 const REMOVAL_MS = 5_000;
-/** What was read so short a time ago is not read again before it is written. */
+/** A record read this recently is not read again before a write. */
 const JUST_READ_MS = 2_000;
-/** A record that others go on writing is left to them. */
+/** Number of retries if others keep writing the record. */
 const CHANGES_MAX = 5;
 
-/** It was written by somebody else while this request waited for its turn. */
+/** Somebody else wrote the record while this request waited for its turn. */
 class WrittenMeanwhile extends Error {}
 
-/** Writes the records of machines, so that what is written can be believed. */
+/** Writes the records of machines, and verifies each write. */
 export function createRecordWriter(deps: {
-  /** An operation beside those that are asked for. */
+  /** An operation besides the requested ones. */
   readonly begin: (doing: string, signal: AbortSignal) => Call;
   readonly routes: Routes;
   readonly records: StoredRecords;
@@ -37,7 +37,7 @@ export function createRecordWriter(deps: {
 }) {
   const { begin, routes, records, clock } = deps;
 
-  /** What is there is what was sent; a field that an answer leaves out says nothing. */
+  /** The stored text equals the sent one; fields missing in a reply are not compared. */
   const agrees = (found: UserData, { description, content }: RecordText): boolean =>
     (found.description ?? description) === description && (found.content ?? content) === content;
 
@@ -47,7 +47,7 @@ export function createRecordWriter(deps: {
     throw new ProviderError('invalid', message);
   }
 
-  /** One that was made by a request whose answer was lost. */
+  /** A record created by a request whose answer was lost. */
   async function findWritten(call: Call, mark: Mark): Promise<UserData | null> {
     const { items } = await routes.listUserData(call);
     return (
@@ -98,7 +98,7 @@ export function createRecordWriter(deps: {
     return changed && requireAgreed(changed, written);
   }
 
-  /** One attempt; what is written replaces what was read, and nothing that came after that. */
+  /** One attempt; replaces only the version that was read. */
   async function changeOnce(
     call: Call,
     id: string,
@@ -120,18 +120,18 @@ export function createRecordWriter(deps: {
   }
 
   return {
-    /**
-     * @returns its id. @throws {ProviderError} `invalid`: the API keeps something else than it was given.
-     */
+    /** @returns its id. @throws {ProviderError} `invalid`: the API altered the content. */
     make,
-    /** Writes it anew, or another one where it has gone. @returns its id. @throws see `make`. */
+    /**
+     * Rewrites the record, or creates another if it is gone. @returns its id. @throws see `make`.
+     */
     async rewrite(call: Call, id: string, mark: Mark, body: string): Promise<string> {
       records.forget(mark.hostname);
       return (await write(call, id, writeRecord(mark, body))) ?? make(call, mark, body);
     },
     /**
-     * Changes what a record says, as it is now, and leaves its script, or takes it out.
-     * @returns false: there is no such mark any more.
+     * Changes the current record's text, and keeps or removes its script.
+     * @returns false if the mark no longer exists.
      */
     async change(
       call: Call,
@@ -153,10 +153,7 @@ export function createRecordWriter(deps: {
     isThere: async (call: Call, id: string): Promise<boolean> =>
       (await routes.getUserData(call, id).catch(nullIfGone)) !== null,
     remove: (call: Call, id: string): Promise<void> => routes.deleteUserData(call, id),
-    /**
-     * For whoever decided a while ago: one that was written since then stays.
-     * @returns false: it stays.
-     */
+    /** Removes a record unless it was written since it was read. @returns false if it stays. */
     async removeIfAsRead(
       call: Call,
       { id, mark }: Pick<StoredRecord, 'id' | 'mark'>,
@@ -173,7 +170,7 @@ export function createRecordWriter(deps: {
         throw error;
       }
     },
-    /** Also where the caller's signal has ended it, or its time. */
+    /** Runs even after the caller's signal or time limit. */
     async removeAnyway(call: Call, id: string): Promise<void> {
       try {
         return await routes.deleteUserData(call, id);

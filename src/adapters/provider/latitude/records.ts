@@ -7,15 +7,15 @@ import { nullIfGone } from '../../driver-kit/errors.ts';
 import type { UserData } from './api.ts';
 import type { Routes } from './routes.ts';
 
-/** Where the script of the first boot lies until it has run. */
+/** Path of the first-boot script until it has run. */
 export const SCRIPT_PATH = '/root/.shepherd-first-boot';
 
-/** The rest of a cloud-config that does nothing. */
+/** A cloud-config that does nothing. */
 export const NOTHING_TO_RUN = '{}\n';
 
 /**
- * The keys of a cloud-config that runs a script once, as root, and removes it. Nothing else, so that the
- * site's own lines of the script stay free to do what they want.
+ * A cloud-config that runs a script once, as root, and removes it. It contains nothing else, so
+ * that the site's own script lines are free.
  */
 export const cloudConfigOf = (script: string): string =>
   stringify(
@@ -38,28 +38,28 @@ export const cloudConfigOf = (script: string): string =>
   );
 
 /**
- * One user-data record of the vendor's holds all that we have to say of one machine: whose it is, in its
- * description, and its tags, in the second line of its content, before the first boot.
+ * One user-data record of the vendor holds everything about one machine: its owner in the
+ * description, and its tags in the second line of the content, before the first-boot script.
  */
 export interface Mark {
-  /** Instance set whose machine it is. */
+  /** Owning instance set. */
   readonly set: string;
   /** Lower case. */
   readonly hostname: string;
   readonly witness: string;
   readonly tags: Tags;
-  /** Epoch milliseconds, by our clock: when it was last written before a machine was asked for. */
+  /** Last write before a machine was requested, in epoch milliseconds of our clock. */
   readonly t: number;
-  /** Slot of the machine: its place stays known after the configuration has forgotten it. */
+  /** The machine's slot: stays known after it leaves the configuration. */
   readonly slot: string;
-  /** The content still has the script of the first boot, and with it the secret. */
+  /** The content still has the first-boot script, and with it the secret. */
   readonly hasScript: boolean;
 }
 
 const HEAD = '#cloud-config';
 const NOTE = '# shepherd ';
 const DESCRIPTION = /^shepherd ([A-Za-z0-9]{5}-[A-Za-z0-9]{5}-[A-Za-z0-9]{15}) (\S+) (\S+)$/;
-/** More is no record of ours. */
+/** Anything longer is no record of ours. */
 const CONTENT_MAX = 64 * 1024;
 
 const noted = z.object({
@@ -69,10 +69,7 @@ const noted = z.object({
   slot: z.string().default(''),
 });
 
-/**
- * @param body what runs at the first boot, as the rest of a cloud-config; `NOTHING_TO_RUN` for a machine
- *   that has booted long ago.
- */
+/** @param body first-boot part; `NOTHING_TO_RUN` for a machine that booted long ago. */
 export function writeRecord(
   { set, hostname, witness, tags, t, slot }: Omit<Mark, 'hasScript'>,
   body: string,
@@ -81,14 +78,14 @@ export function writeRecord(
   const note = NOTE + Buffer.from(json).toString('base64url');
   return {
     description: `shepherd ${set} ${hostname} ${witness}`,
-    /** Base64. Holds a secret where there is a script: never logged. */
+    /** Base64. With a script it holds a secret: never logged. */
     content: Buffer.from(`${HEAD}\n${note}\n${body}`).toString('base64'),
   };
 }
-/** What is written to the vendor. */
+/** Text sent to the vendor. */
 export type RecordText = ReturnType<typeof writeRecord>;
 
-/** Whose a record is, by its description alone; null: it is none of Shepherd's. */
+/** Owner of a record by its description alone; null if it is no record of Shepherd's. */
 export function claimOf(
   description: string | undefined,
 ): Pick<Mark, 'set' | 'hostname' | 'witness'> | null {
@@ -96,7 +93,7 @@ export function claimOf(
   return found && { set: found[1]!, hostname: found[2]!.toLowerCase(), witness: found[3]! };
 }
 
-/** Null: it is no mark, since it cannot be read, or its description and its content disagree. */
+/** Null if it is no mark: unreadable, or description and content contradict each other. */
 export function readRecord({
   description,
   content = '',
@@ -113,13 +110,13 @@ export function readRecord({
   return agrees ? { ...claim, tags, t, slot, hasScript: told.hasScript } : null;
 }
 
-/** `t` of a machine that was installed before it became ours, nobody knows when. */
+/** `t` of an assimilated machine, whose installation time is unknown. */
 export const TAKEN_IN_T = 0;
 
-/** In the description of a machine that no creation of ours made. */
+/** Creation key in the description of an assimilated machine. */
 export const NO_WITNESS = '-';
 
-/** What a record runs at the first boot. Holds a secret: never logged. */
+/** First-boot part of a record. Holds a secret: never logged. */
 export const bodyIn = (content = ''): string => linesOf(content).slice(2).join('\n');
 
 const linesOf = (content: string): string[] =>
@@ -134,7 +131,7 @@ function notedIn(content: string) {
   return { ...told.data, hasScript: bodyIn(content).trim() !== NOTHING_TO_RUN.trim() };
 }
 
-/** Undefined: it is no JSON. The parser's own error would quote it. */
+/** Undefined if it is no JSON. The parser's own error would quote the text. */
 function jsonIn(encoded: string): unknown {
   try {
     return JSON.parse(Buffer.from(encoded, 'base64url').toString('utf8'));
@@ -146,20 +143,21 @@ function jsonIn(encoded: string): unknown {
 /** A user-data record that claims a machine for a set, ours or another. */
 export interface StoredRecord extends Pick<Mark, 'set' | 'hostname' | 'witness'> {
   readonly id: string;
-  /** Null: its content cannot be read or contradicts its description, so it is no mark. */
+  /** Null: the content is unreadable or contradicts the description, so it is no mark. */
   readonly mark: Mark | null;
   /**
-   * When it was written last, epoch milliseconds: as it says itself or the API says, but not after it was first
-   * seen so by this process. So one that tells no time, or one that has not come yet, grows old, too.
+   * Last write, epoch milliseconds: the record's own or the API's time, but at most the time when
+   * this process first saw that value. So records without a time, or with a future one, get old,
+   * too.
    */
   readonly writtenAtMs: number;
 }
 
-/** The records of the project, or of one name in it. */
+/** The project's records, or those of one name. */
 export interface RecordTable {
   of(hostname: string): readonly StoredRecord[];
   readonly all: readonly StoredRecord[];
-  /** False: there may be more, or some that cannot be read; then nothing follows from absence. */
+  /** False: there may be more, or unreadable ones; then absence proves nothing. */
   readonly complete: boolean;
 }
 
@@ -168,10 +166,10 @@ export function createStoredRecords(
   { clock }: { readonly clock: Pick<Clock, 'now'> },
 ) {
   let known = new Map<string, readonly string[]>();
-  /** Epoch milliseconds, by record and the time that it tells. */
+  /** Epoch milliseconds by record and reported time. */
   let firstSeen = new Map<string, number>();
 
-  /** @param seen what is kept of the times. */
+  /** @param seen receives the times to keep. */
   function storedOf(data: UserData, seen: Map<string, number>): StoredRecord | null {
     const claim = claimOf(data.description);
     if (!claim) return null;
@@ -187,7 +185,7 @@ export function createStoredRecords(
     const { items, unread, complete } = await routes.listUserData(call);
     const seen = new Map<string, number>();
     const all = items.flatMap((item) => storedOf(item, seen) ?? []);
-    // What a listing with gaps left out is not forgotten.
+    // A listing with gaps must not lose the times of missing records.
     firstSeen = complete ? seen : new Map([...firstSeen, ...seen]);
     const byName = Map.groupBy(all, ({ hostname }) => hostname);
     const ids = (records: readonly StoredRecord[]) => records.map(({ id }) => id);
@@ -200,11 +198,11 @@ export function createStoredRecords(
   }
 
   return {
-    /** All of them, read anew. */
+    /** Reads all records. */
     read,
     /**
-     * Those of one name. If the newest reading of all showed exactly one, only that one is read again, for
-     * a project has as many records as machines.
+     * Reads the records of one name. If the last read of all showed exactly one, reads only that
+     * one, because a project has as many records as machines.
      */
     async of(call: Call, hostname: string): Promise<RecordTable> {
       const ids = known.get(hostname.toLowerCase()) ?? [];
@@ -214,13 +212,13 @@ export function createStoredRecords(
       if (stored?.hostname !== hostname.toLowerCase()) return read(call);
       return { all: [stored], of: () => [stored], complete: true };
     },
-    /** It is not what it was when it was read. */
+    /** Drops the cached record of a name. */
     forget: (hostname: string): void => void known.delete(hostname.toLowerCase()),
   };
 }
 export type StoredRecords = ReturnType<typeof createStoredRecords>;
 
-/** Infinity: it is none. */
+/** Infinity if the text is no time. */
 function timeOf(text = ''): number {
   const atMs = Date.parse(text);
   return Number.isNaN(atMs) ? Infinity : atMs;

@@ -27,14 +27,14 @@ import { sameName, type LatitudeConfig } from './settings.ts';
 
 /** A list of the API. */
 export interface Listed<T> {
-  /** Name of the route, for metrics. */
+  /** Route name for metrics. */
   readonly endpoint: string;
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
   readonly schema: z.ZodType<T>;
 }
 
-/** How lists are read; the size of a page is what the API was found to take. */
+/** Reads lists; remembers the page size that the API accepts. */
 export function createLists(pageSize: number) {
   let size = pageSize;
 
@@ -46,8 +46,8 @@ export function createLists(pageSize: number) {
   }
 
   /**
-   * A page that is shorter than it was asked to be need not be the last one: the API may have a limit of
-   * its own and say nothing of it. So a walk goes on until it has what the total promises, or nothing comes.
+   * A short page need not be the last: the API may have an undocumented limit. So the read
+   * continues until it has the total, or a page is empty.
    */
   function walks<T extends { readonly id: string }>(
     call: Call,
@@ -66,7 +66,7 @@ export function createLists(pageSize: number) {
   }
 
   return {
-    /** All of a list, by walks that are proved to be whole. @throws {ProviderError} a page failed. */
+    /** Reads a list, and proves it complete. @throws {ProviderError} a page failed. */
     async read<T extends { readonly id: string }>(call: Call, list: Listed<T>): Promise<Walked<T>> {
       for (;;) {
         try {
@@ -80,10 +80,10 @@ export function createLists(pageSize: number) {
   };
 }
 
-/** Awaited just before each request that changes something; what it throws ends the operation. */
+/** Awaited just before each request that changes something; if it throws, the operation ends. */
 export type BeforeSending = (() => Promise<void>) | undefined;
 
-/** A machine that is asked for. */
+/** A requested machine. */
 export interface ServerOrder {
   readonly hostname: string;
   readonly plan: string;
@@ -92,7 +92,7 @@ export interface ServerOrder {
   readonly sshKeyId: string;
   readonly userDataId: string;
 }
-/** What a server is installed with anew; the system is as before if it is absent. */
+/** A requested reinstallation; absent system: the same as before. */
 export type ReinstallOrder = Pick<ServerOrder, 'hostname' | 'sshKeyId' | 'userDataId'> & {
   readonly operatingSystem?: string | undefined;
 };
@@ -101,20 +101,20 @@ export type Action = 'power_on' | 'power_off' | 'reboot';
 
 const REASON = 'given back by Shepherd';
 
-/** The routes of the API, one function each: what is sent and what comes back, and nothing else. */
+/** Routes of the API, one function each. */
 export function createRoutes(config: LatitudeConfig) {
   const { project: projectId, raid, billing } = config;
   const lists = createLists(config.pageSize);
   const ofProject = { 'filter[project]': projectId };
 
-  /** @throws {ProviderError} `invalid`: nothing is sent. */
+  /** @throws {ProviderError} `invalid`: the id is malformed; nothing is sent. */
   function at(call: Call, collection: string, id: string, rest = ''): string {
     if (isId(id)) return `/${collection}/${id}${rest}`;
     throw call.error('invalid', 'the id is none of the API');
   }
   const get = <T>(call: Call, path: string, schema: z.ZodType<T>): Promise<T> =>
     call.send({ method: 'GET', path, schema });
-  /** A change of which the status is all that counts. */
+  /** A change whose reply matters only by its status. */
   const change = (
     call: Call,
     request: Pick<ApiRequest<void>, 'method' | 'path' | 'query' | 'body' | 'beforeAttempt'>,
@@ -139,7 +139,7 @@ export function createRoutes(config: LatitudeConfig) {
 
   return {
     listServers: listOf('ListServers', '/servers', server, ofProject),
-    /** What the filter means is nowhere said, so what it answers is looked through again. */
+    /** The filter's meaning is undocumented, so the result is filtered again. */
     async findServers(call: Call, hostname: string): Promise<readonly Server[]> {
       const query = { ...ofProject, 'filter[hostname]': hostname };
       const { items, complete } = await listOf('FindServers', '/servers', server, query)(call);
@@ -149,7 +149,7 @@ export function createRoutes(config: LatitudeConfig) {
     },
     getServer: (call: Call, id: string): Promise<Server> =>
       get(call, at(call, 'servers', id), documentOfId(server, id)),
-    /** Which record the server was installed with. */
+    /** Returns which record the server was installed with. */
     getDeployConfig: (call: Call, id: string): Promise<DeployConfig> =>
       get(call, at(call, 'servers', id, '/deploy_config'), documentOf(deployConfig)),
     postServer(call: Call, order: ServerOrder, beforeAttempt: BeforeSending): Promise<Server> {
@@ -214,7 +214,7 @@ export function createRoutes(config: LatitudeConfig) {
       const request = { path: at(call, 'user_data', id), body, beforeAttempt };
       return call.send({ method: 'PATCH', ...request, schema: documentOfId(userData, id) });
     },
-    /** One that is not there has been deleted. */
+    /** A record that does not exist counts as deleted. */
     async deleteUserData(call: Call, id: string, beforeAttempt?: BeforeSending): Promise<void> {
       const path = at(call, 'user_data', id);
       await change(call, { method: 'DELETE', path, beforeAttempt }).catch(nullIfGone);
@@ -238,7 +238,7 @@ export type Routes = ReturnType<typeof createRoutes>;
 
 const bodyOf = (type: string, attributes: object) => ({ data: { type, attributes } });
 
-/** The server that was made is the one that was asked for; what the short answer leaves out may be missing. */
+/** Whether the created server is the requested one; missing fields are not compared. */
 const isAsOrdered =
   ({ hostname, plan }: ServerOrder) =>
   (made: Server): boolean =>

@@ -5,11 +5,11 @@ import type { Surroundings } from '../../../settings/secret.ts';
 import type { ApiTimings } from '../../driver-kit/terms.ts';
 import { baseUrlFault } from '../../driver-kit/errors.ts';
 
-/** A place for a machine, as the configuration allows it. */
+/** A place for a machine in the configuration. */
 export interface Place {
-  /** `<plan>/<SITE>/<k>`, k from 1: what names the slot. */
+  /** `<plan>/<SITE>/<k>`, k from 1; the slot's name. */
   readonly slot: string;
-  /** What the machine on it is called; always the same. */
+  /** Constant hostname of the machine on the place. */
   readonly hostname: string;
   readonly plan: string;
   readonly site: string;
@@ -18,7 +18,7 @@ export interface Place {
 const NAME_CHARACTERS = 8;
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz234567';
 
-/** The places of a configuration, in its order. */
+/** Places of a configuration, in its order. */
 export const placesOf = (slots: Slots, namePrefix: string): Place[] =>
   slots.flatMap(({ plan, site, count }) =>
     Array.from({ length: count }, (_, at) => {
@@ -28,8 +28,8 @@ export const placesOf = (slots: Slots, namePrefix: string): Place[] =>
   );
 
 /**
- * Host name of the machine on a slot: the prefix, the site, and 40 bits of the slot's hash, so that the
- * name says nothing of the plan and fits into the 32 characters that the vendor takes.
+ * Hostname of the machine on a slot: the prefix, the site, and 40 bits of the slot's hash. So the
+ * name does not reveal the plan, and fits into the vendor's 32 characters.
  */
 export function hostnameOf(slot: string, namePrefix: string): string {
   const [, site = ''] = slot.split('/');
@@ -37,7 +37,7 @@ export function hostnameOf(slot: string, namePrefix: string): string {
   return `${namePrefix}${site.toLowerCase()}-${base32(hash).slice(0, NAME_CHARACTERS)}`;
 }
 
-/** RFC 4648, in lower case and without padding. */
+/** RFC 4648, lower case, without padding. */
 function base32(bytes: Uint8Array): string {
   let text = '';
   let held = 0;
@@ -50,7 +50,7 @@ function base32(bytes: Uint8Array): string {
   return bits === 0 ? text : text + ALPHABET[(held << (5 - bits)) & 31];
 }
 
-/** The vendor may show a name in another case than it was given. */
+/** The vendor may change the case of a name. */
 export const sameName = (one: string | undefined, other: string): boolean =>
   one?.toLowerCase() === other.toLowerCase();
 
@@ -143,7 +143,7 @@ function slots() {
     });
 }
 
-/** The keys of a provider whose driver is `latitude`, as they stand in the file. */
+/** Keys of a provider with driver `latitude`, as in the file. */
 export const latitudeSchema = (around: Surroundings) =>
   fields(around)
     .refine(({ baseUrl }) => baseUrlFault(baseUrl, false) === false, {
@@ -157,7 +157,7 @@ export const latitudeSchema = (around: Surroundings) =>
       context.addIssue({ code: 'custom', path: ['slots'], message });
     });
 
-/** The keys of a provider whose driver is `latitude`, as the program has them. */
+/** Keys of a provider with driver `latitude`, as parsed. */
 export type LatitudeSettings = z.output<ReturnType<typeof latitudeSchema>>;
 export type Slots = readonly Readonly<Record<'plan' | 'site', string> & { count: number }>[];
 
@@ -168,10 +168,10 @@ function firstTwice(names: readonly string[]): string | null {
 
 /** One configured project. */
 export interface LatitudeConfig extends Omit<LatitudeSettings, 'token'> {
-  /** Name of the provider, as slots, BMDB and metrics show it. */
+  /** Name of the provider in slots, BMDB and metrics. */
   readonly name: string;
   readonly instanceSetId: string;
-  /** Asked before each attempt, so that a rotated token is picked up. Never logged. */
+  /** Called before each attempt, so that a rotated token is used. Never logged. */
   readonly token: () => string;
   /** OpenSSH line of the key that new machines let in; may change. */
   readonly publicKeyLine: string;
@@ -180,13 +180,13 @@ export interface LatitudeConfig extends Omit<LatitudeSettings, 'token'> {
   readonly places: readonly Place[];
 }
 
-/** The configured limits and waits, milliseconds. */
+/** Configured limits and waits, in milliseconds. */
 export const timingsOf = (config: LatitudeConfig): ApiTimings => ({
   connectTimeoutMs: config.connectTimeout,
   attemptTimeoutMs: config.attemptTimeout,
   listPageTimeoutMs: config.attemptTimeout,
   operationTimeoutMs: config.operationTimeout,
-  // A read is repeated after 1, 2 and 4 seconds, about.
+  // Reads are retried after about 1, 2 and 4 seconds.
   backoffInitialMs: 1_000,
   backoffMaximumMs: 4_000,
   pauseMaxMs: 5 * 60_000,

@@ -13,7 +13,7 @@ import type { LatitudeConfig, Place } from './settings.ts';
 import type { OurSshKey, Systems } from './systems.ts';
 import { toFreeCapacity, type ServerView } from './view.ts';
 
-/** What the tasks of this driver work with. */
+/** Shared by the parts of this driver. */
 export interface Parts {
   readonly routes: Routes;
   readonly records: StoredRecords;
@@ -27,21 +27,21 @@ export interface Parts {
   readonly log: Log;
 }
 
-/** The script of a first boot stays for so long in the record: it may still have to be run. */
+/** How long a first-boot script stays in the record, because it may still have to run. */
 export const SCRIPT_KEPT_MS = 3_600_000;
 
-/** A server with a name of ours, and whose it is. */
+/** A server with one of our names, and its owner. */
 export interface Owned {
   readonly server: Server;
   readonly owner: Owner;
 }
-/** All that the project has of us. */
+/** Everything of ours in the project. */
 export interface Inventory {
   readonly owned: readonly Owned[];
   readonly records: RecordTable;
   readonly unreadable: readonly UnreadableEntry[];
   readonly complete: boolean;
-  /** Servers of the project that have no name of ours. */
+  /** Number of servers without one of our names. */
   readonly others: number;
 }
 
@@ -52,7 +52,7 @@ export function createStock(
   const { routes, records, ownership, systems, view, clock, log } = deps;
   let othersTold = -1;
 
-  /** Servers first: one that is made in between has its record by then. */
+  /** Servers first: a server created in between already has its record. */
   async function take(call: Call): Promise<Inventory> {
     const servers = await routes.listServers(call);
     const table = await records.read(call);
@@ -63,7 +63,7 @@ export function createStock(
     const owned: Owned[] = [];
     for (const [hostname, group] of named) {
       const claims = table.of(hostname);
-      // A name that only looks like ours: neither a slot of ours nor a record says so.
+      // The name only resembles ours: neither a slot nor a record confirms it.
       if (view.slotOf(hostname) === null && !claims.some(isOfOurSet)) continue;
       const owners = await ownership.ownersOf(call, group, claims);
       owned.push(...group.map((server) => ({ server, owner: owners.get(server.id)! })));
@@ -82,12 +82,12 @@ export function createStock(
   }
   const isOfOurSet = ({ set }: { readonly set: string }) => set === config.instanceSetId;
 
-  /** A record without a server may belong to one that is about to show up. */
+  /** A record without a server may belong to a server that is about to appear. */
   const isAwaited = ({ hostname }: Place, { records: table }: Inventory): boolean =>
     table.of(hostname).some(({ writtenAtMs }) => clock.now() - writtenAtMs < config.settle);
 
   function freeIn(inventory: Inventory): Place[] {
-    // One that cannot be read may have any name.
+    // An unreadable server may have any name.
     if (inventory.unreadable.some(({ reservationId }) => reservationId === null)) return [];
     const taken = new Set([
       ...inventory.owned.map(({ server }) => view.slotOf(server.hostname)),
@@ -129,18 +129,18 @@ export function createStock(
 
 export type Stock = ReturnType<typeof createStock>;
 
-/** Of a listing so many scripts are cut out at most: the next one is soon, and writes are scarce. */
+/** Maximum scripts removed after one listing: the next comes soon; writes are scarce. */
 const CUTS_OF_A_LISTING = 4;
 const LEFTOVER_AGE_MS = 3_600_000;
 
-/** Takes first-boot scripts, which hold a secret, out of records, and removes records that count no more. */
+/** Removes first-boot scripts, which hold a secret, from records, and removes obsolete records. */
 export function createSweeping(
   config: LatitudeConfig,
   deps: Pick<Parts, 'writer' | 'clock' | 'log'> & { readonly stock: Pick<Stock, 'take'> },
 ) {
   const { stock, writer, clock, log } = deps;
 
-  /** The machine has booted long ago, so nothing needs the script any more. */
+  /** The machine booted long ago, so nothing needs the script any more. */
   const spent = ({ owned }: Inventory): MarkRecord[] =>
     owned.flatMap(({ server, owner }) => {
       if (owner.kind !== 'ours' || server.status !== 'on') return [];
@@ -149,7 +149,7 @@ export function createSweeping(
       return mark.hasScript && isOld ? [owner.record] : [];
     });
 
-  /** Nothing is concluded from what may have been left out. */
+  /** Concludes nothing from an incomplete listing. */
   function leftovers({ owned, records, complete, unreadable }: Inventory): StoredRecord[] {
     if (!complete || unreadable.length > 0) return [];
     const counting = new Set(
@@ -180,7 +180,7 @@ export function createSweeping(
       const left: StoredRecord[] = [];
       for (const record of dryRun ? [] : scripts) await cut(call, record);
       for (const record of leftovers(inventory)) {
-        // A creation may have taken it up again while others went.
+        // A creation may have resumed the record meanwhile.
         if (dryRun || (await writer.removeIfAsRead(call, record))) left.push(record);
       }
       return {
@@ -190,7 +190,7 @@ export function createSweeping(
         ],
       };
     },
-    /** A few scripts after each listing, so that none stays for long. What fails is tried again. */
+    /** Removes a few scripts after each listing, so that none stays long. Failures are retried. */
     async cutSome(call: Call, inventory: Inventory): Promise<void> {
       for (const record of spent(inventory).slice(0, CUTS_OF_A_LISTING)) {
         try {

@@ -11,7 +11,7 @@ import type { LatitudeConfig } from './settings.ts';
 const SYSTEMS_BELIEVED_MS = 3_600_000;
 const USER = /^[a-z_][a-z0-9_-]{0,31}$/;
 
-/** The operating systems that the vendor installs. */
+/** Operating systems that the vendor installs. */
 export function createSystems(deps: {
   readonly routes: Routes;
   readonly clock: Pick<Clock, 'monotonic'>;
@@ -27,7 +27,7 @@ export function createSystems(deps: {
     return items;
   }
 
-  /** What was known before serves until it can be read again. */
+  /** Old data are used until they can be read again. */
   async function current(call: Call): Promise<readonly OperatingSystem[]> {
     if (known && clock.monotonic() < known.untilMs) return known.systems;
     const { systems: old } = known ?? {};
@@ -41,7 +41,7 @@ export function createSystems(deps: {
   }
 
   return {
-    /** Whom to log in as, by the slug of the system. */
+    /** Login user by the system's slug. */
     async users(call: Call): Promise<(slug: string | undefined) => string> {
       const systems = await current(call);
       const users = new Map(systems.map(({ slug, user }) => [slug, user]));
@@ -50,7 +50,7 @@ export function createSystems(deps: {
         return USER.test(user) ? user : 'root';
       };
     },
-    /** As the vendor knows it now; null: it does not. */
+    /** Current data of the vendor; null if unknown. */
     find: async (call: Call, slug: string): Promise<OperatingSystem | null> =>
       (await read(call)).find((system) => system.slug === slug) ?? null,
   };
@@ -62,7 +62,7 @@ export function createOurSshKey(
   config: Pick<LatitudeConfig, 'sshKeyName' | 'publicKeyLine' | 'previousKeyLines'>,
   { routes, clock }: { readonly routes: Routes; readonly clock: Pick<Clock, 'monotonic'> },
 ) {
-  /** The one with our name and our key; else another one that is our key: the API replaces none. */
+  /** The key with our name and value; else another copy, because the API replaces none. */
   async function find(call: Call, key: string): Promise<SshKey | null> {
     const { sshKeyName: name, previousKeyLines: previousKeys } = config;
     const { items, complete } = await routes.listSshKeys(call);
@@ -88,13 +88,13 @@ export function createOurSshKey(
       if (there) return there.id;
       const made = await mutate(call, {
         endpoint: 'CreateSshKey',
-        // Without its comment, which is nobody's business.
+        // Without its comment, which may be private.
         send: () => routes.postSshKey(call, config.sshKeyName, bareKey(key)),
         look: async () => {
           const value = await find(call, key);
           return value && { value };
         },
-        // Another daemon may have stored it a moment ago: the project takes a key once.
+        // Another daemon may have just stored it: a project accepts a key once.
         looksAfter: ({ answer }) => answer?.status === 422,
         repeatsMax: 2,
       });
@@ -104,7 +104,7 @@ export function createOurSshKey(
 }
 export type OurSshKey = ReturnType<typeof createOurSshKey>;
 
-/** Looks whether machines could be made at all, and puts our key in place. Idempotent. */
+/** Checks whether creations are possible at all, and stores our key. Idempotent. */
 export function createPreparation(
   config: LatitudeConfig,
   deps: { readonly routes: Routes; readonly systems: Systems; readonly sshKey: OurSshKey },

@@ -45,13 +45,13 @@ const STANDINGS: Readonly<Record<string, Standing>> = {
   unknown: standing('Unknown'),
 };
 
-/** Whether the vendor documents a state, or was seen to tell of it. */
+/** Whether a state is documented or has been observed. */
 export const isKnownState = (state: string): boolean => lookup(STANDINGS, state) !== undefined;
 
 /**
- * What a server's state means for the fleet. `on` is power and never "installed": whether the system is
- * up is found out by others.
- * @param isNew an installation was asked for a moment ago: `on` may tell of the system before it, or of
+ * Fleet status of a server's state. `on` means power, never "installed": other checks show whether
+ * the system runs.
+ * @param isNew an installation was requested a moment ago: `on` may describe the former system, or
  *   the installer.
  */
 export function standingOf(state: string, isNew: boolean): Standing {
@@ -59,16 +59,16 @@ export function standingOf(state: string, isNew: boolean): Standing {
   return isNew && state === 'on' ? { ...found, status: 'Provisioning' } : found;
 }
 
-/** States that end by themselves, and in which no action is taken. */
+/** Transient states, in which no action is taken. */
 const PASSING: ReadonlySet<string> = new Set(['starting_deploy', 'deploying', 'disk_erasing']);
 export const isPassing = (state: string): boolean => PASSING.has(state);
 
-/** Was given back and is deleted at the end of its billing cycle: it is not ours any more. */
+/** Marks a server given back, to be deleted at the end of its billing cycle: not ours. */
 export const LEAVING_TAG = `${TAG_PREFIX}leaving`;
 
-/** What is known of a server besides itself. */
+/** What is known about a server besides its own data. */
 export interface Known {
-  /** Null: its name is none of our slots', and no record of ours says which slot it was. */
+  /** Null: the name belongs to no slot, and no record of ours names the slot. */
   readonly slot: string | null;
   readonly owner: Owner;
   readonly remoteUser: string;
@@ -76,7 +76,7 @@ export interface Known {
   readonly staleOnMs: number;
 }
 
-/** A server as the port shows it. */
+/** A server in the port's form. */
 export function toMachine(server: Server, known: Known): DriverMachine {
   const { owner, slot } = known;
   const { status: state = 'unknown', plan } = server;
@@ -102,7 +102,7 @@ export function toMachine(server: Server, known: Known): DriverMachine {
 export const isLeaving = (owner: Owner): boolean =>
   owner.kind === 'ours' && owner.record.mark.tags[LEAVING_TAG] !== undefined;
 
-/** By our own order, where the vendor says when. */
+/** End date of a give-back of ours, if the vendor reports it. */
 function leavingAt({ scheduled_deletion_at: at = '' }: Server, owner: Owner) {
   const leavesAtMs = Date.parse(at);
   return isLeaving(owner) && !Number.isNaN(leavesAtMs) ? { leavesAtMs } : {};
@@ -121,7 +121,7 @@ function addressOf({ primary_ipv4: v4 = '', primary_ipv6: v6 = '' }: Server): st
   return isIPv6(bare) && !bare.includes('%') ? `[${bare}]` : null;
 }
 
-/** Free capacity as the port shows it. */
+/** A free place in the port's form. */
 export const toFreeCapacity = ({ slot, plan, site }: Place): DriverMachine => ({
   id: null,
   reservationId: slot,
@@ -130,7 +130,7 @@ export const toFreeCapacity = ({ slot, plan, site }: Place): DriverMachine => ({
   availability: 'KnownUnused',
 });
 
-/** A server, whose it is, and how the port shows it. */
+/** A server, its owner, and its form for the port. */
 export interface Seen {
   readonly server: Server;
   readonly owner: Owner;
@@ -140,10 +140,10 @@ export interface SeenOurs extends Seen {
   readonly record: MarkRecord;
 }
 
-/** A server that was changed a moment ago is asked for a second time before it counts as gone. */
+/** Delay of the second read before a recently changed server counts as gone. */
 const AGAIN_AFTER_MS = 5_000;
 
-/** Servers as they are now. */
+/** Reads current servers. */
 export function createServerView(
   config: LatitudeConfig,
   deps: {
@@ -160,9 +160,9 @@ export function createServerView(
   const told = new Set<string>();
   const changed = new Map<string, number>();
 
-  /** Slot of the machine that has this name; null: none that the configuration knows. */
+  /** Slot of the machine with this name; null if the configuration has none. */
   const slotOf = (hostname = ''): string | null => slots.get(hostname.toLowerCase()) ?? null;
-  /** Whether the name is one that we give, or gave. */
+  /** Whether the name has our prefix. */
   const isNamed = (hostname = ''): boolean => hostname.toLowerCase().startsWith(config.namePrefix);
 
   function tellOnce(key: string, fields: object, message: string): void {
@@ -209,14 +209,14 @@ export function createServerView(
     }
   }
 
-  /** What is no id of the API goes into no path; the list says that there is no such server. */
+  /** A malformed id goes into no path; the list proves that there is no such server. */
   async function missing(call: Call, id: string): Promise<never> {
     const { complete } = await routes.listServers(call);
     if (complete) throw call.error('not-found', `there is no server ${id}`);
     throw call.error('transient', `server ${id} may have been left out`);
   }
 
-  /** @throws {ProviderError} `not-found`: it is gone, or in another project now. */
+  /** @throws {ProviderError} `not-found`: it is gone, or moved to another project. */
   async function get(call: Call, id: string): Promise<Seen> {
     const server = await read(call, id);
     const { project } = server;
@@ -237,7 +237,7 @@ export function createServerView(
     return { server, owner, machine: show(server, owner, userOf) };
   }
 
-  /** @throws {ProviderError} `auth`: it has a name of ours, and was not installed with our record. */
+  /** @throws {ProviderError} `auth`: it has our name, but was not installed with our record. */
   async function requireProved(call: Call, server: Server, record: MarkRecord): Promise<void> {
     if (await ownership.isInstalledWith(call, server, record)) return;
     throw new ProviderError(
@@ -254,7 +254,7 @@ export function createServerView(
     get,
     requireProved,
     /**
-     * A server that is going to be changed.
+     * Reads a server that will be changed.
      * @throws {ProviderError} see `CallOptions.requireOurs`; `auth`: it is not ours.
      */
     async getOurs(
@@ -271,7 +271,7 @@ export function createServerView(
       }
       throw new ProviderError('auth', `server ${id} is not ours to change (${owner.kind})`);
     },
-    /** It was changed by us just now: that it is not found is not believed at once. */
+    /** We have just changed the server: a following "not found" is not believed at once. */
     noteChange: (id: string): void => void changed.set(id, clock.monotonic()),
   };
 }

@@ -28,16 +28,16 @@ import type { BmcEntry } from './entries.ts';
 import { hasHappened, patienceOf, isThere, resetFor, type Want } from './power.ts';
 import { checkIdentity } from './rack.ts';
 
-/** All others lead elsewhere: vendors have names of their own, such as `CD/DVD` and `UefiUsbKey`. */
+/** All others lead elsewhere: vendors have their own names, such as `CD/DVD` and `UefiUsbKey`. */
 const HARMLESS = /^(None|Hdd|BiosSetup)$/i;
 
-/** Whether the next boot would not be that of the disk: a reboot would become a reinstallation. */
+/** Whether the next boot would not use the disk: then a reboot would become a reinstallation. */
 export const leadsElsewhere = ({ enabled, target }: BootOverride): boolean =>
   enabled !== null && enabled !== 'Disabled' && target !== null && !HARMLESS.test(target);
 
 /**
- * Changes boot settings where the BMC keeps them: at the system, or at its resource for settings. A BMC
- * that misses something is told target, kind and mode together.
+ * Changes boot settings where the BMC keeps them: at the system, or at its settings resource. A BMC
+ * that reports a missing field gets target, kind and mode together.
  */
 export async function patchBoot(wire: Wire, system: System, boot: Json): Promise<void> {
   const { target, enabled, mode } = system.boot;
@@ -55,14 +55,14 @@ export async function patchBoot(wire: Wire, system: System, boot: Json): Promise
   }
 }
 
-/** Where boot settings are changed, and what stands there for the next boot. */
+/** Where boot settings are changed, with their current values. */
 type Place = Pick<System, 'path' | 'etag' | 'boot'>;
 const placeOf = async (wire: Wire, system: System): Promise<Place> =>
   (await pendingOf(wire, system)) ?? system;
 
 /**
- * What a resource for settings says of the next boot, which the system itself may not show before;
- * null: there is none that holds boot settings.
+ * Next boot according to a settings resource, which the system itself may not show yet; null if
+ * none holds boot settings.
  */
 export async function pendingOf(wire: Wire, { settingsPath }: System): Promise<Place | null> {
   if (settingsPath === null) return null;
@@ -78,11 +78,11 @@ export async function pendingOf(wire: Wire, { settingsPath }: System): Promise<P
 }
 
 /**
- * Clears a boot override that somebody left behind, at the system and among the settings for its next
- * boot, and reads the system again if there was one.
+ * Clears a boot override left by somebody, at the system and in its settings resource, and reads
+ * the system again if there was one.
  * @param beforeSending awaited just before each change.
- * @throws {ProviderError} `conflict`: it stays, for one boot or for all, and that boot could erase the
- *   disk. `transient`: not now.
+ * @throws {ProviderError} `conflict`: the override stays, for one boot or for all, and that boot
+ *   could erase the disk. `transient`: not now.
  */
 export async function clearOverride(
   wire: Wire,
@@ -111,8 +111,8 @@ export async function clearOverride(
 }
 
 /**
- * What is sent until the disk is what boots next. Some refuse `Disabled` without a target; sushy-tools
- * takes a target alone, for every boot, and knows no `None`.
+ * Bodies to send until the disk boots next. Some BMCs refuse `Disabled` without a target;
+ * sushy-tools accepts only a target, for every boot, and does not know `None`.
  */
 function waysToClear({ target, mode }: BootOverride): readonly Json[] {
   const whole = (to: string | null, enabled: string) => ({
@@ -128,7 +128,7 @@ function waysToClear({ target, mode }: BootOverride): readonly Json[] {
   ];
 }
 
-/** Where settings have a resource of their own, the system may go on with what it was told itself. */
+/** With a separate settings resource, the system may still keep its own value. */
 async function changeEverywhere(wire: Wire, system: System, boot: Json): Promise<void> {
   await patch(wire, await placeOf(wire, system), { Boot: boot });
   if (system.settingsPath === null) return;
@@ -136,14 +136,14 @@ async function changeEverywhere(wire: Wire, system: System, boot: Json): Promise
   if (leadsElsewhere(between.boot)) await patch(wire, between, { Boot: boot });
 }
 
-/** The override that the next boot would take; null: it is the disk's. */
+/** The override of the next boot; null if that boots the disk. */
 async function leftIn(wire: Wire, system: System): Promise<BootOverride | null> {
   if (leadsElsewhere(system.boot)) return system.boot;
   const pending = await pendingOf(wire, system);
   return pending && leadsElsewhere(pending.boot) ? pending.boot : null;
 }
 
-/** One that is for a single boot does as much harm: that boot may be an installer's. */
+/** A single-boot override is as harmful: that boot may start an installer. */
 const stays = ({ enabled, target }: BootOverride, cause?: unknown) =>
   new ProviderError(
     'conflict',
@@ -154,12 +154,12 @@ const stays = ({ enabled, target }: BootOverride, cause?: unknown) =>
 
 export interface ChangesDeps extends Pick<DriverContext, 'clock'> {
   readonly bmcOf: (entry: BmcEntry) => Bmc;
-  /** Hears what was read. @returns the machine as it is then. */
+  /** Records what was read. @returns the machine afterwards. */
   readonly see: (entry: BmcEntry, system: System) => DriverMachine;
   readonly allowFullPowerCycle: boolean;
 }
 
-/** A change that was sent and has not been seen to happen yet. */
+/** A change that was sent, whose effect has not been seen yet. */
 interface Sent {
   readonly type: string;
   readonly before: System;
@@ -168,30 +168,30 @@ interface Sent {
 
 type Step =
   | { readonly next: 'done'; readonly ref: string }
-  /** Accepted, perhaps as a task; or lost, with the error that it ends with if it did not happen. */
+  /** Accepted, perhaps as a task; or lost, with the error to throw if it had no effect. */
   | { readonly next: 'look'; readonly sent: Sent; readonly reply?: Reply; readonly error?: unknown }
   | { readonly next: 'again'; readonly reason: Reason; readonly error: unknown };
 type Reason = 'at once' | 'not now' | 'passing' | 'unproved';
 
-/** Waits between attempts, by reason; after the last one the error stands. */
+/** Waits between attempts, by reason; after the last one the error is final. */
 const WAITS_MS: Readonly<Record<Reason, readonly number[]>> = {
   'at once': Array.from({ length: 10 }, () => 0),
   'not now': Array.from({ length: 6 }, () => 10_000),
   passing: [5_000, 10_000, 20_000, 30_000, 30_000],
   unproved: Array.from({ length: 40 }, () => 2_000),
 };
-/** When it is looked whether a request without an answer was carried out. */
+/** Delays of checks whether a request without an answer had an effect. */
 const LOOKS_MS = [0, 2_000, 3_000, 5_000, 10_000, 10_000];
 const LAST_LOOKS_MS = 10_000;
 const IN_MOTION = /^Powering(On|Off)$/;
 
-/** Reboots and switches machines. */
+/** Reboots machines and switches their power. */
 export function createChanges(deps: ChangesDeps) {
   const { clock, bmcOf, see, allowFullPowerCycle: mayCycleAll } = deps;
-  /** By the entry's id: the next change waits until this one has shown. */
+  /** By entry id: the next change waits until this one's effect is seen. */
   const underWay = new Map<string, Sent>();
 
-  /** Reads the system, and is sure that it is the right one and ours. */
+  /** Reads the system and verifies that it is the entry's and ours. */
   async function look(entry: BmcEntry, wire: Wire, call: CallOptions): Promise<System> {
     const system = await readSystem(bmcOf(entry), wire, entry.system, clock.monotonic());
     requireOurs(entry, system, call);
@@ -202,7 +202,7 @@ export function createChanges(deps: ChangesDeps) {
     call.requireOurs(see(entry, system));
   }
 
-  /** What was sent last and may still come about; a BMC may carry out an old order after a newer one. */
+  /** The last request, if it may still take effect, perhaps after a newer one. */
   function unproved({ id }: BmcEntry, now: System): Sent | null {
     const sent = underWay.get(id);
     if (!sent) return null;
@@ -251,7 +251,7 @@ export function createChanges(deps: ChangesDeps) {
     }
   }
 
-  /** What follows from a request that was not accepted. */
+  /** What to do after a request that was not accepted. */
   async function judge(
     entry: BmcEntry,
     wire: Wire,
@@ -279,7 +279,7 @@ export function createChanges(deps: ChangesDeps) {
     throw error;
   }
 
-  /** Whether what was sent has come about; a reboot is never sent a second time blindly. */
+  /** Whether the request had an effect; a reboot is never repeated blindly. */
   async function provesItself(
     entry: BmcEntry,
     { type, before }: Sent,
@@ -301,7 +301,7 @@ export function createChanges(deps: ChangesDeps) {
     return false;
   }
 
-  /** Room for what has to be done after a wait. */
+  /** Whether time is left for the work after a wait. */
   const hasTime = ({ deadline }: CallOptions, waitMs: number) =>
     clock.now() + waitMs + 2_000 < deadline.getTime();
 
@@ -312,7 +312,7 @@ export function createChanges(deps: ChangesDeps) {
           throw new ProviderError('aborted', 'aborted between two requests', { cause });
         });
 
-  /** What was accepted, or may have been, up to its end. */
+  /** Follows an accepted, or possibly accepted, request to its end. */
   async function seeThrough(
     entry: BmcEntry,
     { sent, reply, error }: Extract<Step, { next: 'look' }>,
@@ -321,7 +321,7 @@ export function createChanges(deps: ChangesDeps) {
     const bmc = bmcOf(entry);
     const task = reply ? taskOf(reply, bmc.url) : null;
     const { signal } = call;
-    // Then the state has the last word, for which some time is left.
+    // Then the state decides; some time is reserved for that.
     const deadline = new Date(call.deadline.getTime() - LAST_LOOKS_MS);
     const isAccepted =
       reply !== undefined &&
@@ -370,15 +370,15 @@ export function createChanges(deps: ChangesDeps) {
 }
 export type Changes = ReturnType<typeof createChanges>;
 
-/** Nothing boots where the power goes off; an installation boots what it prepared. */
+/** A power-off boots nothing; an installation boots what it prepared. */
 const bootsDisk = (want: Want): boolean =>
   'reboot' in want || (want.power === 'on' && want.isInstalling !== true);
 
-/** Some BMCs refuse On for a while after the power went off. */
+/** Some BMCs refuse On for a while after a power-off. */
 const isEarlyOn = ({ status, ids }: Refusal, type: string): boolean =>
   status === 409 && type === 'On' && ids.includes('ActionParameterValueConflict');
 
-/** The same, saying what was being done to which machine. */
+/** Adds the operation and the machine to the error. */
 function told(error: unknown, { id }: BmcEntry, want: Want): unknown {
   if (!isProviderError(error)) return error;
   const doing = 'reboot' in want ? `reboot ${id}` : `switch ${id} ${want.power}`;

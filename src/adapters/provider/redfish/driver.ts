@@ -4,7 +4,7 @@ import { parserFor } from './entries.ts';
 import { createRedfishProvider } from './redfish-provider.ts';
 import { settings, type Settings } from './settings.ts';
 
-/** Machines of an own rack, reached through their BMCs. */
+/** Machines of our own rack, reached through their BMCs. */
 export const redfishDriver: Driver<Settings> = {
   name: 'redfish',
   settings,
@@ -13,10 +13,10 @@ export const redfishDriver: Driver<Settings> = {
     complaintsAboutInventory(
       own.inventory,
       parserFor(own),
-      // What is installed shows its new key with its secret.
+      // An installed system proves its new key with its secret.
       own.install ? 'tofu' : hostKeyPolicy,
     ),
-  // Its machines were there before us, and the list is where a key can be said.
+  // The machines existed before us, and the inventory can give a key.
   hostKeyPolicy: 'strict',
   givingBack:
     'its agent is stopped and Shepherd lets go of it. Where machines are installed (install), it is switched ' +

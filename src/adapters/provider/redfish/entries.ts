@@ -24,24 +24,24 @@ export interface BmcEntry extends HostEntry {
   readonly plan: string;
   /** `https://host[:port]`. */
   readonly bmc: string;
-  /** Path of its system; null: the only one that the BMC has. */
+  /** Path of its system; null: the BMC's only one. */
   readonly system: string | null;
   /** Name of the login. */
   readonly credentials: string;
-  /** 64 hex digits, lower case; null: the certificate has to be trusted otherwise. */
+  /** 64 hex digits, lower case; null: the certificate must be trusted in another way. */
   readonly certSha256: string | null;
   readonly serial: string | null;
   /** Lower case. */
   readonly uuid: string | null;
-  /** Of the network card that boots; lower case. */
+  /** MAC address of the network card that boots; lower case. */
   readonly mac: string | null;
 }
 
-/** Leaves room for what an installed machine's id has behind it. */
+/** Leaves room for the suffix of an installed machine's id. */
 const ID_LENGTH_MAX = 119;
 const isPlaceholder = (value: string) => /fixme/i.test(value);
 
-/** A text that is not a left-over placeholder. */
+/** A text that is no placeholder. */
 const field = (what: string, fits: (value: string) => boolean) =>
   entryText(what, (value) => !isPlaceholder(value) && fits(value));
 const matches = (pattern: RegExp) => (value: string) => pattern.test(value);
@@ -84,16 +84,16 @@ function isBmc(value: string): boolean {
 }
 
 export interface Named {
-  /** The names that entries may refer to. */
+  /** Names that entries may refer to. */
   readonly credentials: ReadonlySet<string>;
   readonly passwords: ReadonlySet<string>;
-  /** Where machines are installed: whether the network card that boots must be known. */
+  /** For installations: whether the MAC address of the booting network card is required. */
   readonly install?: { readonly needsMac: boolean } | undefined;
 }
 
 /**
- * Reads an inventory: a JSON array and nothing after it.
- * @throws {UsageError} naming every entry with a fault; the whole inventory is then refused.
+ * Parses an inventory: a JSON array and nothing after it.
+ * @throws {UsageError} names every faulty entry; the whole inventory is refused.
  */
 export const parseInventory = (content: string, named: Named): readonly BmcEntry[] =>
   readEntries(content, {
@@ -112,7 +112,7 @@ export const parseInventory = (content: string, named: Named): readonly BmcEntry
     ],
   });
 
-/** Reads the inventory of a provider with these settings. */
+/** Parses the inventory of a provider with these settings. */
 export const parserFor =
   ({ credentials, sshPasswords, install }: Settings) =>
   (content: string): readonly BmcEntry[] =>
@@ -125,7 +125,7 @@ export const parserFor =
 const unknownLogin = (name: string) =>
   `Credentials ${show(name)} is no name in credentials of this provider`;
 
-/** Nothing is erased on the word of an address alone. */
+/** An address alone is not enough to erase a machine. */
 const installFaults = (entries: readonly BmcEntry[], needsMac: boolean): string[] => [
   ...entries
     .filter(({ serial, uuid }) => serial === null && uuid === null)
@@ -135,7 +135,7 @@ const installFaults = (entries: readonly BmcEntry[], needsMac: boolean): string[
     .map(({ id }) => `entry ${show(id)}: Mac is missing; the network card that boots needs it`),
 ];
 
-/** One BMC is reached in one way; where it has several systems, each entry says which. */
+/** Entries must agree about their BMC; if it has several systems, each must name one. */
 function bmcFaults(entries: readonly BmcEntry[]): string[] {
   const first = new Map<string, BmcEntry>();
   return entries.flatMap((entry) => {
@@ -175,7 +175,7 @@ const MARK = /^shep:([a-z0-9]{5}-[a-z0-9]{5}-[a-z0-9]{15})$/i;
 /** Marks a system for other fleets: 32 characters with the set id. */
 export const markOf = (instanceSetId: string): string => `shep:${instanceSetId}`;
 
-/** The set whose whole mark this is; null: it is none, or only a piece of one. */
+/** Set id of a complete mark; null if there is none, or only a part of one. */
 export const setIdIn = (assetTag: string | null): string | null =>
   MARK.exec(assetTag ?? '')?.[1] ?? null;
 
@@ -185,14 +185,14 @@ export function createOwnerMark(
   { log, instanceSetId }: Pick<DriverContext, 'log' | 'instanceSetId'>,
 ) {
   const mark = markOf(instanceSetId);
-  /** Ids of machines that go on without. */
+  /** Ids of machines that continue without a mark. */
   const without = new Set<string>();
   function goWithout({ id }: BmcEntry, why: string) {
     without.add(id);
     log.warn({ machine: id, why }, 'a machine carries no mark of ours');
   }
   return {
-    /** Puts the mark on a system whose asset tag is empty, and looks whether it is there. */
+    /** Puts the mark on a system with an empty asset tag, and verifies it. */
     async put(wire: Wire, entry: BmcEntry, system: System): Promise<void> {
       const { assetTag, path } = system;
       if (where === 'none' || assetTag === mark || without.has(entry.id)) return;
@@ -211,8 +211,8 @@ export function createOwnerMark(
   };
 }
 /**
- * Takes our mark off a system that carries it.
- * @param check awaited just before; if it rejects, the mark is left.
+ * Removes our mark from a system.
+ * @param check awaited just before; if it rejects, the mark stays.
  */
 export type TakeMarkOff = (
   entry: BmcEntry,

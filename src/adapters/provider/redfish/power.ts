@@ -5,7 +5,7 @@ import type { Bmc } from './client/bmc.ts';
 import type { System } from './client/system.ts';
 import type { BmcEntry } from './entries.ts';
 
-/** What is compared to tell whether a reset was carried out. */
+/** Values whose comparison shows whether a reset was carried out. */
 export type Before = Pick<System, 'power' | 'lastResetMs' | 'progress' | 'readAtMs'>;
 
 const RUNNING = 'OSRunning';
@@ -22,51 +22,51 @@ const STAGES = [
   RUNNING,
 ];
 
-/** Whether the system was reset after it was first read; both are times of the BMC's own clock. */
+/** Whether the system was reset after its first read; both times are by the BMC's own clock. */
 export function wasReset(before: Before, now: Before): boolean {
   const sinceMs = before.lastResetMs ?? before.readAtMs;
   if (now.lastResetMs !== null && sinceMs !== null && now.lastResetMs > sinceMs) return true;
   const [then, since] = [before.progress, now.progress];
   if (!then?.sinceMs || !since?.sinceMs || since.sinceMs <= then.sinceMs) return false;
-  // A boot that was under way anyway only goes forward.
+  // A boot already in progress only moves forward.
   return then.state === RUNNING || STAGES.indexOf(since.state) < STAGES.indexOf(then.state);
 }
 
-/** Whether this BMC tells anything by which a reset could be seen. */
+/** Whether the BMC reports anything that would show a reset. */
 const tellsResets = ({ lastResetMs, progress }: Before): boolean =>
   lastResetMs !== null || (progress !== null && progress.sinceMs !== null);
 
-/** Whether what was asked for by this type of reset has come about. */
+/** Whether the requested reset type has taken effect. */
 export function hasHappened(type: string, before: Before, now: Before): boolean {
   if (type === 'ForceOff') return now.power === 'Off';
   if (['On', 'ForceOn', 'PushPowerButton'].includes(type)) return now.power === 'On';
   return wasReset(before, now);
 }
 
-/** How long a change may take to show before the next one is sent: then the first one is lost. */
+/** How long a change may take to show; afterwards it counts as lost, and the next may be sent. */
 export const patienceOf = (type: string, before: Before): number =>
   SWITCHING.test(type) || tellsResets(before) ? PATIENCE_MS : BLIND_PATIENCE_MS;
-/** A button that is pushed once more undoes what the first push did. */
+/** A second push of the button undoes the first. */
 const SWITCHING = /^(On|ForceOn|ForceOff|PushPowerButton)$/;
 const PATIENCE_MS = 60_000;
 const BLIND_PATIENCE_MS = 10_000;
 
-/** What is wanted of a machine. */
+/** Requested change of a machine. */
 export type Want =
   | { readonly reboot: 'graceful' | 'force' }
   | {
       readonly power: 'on' | 'off';
-      /** The boot override is ours, and stays. */
+      /** Keeps the boot override, which is ours. */
       readonly isInstalling?: true;
     };
 
-/** Whether it is so already, and nothing need be sent. */
+/** Whether the machine already has this state, so that no request is needed. */
 export const isThere = (want: Want, power: string | null): boolean =>
   'power' in want && power === (want.power === 'on' ? 'On' : 'Off');
 
 /**
- * The type of reset to ask for; null: this BMC has none that would do. A graceful shutdown followed by
- * On is not among them: a daemon that dies in between would leave the machine off.
+ * Reset type to request; null if the BMC has no suitable one. GracefulShutdown followed by On is
+ * not used: if the daemon died in between, the machine would stay off.
  */
 export function resetFor(
   want: Want,
@@ -87,23 +87,23 @@ function candidates(want: Want, power: string | null, mayCycleAll: boolean): rea
 
 export interface PowerPollOptions {
   readonly periodMs: number;
-  /** At once of those whose last look failed: the others of the rack do not wait for them. */
+  /** Maximum concurrent BMCs that failed last, so that the others do not wait for them. */
   readonly asideMax: number;
-  /** Looks at one machine. */
+  /** Reads one machine. */
   readonly look: (entry: BmcEntry, signal: AbortSignal) => Promise<void>;
-  /** A round of a BMC is over. */
+  /** Called at the end of a BMC's round. */
   readonly onRound: (bmc: Bmc) => Promise<void>;
 }
 
 const JITTER = 0.2;
-/** The first looks at a rack are spread over this part of the period. */
+/** Share of the period over which the first reads of a rack are spread. */
 const FIRST = 0.2;
-/** A BMC that takes longer to show its root, which needs no login, is put aside. */
+/** A BMC whose root, which needs no login, takes longer is set aside. */
 const GREETING_MS = 5_000;
-/** A change takes so long to show. */
+/** Time that a change takes to show. */
 const SOON_MS = 30_000;
 
-/** Reads power states from time to time, with nobody waiting for them. */
+/** Reads power states periodically in the background. */
 export function createPowerPoll(
   { periodMs, asideMax, look, onRound }: PowerPollOptions,
   { clock, random, log }: DriverContext,
@@ -111,10 +111,10 @@ export function createPowerPoll(
   const stopping = new AbortController();
   const timers = new Map<Bmc, unknown>();
   const running = new Set<Promise<void>>();
-  /** Those whose round is under way. */
+  /** BMCs with a round in progress. */
   const polled = new Set<Bmc>();
   let machines: ReadonlyMap<Bmc, readonly BmcEntry[]> = new Map();
-  /** What was told of a BMC last, so that it is told once. */
+  /** Last logged complaint of each BMC, so that it is logged once. */
   const complaints = new Map<Bmc, string>();
   const aside = pLimit(asideMax);
   const greeted = new WeakSet<Bmc>();
@@ -129,7 +129,7 @@ export function createPowerPoll(
     );
   }
 
-  /** What kept it from being read; null: nothing did. */
+  /** Returns the error that prevented the read; null if none did. */
   async function lookAt(bmc: Bmc): Promise<unknown> {
     let failure: unknown = null;
     for (const entry of machines.get(bmc) ?? []) {
@@ -139,7 +139,7 @@ export function createPowerPoll(
     return failure;
   }
 
-  /** The first look at a BMC: one that is slow is known for it before it keeps others waiting for long. */
+  /** First contact with a BMC: a slow one is noticed before it delays others for long. */
   async function greet(bmc: Bmc): Promise<void> {
     greeted.add(bmc);
     const late = new AbortController();
@@ -193,7 +193,7 @@ export function createPowerPoll(
   }
 
   return {
-    /** These machines from now on, by their BMC. */
+    /** Sets the machines, by BMC. */
     keep(kept: ReadonlyMap<Bmc, readonly BmcEntry[]>): void {
       machines = kept;
       for (const [bmc, timer] of timers) {
@@ -206,13 +206,13 @@ export function createPowerPoll(
         if (!timers.has(bmc)) schedule(bmc, FIRST * periodMs * random.next());
       }
     },
-    /** Something was changed there: it is looked at soon. */
+    /** Something was changed there: read soon. */
     hurry(bmc: Bmc): void {
       if (stopping.signal.aborted || polled.has(bmc) || !machines.has(bmc)) return;
       clock.clearTimeout(timers.get(bmc));
       schedule(bmc, SOON_MS);
     },
-    /** Resolves when no look is under way any more. */
+    /** Resolves when no read is in progress. */
     async stop(): Promise<void> {
       stopping.abort(new Error('the provider was stopped'));
       for (const timer of timers.values()) clock.clearTimeout(timer);
@@ -227,24 +227,24 @@ const failureOf = (work: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => error,
   );
 
-/** What was seen of a machine, and when. */
+/** Last sighting of a machine. */
 export interface Sighting {
-  /** As its BMC said it. */
+  /** The BMC's own value. */
   readonly power: string | null;
-  /** Of the asset tag; null: it carries no mark. */
+  /** Set id of the asset tag's mark; null if there is none. */
   readonly setId: string | null;
   /** By the monotonic clock. */
   readonly seenMs: number;
 }
 
-/** "off" must be really seen: a power cycle builds on it. */
+/** "off" must be a fresh observation, because a power cycle relies on it. */
 export const powerOf = (sighting: Sighting | null): 'on' | 'off' | 'unknown' =>
   sighting?.power === 'On' ? 'on' : sighting?.power === 'Off' ? 'off' : 'unknown';
 
 const AT_REST = new Set(['Off', 'PoweringOff', 'PoweringOn', 'Paused']);
 export const isAtRest = (sighting: Sighting | null): boolean => AT_REST.has(sighting?.power ?? '');
 
-/** The id as a host name: lower case, letters, digits and hyphens, at most 63. */
+/** Hostname for an id: lower case, letters, digits and hyphens, at most 63. */
 export const hostnameOf = (id: string): string =>
   id
     .toLowerCase()

@@ -11,13 +11,13 @@ import { resetKey, resetOf, type System, type ResetAction } from './client/syste
 import type { BmcEntry } from './entries.ts';
 import type { Settings } from './settings.ts';
 
-/** What a look at the identity of a system told. */
+/** Result of an identity check. */
 export type Identity = 'same' | 'unproved';
 
 /**
- * Whether the system is the one that the entry means: blades move, and addresses of BMCs are used again.
- * @returns `unproved`: the entry or the BMC names neither serial number nor UUID.
- * @throws {ProviderError} `conflict`: it is another one.
+ * Whether the system is the entry's: blades move, and BMC addresses are reused.
+ * @returns `unproved`: the entry or the BMC has neither serial number nor UUID.
+ * @throws {ProviderError} `conflict`: it is another system.
  */
 export function checkIdentity(entry: BmcEntry, system: System): Identity {
   const pairs = [
@@ -39,7 +39,7 @@ export function checkIdentity(entry: BmcEntry, system: System): Identity {
 const told = (...values: readonly (string | null)[]): readonly string[] =>
   values.filter((value) => value !== null);
 
-/** What is printed on a Dell and called its serial number everywhere else. */
+/** Printed on a Dell, and called serial number elsewhere. */
 const serviceTagOf = ({ manufacturer, sku }: System): string | null =>
   /dell/i.test(manufacturer ?? '') ? sku : null;
 
@@ -71,7 +71,7 @@ export function createRack(options: Settings, context: DriverContext) {
     return createBmc({ url, trust, limits, ...pace, auth, credentials: credentials[login]! }, deps);
   }
 
-  /** Ends its session, whatever comes of it. */
+  /** Ends its session, whatever the result. */
   function leave(bmc: Bmc, limitMs: number): Promise<void> {
     const left = withTimeLimit(clock, { ms: limitMs }, bmc.logout).finally(() =>
       leaving.delete(left),
@@ -88,7 +88,7 @@ export function createRack(options: Settings, context: DriverContext) {
       return bmc;
     },
     all: (): readonly Bmc[] => [...bmcs.values()],
-    /** Those that no entry names any more are logged out and forgotten. */
+    /** Logs out from BMCs that no entry names any more, and forgets them. */
     keep(entries: Iterable<BmcEntry>): void {
       const kept = new Set([...entries].map(keyOf));
       for (const [key, bmc] of bmcs) {
@@ -110,28 +110,28 @@ export function createRack(options: Settings, context: DriverContext) {
 export interface Restart {
   readonly bmc: Bmc;
   readonly rack: readonly Bmc[];
-  /** Looks whether it may be, as the last thing before the request. @throws {ProviderError} */
+  /** Last check before the request. @throws {ProviderError} */
   readonly check: () => Promise<void>;
 }
 
 export interface BmcCareOptions {
   readonly mayReset: boolean;
-  /** Whether somebody takes connections there. */
+  /** Whether the address accepts connections. */
   readonly listens: (url: string) => Promise<boolean>;
 }
 
-/** One that hung and takes no connections for so long is away. */
+/** A hanging BMC without connections for this long counts as disconnected. */
 const AWAY_MS = 15 * 60_000;
 const TYPES = ['GracefulRestart', 'ForceRestart'];
 const MANAGER = 'the manager';
 const ID_LENGTH_MAX = 128;
 
-/** What becomes of BMCs that hang: it is told, and whoever orders it has them restarted. */
+/** Tracks hanging BMCs: logs them, and resets them on request. */
 export function createBmcCare(
   { mayReset, listens }: BmcCareOptions,
   { clock, log, metrics, name }: DriverContext,
 ) {
-  /** With when each took connections last, by the monotonic clock. */
+  /** With the time of each BMC's last accepted connection, by the monotonic clock. */
   const hanging = new Map<Bmc, number>();
 
   function note(bmc: Bmc, hangs: boolean) {
@@ -147,14 +147,14 @@ export function createBmcCare(
 
   const managerOf = ({ lasting }: Bmc) => lasting.get(MANAGER) as ResetAction | undefined;
 
-  /** Beside what the fleet knows: those, too, that have begun to answer nothing. */
+  /** Beyond what the fleet knows, counts BMCs that have begun to be silent. */
   const isLikelyNetwork = (rack: readonly Bmc[]) =>
     isNetwork({
       hanging: rack.filter((bmc) => hanging.has(bmc) || bmc.standing.isTroubled()).length,
       of: rack.length,
     });
 
-  /** The first type that it takes. */
+  /** Uses the first type that the BMC accepts. */
   async function send({ cannot }: Bmc, wire: Wire, action: ResetAction): Promise<string> {
     const types = TYPES.filter((type) => (action.allowed ?? TYPES).includes(type));
     for (const type of types.filter((one) => !cannot.has(resetKey(action.target, one)))) {
@@ -171,16 +171,16 @@ export function createBmcCare(
   }
 
   return {
-    /** A BMC that may have to be restarted one day tells where, while it still answers. */
+    /** Reads a BMC's reset action in advance, while it still answers. */
     async prepare({ lasting }: Bmc, wire: Wire, { managers: [manager] }: System): Promise<void> {
       if (!mayReset || manager === undefined || lasting.has(MANAGER)) return;
       const found = await unlessAbsent(wire.get(manager));
       const action = resetOf(found?.json?.['Actions'], '#Manager.Reset');
       if (action) lasting.set(MANAGER, action);
     },
-    /** It answered what it was asked, which is the evidence that it hangs no more. */
+    /** The BMC answered a request, which proves that it no longer hangs. */
     answered: (bmc: Bmc): void => note(bmc, false),
-    /** A round of looks at a BMC is over. */
+    /** A round of a BMC has ended. */
     async attend(bmc: Bmc, rack: readonly Bmc[]): Promise<void> {
       for (const other of hanging.keys()) if (!rack.includes(other)) note(other, false);
       const atMs = hanging.get(bmc);
@@ -188,20 +188,20 @@ export function createBmcCare(
       if (await listens(bmc.url)) note(bmc, true);
       else if (atMs !== undefined && clock.monotonic() - atMs >= AWAY_MS) note(bmc, false);
     },
-    /** Undefined: it is not to be restarted, or nobody knows how. */
+    /** Undefined: the BMC may not be reset, or its reset action is unknown. */
     shown: (bmc: Bmc): Controller | undefined =>
       mayReset && managerOf(bmc)
         ? { id: new URL(bmc.url).host.slice(0, ID_LENGTH_MAX), hangs: hanging.has(bmc) }
         : undefined,
     /**
-     * Restarts a BMC that hangs.
-     * @throws {ProviderError} `conflict`: it does not hang, or it is likely the network.
+     * Resets a hanging BMC.
+     * @throws {ProviderError} `conflict`: it does not hang, or the network is the likely cause.
      */
     async restart({ bmc, rack, check }: Restart, { signal }: CallOptions): Promise<OperationRef> {
       const { url } = bmc;
       const action = managerOf(bmc);
       const type = await bmc.inTurn({ signal, urgent: true }, async (wire) => {
-        // Asked where it is its turn: it may have answered meanwhile.
+        // Checked again within its turn: it may have answered meanwhile.
         if (!action || !hanging.has(bmc))
           throw new ProviderError('conflict', `${url} does not hang`);
         if (isLikelyNetwork(rack)) {

@@ -30,16 +30,16 @@ import {
   type Want,
 } from './power.ts';
 
-/** Somebody who asks for one machine wants to know what it does now. */
+/** A caller that reads a single machine wants its current state. */
 const FRESH_MS = 5_000;
 const INVENTORY_FRESH_MS = 10_000;
-/** A power state that is older than so many periods says nothing any more. */
+/** A power state older than this many periods counts as unknown. */
 const STALE_PERIODS = 3;
-/** Of the BMCs that are spoken to at once, so many may be ones that just failed. */
+/** Share of concurrent BMC connections that recently failing BMCs may use. */
 const ASIDE_SHARE = 0.25;
 const PROBES = { intervalMs: 60_000, parallelism: 32, gapMs: 1, patienceMs: 300 };
 
-/** The machines of a rack, each behind a BMC. The list is itself the mark: what stands in it is ours. */
+/** Machines of a rack, each behind a BMC. The inventory is the mark: every entry is ours. */
 export function createRedfishProvider(options: Settings, given: DriverContext): Provider {
   const context = { ...given, log: providerLog(given.log, given.name) };
   const { clock, log, name, network, instanceSetId } = context;
@@ -80,7 +80,7 @@ export function createRedfishProvider(options: Settings, given: DriverContext): 
     port: sshPort ?? options.probePort,
   });
 
-  /** Of a state that is too old only the mark counts. */
+  /** Of an old state, only the mark counts. */
   function knownOf({ id }: BmcEntry): Sighting | null {
     const sighting = sightings.get(id) ?? null;
     const isStale =
@@ -88,14 +88,14 @@ export function createRedfishProvider(options: Settings, given: DriverContext): 
     return isStale ? { ...sighting, power: null } : sighting;
   }
 
-  /** Nothing is known of its power; whose it is does not change. */
+  /** The power is unknown; the owner does not change. */
   const blind = ({ id }: BmcEntry): Sighting => ({
     power: null,
     setId: sightings.get(id)?.setId ?? null,
     seenMs: -Infinity,
   });
 
-  /** The inventory is the mark, unless the machine itself carries that of another set. */
+  /** The inventory is the mark, unless the machine carries another set's. */
   function show(entry: BmcEntry, sighting = knownOf(entry)): DriverMachine {
     const sshPassword = options.sshPasswords[entry.sshPassword ?? ''];
     const controller = care.shown(rack.of(entry));
@@ -114,7 +114,7 @@ export function createRedfishProvider(options: Settings, given: DriverContext): 
     return install ? install.view(entry, machine, sighting) : machine;
   }
 
-  /** Remembers what was read of a machine that is surely the one of its entry. */
+  /** Records what was read of a machine whose identity is verified. */
   function see(entry: BmcEntry, system: System): DriverMachine {
     care.answered(rack.of(entry));
     if (checkIdentity(entry, system) === 'unproved' && !unproved.has(entry.id)) {
@@ -168,7 +168,7 @@ export function createRedfishProvider(options: Settings, given: DriverContext): 
     throw new ProviderError('not-found', `the inventory has no machine ${id}`);
   }
 
-  /** As its BMC shows it now; one that cannot be asked says nothing of its power. */
+  /** The machine's current state; its power is unknown if its BMC does not answer. */
   async function getMachine(id: string, call: CallOptions): Promise<DriverMachine> {
     const { signal } = call;
     const entry = install ? await install.lookUp(id, signal) : await entryOf(id, signal);
@@ -199,7 +199,7 @@ export function createRedfishProvider(options: Settings, given: DriverContext): 
     see,
     allowFullPowerCycle: options.allowFullPowerCycle,
   });
-  /** Whatever comes of it, what was known of the machine's power is old then. */
+  /** Whatever the result, the known power state becomes stale. */
   async function carryOut(entry: BmcEntry, want: Want, call: CallOptions): Promise<OperationRef> {
     try {
       return await changes.carryOut(entry, want, call);
@@ -208,7 +208,7 @@ export function createRedfishProvider(options: Settings, given: DriverContext): 
       poll.hurry(rack.of(entry));
     }
   }
-  /** Its machine cannot be read, so it is as it was seen last. */
+  /** The machine cannot be read, so its last sighting counts. */
   async function restartBmc(id: string, call: CallOptions): Promise<OperationRef> {
     const entry = await entryOf(id, call.signal);
     const bmc = rack.of(entry);
@@ -266,7 +266,7 @@ export function createRedfishProvider(options: Settings, given: DriverContext): 
     setPower: (id, want, call) => change(id, { power: want }, call),
     ...(options.bmcReset && { resetController: restartBmc }),
     async verifyHostKey({ id }, key, { signal }) {
-      // An installation makes a new key, which proves itself by the machine's secret.
+      // An installation creates a new key, which the machine's secret proves.
       if (install) await refuse('tell the keys of what it installed');
       requireListedKey(name, await entryOf(id ?? '', signal), key);
     },

@@ -5,18 +5,18 @@ import type { Clock } from '../../clock/port.ts';
 import { inventorySettings, NAME } from '../../driver-kit/inventory/inventory.ts';
 import type { CallOptions } from '../port.ts';
 
-/** A secret that is shorter could be guessed. */
+/** A shorter secret could be guessed. */
 export const SEED_KEY_LENGTH_MIN = 32;
 
 export const METHODS = ['vmedia', 'uefihttp', 'pxe'] as const;
 export type Method = (typeof METHODS)[number];
 
-/** Some BMCs refuse addresses with these. */
+/** Some BMCs refuse URLs with these characters. */
 const PLAIN = /^https?:\/\/[^\s?#@&]+$/;
 const address = (meaning: string) =>
   leaf.text(meaning, { matches: PLAIN, type: 'an http or https URL without credentials, ? and &' });
 
-/** How machines are installed. With this section a rack has free machines; without it, only used ones. */
+/** Settings of installations. Only with this section does a rack have free machines. */
 export const installSettings = (around: Surroundings) =>
   z
     .strictObject({
@@ -59,11 +59,11 @@ export const installSettings = (around: Surroundings) =>
     });
 export type InstallSettings = z.output<ReturnType<typeof installSettings>>;
 
-/** What is left for the answer: a tenth of the time, two seconds at most. */
+/** Time reserved for the answer: a tenth of the limit, at most two seconds. */
 const REST_SHARE = 0.1;
 const REST_MOST_MS = 2_000;
 
-/** The deadline of a call is put off while it waits for a turn, and patience with it. */
+/** A wait for a turn extends the deadline of a call, and patience with it. */
 export function startPatience(call: Pick<CallOptions, 'signal' | 'deadline'>, clock: Clock) {
   const over = new AbortController();
   const leftMs = () => call.deadline.getTime() - clock.now();
@@ -79,12 +79,12 @@ export function startPatience(call: Pick<CallOptions, 'signal' | 'deadline'>, cl
 
   return {
     signal: AbortSignal.any([call.signal, over.signal]),
-    /** Whether it ended of itself, while the call goes on. */
+    /** Whether patience ended while the call continues. */
     isOver: (): boolean => over.signal.aborted,
     end: (): void => clock.clearTimeout(timer),
   };
 }
-/** What a configuration says of a rack. There is no switch that turns certificate checks off. */
+/** Settings of a rack. There is no switch that disables certificate checks. */
 export function settings(around: Surroundings) {
   const login = z.strictObject({
     username: leaf.text('Who logs in at BMCs.'),

@@ -10,7 +10,7 @@ import { parseInventory } from './entries.ts';
 import { createStaticProvider } from './static-provider.ts';
 
 const LISTING_PATIENCE_MS = 5_000;
-/** Ten thousand machines are tried in ten seconds, not in one burst. */
+/** Probes ten thousand machines in ten seconds instead of one burst. */
 const PROBE_GAP_MS = 1;
 
 function settings(around: Surroundings) {
@@ -21,7 +21,7 @@ function settings(around: Surroundings) {
   });
 }
 
-/** Machines that stand in a list: a file, or a page. */
+/** Machines in a list: a file, or a web page. */
 export const staticDriver: Driver<z.output<ReturnType<typeof settings>>> = {
   name: 'static',
   settings,
@@ -49,7 +49,7 @@ export const staticDriver: Driver<z.output<ReturnType<typeof settings>>> = {
       (content) => parseInventory(content, new Set(Object.keys(sshPasswords))),
       hostKeyPolicy,
     ),
-  // Its machines may be anywhere, and the list is where a key can be said.
+  // The machines may be anywhere, and the list can give a key.
   hostKeyPolicy: 'strict',
   givingBack:
     'its agent is stopped and Shepherd lets go of it; its system and its disks stay as they are',

@@ -13,7 +13,7 @@ import {
 /** One machine of the inventory. */
 export interface InventoryEntry extends HostEntry {
   readonly location: string | null;
-  /** URL of its management controller, which this driver never speaks to. */
+  /** URL of its management controller; this driver never uses it. */
   readonly bmc: string | null;
 }
 
@@ -30,9 +30,9 @@ const Entry = z.strictObject(
 );
 
 /**
- * Reads an inventory: a JSON array and nothing after it.
- * @param passwords the names that entries may refer to.
- * @throws {UsageError} naming every entry with a fault; the whole inventory is then refused.
+ * Parses an inventory: a JSON array and nothing after it.
+ * @param passwords names that entries may refer to.
+ * @throws {UsageError} names every faulty entry; the whole inventory is refused.
  */
 export const parseInventory = (
   content: string,

@@ -12,22 +12,19 @@ export interface StaticOptions {
   /** An absolute path, or an http(s) URL. */
   readonly inventory: string;
   readonly refreshMs: number;
-  /** Where an entry names none. */
+  /** Default for entries without a user. */
   readonly sshUser: string;
-  /** By the name that entries call them. */
+  /** By the name in entries. */
   readonly sshPasswords: Readonly<Record<string, Secret>>;
-  /** Where an entry names none; tried to tell whether it is up, and otherwise not told. */
+  /** Default port of probes; only used to tell whether a machine is up. */
   readonly probePort: number;
   readonly probes: ProbeLimits;
 }
 
-/** Somebody who asks for one machine wants to know whether it is still there. */
+/** A caller that reads a single machine wants to know whether it still exists. */
 const FRESH_MS = 10_000;
 
-/**
- * A fixed list of machines that somebody else keeps. The list is itself the mark: whatever stands in
- * it is ours.
- */
+/** A list of machines that somebody else maintains. The list is the mark: all are ours. */
 export function createStaticProvider(options: StaticOptions, context: DriverContext): Provider {
   const { clock, log, name, instanceSetId } = context;
   const lifetime = createLifetime();
@@ -57,7 +54,7 @@ export function createStaticProvider(options: StaticOptions, context: DriverCont
       location: entry.location,
       address: targetOf(entry),
       remoteUser: entry.sshUser ?? options.sshUser,
-      // One that does not answer may be off, or on its way up, or unplugged.
+      // A machine that does not answer may be off, starting, or unplugged.
       status: probes.answers(sshOf(entry)) === true ? 'Running' : 'Unknown',
       tags: { [SET_ID_TAG]: instanceSetId },
       ...(entry.hostKey !== null && { hostKey: entry.hostKey }),

@@ -148,7 +148,13 @@ function holdHooks(tables: Memory): HoldHooks {
       tables.wake();
     },
     freeze: async (scope, reason) => {
-      const frozen = { atMs: tables.now(), by: 'test', kind: 'manual' as const, reason };
+      const frozen = {
+        atMs: tables.now(),
+        by: 'test',
+        kind: 'manual' as const,
+        reason,
+        untilMs: null,
+      };
       tables.guard.rows.set(scope, { ...guardRow(tables.guard, scope), frozen });
     },
     thaw: async (scope) => {

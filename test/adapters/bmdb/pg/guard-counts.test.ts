@@ -74,7 +74,10 @@ const guardRowOf = (scope: string, nowMs: number): fc.Arbitrary<GuardRow> =>
     .record({ frozen: orNull(ago(nowMs)), thawed: orNull(ago(nowMs)) })
     .map(({ frozen, thawed }) => ({
       ...calmRow(scope),
-      frozen: frozen === null ? null : { atMs: frozen, by: 'x', kind: 'silence', reason: 'x' },
+      frozen:
+        frozen === null
+          ? null
+          : { atMs: frozen, by: 'x', kind: 'silence', reason: 'x', untilMs: null },
       thawedAtMs: thawed,
     }));
 
@@ -140,7 +143,10 @@ function everyKind(nowMs: number): GuardScene {
       { ...machine('held', {}), row: heldRow, ...unreachable, hold: holdOf(heldRow, held) },
     ],
     rows: [
-      { ...calmRow(FLEET), frozen: { atMs: at(13), by: 'x', kind: 'silence', reason: 'x' } },
+      {
+        ...calmRow(FLEET),
+        frozen: { atMs: at(13), by: 'x', kind: 'silence', reason: 'x', untilMs: null },
+      },
       calmRow('metal'),
     ],
     ingest: { seenAtMs: nowMs, upSinceMs: at(55 * 24), lostAtMs: null },

@@ -9,6 +9,15 @@ const assess = () => s.bmdb.guard.assess({ ingestUp: true });
 /** The next assessment is due. */
 const age = () => s.sql(`UPDATE guard_pulse SET assessed_at = assessed_at - interval '1 hour'`);
 
+it('does not give the next freeze the end of one that a daemon of the version before thawed', async () => {
+  const freeze = `UPDATE fleet_guard SET frozen_at = now(), frozen_by = 'ann', frozen_kind = 'manual'`;
+  await s.sql(`${freeze}, frozen_until = now() + interval '1 hour'`);
+  // The version before writes no other columns.
+  await s.sql(`UPDATE fleet_guard SET frozen_at = NULL, frozen_by = NULL, frozen_kind = NULL`);
+  await s.sql(freeze);
+  expect((await assess()).rows).toMatchObject([{ frozen: { kind: 'manual', untilMs: null } }]);
+});
+
 describe('an assessment of the fleet', () => {
   it('wakes nobody when there is nothing new', async () => {
     // What is written anew has another version.

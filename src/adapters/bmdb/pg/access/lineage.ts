@@ -3,7 +3,7 @@ import { texts } from '../sql.ts';
 
 export const after = (limitMs: number) => `interval '${limitMs / 1_000} seconds'`;
 
-/** When session `s` ends in any case. */
+/** Latest possible end of session `s`. */
 export const endOf = (s: string) => `${s}.opened_at + ${after(SESSION_MAX_MS)}`;
 
 /** See `roleNamed`. */
@@ -13,15 +13,15 @@ export const roleSql = (role: string): string =>
 const rankOf = (role: string) => `array_position(ARRAY[${texts(ROLES)}], ${role})`;
 
 /**
- * Joins the one row that a row of `up` names. By OFFSET it is looked up by its key each time, instead
- * of the whole table being read for a handful of rows.
+ * Joins the one row that a row of `up` names. OFFSET forces a look-up by key for each row instead
+ * of a scan of the whole table.
  */
 const joined = (table: string, key: string, alias: string, columns: string) =>
   `LEFT JOIN LATERAL (SELECT ${columns} FROM ${table} x WHERE x.id = up.${key} OFFSET 0) ${alias}
     ON true`;
 const SEEN = 'id, name, identity, role, providers, opened_at, last_used_at, granted_at';
 
-/** Expressions over the row of which the lineage is asked; null where there is none. */
+/** SQL expressions over the row whose lineage is wanted; `NULL` where a part is missing. */
 interface Leaf {
   readonly tokenId: string;
   readonly sessionId: string;
@@ -30,9 +30,10 @@ interface Leaf {
 }
 
 /**
- * Query of one row about a token or session and all that it comes from: the token or login that made
- * it, what made that, and so on. `lasts`: all of them last, and each login among them still has the
- * rights of the leaf. `ends`: when the first of them ends. `origins`: identities of their callers.
+ * Query that returns one row about a token or session and its ancestors: the token or login that
+ * created it, the creator of that, and so on. `lasts`: all are valid, and each login among them
+ * still has the rights of the leaf. `ends`: when the first of them ends. `origins`: identities of
+ * all callers.
  */
 const lineage = ({ tokenId, sessionId, role, providers }: Leaf) => `
   WITH RECURSIVE up (token_id, session_id) AS (
@@ -62,17 +63,17 @@ const lineage = ({ tokenId, sessionId, role, providers }: Leaf) => `
 const TOKEN = { tokenId: 't.id', sessionId: 'NULL', role: 't.role', providers: 't.providers' };
 const SESSION = { tokenId: 'NULL', sessionId: 's.id', role: 's.role', providers: 's.providers' };
 
-/** Of token `t`. */
+/** For token `t`. */
 export const TOKEN_LASTS = `(SELECT l.lasts FROM (${lineage(TOKEN)}) l)`;
 export const TOKEN_ORIGINS = `(SELECT l.origins FROM (${lineage(TOKEN)}) l)`;
 
 /**
- * Of session `s`. Nobody can ask a provider of identities about a login that the session comes from
- * but is not: without its cookie, its role is believed for as long as without an answer.
+ * For session `s`. The role of an ancestor login cannot be checked again without its cookie. So its
+ * role counts only as long as an unanswered check allows (`GRANT_MAX_MS`).
  */
 export const SESSION_LASTS = `(SELECT l.lasts AND NOT l.is_stale FROM (${lineage(SESSION)}) l)`;
 export const SESSION_ORIGINS = `(SELECT l.origins FROM (${lineage(SESSION)}) l)`;
 
-/** When what makes a token ends; null: never. */
+/** When a token's parent ends; null if never. */
 export const endOfMaker = (tokenId: string, sessionId: string) =>
   `(SELECT l.ends FROM (${lineage({ tokenId, sessionId, role: 'NULL', providers: 'NULL' })}) l)`;

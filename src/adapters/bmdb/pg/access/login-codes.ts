@@ -27,7 +27,7 @@ export const statements = named('login-code', {
         now() + ${forMs} * interval '1 millisecond')
       ON CONFLICT DO NOTHING`,
   }),
-  /** Deleting is what makes it good for once. */
+  /** Deletion makes the code usable only once. */
   redeem: statement({
     params: { digest: 'bytea' },
     columns: { ...LOGIN.columns, good: 'bool' },
@@ -37,7 +37,7 @@ export const statements = named('login-code', {
   }),
 });
 
-/** See `LoginCodeBook`. A code whose redemption is in doubt is lost: a new link is soon made. */
+/** See `LoginCodeBook`. A code redeemed with an unknown outcome is lost: a new one is cheap. */
 const createLoginCodeBook = (db: Database): LoginCodeBook => ({
   add: async (code) => {
     await db.write('add a login code', statements.add, { ...code, forMs: LOGIN_CODE_MS });

@@ -23,7 +23,7 @@ const SHOWN = selection({
 });
 
 export const statements = named('token', {
-  /** Made by the attempt before, of which the answer was lost, it counts as added. */
+  /** If an earlier attempt without an answer created the token, that counts as success. */
   add: statement({
     params: {
       ...{ id: 'text', digest: 'bytea', name: 'text', owner: 'text', role: 'text' },

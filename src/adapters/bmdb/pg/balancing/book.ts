@@ -20,12 +20,12 @@ import { statements as members } from './member-writes.ts';
 
 const NAME = { pool: 'text', balancer: 'text' } as const;
 
-/** Each of these columns is told whether it is to be written, for null is a value of it, too. */
+/** Null is a valid value of these columns, so a flag says whether to write each of them. */
 const given = (flag: string, value: string, before: string) =>
   `CASE WHEN ${flag} THEN ${value} ELSE ${before} END`;
 
 export const statements = named('pools', {
-  /** Written as an update of the row with its defaults, so that its first note is like any other. */
+  /** The first note inserts default values and updates them like any other note. */
   note: statement({
     params: {
       ...FENCE,
@@ -93,7 +93,7 @@ export const statements = named('pools', {
   }),
 });
 
-/** See `BalancingBook`. Each call is one statement, and doing it twice is doing it once. */
+/** See `BalancingBook`. Each call is one idempotent statement. */
 export const createBalancingBook = (session: LiveSession): BalancingBook => ({
   write: (lease, pool, changes) => repeatedOnce(() => write(session, lease, pool, changes)),
   note: (lease, pool, patch) => note(session, lease, pool, patch),
@@ -114,7 +114,8 @@ async function write(
   if (changes.length === 0) return [];
   const rows = await writeOnce(session, lease, pool, changes);
   const verdicts = new Map(rows.map((row) => [row.machine_id, row]));
-  // Work of a session that is dead keeps nobody from serving; it is ended as a claim would end it.
+  // Work of a dead session must not keep a member from serving. It is cancelled here, as a claim
+  // would.
   const held = rows.filter(({ result, dead }) => result === 'busy' && dead);
   if (held.length > 0) {
     const ids = held.map((row) => row.machine_id);

@@ -12,21 +12,22 @@ const SUCCESSIONS = Object.entries(SUCCESSORS)
   .flatMap(([from, all]) => all.map((to) => `('${from}', '${to}')`))
   .join(', ');
 
-/** Over what a row was, called `was`: it serves nobody, or there was none. */
+/** A condition over `was`, the previous state: the machine served nobody, or there was no row. */
 const IDLE = `(was IS NULL OR was = 'drained' OR was_waived)`;
 
 export const statements = named('members', {
   /**
    * Changes members of one pool at one balancer. See `BalancingBook.write`.
    *
-   * What turns "may not serve" into "may serve" is written under the machine's lease row in `work`: one
-   * that somebody holds or has locked is `busy`, any other is given another epoch. A claim takes a lease
-   * only as it was in the snapshot in which it saw that nothing serves, so it and such a change exclude
-   * each other, whichever comes first. Whoever inserts a lease row that was not there yet excludes the
-   * other by its key.
+   * A change from "may not serve" to "may serve" is written under the machine's lease row in
+   * `work`. If the row is held or locked, the change is `busy`; otherwise the row gets a new epoch.
+   * A claim takes a lease only if the lease is unchanged since the snapshot in which nothing
+   * served. So a claim and such a change exclude each other in either order. If the lease row does
+   * not exist yet, its primary key lets only one of the two insert it.
    *
-   * An installation is handed out without a claim. So while one is due nothing begins to serve, and who
-   * asks for one gives the lease row another epoch, too (`settle-keep-idle`), which is looked at here.
+   * An installation is handed out without a claim. So nothing begins to serve while an installation
+   * is due, and a request for one gives the lease row a new epoch (`settle-keep-idle`), which is
+   * checked here.
    */
   write: statement({
     params: {
@@ -39,7 +40,7 @@ export const statements = named('members', {
         ...{ counted: 'bool', sessions: 'int8?' },
       },
     },
-    /** `dead`: the lease of the machine is held by a session that is dead. */
+    /** `dead`: a dead session holds the lease of the machine. */
     columns: {
       ...{ ...FENCED, machine_id: 'machine' },
       result: 'text' as As<'text', MemberVerdict['result']>,

@@ -3,15 +3,18 @@ import type { Queries } from '../pool.ts';
 import { ms } from '../sql.ts';
 import { type As, selection, named, statement } from '../statement.ts';
 
-/** A `MemberRow` as JSON, over a row of `pool_members g`. A state that is not known may serve: only `drained` does not. */
+/**
+ * A `MemberRow` as JSON, over a row of `pool_members g`. A member in an unknown state may serve;
+ * only `drained` members do not.
+ */
 export const MEMBER = `jsonb_build_object('pool', g.pool, 'balancer', g.balancer,
   'machineId', g.machine_id, 'state', g.state, 'sinceMs', ${ms('g.since')},
   'deadlineMs', ${ms('g.deadline')}, 'how', g.how, 'waived', g.waived, 'refused', g.refused,
   'note', g.note, 'sessions', g.sessions)`;
-/** All of them, always in one order, so that equal ones are told to be equal; null: none. */
+/** All members in a fixed order, so that equal lists compare as equal; null if there are none. */
 export const MEMBER_LIST = `jsonb_agg(${MEMBER} ORDER BY g.pool, g.balancer)`;
 
-/** What an operator asked of a pool, as JSON; null: nothing. */
+/** An operator's request about a pool, as JSON; null if there is none. */
 const askedSql = (at: string, more: Readonly<Record<string, string>>) => {
   const fields = Object.entries(more).map(([name, column]) => `, '${name}', o.${column}`);
   return `CASE WHEN o.${at} IS NOT NULL
@@ -50,7 +53,7 @@ export const statements = named('pools', {
     columns: POOL.columns,
     text: () => `SELECT ${POOL.sql} FROM pools o ORDER BY o.pool, o.balancer`,
   }),
-  /** Of one pool, at one balancer or all, for whoever changes them next. */
+  /** Locks a pool at one or all balancers, for a change that follows. */
   lock: statement({
     params: { pool: 'text', balancer: 'text?' },
     columns: POOL.columns,
@@ -76,7 +79,7 @@ export const statements = named('pools', {
   }),
 });
 
-/** Writes what operators asked of a pool. Its row is locked. */
+/** Writes what operators requested of a pool. Its row must be locked. */
 export async function writeAsked(q: Queries, { pool, balancer, ...row }: PoolRow): Promise<void> {
   const { accepted, paused, tornDown } = row;
   await q.run(statements.ask, {

@@ -9,18 +9,18 @@ const COLUMNS = { machine_id: 'uuid', session_id: 'uuid', released: 'bool' } as 
 interface Which {
   /** A condition over `work w`. */
   readonly leases: string;
-  /** More to be read before leases are locked. */
+  /** CTEs to read before leases are locked. */
   readonly before?: string;
-  /** A condition on `seen`, and what `before` read: of those only these. */
+  /** A condition on `seen` and the CTEs of `before`; restricts the leases. */
   readonly only?: string;
-  /** What to do with a lease that somebody has locked: passed over, or waited for. */
+  /** Whether to wait for a locked lease; false: skip it. */
   readonly wait?: boolean;
 }
 
 /**
- * Releases leases, each with a Canceled line in the history, in the order of the machines. Only those
- * as they were when the statement began: of what came later (another holder, whose session it cannot
- * see yet) it does not know whether that is to be released. Tells of each whether it was.
+ * Releases leases in machine order, each with a Canceled line in the history. A lease that changed
+ * since the statement began is left alone: its new holder may have a session that this snapshot
+ * cannot see. Reports for each lease whether it was released.
  */
 const cancelSql = (cause: string, { leases, before = '', only = 'true', wait = false }: Which) => `
   WITH seen AS MATERIALIZED (
@@ -49,8 +49,8 @@ const GONE = 'NOT EXISTS (SELECT 1 FROM sessions s WHERE s.session_id = seen.ses
 
 export const statements = named('work', {
   /**
-   * Leases of sessions that are dead or gone; one that somebody else is busy with is left alone. A
-   * dead session is locked first: one that is being extended just now is passed over.
+   * Releases leases whose session is dead or gone, and skips locked leases. Dead sessions are
+   * locked first; a session that is being extended at this moment is skipped.
    */
   cancelDead: statement({
     params: { machines: 'uuid[]', group: 'text' },
@@ -67,13 +67,13 @@ export const statements = named('work', {
         only: `(seen.session_id IN (SELECT d.session_id FROM dead d) OR ${GONE})`,
       }),
   }),
-  /** The sessions must be locked. A lease that somebody has locked is passed over. */
+  /** The sessions must be locked. Locked leases are skipped. */
   cancelOfSessions: statement({
     params: { sessions: 'uuid[]', cause: 'text' },
     columns: COLUMNS,
     text: ({ sessions, cause }) => cancelSql(cause, { leases: `w.session_id = ANY (${sessions})` }),
   }),
-  /** Of sessions that somebody deleted. */
+  /** Leases whose session row was deleted. */
   cancelOrphaned: statement({
     params: { limit: 'int8' },
     columns: COLUMNS,
@@ -94,7 +94,7 @@ export const statements = named('work', {
         wait: true,
       }),
   }),
-  /** The machines must be locked: nobody takes such a lease meanwhile. */
+  /** The machines must be locked, so that nobody takes such a lease meanwhile. */
   cancelOnMachines: statement({
     params: { machines: 'uuid[]', cause: 'text' },
     columns: COLUMNS,
@@ -104,7 +104,7 @@ export const statements = named('work', {
         wait: true,
       }),
   }),
-  // A permit is used once a provider was asked for something after it was granted.
+  // A permit counts as used once a provider received a request after the permit was granted.
   returnUnusedPermits: statement({
     name: 'permits-return-unused',
     params: { machines: 'uuid[]' },
@@ -116,7 +116,7 @@ export const statements = named('work', {
   }),
 });
 
-/** Dead work on these machines; the unused permits are given back. */
+/** Cancels dead work on these machines and returns its unused permits. */
 export async function cancelDead(
   q: Queries,
   machines: readonly MachineId[],
@@ -126,13 +126,13 @@ export async function cancelDead(
 }
 
 interface Cancelled {
-  /** How much work was cancelled. */
+  /** Number of cancelled works. */
   readonly work: number;
-  /** Sessions with work that somebody else had locked, which is left. */
+  /** Sessions with work that another transaction had locked; that work remains. */
   readonly left: ReadonlySet<string>;
 }
 
-/** All work of these sessions, which the transaction has locked. */
+/** Cancels all work of these sessions, which the transaction has locked. */
 export async function cancelOfSessions(
   q: Queries,
   sessions: readonly string[],
@@ -144,11 +144,11 @@ export async function cancelOfSessions(
   return { work, left: new Set(left.map((row) => row.session_id)) };
 }
 
-/** So much work at most, of sessions that are no longer there. @returns how much it was. */
+/** Cancels at most `limit` works whose sessions no longer exist. @returns how many. */
 export const cancelOrphaned = async (q: Queries, limit: number): Promise<number> =>
   returnPermitsOf(q, await q.rows(statements.cancelOrphaned, { limit }));
 
-/** All work of a session on one machine; when `epoch` is not null, of that claim only. */
+/** Cancels all work of a session on one machine; if `epoch` is not null, only that claim. */
 export async function cancelOnMachine(
   q: Queries,
   which: ArgsOf<(typeof statements)['cancelOnMachine']['params']>,
@@ -156,7 +156,7 @@ export async function cancelOnMachine(
   await returnPermitsOf(q, await q.rows(statements.cancelOnMachine, which));
 }
 
-/** All work on these machines, whoever's it is. */
+/** Cancels all work on these machines, whichever session holds it. */
 export async function cancelOnMachines(
   q: Queries,
   machines: readonly string[],
@@ -165,7 +165,7 @@ export async function cancelOnMachines(
   await q.rows(statements.cancelOnMachines, { machines, cause });
 }
 
-/** @returns how many were released. */
+/** @returns how many leases were released. */
 async function returnPermitsOf(
   q: Queries,
   seen: readonly RowOf<typeof COLUMNS>[],
@@ -175,7 +175,7 @@ async function returnPermitsOf(
   return released.length;
 }
 
-/** Gives back permits under which nothing was asked of a provider yet. */
+/** Returns permits that were not used for any request to a provider yet. */
 export async function returnUnusedPermits(
   q: Queries,
   cancelled: readonly { readonly machine_id: string }[],

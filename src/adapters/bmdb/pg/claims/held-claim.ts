@@ -24,7 +24,7 @@ const mayAsk = (process: Process, loss: LossPolicy) =>
        ${FROM} WHERE m.machine_id = ${machine}`,
   });
 
-/** Whether a request may still be made of a machine, by the process that is about to, and if not, why. */
+/** Reads whether a process may still make its request for a machine, and if not, why. */
 export const statementsFor = madeOnce(
   (loss: LossPolicy) =>
     Object.fromEntries(PROCESSES.map((process) => [process, mayAsk(process, loss)])) as Record<
@@ -33,20 +33,20 @@ export const statementsFor = madeOnce(
     >,
 );
 
-/** What a claim got: its epoch, and the machine as it was then. */
+/** Result of a claim: its epoch, and the machine's row at that time. */
 export interface TakenClaim {
   readonly epoch: string;
   readonly row: MachineRow;
 }
 
-/** A claim, as everything that follows it sees it. */
+/** A held claim, as everything after the claim uses it. */
 export interface HeldClaim extends TakenClaim {
   readonly session: LiveSession;
   readonly process: Process;
   readonly machineId: MachineId;
 }
 
-/** Names a claim, to find out what became of it. */
+/** Identifies a claim, to find out its result. */
 export type ClaimName = Pick<HeldClaim, 'process' | 'machineId' | 'epoch'>;
 
 interface Ending {
@@ -70,18 +70,18 @@ export interface Cancel extends Ending {
 export type End = Finish | Failure | Cancel;
 
 /**
- * Why a machine was not claimed.
- * @param refusal null: nothing forbids it, but somebody else was faster.
+ * Error for a machine that was not claimed.
+ * @param refusal null: nothing forbids the claim, but another session was faster.
  */
 export const refusalError = (process: Process, id: MachineId, refusal: string | null) =>
   refusal === null || refusal === 'it is being worked on'
     ? new WorkConflict(`machine ${id} is being worked on, not free for ${process}`)
     : new NothingToDo(`machine ${id} is not for ${process}: ${refusal}`);
 
-/** The lease is somebody else's, or free. */
+/** Another session holds the lease, or nobody does. */
 export const workLost = ({ process, machineId, epoch }: ClaimName, cause?: unknown) =>
   new WorkLost(`${process} on ${machineId} (claim ${epoch}) is no longer ours`, { cause });
 
-/** For messages: the machine, or how many they are. */
+/** For messages: the machine's id, or the number of machines. */
 export const describeMachines = (ids: readonly MachineId[]): string =>
   ids.length === 1 ? `machine ${ids[0]}` : `${ids.length} machines`;

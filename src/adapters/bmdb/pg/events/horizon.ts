@@ -1,20 +1,20 @@
-/** Up to where events are complete, and what has to have ended for that to be further. */
+/** Number up to which events are complete, and what must end before that number can rise. */
 export interface Horizon {
   /** Every event up to this number is committed, or never will be. */
   readonly number: bigint;
-  /** Once no transaction below `xid` runs any more, that holds up to `number`. */
+  /** Once every transaction below `xid` has ended, events up to this `number` are complete. */
   readonly pending: { readonly number: bigint; readonly xid: bigint } | null;
 }
 
-/** What one snapshot shows. */
+/** Contents of one snapshot. */
 export interface Sight {
-  /** The greatest number that was seen. */
+  /** The greatest visible number. */
   readonly newest: bigint;
-  /** The oldest transaction that ran. */
+  /** The oldest running transaction. */
   readonly xmin: bigint;
   /**
-   * The first that had not begun, read after the snapshot. That is not its `xmax`, which is one past the
-   * newest that had *ended*: transactions from there on may run already.
+   * The next transaction id to be assigned, read after the snapshot. It differs from the snapshot's
+   * `xmax`, which is one past the newest *ended* transaction: later transactions may already run.
    */
   readonly begun: bigint;
 }
@@ -22,15 +22,16 @@ export interface Sight {
 export const NOTHING_SEEN: Horizon = { number: 0n, pending: null };
 
 /**
- * What a snapshot proves. A number that is seen was taken before the snapshot, and so were all smaller
- * ones, by transactions that had their ids by then: below `begun`, and not below `xmin` if they still run.
- * Where none runs, or all that ran when a number was first seen have ended, nothing smaller can come.
- * @param before as it was when the snapshot was asked for, not when its answer came: another answer that
- *   came between may have seen more.
+ * What a snapshot proves. Whoever took a visible number, or a smaller one, did so before the
+ * snapshot and had a transaction id by then: below `begun`, and at least `xmin` if still running.
+ * If none runs, or all that ran when a number was first seen have ended, no smaller number can
+ * appear.
+ * @param before the horizon when the snapshot was requested, not when its answer came: another
+ *   answer in between may have seen more.
  */
 export function horizonAfter(before: Horizon, { newest, xmin, begun }: Sight): Horizon {
   const seen = { number: newest, xid: begun };
-  // Of another server, or of one that was restored: nothing of before says anything here.
+  // The snapshot is from another or a restored server: earlier knowledge means nothing here.
   const isOther = newest < before.number || (before.pending !== null && begun < before.pending.xid);
   const { number, pending } = isOther ? NOTHING_SEEN : before;
   if (xmin === begun) return { number: newest, pending: null };

@@ -17,14 +17,14 @@ import { horizonAfter, NOTHING_SEEN } from './horizon.ts';
 import type { Horizon } from './horizon.ts';
 import { statements as writing } from './write.ts';
 
-/** So many rows are looked at for one page, however few of them match. */
+/** Maximum rows scanned for one page, however few of them match. */
 const SCAN_MAX = 5_000;
 
 const SIGHT = { newest: 'int8', xmin: 'int8', begun: 'int8' } as const;
 /**
- * `age()` looks at the counter of transactions itself, after the snapshot was taken, and takes no id: so
- * `begun` is the first id that nobody had. It remembers that for the whole transaction, so this stands in
- * one of its own.
+ * `age()` reads the transaction counter itself, after the snapshot, without assigning an id. So
+ * `begun` is the first unassigned id. The value is cached for the whole transaction, so this query
+ * must run in a transaction of its own.
  */
 const HEAD = `SELECT greatest(0, (SELECT max(seq) FROM slot_events),
     (SELECT max(seq) FROM fleet_events)) AS newest,
@@ -38,7 +38,7 @@ const COLUMNS = {
 const selectFrom = (table: keyof typeof COLUMNS) =>
   `SELECT e.seq, e.at, ${COLUMNS[table]}, e.provider, e.slot_id, e.machine_id, e.actor, e.reason
     FROM ${table} e`;
-/** The rows of both logs to which an end of their statement applies. */
+/** Rows of both logs, with the given end of each query. */
 export const unitedSql = (end: string): string =>
   `${selectFrom('slot_events')} ${end} UNION ALL ${selectFrom('fleet_events')} ${end}`;
 const of = (table: keyof typeof COLUMNS, after: string, scan: string) =>
@@ -50,9 +50,9 @@ const isWanted = (e: string, { provider, slot, machine }: Wanted) =>
    AND (${slot} IS NULL OR ${e}.slot_id = ${slot})
    AND (${machine} IS NULL OR ${e}.machine_id = ${machine})`;
 
-/** A row with a later number may be of a transaction that began earlier, by so much at most. */
+/** Upper bound of how much earlier a row with a later number may have been written. */
 const DISORDER = "interval '5 min'";
-/** The last rows of one log. Where `words` are none, or behind `since`, it is not looked at. */
+/** The last rows of one log; skips a log without `words`, or that ends before `since`. */
 const latestOf = (
   table: keyof typeof COLUMNS,
   { column, words, since, limit, ...wanted }: Wanted & Readonly<Record<LatestPart, string>>,
@@ -64,7 +64,7 @@ const latestOf = (
     ORDER BY e.seq DESC LIMIT ${limit})`;
 type LatestPart = 'column' | 'words' | 'since' | 'limit';
 
-/** An event of either log, or none. */
+/** An event of either log, or nulls. */
 export const eventIn = (e: string) =>
   selection({
     seq: ['int8?', `${e}.seq`],
@@ -84,7 +84,7 @@ const EVENT = eventIn('w');
 
 export const statements = named('events', {
   head: statement({ name: 'events-head', params: {}, columns: SIGHT, text: () => HEAD }),
-  /** One snapshot by itself. The first columns are there where no event matched, too. */
+  /** One statement is one snapshot. The first columns are present even if no event matched. */
   page: statement({
     params: {
       ...{ after: 'int8', scan: 'int8', limit: 'int8', kinds: 'text[]', types: 'text[]' },
@@ -92,7 +92,7 @@ export const statements = named('events', {
     },
     columns: {
       ...SIGHT,
-      /** The last row that was looked at, and whether these were all. */
+      /** Number of the last scanned row, and how many rows were scanned. */
       scanned: 'int8?',
       rows: 'int8',
       ...EVENT.columns,
@@ -134,10 +134,10 @@ export const statements = named('events', {
 
 type PageRow = RowOf<typeof statements.page.columns>;
 
-/** See `EventBook`. What one answer proves holds for those that are asked for after it. */
+/** See `EventBook`. What one answer proves also holds for every read requested after it. */
 export function createEventBook(db: Database, clock: Pick<Clock, 'monotonic'>): EventBook {
   let horizon: Horizon = NOTHING_SEEN;
-  /** Since when nothing more is told, though there is more. */
+  /** Since when reads have been stuck although more events exist; null if they are not. */
   let waitingSince: number | null = null;
   const read = <P extends Params, C extends Columns>(
     doing: string,
@@ -193,7 +193,7 @@ function argsOf({ limit, types = EVENT_TYPES, ...only }: LatestQuery) {
   return { limit: most, scan, types, kinds: slotKindsOf(types), provider, slot, machine };
 }
 
-/** Cut where events are not known to be complete. */
+/** Cuts the page where events stop being complete. */
 function pageOf(
   { after, types = EVENT_TYPES }: EventsQuery,
   { limit, scan }: ReturnType<typeof argsOf>,
@@ -204,7 +204,7 @@ function pageOf(
   const isFull = rows.filter(({ seq }) => seq !== null).length === limit;
   const last = BigInt(isFull ? rows.at(-1)!.seq! : Number(looked) === scan ? scanned! : newest);
   const end = last < horizon ? last : horizon;
-  // A number that was never given here is of a database that was restored since.
+  // This database never issued the number, so it was restored from a backup since.
   const isStrange = BigInt(after) > BigInt(newest);
   const next = end > BigInt(after) || isStrange ? end : BigInt(after);
   return {
@@ -222,7 +222,7 @@ const eventsUpTo = (horizon: bigint, rows: readonly EventRow[]): FleetEvent[] =>
     .map(eventOf)
     .filter((event) => event !== null);
 
-/** Null: there is no row, or this program does not know what it tells. */
+/** Null if there is no row, or this program does not know the event's type. */
 export function eventOf(row: EventRow): FleetEvent | null {
   const { seq: number, kind, atMs, actor, provider, slotId, machineId, from, to } = row;
   if (number === null) return null;

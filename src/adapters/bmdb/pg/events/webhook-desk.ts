@@ -79,7 +79,7 @@ export const statements = named('webhook', {
   }),
 });
 
-/** See `WebhookDesk`. Each is one statement, and doing it twice is doing it once. */
+/** See `WebhookDesk`. Each call is one idempotent statement. */
 export const createWebhookDesk = (session: LiveSession): WebhookDesk => ({
   begin: async (lease, webhook, from) => {
     const doing = `begin to deliver to webhook ${webhook}`;

@@ -3,16 +3,16 @@ import type { Database } from '../pool.ts';
 import { ms } from '../sql.ts';
 import { selection, named, statement } from '../statement.ts';
 
-/** Dead letters are kept so long. */
+/** How long dead letters are kept. */
 const DEAD_KEPT_DAYS = 30;
 /**
- * What is due for so long is tried by nobody: its webhook is not configured any more, or disabled. The
- * event itself is kept no longer for certain.
+ * A delivery due for this long is retried by nobody: its webhook is disabled or no longer
+ * configured. The event itself may be deleted after this time.
  */
 const DUE_KEPT_DAYS = 90;
 const DEAD = `d.next_at IS NULL AND d.last_at < now() - interval '${DEAD_KEPT_DAYS} days'`;
 const LEFT = `d.next_at < now() - interval '${DUE_KEPT_DAYS} days'`;
-/** Whether there is anything to trim; by webhook, as the index of what is due has them. */
+/** Whether there is anything to trim. Looks per webhook, to match the index of due deliveries. */
 export const UNKEPT = `EXISTS (SELECT 1 FROM webhook_deliveries d WHERE ${DEAD})
   OR EXISTS (SELECT 1 FROM webhooks w CROSS JOIN LATERAL (
     SELECT 1 FROM webhook_deliveries d WHERE d.webhook = w.name AND ${LEFT} LIMIT 1) e)`;

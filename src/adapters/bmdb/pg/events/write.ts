@@ -16,7 +16,7 @@ export const statements = named('fleet-events', {
   }),
 });
 
-/** Events that no trigger writes, in the transaction of the change. */
+/** Writes events that no trigger writes, in the transaction of the change. */
 export async function writeFleetEvents(q: Queries, events: readonly NewEvent[]): Promise<void> {
   if (events.length > 0) await q.run(statements.write, { events });
 }

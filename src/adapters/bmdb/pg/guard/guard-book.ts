@@ -16,7 +16,7 @@ import type {
 } from '../../../../domain/recovery/guard-judgement.ts';
 import type { GuardRow } from '../../../../domain/machine.ts';
 import type { LossPolicy } from '../../../../domain/policy.ts';
-import { guardEvent } from '../../../../domain/events/fleet-event.ts';
+import { changeEvent } from '../../../../domain/events/fleet-event.ts';
 import { writeFleetEvents } from '../events/write.ts';
 import { countGuard } from './guard-counts.ts';
 import type { LastAssessment } from './guard-counts.ts';
@@ -27,7 +27,7 @@ import { ms } from '../sql.ts';
 import { selection, named, statement } from '../statement.ts';
 import type { GuardAssessment, GuardBook } from '../../port.ts';
 
-// The time of the statement: the transaction may have waited for the lock.
+// Time of the statement, because the transaction may have waited for the lock.
 const PULSE = selection({
   nowMs: ['float8', ms('clock_timestamp()')],
   upSinceMs: ['float8?', ms('f.ingest_up_since')],
@@ -35,12 +35,17 @@ const PULSE = selection({
   lostAtMs: ['float8?', ms('u.ingest_lost_at')],
   assessedAtMs: ['float8?', ms('u.assessed_at')],
   counts: ['jsonb?', 'u.counts'],
-  /** It was written before. */
+  /** True if a freeze has passed its end. */
+  freezeOver: [
+    'bool',
+    'EXISTS (SELECT FROM fleet_guard e WHERE e.frozen_until <= clock_timestamp())',
+  ],
+  /** False if the row was never written. */
   isThere: ['bool', 'u.single IS NOT NULL'],
 });
 
 export const statements = named('guard', {
-  /** One daemon assesses the fleet at a time; the others do not wait for it. */
+  /** One daemon at a time assesses the fleet; the others skip it without waiting. */
   lockPulse: statement({
     columns: { single: 'bool' },
     text: () => `SELECT single FROM guard_pulse FOR UPDATE SKIP LOCKED`,
@@ -65,10 +70,10 @@ export const statements = named('guard', {
 
 async function readPulse(q: Queries) {
   const [row] = await q.rows(statements.pulse, {});
-  const { nowMs, isThere, assessedAtMs, counts, ...ingest } = row!;
-  return { nowMs, isThere, assessedAtMs, ingest, counts: readCounts(counts) };
+  const { counts, nowMs, isThere, assessedAtMs, freezeOver, ...ingest } = row!;
+  return { nowMs, isThere, assessedAtMs, freezeOver, ingest, counts: readCounts(counts) };
 }
-/** What was written of the guard, and when that was read. */
+/** The stored state of the guard, and when it was read. */
 type Pulse = Awaited<ReturnType<typeof readPulse>>;
 
 const COUNTS = z.array(
@@ -83,7 +88,7 @@ const COUNTS = z.array(
   }),
 );
 
-/** Counts that another program wrote in another form are left out, as if there were none. */
+/** Counts that another version wrote in another form are dropped, as if there were none. */
 function readCounts(stored: unknown): readonly GuardCounts[] {
   const counts = COUNTS.safeParse(stored);
   return counts.success ? counts.data : [];
@@ -112,8 +117,12 @@ async function assess(q: Queries, options: AssessOptions): Promise<GuardAssessme
   return { rows: await readGuardRows(q), counts: seen.counts, changes: [] };
 }
 
-/** After an assessment that was so short a time ago there is nothing to do. */
+/**
+ * True if the last assessment is so recent that another is not needed. A freeze that has passed its end always
+ * needs one: an older daemon, which ignores ends, may have made the last assessment.
+ */
 const isFresh = (pulse: Pulse, { up, guard }: AssessOptions): boolean =>
+  !pulse.freezeOver &&
   isLately(pulse, pulse.assessedAtMs, guard) &&
   (!up || (isLately(pulse, pulse.ingest.seenAtMs, guard) && pulse.ingest.upSinceMs !== null));
 
@@ -121,8 +130,8 @@ const isLately = ({ nowMs }: Pulse, atMs: number | null, { assessMs }: GuardPoli
   isNear(atMs, nowMs, assessMs);
 
 /**
- * The pulse must be locked. The fleet is counted before the guard is locked, so that no claim waits
- * for that; when the guard was changed meanwhile, the next assessment judges.
+ * The pulse must be locked. The fleet is counted before the guard is locked, so that claims do not
+ * wait for the count. If the guard changed meanwhile, the next assessment decides.
  */
 async function assessFleet(q: Queries, options: AssessOptions): Promise<GuardAssessment> {
   const { up, guard: policy, loss } = options;
@@ -130,7 +139,7 @@ async function assessFleet(q: Queries, options: AssessOptions): Promise<GuardAss
   const { nowMs, assessedAtMs } = pulse;
   const ingest = markIngest(pulse.ingest, { up, nowMs }, limitsOf(policy, loss));
   const before = await readGuardRows(q);
-  const isDue = !isLately(pulse, assessedAtMs, policy);
+  const isDue = pulse.freezeOver || !isLately(pulse, assessedAtMs, policy);
   const counts = isDue ? await countGuard(q, options, ingest) : pulse.counts;
   await lockGuard(q);
   const rows = (await readGuardRows(q)).map((row) =>
@@ -144,16 +153,16 @@ async function assessFleet(q: Queries, options: AssessOptions): Promise<GuardAss
   }
   const judged = judgeGuard(rows, counts, { assessedAtMs }, policy, nowMs);
   for (const row of judged.written) await writeGuardRow(q, row);
-  const changed = judged.changes.map(({ scope }) => scope);
+  const rowOf = new Map(judged.rows.map((row) => [row.scope, row]));
   await writeFleetEvents(
     q,
-    judged.rows.filter(({ scope }) => changed.includes(scope)).map((row) => guardEvent(row)),
+    judged.changes.map((change) => changeEvent(rowOf.get(change.scope)!, change)),
   );
   await writePulse(q, ingest, nowMs, counts);
   return { rows: judged.rows, counts, changes: judged.changes };
 }
 
-/** Neither frozen nor thawed meanwhile. */
+/** True if nothing was frozen or thawed meanwhile. */
 function isSameGuard(before: readonly GuardRow[], after: readonly GuardRow[]): boolean {
   const decided = (rows: readonly GuardRow[]) =>
     rows.map(({ scope, frozen, thawedAtMs }) => ({ scope, frozen, thawedAtMs }));
@@ -162,7 +171,7 @@ function isSameGuard(before: readonly GuardRow[], after: readonly GuardRow[]): b
   return sameData(sorted(before), sorted(after));
 }
 
-/** An array would be sent as one of PostgreSQL's: hence as text. */
+/** Sent as text, because `pg` would send an array as a PostgreSQL array. */
 const writePulse = (
   q: Queries,
   { seenAtMs: seen, lostAtMs: lost }: Ingest,
@@ -175,11 +184,11 @@ const limitsOf = (policy: GuardPolicy, loss: LossPolicy) => ({
   heartbeatMs: loss.heartbeatMs,
 });
 
-/** What keeps anybody from being recovered now. */
+/** What forbids recovery now. */
 export interface GuardGate {
-  /** Why nothing of the provider may be recovered, whoever wants it; null: it may. */
+  /** Why nothing of the provider may be recovered, not even by an order; null if it may. */
   frozen(provider: string | null): string | null;
-  /** Why silence means nothing now; null: it does. */
+  /** Why silence means nothing now; null if it counts. */
   readonly grace: string | null;
   readonly last: LastAssessment;
 }
@@ -204,7 +213,7 @@ export async function readGate(
   };
 }
 
-/** @throws {NoPermit} the fleet or the provider is frozen; or, where no order is, it is grace. */
+/** @throws {NoPermit} the fleet or the provider is frozen; or grace, without an order. */
 export async function refuseGuarded(
   q: Queries,
   context: Pick<PgContext, 'guard' | 'loss'>,

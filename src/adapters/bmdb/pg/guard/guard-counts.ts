@@ -24,14 +24,14 @@ const count = (which: string) => `count(*) FILTER (WHERE ${which})::int4`;
 interface Counting {
   readonly loss: LossPolicy;
   readonly policy: GuardPolicy;
-  /** Where machines come from, with their hardware as `p`. */
+  /** FROM clause of the machines, with their hardware as `p`. */
   readonly from: string;
   /** See `Ingest`; epoch milliseconds or NULL. */
   readonly up: string;
   readonly lost: string;
 }
 
-/** WITH `judged`: each machine as the guard sees it. */
+/** CTE `judged`: each machine as the guard sees it. */
 const judged = ({ loss, policy, from, up, lost }: Counting) => `
   fleet AS MATERIALIZED (
     SELECT f.frozen_at, f.thawed_at FROM fleet_guard f WHERE f.scope = '${FLEET}'
@@ -77,8 +77,8 @@ const judged = ({ loss, policy, from, up, lost }: Counting) => `
   )`;
 
 /**
- * Counts for the guard in one pass over the tables: by provider, and what of it counts for the fleet.
- * The database in memory counts the same row by row; a property test compares the two.
+ * Counts for the guard in one pass over the tables: per provider, and its part of the fleet's
+ * count. The in-memory database counts row by row; a property test compares the two.
  */
 const countStatement = (loss: LossPolicy, policy: GuardPolicy) =>
   statement({
@@ -104,9 +104,9 @@ const countStatement = (loss: LossPolicy, policy: GuardPolicy) =>
   });
 
 /**
- * The quiet ones only: of all others it reads two columns, one table after the other. Whoever is
- * quiet has not been heard for a while, or not at all since a start or a hand-out that is long enough
- * ago.
+ * Counts quiet machines only; of all others just two columns are read, one table after the other. A
+ * machine is quiet if its last heartbeat is old, or it has sent none since a start or a hand-out
+ * that is long enough ago.
  *
  * @param since see `earliestNewlyLostMs`.
  */
@@ -143,7 +143,10 @@ export const statementsFor = (loss: LossPolicy, policy: GuardPolicy) => byLoss(l
 type Policies = Pick<PgContext, 'loss' | 'guard'>;
 
 export const statements = named('guard', {
-  /** For claims, which are planned by keys, before one assesses the whole fleet; and after. */
+  /**
+   * Claims are planned with look-ups by keys. This turns that off for an assessment of the whole
+   * fleet, and on again afterwards.
+   */
   plan: statement({
     params: { by_keys: 'bool' },
     columns: { value: 'text?' },
@@ -154,7 +157,7 @@ export const statements = named('guard', {
   }),
 });
 
-/** Of the fleet, and of each provider with machines; as of the statement. */
+/** Counts for the fleet, and for each provider with machines, at the time of the statement. */
 export async function countGuard(
   q: Queries,
   { loss, guard }: Policies,
@@ -170,10 +173,10 @@ export async function countGuard(
   );
 }
 
-/** The transaction's time is that of its beginning. */
+/** `now()` is the time at which the transaction began; this margin covers the difference. */
 const MARGIN_MS = 60_000;
 
-/** What the last assessment of the fleet found. */
+/** Result of the last assessment of the fleet. */
 export interface LastAssessment {
   readonly nowMs: number;
   readonly ingest: Ingest;
@@ -181,8 +184,8 @@ export interface LastAssessment {
 }
 
 /**
- * Who is quiet at this very moment, for a claim. How many machines are started does not change that
- * fast: as at the last assessment; where there was none yet, everything is counted.
+ * Counts the machines that are quiet right now, for a claim. The number of started machines changes
+ * slowly, so it comes from the last assessment; without an assessment, everything is counted.
  */
 export async function countQuiet(
   q: Queries,

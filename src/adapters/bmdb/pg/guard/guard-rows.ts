@@ -12,7 +12,8 @@ const ROW = selection({
   frozen: [
     'jsonb?' as As<'jsonb?', GuardRow['frozen']>,
     `CASE WHEN frozen_at IS NOT NULL THEN jsonb_build_object('atMs', ${ms('frozen_at')},
-      'by', coalesce(frozen_by, ''), 'reason', coalesce(reason, ''), 'kind', frozen_kind) END`,
+      'by', coalesce(frozen_by, ''), 'reason', coalesce(reason, ''), 'kind', frozen_kind,
+      'untilMs', ${ms('frozen_until')}) END`,
   ],
   calmSinceMs: ['float8?', ms('calm_since')],
   thawedAtMs: ['float8?', ms('thawed_at')],
@@ -20,7 +21,7 @@ const ROW = selection({
 });
 
 export const statements = named('guard', {
-  /** Whatever the guard decides is decided by one transaction after the other. */
+  /** Serializes all transactions in which the guard decides something. */
   lock: statement({
     columns: { scope: 'text' },
     text: () => `SELECT scope FROM fleet_guard WHERE scope = '${FLEET}' FOR UPDATE`,
@@ -33,30 +34,31 @@ export const statements = named('guard', {
   writeRow: statement({
     params: {
       ...{ scope: 'text', atMs: 'float8?', by: 'text?', kind: 'text?', reason: 'text?' },
+      untilMs: 'float8?',
       ...{ calmSinceMs: 'float8?', thawedAtMs: 'float8?', ingestUpSinceMs: 'float8?' },
     },
-    text: ({ scope, atMs, by, kind, reason, calmSinceMs, thawedAtMs, ingestUpSinceMs }) => `
-      INSERT INTO fleet_guard (scope, frozen_at, frozen_by, frozen_kind, reason, calm_since,
-        thawed_at, ingest_up_since)
-      VALUES (${scope}, ${time(atMs)}, ${by}, ${kind}, ${reason}, ${time(calmSinceMs)},
-        ${time(thawedAtMs)}, ${time(ingestUpSinceMs)})
+    text: ({ scope, atMs, by, kind, reason, untilMs, ...times }) => `
+      INSERT INTO fleet_guard (scope, frozen_at, frozen_by, frozen_kind, reason, frozen_until,
+        calm_since, thawed_at, ingest_up_since)
+      VALUES (${scope}, ${time(atMs)}, ${by}, ${kind}, ${reason}, ${time(untilMs)},
+        ${time(times.calmSinceMs)}, ${time(times.thawedAtMs)}, ${time(times.ingestUpSinceMs)})
       ON CONFLICT (scope) DO UPDATE SET frozen_at = excluded.frozen_at,
         frozen_by = excluded.frozen_by, frozen_kind = excluded.frozen_kind,
-        reason = excluded.reason, calm_since = excluded.calm_since,
+        reason = excluded.reason, frozen_until = excluded.frozen_until, calm_since = excluded.calm_since,
         thawed_at = excluded.thawed_at, ingest_up_since = excluded.ingest_up_since`,
   }),
 });
 
-/** What the guard has decided, of the fleet and of each provider that it ever decided on. */
+/** The guard's decisions for the fleet and for each provider that has one. */
 export const readGuardRows = (q: Queries): Promise<GuardRow[]> => q.rows(statements.read, {});
 
-/** Until the transaction has ended, nobody else decides anything about the guard. */
+/** Until this transaction ends, no other can change the guard's decisions. */
 export async function lockGuard(q: Queries): Promise<void> {
   const guard = await q.rows(statements.lock, {});
   if (guard.length === 0) throw new Error('fleet_guard has no row for the fleet');
 }
 
-/** Writes what was decided for a scope. The guard must be locked. */
+/** Writes the decision for a scope. The guard must be locked. */
 export async function writeGuardRow(q: Queries, { frozen, ...row }: GuardRow): Promise<void> {
   await q.run(statements.writeRow, { ...frozen, ...row });
 }

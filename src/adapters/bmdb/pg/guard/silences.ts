@@ -20,10 +20,13 @@ import type { PgContext } from '../live.ts';
 import type { Queries } from '../pool.ts';
 import { statement } from '../statement.ts';
 
-/** Lines of each kind that one sweep writes at most; when a site is cut off, the next ones go on. */
+/**
+ * Maximum lines of each kind that one sweep writes; the next sweeps write the rest, for example
+ * after a site was cut off.
+ */
 const LINES_MAX = 2_000;
 
-/** Over `r`, `o`, `h` and `a`: how a machine that runs is, or was when it was heard last. */
+/** Over `r`, `o`, `h` and `a`: state of a running machine, or its state at the last heartbeat. */
 const RUNNING = `CASE WHEN ${PENDING} AND r.handed_out_at IS NOT NULL THEN 'Running · installingOs'
   WHEN ${HEARD} THEN 'Running · healthy' ELSE 'Running · awaitingHeartbeat' END`;
 
@@ -54,10 +57,11 @@ export const STATE_AFTER = stateAfter(DONE, RUNNING);
 const LINE = `INSERT INTO slot_events (provider, slot_id, machine_id, kind, actor, reason, "from", "to")`;
 
 /**
- * What one daemon wrote another finds written: a line belongs to the row that it makes or deletes.
- * Narrow tables are read for those concerned; all else is looked up, for as many as are written: CASE,
- * as any other condition would be taken for one that hardly a row fulfils, and LIMIT apart from it, or
- * every row would be looked up in the hope of an early end.
+ * A daemon finds the lines that another daemon has written, because each line belongs to the row
+ * that its statement inserts or deletes. Narrow tables are scanned; everything else is looked up,
+ * only for the rows to be written. CASE is used because the planner would expect any other
+ * condition to match hardly any row. LIMIT stands apart from the condition, because otherwise the
+ * planner would look up every row in the hope of an early end.
  */
 export const statementsFor = (loss: LossPolicy) => ({
   fellSilent: statement({
@@ -122,7 +126,7 @@ export const statementsFor = (loss: LossPolicy) => ({
   }),
 });
 
-/** Writes who fell silent, and who was heard again, into the logs of their slots; how many lines. */
+/** Logs machines that fell silent or were heard again. Returns the number of lines. */
 export async function noteSilences(
   q: Queries,
   context: Pick<PgContext, 'guard' | 'loss'>,

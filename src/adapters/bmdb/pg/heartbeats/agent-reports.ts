@@ -19,7 +19,7 @@ export const statements = named('installation-requests', {
        ON CONFLICT (machine_id) DO UPDATE SET hardware_report_raw = excluded.hardware_report_raw
        WHERE h.hardware_report_raw <> excluded.hardware_report_raw`,
   }),
-  /** What is asked for, which stays so until the end of the transaction, and what was reported. */
+  /** Reads and locks installation requests, with the reports. */
   lockRequests: statement({
     name: 'installation-requests-lock',
     params: { machines: 'uuid[]' },
@@ -39,7 +39,7 @@ export const statements = named('installation-requests', {
        WHERE r.machine_id = ANY (${machines}) ORDER BY r.machine_id
        FOR NO KEY UPDATE OF r`,
   }),
-  /** An error after a success was not about the result. */
+  /** An error reported after a success does not concern the result. */
   writeInstallations: statement({
     name: 'installations-write',
     params: {
@@ -57,7 +57,7 @@ export const statements = named('installation-requests', {
          os_installation_report_raw = excluded.os_installation_report_raw
        WHERE o.generation <> excluded.generation OR o.os_installation_result <> 'Success'`,
   }),
-  /** Of requests that are locked. */
+  /** The requests must be locked. */
   keepAnswered: statement({
     name: 'installation-requests-answered',
     params: { answered: { machineId: 'uuid', raw: 'bytea' } },
@@ -66,7 +66,7 @@ export const statements = named('installation-requests', {
        FROM ${answered}
        WHERE r.machine_id = answered.machine_id AND r.os_installation_request_raw <> answered.raw`,
   }),
-  /** Who forbids that they are handed out waits, or has said so already. */
+  /** A transaction that forbids the hand-out waits for this lock, or has already committed. */
   lockNew: statement({
     params: { machines: 'uuid[]' },
     text: ({ machines }) =>
@@ -90,7 +90,7 @@ export const statements = named('installation-requests', {
          WHERE o.machine_id = r.machine_id)
          AND (${handOutRefusalSql()}) IS NULL`,
   }),
-  /** Answers with what is marked: it may be newer than what was read. */
+  /** Returns the requests as marked, which may be newer than those read before. */
   handOut: statement({
     params: { machines: 'uuid[]' },
     columns: { machine_id: 'uuid', generation: 'int8', raw: 'bytea' },
@@ -99,7 +99,10 @@ export const statements = named('installation-requests', {
        WHERE machine_id = ANY (${machines}) AND handed_out_at IS NULL
        RETURNING machine_id, generation, os_installation_request_raw AS raw`,
   }),
-  /** Whose system is in place, as long as no freeze forbids it, nor what forbids to hand out. */
+  /**
+   * Machines whose system is installed, unless a freeze or a refusal to hand out forbids the
+   * reboot.
+   */
   mayReboot: statement({
     name: 'installations-may-reboot',
     params: { machines: 'uuid[]' },
@@ -116,7 +119,7 @@ export const statements = named('installation-requests', {
          AND NOT EXISTS (SELECT 1 FROM fleet_guard g
            WHERE g.frozen_at IS NOT NULL AND g.scope IN ('${FLEET}', p.provider))`,
   }),
-  /** Lines in the logs of slots. */
+  /** Writes lines into the logs of slots. */
   writeEvents: statement({
     name: 'installation-events-write',
     params: { lines: { machineId: 'uuid', kind: 'text', actor: 'text', reason: 'text' } },
@@ -131,7 +134,7 @@ interface RawReport {
   readonly machineId: string;
   readonly raw: Uint8Array;
 }
-/** In one statement; a batch of the largest reports would be too long for one. */
+/** Maximum size of one statement; a batch of the largest reports would exceed a sensible limit. */
 const CHUNK_BYTES = 4 * 1024 * 1024;
 
 function chunksOf<Report extends RawReport>(reports: readonly Report[]): Report[][] {
@@ -148,7 +151,7 @@ function chunksOf<Report extends RawReport>(reports: readonly Report[]): Report[
   return chunks;
 }
 
-/** Stores the hardware reports that came, of agents whose heartbeat was taken. */
+/** Stores the hardware reports of agents whose heartbeat was accepted. */
 export async function writeHardware(q: Queries, beats: Beats): Promise<void> {
   const reports: RawReport[] = [];
   for (const { machineId, hardwareReport: raw } of beats.keys()) {
@@ -159,15 +162,15 @@ export async function writeHardware(q: Queries, beats: Beats): Promise<void> {
   }
 }
 
-/** What came of reports of installations. */
+/** Result of storing installation reports. */
 export interface Installations {
-  /** What is wrong with reports of a generation that was never asked for. */
+  /** Faults of reports for a generation that was never requested. */
   readonly faults: ReadonlyMap<HeartbeatRecord, string>;
-  /** How installations ended of which that was not known before. */
+  /** Results of installations that were not known before. */
   readonly ended: readonly Report['result'][];
 }
 
-/** Stores reports of exactly the generation asked for; an earlier one says nothing any more. */
+/** Stores reports for exactly the requested generation; reports for earlier ones are obsolete. */
 export async function writeInstallations(q: Queries, beats: Beats): Promise<Installations> {
   const faults = new Map<HeartbeatRecord, string>();
   const ended: Report['result'][] = [];
@@ -206,7 +209,7 @@ export async function writeInstallations(q: Queries, beats: Beats): Promise<Inst
   return { faults, ended };
 }
 
-/** Not what was reported of this generation before, and no error after its success. */
+/** False for a repeated report of a generation, and for an error after its success. */
 const isNews = (
   before: RowOf<(typeof statements.lockRequests)['columns']>,
   { generation, result }: Report,
@@ -223,12 +226,12 @@ const aheadText = (reported: bigint, asked: string) =>
 
 type Line = HeartbeatEvent & { readonly machineId: string };
 
-/** Lines in the logs of slots, of what came with heartbeats. */
+/** Writes lines about heartbeats into the logs of slots. */
 export async function writeEvents(q: Queries, lines: readonly Line[]): Promise<void> {
   if (lines.length > 0) await q.run(statements.writeEvents, { lines });
 }
 
-/** Machines whose installed image was reported just now, and that may be rebooted into it. */
+/** Machines whose installed image was just reported and that may be rebooted into it. */
 export async function mayReboot(
   q: Queries,
   beats: Beats,
@@ -242,16 +245,16 @@ export async function mayReboot(
   return new Set(rows.map((row) => row.machine_id));
 }
 
-/** A request, and the generation that its row has. */
+/** A request, and the generation in its row. */
 export interface HandedOut {
   readonly installationRequest: Uint8Array;
   readonly requestGeneration: bigint;
 }
 
 /**
- * What is to be installed on which machine, unless it is forbidden now (see `handOutRefusal`);
- * marked as handed out, with a line in the slot's log, the first time. Agents that sent
- * something wrong are answered with that alone.
+ * Returns the installation request of each machine, unless the hand-out is forbidden now (see
+ * `handOutRefusal`). The first hand-out is marked and logged for the slot. Agents with a faulty
+ * report get only its fault.
  */
 export async function handOutRequests(
   q: Queries,

@@ -6,11 +6,11 @@ import { ms } from '../sql.ts';
 import { named, statement } from '../statement.ts';
 import type { ArgsOf, RowOf } from '../statement.ts';
 
-// No joins here: whatever the tables held when the plan was made, each row costs a look-up by its
-// key. IS TRUE keeps IN from becoming a join: the list goes into a hash table. A subquery that
-// yields a value is evaluated for its row; for EXISTS the server might read all of the table.
+// No joins here: whatever the tables held at planning time, each row must cost one look-up by key.
+// IS TRUE keeps IN from becoming a join, so the list goes into a hash table. A scalar subquery is
+// evaluated per row; for EXISTS the server might scan the whole table.
 const isIn = (row: string, list: string) => `((${row}) IN (${list})) IS TRUE`;
-/** Spares the look-ups while the table is empty. */
+/** Skips the look-ups while the table is empty. */
 const ifAny = (table: string, found: string) =>
   `(SELECT EXISTS (SELECT 1 FROM ${table})) AND ${found}`;
 
@@ -31,10 +31,11 @@ const SENT = (machine: string, key: string) =>
   `a.machine_id = ${machine} AND a.agent_public_key IS NOT DISTINCT FROM ${key}`;
 
 /**
- * Known agents. Makes the rows that `beat` updates, as of the start and not yet counted, and notes
- * new boots. Both rows stay as they are until the end of the transaction: for the start SHARE, as
- * replacing its key would pass by a KEY SHARE. Who is not `ready` is known, or was a moment ago, but
- * one of its rows belongs to somebody else.
+ * Selects known agents. Inserts the rows that `beat` updates, dated at the start and not yet
+ * counted, and records new boot ids. Both rows stay unchanged until the transaction ends. The start
+ * is locked FOR SHARE, because a KEY SHARE lock would not stop a replacement of its key. A machine
+ * that is not `ready` exists, or existed a moment ago, but another transaction holds a lock on one
+ * of its rows.
  */
 const admitting = <const Name extends string>(name: Name, locked: 'SKIP LOCKED' | '') =>
   statement({
@@ -71,20 +72,20 @@ const admitting = <const Name extends string>(name: Name, locked: 'SKIP LOCKED' 
 
 export const statements = named('heartbeats', {
   /**
-   * Heartbeats of machines that were heard before under the same start. It waits for nobody: rows
-   * that somebody else has locked are passed over. Whoever replaces or forgets a start deletes this
-   * row next, in the same transaction: that waits for us, or has locked the row, or there is nothing
-   * left to update. So the row of the start need not be locked.
+   * Records heartbeats of machines already heard under the same start. Waits for nobody: locked
+   * rows are skipped. A transaction that replaces or deletes a start also deletes this row next.
+   * That delete waits for us, or already holds the lock, or has left nothing to update. So the
+   * start's row needs no lock.
    *
-   * By its place (ctid) a row is found without a second look into the index, which is what taking
-   * the lock first would cost. One that moved since the statement began is passed over, too.
+   * Updating by ctid saves a second index look-up, which locking first would cost. A row that moved
+   * since the statement began is skipped, too.
    */
   beat: statement({
     params: { machines: 'uuid[]', keys: 'bytea[]', gapMs: 'float8', resetMs: 'float8' },
-    // Each line of `heard` is a machine and, from its 37th character on, the boot id recorded. The
-    // other lists have commas. `pending`: something is to be installed. `permit`: there is one that
-    // is no longer needed. `ladder`: it remembers the machine, and need not any longer. `parked`: a
-    // human was needed, and is not any longer.
+    // Each line of `heard` is a machine id and, from its 37th character on, the recorded boot id.
+    // The other lists are separated by commas. `pending`: an installation is due. `permit`: the
+    // machine no longer needs its permit. `ladder`: the ladder no longer needs to remember the
+    // machine. `parked`: the machine no longer needs a human.
     columns: {
       at: 'float8',
       heard: 'text',
@@ -127,17 +128,17 @@ export const statements = named('heartbeats', {
         string_agg(machine_id::text, ',') FILTER (WHERE parked) AS parked
       FROM told GROUP BY agent_heartbeat_at`,
   }),
-  /** Passes over whom somebody else has locked. */
+  /** Skips locked rows. */
   admit: admitting('heartbeats-admit', 'SKIP LOCKED'),
-  /** Waits for whom somebody else has locked, as long as the transaction may. */
+  /** Waits for locked rows, as long as the transaction's time limit allows. */
   admitPatiently: admitting('heartbeats-admit-patiently', ''),
 });
 
-/** What becomes known by a heartbeat. */
+/** What a heartbeat reveals. */
 export interface Beat {
   /** Database time, epoch ms. */
   readonly atMs: number;
-  /** The boot id, if it came with one, is the one recorded. */
+  /** True if the heartbeat has no boot id, or the recorded one. */
   readonly isSameBoot: boolean;
   readonly pending: boolean;
   readonly permit: boolean;
@@ -149,10 +150,10 @@ export type Beats = ReadonlyMap<HeartbeatRecord, Beat>;
 type BeatArgs = ArgsOf<(typeof statements.beat)['params']>;
 type BeatRow = RowOf<(typeof statements.beat)['columns']>;
 
-/** Records by their machines: one for each. */
+/** Records by machine: one for each. */
 export type Round = ReadonlyMap<string, HeartbeatRecord>;
 
-/** For `statements.beat`; `toBeats` reads its answer. */
+/** Arguments of `statements.beat`; `toBeats` reads its answer. */
 export const beatArgs = (round: Round, loss: LossPolicy): BeatArgs => ({
   machines: [...round.keys()],
   keys: Array.from(round.values(), (record) => record.publicKey),
@@ -164,7 +165,7 @@ const UUID_LENGTH = 36;
 const NOBODY: ReadonlySet<string> = new Set();
 const listed = (list: string | null) => (list === null ? NOBODY : new Set(list.split(',')));
 
-/** Those heartbeats that were taken. */
+/** Returns the accepted heartbeats. */
 export function toBeats(rows: readonly BeatRow[], round: Round): Beats {
   const beats = new Map<HeartbeatRecord, Beat>();
   for (const row of rows) {
@@ -186,17 +187,17 @@ export function toBeats(rows: readonly BeatRow[], round: Round): Beats {
   return beats;
 }
 
-/** Whether to wait for those who hold rows of some machines, or to pass these machines over. */
+/** Whether to skip machines with locked rows, or to wait for the locks. */
 export type Manner = 'passing' | 'patient';
 
 export interface Admitted {
-  /** At most one of a machine; `beat` will take them from now on. */
+  /** At most one record per machine; `beat` will accept these from now on. */
   readonly known: readonly HeartbeatRecord[];
-  /** Somebody else holds a row of theirs: nothing can be said about them. */
+  /** Another transaction has locked one of their rows, so nothing can be said about them. */
   readonly held: readonly HeartbeatRecord[];
 }
 
-/** Finds out who is known; the others are not among the answer. */
+/** Finds the known agents; unknown ones are in neither list. */
 export async function admit(
   q: Queries,
   records: readonly HeartbeatRecord[],

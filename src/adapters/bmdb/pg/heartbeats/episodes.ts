@@ -7,7 +7,7 @@ import type { Queries } from '../pool.ts';
 import { LIVE } from '../sql.ts';
 import { statement } from '../statement.ts';
 
-/** Rows that nobody else has locked: no heartbeat waits for them, as the next one can do the same. */
+/** Skips locked rows: no heartbeat waits, because the next can do the same. */
 const lock = <const Table extends string>(table: Table) =>
   statement({
     name: `episodes-lock-${table}`,
@@ -18,8 +18,8 @@ const lock = <const Table extends string>(table: Table) =>
        ORDER BY machine_id FOR UPDATE SKIP LOCKED`,
   });
 
-// Not while somebody works on it: then the end of that work decides. Counted, so that it is a look-up
-// for each machine; NOT EXISTS is a join, which might read all work.
+// Does nothing while somebody works on the machine: the end of that work decides. `count(*)` makes
+// this a look-up for each machine; NOT EXISTS would be a join, which might scan all work.
 const end = <const Table extends string>(table: Table, only = 'true') =>
   statement({
     name: `episodes-end-${table}`,
@@ -30,7 +30,7 @@ const end = <const Table extends string>(table: Table, only = 'true') =>
          WHERE w.machine_id = x.machine_id) = 0`,
   });
 
-/** Where nothing else has parked it meanwhile. Nobody works on what is parked. */
+/** Only if nothing else has parked the machine meanwhile. Nobody works on a parked machine. */
 const endParking = statement({
   name: 'episodes-end-parking',
   params: { machines: 'uuid[]' },
@@ -46,13 +46,13 @@ export const statements = {
   lockPermits: lock('recovery_permits'),
   returnPermits: end('recovery_permits'),
   lockLadders: lock('machine_recovery'),
-  /** But those that a newer program remembers in its own way. */
+  /** Keeps rows with a rung that only a newer program knows. */
   forgetLadders: end('machine_recovery', `${unknownRungSql('x')} IS NOT TRUE`),
 };
 
 /**
- * Gives permits back, forgets the ladder and needs no human any more where heartbeats have shown that
- * it is over.
+ * Ends recovery where heartbeats have proved the machine well: returns permits, forgets the ladder,
+ * and releases machines that waited for a human.
  */
 export async function endEpisodes(q: Queries, beats: Beats, loss: LossPolicy): Promise<void> {
   const { lockPermits, returnPermits, lockLadders, forgetLadders } = statements;
@@ -83,8 +83,8 @@ function machinesWith(what: 'permit' | 'ladder' | 'parked', beats: Beats): strin
 }
 
 /**
- * First locked, then looked at again: whoever took up work on the machine before the lock is seen,
- * and whoever does it afterwards waits for the rows and finds them gone.
+ * Locks first and then checks again. Work taken up before the lock is seen; work taken up later
+ * waits for the rows and finds them gone.
  */
 async function endWith(
   q: Queries,

@@ -22,20 +22,20 @@ import { lockReports } from './report-locks.ts';
 type Outcomes = Map<HeartbeatRecord, HeartbeatOutcome | HeartbeatRefusal>;
 
 export interface HeartbeatsContext extends Pick<PgContext, 'loss' | 'lockTimeoutMs'> {
-  /** Made with `byKeys`. */
+  /** Must be created with `byKeys`. */
   readonly db: Database;
-  /** Told how an installation ended, once that is recorded for the first time. */
+  /** Called with the result of an installation when it is recorded for the first time. */
   readonly onInstalled?: (result: 'Success' | 'Error') => void;
 }
 interface RoundContext extends HeartbeatsContext {
-  /** Machines whose rows were held too long the last time. They are not waited for again. */
+  /** Machines whose rows were locked for too long the last time. They are not waited for again. */
   readonly refused: Set<string>;
 }
 
 /**
- * See `HeartbeatStore`. Heartbeat rows are locked before anything else but the starts they belong
- * to, in the order of machines: batches of several agent servers wait for each other, but never in
- * a circle.
+ * See `HeartbeatStore`. Heartbeat rows are locked right after the starts they belong to and before
+ * everything else, in machine order. So batches of several agent servers may wait for each other,
+ * but never in a circle.
  */
 export function createHeartbeats(context: HeartbeatsContext): HeartbeatStore {
   const refused = new Set<string>();
@@ -60,7 +60,7 @@ export function createHeartbeats(context: HeartbeatsContext): HeartbeatStore {
   };
 }
 
-/** What an agent says twice in one batch is told one after the other. */
+/** Several messages of one agent in one batch go into successive rounds. */
 function roundsOf(records: readonly HeartbeatRecord[]): HeartbeatRecord[][] {
   const distinct = [...new Set(records)].filter(({ machineId }) => isUuid(machineId));
   if (distinct.length === 0) return [];
@@ -68,7 +68,7 @@ function roundsOf(records: readonly HeartbeatRecord[]): HeartbeatRecord[][] {
   const rounds: HeartbeatRecord[][] = [];
   const seen = new Map<string, number>();
   for (const record of distinct) {
-    // Of several keys only one is the machine's, so false ones make no rounds.
+    // Only one of several keys is the machine's, so false keys must not add rounds.
     const claim = `${record.machineId}/${Buffer.from(record.publicKey).toString('hex')}`;
     const at = seen.get(claim) ?? 0;
     seen.set(claim, at + 1);
@@ -85,17 +85,17 @@ function byMachine(records: readonly HeartbeatRecord[]): Round {
 
 const PROCESSOR = { processor: 'bmsrv' } as const;
 
-/** What is not recorded yet. */
+/** Records that are not stored yet. */
 interface Rest {
   readonly records: readonly HeartbeatRecord[];
-  /** Heartbeats that are recorded already. */
+  /** Heartbeats that are already stored. */
   readonly beats: Beats;
 }
 
 /**
- * Agents that were heard before and have nothing else to say or to hear take one statement. The
- * others go on in a transaction, and those whose rows somebody else holds in another: so nobody
- * waits for these but they themselves.
+ * Agents that were heard before and have nothing else to send or receive take one statement. The
+ * others continue in a transaction, and those with locked rows in a second one, so that only these
+ * wait.
  */
 async function recordRound(
   context: RoundContext,
@@ -118,14 +118,14 @@ async function recordRound(
   const stuck = held.records.filter(isStuck);
   const hopeful = { ...held, records: held.records.filter((record) => !isStuck(record)) };
   const waited = await recordRest(context, hopeful, 'patient', outcomes);
-  // One that goes on being held had all of them wait in vain.
+  // A machine whose rows stay locked has made all the others wait in vain.
   const last = await recordRest(context, waited, 'passing', outcomes);
   for (const record of [...stuck, ...last.records]) outcomes.set(record, unavailable(record));
 }
 
 const doingOf = (records: readonly HeartbeatRecord[]) => `record ${records.length} heartbeats`;
 
-/** Nothing but the heartbeat. */
+/** True if the record is only a heartbeat. */
 const isAll = (
   { hardwareReport, installationReport }: HeartbeatRecord,
   { isSameBoot, pending, permit, ladder, parked }: Beat,
@@ -147,7 +147,7 @@ const accepted = ({ atMs }: Beat, request?: HandedOut): HeartbeatOutcome => ({
   ...request,
 });
 
-/** In one transaction. @returns those of which somebody else holds a row. */
+/** Runs in one transaction. @returns the records of machines with locked rows. */
 async function recordRest(
   context: RoundContext,
   rest: Rest,
@@ -171,7 +171,7 @@ async function recordRest(
     for (const result of done.ended) context.onInstalled?.(result);
     return done.held;
   } catch (error) {
-    // Nothing was written: what is locked is not among that which can be passed over.
+    // Nothing was written: the lock is on a row that cannot be skipped.
     if (error instanceof Locked) return rest;
     throw error;
   }
@@ -185,7 +185,7 @@ interface BeatOthersOptions {
   readonly manner: Manner;
 }
 
-/** Those of known agents, which stay known until the end of the transaction. */
+/** Stores the heartbeats of known agents, which stay known until the transaction ends. */
 async function beatOthers(
   q: Queries,
   { rest, loss, manner }: BeatOthersOptions,
@@ -201,7 +201,7 @@ interface Completed extends Pick<Installations, 'ended'> {
   readonly told: Outcomes;
 }
 
-/** Everything else that comes with heartbeats. */
+/** Handles everything else that comes with heartbeats. */
 async function complete(q: Queries, beats: Beats, loss: LossPolicy): Promise<Completed> {
   await endEpisodes(q, beats, loss);
   await writeHardware(q, beats);
@@ -223,11 +223,11 @@ async function complete(q: Queries, beats: Beats, loss: LossPolicy): Promise<Com
   return { told: outcomes, ended };
 }
 
-/** Enough to ask for at once; the rest comes with the next look. */
+/** Maximum machines per query; the next query reads the rest. */
 const MACHINES_MAX = 10_000;
 
 export const statements = {
-  /** An agent sends its report with its second heartbeat, so it has time for that first. */
+  /** An agent sends its report with its second heartbeat, so younger starts are left out. */
   hardwareGaps: statement({
     name: 'hardware-gaps',
     params: { most: 'int4' },

@@ -3,7 +3,7 @@ import type { Beats } from './beats.ts';
 import type { Queries } from '../pool.ts';
 import { statement } from '../statement.ts';
 
-/** Locks rows until the end of the transaction; answers with those that somebody else holds. */
+/** Locks rows until the transaction ends, and returns the machines whose rows others hold. */
 const lock = <const Table extends string>(name: string, table: Table, which = 'true') =>
   statement({
     name: `reports-lock-${name}`,
@@ -23,15 +23,15 @@ const REQUEST = 'machine_os_installation_request';
 export const statements = {
   hardware: lock('hardware', 'machine_hardware_report'),
   requests: lock('requests', REQUEST),
-  /** What was handed out already is only read. */
+  /** A request that was already handed out is only read. */
   newRequests: lock('new-requests', REQUEST, 'handed_out_at IS NULL'),
   installations: lock('installations', 'machine_os_installation_report'),
 };
 
 /**
- * Locks what the reports of these heartbeats, and the requests they are answered with, are written
- * to. Waits for nobody.
- * @returns machines of which somebody else holds such a row: nothing may be written for them.
+ * Locks the rows to which these heartbeats' reports, and the answers with requests, are written.
+ * Waits for nobody.
+ * @returns machines with a locked row: nothing may be written for them.
  */
 export async function lockReports(q: Queries, beats: Beats): Promise<ReadonlySet<string>> {
   const held = new Set<string>();

@@ -2,7 +2,11 @@ import { exclusionGroup } from '../../../../domain/eligibility.ts';
 import { guardEvent } from '../../../../domain/events/fleet-event.ts';
 import { labelsOf } from '../../../../domain/labels.ts';
 import type { GuardRow, RequestRow } from '../../../../domain/machine.ts';
-import { frozenByOperator, thawedByOperator } from '../../../../domain/recovery/guard-judgement.ts';
+import {
+  frozenByOperator,
+  isOtherFreeze,
+  thawedByOperator,
+} from '../../../../domain/recovery/guard-judgement.ts';
 import type { Effect, Scene } from '../../../../domain/settlement.ts';
 import { installationOf } from '../../install-image.ts';
 import { writeAsked } from '../balancing/pool-rows.ts';
@@ -17,11 +21,11 @@ import { named, statement } from '../statement.ts';
 const MACHINE = { machine: 'uuid' } as const;
 const GROUP = exclusionGroup('ShepherdRecovery');
 
-/** The ladder's row notes what was done for an order, and that order is still open. */
+/** True if the ladder's row records an action for an order that is still open. */
 const IS_ORDERED = `EXISTS (SELECT 1 FROM operator_intents y
   WHERE y.idempotency_key = machine_recovery.order_key AND y.state = 'open')`;
 
-/** Writes something of one machine. */
+/** A statement that writes something about one machine. */
 const ofMachine = (name: string, text: (machine: string) => string) =>
   statement({ name: `settle-${name}`, params: MACHINE, text: ({ machine }) => text(machine) });
 /** Deletes a tag of one machine. */
@@ -54,7 +58,7 @@ export const statements = named('settle', {
       `INSERT INTO slot_labels (provider, slot_id, labels) VALUES (${provider}, ${slot}, ${labels})
        ON CONFLICT (provider, slot_id) DO UPDATE SET labels = excluded.labels`,
   }),
-  /** Never instead of a contradiction, which may have been found meanwhile. */
+  /** Never replaces a quarantine for a contradiction, which may have been found meanwhile. */
   quarantine: statement({
     params: { ...MACHINE, by: 'text', reason: 'text', until: 'float8?' },
     columns: { machine_id: 'uuid' },
@@ -66,7 +70,7 @@ export const statements = named('settle', {
          WHERE q.kind <> 'conflict' OR q.until <= now()
        RETURNING q.machine_id`,
   }),
-  /** Whoever works under it needs it to the end. */
+  /** Running work needs its permit until the end. */
   returnPermit: ofMachine(
     'return-permit',
     (machine) => `DELETE FROM recovery_permits e WHERE e.machine_id = ${machine} AND NOT EXISTS (
@@ -78,7 +82,7 @@ export const statements = named('settle', {
     (machine) =>
       `DELETE FROM machine_quarantined WHERE machine_id = ${machine} AND kind <> 'conflict'`,
   ),
-  /** The first request stays, but for how the machine is to leave its pools: the last one says that. */
+  /** The first request stays, but the last one decides how the machine leaves its pools. */
   deprovision: statement({
     params: { ...MACHINE, by: 'text', reason: 'text', drain: 'text?', pool: 'bool' },
     text: ({ machine, by, reason, drain, pool }) =>
@@ -87,7 +91,7 @@ export const statements = named('settle', {
        VALUES (${machine}, ${by}, ${reason}, ${drain}, ${pool})
        ON CONFLICT (machine_id) DO UPDATE SET drain = excluded.drain`,
   }),
-  /** A new generation was not handed out yet: a trigger says so. */
+  /** A trigger resets the hand-out for a new generation. */
   install: statement({
     params: { ...MACHINE, generation: 'int8', raw: 'bytea' },
     text: ({ machine, generation, raw }) =>
@@ -97,7 +101,7 @@ export const statements = named('settle', {
        ON CONFLICT (machine_id) DO UPDATE SET generation = excluded.generation,
          os_installation_request_raw = excluded.os_installation_request_raw`,
   }),
-  /** Nothing begins to serve that did not see the request. See `members-write`. */
+  /** Nothing that has not seen the request can begin to serve. See `members-write`. */
   keepIdle: ofMachine(
     'keep-idle',
     (machine) => `UPDATE work SET epoch = nextval('work_epoch')
@@ -116,7 +120,7 @@ export const statements = named('settle', {
     (machine) => `UPDATE machine_recovery SET next_at = NULL
        WHERE machine_id = ${machine} AND next_at IS NOT NULL`,
   ),
-  /** That the power was asked off is no attempt: whoever takes the machine next switches it on first. */
+  /** The power-off request is no attempt: the next work on the machine first switches it on. */
   resetOrdered: ofMachine(
     'reset-ordered-ladder',
     (
@@ -139,7 +143,7 @@ export const statements = named('settle', {
     (machine) => `DELETE FROM machine_recovery
        WHERE machine_id = ${machine} AND power_off_asked_at IS NULL AND NOT ${IS_ORDERED}`,
   ),
-  /** One whose power is owed comes to the ladder as before. */
+  /** A machine whose power is still off stays with the ladder. */
   dropAttempt: ofMachine(
     'drop-attempt',
     (
@@ -155,7 +159,7 @@ export const statements = named('settle', {
       `SELECT machine_id FROM machine_recovery
        WHERE machine_id = ${machine} AND order_key = ${order}`,
   }),
-  /** Of the kind that is named, and of slots that rest after failed creations. */
+  /** Lifts holds of the given kind, and penalties of slots after failed creations. */
   clearProvider: statement({
     params: { provider: 'text', kind: 'text?', shelf: 'text[]' },
     text: ({ provider, kind, shelf }) =>
@@ -170,15 +174,15 @@ export const statements = named('settle', {
 
 type Write<E> = (q: Queries, scene: Scene, effect: E) => Promise<unknown>;
 
-/** What the verb writes; false: something else was written meanwhile that forbids it. */
+/** Writes the verb's effect; false if a concurrent write forbids it. */
 const WRITES: { readonly [V in Effect['verb']]: Write<Extract<Effect, { readonly verb: V }>> } = {
   hold: (q, { request }, effect) =>
     q.run(statements.hold, { ...effect, ...request, ...slotOf(request) }),
   unhold: (q, { request }, { kind }) => q.run(statements.unhold, { ...slotOf(request), kind }),
   label: (q, { request }, { labels }) =>
     q.run(statements.label, { ...slotOf(request), labels: Object.fromEntries(labelsOf(labels)) }),
-  freeze: (q, scene) =>
-    writeGuard(q, scene, frozenByOperator(scene.guard!, scene.request, scene.now.nowMs)),
+  freeze: (q, scene) => freezeScope(q, scene, null),
+  'freeze-until': (q, scene, { untilMs }) => freezeScope(q, scene, untilMs),
   thaw: (q, scene) => writeGuard(q, scene, thawedByOperator(scene.guard!, scene.now.nowMs)),
   'clear-provider': (q, { request }, { hold: kind, shelf }) =>
     q.run(statements.clearProvider, { provider: request.provider!, kind, shelf }),
@@ -220,8 +224,8 @@ const WRITES: { readonly [V in Effect['verb']]: Write<Extract<Effect, { readonly
 };
 
 /**
- * Writes what a request brings about. Its subject is locked.
- * @returns false: something else was written meanwhile that forbids it; nothing was done.
+ * Applies a request. Its subject must be locked.
+ * @returns false if a concurrent write forbids it; nothing was done.
  */
 export async function applyEffect(q: Queries, scene: Scene, effect: Effect): Promise<boolean> {
   const write = WRITES[effect.verb] as Write<Effect>;
@@ -236,11 +240,16 @@ async function writePools(q: Queries, _: Scene, { rows }: Extract<Effect, { rows
 
 async function writeGuard(q: Queries, { request, guard }: Scene, row: GuardRow): Promise<void> {
   await writeGuardRow(q, row);
-  const isOther = (guard!.frozen === null) !== (row.frozen === null);
+  const isOther = isOtherFreeze(guard!, row);
   await writeFleetEvents(q, isOther ? [guardEvent(row, request)] : []);
 }
 
-/** Whoever notes that it is asked for holds the order's row, or waits for us and finds it ended. */
+function freezeScope(q: Queries, scene: Scene, untilMs: number | null): Promise<void> {
+  const { guard, request, now } = scene;
+  return writeGuard(q, scene, frozenByOperator(guard!, request, { nowMs: now.nowMs, untilMs }));
+}
+
+/** Whoever notes the order's request holds its row, or waits for us and finds it ended. */
 async function withdraw(
   q: Queries,
   { request }: Scene,
@@ -255,8 +264,8 @@ async function withdraw(
 }
 
 /**
- * Ends a quarantine, and forgets all that led to it. What was done for an open order stays noted.
- * Without that note, the next daemon would carry out the order a second time.
+ * Ends a quarantine and forgets what led to it. The note of what was done for an open order stays:
+ * without it, the next daemon would carry out the order a second time.
  */
 async function release(q: Queries, machine: string, forgetHostKey: boolean): Promise<void> {
   const { dropBackoffs, dropAttempt, dropLadder, dropQuarantine, dropHostKey } = statements;

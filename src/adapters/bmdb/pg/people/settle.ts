@@ -6,7 +6,7 @@ import type { GuardRow, MachineRow, RequestRow } from '../../../../domain/machin
 import { RUNG_OF } from '../../../../domain/recovery/ladder.ts';
 import { interrupts } from '../../../../domain/recovery/rungs.ts';
 import { EXPIRED, ORDER_WAIT_MS } from '../../../../domain/requests.ts';
-import { isOrder, ORDER_VERBS } from '../../../../domain/verbs.ts';
+import { isOfScope, isOrder, ORDER_VERBS } from '../../../../domain/verbs.ts';
 import type { RequestState } from '../../port.ts';
 import { isKey, wishIn } from '../../filed-requests.ts';
 import { settlementOf } from '../../../../domain/settlement.ts';
@@ -31,14 +31,14 @@ const INTERRUPTING = ORDER_VERBS.filter((verb) => interrupts(RUNG_OF[verb]))
   .join(', ');
 
 export const statements = named('settle', {
-  /** Work goes on beside it: only who forgets the machine, or settles something of it, waits. */
+  /** Work may continue; only transactions that delete the machine or apply something to it wait. */
   lockMachine: statement({
     params: { machine: 'uuid' },
     columns: { machine_id: 'uuid' },
     text: ({ machine }) =>
       `SELECT machine_id FROM machines WHERE machine_id = ${machine} FOR NO KEY UPDATE`,
   }),
-  /** Whoever hands it to an agent waits, or we for them: so it is known whether it was. */
+  /** A hand-out to the agent waits for us, or we wait for it: so we know whether it happened. */
   lockInstallation: statement({
     params: { provider: 'text', slot: 'text' },
     columns: { installing: 'bool' },
@@ -57,7 +57,7 @@ export const statements = named('settle', {
       `UPDATE operator_intents SET expires_at = now() + ${forMs} * interval '1 millisecond'
        WHERE idempotency_key = ${key} AND state = 'open'`,
   }),
-  /** Others that wait for a permit. */
+  /** Other orders that wait for a permit. */
   otherOrders: statement({
     params: { key: 'text', provider: 'text' },
     columns: { waiting: 'int4' },
@@ -70,7 +70,7 @@ export const statements = named('settle', {
   moment: statement({ columns: MOMENT.columns, text: () => `SELECT ${MOMENT.sql}` }),
 });
 
-/** See `BmdbSession.settle`. What was settled before stays, so a lost COMMIT is no trouble. */
+/** See `BmdbSession.settle`. What is already applied stays, so a lost COMMIT does no harm. */
 export async function settle(session: LiveSession, key: string): Promise<RequestState | null> {
   const unknown = () => new NotFound(`there is no request ${key}`);
   if (!isKey(key)) throw unknown();
@@ -89,15 +89,16 @@ export async function settle(session: LiveSession, key: string): Promise<Request
 }
 
 /**
- * What a decision is about; work is ended by those who hold it, whom this must not keep waiting.
- * @returns an installation was handed to the agent there, and not reported.
+ * Locks what a decision concerns. The holders of work end it themselves, so this must not block
+ * them.
+ * @returns true if an installation was handed to the agent there and is not reported yet.
  */
 async function lockSubject(
   q: Queries,
   { verb, provider, slotId: slot, machineId: machine }: RequestRow,
 ): Promise<boolean> {
   if (isOrder(verb)) return false;
-  if (verb === 'freeze' || verb === 'thaw') await lockGuard(q);
+  if (isOfScope(verb)) await lockGuard(q);
   else if (machine !== null) await q.rows(statements.lockMachine, { machine });
   if (provider === null || slot === null) return false;
   const rows = await q.rows(statements.lockInstallation, { provider, slot });
@@ -121,7 +122,7 @@ async function settleLocked(
   }
   const { effect } = settlement;
   if (effect && !(await applyEffect(q, scene, effect))) {
-    // Somebody else's commit came between: what it wrote is seen now.
+    // Another commit came in between; a new snapshot sees what it wrote.
     return settleLocked(q, session, asked);
   }
   await endRequests(q, session.sessionId, [{ key: request.key, ...settlement }]);
@@ -130,8 +131,8 @@ async function settleLocked(
 }
 
 /**
- * An order is never refused for want of a permit: others hold what it needs, or there are not enough
- * for all orders that wait, and one that was returned a moment ago may not be taken yet.
+ * An order is never refused for lack of a permit. Others may hold what it needs, there may be too
+ * few permits for all waiting orders, or a permit returned a moment ago may not be available yet.
  */
 async function waitsForPermit(
   q: Queries,
@@ -163,7 +164,7 @@ const lockPoolsOf = async (q: Queries, { pool }: RequestRow): Promise<PoolRow[]>
   pool ? q.rows(pools.lock, pool) : [];
 
 async function readGuardOf(q: Queries, { verb, provider }: RequestRow): Promise<GuardRow | null> {
-  if (verb !== 'freeze' && verb !== 'thaw') return null;
+  if (!isOfScope(verb)) return null;
   const scope = provider ?? FLEET;
   const rows = await readGuardRows(q);
   return rows.find((each) => each.scope === scope) ?? calmRow(scope);

@@ -17,8 +17,8 @@ import { INTENT } from '../reading/surroundings.ts';
 import type { IntentBook } from '../../port.ts';
 
 /**
- * Whether a slot has a machine; over `at`, with `provider` and `slot_id`. Not with EXISTS, which may
- * be answered by reading all machines once.
+ * Whether a slot has a machine; over `at`, with `provider` and `slot_id`. Without EXISTS, which the
+ * server may answer by scanning all machines.
  */
 const OCCUPIED = `coalesce(
   (SELECT true FROM machine_provided p
@@ -27,7 +27,7 @@ const OCCUPIED = `coalesce(
     WHERE p.provider = at.provider AND p.provider_id = at.slot_id
       AND p.provider_reservation_id IS NULL), false)`;
 
-/** Why nothing may be made on a slot: a hold, or it is on the shelf; null: it may. Over `at`. */
+/** Why nothing may be created on a slot: a hold, or a penalty; null if it may. Over `at`. */
 const BARRED = `coalesce(
   (SELECT h.reason FROM slot_holds h
     WHERE h.provider = at.provider AND h.slot_id = at.slot_id AND h.kind = 'no-allocate'
@@ -37,9 +37,9 @@ const BARRED = `coalesce(
       AND (h.until IS NULL OR h.until > now())))`;
 
 /**
- * CTEs: `me`, the session if it lives, and `locked`, the intents of the steps, of which is read what is
- * true now. Whoever is just changing one is waited for; one that another session took over meanwhile is
- * not ours.
+ * CTEs: `me`, the session if alive, and `locked`, the intents of the steps as they are now. Waits
+ * for concurrent changes of an intent; an intent that another session took over meanwhile is not
+ * ours.
  */
 const lockedIntents = ({ session, steps }: Readonly<Record<'session' | 'steps', string>>) => `
   me AS MATERIALIZED (${liveSession(session)}),
@@ -51,9 +51,8 @@ const lockedIntents = ({ session, steps }: Readonly<Record<'session' | 'steps', 
   )`;
 
 /**
- * The answer of steps: whether the session was alive when they began, and what is to be told of their
- * intents. One that is not among them is missed by whoever reads it: joining them to the steps would
- * compare each with each.
+ * The answer of steps: whether the session was alive when they began, and the result for each
+ * intent. The caller finds missing intents; a join with the steps would compare each with each.
  */
 const answerOf = (told: string): string => `
   SELECT EXISTS (SELECT 1 FROM me) AS alive, told.*
@@ -66,23 +65,23 @@ const stepParams = <const F extends Fields>(steps: F) =>
   ({ session: 'uuid', steps: { witness: 'uuid', ...steps } }) as const;
 
 /**
- * Nothing is made on a slot that has a machine. An intent for it may have ended with one, or with a
- * penalty, after the snapshot of `open` was taken: the key of the slot is then free, and a new intent
- * is opened in spite of them. So `note` looks again before each attempt. At most one intent of a slot
- * is unsettled, so all earlier ones ended before the new one was there, with all that their ends
- * wrote; and `note` is sent after that, so its snapshot has all of it.
+ * Nothing is created on a slot that has a machine. An earlier intent for the slot may have ended,
+ * with a machine or a penalty, after the snapshot of `open`. Then the slot's key is free and a new
+ * intent is opened nevertheless. So `note` checks again before each attempt. A slot has at most one
+ * unsettled intent, so all earlier ones ended before the new one existed, with all their writes.
+ * `note` is sent after that, so its snapshot sees them all.
  */
 export const statements = named('intents', {
   /**
-   * One that is opened once more, since the answer was lost, is found by its witness; unless the job
-   * was lost or the slot barred in between: then it stays open, and whoever plans next takes it up.
+   * If the answer was lost, the repeated call finds its intent by the creation key. If the job was
+   * lost or the slot barred in between, the intent stays open and the next planner takes it up.
    */
   open: statement({
     params: stepParams({
       ...{ machineId: 'uuid', provider: 'text', slotId: 'text', hostname: 'text' },
       ...{ lease: 'text?', epoch: 'int8?' },
     }),
-    /** Nothing is told of one whose slot has an intent. */
+    /** Machines whose slot already has an intent are missing from the answer. */
     columns: {
       ...{ ...ANSWER, created_at: 'float8?' },
       ...{ leased: 'bool?', occupied: 'bool?', barred: 'text?' },
@@ -173,7 +172,7 @@ export const statements = named('intents', {
       )
       ${answerOf('SELECT witness, machine_id, state, ours FROM locked')}`,
   }),
-  /** Each penalty in a row lasts twice as long, at most a day; a later end is never shortened. */
+  /** Each consecutive penalty doubles, up to a day; a later end is never shortened. */
   end: statement({
     params: stepParams({ ended: 'text', cause: 'text', penaltyMs: 'float8?' }),
     columns: { ...ANSWER, state: 'intent_state?', ours: 'bool?' },
@@ -214,12 +213,12 @@ export const statements = named('intents', {
   }),
 });
 
-/** Whom the steps are counted for. */
+/** Component that the steps are counted for. */
 const PROCESSOR = 'shepherd-provisioner';
 
 /**
- * See `IntentBook`. Only the session named in an intent may change it. Steps of one kind that are asked
- * for meanwhile share a statement.
+ * See `IntentBook`. Only the session named in an intent may change it. Concurrent steps of one kind
+ * share a statement.
  */
 export function createIntentBook(session: LiveSession): IntentBook {
   const { sessionId, random } = session;
@@ -271,7 +270,7 @@ export function createIntentBook(session: LiveSession): IntentBook {
   };
 }
 
-/** The intent cannot be changed by the caller. */
+/** The caller may not change the intent. */
 const notOurs = (witness: Witness) =>
   new WorkConflict(`intent ${witness} is settled or worked on by another session`);
 const noIntent = (witness: Witness) => new NotFound(`there is no intent ${witness}`);
@@ -281,11 +280,11 @@ type Item<F extends Step> = ArgsOf<F> & { readonly witness: string };
 type Steps<F extends Step> = { readonly session: 'uuid'; readonly steps: F };
 
 /**
- * Takes steps of one kind in the lives of intents. A step may safely be taken twice: it is repeated when
- * the answer was lost, and then waits for the first one, if the server is still busy with it. One that
- * reaches the server only later changes what is settled no more; at most it tells again how far an open
- * intent had come.
- * @returns what takes a step, and tells what is told of its intent, if anything is.
+ * Takes steps of one kind in the lives of intents. A step is idempotent: it is repeated if the
+ * answer was lost, and then waits for the first attempt if the server is still busy with it. A step
+ * that arrives late cannot change a settled intent; at most it records the progress of an open one
+ * again.
+ * @returns a function that takes a step and returns the answer for its intent, if any.
  */
 function stepsOf<F extends Step, C extends Columns & typeof ANSWER>(
   session: LiveSession,
@@ -314,12 +313,12 @@ async function resume(session: LiveSession, witness: Witness): Promise<IntentRow
   const options = { doing, processor: PROCESSOR, isolation: 'READ COMMITTED' } as const;
   const run = () =>
     transactLive(session, options, async (q) => {
-      // Whoever resumed it first may have a session that is younger than a snapshot from before.
+      // The session that resumed the intent first may be younger than an earlier snapshot.
       await q.rows(statements.awaitIntent, { witness });
       const args = { witness, session: session.sessionId };
       const [row] = await q.rows(statements.resumeIntent, args);
       if (!row) throw notOurs(witness);
-      // The subquery of RETURNING still sees the session before the update.
+      // The subquery of RETURNING still sees the session from before the update.
       return { ...row, sessionAlive: true };
     });
   return repeatedOnce(run);

@@ -14,14 +14,14 @@ export const statements = {
   readLease: statement({
     name: 'lease-read',
     params: { name: 'text', session: 'uuid' },
-    /** Null: nobody has had the job. */
+    /** Null if nobody has had the job. */
     columns: { alive: 'bool', holder: 'uuid?', epoch: 'int8?', held: 'bool' },
     text: ({ name, session }) => `
       SELECT ${isLive(session)} AS alive, l.session_id AS holder, l.epoch,
         ${isLive('l.session_id')} AS held
       FROM (SELECT) AS always LEFT JOIN leases l ON l.name = ${name}`,
   }),
-  /** Waits for whoever is just taking the job for the first time. */
+  /** Waits for a session that is taking the job for the first time. */
   firstLease: statement({
     name: 'lease-first',
     params: { name: 'text', session: 'uuid' },
@@ -33,9 +33,10 @@ export const statements = {
       ON CONFLICT DO NOTHING RETURNING epoch`,
   }),
   /**
-   * From a holder that is dead or gone. A dead session is locked first: one that is being extended
-   * just now is passed over. Waits for what it still wrote as the holder; whoever took the job
-   * meanwhile has another epoch, which is looked at again once the row is ours.
+   * Takes over from a holder that is dead or gone. A dead session is locked first; a session that
+   * is being extended at this moment is skipped. Waits for the last writes of the old holder. If
+   * another session took the job meanwhile, the epoch differs, which is checked again under the row
+   * lock.
    */
   inheritLease: statement({
     name: 'lease-inherit',
@@ -52,7 +53,7 @@ export const statements = {
         OR NOT EXISTS (SELECT 1 FROM sessions s WHERE s.session_id = ${holder}))
       RETURNING epoch`,
   }),
-  /** By a live session; what a dead one held is inherited as it is. */
+  /** For a live session; the lease of a dead one is inherited as it is. */
   releaseLease: statement({
     name: 'lease-release',
     params: { name: 'text', session: 'uuid', epoch: 'int8' },
@@ -63,7 +64,7 @@ export const statements = {
   }),
 };
 
-/** See `BmdbSession.lease`. Taking a job twice is keeping it, so a lost answer is no trouble. */
+/** See `BmdbSession.lease`. Taking a job twice keeps it, so a lost answer does no harm. */
 export async function takeLease(session: LiveSession, name: string): Promise<Lease | null> {
   requireJobName(name);
   const epoch = await repeatedOnce(() => take(session, name));
@@ -71,7 +72,7 @@ export async function takeLease(session: LiveSession, name: string): Promise<Lea
   return { name, epoch, release: () => release(session, name, epoch) };
 }
 
-/** Tries so often; whoever is faster each time may have the job. */
+/** Number of attempts; after that another session that is always faster may have the job. */
 const ATTEMPTS_MAX = 10;
 
 async function take(session: LiveSession, name: string): Promise<string | null> {
@@ -97,7 +98,7 @@ async function take(session: LiveSession, name: string): Promise<string | null> 
   return null;
 }
 
-/** A dead session holds nothing that could be released. */
+/** A dead session holds nothing to release. */
 async function release(session: LiveSession, name: string, epoch: string): Promise<void> {
   const call = { doing: `release the job ${name}` };
   const args = { name, session: session.sessionId, epoch };

@@ -3,7 +3,7 @@ import type { Database } from '../pool.ts';
 import { LIVE, ms } from '../sql.ts';
 import { selection, named, statement } from '../statement.ts';
 
-/** Whether the session of a row `l` lives. */
+/** Whether the session of a row `l` is alive. */
 const ALIVE = `EXISTS (SELECT 1 FROM sessions s WHERE s.session_id = l.session_id AND ${LIVE})`;
 
 const UNLISTED = selection({
@@ -14,7 +14,7 @@ const UNLISTED = selection({
 });
 
 export const statements = named('listing', {
-  /** Goes on where daemons stopped that are dead. */
+  /** Continues the failure series of daemons that are dead now. */
   failed: statement({
     params: { provider: 'text', session: 'uuid', cause: 'text' },
     text: ({ provider, session, cause }) => `
@@ -42,7 +42,7 @@ export const statements = named('listing', {
   }),
 });
 
-/** See `ListingBook`. All may safely be done twice, so a lost COMMIT is no trouble. */
+/** See `ListingBook`. All calls are idempotent, so a lost COMMIT does no harm. */
 export const createListingBook = (db: Database): ListingBook => ({
   failed: async ({ provider, sessionId: session, cause }) => {
     const doing = `note that provider ${provider} cannot be listed`;

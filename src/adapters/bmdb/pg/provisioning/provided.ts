@@ -17,8 +17,8 @@ const COLUMN_OF: Readonly<Record<Clearable, string>> = {
 
 export const statements = named('provided', {
   /**
-   * A text that `told` has no key of stays; a row that stays the same is not written. A machine that
-   * the provider does not know is no longer being recovered.
+   * A text without a key in `told` stays; an unchanged row is not written. A machine that the
+   * provider does not know is no longer being recovered.
    */
   update: statement({
     params: {
@@ -85,7 +85,7 @@ export function createProvidedUpdates(session: LiveSession): BmdbSession['update
   };
 }
 
-/** Not repeated when the answer is lost: whoever compares with the provider again writes again. */
+/** Not repeated when the answer is lost: the next comparison with the provider writes again. */
 async function update(session: LiveSession, updates: readonly Update[]): Promise<Outcome<void>[]> {
   const many = `${updates.length} machines`;
   const doing = `update what is provided as ${updates.length === 1 ? updates[0]!.machine : many}`;

@@ -4,7 +4,7 @@ import { named, statement } from '../statement.ts';
 import type { ProviderHoldBook } from '../../port.ts';
 
 export const statements = named('provider-hold', {
-  /** A later end is never shortened; one that never comes stays so. */
+  /** A later end is never shortened; a hold without end keeps it. */
   impose: statement({
     params: {
       ...{ provider: 'text', kind: 'text', key: 'text', forMs: 'float8' },
@@ -21,7 +21,7 @@ export const statements = named('provider-hold', {
   lift: statement({
     params: { provider: 'text', kind: 'text', key: 'text?', seenUntil: 'float8?' },
     columns: { key: 'text' },
-    // What was read are whole milliseconds, rounded down.
+    // The caller read whole milliseconds, rounded down.
     text: ({ provider, kind, key, seenUntil }) =>
       `DELETE FROM provider_holds
        WHERE provider = ${provider} AND kind = ${kind} AND key = coalesce(${key}, key)
@@ -40,7 +40,7 @@ export const statements = named('provider-hold', {
   }),
 });
 
-/** See `ProviderHoldBook`. Both may safely be done twice, so a lost answer is no trouble. */
+/** See `ProviderHoldBook`. Both calls are idempotent, so a lost answer does no harm. */
 export const createProviderHolds = (db: Database): ProviderHoldBook => ({
   impose: async (hold) => {
     const doing = `hold ${hold.kind} ${hold.key} of provider ${hold.provider}`;

@@ -7,20 +7,20 @@ import { type As, statement } from '../statement.ts';
 import { SURROUNDINGS_COLUMNS, SURROUNDINGS_SQL, toSurroundings } from './surroundings.ts';
 
 /**
- * A cursor is `<era> <xmin>`: of the snapshot that was read. Every transaction below xmin had ended
- * then, so what it wrote was read; whatever had not ended, and all that began later, has an id from
+ * A cursor is `<era> <xmin>` of the snapshot that was read. Every transaction below xmin had ended
+ * then, so its writes were read. Every transaction still running, or started later, has an id from
  * xmin on. So no change is ever missed, and a few are read twice.
  *
- * While a transaction stays open that wrote anything, in whatever database of the server, xmin stays
- * at it: each read then answers all machines that changed since it began, again and again. That is
- * right, only more work; a read costs at most what a scan of these machines costs, and as reads are
- * at least as far apart as they take, no more than half of the time.
+ * While a writing transaction stays open, in any database of the server, xmin stays at it. Each
+ * read then returns all machines that changed since it began. That is correct, only more work: a
+ * read costs at most a scan of these machines. Pauses are as long as reads, so reads take at most
+ * half of the time.
  */
 export const statements = {
   /**
-   * One statement, which is a snapshot by itself: while nothing changes, nothing else is sent.
-   * `covers` true: all lines since the cursor are still there. One from the future is of another
-   * server, whose era came here in a dump: xmin never goes back on one.
+   * One statement, which is its own snapshot: while nothing changes, nothing else is sent. `covers`
+   * true: all lines since the cursor still exist. A cursor from the future belongs to another
+   * server, whose era came here in a dump: on one server xmin never goes back.
    */
   changes: statement({
     name: 'changes',
@@ -39,8 +39,8 @@ export const statements = {
         ${SURROUNDINGS_SQL}`,
   }),
   /**
-   * The first reader after the feed was emptied begins an era; it has none itself yet. So does the
-   * first one after the feed of another server was restored: it tells of what is yet to come here.
+   * The first reader after the feed was emptied begins an era, and has no cursor yet itself. The
+   * first reader after a restore of another server's feed does the same.
    */
   beginEra: statement({
     name: 'begin-era',
@@ -52,8 +52,8 @@ export const statements = {
       INSERT INTO change_feed DEFAULT VALUES ON CONFLICT DO NOTHING`,
   }),
   /**
-   * Removes lines of transactions that began 5 min ago or earlier, the oldest first; `limit` of them
-   * at most. Part of the housekeeping; does nothing to readers whose cursor is younger.
+   * Removes at most `limit` lines of transactions that began at least 5 min ago, oldest first. Part
+   * of the housekeeping; does not affect readers with a younger cursor.
    */
   trimChanges: statement({
     name: 'trim-changes',
@@ -72,8 +72,8 @@ export const statements = {
 };
 
 /**
- * See `Bmdb.changesSince`. Where machines changed, their rows must be of the same snapshot as all
- * else, so then everything is asked for again within one.
+ * See `Bmdb.changesSince`. Rows of changed machines must come from the same snapshot as everything
+ * else, so if any changed, everything is read again within one transaction.
  */
 export async function readChanges(
   db: Database,

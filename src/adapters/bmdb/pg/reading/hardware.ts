@@ -35,7 +35,7 @@ export async function readHardware(
   messages: MessageReader,
 ): Promise<HardwarePage> {
   const size = Math.max(1, Math.min(limit, PAGE_MAX));
-  // One more tells whether there are more.
+  // One extra row shows whether there are more.
   const rows = await q.rows(statements.hardwareAfter, { after: after ?? FIRST, limit: size + 1 });
   const machines = rows
     .slice(0, size)

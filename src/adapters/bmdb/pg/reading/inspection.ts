@@ -81,7 +81,7 @@ export const statements = named('inspect', {
   }),
 });
 
-/** See `BmdbInspection`. Every answer is of one snapshot. */
+/** See `BmdbInspection`. Every answer comes from one snapshot. */
 export function createInspection({ db, loss }: PgContext): BmdbInspection {
   const counting = statementsFor(loss);
   const messages = createMessageReader();
@@ -108,14 +108,14 @@ export function createInspection({ db, loss }: PgContext): BmdbInspection {
   };
 }
 
-/** A machine while its parts come together. */
+/** A machine that is being put together. */
 interface Draft extends InspectedMachine {
   readonly tags: Record<string, readonly InspectedField[]>;
   readonly backoffs: Record<string, { untilMs: number; cause: string }>;
   readonly work: Record<string, SessionId>;
 }
 
-/** One statement for each kind of thing, so that nothing is multiplied by anything else. */
+/** Runs one statement for each kind of fact, so that no join multiplies rows. */
 async function inspect(
   queries: Queries,
   query: InspectionQuery,
@@ -160,7 +160,7 @@ async function readPage(
   return { machines, next: rows.length > size ? (machines.at(-1)?.machineId ?? null) : null };
 }
 
-/** The same queries, and what they ran, with the values in their places. */
+/** Wraps queries and records the SQL that they run, with the values filled in. */
 function recording(q: Queries): { readonly q: Pick<Queries, 'rows'>; readonly sql: string[] } {
   const sql: string[] = [];
   const rows = (asked: Statement, args: ArgsOf<Params>) => {
@@ -170,7 +170,7 @@ function recording(q: Queries): { readonly q: Pick<Queries, 'rows'>; readonly sq
   return { q: { rows: rows as Queries['rows'] }, sql };
 }
 
-/** Text that can be run as it is. */
+/** SQL with its values filled in, ready to run. */
 function effectiveSql(asked: Statement, args: ArgsOf<Params>): string {
   const values = valuesOf(asked, args);
   const text = asked.text.replace(/\$(\d+)(?=::)/g, (_, place: string) => {

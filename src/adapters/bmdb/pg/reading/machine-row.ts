@@ -22,7 +22,7 @@ import { LIVE, ms } from '../sql.ts';
 import type { As, ColumnType, RowOf } from '../statement.ts';
 import { STANDING_RUNGS } from '../../../../domain/recovery/rungs.ts';
 
-/** A field of a part: its column in the answer, its expression, and what it is read as. */
+/** A field of a part: its column in the answer, its expression and its type. */
 interface FieldColumn {
   readonly field: string;
   readonly column: string;
@@ -48,8 +48,8 @@ const PARTS = Object.entries(MACHINE_PARTS).map(([name, fields]) => ({
 const FIELDS = PARTS.flatMap(({ columns }) => columns);
 
 /**
- * What a machine's row is read as; for `columns` of a statement, with `MACHINE` in its text. Columns
- * of `MACHINE_PARTS` are among them. Lists of nothing are null.
+ * Types of a machine's columns; for `columns` of a statement with `MACHINE` in its text. Includes
+ * the columns of `MACHINE_PARTS`. Empty lists are null.
  */
 export const MACHINE_COLUMNS = {
   ...(Object.fromEntries(FIELDS.map(({ column, type }) => [column, type])) as unknown as object),
@@ -60,27 +60,27 @@ export const MACHINE_COLUMNS = {
 };
 export type FlatMachine = RowOf<typeof MACHINE_COLUMNS>;
 
-/** Over rows of `work w` whose sessions live: the column `work`. */
+/** The column `work`, over rows of `work w` with live sessions. */
 export const WORK_LIST = `jsonb_agg(jsonb_build_object('process', w.process,
   'sessionId', w.session_id, 'epoch', w.epoch::text, 'startedAtMs', ${ms('w.work_started_at')}))`;
-/** Over rows of `work_backoff b`: the column `backoffs`. */
+/** The column `backoffs`, over rows of `work_backoff b`. */
 export const BACKOFF_LIST = `jsonb_agg(jsonb_build_object('process', b.process,
   'untilMs', ${ms('b.until')}, 'cause', b.cause, 'lastIntervalSeconds', b.last_interval_seconds))`;
 
-/** Where there are no members at all, which is asked once, nobody's are looked up. */
+/** If no members exist at all, which is checked once, no look-ups are made. */
 const MEMBERS = `CASE WHEN (SELECT EXISTS (SELECT 1 FROM pool_members))
   THEN (SELECT ${MEMBER_LIST} FROM pool_members g WHERE g.machine_id = m.machine_id) END`;
 
 /**
- * Columns of a machine, in the order of `MACHINE_COLUMNS`; over `MACHINE_TABLES`.
- * @param lists expressions for the last two of them.
+ * Columns of a machine in the order of `MACHINE_COLUMNS`, over `MACHINE_TABLES`.
+ * @param lists expressions for the last two columns.
  */
 export const machineSql = (lists: Readonly<Record<'work' | 'backoffs', string>>): string =>
   `${FIELDS.map(({ column, sql }) => `${sql} AS ${column}`).join(', ')},
   m.machine_id, ${ms('m.machine_created_at')} AS created_at, e.machine_id IS NOT NULL AS permit,
   k.key AS host_key, ${MEMBERS} AS members, ${lists.work} AS work, ${lists.backoffs} AS backoffs`;
 
-/** The same, with look-ups for the lists. */
+/** Columns of a machine, with look-ups for the lists. */
 export const MACHINE = machineSql({
   work: `(SELECT ${WORK_LIST} FROM work w JOIN sessions s USING (session_id)
     WHERE w.machine_id = m.machine_id AND ${LIVE})`,
@@ -102,7 +102,7 @@ const TAGS = [
   ['k', 'machine_ssh_host_key'],
 ] as const;
 
-/** For FROM. Every joined table has at most one row per machine, so nothing is multiplied. */
+/** For FROM. Every joined table has at most one row per machine, so the join multiplies nothing. */
 export const MACHINE_TABLES = [
   'machines m',
   ...TAGS.map(
@@ -111,7 +111,7 @@ export const MACHINE_TABLES = [
   `LEFT JOIN operator_intents y ON ${ORDER}`,
 ].join('\n');
 
-/** A row as the domain knows it. Total: a value that this program does not know is `unreadable`. */
+/** Converts a row to the domain's form. Total: an unknown value makes it `unreadable`. */
 export function toMachine(row: FlatMachine): MachineRow {
   const unknown: string[] = [];
   const read = readerInto(unknown);
@@ -135,7 +135,7 @@ export function toMachine(row: FlatMachine): MachineRow {
   return { ...machine, unreadable: why };
 }
 
-/** Gives a value back that is one of those known; else null, and notes what it was. */
+/** Returns the value if it is known; otherwise returns null and records the value. */
 type Read = <T extends string>(what: string, value: string | null, known: readonly T[]) => T | null;
 
 const readerInto =
@@ -183,14 +183,14 @@ function valueOf(kind: string, value: unknown, read: Read): unknown {
     case 'quarantine':
       return read('quarantine kind', value as string | null, QUARANTINE_KINDS);
     case 'drain':
-      // A daemon that does not know how the machine is to leave its pools waits for them.
+      // If the drain mode is unknown to this daemon, it waits for the pools.
       return DRAIN_MODES.find((each) => each === value) ?? null;
     default:
       return value;
   }
 }
 
-/** The rung of an episode that this program does not know; nothing else of the episode is told. */
+/** The episode's rung if unknown to this program; the rest of the episode is left out then. */
 function unknownRungOf(row: object): string | null {
   const { recovery_rung: rung, recovery_asked_rung: asked } = row as Readonly<
     Record<string, string | null>
@@ -201,5 +201,5 @@ function unknownRungOf(row: object): string | null {
   return strange ?? null;
 }
 
-/** Nearly all machines have none, and share that. */
+/** Shared by nearly all machines, which have no members. */
 const NO_MEMBERS: readonly MemberRow[] = [];

@@ -7,13 +7,13 @@ import { statement } from '../statement.ts';
 import { MOMENT, SURROUNDINGS_COLUMNS, SURROUNDINGS_SQL, toSurroundings } from './surroundings.ts';
 
 /**
- * Machines of one page of a scan: between two of them everybody else has a turn, so a page must not
- * take longer than a few milliseconds.
+ * Machines per page of a scan. Other work runs between two pages, so a page must take no more than
+ * a few milliseconds.
  */
 const PAGE = 250;
 
 export const statements = {
-  /** With the moment, which is that of the statement's snapshot; one row without a machine for none. */
+  /** Includes the snapshot's time; without any machine, returns one row with only that. */
   machinesNow: statement({
     name: 'machines-now',
     params: { ids: 'uuid[]' },
@@ -35,8 +35,8 @@ export const statements = {
     text: ({ ids }) => `SELECT ${MACHINE} FROM ${MACHINE_TABLES} WHERE m.machine_id = ANY (${ids})`,
   }),
   /**
-   * In its transaction, all machines by id. So they are planned once: a query for each page would
-   * spend more on planning than on reading.
+   * Plans the scan of all machines once, for all pages of its transaction: planning each page would
+   * take longer than reading it.
    */
   beginFleet: statement({
     name: 'fleet-begin',
@@ -52,7 +52,7 @@ export const statements = {
   endFleet: statement({ name: 'fleet-end', text: () => 'CLOSE fleet' }),
 };
 
-/** Rows of those machines that exist, in no order; in pages, like a scan. */
+/** Rows of those machines that exist, in no particular order; read in pages, like a scan. */
 export async function readMachines(q: Queries, ids: readonly string[]): Promise<MachineRow[]> {
   const found: MachineRow[] = [];
   for (let at = 0; at < ids.length; at += PAGE) {
@@ -62,10 +62,7 @@ export async function readMachines(q: Queries, ids: readonly string[]): Promise<
   return found;
 }
 
-/**
- * Rows of all machines, by id. The caller provides a transaction.
- * @param keep see `Bmdb.scan`.
- */
+/** Rows of all machines, by id. The caller provides a transaction. @param keep see `Bmdb.scan`. */
 export async function readAllMachines(q: Queries, keep?: KeepRow): Promise<MachineRow[]> {
   const found: MachineRow[] = [];
   await q.run(statements.beginFleet, {});
@@ -81,13 +78,13 @@ export async function readAllMachines(q: Queries, keep?: KeepRow): Promise<Machi
   return found;
 }
 
-/** Everything the mirror needs; the caller provides one snapshot. */
+/** Reads everything that the mirror needs, in the caller's snapshot. */
 export async function readSnapshot(q: Queries, keep?: KeepRow): Promise<BmdbSnapshot> {
   const [row] = await q.rows(statements.surroundings, {});
   return { ...toSurroundings(row!), machines: await readAllMachines(q, keep) };
 }
 
-/** Machines as they are now, in the order of the ids. */
+/** Current rows of machines, in the order of the ids. */
 export async function readNow(db: Database, ids: readonly MachineId[]): Promise<MachineReading[]> {
   const doing = `read ${ids.length} machines`;
   const rows = await db.once({ doing }, statements.machinesNow, { ids });

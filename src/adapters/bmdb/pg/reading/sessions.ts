@@ -5,7 +5,7 @@ import { type As, selection, named, statement } from '../statement.ts';
 
 const ENDED_MAX = 200;
 type About = { readonly [Name in keyof DaemonAbout]: DaemonAbout[Name] | null };
-/** Of a table of sessions; `deadline` and `ended` are expressions. */
+/** Columns of a table of sessions; `deadline` and `ended` are expressions. */
 const sessionOf = (s: string, deadline: string, ended: string) =>
   selection({
     sessionId: ['session', `${s}.session_id`],
@@ -36,7 +36,7 @@ export const statements = named('sessions', {
       FROM ended_sessions e WHERE e.ended_at >= now() - interval '1 day'
       ORDER BY e.ended_at DESC LIMIT ${limit})`,
   }),
-  /** There is no index of work by session: claims would pay for it. So few ask this, and seldom. */
+  /** Work has no index by session, because claims would pay for it. Keep this query rare. */
   work: statement({
     columns: { session_id: 'session', process: 'process', machines: 'float8' },
     text: () => `
@@ -61,7 +61,7 @@ export async function readSessions(q: Queries): Promise<SessionsReading> {
   return { atMs: moment!.now, sessions: sessions.toSorted(inOrder) };
 }
 
-/** The living before the dead; of them the oldest first, of the dead the latest. */
+/** Live sessions first, oldest first; then ended ones, latest first. */
 export function inOrder(a: SessionLine, b: SessionLine): number {
   if (a.endedAtMs !== null && b.endedAtMs !== null) return b.endedAtMs - a.endedAtMs;
   if (a.endedAtMs === null && b.endedAtMs === null) return a.startedAtMs - b.startedAtMs;

@@ -4,10 +4,10 @@ import type { Queries } from '../pool.ts';
 import { ms } from '../sql.ts';
 import { type As, selection, named, statement } from '../statement.ts';
 
-/** Whole microseconds: what pages are cut by, with the number of the line where they are equal. */
+/** Whole microseconds; pages are cut by time, and by line number if times are equal. */
 const micros = (column: string) => `round(date_part('epoch', ${column}) * 1e6)::int8`;
 
-/** Raises the numbers of the log above those of work, which are from another sequence. */
+/** Raises the log's line numbers above those of work, which come from another sequence. */
 const ABOVE_WORK = '4611686018427387904';
 
 const LINE = selection({
@@ -27,7 +27,7 @@ const LINE = selection({
 });
 
 export const statements = named('slot-history', {
-  /** Which were on the slot, as far as its log tells; the latest first. */
+  /** Machines that were on the slot according to its log, latest first. */
   tenants: statement({
     params: { provider: 'text', slot: 'text', limit: 'int8' },
     columns: { machineId: 'machine', firstAtMs: 'float8', lastAtMs: 'float8' },
@@ -38,7 +38,7 @@ export const statements = named('slot-history', {
       WHERE e.provider = ${provider} AND e.slot_id = ${slot} AND e.machine_id IS NOT NULL
       GROUP BY e.machine_id ORDER BY max(e.at) DESC, e.machine_id LIMIT ${limit}`,
   }),
-  /** A line of the log comes after one of work of the same moment: it is written with its end. */
+  /** A log line sorts after a work line of the same time, because the work's end writes it. */
   lines: statement({
     params: {
       ...{ provider: 'text', slot: 'text', machines: 'uuid[]' },

@@ -9,7 +9,7 @@ import { LIVE } from '../sql.ts';
 import { selection, statement } from '../statement.ts';
 import type { RowOf } from '../statement.ts';
 
-/** `statisticsOf` in SQL, made of the predicates that claims are checked with. */
+/** `statisticsOf` in SQL, built from the predicates that claims use. */
 
 const PROVIDED = 'p.machine_id IS NOT NULL';
 const count = (condition: string) => `(count(*) FILTER (WHERE ${condition}))::int4`;
@@ -25,7 +25,7 @@ const CONDITIONS = (loss: LossPolicy) =>
     pendingAgentStart: ['int4', count(pending('ShepherdAgentStart', loss))],
     pendingRecovery: ['int4', count(pending('ShepherdRecovery', loss))],
   });
-/** One row for each provider, and one for the machines without hardware. */
+/** One row per provider, and one for machines without hardware. */
 const conditions = (loss: LossPolicy) => {
   const { columns, sql } = CONDITIONS(loss);
   return statement({
@@ -64,7 +64,7 @@ export type StatisticsStatements = ReturnType<typeof statementsFor>;
 type Conditions = RowOf<ReturnType<typeof conditions>['columns']>;
 type PerProcess = RowOf<typeof PER_PROCESS>;
 
-/** See `BmdbInspection.statistics`; in the caller's snapshot. */
+/** See `BmdbInspection.statistics`; runs in the caller's snapshot. */
 export async function readStatistics(
   q: Queries,
   statements: StatisticsStatements,

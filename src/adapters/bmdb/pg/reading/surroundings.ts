@@ -21,10 +21,10 @@ import { type As, selection, statement } from '../statement.ts';
 import type { RowOf, Statement } from '../statement.ts';
 
 /**
- * `ReadingMoment`, for SELECT. A transaction ends either within xip, which then is one shorter, or
- * beyond xmax, which then moves past it, and whatever runs below the new xmax counts for nothing: so
- * each end of a transaction that wrote makes the difference greater, and nothing makes it less.
- * Subtransactions are never in xip, hence need not fit anywhere; what they wrote is seen when the
+ * `ReadingMoment`, for SELECT. A transaction that ends either was in xip, which then gets shorter
+ * by one, or was beyond xmax, which then moves past it; transactions running below the new xmax do
+ * not count. So each end of a writing transaction increases the difference, and nothing decreases
+ * it. Subtransactions are never in xip and need no place: their writes become visible when the
  * transaction ends, which counts. On a standby xip is always empty, but there the feed of changes
  * cannot be read either.
  */
@@ -37,7 +37,7 @@ export const MOMENT = selection({
   ],
 });
 
-/** An intent, which must be open or unresolved; the table must be called `i`. */
+/** An open or unresolved intent; the table must have the alias `i`. */
 export const INTENT = selection({
   witness: ['witness', 'i.witness'],
   machineId: ['machine', 'i.machine_id'],
@@ -68,7 +68,7 @@ const HOLD = selection({
 });
 const HOLDS = `SELECT ${HOLD.sql} FROM slot_holds WHERE (until IS NULL OR until > now())`;
 
-/** The last moment that there is a date for. */
+/** The last time that a date can represent. */
 const NEVER_MS = 8_640_000_000_000_000;
 const UNTIL = `coalesce(${ms('until')}, ${NEVER_MS})`;
 const PENALTY = selection({
@@ -96,7 +96,7 @@ const SESSION = selection({
   component: ['text', 's.session_component_name'],
 });
 
-/** What surrounds the machines: each is a list of its own, and `SURROUNDINGS` reads all of them. */
+/** Everything besides machines. Each statement reads one list; `SURROUNDINGS` reads them all. */
 export const statements = {
   intents: statement({
     name: 'intents',
@@ -144,8 +144,8 @@ const listOf = <Row>({ text }: Statement) =>
 type FlatHold = RowOf<typeof HOLD.columns>;
 
 /**
- * What is read whole each time, and how far the changes have come: one statement, since it is read every
- * few seconds for ever.
+ * Everything that is read whole each time, and the position in the feed of changes. One statement,
+ * because it runs every few seconds.
  */
 export const SURROUNDINGS = selection({
   cursor: [
@@ -171,7 +171,7 @@ export const toSurroundings = (row: RowOf<typeof SURROUNDINGS_COLUMNS>): BmdbSur
   requests: row.requests.map(toRequest),
 });
 
-/** Those of one slot. */
+/** Holds of one slot. */
 export const readHoldsOf = async (
   q: Queries,
   provider: ProviderName,

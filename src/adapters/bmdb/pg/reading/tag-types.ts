@@ -9,15 +9,15 @@ import { ms } from '../sql.ts';
 import { named, statement } from '../statement.ts';
 
 /**
- * Reads what one tag says of the machines of a page: every column but `machine_id`, in order, as
- * text. The schema says which tags there are, so the text is made when it is needed.
+ * Reads one tag of a page of machines: every column but `machine_id`, in order, as text. The SQL is
+ * built on demand, because the schema defines which tags exist.
  */
 export function tagStatement({ table, columns }: Pick<TagType, 'table' | 'columns'>) {
   const fields = columns.map(({ name, type }) => asText(`t.${pg.escapeIdentifier(name)}`, type));
   const text = (first: string, last: string) =>
     `SELECT t.machine_id, to_jsonb(ARRAY[${fields.join(', ')}]::text[]) AS fields
      FROM ${pg.escapeIdentifier(table)} t WHERE t.machine_id BETWEEN ${first} AND ${last}`;
-  // A plan must not be found again under its name once the columns are others.
+  // The name includes a digest of the columns, so that a plan for other columns is never reused.
   const digest = createHash('sha256').update(text('', '')).digest('hex').slice(0, 16);
   return statement({
     name: `inspect-tag-${digest}`,
@@ -39,7 +39,7 @@ export const statements = named('inspect', {
     columns: { name: 'text' },
     text: () => `SELECT m.name::text AS name FROM schema_migrations m ORDER BY m.id`,
   }),
-  /** A tag has at most one row for each machine: `machine_id` is its whole key. */
+  /** A table is a tag if `machine_id` is its whole primary key: at most one row per machine. */
   tagColumns: statement({
     columns: { table: 'text', name: 'text', type: 'text' },
     text: () => `
@@ -52,7 +52,7 @@ export const statements = named('inspect', {
         AND k.contype = 'p' AND k.conkey = ARRAY[a.attnum]
       ORDER BY c.table_name, c.ordinal_position`,
   }),
-  /** One of those that are made, so that the form of all is checked with the others. */
+  /** An example of the built statements, so that their form is checked like the others. */
   tagExample: tagStatement({
     table: 'machine_agent_started',
     columns: [
@@ -62,7 +62,7 @@ export const statements = named('inspect', {
   }),
 });
 
-/** See `BmdbInspection.schema`; in the caller's snapshot. */
+/** See `BmdbInspection.schema`; runs in the caller's snapshot. */
 export async function readSchema(q: Queries): Promise<SchemaDescription> {
   const applied = await q.rows(statements.appliedMigrations, {});
   const { version } = compareSchema(
@@ -72,7 +72,7 @@ export async function readSchema(q: Queries): Promise<SchemaDescription> {
   return { version, tagTypes: await readTagTypes(q) };
 }
 
-/** The tags that the database has, with their columns but `machine_id`. */
+/** The database's tags with their columns, except `machine_id`. */
 export async function readTagTypes(q: Pick<Queries, 'rows'>): Promise<TagType[]> {
   const rows = await q.rows(statements.tagColumns, {});
   return [...Map.groupBy(rows, (row) => row.table)].map(([table, columns]) => ({

@@ -26,8 +26,8 @@ const told = (changes: string, of: { readonly provider: string; readonly key: st
      EXISTS (SELECT 1 FROM provider_records r WHERE ${row(of)}) AS there`;
 
 /**
- * Whoever writes chooses the new version, so a statement whose answer was lost can be repeated: the row
- * that already has the version was written by it.
+ * The writer chooses the new version. So a statement whose answer was lost can be repeated: if the
+ * row already has the version, the first attempt wrote it.
  */
 export const statements = named('records', {
   read: statement({
@@ -41,7 +41,7 @@ export const statements = named('records', {
     text: () =>
       `SELECT r.provider, count(*)::int4 AS records FROM provider_records r GROUP BY r.provider`,
   }),
-  /** Waits for whoever is just making the same one; and tells one that is there before a lack of room. */
+  /** Waits for a concurrent insert. An existing record is reported before a full shelf. */
   make: statement({
     params: { ...NAME, value: 'raw', version: 'text' },
     columns: { ...TOLD, room: 'bool' },
@@ -97,7 +97,7 @@ export const createRecordShelf = (db: Database): RecordShelf => ({
 
 /** See `RecordBook`. */
 export function createRecordBook(session: LiveSession): RecordBook {
-  /** The one row of its answer. */
+  /** Returns the only row of the answer. */
   const write = async <P extends Params, C extends Columns & typeof TOLD>(
     what: string,
     { provider, key }: RecordName,
@@ -132,7 +132,7 @@ export function createRecordBook(session: LiveSession): RecordBook {
         attempts += 1;
         return write('drop', name, statements.drop, { before });
       });
-      // It went with the first attempt, of which the answer was lost; or somebody else dropped it since.
+      // The first attempt, whose answer was lost, deleted the record; or somebody else has since.
       if (done || (attempts > 1 && !there)) return;
       throw recordDiffers(name, there);
     },

@@ -5,7 +5,7 @@ import { ms } from '../sql.ts';
 import { named, statement } from '../statement.ts';
 
 export const statements = named('controller-reset', {
-  /** No row: it was restarted too lately. Two that ask at once wait for each other. */
+  /** Returns no row if the last reset was too recent. Concurrent requests wait for each other. */
   ask: statement({
     params: { provider: 'text', controller: 'text', machine: 'uuid', everyMs: 'float8' },
     columns: { controller: 'text' },
@@ -26,14 +26,14 @@ export const statements = named('controller-reset', {
   }),
 });
 
-/** Which controller is to be restarted, and for which machine. */
+/** Which controller to reset, and for which machine. */
 export interface ControllerReset {
   readonly provider: string;
   readonly controller: string;
   readonly machine: string;
 }
 
-/** Part of a transaction at READ COMMITTED. @throws {Throttled} it was restarted too lately. */
+/** Part of a transaction at READ COMMITTED. @throws {Throttled} the last reset was too recent. */
 export async function noteReset(q: Queries, reset: ControllerReset): Promise<void> {
   const { provider, controller } = reset;
   const taken = await q.rows(statements.ask, { ...reset, everyMs: CONTROLLER_RESET_MS });

@@ -12,7 +12,7 @@ import type { FinishChange } from '../../port.ts';
 import { provedText } from '../../../../domain/settlement.ts';
 
 export const statements = named('ladders', {
-  /** In the order of the machines. */
+  /** Locks in machine order. */
   lock: statement({
     params: { machines: 'uuid[]' },
     columns: {
@@ -33,7 +33,7 @@ export const statements = named('ladders', {
          cool_down_seconds = waits.seconds
        FROM ${waits} WHERE l.machine_id = waits.machine_id`,
   }),
-  /** What was asked for has come true. */
+  /** The requested effect was observed. */
   prove: statement({
     params: { machines: 'uuid[]' },
     text: ({ machines }) =>
@@ -43,7 +43,7 @@ export const statements = named('ladders', {
            ELSE power_off_asked_at END
        WHERE machine_id = ANY (${machines})`,
   }),
-  /** The machines must be locked by their ladders. */
+  /** The machines must be locked through their ladder rows. */
   addBootTimes: statement({
     name: 'boot-times-add',
     params: { boots: { machineId: 'uuid', seconds: 'int8' } },
@@ -59,7 +59,7 @@ export const statements = named('ladders', {
         reinstall_seconds =
           (excluded.reinstall_seconds || t.reinstall_seconds)[1:${BOOT_TIMES_KEPT}]`,
   }),
-  /** Attempts that failed before anything was asked for. */
+  /** Counts attempts that failed before any request was made. */
   count: statement({
     params: { failed: { machineId: 'uuid', rung: 'recovery_rung' } },
     text: ({ failed }) =>
@@ -75,10 +75,10 @@ export interface Recovery {
   readonly held: HeldClaim;
   readonly change: Recovered;
 }
-/** What was done to machines. */
+/** Last rung of each machine. */
 export type Rungs = ReadonlyMap<string, string>;
 
-/** The end of attempts that succeeded, in the transaction that ends the work. */
+/** Ends successful attempts, in the transaction that ends the work. */
 export async function recordRecoveries(
   q: Queries,
   session: LiveSession,
@@ -118,7 +118,7 @@ export async function recordRecoveries(
   return rungs;
 }
 
-/** The end of ordered attempts that failed. */
+/** Ends failed attempts that an operator ordered. */
 export async function refuseOrders(
   q: Queries,
   session: LiveSession,
@@ -136,7 +136,7 @@ export async function refuseOrders(
   await endRequests(q, session.sessionId, ends);
 }
 
-/** Of failures before anything was asked for some count as an attempt. */
+/** Of failures before any request was made, some count as an attempt. */
 export async function endUnasked(q: Queries, failed: readonly Failure[]): Promise<void> {
   const unasked = failed.filter(({ held, also }) => isLadder(held.process) && also.unasked);
   const counted = unasked.flatMap(({ held, also }) => {
@@ -152,8 +152,8 @@ interface CoolDown {
 }
 
 /**
- * No rung starts again before the cool-down, which grows over the whole episode. Nothing to cool
- * down from while nothing was asked for.
+ * Starts the cool-down, which grows over the whole episode; no rung starts before it ends. There is
+ * no cool-down before the first request.
  */
 export async function coolDown(
   q: Queries,

@@ -21,12 +21,12 @@ const FLEET = 'the fleet';
 const CANDIDATE = {
   machine_id: 'uuid',
   refusal: 'text?',
-  /** Where nothing forbids the claim: by a dead session. */
+  /** If nothing forbids the claim: held by a dead session. */
   held: 'bool',
-  /** A request is being waited for, or its power was asked off: somebody has to finish that. */
+  /** A request is pending, or a power-off was requested: somebody has to finish that. */
   under_way: 'bool',
   provider: 'text?',
-  /** An operator asked for it. */
+  /** An operator ordered it. */
   ordered: 'bool',
 } as const;
 type Candidate = RowOf<typeof CANDIDATE>;
@@ -56,13 +56,13 @@ const candidates = (process: Process, loss: LossPolicy) =>
        FROM ${MACHINE_TABLES} WHERE m.machine_id = ANY (${machines})`,
   });
 
-/** One for each process of the ladder. */
+/** One statement for each process of the ladder. */
 export const statementsFor = madeOnce((loss: LossPolicy) => ({
   ShepherdRecovery: candidates('ShepherdRecovery', loss),
   ShepherdReinstall: candidates('ShepherdReinstall', loss),
 }));
 
-/** Started machines without a permit, of those that `which` selects: no more than `most`. */
+/** Counts started machines without a permit, among those that `which` selects; stops at `most`. */
 const startedCount = (which: string, most: string) => `
   (SELECT count(*) FROM (
     SELECT 1 FROM machine_agent_started a JOIN machine_provided p USING (machine_id)
@@ -71,7 +71,7 @@ const startedCount = (which: string, most: string) => `
     LIMIT ${most}) counted)::int4`;
 
 export const statements = named('permit', {
-  /** Shares are of the machines that are started or hold a permit. */
+  /** Shares are percentages of the machines that are started or hold a permit. */
   counts: statement({
     params: { providers: 'text[]', locations: 'text[]', fleetMost: 'int8', groupMost: 'int8' },
     columns: { scope: 'text', recovering: 'int4', others: 'int4' },
@@ -107,7 +107,7 @@ export const statements = named('permit', {
   }),
 });
 
-/** Where a machine counts. */
+/** Provider and location for which a machine counts. */
 interface Place {
   readonly provider: string;
   readonly location: string | null;
@@ -121,8 +121,8 @@ interface Asking {
 type Refused = Map<MachineId, { readonly error: Error }>;
 
 /**
- * Which of the machines the guard keeps from the ladder, and why. A claim takes no permit: that is
- * granted when something is asked that interrupts the machine.
+ * Returns which of the machines the guard keeps from the ladder, and why. A claim takes no permit:
+ * a permit is granted with the first request that interrupts the machine.
  */
 export async function refuseClaims(
   q: Queries,
@@ -145,7 +145,7 @@ export async function refuseClaims(
   return refused;
 }
 
-/** Work of dead sessions is ended first: its unused permits are free again. */
+/** First cancels work of dead sessions, so that its unused permits are free again. */
 async function readCandidates(
   q: Queries,
   { session, process }: Asking,
@@ -164,11 +164,14 @@ async function readCandidates(
 }
 
 interface Gate {
-  /** Freeze, grace and suspicion; null: the guard lets the machine through. An order is only frozen. */
+  /**
+   * Why freeze, grace or suspicion stop the machine; null if the guard lets it through. An order is
+   * stopped only by a freeze.
+   */
   whyNot(provider: string, isOrder: boolean): Promise<string | null>;
 }
 
-/** Counts who is quiet only for somebody who would be let through, and once. */
+/** Counts quiet machines once, and only if nothing else stops the machine. */
 async function openGate(q: Queries, session: LiveSession): Promise<Gate> {
   const gate = await readGate(q, session);
   let quiet: ReturnType<typeof countQuiet> | null = null;
@@ -185,7 +188,7 @@ async function openGate(q: Queries, session: LiveSession): Promise<Gate> {
   };
 }
 
-/** Who wants to be interrupted. */
+/** The machine to be interrupted, and the requester. */
 interface Wanting {
   readonly session: LiveSession;
   readonly machine: MachineId;
@@ -195,9 +198,9 @@ interface Wanting {
 }
 
 /**
- * Gives the machine a permit, in the transaction that notes what is asked of it. The guard must be
- * locked: no other transaction grants any before this one has ended.
- * @throws {NoPermit} recovery is frozen, silence means nothing now, or there is no room in the budget.
+ * Grants the machine a permit, in the transaction that notes the request. The guard must be locked:
+ * no other transaction can grant a permit before this one ends.
+ * @throws {NoPermit} recovery is frozen, silence means nothing now, or the budget is used up.
  */
 export async function grantPermit(q: Queries, wanting: Wanting): Promise<void> {
   const { machine, place, isOrder, session } = wanting;
@@ -209,11 +212,11 @@ export async function grantPermit(q: Queries, wanting: Wanting): Promise<void> {
   await q.run(statements.grant, { machine, ...place });
 }
 
-/** From so many machines on the percentage allows no less than the absolute limit. */
+/** From this number of machines on, the percentage allows at least the absolute limit. */
 const mostThatMatter = (limit: number, percent: number): number =>
   Math.max(PAIR_FROM, percent <= 0 ? 0 : Math.ceil((limit * 100) / percent));
 
-/** Why there is no permit for one more machine there, after so many others; null: there is one. */
+/** Why the budget has no room for one more machine there, after `others`; null if it has. */
 export async function whyNoRoom(
   q: Queries,
   budget: RecoveryBudget,

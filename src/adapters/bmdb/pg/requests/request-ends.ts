@@ -3,7 +3,7 @@ import type { Settlement } from '../../../../domain/settlement.ts';
 import type { Queries } from '../pool.ts';
 import { named, statement } from '../statement.ts';
 
-/** How a request ends. Without an event its line says what was asked for, and the outcome. */
+/** How a request ends. Without an event, its log line gives the request and the outcome. */
 export interface RequestEnd extends Pick<Settlement, 'state' | 'outcome' | 'event'> {
   readonly key: string;
 }
@@ -36,8 +36,8 @@ export const statements = named('requests', {
 });
 
 /**
- * Ends requests, each with a line in the log of its slot, in the name of who asked. What was ended
- * before stays. Part of a transaction; it waits for whoever is settling one of them.
+ * Ends requests and logs each for its slot, in the requester's name. Requests that already ended
+ * stay as they are. Part of a transaction; waits for concurrent changes of these requests.
  */
 export async function endRequests(
   q: Queries,

@@ -25,11 +25,11 @@ import { ms, texts } from '../sql.ts';
 import { type As, selection, named, statement } from '../statement.ts';
 import type { RowOf } from '../statement.ts';
 
-/** Lines of one answer at most. */
+/** Maximum requests in one answer. */
 const LIST_MAX = 1_000;
 const DOING = { isolation: 'READ COMMITTED' } as const;
 
-/** A request as it is kept; the table must be called `y`. */
+/** A stored request; the table must have the alias `y`. */
 const REQUEST = selection({
   key: ['text', 'y.idempotency_key'],
   verb: ['text' as As<'text', Verb>, 'y.verb'],
@@ -51,8 +51,8 @@ const REQUEST = selection({
 export type FlatRequest = RowOf<typeof REQUEST.columns>;
 
 /**
- * A filter as a CASE, of which the planner thinks that half of the rows pass: it walks the index of the
- * order, where by the estimate for OR it would read and sort all.
+ * A filter as a CASE, which the planner expects to pass half of the rows. So it walks the index in
+ * order; by its estimate for OR it would read and sort everything.
  */
 const given = (value: string, condition: string) =>
   `CASE WHEN ${value} IS NULL THEN true ELSE ${condition} ${value} END`;
@@ -62,7 +62,7 @@ const COLUMN_OF = {
 };
 
 export const statements = named('requests', {
-  /** Of the verbs that this program knows, oldest first. */
+  /** Open requests with verbs that this program knows, oldest first. */
   open: statement({
     columns: REQUEST.columns,
     text: () =>
@@ -76,7 +76,7 @@ export const statements = named('requests', {
     text: ({ keys }) =>
       `SELECT ${REQUEST.sql} FROM operator_intents y WHERE y.idempotency_key = ANY (${keys})`,
   }),
-  /** Whoever settles it waits for whoever else does. */
+  /** Two daemons that apply the same request wait for each other. */
   lock: statement({
     name: 'request-lock',
     params: { key: 'text' },
@@ -135,7 +135,7 @@ export const statements = named('requests', {
       `SELECT ${REQUEST.sql}, y.expires_at <= now() AS expired FROM operator_intents y
        WHERE y.machine_id = ANY (${machines}) AND ${OPEN_ORDER}`,
   }),
-  /** Nothing is written where the key is used, or the machine has an open order. */
+  /** Inserts nothing if the key is used, or the machine has an open order. */
   insert: statement({
     name: 'request-insert',
     params: {
@@ -164,7 +164,7 @@ export const statements = named('requests', {
   }),
 });
 
-/** See `RequestBook`. Requests are filed by people, so no session is needed. */
+/** See `RequestBook`. People submit requests, so no session is needed. */
 export const createRequests = (db: Database): RequestBook => ({
   file: async (request) => {
     const asked = filedRequest(request);
@@ -213,10 +213,10 @@ export function toRequest(flat: FlatRequest): RequestRow {
   return row;
 }
 
-/** Tries so often to file what others file, or settle, at the same time. */
+/** Number of attempts when others submit or apply the same requests at the same time. */
 const TURNS = 5;
 
-/** All of them, or none: it throws. A key that was used for the same before is asked once. */
+/** Submits all requests or throws. A key that was used for the same request before counts once. */
 async function fileAll(
   q: Queries,
   asked: readonly FiledRequest[],
@@ -242,13 +242,13 @@ const insert = (q: Queries, asked: readonly FiledRequest[]): Promise<FlatRequest
     })),
   });
 
-/** Whoever files the same at the same time waits for the row of the head. */
+/** Concurrent submissions of the same batch wait for the row of the head. */
 async function fileBatch(q: Queries, asked: FiledBatch): Promise<RequestBatch> {
   const { head, outcome, requests } = asked;
   const { key } = head;
   if ((await insert(q, [head])).length === 0) {
     const [before] = await q.rows(statements.named, { keys: [key] });
-    // It was there when it was written, and nothing that is so young is trimmed.
+    // The head exists, and so young a batch is never trimmed.
     requireSameBatch(asked, before!);
     return (await readBatch(q, key))!;
   }
@@ -265,7 +265,7 @@ async function readBatch(q: Queries, key: string): Promise<RequestBatch | null> 
   return { head: toState(head), digest: digestOf(head.parameters) ?? '', requests };
 }
 
-/** @throws {KeyReused} a key was used for something else. */
+/** @throws {KeyReused} a key belongs to a different request. */
 async function readBefore(
   q: Queries,
   asked: readonly FiledRequest[],
@@ -281,7 +281,10 @@ async function readBefore(
   }
 }
 
-/** Those that are not where they are said to be. One without hardware is on no slot, which settling finds. */
+/**
+ * Requests whose machine is on another slot than the request says. A machine without hardware is on
+ * no slot; that is found when the request is applied.
+ */
 async function strayMachines(q: Queries, asked: readonly FiledRequest[]): Promise<BatchRefusal[]> {
   const named = asked.filter(({ machineId: machine }) => machine !== null);
   const machines = named.map(({ machineId: machine }) => machine!).filter(isUuid);
@@ -298,13 +301,13 @@ async function strayMachines(q: Queries, asked: readonly FiledRequest[]): Promis
   });
 }
 
-/** Those of machines of which an order is open already. One that has expired makes room. */
+/** Requests for machines that already have an open order. An expired order does not count. */
 async function secondOrders(q: Queries, asked: readonly FiledRequest[]): Promise<BatchRefusal[]> {
   const orders = asked.filter(({ verb }) => isOrder(verb));
   const machines = orders.map(({ machineId: machine }) => machine!).filter(isUuid);
   const rows = machines.length === 0 ? [] : await q.rows(statements.openOrders, { machines });
   const open = new Map(rows.map((row) => [row.machineId, row]));
-  // The same may have been filed a moment ago.
+  // The same request may have been submitted a moment ago.
   const others = orders.flatMap(({ key, machineId: machine }) => {
     const row = open.get(machine);
     return row && row.key !== key ? [{ key, row }] : [];

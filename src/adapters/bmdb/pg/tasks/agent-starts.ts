@@ -12,22 +12,22 @@ import {
 import { statement } from '../statement.ts';
 import type { FinishChange } from '../../port.ts';
 
-/** The end of a work by which an agent was started. */
+/** The end of a work that started an agent. */
 export type AgentStart = Finish & {
   readonly change: Extract<FinishChange, { kind: 'agentStarted' }>;
 };
 
 export const isAgentStart = (end: Finish): end is AgentStart => end.change.kind === 'agentStarted';
 
-/** Those machines whose start is recorded, in their order; asked for once it is. */
+/** Machines whose start is recorded, in order; used after the insert. */
 const STARTED = 'ANY (ARRAY(SELECT machine_id FROM started))';
 
 export const statements = {
   /**
-   * Ends the works and says what is true from then on. All that is deleted was written before the
-   * statement began: attempts and permits by whoever holds the lease, and no heartbeat can have come
-   * since, as there was no start that it could belong to. The start comes first, as agents lock it
-   * before the heartbeat.
+   * Ends the works and records what is true from then on. Everything deleted was written before the
+   * statement began: attempts and permits by the holder of the lease, and no heartbeat can have
+   * arrived since, because it had no start to belong to. The start is written first, because
+   * heartbeats lock the start first, too.
    */
   startAgents: statement({
     name: 'agents-start',
@@ -67,7 +67,7 @@ export const statements = {
   }),
 };
 
-/** The statement that ends these works. */
+/** Returns the statement that ends these works. */
 export const recordStarts = (session: LiveSession, ends: readonly AgentStart[]) => {
   const works = ends.map(({ held, change }) => {
     const warning = change.warnings.join('; ');

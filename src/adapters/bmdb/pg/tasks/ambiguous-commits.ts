@@ -11,15 +11,15 @@ import { readMachines } from '../reading/rows.ts';
 import { REPEAT_FOR_MS } from '../repeat.ts';
 import { named, statement } from '../statement.ts';
 
-/** What became of a claim: still held, ended in one of three ways, or never taken. */
+/** State of a claim: still held, ended in one of three ways, or never taken. */
 export type ClaimStatus = 'held' | 'Finished' | 'Failed' | 'Canceled' | 'unknown';
 
 const PAUSE_MS = 250;
 
 export const statements = named('claim-status', {
   /**
-   * Waits for a first claim that the server is still busy with: it would not be seen otherwise. A
-   * machine that is gone has no leases.
+   * Waits for a first claim that the server is still processing, which would be invisible
+   * otherwise. A deleted machine has no leases.
    */
   awaitLeases: statement({
     params: { claims: { machineId: 'uuid', exclusionGroup: 'text' } },
@@ -29,7 +29,7 @@ export const statements = named('claim-status', {
        WHERE (SELECT true FROM machines m WHERE m.machine_id = claims.machine_id) ORDER BY 1, 2
        ON CONFLICT DO NOTHING`,
   }),
-  /** Waits for whoever has locked the leases. */
+  /** Waits for locks on the leases. */
   heldClaims: statement({
     params: { claims: { machineId: 'uuid', exclusionGroup: 'text', epoch: 'int8' } },
     columns: { epoch: 'int8', held: 'bool' },
@@ -39,7 +39,7 @@ export const statements = named('claim-status', {
          ON w.machine_id = claims.machine_id AND w.exclusion_group = claims.exclusion_group
        ORDER BY w.machine_id, w.exclusion_group FOR UPDATE OF w`,
   }),
-  /** The same of leases whose epochs nobody knows: those of ours that are newer. */
+  /** Like `heldClaims`, for leases with unknown epochs: returns our leases with newer ones. */
   newClaims: statement({
     params: {
       ...{ machines: 'uuid[]', group: 'text', session: 'uuid' },
@@ -65,11 +65,11 @@ export const statements = named('claim-status', {
 });
 
 /**
- * Finds out what became of a commit whose answer was lost, for as long as the session lives and the
- * database is not away for long. The server may still be busy with it: locking the leases waits for
- * that.
- * @returns by epoch; those that are missing were never taken.
- * @throws the error of the lost commit, when it cannot be found out in time.
+ * Finds out the result of a commit whose answer was lost, as long as the session lives and the
+ * database is not away for long. The server may still be busy with the commit; locking the leases
+ * waits for that.
+ * @returns states by epoch; missing claims were never taken.
+ * @throws the error of the lost commit, if the result cannot be found out in time.
  * @throws {Unreachable} the database is away.
  */
 export async function claimStatusesOf(
@@ -80,19 +80,19 @@ export async function claimStatusesOf(
   return resolved(session, claims.length, lost, (q) => readClaimStatuses(q, claims));
 }
 
-/** Machines that were claimed by one process, in a statement whose answer was lost. */
+/** Machines that one process claimed in a statement whose answer was lost. */
 export interface LostClaims {
   readonly process: Process;
   readonly machines: readonly MachineId[];
-  /** The newest epoch that the session had heard of when the statement was sent. */
+  /** Newest epoch known to the session when the statement was sent. */
   readonly newest: bigint;
 }
 
 /**
- * The same for claims whose epochs were in the answer. A statement that comes to the server later
- * than this finds the machine claimed anew, or takes what nobody here holds: that is released again,
- * see `createOrphanWatch`.
- * @returns those that were taken.
+ * Finds out which claims were taken although their epochs were in the lost answer. If the statement
+ * reaches the server even later, it finds the machine claimed again, or takes a lease that nobody
+ * here holds; `createOrphanWatch` releases that.
+ * @returns the claims that were taken.
  */
 export const claimsTaken = (
   session: LiveSession,

@@ -41,24 +41,24 @@ import { claimsTaken } from './ambiguous-commits.ts';
 
 const COLUMNS = {
   ...MACHINE_COLUMNS,
-  /** Null: nothing forbids it. */
+  /** Null if nothing forbids the claim. */
   refusal: 'text?',
-  /** Somebody had the lease; where nothing forbids the claim, a session that is dead. */
+  /** Another session had the lease; if nothing forbids the claim, that session is dead. */
   held: 'bool',
-  /** The claim got the lease. */
+  /** Epoch of the new lease; null if the claim did not get it. */
   taken_epoch: 'int8?',
   taken_at: 'float8',
   alive: 'bool',
 } as const;
 
 /**
- * Takes those machines that the process may be started on and nobody works on.
+ * Takes the machines on which the process may start and nobody works.
  *
- * Predicate and leases are read in one snapshot. A lease that somebody locked is passed over; one
- * that changed since the snapshot (then the predicate may have, too) has another epoch or holder,
- * which READ COMMITTED looks at again once the row is locked. So nothing is taken on what was true
- * before another claim began, and no claim waits for another, so that none can block in a circle.
- * Where there is no lease yet, inserting the row is the claim, and its key excludes all others.
+ * One snapshot reads predicate and leases. A locked lease is skipped. A lease that changed since
+ * the snapshot (so the predicate may have changed, too) has another epoch or holder, which READ
+ * COMMITTED checks again under the row lock. So no claim acts on facts from before another claim,
+ * and no claim waits for another, so claims cannot deadlock. If no lease row exists, inserting it
+ * is the claim, and the row's key excludes all others.
  */
 const claimStatement = (process: Process, loss: LossPolicy) =>
   statement({
@@ -111,7 +111,7 @@ const claimStatement = (process: Process, loss: LossPolicy) =>
     },
   });
 
-/** All of a machine's work, and the lease of the process's group. */
+/** All of a machine's work, and the lease of the process's exclusion group. */
 const worksSql = (process: Process) => `
   SELECT ${WORK_LIST} FILTER (WHERE s.session_id IS NOT NULL) AS list,
     coalesce(bool_or(${busyRows(process).unknownWork} AND s.session_id IS NOT NULL), false) AS unknown,
@@ -120,7 +120,7 @@ const worksSql = (process: Process) => `
     bool_or(w.session_id IS NOT NULL) FILTER (WHERE ${busyRows(process).working}) AS held
   FROM work w LEFT JOIN sessions s ON s.session_id = w.session_id AND ${LIVE}
   WHERE w.machine_id = m.machine_id`;
-/** All of its backoffs. */
+/** All of a machine's backoffs. */
 const waitsSql = (process: Process) => `
   SELECT ${BACKOFF_LIST} AS list,
     coalesce(bool_or(${busyRows(process).unknownBackoff}), false) AS unknown,
@@ -142,18 +142,18 @@ export const statementsFor = madeOnce(
     ) as Record<Process, ClaimStatement>,
 );
 
-/** What claims of one process are about, and the statements for them. */
+/** Context of the claims of one process, with their statements. */
 interface Claiming {
   readonly session: LiveSession;
   readonly process: Process;
   readonly statement: ClaimStatement;
-  /** The newest epoch that the session has heard of; those of later claims are greater. */
+  /** Newest epoch known to the session; later claims have greater epochs. */
   readonly newest: { epoch: bigint };
 }
 
 /**
- * Claims of one session, in batches: what is asked for meanwhile shares a statement, or a transaction
- * where there is more to look at. See `BmdbSession.claim`.
+ * Claims of one session, in batches: concurrent claims share a statement, or a transaction if more
+ * has to be checked. See `BmdbSession.claim`.
  */
 export function createClaims(
   session: LiveSession,
@@ -184,8 +184,8 @@ type Take<Answer> = (
 ) => Promise<Outcomes<Answer>>;
 
 /**
- * Claims machines; when the answer to the COMMIT is lost, finds out what was taken, and claims the
- * others once more. What was got too late is left to die with its session.
+ * Claims machines. If the answer to the COMMIT is lost, finds out which were taken and claims the
+ * others again. A lease taken too late dies with its session.
  */
 async function claim<Answer>(
   claiming: Claiming,
@@ -200,7 +200,7 @@ async function claim<Answer>(
     requireInTime(session, doing);
     return outcomes;
   } catch (error) {
-    // A machine was deleted under the first claim of a group: the next look finds it gone.
+    // A machine was deleted during the first claim of its group; the next attempt finds it gone.
     if (isReferenceViolation(error)) return claim(claiming, machines, take);
     if (!(error instanceof AmbiguousCommit)) throw error;
     const taken = await claimsTaken(session, sent, error);
@@ -213,8 +213,8 @@ async function claim<Answer>(
 }
 
 /**
- * In one statement that commits by itself. Null: it takes more than that, as the lease is that of a
- * dead session.
+ * Claims in one statement that commits by itself. Null if that is not enough, because a dead
+ * session holds the lease.
  * @throws {SessionExpired} @throws {AmbiguousCommit} @throws {Locked} nothing was taken.
  */
 async function takeAtOnce(
@@ -226,7 +226,7 @@ async function takeAtOnce(
   const args = { session: session.sessionId, machines };
   const what = { doing, processor: processorOf(process) };
   const found = await commitFenced(session, what, [sql, args]);
-  // Of machines that are not there it does not tell whether the session lives.
+  // If no machine exists, the answer does not tell whether the session lives.
   if (found.length === 0) return machines.map(() => ({ ok: null }));
   const rows = rowsById(session, doing, found);
   return machines.map((id) =>
@@ -234,7 +234,7 @@ async function takeAtOnce(
   );
 }
 
-/** In one transaction: the guard is asked about the ladder, and leases of dead sessions are released. */
+/** Claims in one transaction, which asks the guard and releases leases of dead sessions. */
 async function takeCarefully(
   claiming: Claiming,
   doing: string,
@@ -247,7 +247,7 @@ async function takeCarefully(
     const refused = isLadder(process) ? await refuseClaims(q, claiming, machines) : new Map();
     const open = machines.filter((id) => !refused.has(id));
     const rows = await claimRows(q, claiming, open);
-    // Taken in a second turn.
+    // These are taken in a second attempt.
     const dead = open.filter((id) => isDead(rows.get(id)));
     if (dead.length > 0) {
       await cancelDead(q, dead, exclusionGroup(process));
@@ -282,7 +282,7 @@ function rowsById(
   return new Map(rows.map((row) => [row.machine_id, row]));
 }
 
-/** For a claim of machines of which none exists. */
+/** For claims of machines none of which exists. */
 const isAlive = async (q: Queries, session: LiveSession): Promise<boolean> =>
   (await q.rows(live.checkSession, { session: session.sessionId })).length > 0;
 
@@ -297,7 +297,7 @@ function verdictOf(
   };
 }
 
-/** The row as the claim made it: its own work was not there yet when it was read. */
+/** The row with the claim applied: the row was read before its own work existed. */
 function takenFrom(
   { session, process, newest }: Claiming,
   flat: ClaimRow,

@@ -36,7 +36,7 @@ export const statements = named('work', {
   }),
 });
 
-/** What is written together: starts of agents, ends of which nothing else is said, and the others. */
+/** Groups of ends that are written together: agent starts, plain ends, and the others. */
 export type EndKind = 'starts' | 'plain' | 'others';
 
 export function kindOf(end: End): EndKind {
@@ -46,11 +46,10 @@ export function kindOf(end: End): EndKind {
 }
 
 /**
- * Ends works of one process and kind in one transaction; those that are no longer ours are
- * `WorkLost`, and nothing is written for them. What was worked out must not be lost for a broken
- * connection: while the database cannot be reached it is tried again, for a while and as long as the
- * session lives.
- * @throws {Locked} somebody else had locked one of them, or a tag: nothing was ended.
+ * Ends works of one process and kind in one transaction. Works that are no longer ours fail with
+ * `WorkLost`, and nothing is written for them. A broken connection must not lose the result: while
+ * the database is unreachable, the call is retried for a while, as long as the session lives.
+ * @throws {Locked} another transaction had locked one of the works, or a tag: nothing was ended.
  * @throws {SessionExpired}
  */
 export const endBatch = (
@@ -63,9 +62,9 @@ export const endBatch = (
   );
 
 interface Released {
-  /** Epochs of those that were ours. */
+  /** Epochs of the works that were ours. */
   readonly epochs: ReadonlySet<unknown>;
-  /** By epoch: why a work may not be ended so; it is left as it is. */
+  /** By epoch: why a work may not end this way; it stays as it is. */
   readonly refusals?: ReadonlyMap<string, string>;
 }
 
@@ -77,7 +76,7 @@ function outcomeOf(held: HeldClaim, { epochs, refusals }: Released): Outcome<voi
   return epochs.has(held.epoch) ? { ok: undefined } : { error: workLost(held) };
 }
 
-/** Machines that nothing was asked of may have come back by themselves: those are left alone. */
+/** Machines without any request may have come back by themselves; those are left alone. */
 async function refusalsOf(q: Queries, ends: readonly End[]): Promise<Map<string, string>> {
   const refusals = new Map<string, string>();
   for (const end of ends) {
@@ -90,7 +89,7 @@ async function refusalsOf(q: Queries, ends: readonly End[]): Promise<Map<string,
   return refusals;
 }
 
-/** When the answer to its COMMIT is lost, finds out. */
+/** If the answer to the COMMIT is lost, finds out the result. */
 async function endOnce(
   session: LiveSession,
   kind: EndKind,
@@ -134,7 +133,7 @@ const WRITERS: Readonly<Record<EndKind, Writer>> = {
     }),
 };
 
-/** What is still held was not ended by the lost transaction, and never will be: once more. */
+/** The lost transaction did not end what is still held, and never will: repeat those. */
 async function resolve(
   session: LiveSession,
   kind: EndKind,
@@ -161,7 +160,7 @@ const releaseArgs = (session: LiveSession, ends: readonly End[]) =>
     ends.map(({ held, event, cause }) => [held, { process: held.process, event, cause }] as const),
   );
 
-/** What is true once the works have ended, in the same transaction. */
+/** Writes what is true once the works have ended, in the same transaction. */
 async function apply(q: Queries, session: LiveSession, ends: readonly End[]): Promise<void> {
   const finished = ends.filter((end) => end.event === 'Finished');
   const failed = ends.filter((end) => end.event === 'Failed');

@@ -13,7 +13,7 @@ import { named, statement } from '../statement.ts';
 import { readTagTypes } from '../reading/tag-types.ts';
 
 export const statements = named('forget', {
-  /** The leases that nobody has claimed yet, so that nobody does from here on. */
+  /** Creates missing leases, so that nobody can claim them from here on. */
   addLeases: statement({
     params: { machines: 'uuid[]', groups: 'text[]' },
     text: ({ machines, groups }) =>
@@ -28,7 +28,7 @@ export const statements = named('forget', {
       `SELECT machine_id FROM work WHERE machine_id = ANY (${machines})
        ORDER BY machine_id, exclusion_group FOR UPDATE`,
   }),
-  /** From here on nothing can refer to them: a reference locks its machine, too. */
+  /** From here on nothing can refer to the machines, because a reference locks its machine, too. */
   lockMachines: statement({
     params: { machines: 'uuid[]' },
     columns: { machine_id: 'uuid' },
@@ -36,7 +36,7 @@ export const statements = named('forget', {
       `SELECT machine_id FROM machines WHERE machine_id = ANY (${machines})
        ORDER BY machine_id FOR UPDATE`,
   }),
-  /** One without an end stays as it is. */
+  /** A hold without end stays as it is. */
   bar: statement({
     params: { barred: { machineId: 'uuid', setBy: 'text', reason: 'text' } },
     text: ({ barred }) =>
@@ -52,7 +52,7 @@ export const statements = named('forget', {
     params: { machines: 'uuid[]' },
     text: ({ machines }) => `DELETE FROM work WHERE machine_id = ANY (${machines})`,
   }),
-  /** Backoffs go with them. */
+  /** Backoffs are deleted with the machines. */
   removeMachines: statement({
     name: 'forget-machines',
     params: { machines: 'uuid[]' },
@@ -60,7 +60,7 @@ export const statements = named('forget', {
   }),
 });
 
-/** Nothing is made on these slots until a person takes the hold away. */
+/** Nothing is created on these slots until a person lifts the hold. */
 async function barSlots(q: Queries, finished: readonly Finish[]): Promise<void> {
   const barred = finished.flatMap(({ held, change }) => {
     const { bar } = change as Deprovisioned;
@@ -72,9 +72,9 @@ async function barSlots(q: Queries, finished: readonly Finish[]): Promise<void> 
 const GROUPS = [...new Set(PROCESSES.map(exclusionGroup))];
 
 /**
- * What others lock before they wait for something else of the machine, in their order: agents the
- * start and the heartbeat, an updater what is provided, all of them the permit after that. Once it is
- * gone they have no business with the machine any more.
+ * Rows that others lock before they wait for another row of the machine, in their order: agents
+ * lock the start and the heartbeat, an updater the hardware, and each then the permit. Once the row
+ * is gone they stop.
  */
 const BEFORE = [
   ...[tags.forgetAgents, tags.forgetHeartbeats, tags.forgetProvided],
@@ -82,11 +82,11 @@ const BEFORE = [
 ] as const;
 
 /**
- * Deletes machines that were given back, with everything but their histories, in the transaction
- * that ends the work on them. Leases first, then what agents and updaters lock, then the machines:
- * nobody who waits for one of these holds a later one. Each in the order of the machines.
+ * Deletes machines that were given back, except for their histories, in the transaction that ends
+ * the work on them. The order is leases, then rows that agents and updaters lock, then machines:
+ * nobody who waits for one of these holds a later one. Within each, in machine order.
  *
- * The schema says which tags there are, so that one which a newer program brought is not left.
+ * The schema defines which tags exist, so that a newer program's tag is deleted, too.
  */
 export async function forgetMachines(
   q: Queries,

@@ -4,16 +4,16 @@ import { commitFenced, declareDead, liveSession } from '../live.ts';
 import type { LiveOptions, LiveSession } from '../live.ts';
 import type { ArgsOf, Fields, Params, RowOf, Statement } from '../statement.ts';
 
-/** By which a statement names works, for `heldSql`. */
+/** Columns that identify works, for `heldSql`. */
 const HELD = { machineId: 'uuid', exclusionGroup: 'text', epoch: 'int8' } as const;
-/** Parameters of such a statement. @param more what else is said of each work. */
+/** Parameters of such a statement. @param more further fields of each work. */
 export const heldParams = <const More extends Fields = Record<never, never>>(
   more: More = {} as More,
 ) => ({ session: 'uuid', works: { ...HELD, ...more } }) as const;
-/** What it answers: whether the session lives, and the epochs of those works that are its own still. */
+/** Columns of the answer: whether the session lives, and the epochs of works still held. */
 export const HELD_COLUMNS = { alive: 'bool', held: 'int8[]' } as const;
 
-/** For `heldParams`. @param more what else is said of each. */
+/** Arguments for `heldParams`. @param more further fields of each work. */
 export const heldArgs = <More extends object>(
   { sessionId: session }: LiveSession,
   works: readonly (readonly [HeldClaim, More])[],
@@ -26,11 +26,10 @@ export const heldArgs = <More extends object>(
 });
 
 /**
- * CTEs: `me`, the session if it lives, and `held`, those works that are its own still, with what else is
- * said of them. Nobody else can take or end them before the transaction has ended. All are locked before
- * the first is read, in the order of their machines, so that nobody who has locked a tag waits for a
- * lease. Waits a little for whoever has locked one of them: a note of the same work, or somebody who takes
- * us for dead.
+ * CTEs: `me`, the session if alive, and `held`, the works that it still holds, with their further
+ * fields. Until the transaction ends, nobody else can take or end them. All are locked in machine
+ * order before the first is read, so that nobody who has locked a tag waits for a lease. Waits
+ * briefly for other locks: a note of the same work, or a session that believes us dead.
  */
 export const heldSql = ({
   session,
@@ -45,7 +44,7 @@ export const heldSql = ({
   ), held AS MATERIALIZED (SELECT * FROM locked ORDER BY machine_id)`;
 
 /**
- * CTEs after `held`: releases the leases, with a line of history each; a finish also ends the backoff.
+ * CTEs after `held`: release the leases with a history line each; a finish also ends the backoff.
  * @param of expressions over `held h`.
  */
 export const releaseSql = (of: Readonly<Record<'process' | 'event' | 'cause', string>>): string => `
@@ -63,11 +62,11 @@ export const releaseSql = (of: Readonly<Record<'process' | 'event' | 'cause', st
     WHERE ${of.event} = 'Finished' AND b.machine_id = h.machine_id AND b.process = ${of.process}
   )`;
 
-/** How such a statement ends: see `HELD_COLUMNS`. */
+/** Last part of such a statement: see `HELD_COLUMNS`. */
 export const HELD_ANSWER = `
   SELECT EXISTS (SELECT 1 FROM me) AS alive, ARRAY(SELECT epoch FROM held) AS held`;
 
-/** Epochs of the works that were the session's own. @throws {SessionExpired} it was dead. */
+/** Epochs of the works that the session held. @throws {SessionExpired} the session was dead. */
 export function heldEpochs(
   session: LiveSession,
   doing: string,
@@ -78,8 +77,8 @@ export function heldEpochs(
 }
 
 /**
- * Such a statement, which commits by itself.
- * @returns epochs of the works that were the session's own; nothing was written for the others.
+ * Runs such a statement, which commits by itself.
+ * @returns epochs of the works that the session held; nothing was written for the others.
  * @throws {SessionExpired} @throws {AmbiguousCommit} @throws {Locked} nothing was written.
  */
 export const writeHeld = async <P extends Params>(

@@ -27,7 +27,7 @@ import {
 
 /**
  * A note that is one statement.
- * @param writes CTEs over `held h`, whose `value` is what the note says beyond its kind.
+ * @param writes CTEs over `held h`, whose `value` is the content of the note besides its kind.
  */
 const note = <const Name extends string>(name: Name, writes: string) =>
   statement({
@@ -52,8 +52,8 @@ const simple = {
     )`,
   ),
   /**
-   * A reinstallation that was refused for certain changed no key, so the old one is pinned again;
-   * unless an earlier one was asked for, of which that cannot be said.
+   * A refused reinstallation changed no host key, so the old key is pinned again; unless an earlier
+   * reinstallation was requested, whose result is uncertain.
    */
   recoveryRefused: note(
     'refused',
@@ -73,7 +73,7 @@ const simple = {
       FROM held h WHERE l.machine_id = h.machine_id
     )`,
   ),
-  /** Of another machine's request nothing is taken back. */
+  /** Takes back nothing that belongs to another machine's request. */
   controllerResetRefused: note(
     'reset-refused',
     `refused AS (
@@ -95,7 +95,7 @@ const simple = {
       FROM held h WHERE l.machine_id = h.machine_id AND l.asked_rung = 'powerCycling'
     )`,
   ),
-  /** The next attempt asks for a new one. */
+  /** The next attempt requests a new permit. */
   permitReturned: note(
     'permit-returned',
     `returned AS (
@@ -121,7 +121,7 @@ export const statements = named('note', {
   asked: statement({
     params: { machine: 'uuid', rung: 'recovery_rung', boot: 'text?', order: 'text?' },
     text: ({ machine, rung, boot, order }) =>
-      // The permit is used from now on, even where the clock has gone back since it was granted.
+      // The permit is in use from now on, even if the clock has gone back since the grant.
       `WITH permit AS (
          UPDATE recovery_permits SET granted_at = now()
          WHERE machine_id = ${machine} AND granted_at > now()
@@ -147,7 +147,7 @@ export const statements = named('note', {
     params: { machine: 'uuid' },
     text: ({ machine }) => `DELETE FROM machine_ssh_host_key WHERE machine_id = ${machine}`,
   }),
-  /** It stays open until the transaction has ended. */
+  /** The order stays open until the transaction ends. */
   lockOrder: statement({
     params: { order: 'text', machine: 'uuid' },
     columns: { key: 'text' },
@@ -174,8 +174,8 @@ interface Noted {
 }
 
 /**
- * See `Work.note`. What asks for something looks first at what nobody may change meanwhile. Of the
- * others only those share statements that every agent start writes.
+ * See `Work.note`. Notes of requests first check conditions under locks. Of the others, only those
+ * that every agent start writes share statements.
  */
 export function createNotes(
   session: LiveSession,
@@ -194,7 +194,7 @@ export function createNotes(
 
 const isSimple = (note: WorkNote): note is Simple => note.kind in simple;
 
-/** Notes of one kind. */
+/** Writes notes of one kind. */
 async function writeTogether(
   session: LiveSession,
   noted: readonly Noted[],
@@ -214,7 +214,7 @@ async function writeTogether(
   );
 }
 
-/** What is said beyond the kind of the note. */
+/** Content of the note besides its kind. */
 function valueOf(note: Simple): string | null {
   switch (note.kind) {
     case 'agentStartAttempt':
@@ -250,7 +250,7 @@ async function writeAsking(held: HeldClaim, note: Asking): Promise<void> {
   requireInTime(session, doing);
 }
 
-/** Until the transaction has ended, nobody else can take the machine. @throws {WorkLost} */
+/** Until the transaction ends, nobody else can take the machine. @throws {WorkLost} */
 async function lockLease(q: Queries, held: HeldClaim, doing: string): Promise<void> {
   const rows = await q.rows(statements.lockLease, heldArgs(held.session, [[held, {}]]));
   if (heldEpochs(held.session, doing, rows).size === 0) throw workLost(held);
@@ -259,9 +259,9 @@ async function lockLease(q: Queries, held: HeldClaim, doing: string): Promise<vo
 type Asked = Extract<WorkNote, { kind: 'recoveryAsked' }>;
 
 /**
- * @throws {NothingToDo} the machine came back or was put under a hold meanwhile, or nobody orders it
- *   any more.
- * @throws {NoPermit} recovery is frozen, silence means nothing now, or there is no room in the budget.
+ * @throws {NothingToDo} the machine came back or was put under a hold meanwhile, or its order
+ *   ended.
+ * @throws {NoPermit} recovery is frozen, silence means nothing now, or the budget is used up.
  */
 async function noteAsked(q: Queries, held: HeldClaim, asked: Asked): Promise<void> {
   const { machineId: machine, row, session } = held;
@@ -280,19 +280,19 @@ async function noteAsked(q: Queries, held: HeldClaim, asked: Asked): Promise<voi
 
 interface Wanted {
   readonly notAsked: string;
-  /** Key of the operator's order; null: the ladder's own. */
+  /** Key of the operator's order; null for the ladder's own request. */
   readonly order: string | null;
-  /** It needs a permit. */
+  /** Interrupts the machine, so it needs a permit. */
   readonly interrupts: boolean;
 }
 
-/** As of this moment. A permit that is needed and not held is granted. @throws see `noteAsked`. */
+/** Checks the conditions now, and grants a permit if one is missing. @throws see `noteAsked`. */
 async function requireMay(
   q: Queries,
   { machineId: machine, process, row, session }: HeldClaim,
   { notAsked, order, interrupts: needsPermit }: Wanted,
 ): Promise<void> {
-  // Locked before the machine is looked at: it may come back while this waits for the guard.
+  // Locked before the machine is checked: it may come back while this waits for the guard.
   if (needsPermit) await lockGuard(q);
   const [found] = await q.rows(statementsFor(session.loss)[process], { machine });
   const refusal = found?.refusal ?? null;
@@ -307,7 +307,7 @@ async function requireMay(
   await grantPermit(q, { session, machine, place, isOrder: order !== null });
 }
 
-/** @throws {Throttled} it was restarted too lately. See `noteAsked`. */
+/** @throws {Throttled} the last reset was too recent. See `noteAsked`. */
 async function noteControllerReset(q: Queries, held: HeldClaim, controller: string): Promise<void> {
   const { machineId: machine, row, session } = held;
   const notAsked = `a restart of controller ${controller} of ${machine} was not asked for`;
@@ -320,8 +320,8 @@ async function noteControllerReset(q: Queries, held: HeldClaim, controller: stri
 }
 
 /**
- * What forbids it is looked for once the request is locked.
- * @throws {NothingToDo} the request was taken back, or a hold preserves the machine now.
+ * Checks what forbids the request after locking it.
+ * @throws {NothingToDo} the request was withdrawn, or a hold preserves the machine now.
  */
 async function noteDeprovisionAsked(q: Queries, held: HeldClaim): Promise<void> {
   const { machineId: machine, process, session } = held;

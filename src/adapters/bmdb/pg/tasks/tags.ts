@@ -56,7 +56,7 @@ export const statements = named('work', {
   }),
 });
 
-/** What finished tasks make true, in the transaction that ends them. */
+/** Writes the results of finished tasks, in the transaction that ends them. */
 export async function applyChanges(
   q: Queries,
   session: LiveSession,
@@ -80,14 +80,14 @@ export async function applyChanges(
   return recordRecoveries(q, session, recovered);
 }
 
-/** What failed tasks make true, in the transaction that ends them. */
+/** Writes the results of failed tasks, in the transaction that ends them. */
 export async function recordFailures(
   q: Queries,
   session: LiveSession,
   failed: readonly Failure[],
 ): Promise<void> {
   if (failed.length === 0) return;
-  // What was ordered moves neither the ladder nor its waits.
+  // Orders change neither the ladder nor its waits.
   const [ordered, own] = parted(failed, ({ also }) => also.order !== undefined);
   await backOff(q, session, own);
   const starts = own.filter(({ held }) => held.process === 'ShepherdAgentStart');
@@ -131,7 +131,7 @@ async function backOff(
   await q.run(statements.backOff, { waits });
 }
 
-/** Parks machines that no operator has parked meanwhile. */
+/** Quarantines machines that no operator has quarantined meanwhile. */
 async function quarantine(
   q: Queries,
   session: LiveSession,
@@ -145,7 +145,7 @@ async function quarantine(
   await q.run(tags.returnPermits, { machines: parked.map(({ machineId }) => machineId) });
 }
 
-/** Lines for the slot's log; of machines that were given back, while there is a slot to write them for. */
+/** Lines for the slot's log, written while a returned machine still has its slot. */
 export function finishEvents({ held, change }: Finish, rungs: Rungs): SlotEvent[] {
   if (change.kind !== 'recovered') return [];
   const { machineId, row } = held;

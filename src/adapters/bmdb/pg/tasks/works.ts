@@ -17,7 +17,7 @@ import { createClaims } from './claim.ts';
 import { endBatch, kindOf } from './ends.ts';
 import { createNotes } from './notes.ts';
 
-/** Claims of one session and what follows them. */
+/** Claims of one session and the operations on them. */
 export interface Works {
   /** See `BmdbSession.claim`. */
   claim(process: Process, machineId: MachineId): Promise<Work>;
@@ -27,7 +27,7 @@ export interface Works {
 export function createWorks(session: LiveSession): Works {
   const claim = createClaims(session);
   const counts = countWorks(session, session.metrics);
-  // By process, too.
+  // One batch for each kind and process.
   const enders = oneForEach((_kind: string) =>
     createPatientBatches<End, void>(session, {
       keyOf: ({ held }) => held.machineId,
@@ -51,15 +51,15 @@ export function createWorks(session: LiveSession): Works {
   };
 }
 
-/** How a claim ended; `lost`: somebody else took it, or nobody was left to say. */
+/** How a claim ended; `lost`: another session took it, or its session expired. */
 type WorkResult = 'finished' | 'failed' | 'canceled' | 'lost';
 
-/** A claim that has not been counted as ended. */
+/** A claim that is not counted as ended yet. */
 interface Open {
   readonly process: Process;
   readonly machineId: MachineId;
   readonly epoch: string;
-  /** Ending right now: only that call knows how. */
+  /** An end is under way, and only that call knows the result. */
   ending: boolean;
 }
 
@@ -67,9 +67,9 @@ export type WorkCounts = ReturnType<typeof countWorks>;
 type Counted = <T>(result: WorkResult, end: () => Promise<T>) => Promise<T>;
 
 /**
- * Counts works once the database has answered, hence after the COMMIT. Every work that was started ends
- * once: with what its holder did, or `canceled` by a release or the end of the session, or `lost` with
- * a session that expired.
+ * Counts works after the database has answered, so after the COMMIT. Every started work is counted
+ * as ended once: by its holder's result, as `canceled` by a release or the session's end, or as
+ * `lost` if the session expired.
  */
 export function countWorks({ signal }: Pick<LiveSession, 'signal'>, metrics: Metrics) {
   const open = new Set<Open>();
@@ -119,12 +119,12 @@ export function countWorks({ signal }: Pick<LiveSession, 'signal'>, metrics: Met
 
 interface WorkDeps {
   readonly note: ReturnType<typeof createNotes>;
-  /** Ends the work, together with others. @throws {WorkLost} */
+  /** Ends the work, batched with others. @throws {WorkLost} */
   readonly end: (end: End) => Promise<void>;
   readonly counted: Counted;
 }
 
-/** See `Work`. Ended only after a commit, so that a failed finish can still be failed. */
+/** See `Work`. Ended only after the commit, so that a failed finish can become a fail. */
 function createWork(held: HeldClaim, deps: WorkDeps): Work {
   const { process, machineId, epoch, row, session } = held;
   let ended = false;
@@ -161,8 +161,8 @@ function createWork(held: HeldClaim, deps: WorkDeps): Work {
 }
 
 /**
- * Work of a dead session counts for nothing, so only a live one has something to cancel.
- * @returns whether it is over; else it may be ended once more.
+ * Work of a dead session counts for nothing, so only a live one needs to cancel.
+ * @returns false if the work is not over and may be ended again.
  */
 async function cancel(held: HeldClaim, cause: string, deps: WorkDeps): Promise<boolean> {
   try {

@@ -4,123 +4,123 @@
 -- Slots (physical machines, whatever runs on them), providers, and the fleet guard.
 
 CREATE TYPE intent_state AS ENUM ('open', 'adopted', 'failed', 'unresolved', 'abandoned');
-CREATE TABLE provision_intents ( -- Committed before a device is created, so that after any crash the device is found and adopted, never leaked.
-  witness uuid PRIMARY KEY, -- Tag of the device at the provider.
-  machine_id uuid NOT NULL UNIQUE, -- The machine it becomes.
+CREATE TABLE provision_intents ( -- Committed before a device is created, so that after any crash the device is found and adopted, and never leaked.
+  witness uuid PRIMARY KEY, -- Creation key: also a tag of the device at the provider.
+  machine_id uuid NOT NULL UNIQUE, -- Id of the future machine.
   provider text NOT NULL, -- Configured name of the provider.
-  slot_id text NOT NULL, -- The slot used; at most one unsettled intent each.
-  hostname text NOT NULL, -- Host name asked for.
-  state intent_state NOT NULL DEFAULT 'open', -- open: being worked on or interrupted. unresolved: the outcome at the provider is not known. The others are final.
-  ambiguous boolean NOT NULL DEFAULT false, -- At least one attempt ended without a known outcome.
-  attempts bigint NOT NULL DEFAULT 0, -- Calls made to the provider.
-  session_id uuid NOT NULL, -- Who works on it. No reference: intents outlive sessions.
-  created_at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(created_at)), -- When it was committed.
+  slot_id text NOT NULL, -- The slot; at most one unsettled intent each.
+  hostname text NOT NULL, -- Requested host name.
+  state intent_state NOT NULL DEFAULT 'open', -- open: in work or interrupted. unresolved: the outcome at the provider is unknown. The others are final.
+  ambiguous boolean NOT NULL DEFAULT false, -- At least one attempt ended with an unknown outcome.
+  attempts bigint NOT NULL DEFAULT 0, -- Number of calls to the provider.
+  session_id uuid NOT NULL, -- Session that works on the intent. Not a foreign key: intents outlive sessions.
+  created_at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(created_at)), -- Time of the commit.
   updated_at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(updated_at)), -- Last change.
-  last_error text, -- What went wrong last.
-  empty_since timestamptz CHECK (isfinite(empty_since)) -- Since when complete listings and searches have not found its device; null: not looked yet, or seen since.
+  last_error text, -- Last error.
+  empty_since timestamptz CHECK (isfinite(empty_since)) -- Since when complete listings and searches have not found the device; null: no search yet, or found since.
 );
 CREATE UNIQUE INDEX provision_intents_unsettled_key
   ON provision_intents (provider, slot_id) WHERE state IN ('open', 'unresolved');
 CREATE INDEX provision_intents_settled_idx ON provision_intents (updated_at, witness)
   WHERE state NOT IN ('open', 'unresolved');
 
-CREATE TABLE provider_holds ( -- What must not be asked of a provider for a while.
+CREATE TABLE provider_holds ( -- Limits on requests to a provider for a while.
   provider text NOT NULL, -- Configured name of the provider.
-  kind text NOT NULL CHECK (kind IN ('throttle', 'quota', 'capacity', 'penalty')), -- throttle: a kind of call. quota: creations beyond an amount of machines. capacity: creations of a plan, a group of plans, or all. penalty: a slot on the shelf after a failed creation.
-  key text NOT NULL, -- The kind of call; machines; all, group … or plan …; or the slot id.
-  until timestamptz CHECK (isfinite(until)), -- Ends then; null: never. Kept for a day more (a penalty: until its slot proves itself), so that the next one of its kind is longer.
-  level bigint NOT NULL DEFAULT 1, -- How often in a row; each time doubles the wait.
-  cause text NOT NULL, -- Why.
-  amount bigint, -- Of a quota: no creation while there are so many machines.
+  kind text NOT NULL CHECK (kind IN ('throttle', 'quota', 'capacity', 'penalty')), -- throttle: a kind of call. quota: creations beyond a number of machines. capacity: creations of a plan, a group of plans, or all. penalty: creations on a slot after a failed one.
+  key text NOT NULL, -- throttle: the kind of call. quota: machines. capacity: all, group … or plan …. penalty: the slot id.
+  until timestamptz CHECK (isfinite(until)), -- End of the hold; null: none. The row stays for another day (a penalty: until its slot proves itself), so that the next hold of its kind is longer.
+  level bigint NOT NULL DEFAULT 1, -- Consecutive holds; each doubles the wait.
+  cause text NOT NULL, -- Reason.
+  amount bigint, -- Quota: no creation while the provider has this many machines.
   PRIMARY KEY (provider, kind, key)
 );
 
-CREATE TABLE slot_holds ( -- What people forbid us to do with a physical machine. It changes nothing that is true of it.
+CREATE TABLE slot_holds ( -- What operators forbid Shepherd to do with a physical machine. A hold changes no facts about the machine.
   provider text NOT NULL, -- Configured name of the provider.
   slot_id text NOT NULL, -- The physical machine.
-  kind text NOT NULL CHECK (kind IN ('no-start', 'no-recover', 'no-allocate', 'preserve', 'no-serve')), -- no-start bars agent start, no-recover the ladder, no-allocate creation, preserve reinstall and deprovision, no-serve being a member of a pool.
-  set_by text NOT NULL, -- Who.
-  reason text NOT NULL, -- Why.
-  set_at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(set_at)), -- Since when.
-  until timestamptz CHECK (isfinite(until)), -- Ends by itself then; null: never.
-  force boolean NOT NULL DEFAULT false, -- Of no-serve: it is taken out though fewer members stay active than the pool is to have.
+  kind text NOT NULL CHECK (kind IN ('no-start', 'no-recover', 'no-allocate', 'preserve', 'no-serve')), -- no-start bars agent start, no-recover the ladder, no-allocate creation, preserve reinstallation and deprovision, no-serve membership in pools.
+  set_by text NOT NULL, -- Person that set it.
+  reason text NOT NULL, -- Reason.
+  set_at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(set_at)), -- Time of the hold.
+  until timestamptz CHECK (isfinite(until)), -- When the hold ends by itself; null: never.
+  force boolean NOT NULL DEFAULT false, -- For no-serve: drain the machine even if fewer active members stay than the pool requires.
   PRIMARY KEY (provider, slot_id, kind)
 );
 CREATE INDEX slot_holds_until_idx ON slot_holds (until) WHERE until IS NOT NULL;
 
-CREATE TABLE slot_events ( -- Append-only log of what happened to a physical machine, written in the transaction that causes it.
+CREATE TABLE slot_events ( -- Append-only log of what happened to a physical machine, written in the transaction of the cause.
   seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, -- Order of writing.
   provider text NOT NULL, -- Configured name of the provider.
   slot_id text NOT NULL, -- The physical machine.
-  machine_id uuid, -- Its tenancy, if it had one.
-  at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(at)), -- When, by the database clock.
-  kind text NOT NULL, -- Such as agentStarted, recovered, workFailed, adopted, quarantined.
-  "from" text, -- State before, where one changed.
-  "to" text, -- State after, where one changed.
-  actor text NOT NULL, -- Who: a component or a person.
-  reason text NOT NULL DEFAULT '', -- Why.
-  session_id uuid -- The session that wrote it.
+  machine_id uuid, -- Machine on the slot at that time; null: none.
+  at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(at)), -- By the database clock.
+  kind text NOT NULL, -- For example agentStarted, recovered, workFailed, adopted, quarantined.
+  "from" text, -- State before, if it changed.
+  "to" text, -- State after, if it changed.
+  actor text NOT NULL, -- Component or person that caused it.
+  reason text NOT NULL DEFAULT '', -- Reason.
+  session_id uuid -- Session that wrote it.
 );
 CREATE INDEX slot_events_slot_idx ON slot_events (provider, slot_id, seq);
 CREATE INDEX slot_events_machine_idx ON slot_events (machine_id, seq);
 
-CREATE TABLE recovery_permits ( -- Machines that are being recovered; what the guard's budget counts, over all daemons.
+CREATE TABLE recovery_permits ( -- Machines under recovery, as the guard's budget counts them over all daemons.
   machine_id uuid PRIMARY KEY REFERENCES machines ON DELETE CASCADE, -- The machine.
   provider text NOT NULL, -- Counted against this provider.
-  location text, -- Counted against this location; null: against none.
-  granted_at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(granted_at)) -- When it was granted.
+  location text, -- Counted against this location; null: none.
+  granted_at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(granted_at)) -- Time of the grant.
 );
 
-CREATE TABLE fleet_guard ( -- Safety of the fleet as a whole and of each provider.
-  scope text PRIMARY KEY, -- fleet, or a provider.
-  frozen_at timestamptz CHECK (isfinite(frozen_at)), -- No permit is granted while set.
-  frozen_by text, -- Who froze it.
-  reason text, -- Why it is frozen.
-  ingest_up_since timestamptz CHECK (isfinite(ingest_up_since)), -- Of the fleet: heartbeats have been taken in without a break since.
-  permits_granted bigint NOT NULL DEFAULT 0, -- Updated by every grant, so that grants happen one after the other.
-  frozen_kind text CHECK (frozen_kind IN ('manual', 'silence', 'probes')), -- silence: too many fell silent together. probes: too many cannot be reached. Both end by themselves; manual only by an operator.
-  calm_since timestamptz CHECK (isfinite(calm_since)), -- While frozen: since when few enough are silent; null: too many are.
-  thawed_at timestamptz CHECK (isfinite(thawed_at)), -- An operator thawed it: who was silent before freezes nothing any more.
+CREATE TABLE fleet_guard ( -- Recovery safety of the fleet as a whole and of each provider.
+  scope text PRIMARY KEY, -- fleet, or a provider's name.
+  frozen_at timestamptz CHECK (isfinite(frozen_at)), -- Time of the freeze; while set, no permit is granted.
+  frozen_by text, -- Component or person that froze it.
+  reason text, -- Reason of the freeze.
+  ingest_up_since timestamptz CHECK (isfinite(ingest_up_since)), -- Fleet only: since when heartbeats have arrived without a break.
+  permits_granted bigint NOT NULL DEFAULT 0, -- Every grant updates it, which serializes grants.
+  frozen_kind text CHECK (frozen_kind IN ('manual', 'silence', 'probes')), -- silence: too many machines fell silent together. probes: too many cannot be reached. Both end by themselves; manual ends only by an operator.
+  calm_since timestamptz CHECK (isfinite(calm_since)), -- While frozen: since when few enough machines are silent; null: too many are.
+  thawed_at timestamptz CHECK (isfinite(thawed_at)), -- Time at which an operator thawed it; silence from before causes no further freeze.
   CHECK ((frozen_at IS NULL) = (frozen_kind IS NULL))
 );
 INSERT INTO fleet_guard (scope) VALUES ('fleet');
 
-CREATE TABLE leases ( -- Jobs that one daemon is to do at a time. A lease counts only while its session lives; whoever writes as the holder locks the row.
-  name text PRIMARY KEY, -- The job, such as provisioner/<provider>.
-  session_id uuid NOT NULL, -- Who holds it.
-  epoch bigint NOT NULL -- Fencing number: new with each holder.
+CREATE TABLE leases ( -- Jobs that only one daemon may do at a time. A lease counts only while its session is alive; a holder locks the row before it writes.
+  name text PRIMARY KEY, -- Name of the job, for example provisioner/<provider>.
+  session_id uuid NOT NULL, -- Session that holds the job.
+  epoch bigint NOT NULL -- Fencing number: new for each holder.
 );
 
-CREATE TABLE guard_pulse ( -- What the guard writes all the time, so that nobody is woken for it.
-  single boolean PRIMARY KEY DEFAULT true CHECK (single), -- There is one row.
-  ingest_seen_at timestamptz CHECK (isfinite(ingest_seen_at)), -- When some daemon last said that it takes heartbeats in.
-  ingest_lost_at timestamptz CHECK (isfinite(ingest_lost_at)), -- The last time before the latest break that one said so; null: none is known.
-  assessed_at timestamptz CHECK (isfinite(assessed_at)), -- When the fleet was last looked at.
-  counts jsonb NOT NULL DEFAULT '[]' -- What was counted then.
+CREATE TABLE guard_pulse ( -- What the guard writes continuously; separate, so that it wakes nobody.
+  single boolean PRIMARY KEY DEFAULT true CHECK (single), -- Always true: one row only.
+  ingest_seen_at timestamptz CHECK (isfinite(ingest_seen_at)), -- Last time at which a daemon recorded that heartbeats arrive.
+  ingest_lost_at timestamptz CHECK (isfinite(ingest_lost_at)), -- Last such time before the latest break; null: no break is known.
+  assessed_at timestamptz CHECK (isfinite(assessed_at)), -- Time of the last assessment of the fleet.
+  counts jsonb NOT NULL DEFAULT '[]' -- Counts of that assessment.
 );
 INSERT INTO guard_pulse DEFAULT VALUES;
 
 CREATE TABLE provider_listings ( -- Providers that a daemon cannot list now; no row: it can.
   provider text NOT NULL, -- Configured name of the provider.
-  session_id uuid NOT NULL, -- The daemon that finds so. No reference: what a session found that is dead since tells its successor since when.
-  failing_since timestamptz NOT NULL DEFAULT now() CHECK (isfinite(failing_since)), -- First of the unbroken failures, also of daemons before this one.
+  session_id uuid NOT NULL, -- Session of the failing daemon. Not a foreign key: the row of a dead session tells its successor since when listings fail.
+  failing_since timestamptz NOT NULL DEFAULT now() CHECK (isfinite(failing_since)), -- First of the unbroken failures, including those of earlier daemons.
   cause text NOT NULL, -- Why the last listing failed.
   PRIMARY KEY (provider, session_id)
 );
 
-CREATE TABLE provider_records ( -- Marks and memory of drivers, by configured provider. Stays when the provider is no longer configured: what it tells of is still at the vendor.
+CREATE TABLE provider_records ( -- Marks and memory of drivers, by configured provider. Rows stay when the provider is no longer configured, because the devices are still at the vendor.
   provider text NOT NULL, -- Configured name of the provider.
   key text NOT NULL CHECK (char_length(key) BETWEEN 1 AND 200), -- Chosen by the driver.
-  value json NOT NULL CHECK (octet_length(value::text) <= 16384), -- The driver's own; nobody else looks into it.
-  version text NOT NULL, -- New with each write, chosen by who writes: a change names the one that it read, and is refused when that is not the row's any more.
+  value json NOT NULL CHECK (octet_length(value::text) <= 16384), -- Opaque except to the driver.
+  version text NOT NULL, -- New with each write, chosen by the writer. A change names the version that it read, and is refused if the row has another one.
   PRIMARY KEY (provider, key)
 );
 
-CREATE TABLE controller_resets ( -- The last restart of each controller (BMC) that recovery asked for. A controller may switch several machines, and outlives them.
+CREATE TABLE controller_resets ( -- The last reset of each controller (BMC) for recovery. A controller may serve several machines, and outlives them.
   provider text NOT NULL, -- Configured name of the provider.
-  controller text NOT NULL, -- As the provider calls it.
-  machine_id uuid NOT NULL, -- The machine that was to be recovered.
-  asked_at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(asked_at)), -- Written before the provider is asked.
+  controller text NOT NULL, -- The provider's name for the controller.
+  machine_id uuid NOT NULL, -- The machine under recovery.
+  asked_at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(asked_at)), -- Written before the request to the provider.
   PRIMARY KEY (provider, controller)
 );
 

@@ -1,18 +1,18 @@
 -- Up Migration
 -- Runs beside: 0.1.0 and later.
 
--- What happens to the fleet that is no line in the log of a slot, in one order with those lines: both
--- are numbered by the sequence of slot_events. Triggers write it, whichever program makes the change,
--- in its transaction, with the rights of the role that migrates.
+-- Fleet events that are not lines in a slot's log. The sequence of slot_events numbers both, in one
+-- order. Triggers write the events, whichever program makes the change, in its transaction and with
+-- the rights of the migrating role.
 
--- A reader has to know which numbers may still be committed. So whoever is given a number has a
--- transaction id before: a number that can be seen is younger than the ids of all smaller ones.
+-- A reader must know which numbers may still be committed. So a transaction gets its id before its
+-- number: a visible number is younger than the ids of all smaller ones.
 CREATE FUNCTION shepherd_take_xid() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM pg_current_xact_id();
   RETURN NULL;
 END $$;
-COMMENT ON FUNCTION shepherd_take_xid IS 'Statement-level trigger: the transaction has an id before it takes numbers of events.';
+COMMENT ON FUNCTION shepherd_take_xid IS 'Statement-level trigger: assigns an id to the transaction before its first event number.';
 CREATE TRIGGER take_xid BEFORE INSERT ON slot_events
   FOR EACH STATEMENT EXECUTE FUNCTION shepherd_take_xid();
 
@@ -20,16 +20,16 @@ CREATE FUNCTION shepherd_next_event() RETURNS bigint LANGUAGE sql SECURITY DEFIN
 SET search_path = pg_catalog, public, pg_temp AS $$ SELECT nextval('slot_events_seq_seq') $$;
 COMMENT ON FUNCTION shepherd_next_event IS 'The next number of an event: slot_events and fleet_events share one sequence.';
 
-CREATE TABLE fleet_events ( -- Append-only log of what happened to the fleet and is no line of slot_events, written in the transaction that causes it.
-  seq bigint PRIMARY KEY DEFAULT shepherd_next_event(), -- Order of writing, over slot_events and this table.
-  at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(at)), -- When, by the database clock.
-  type text NOT NULL, -- Such as request.filed, guard.frozen, session.expired.
-  provider text, -- Configured name of the provider; null: it is about none.
-  slot_id text, -- The physical machine; null: it is about none.
-  machine_id uuid, -- Its tenancy, if it had one.
-  actor text NOT NULL, -- Who: a component or a person.
-  reason text NOT NULL DEFAULT '', -- Why.
-  details jsonb NOT NULL DEFAULT '{}' -- What else events of this type tell.
+CREATE TABLE fleet_events ( -- Append-only log of what happened to the fleet outside slot_events, written in the transaction of the cause.
+  seq bigint PRIMARY KEY DEFAULT shepherd_next_event(), -- Order of writing, shared with slot_events.
+  at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(at)), -- By the database clock.
+  type text NOT NULL, -- For example request.filed, guard.frozen, session.expired.
+  provider text, -- Configured name of the provider; null: the event concerns none.
+  slot_id text, -- The physical machine; null: the event concerns none.
+  machine_id uuid, -- Machine on the slot at that time; null: none.
+  actor text NOT NULL, -- Component or person that caused it.
+  reason text NOT NULL DEFAULT '', -- Reason.
+  details jsonb NOT NULL DEFAULT '{}' -- Further data of this event type.
 );
 CREATE TRIGGER take_xid BEFORE INSERT ON fleet_events
   FOR EACH STATEMENT EXECUTE FUNCTION shepherd_take_xid();
@@ -43,7 +43,7 @@ BEGIN
   FROM filed f ORDER BY f.created_at, f.idempotency_key;
   RETURN NULL;
 END $$;
-COMMENT ON FUNCTION shepherd_requests_filed IS 'Statement-level trigger: an event of each request that was filed.';
+COMMENT ON FUNCTION shepherd_requests_filed IS 'Statement-level trigger: an event for each new request.';
 CREATE TRIGGER tell_filed AFTER INSERT ON operator_intents REFERENCING NEW TABLE AS filed
   FOR EACH STATEMENT EXECUTE FUNCTION shepherd_requests_filed();
 
@@ -57,7 +57,7 @@ BEGIN
   WHERE o.state = 'open' AND n.state <> 'open' ORDER BY n.idempotency_key;
   RETURN NULL;
 END $$;
-COMMENT ON FUNCTION shepherd_requests_settled IS 'Statement-level trigger: an event of each request that was settled.';
+COMMENT ON FUNCTION shepherd_requests_settled IS 'Statement-level trigger: an event for each request that ended.';
 CREATE TRIGGER tell_settled AFTER UPDATE ON operator_intents
   REFERENCING OLD TABLE AS was NEW TABLE AS became
   FOR EACH STATEMENT EXECUTE FUNCTION shepherd_requests_settled();
@@ -71,7 +71,7 @@ BEGIN
   FROM granted g JOIN machine_provided p USING (machine_id) ORDER BY g.machine_id;
   RETURN NULL;
 END $$;
-COMMENT ON FUNCTION shepherd_recovering IS 'Statement-level trigger: an event of each machine that is recovered from now on.';
+COMMENT ON FUNCTION shepherd_recovering IS 'Statement-level trigger: an event for each machine whose recovery begins.';
 CREATE TRIGGER tell_granted AFTER INSERT ON recovery_permits REFERENCING NEW TABLE AS granted
   FOR EACH STATEMENT EXECUTE FUNCTION shepherd_recovering();
 
@@ -84,7 +84,7 @@ BEGIN
       'untilMs', floor(date_part('epoch', NEW.until) * 1000)));
   RETURN NULL;
 END $$;
-COMMENT ON FUNCTION shepherd_provider_held IS 'Row-level trigger: an event of a hold on a provider that did not last before.';
+COMMENT ON FUNCTION shepherd_provider_held IS 'Row-level trigger: an event for a new hold on a provider.';
 CREATE TRIGGER tell_held AFTER INSERT ON provider_holds
   FOR EACH ROW EXECUTE FUNCTION shepherd_provider_held();
 CREATE TRIGGER tell_held_again AFTER UPDATE ON provider_holds
@@ -99,7 +99,7 @@ BEGIN
     jsonb_build_object('kind', OLD.kind));
   RETURN NULL;
 END $$;
-COMMENT ON FUNCTION shepherd_hold_expired IS 'Row-level trigger: an event of a hold whose row goes because its time is over.';
+COMMENT ON FUNCTION shepherd_hold_expired IS 'Row-level trigger: an event for an expired hold.';
 CREATE TRIGGER tell_expired AFTER DELETE ON slot_holds
   FOR EACH ROW WHEN (OLD.until <= now()) EXECUTE FUNCTION shepherd_hold_expired();
 
@@ -111,7 +111,7 @@ BEGIN
     jsonb_build_object('sessionId', OLD.session_id, 'runtimeInfo', OLD.session_runtime_info));
   RETURN NULL;
 END $$;
-COMMENT ON FUNCTION shepherd_session_expired IS 'Row-level trigger: an event of a session that was not closed by its daemon.';
+COMMENT ON FUNCTION shepherd_session_expired IS 'Row-level trigger: an event for a session that its daemon did not close.';
 CREATE TRIGGER tell_expired AFTER DELETE ON sessions
   FOR EACH ROW WHEN (OLD.session_deadline <= now() AND OLD.closed_at IS NULL)
   EXECUTE FUNCTION shepherd_session_expired();
@@ -123,7 +123,7 @@ BEGIN
   VALUES ('access.login', NEW.name, jsonb_build_object('sessionId', NEW.id, 'role', NEW.role));
   RETURN NULL;
 END $$;
-COMMENT ON FUNCTION shepherd_logged_in IS 'Row-level trigger: an event of a login to the console.';
+COMMENT ON FUNCTION shepherd_logged_in IS 'Row-level trigger: an event for a login to the console.';
 CREATE TRIGGER tell_login AFTER INSERT ON console_sessions
   FOR EACH ROW EXECUTE FUNCTION shepherd_logged_in();
 
@@ -136,7 +136,7 @@ BEGIN
     jsonb_build_object('tokenId', NEW.id, 'name', NEW.name, 'role', NEW.role));
   RETURN NULL;
 END $$;
-COMMENT ON FUNCTION shepherd_token_changed IS 'Row-level trigger: an event of a token that was made or revoked.';
+COMMENT ON FUNCTION shepherd_token_changed IS 'Row-level trigger: an event for a new or revoked token.';
 CREATE TRIGGER tell_made AFTER INSERT ON api_tokens
   FOR EACH ROW EXECUTE FUNCTION shepherd_token_changed();
 CREATE TRIGGER tell_revoked AFTER UPDATE ON api_tokens
@@ -165,18 +165,18 @@ BEGIN
   GET DIAGNOSTICS removed = ROW_COUNT;
   RETURN removed;
 END $$;
-COMMENT ON FUNCTION shepherd_trim_events IS 'Deletes at most batch rows of fleet_events that are older than keep_days and beyond the newest keep_rows. Call it again and again. Returns how many rows went.';
+COMMENT ON FUNCTION shepherd_trim_events IS 'Deletes at most batch rows of fleet_events that are older than keep_days and beyond the newest keep_rows. Call it repeatedly. Returns the number of deleted rows.';
 REVOKE ALL ON FUNCTION shepherd_trim_events, shepherd_requests_filed, shepherd_requests_settled,
   shepherd_recovering, shepherd_provider_held, shepherd_hold_expired, shepherd_session_expired,
   shepherd_logged_in, shepherd_token_changed FROM PUBLIC;
 
--- What slots, operators and creations leave behind is trimmed like the history of work.
+-- Logs of slots, requests and creations are trimmed like work history.
 CREATE FUNCTION shepherd_trim_logs(keep_days integer, keep_rows integer, batch integer)
 RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp AS $$
 #variable_conflict use_variable
 DECLARE
-  -- Slots of lines picked at random: the longer its log, the sooner a slot is looked at.
+  -- Picks slots through random lines: the longer a slot's log, the sooner it is checked.
   looks CONSTANT integer := 20;
   keep_from CONSTANT timestamptz := now() - make_interval(days => keep_days);
   oldest_seq bigint;
@@ -213,7 +213,7 @@ BEGIN
     GET DIAGNOSTICS gone = ROW_COUNT;
     removed := removed + gone;
   END LOOP;
-  -- What is open stays, whatever its age.
+  -- Open requests stay, whatever their age.
   SELECT y.settled_at, y.idempotency_key INTO settled_to_go, key_to_go FROM operator_intents y WHERE y.state <> 'open'
   ORDER BY y.settled_at DESC, y.idempotency_key DESC OFFSET keep_rows LIMIT 1;
   IF FOUND AND removed < batch THEN
@@ -239,29 +239,30 @@ BEGIN
   END IF;
   RETURN removed;
 END $$;
-COMMENT ON FUNCTION shepherd_trim_logs IS 'Deletes at most batch rows that are older than keep_days and beyond the newest keep_rows: of the log of a slot, of settled requests of operators, of settled creations. Never what is open or unresolved. Call it again and again. Returns how many rows went.';
+COMMENT ON FUNCTION shepherd_trim_logs IS 'Deletes at most batch rows that are older than keep_days and beyond the newest keep_rows: of the log of a slot, of settled requests of operators, of settled creations. Never what is open or unresolved. Call it repeatedly. Returns the number of deleted rows.';
 REVOKE ALL ON FUNCTION shepherd_trim_logs FROM PUBLIC;
 
--- How far each webhook was told of events, and which deliveries failed. What was delivered leaves no row.
+-- How far each webhook has been delivered, and which deliveries failed. A successful delivery has
+-- no row.
 
-CREATE TABLE webhooks ( -- Webhooks of the configuration that were delivered to, or will be. Written by the daemon that has the lease webhook/<name>.
-  name text PRIMARY KEY CHECK (char_length(name) BETWEEN 1 AND 64), -- Its name in the configuration.
+CREATE TABLE webhooks ( -- Configured webhooks with deliveries so far or to come. The daemon with the lease webhook/<name> writes the row.
+  name text PRIMARY KEY CHECK (char_length(name) BETWEEN 1 AND 64), -- Configured name.
   told_to bigint NOT NULL, -- Events up to this number were delivered, have a row in webhook_deliveries, or are not wanted.
-  delivered_at timestamptz CHECK (isfinite(delivered_at)), -- The last success; null: none yet.
-  disabled_at timestamptz CHECK (isfinite(disabled_at)), -- It answered that it is gone: nothing is sent until somebody enables it.
-  disabled_reason text -- Why it is disabled.
+  delivered_at timestamptz CHECK (isfinite(delivered_at)), -- Last success; null: none yet.
+  disabled_at timestamptz CHECK (isfinite(disabled_at)), -- The endpoint answered that it is gone: nothing is sent until an operator enables the webhook.
+  disabled_reason text -- Reason.
 );
 
-CREATE TABLE webhook_deliveries ( -- Deliveries that failed: tried again, or dead letters, which are kept for 30 days.
-  webhook text NOT NULL, -- The webhook; it may not be configured any more.
+CREATE TABLE webhook_deliveries ( -- Failed deliveries: retries, and dead letters, which are kept for 30 days.
+  webhook text NOT NULL, -- The webhook; it may be no longer configured.
   seq bigint NOT NULL, -- Number of the event, in slot_events or fleet_events.
   type text NOT NULL, -- Type of the event.
-  attempts bigint NOT NULL CHECK (attempts >= 0), -- How often it was tried since it was filed or replayed.
-  first_at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(first_at)), -- The first failure.
-  last_at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(last_at)), -- The last failure.
-  next_at timestamptz CHECK (isfinite(next_at)), -- It is tried again then; null: it is a dead letter.
-  status bigint, -- HTTP status of the last answer; null: there was none.
-  cause text NOT NULL, -- What was wrong the last time.
+  attempts bigint NOT NULL CHECK (attempts >= 0), -- Number of attempts since the event or the last replay.
+  first_at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(first_at)), -- First failure.
+  last_at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(last_at)), -- Last failure.
+  next_at timestamptz CHECK (isfinite(next_at)), -- Time of the next retry; null: dead letter.
+  status bigint, -- HTTP status of the last response; null: none came.
+  cause text NOT NULL, -- Cause of the last failure.
   PRIMARY KEY (webhook, seq)
 );
 CREATE INDEX webhook_deliveries_due_idx ON webhook_deliveries (webhook, next_at, seq)

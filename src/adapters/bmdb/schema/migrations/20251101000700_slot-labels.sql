@@ -1,16 +1,16 @@
 -- Up Migration
 -- Runs beside: 0.1.0 and later.
 
--- Labels: what operators call a physical machine. They outlive its tenancies.
+-- Labels: operators' names for a physical machine. They outlive its tenancies.
 
-CREATE TABLE slot_labels ( -- Labels that operators gave a physical machine.
+CREATE TABLE slot_labels ( -- Operators' labels of a physical machine.
   provider text NOT NULL, -- Configured name of the provider.
   slot_id text NOT NULL, -- The physical machine.
-  labels jsonb NOT NULL CHECK (jsonb_typeof(labels) = 'object'), -- Values by keys, all of them texts.
+  labels jsonb NOT NULL CHECK (jsonb_typeof(labels) = 'object'), -- Values by key; all are texts.
   PRIMARY KEY (provider, slot_id)
 );
 
--- Rows of a machine are read with the labels of its slot.
+-- A machine's row is read together with the labels of its slot.
 CREATE FUNCTION shepherd_label_wake() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   INSERT INTO machine_changes (machine_id)
@@ -22,7 +22,7 @@ BEGIN
   END IF;
   RETURN NULL;
 END $$;
-COMMENT ON FUNCTION shepherd_label_wake IS 'Statement-level trigger: writes down which machines are on the slots whose labels changed, and notifies the channel shepherd_wake.';
+COMMENT ON FUNCTION shepherd_label_wake IS 'Statement-level trigger: records the machines on slots with changed labels and notifies the channel shepherd_wake.';
 CREATE TRIGGER wake_insert AFTER INSERT ON slot_labels REFERENCING NEW TABLE AS changed
   FOR EACH STATEMENT EXECUTE FUNCTION shepherd_label_wake();
 CREATE TRIGGER wake_update AFTER UPDATE ON slot_labels REFERENCING NEW TABLE AS changed

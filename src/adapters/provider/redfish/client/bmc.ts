@@ -32,14 +32,14 @@ export interface BmcOptions extends LoginOptions {
   readonly url: string;
   readonly trust: Trust;
   readonly limits: HttpLimits;
-  /** Least time between two requests, milliseconds. */
+  /** Minimum time between two requests, milliseconds. */
   readonly gapMs: number;
 }
 
 export interface HttpLimits {
-  /** For the connection, and the handshake on it. */
+  /** For the connection with its handshake. */
   readonly connectTimeoutMs: number;
-  /** For all of a request. */
+  /** For a whole request. */
   readonly timeoutMs: number;
 }
 
@@ -47,19 +47,19 @@ export interface BmcDeps extends Pick<
   DriverContext,
   'clock' | 'log' | 'name' | 'network' | 'userAgent' | 'waitsForTurn'
 > {
-  /** One at a time for each BMC, by its URL, and so many together. */
+  /** One request at a time per BMC (by URL), and a limit for all together. */
   readonly turns: Pick<TurnGroups, 'take'>;
 }
 
-/** What may be asked of a BMC while one has its turn: one request after the other. */
+/** Requests to a BMC during one turn, one after the other. */
 export interface Wire {
-  /** @throws {ProviderError} also where the answer is no JSON object: `permanent`. */
+  /** @throws {ProviderError} also if the answer is no JSON object: `permanent`. */
   get(path: string): Promise<Reply>;
-  /** As `get`, of what may answer without a body. */
+  /** Like `get`, but the answer may have no body. */
   poll(path: string): Promise<Reply>;
-  /** @throws {ProviderError} with `outcome: 'unknown'` where it may have been carried out. */
+  /** @throws {ProviderError} with `outcome: 'unknown'` if the request may have taken effect. */
   send(method: Method, path: string, body?: Json, headers?: Headers): Promise<Reply>;
-  /** The service's root, which needs no login. `fresh`: not one that was read before. */
+  /** The service root, which needs no login. `fresh`: ignore the cached one. */
   root(fresh?: boolean): Promise<Json>;
 }
 type Method = 'POST' | 'PATCH' | 'DELETE';
@@ -67,18 +67,18 @@ type Headers = Readonly<Record<string, string>>;
 
 export interface TurnHow {
   readonly signal: AbortSignal;
-  /** Goes before readings that nobody waits for. */
+  /** Goes before background readings. */
   readonly urgent?: boolean;
-  /** Nobody's call waits for it. */
+  /** Runs in the background; no call waits for it. */
   readonly beside?: boolean;
 }
 
-/** An answer may be this long; more is no answer of a BMC. */
+/** Maximum length of an answer. */
 const REPLY_BYTES_MAX = 512 * 1024;
 const SESSIONS = 'where sessions are';
-/** A login that was sent may go on so long after nobody wants it any more: else its session is lost. */
+/** How long a login may continue after its caller has gone; otherwise its session would be lost. */
 const LOGIN_GRACE_MS = 2_000;
-/** Of the end of a session: a BMC that is slower ends it by itself. */
+/** Limit for a logout: a slower BMC ends the session by itself. */
 const LOGOUT_MS = 3_000;
 const HEADERS = { 'OData-Version': '4.0', Accept: 'application/json' };
 
@@ -135,12 +135,12 @@ export function createBmc(options: BmcOptions, deps: BmcDeps) {
     readonly path: string;
     readonly body?: Json | undefined;
     readonly headers?: Headers | undefined;
-    /** Less than for other requests. */
+    /** Shorter than for other requests. */
     readonly timeoutMs?: number;
   }
 
   function wireOf(signal: AbortSignal): Wire {
-    /** Sent as it is, when the BMC has rested. @throws {ProviderError} there was no reply. */
+    /** Sends a request after the minimum gap. @throws {ProviderError} there was no reply. */
     async function pass(request: Request, until = signal): Promise<Reply> {
       const { method, path, body, headers } = request;
       await sleep(clock, Math.max(0, restedAtMs + gapMs - clock.monotonic()), signal).catch(
@@ -180,7 +180,7 @@ export function createBmc(options: BmcOptions, deps: BmcDeps) {
 
     const plain: Plain = {
       async sessionsPath() {
-        // One that hangs cannot be asked for it, and is logged in to for its restart.
+        // A hanging BMC cannot be asked for it, but its reset needs a login.
         const known = lasting.get(SESSIONS);
         if (typeof known === 'string') return known;
         const { Links: links } = await wire.root();
@@ -198,7 +198,7 @@ export function createBmc(options: BmcOptions, deps: BmcDeps) {
       },
     };
 
-    /** With a redirect to the other form of the same path, and without a header that is not liked. */
+    /** Follows a redirect to the same path's other form; drops a header that the BMC rejects. */
     async function read(path: string, headers: Headers): Promise<Reply> {
       const at = moved.get(path) ?? path;
       const reply = await pass({ method: 'GET', path: at, headers });
@@ -224,7 +224,7 @@ export function createBmc(options: BmcOptions, deps: BmcDeps) {
       if (!isLoginRefused(reply, shown)) return successOf(reply, method, path);
       if (shown.scheme === 'session') forget();
       if (!(await login.refused(shown, plain))) return successOf(reply, method, path);
-      // It was not carried out, so once more does no harm.
+      // The request was not carried out, so a repetition is safe.
       const again = await login.show(plain);
       const second = await once(again);
       if (again.scheme === 'basic' && isLoginRefused(second, again)) {
@@ -292,15 +292,15 @@ export function createBmc(options: BmcOptions, deps: BmcDeps) {
 
   return {
     url,
-    /** Does something with nobody in between. */
+    /** Runs several requests without another caller's in between. */
     inTurn,
-    /** What it turned out not to be able to do, by names that callers choose; until it restarts. */
+    /** Capabilities that turned out missing, by the callers' names; until a restart. */
     cannot,
-    /** What was read of it and does not change, by paths; until it restarts. */
+    /** Data that do not change, by path; until a restart. */
     remembered,
-    /** What was read of it and stays true when it restarts, by names that callers choose. */
+    /** Data that survive a restart, by the callers' names. */
     lasting,
-    /** How often in a row a system was not there, and since when; by names that callers choose. */
+    /** Consecutive absences of a system, and their start, by the callers' names. */
     sightings: new Map(),
     standing,
     hasSession: login.hasSession,
@@ -320,7 +320,7 @@ export function createBmc(options: BmcOptions, deps: BmcDeps) {
         end = await turns.take(url, { signal, urgent: true });
         await login.end({ sessionsPath: async () => null, send });
       } catch (error) {
-        // The time for it is over; the BMC ends the session by itself.
+        // The time limit has passed; the BMC ends the session by itself.
         if (!signal.aborted) throw error;
       } finally {
         end?.();
@@ -331,7 +331,7 @@ export function createBmc(options: BmcOptions, deps: BmcDeps) {
 }
 export type Bmc = ReturnType<typeof createBmc>;
 
-/** Aborts a while after `signal` does. */
+/** Aborts some time after `signal`. */
 function createGrace(signal: AbortSignal, clock: Clock) {
   const over = new AbortController();
   let timer: unknown;
@@ -349,7 +349,7 @@ function createGrace(signal: AbortSignal, clock: Clock) {
   };
 }
 
-/** A refusal of who asks, not of what is asked for. */
+/** True if the login was refused, rather than the request. */
 function isLoginRefused(reply: Reply, { scheme }: Shown): boolean {
   if (reply.status === 401) return true;
   if (reply.status !== 403 || scheme === 'session') return false;

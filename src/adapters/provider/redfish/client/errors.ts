@@ -4,18 +4,18 @@ import type { HttpReply, HttpFailure } from '../../../driver-kit/exchange.ts';
 import { retryAtOf } from '../../../driver-kit/outcome.ts';
 import type { Redact } from '../../../driver-kit/redaction.ts';
 
-/** Where the service begins; needs no login. */
+/** The service root; needs no login. */
 export const ROOT_PATH = '/redfish/v1/';
 
 const OWN_PATH = /^\/redfish\/[\x21-\x7e]*$/;
-/** What another reader of the path might take for a way out of it. */
+/** What another parser of the path may read as leading out of it. */
 const WAY_OUT = /\/\/|\/\.{1,2}(\/|$)|%2[ef]|[\\#]/i;
 
-/** Whether it is a path that may be asked for: on this BMC, and below `/redfish/`. */
+/** Whether the path may be requested: on this BMC, and below `/redfish/`. */
 export const isOwnPath = (path: string): boolean => OWN_PATH.test(path) && !WAY_OUT.test(path);
 
 /**
- * The path of a link `{ "@odata.id": … }`; null: there is none.
+ * Path of a link `{ "@odata.id": … }`; null if there is none.
  * @throws {ProviderError} `permanent`: it leads elsewhere, and is not followed.
  */
 export function linkOf(value: unknown): string | null {
@@ -24,7 +24,7 @@ export function linkOf(value: unknown): string | null {
   return requireOwnPath(path);
 }
 
-/** The paths of a collection or of a list of links. */
+/** Paths of a collection or a list of links. */
 export const linksOf = (value: unknown): string[] =>
   (Array.isArray(value) ? (value as unknown[]) : []).flatMap((one) => linkOf(one) ?? []);
 
@@ -34,8 +34,8 @@ export function requireOwnPath(path: string): string {
 }
 
 /**
- * The path of a `Location`, which may be a whole URL of the same BMC; null: there is none, or it leads
- * elsewhere.
+ * Path of a `Location`, which may be a whole URL of the same BMC; null if there is none, or it
+ * leads elsewhere.
  */
 export function locationOf(location: string | undefined, baseUrl: string): string | null {
   if (location === undefined) return null;
@@ -44,8 +44,8 @@ export function locationOf(location: string | undefined, baseUrl: string): strin
 }
 
 /**
- * The path of what was made, by the answer to it, to be asked for at the same BMC alone; null: it does
- * not tell. Some give its whole URL with a name of their own for themselves.
+ * Path of a created resource from the answer, only on the same BMC; null if not given. Some BMCs
+ * return a whole URL with their own name for themselves.
  */
 export function madePathOf(location: string | undefined, body: Json | undefined): string | null {
   const told = [location, URL.parse(location ?? '')?.pathname, body?.['@odata.id']];
@@ -58,24 +58,24 @@ function pathAt(location: string, origin: string): string | null {
   return url?.origin === origin && url.username === '' ? url.pathname + url.search : null;
 }
 
-/** One path, with or without a slash at its end. */
+/** The path without a trailing slash. */
 export const bareOf = (path: string): string => path.replace(/(?<=.)\/+$/, '');
 
 export type Json = Readonly<Record<string, unknown>>;
 
-/** What a BMC says in an answer. */
+/** A message in a BMC's answer. */
 export interface Message {
-  /** The last part of its `MessageId`: registries and their versions differ. */
+  /** Last part of its `MessageId`: registries and their versions differ. */
   readonly id: string;
-  /** Without secrets, shortened. */
+  /** Shortened and without secrets. */
   readonly text: string;
   readonly severity: string;
 }
 
 export interface Reply extends Pick<HttpReply, 'status' | 'headers'> {
-  /** Where it came from, after redirects. */
+  /** Path of the answer after redirects. */
   readonly path: string;
-  /** Undefined: there was no body, or none that is a JSON object. */
+  /** Undefined if there was no body, or it is no JSON object. */
   readonly json: Json | undefined;
   /** Neither empty nor JSON. */
   readonly isGarbage: boolean;
@@ -98,7 +98,7 @@ export function readReply(
 export const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** The parser's own error quotes the text, so it is not kept. */
+/** The parser's own error would quote the text, so it is dropped. */
 function parse(text: string): Json | undefined {
   try {
     const value: unknown = JSON.parse(text);
@@ -115,7 +115,7 @@ const Info = z.object({
   Severity: z.string().optional().catch(undefined),
 });
 
-/** Of an error, or of a success that has something to say. The list may be one object, or absent. */
+/** Messages of an error, or of a success. The list may be a single object, or missing. */
 function messagesOf(json: Json | undefined, redact: Redact): Message[] {
   if (!json) return [];
   const error = isObject(json['error']) ? json['error'] : json;
@@ -149,13 +149,13 @@ export const saidIn = ({ messages }: Pick<Reply, 'messages'>): string =>
     .join('; ')
     .slice(0, TEXT_LENGTH_MAX);
 
-/** Of a resource, for `If-Match`; an empty one is none. */
+/** ETag of a resource, for `If-Match`; an empty one counts as none. */
 export const etagOf = ({ headers, json }: Pick<Reply, 'headers' | 'json'>): string | null => {
   const told = headers.etag ?? textOf(json?.['@odata.etag']);
   return told.trim() === '' ? null : told.trim();
 };
 
-/** What a BMC answered instead of what it was asked for; the cause of a `ProviderError`. */
+/** A BMC's error answer; the cause of a `ProviderError`. */
 export class Refusal extends Error {
   readonly status: number;
   readonly ids: readonly string[];
@@ -167,18 +167,18 @@ export class Refusal extends Error {
   }
 }
 
-/** What of an error came from the BMC's own answer; null: there was none. */
+/** The BMC's own answer within an error; null if there was none. */
 export function refusalIn(error: unknown): Refusal | null {
   for (let at = error; at instanceof Error; at = at.cause) if (at instanceof Refusal) return at;
   return null;
 }
 
-/** Sessions are all taken: they are tried again after this. */
+/** If all sessions are in use, they are tried again after this time. */
 export const SESSIONS_FULL_MS = 5 * 60_000;
 
-/** The BMC is not ready for it now; asked again, it may be. */
+/** The BMC is not ready now; a later attempt may succeed. */
 const NOT_NOW = /^(SYS518|InvalidOperationForSystemState|UnableToModifyDuringSystemPOST)$/;
-/** What is not implemented on this BMC, whatever the state. */
+/** Not implemented on this BMC, whatever the state. */
 const NEVER = /(NotSupported|PropertyNotWritable|NotInList)$/;
 const UNLICENSED = /Licen[sc]e/i;
 
@@ -187,14 +187,14 @@ export const isSessionsFull = ({ status, ids, message }: Refusal): boolean =>
   (ids.some((id) => /^(RAC0218|SessionLimitExceeded)$/.test(id)) ||
     /maximum number of user sessions/i.test(message));
 
-/** What was asked for is not there; that a machine is gone takes more than that (`readSystem`). */
+/** The requested resource is missing; proving that a machine is gone takes more (`readSystem`). */
 const isAbsence = ({ status }: Pick<Refusal, 'status'>): boolean => [404, 410].includes(status);
 export function isAbsent(error: unknown): boolean {
   const refusal = refusalIn(error);
   return refusal !== null && isAbsence(refusal);
 }
 
-/** What was read; null: the BMC does not have it. */
+/** The result; null if the BMC does not have it. */
 export const unlessAbsent = <T>(read: Promise<T>): Promise<T | null> =>
   read.catch((error: unknown) => {
     if (isAbsent(error)) return null;
@@ -203,7 +203,7 @@ export const unlessAbsent = <T>(read: Promise<T>): Promise<T | null> =>
 
 export const isNotNow = ({ ids }: Refusal): boolean => ids.some((id) => NOT_NOW.test(id));
 
-/** Asked for once and never again, until the BMC restarts. */
+/** Requested once and not again until the BMC restarts. */
 export const isNever = ({ status, ids }: Refusal): boolean =>
   [405, 501].includes(status) || (status === 400 && ids.some((id) => NEVER.test(id)));
 
@@ -225,7 +225,7 @@ function kindOf(refusal: Refusal, changing: boolean): ProviderErrorKind {
   const { status, ids, message } = refusal;
   if (isSessionsFull(refusal) || isNotNow(refusal)) return 'transient';
   if (isNever(refusal)) return 'not-implemented';
-  // One that was there to be changed just now may be of a BMC that restarts.
+  // A resource that existed just before a change may be missing while the BMC restarts.
   if (isAbsence(refusal)) return changing ? 'transient' : 'not-implemented';
   if (status === 403 && (ids.some((id) => UNLICENSED.test(id)) || /not licensed/i.test(message))) {
     return 'not-implemented';
@@ -234,7 +234,7 @@ function kindOf(refusal: Refusal, changing: boolean): ProviderErrorKind {
 }
 
 export interface Asked {
-  /** Such as `POST /redfish/v1/…`. */
+  /** For example `POST /redfish/v1/…`. */
   readonly doing: string;
   readonly changing: boolean;
   readonly nowMs: number;
@@ -245,7 +245,7 @@ export function errorOf(reply: Reply, { doing, changing, nowMs }: Asked): Provid
   const { status, headers, messages } = reply;
   const refusal = new Refusal(status, messages);
   const isFull = isSessionsFull(refusal);
-  // A redirect may come after the change was made, as may whatever a server says of itself.
+  // A redirect or a server error may come after the change took effect.
   const isVague = !isFull && ((status >= 500 && status !== 501) || status < 400 || status === 408);
   const retryAt = isFull
     ? new Date(nowMs + SESSIONS_FULL_MS)
@@ -280,7 +280,7 @@ const FAILURES: Readonly<Record<HttpFailure['reason'], ProviderErrorKind>> = {
 
 const AWAY = /^(ECONNREFUSED|EHOSTUNREACH|EHOSTDOWN|ENETUNREACH|ENETDOWN|ENOTFOUND|EAI_AGAIN)$/;
 
-/** Whether nobody took the connection, as far as the system tells. */
+/** Whether nobody accepted the connection, as far as the system tells. */
 export function isAway({ reason, sent, cause }: HttpFailure): boolean {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
   return reason === 'transport' && !sent && AWAY.test(code);

@@ -22,7 +22,7 @@ const TROUBLE_FAILURES = 3;
 const HANG_FAILURES = 10;
 const HANG_MS = 15 * 60_000;
 
-/** How a BMC has answered lately. */
+/** How a BMC has answered recently. */
 export function createStanding(clock: Clock) {
   let failures = 0;
   let restUntilMs = -Infinity;
@@ -32,7 +32,7 @@ export function createStanding(clock: Clock) {
     const restMs = Math.min(REST_MOST_MS, REST_FIRST_MS * 2 ** Math.min(failures, 20));
     failures += 1;
     restUntilMs = Math.max(restUntilMs, clock.monotonic() + restMs);
-    // One that takes no connections is off or away, and no restart would help.
+    // A BMC that accepts no connections is off or disconnected; a reset would not help.
     if (!silent) silence = null;
     else if (silence) silence.count += 1;
     else silence = { sinceMs: clock.monotonic(), count: 1 };
@@ -46,28 +46,28 @@ export function createStanding(clock: Clock) {
       silence = null;
       return undefined;
     },
-    /** `silent`: it may have taken the connection, and said nothing of use. */
+    /** `silent`: it may have accepted the connection, but did not answer usefully. */
     failed: ({ silent }: { readonly silent: boolean }): void => note(silent),
-    /** It asked to be left alone until then, epoch milliseconds. */
+    /** It asked to be left alone until this time, epoch milliseconds. */
     busyUntil(atMs: number): void {
       restUntilMs = Math.max(restUntilMs, clock.monotonic() + atMs - clock.now());
     },
-    /** Milliseconds until it is worth a reading; 0: it may be asked now. Changes are tried whenever. */
+    /** Milliseconds until a reading makes sense; 0: now. Changes are always tried. */
     restMs: (): number => Math.max(0, restUntilMs - clock.monotonic()),
-    /** It is on its way there. */
+    /** It is about to count as silent. */
     isTroubled: (): boolean => silence !== null && silence.count >= TROUBLE_FAILURES,
-    /** It has not answered one request for long, and is not known to refuse connections. */
+    /** It has answered no request for long, and is not known to refuse connections. */
     isSilent: (): boolean =>
       silence !== null &&
       silence.count >= HANG_FAILURES &&
       clock.monotonic() - silence.sinceMs >= HANG_MS,
   };
 }
-/** Where the task of an accepted change is; null: it is done already. */
+/** Path of an accepted change's task; null if the change is already complete. */
 export const taskOf = ({ status, headers }: Reply, url: string): string | null =>
   status === 202 ? locationOf(headers.location, url) : null;
 
-/** How a task ended; `unknown`: nobody knows of it any more, or it goes on beyond the time for it. */
+/** How a task ended; `unknown`: the BMC no longer knows it, or it exceeded its time limit. */
 export type TaskEnd = 'done' | 'unknown';
 
 const WAIT_LEAST_MS = 1_000;
@@ -76,9 +76,9 @@ const RUNNING = /^(New|Starting|Running|Suspended|Pending|Stopping|Service|Cance
 const FAILED = /^(Exception|Killed|Cancelled|Interrupted)$/;
 
 /**
- * Waits until a task is over, or its time is.
- * @param reply the answer that named it.
- * @throws {ProviderError} with `outcome: 'unknown'`: it failed, as its BMC says.
+ * Waits until a task ends, or its time limit passes.
+ * @param reply the answer that named the task.
+ * @throws {ProviderError} with `outcome: 'unknown'`: the BMC reports that it failed.
  */
 export async function followTask(
   bmc: Bmc,
@@ -112,7 +112,7 @@ export async function followTask(
   return 'done';
 }
 
-/** A BMC that does not answer may go on with its task. */
+/** A BMC that does not answer may continue its task. */
 async function look(bmc: Bmc, path: string, how: TurnHow): Promise<Reply | 'gone' | 'unreachable'> {
   try {
     return await bmc.inTurn({ ...how, urgent: true }, (wire) => wire.poll(path));
@@ -134,19 +134,19 @@ export type AuthMode = 'auto' | 'basic' | 'session';
 
 export interface Credentials {
   readonly username: string;
-  /** Looked up at each login. */
+  /** Read at each login. */
   readonly password: Pick<Secret, 'read'>;
 }
 
-/** How one request shows who it is. */
+/** How one request authenticates. */
 export interface Shown {
   readonly scheme: 'basic' | 'session';
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Requests that are sent as they are: no login, no repetition. */
+/** Requests that are sent unchanged: no login, no repetition. */
 export interface Plain {
-  /** Path of the collection of sessions; null: the BMC has none. */
+  /** Path of the session collection; null if the BMC has none. */
   sessionsPath(): Promise<string | null>;
   send(
     method: 'POST' | 'DELETE',
@@ -167,7 +167,7 @@ export interface LoginOptions {
   readonly authPauseMs: number;
 }
 
-/** The login at one BMC: at most one session at any time. */
+/** Login at one BMC: at most one session at any time. */
 export function createLogin(options: LoginOptions, clock: Clock) {
   const { auth, credentials, authPauseMs } = options;
   const refusal = createRefusal(authPauseMs, { clock, onPaused: () => undefined });
@@ -176,7 +176,7 @@ export function createLogin(options: LoginOptions, clock: Clock) {
   let basicUntilMs = -Infinity;
   let shownSecrets: readonly string[] = [];
 
-  /** @throws {ProviderError} `auth`: there is none, or it was refused not long ago. */
+  /** @throws {ProviderError} `auth`: there is no password, or it was refused recently. */
   function known() {
     const { username } = credentials;
     const password = passwordOf(credentials);
@@ -198,7 +198,7 @@ export function createLogin(options: LoginOptions, clock: Clock) {
     headers: { Authorization: `Basic ${basic}` },
   });
 
-  /** Null: this BMC gives none, now or ever; then `auto` goes without. */
+  /** Null if the BMC gives no session, now or ever; then `auto` uses basic authentication. */
   async function open(plain: Plain, own: ReturnType<typeof known>): Promise<Session | null> {
     const path = await plain.sessionsPath();
     if (path === null) return without('the BMC has no sessions');
@@ -219,7 +219,7 @@ export function createLogin(options: LoginOptions, clock: Clock) {
     const token = reply.headers['x-auth-token'];
     const made = madePathOf(reply.headers.location, reply.json);
     if (typeof token === 'string' && token !== '') return { token, path: made };
-    // It is there and nobody can use it.
+    // The session exists, but nobody can use it.
     if (made !== null) {
       await plain.send('DELETE', made, basicOf(own).headers).catch(pass);
     }
@@ -240,7 +240,7 @@ export function createLogin(options: LoginOptions, clock: Clock) {
   }
 
   return {
-    /** @throws {ProviderError} `auth`: it was refused, now or not long ago. */
+    /** @throws {ProviderError} `auth`: the login was refused, now or recently. */
     async show(plain: Plain): Promise<Shown> {
       if (session) return { scheme: 'session', headers: headersOf(session) };
       const own = known();
@@ -249,7 +249,7 @@ export function createLogin(options: LoginOptions, clock: Clock) {
       session = await open(plain, own);
       return session ? { scheme: 'session', headers: headersOf(session) } : basicOf(own);
     },
-    /** The BMC did not take what was shown. Answers whether it is worth showing something new. */
+    /** Handles a refused authentication. Returns whether a new attempt makes sense. */
     async refused({ scheme }: Shown, plain: Plain): Promise<boolean> {
       if (scheme === 'basic') {
         note();
@@ -258,19 +258,19 @@ export function createLogin(options: LoginOptions, clock: Clock) {
       await drop(plain);
       return true;
     },
-    /** What no message may show. */
+    /** Texts that no message may show. */
     secrets: (): readonly string[] => [...shownSecrets, ...(session ? [session.token] : [])],
     hasSession: (): boolean => session !== null,
     /** Ends the session, best effort. */
     end: drop,
-    /** The BMC restarted: what it could not before, it may be able to now. */
+    /** The BMC restarted, so missing capabilities may have appeared. */
     forget(): void {
       lacksSessions = false;
       basicUntilMs = -Infinity;
     },
   };
 }
-/** Some answer 400 to a wrong password, and count it. */
+/** Some BMCs answer a wrong password with 400, and count it. */
 const isDenied = ({ status, ids }: Refusal): boolean =>
   [401, 403].includes(status) ||
   (status === 400 && ids.some((id) => /Unauthori[sz]ed|Credential|Account/i.test(id)));
@@ -288,7 +288,7 @@ function passwordOf(credentials: Credentials): string {
   }
 }
 
-/** A session that cannot be ended now ends by itself, after the time that the BMC gives it. */
+/** A session that cannot be ended now expires by itself. */
 const pass = (error: unknown): null => {
   if (isProviderError(error)) return null;
   throw error;

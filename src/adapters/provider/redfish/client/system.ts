@@ -15,10 +15,10 @@ import {
   type Reply,
 } from './errors.ts';
 
-/** Where nothing says what is allowed. */
+/** Used if the BMC lists no allowed values. */
 const USUAL = ['On', 'ForceOff', 'ForceRestart', 'GracefulShutdown'];
 
-/** The types of reset that this action takes, without those that turned out not to work. */
+/** Reset types that the action accepts, without those that turned out not to work. */
 export async function allowedResets(
   { cannot, remembered }: Pick<Bmc, 'cannot' | 'remembered'>,
   wire: Wire,
@@ -38,7 +38,7 @@ export async function allowedResets(
   }
 }
 
-/** Names a type of reset in `Bmc.cannot`. */
+/** Name of a reset type in `Bmc.cannot`. */
 export const resetKey = (target: string, type: string): string => `${type} at ${target}`;
 
 function valuesIn(parameters: unknown): readonly string[] | null {
@@ -51,8 +51,8 @@ function valuesIn(parameters: unknown): readonly string[] | null {
 }
 
 /**
- * Changes a resource. An ETag is sent as it was told; where it is refused although it was read just
- * now, it is sent once as a strong one, if it was weak, and then not at all.
+ * Changes a resource, with its ETag. If a fresh weak ETag is refused, it is sent once as a strong
+ * one, and then not at all.
  * @throws {ProviderError}
  */
 export async function patch(
@@ -73,7 +73,7 @@ export async function patch(
 
 export interface ResetAction {
   readonly target: string;
-  /** Null: it does not tell here. */
+  /** Null if not given here. */
   readonly allowed: readonly string[] | null;
   readonly actionInfo: string | null;
 }
@@ -90,7 +90,7 @@ const time = z
 const ALLOWED = 'ResetType@Redfish.AllowableValues';
 const TARGETS = 'BootSourceOverrideTarget@Redfish.AllowableValues';
 
-/** Fields that are of another type than they should be count as absent. */
+/** Fields of a wrong type count as missing. */
 const Shown = z.object({
   Id: z.string().min(1),
   SerialNumber: text,
@@ -115,7 +115,7 @@ const ShownBoot = z
   .nullish()
   .catch(null);
 
-/** The boot override of a resource that has one. */
+/** Boot override of a resource. */
 export function bootOf({ Boot: shown }: Json) {
   const boot = ShownBoot.parse(shown);
   return {
@@ -124,13 +124,13 @@ export function bootOf({ Boot: shown }: Json) {
     target: orNull(boot?.BootSourceOverrideTarget),
     mode: orNull(boot?.BootSourceOverrideMode),
     httpBootUri: orNull(boot?.HttpBootUri),
-    /** Null: it does not tell which targets there are. */
+    /** Null: the available targets are not given. */
     targets: boot?.[TARGETS] ?? null,
   };
 }
 export type BootOverride = ReturnType<typeof bootOf>;
 
-/** @throws {ProviderError} `permanent`: it has not the form of a system. */
+/** @throws {ProviderError} `permanent`: it does not have the form of a system. */
 export function systemOf(reply: Reply) {
   const { json = {}, headers, path } = reply;
   const shown = Shown.safeParse(json);
@@ -141,12 +141,12 @@ export function systemOf(reply: Reply) {
   const settings = isObject(json['@Redfish.Settings']) ? json['@Redfish.Settings'] : {};
   const readAtMs = Date.parse(headers.date ?? '');
   return {
-    /** Where it was read, to be written there. */
+    /** Where it was read, and is written. */
     path,
     etag: etagOf(reply),
     id: data.Id,
     serial: orNull(data.SerialNumber),
-    /** The service tag of a Dell, a product number of others, which all of a model have. */
+    /** Service tag on a Dell; on others a product number, which is the same for a whole model. */
     sku: orNull(data.SKU),
     uuid: orNull(data.UUID),
     manufacturer: orNull(data.Manufacturer),
@@ -154,9 +154,9 @@ export function systemOf(reply: Reply) {
     assetTag: orNull(data.AssetTag),
     /** Whether the resource has the field at all. */
     hasAssetTag: 'AssetTag' in json,
-    /** As the BMC says it: `On`, `Off`, `PoweringOn`, `PoweringOff`, `Paused` or something else. */
+    /** The BMC's own value: `On`, `Off`, `PoweringOn`, `PoweringOff`, `Paused` or another. */
     power: orNull(data.PowerState),
-    /** When it was reset, and how far its boot came since when: epoch milliseconds of the BMC's clock. */
+    /** Last reset, and the boot's progress with its time: epoch ms of the BMC's clock. */
     lastResetMs: data.LastResetTime ?? null,
     progress: progress?.LastState
       ? { state: progress.LastState, sinceMs: progress.LastStateTime ?? null }
@@ -164,21 +164,21 @@ export function systemOf(reply: Reply) {
     boot: bootOf(json),
     reset: resetOf(json['Actions']),
     managers: linksOf(links['ManagedBy']),
-    /** The resource to which changes go that are not taken at once; null: there is none. */
+    /** Resource for changes that do not apply at once; null if there is none. */
     settingsPath: linkOf(settings['SettingsObject']),
-    /** When it was read, by the BMC's clock. */
+    /** Time of the read, by the BMC's clock. */
     readAtMs: Number.isNaN(readAtMs) ? null : readAtMs,
-    /** The whole of it. */
+    /** The complete resource. */
     json,
   };
 }
-/** A ComputerSystem as its BMC showed it. What it does not tell is null. */
+/** A ComputerSystem as its BMC showed it; missing values are null. */
 export type System = ReturnType<typeof systemOf>;
 
 const orNull = (value: string | null | undefined): string | null =>
   value === undefined || value === null || value === '' ? null : value;
 
-/** The action of this name below `Actions`; null: there is none. */
+/** The action with this name below `Actions`; null if there is none. */
 export function resetOf(actions: unknown, name = '#ComputerSystem.Reset'): ResetAction | null {
   const action = isObject(actions) ? actions[name] : undefined;
   if (!isObject(action) || typeof action['target'] !== 'string') return null;
@@ -195,11 +195,11 @@ const LOOKS = 3;
 const LOOKS_OVER_MS = 120_000;
 
 /**
- * Reads the system of an entry.
- * @param named its path by the inventory; null: the only one that the BMC has.
- * @throws {ProviderError} `invalid`: there are several and none is named. `not-found`: it is not there,
- *   in three looks over two minutes, while the root answers, and the collection does not list it either;
- *   else `transient`, since a BMC that starts has a root before it has systems.
+ * Reads an entry's system.
+ * @param named its path in the inventory; null: the BMC's only system.
+ * @throws {ProviderError} `invalid`: there are several and none is named. `not-found`: three reads
+ *   over two minutes did not find it, while the root answers and the collection does not list it
+ *   either. Before that `transient`, because a starting BMC has a root before it has systems.
  */
 export async function readSystem(
   bmc: Bmc,
@@ -233,7 +233,7 @@ export async function readSystem(
 
 const ONLY = 'the only system';
 
-/** A collection that is not there tells nothing. */
+/** A missing collection proves nothing. */
 async function isListed(wire: Wire, named: string | null): Promise<boolean> {
   const paths = await unlessAbsent(systemPaths(wire));
   if (paths === null) return true;
@@ -242,7 +242,7 @@ async function isListed(wire: Wire, named: string | null): Promise<boolean> {
   return paths.some((path) => plain(path) === plain(named));
 }
 
-/** Null: there is none. */
+/** Null if there is none. */
 async function onlySystem({ url, remembered }: Bmc, wire: Wire): Promise<string | null> {
   const known = remembered.get(ONLY);
   if (typeof known === 'string') return known;

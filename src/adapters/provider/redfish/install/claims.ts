@@ -13,10 +13,10 @@ import { METHODS } from '../settings.ts';
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz234567';
 const TOKEN_DIGITS = 52;
 
-/** Names an installation for its installer: 256 bits in base32, 52 digits. */
+/** Identifies an installation for its installer: 256 bits in base32, 52 digits. */
 export const TOKEN = /^[a-z2-7]{52}$/;
 
-/** Of three UUIDs that nobody can guess, which have more chance in them than that. */
+/** Hashes three unguessable UUIDs, which have more entropy than the token. */
 export function newToken({ uuid }: Pick<Random, 'uuid'>): string {
   const bytes = createHash('sha256').update(`${uuid()} ${uuid()} ${uuid()}`).digest();
   const bits = [...bytes].map((byte) => byte.toString(2).padStart(8, '0')).join('');
@@ -27,7 +27,7 @@ export function newToken({ uuid }: Pick<Random, 'uuid'>): string {
 export const hashOfToken = (token: string): string =>
   createHash('sha256').update(token).digest('hex');
 
-/** An address of the configuration for one installation. */
+/** A configured URL with an installation's token. */
 export const withToken = (address: string, token: string): string =>
   address.replaceAll('{token}', token);
 
@@ -37,82 +37,82 @@ const isOurTag = ([key]: readonly [string, string]): boolean => key.startsWith(T
 export const oursOf = (tags: Tags): Record<string, string> =>
   Object.fromEntries(Object.entries(tags).filter(isOurTag));
 
-/** Tags of anybody else. */
+/** Tags of others. */
 export const foreignOf = (tags: Tags): Record<string, string> =>
   Object.fromEntries(Object.entries(tags).filter((tag) => !isOurTag(tag)));
 
-/** How far an installation came; written before the step that it names. */
+/** Phases of an installation; each is written before the step that it names. */
 export const PHASES = ['preparing', 'poweringOff', 'poweringOn', 'installing'] as const;
 const Value = z.object({
-  /** Whose it is. */
+  /** Owning instance set. */
   set: z.string(),
   witness: z.string(),
   hostname: z.string(),
-  /** Where its entry said that it is; null: an earlier program wrote this. */
+  /** Place of its entry; null: an earlier version wrote the record. */
   place: z.object({ plan: z.string(), location: z.string().nullable() }).nullable().default(null),
   /** All tags of the machine. */
   tags: z.record(z.string(), z.string()),
-  /** What the installation is for; an earlier program did not write it, and went on with neither. */
+  /** Purpose of the installation; an earlier version did not write it, and resumed neither kind. */
   order: z.enum(['create', 'reinstall']).default('reinstall'),
   install: z.object({
     method: z.enum(METHODS),
-    /** Of the image or the address that is booted, with `{token}`; null: of the configuration. */
+    /** URL or image to boot, with `{token}`; null: the configured one. */
     template: z.string().nullable().default(null),
     phase: z.enum(PHASES),
-    /** Of the token: the token itself is sealed. */
+    /** Digest of the token; the token itself is sealed. */
     tokenSha256: z.string(),
-    /** Token and seed; null when it is over. */
+    /** Token and seed; null after the end. */
     sealed: z.string().nullable(),
     /** Epoch milliseconds. */
     askedAtMs: z.number(),
     deadlineMs: z.number(),
-    /** Whoever asked by the MAC address since the last power-on was answered. */
+    /** A request by MAC address has been answered since the last power-on. */
     isAnswered: z.boolean(),
   }),
-  /** Null: it goes on. */
+  /** Null: the installation is in progress. */
   result: z
     .object({
       end: z.enum(['done', 'failed']),
       atMs: z.number(),
       why: z.string(),
-      /** Medium and override are gone. */
+      /** Medium and override have been removed. */
       isTidy: z.boolean(),
     })
     .nullable(),
 });
 export type ClaimValue = z.output<typeof Value>;
 
-/** What is written of a machine that is somebody's. */
+/** A stored claim on a machine. */
 export interface Claim extends ClaimValue {
-  /** Of its entry in the inventory. */
+  /** Id of its inventory entry. */
   readonly entryId: string;
   readonly version: string;
 }
 
 /**
- * A creation whose power-on may not have been sent: there is no machine yet, the place counts as free,
- * and whoever made the claim goes on.
+ * True for a creation whose power-on may not have been sent: there is no machine yet, the place
+ * counts as free, and the claim's creation can resume.
  */
 export const isUnfinished = ({ order, install, result }: ClaimValue): boolean =>
   order === 'create' && result === null && install.phase !== 'installing';
 
-/** The power-on was surely not sent. */
+/** The power-on was definitely not sent. */
 export const isUnbegun = (claim: ClaimValue): boolean =>
   isUnfinished(claim) && claim.install.phase !== 'poweringOn';
 
-/** What there is of all machines, as of one moment. */
+/** Claims of all machines in one snapshot. */
 export interface Claimed {
   readonly claims: ReadonlyMap<string, Claim>;
-  /** Keys of records that this program cannot read: those machines are somebody's, too. */
+  /** Keys of records that this program cannot read: those machines are claimed, too. */
   readonly unreadable: ReadonlySet<string>;
 }
 
 const ATTEMPTS = 8;
 
-/** The claims of a rack, in the records of its provider. All reject as `Records` does. */
+/** Claims of a rack, in its provider's records. All methods reject like `Records`. */
 export function createClaims(records: Records) {
   let known: Claimed = { claims: new Map(), unreadable: new Set() };
-  /** Counts readings and writings; a reading may end when what was written meanwhile is newer. */
+  /** Counts reads and writes; a read may end after a newer write. */
   let moment = 0;
   let knownSince = 0;
   const writtenAt = new Map<string, number>();
@@ -163,14 +163,14 @@ export function createClaims(records: Records) {
   }
 
   return {
-    /** As it was read or written last by this process. */
+    /** As last read or written by this process. */
     known: (): Claimed => known,
     read,
-    /** @throws {ProviderError} `conflict`: it cannot be read. */
+    /** @throws {ProviderError} `conflict`: the claim cannot be read. */
     of,
-    /** @throws {ProviderError} `conflict`: it was changed since it was read, or is gone. */
+    /** @throws {ProviderError} `conflict`: the claim is gone or has changed since the read. */
     replace,
-    /** Null: somebody was faster. */
+    /** Null if another claim was faster. */
     async make(entryId: string, value: ClaimValue, signal: AbortSignal): Promise<Claim | null> {
       try {
         const version = await records.make(entryId, value, { signal });
@@ -183,8 +183,8 @@ export function createClaims(records: Records) {
       }
     },
     /**
-     * Changes it as it is now; reads it again when somebody else was faster.
-     * @param change null: nothing is to be changed any more.
+     * Changes the current claim; reads it again if somebody else was faster.
+     * @param change returns null if no change is needed any more.
      */
     async update(
       entryId: string,
@@ -206,7 +206,7 @@ export function createClaims(records: Records) {
       await records.drop(entryId, version, { signal });
       note(entryId, null);
     },
-    /** @throws {ProviderError} `conflict`: one of these machines is being installed, or perhaps. */
+    /** @throws {ProviderError} `conflict`: one of these machines is being installed, or may be. */
     async requireNoneUnderWay(
       entries: readonly { readonly id: string }[],
       signal: AbortSignal,
@@ -226,11 +226,11 @@ function claimOf({ key, value, version }: ProviderRecord): Claim | null {
 
 const WITNESS_DIGITS = 8;
 
-/** The machine's id: another one with each claim, so that an order for an earlier one finds nothing. */
+/** The machine's id: new for each claim, so that orders for an earlier machine find nothing. */
 export const machineIdOf = ({ entryId, witness }: Pick<Claim, 'entryId' | 'witness'>): string =>
   `${entryId}.${witness.slice(0, WITNESS_DIGITS)}`;
 
-/** The entry of a machine's id, whoever claims it; null: it is no such id. */
+/** Entry of a machine's id, whoever claims it; null if the id has another form. */
 export const entryIdOf = (machineId: string): string | null =>
   /^(.+)\.[^.]{1,8}$/u.exec(machineId)?.[1] ?? null;
 
@@ -239,12 +239,12 @@ interface Looked {
   readonly bmcOf: (entry: BmcEntry) => Bmc;
 }
 
-/** For all looks together. */
+/** Limit for all checks together. */
 const LOOKS_MS = 15_000;
 
 /**
- * Looks for machines that carry our mark while nothing is recorded. Where the wrong database is
- * configured most of them do, so those that answer in time are enough to tell.
+ * Searches for machines with our mark but without records. If the wrong database is configured,
+ * most machines are such, so those that answer in time are enough.
  * @throws {ProviderError} `conflict`: there are such machines. `aborted`: by the signal.
  */
 export async function refuseStrayMarks(
@@ -268,7 +268,7 @@ export async function refuseStrayMarks(
     'any: this is not the database that they are claimed in';
   throw new ProviderError('conflict', message);
 
-  /** Null: its BMC does not tell. */
+  /** Null if the BMC does not answer. */
   async function look(entry: BmcEntry): Promise<boolean | null> {
     const bmc = bmcOf(entry);
     try {

@@ -8,14 +8,14 @@ import type { Sighting } from '../power.ts';
 import { machineIdOf, isUnbegun, type Claim, type Claims } from './claims.ts';
 import type { Installation } from './installation.ts';
 
-/** How a machine would be shown if nobody installed it, and what was seen of it last. */
+/** A machine as shown without an installation, and its last sighting. */
 export interface Seen {
   readonly base: DriverMachine;
   readonly sighting: Sighting | null;
   readonly instanceSetId: string;
 }
 
-/** One that nobody claims; not free if it carries the mark of another fleet. */
+/** An unclaimed machine; not free if it carries another fleet's mark. */
 export function shownFree({ id }: BmcEntry, { base, sighting, instanceSetId }: Seen) {
   const { hostKey: _old, ...rest } = base;
   const setId = sighting?.setId ?? null;
@@ -30,7 +30,7 @@ export function shownFree({ id }: BmcEntry, { base, sighting, instanceSetId }: S
   };
 }
 
-/** One that is claimed, and installed or about to be. */
+/** A claimed machine: installed, or about to be. */
 export function shownClaimed(claim: Claim, base: DriverMachine, sighting: Sighting | null) {
   const { result, tags, hostname } = claim;
   const setId = sighting?.setId ?? null;
@@ -50,7 +50,7 @@ export function shownClaimed(claim: Claim, base: DriverMachine, sighting: Sighti
   };
 }
 
-/** Claimed, and its entry has left the inventory: nobody can ask its BMC. */
+/** A claimed machine whose entry has left the inventory, so that its BMC cannot be asked. */
 export function shownAway(claim: Claim): DriverMachine {
   const { entryId, place } = claim;
   const base = {
@@ -69,7 +69,7 @@ export function shownAway(claim: Claim): DriverMachine {
 export interface EndingsDeps {
   readonly claims: Claims;
   readonly installation: Pick<Installation, 'tidy'>;
-  /** One change of a machine at a time, by its entry. */
+  /** Serializes changes of a machine, by its entry. */
   readonly locks: Locks;
   readonly entries: (signal: AbortSignal) => Promise<readonly BmcEntry[]>;
   readonly bmcOf: (entry: BmcEntry) => Bmc;
@@ -80,7 +80,7 @@ const PERIOD_MS = 30_000;
 const JITTER = 0.2;
 const TIDY_MS = 5 * 60_000;
 
-/** How installations end, and what is tidied up after them, by whichever daemon comes first. */
+/** Ends installations and cleans up after them, by whichever daemon is first. */
 export function createEndings(
   { claims, installation, locks, entries, bmcOf, takeMarkOff }: EndingsDeps,
   { clock, random, log, instanceSetId }: DriverContext,
@@ -102,7 +102,7 @@ export function createEndings(
     }, delayMs);
   }
 
-  /** One at a time by its name; what fails is told, and tried again in the next round. */
+  /** Runs one task per name at a time; failures are logged, and retried in the next round. */
   function run(key: string, work: () => Promise<void>): void {
     if (running.has(key) || signal.aborted) return;
     const done = work()
@@ -117,7 +117,7 @@ export function createEndings(
   }
 
   function look(): void {
-    // From the first look on: a driver that is only made does nothing by itself.
+    // Starts with the first read: a driver that was only created does nothing by itself.
     if (timer === null) schedule();
     const due = [...claims.known().claims.values()].filter(
       (claim) => claim.set === instanceSetId && (isOver(claim) || claim.result?.isTidy === false),
@@ -157,7 +157,7 @@ export function createEndings(
     return { install: { ...install, sealed: null }, result };
   }
 
-  /** A creation that nobody goes on with: its place is free again, as if it had never been begun. */
+  /** Abandons a creation that nobody continues: its place is free again. */
   async function giveUp(entry: BmcEntry, claim: Claim): Promise<void> {
     if (bmcOf(entry).standing.restMs() > 0) return;
     const call = { signal, deadline: new Date(clock.now() + TIDY_MS) };
@@ -167,7 +167,7 @@ export function createEndings(
     await claims.drop(claim, signal);
     log.warn({ machine: entry.id }, 'a creation that nobody went on with is given up');
 
-    /** Somebody may go on with it after all. */
+    /** Somebody may have continued it after all. */
     async function check(): Promise<void> {
       if ((await claims.of(entry.id, signal))?.version === claim.version) return;
       throw new ProviderError('conflict', `${entry.id} is installed after all, and left as it is`);
@@ -189,7 +189,7 @@ export function createEndings(
       signal,
     );
 
-    /** Another daemon may have begun to install it anew, whose image and override look the same. */
+    /** Another daemon may have begun a new installation, whose image and override look the same. */
     async function check(): Promise<void> {
       const now = await claims.of(entry.id, signal);
       if (now?.result && now.install.tokenSha256 === tokenSha256) return;
@@ -198,7 +198,7 @@ export function createEndings(
   }
 
   return {
-    /** Writes down what an installer said, and tidies up in the background. */
+    /** Records an installer's result, and cleans up in the background. */
     async ended(entry: BmcEntry, tokenSha256: string, how: 'done' | 'failed'): Promise<void> {
       await claims.update(
         entry.id,
@@ -210,9 +210,9 @@ export function createEndings(
       );
       run(entry.id, () => finish(entry.id));
     },
-    /** What was read just now may have something to do in it. From the first time on it looks by itself. */
+    /** Handles the claims that were just read. The first call starts periodic checks. */
     look,
-    /** Resolves when nothing is under way any more. */
+    /** Resolves when no task is running. */
     async stop(): Promise<void> {
       stopping.abort(new Error('the provider was stopped'));
       clock.clearTimeout(timer);

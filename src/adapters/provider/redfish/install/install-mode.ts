@@ -35,14 +35,14 @@ import { createSealing, createSeedDesk, type Sealed } from './seed-desk.ts';
 import { createSeedServer } from './seed-server.ts';
 import type { InstallSettings } from '../settings.ts';
 
-/** What the rack lends to installations. */
+/** What the rack provides for installations. */
 export interface InstallParts {
   readonly options: InstallSettings;
-  /** Of the daemon that stops, and what is under way with it. */
+  /** Aborts when the daemon stops, with all its work. */
   readonly lifetime: AbortSignal;
   readonly entries: (signal: AbortSignal) => Promise<readonly BmcEntry[]>;
   readonly bmcOf: (entry: BmcEntry) => Bmc;
-  /** The machine as it is shown, with what was seen of it last. */
+  /** The machine as shown after its last sighting. */
   readonly show: (entry: BmcEntry) => DriverMachine;
   readonly see: (entry: BmcEntry, system: System) => DriverMachine;
   readonly carryOut: Changes['carryOut'];
@@ -50,7 +50,7 @@ export interface InstallParts {
 
 const WAITING = 'another change of the machine was under way';
 
-/** What a rack does differently where machines are installed. */
+/** The parts of a rack that differ if machines are installed. */
 export function createInstallMode(parts: InstallParts, context: DriverContext) {
   const { options, entries, bmcOf, carryOut } = parts;
   const { clock, log, name, network, instanceSetId, random, records } = context;
@@ -58,7 +58,7 @@ export function createInstallMode(parts: InstallParts, context: DriverContext) {
   const sealing = createSealing(() => options.seedKey.read(), `shepherd ${instanceSetId} ${name}`);
   const installation = createInstallation({ ...context, bmcOf, carryOut, claims, options });
   const locks = createLocks();
-  /** Machines that were told to have left the inventory. */
+  /** Machines whose departure from the inventory was logged. */
   const told = new Set<string>();
   const takeMarkOff = markRemover(bmcOf, context);
   const endings = createEndings({ ...parts, claims, installation, locks, takeMarkOff }, context);
@@ -68,7 +68,7 @@ export function createInstallMode(parts: InstallParts, context: DriverContext) {
   );
   const server = createSeedServer({ ...{ at: options.seedListen, desk, clock, log, network } });
 
-  /** Where installers are told to look. */
+  /** URL for installers. */
   async function seedUrl(): Promise<string> {
     return options.seedUrl?.replace(/\/+$/, '') ?? server.url();
   }
@@ -81,8 +81,8 @@ export function createInstallMode(parts: InstallParts, context: DriverContext) {
     new ProviderError('not-found', `the inventory has no machine ${id}`);
 
   /**
-   * @returns without an entry where that has left the inventory.
-   * @throws {ProviderError} `not-found`: nobody claims it under this id.
+   * @returns no entry if it has left the inventory.
+   * @throws {ProviderError} `not-found`: nobody claims the machine under this id.
    */
   async function claimed(machineId: string, signal: AbortSignal) {
     const entryId = entryIdOf(machineId);
@@ -99,7 +99,7 @@ export function createInstallMode(parts: InstallParts, context: DriverContext) {
     throw new ProviderError('conflict', message);
   }
 
-  /** One that is ours to change, and nobody else's here until it is let go. */
+  /** Locks a machine of ours for a change. */
   async function own<T>(
     machineId: string,
     { signal }: CallOptions,
@@ -117,7 +117,7 @@ export function createInstallMode(parts: InstallParts, context: DriverContext) {
   const isOursToFinish = (claim: Claim): boolean =>
     claim.set === instanceSetId && isUnfinished(claim);
 
-  /** A new installation, and its token. */
+  /** A new installation and its token. */
   function begin(
     entry: BmcEntry,
     {
@@ -147,7 +147,7 @@ export function createInstallMode(parts: InstallParts, context: DriverContext) {
     };
   }
 
-  /** A creation that began before: before the power-on it gets the new secret, later it keeps its own. */
+  /** Resumes a creation: with the new secret before the power-on, its own afterwards. */
   async function resume(
     entry: BmcEntry,
     claim: Claim,
@@ -199,7 +199,7 @@ export function createInstallMode(parts: InstallParts, context: DriverContext) {
       }
       return after(() => resume(entry!, claim, request, call));
     }
-    /** From the claim on, nobody but the records knows what became of it. */
+    /** From the claim on, only the records show the result. */
     async function after(work: () => Promise<unknown>): Promise<DriverMachine> {
       try {
         await work();
@@ -210,7 +210,7 @@ export function createInstallMode(parts: InstallParts, context: DriverContext) {
     }
   }
 
-  /** @throws {ProviderError} `race-lost`: it carries the mark of another fleet. */
+  /** @throws {ProviderError} `race-lost`: the system carries another fleet's mark. */
   function requireUnmarked(entry: BmcEntry, system: System): void {
     parts.see(entry, system);
     const setId = setIdIn(system.assetTag);
@@ -219,7 +219,7 @@ export function createInstallMode(parts: InstallParts, context: DriverContext) {
   }
 
   return {
-    /** How a machine is shown; `base` is how it would be if nobody installed it. */
+    /** A machine as shown; `base` is its form without an installation. */
     view(entry: BmcEntry, base: DriverMachine, sighting: Sighting | null): DriverMachine {
       const claim = claims.known().claims.get(entry.id);
       return claim && !isOursToFinish(claim)
@@ -232,7 +232,7 @@ export function createInstallMode(parts: InstallParts, context: DriverContext) {
     },
     requireNoneUnderWay: claims.requireNoneUnderWay,
     async list(all: readonly BmcEntry[], signal: AbortSignal): Promise<DriverListing> {
-      // Every daemon lists, and so every one serves.
+      // Every daemon lists, so every daemon serves seeds.
       void server.url().catch(() => undefined);
       const { claims: known, unreadable } = await claims.read(signal);
       const ids = new Set(all.map(({ id }) => id));
@@ -257,7 +257,7 @@ export function createInstallMode(parts: InstallParts, context: DriverContext) {
       const { entry, claim } = await claimed(machineId, signal);
       return requireEntry(entry, claim);
     },
-    /** As `entryOf`; of one whose entry has left, the machine as its claim tells. */
+    /** Like `entryOf`; if the entry has left, returns the machine from its claim. */
     async lookUp(machineId: string, signal: AbortSignal): Promise<BmcEntry | DriverMachine> {
       const { entry, claim } = await claimed(machineId, signal);
       return entry ?? shownAway(claim);
@@ -321,7 +321,7 @@ export function createInstallMode(parts: InstallParts, context: DriverContext) {
       if (!claim) return null;
       const entry = await find(slot, signal);
       if (claim.witness === witness && claim.set === instanceSetId) {
-        // A creation that has not come to its power-on is taken up, and not found.
+        // A creation before its power-on is resumed, not found.
         if (entry && isUnfinished(claim)) return null;
         return entry ? parts.show(entry) : shownAway(claim);
       }
@@ -344,7 +344,7 @@ export function createInstallMode(parts: InstallParts, context: DriverContext) {
     },
   };
 
-  /** Whoever took the entry out said that its BMC is not ours to ask any more. */
+  /** Whoever removed the entry declared that we may no longer use its BMC. */
   async function letGo(claim: Claim, call: CallOptions): Promise<void> {
     call.requireOurs(shownAway(claim));
     await call.beforeSending?.();
@@ -353,7 +353,7 @@ export function createInstallMode(parts: InstallParts, context: DriverContext) {
     log.warn(fields, 'a claimed machine that left the inventory is let go, and stays as it is');
   }
 
-  /** Once for each, while it lasts. */
+  /** Logged once for each, while it lasts. */
   function tellAway(claimsAway: readonly Claim[]): void {
     const now = new Set(claimsAway.map(({ entryId }) => entryId));
     for (const id of told) if (!now.has(id)) told.delete(id);
@@ -365,7 +365,7 @@ export function createInstallMode(parts: InstallParts, context: DriverContext) {
   }
 }
 
-/** The claim is there, so the machine may be on its way. */
+/** The claim exists, so the machine may be on its way. */
 const notOn = ({ id }: BmcEntry): string => `the installation of ${id} did not get on`;
 
 export type InstallMode = ReturnType<typeof createInstallMode>;

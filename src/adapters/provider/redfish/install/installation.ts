@@ -34,24 +34,24 @@ export interface InstallationDeps extends Pick<DriverContext, 'clock' | 'instanc
 
 /** What an installation may have left at a BMC. */
 export interface Left {
-  /** As it is recorded: the configuration may say something else by now. */
+  /** As recorded: the configuration may have changed. */
   readonly install: Pick<ClaimValue['install'], 'method' | 'template' | 'tokenSha256'>;
-  /** Whether what carries the token of another installation goes as well. */
+  /** Whether to remove also what has another installation's token. */
   readonly isAll: boolean;
-  /** Awaited just before each change; if it rejects, that and the rest are left. */
+  /** Awaited just before each change; if it rejects, this and the rest stay. */
   readonly check?: () => Promise<void>;
 }
 
 const OFF_MS = 60_000;
 const LOOK_MS = 2_000;
-/** An accepted On may take so long to show. */
+/** How long an accepted On may take to show. */
 const ON_SHOWS_MS = 12_000;
-/** Waits before the same step is taken again, by what the BMC said. */
+/** Waits before a step is repeated, by the BMC's answer. */
 const BUSY_MS = [10_000, 10_000, 10_000];
 const POST_MS = [5_000, 10_000, 20_000, 30_000, 30_000, 30_000];
 const NOT_READY_MS = Array.from({ length: 6 }, () => 10_000);
 
-/** What is done at a BMC for one installation. */
+/** Work at a BMC for one installation. */
 export function createInstallation(deps: InstallationDeps) {
   const { clock, instanceSetId, log, bmcOf, carryOut, claims, options } = deps;
   const { method, iso, bootUri } = options;
@@ -66,7 +66,7 @@ export function createInstallation(deps: InstallationDeps) {
     throw new ProviderError('conflict', message);
   }
 
-  /** Takes a step again while the BMC says that it is busy. */
+  /** Repeats a step while the BMC reports that it is busy. */
   async function patiently<T>(step: () => Promise<T>, call: CallOptions): Promise<T> {
     for (let attempt = 0; ; attempt++) {
       try {
@@ -109,7 +109,7 @@ export function createInstallation(deps: InstallationDeps) {
     );
   }
 
-  /** Off must be seen: a power-on that is still under way would win over what was sent later. */
+  /** Off must be seen: a power-on still in progress would override a later request. */
   async function turnOff(entry: BmcEntry, call: CallOptions): Promise<void> {
     await carryOut(entry, { power: 'off', isInstalling: true }, call);
     const endMs = clock.monotonic() + OFF_MS;
@@ -138,7 +138,7 @@ export function createInstallation(deps: InstallationDeps) {
     );
   };
 
-  /** Else a machine that goes on would boot the installer the next time. */
+  /** Otherwise the machine's next boot would start the installer. */
   async function takeBack(entry: BmcEntry, claim: Claim, call: CallOptions): Promise<void> {
     try {
       await tidy(entry, { install: claim.install, isAll: true, check }, call);
@@ -147,7 +147,7 @@ export function createInstallation(deps: InstallationDeps) {
       log.warn(fields, 'what was prepared for an installation that failed is not taken back');
     }
 
-    /** Another daemon may go on with it. */
+    /** Another daemon may have continued it. */
     async function check(): Promise<void> {
       if ((await claims.of(entry.id, call.signal))?.version === claim.version) return;
       throw new ProviderError('conflict', `somebody else goes on with ${entry.id}`);
@@ -166,14 +166,14 @@ export function createInstallation(deps: InstallationDeps) {
     try {
       await bmc.inTurn({ signal }, (wire) => bootDisk(wire, system, leaving));
     } finally {
-      // An empty drive cannot be booted, whatever becomes of the override.
+      // An empty drive cannot be booted, whatever the override.
       if (left.install.method === 'vmedia') {
         await ejectImages({ bmc, system, call, clock }, leaving);
       }
     }
   }
 
-  /** Whether an address is of the installation, or of any of ours. */
+  /** Whether a URL belongs to the installation, or to any of ours. */
   const isLeftBy = ({ install, isAll }: Left) => {
     const configured = { vmedia: iso, uefihttp: bootUri, pxe: undefined }[install.method];
     const [start = '', end] = (install.template ?? configured ?? '\0').split('{token}');
@@ -187,10 +187,10 @@ export function createInstallation(deps: InstallationDeps) {
 
   return {
     /**
-     * Looks whether the machine can be installed, before anybody claims it.
-     * @returns it as it was read, to be looked at whose mark it carries.
-     * @throws {ProviderError} `conflict`: it is another machine. `transient`: nobody knows its power
-     *   state. `not-implemented`: it cannot be installed so.
+     * Checks whether the machine can be installed, before it is claimed.
+     * @returns the system as read, to check its mark.
+     * @throws {ProviderError} `conflict`: it is another machine. `transient`: its power state is
+     *   unknown. `not-implemented`: it cannot be installed this way.
      */
     async requirePossible(entry: BmcEntry, call: CallOptions): Promise<System> {
       if (method !== 'vmedia' && entry.mac === null) {
@@ -206,9 +206,9 @@ export function createInstallation(deps: InstallationDeps) {
       });
     },
     /**
-     * From the phase that is written on to the power-on, which is accepted when this resolves. What was
-     * prepared is taken back where it fails before the power-on.
-     * @throws {ProviderError} `conflict`: it carries the mark of another fleet, and is left as it is.
+     * Runs from the written phase to the power-on, which is accepted when this resolves. On a
+     * failure before the power-on, undoes the preparation.
+     * @throws {ProviderError} `conflict`: it carries another fleet's mark, and is left as it is.
      */
     async carryOut(
       entry: BmcEntry,
@@ -229,7 +229,7 @@ export function createInstallation(deps: InstallationDeps) {
       }
       return turnOn(entry, at, call);
     },
-    /** Goes on after the last phase before the power-on, whose request may have been sent. */
+    /** Continues after the last phase before the power-on, whose request may have been sent. */
     async goOn(entry: BmcEntry, claim: Claim, call: CallOptions): Promise<Claim> {
       if (claim.result !== null || claim.install.phase === 'installing') return claim;
       const endMs = clock.monotonic() + ON_SHOWS_MS;
@@ -243,9 +243,9 @@ export function createInstallation(deps: InstallationDeps) {
         await sleep(clock, LOOK_MS, call.signal);
       }
     },
-    /** Off, and seen to be. */
+    /** Switches the machine off, and verifies it. */
     switchOff: turnOff,
-    /** Takes out what is ours, and has the next boot be the disk's. */
+    /** Removes our image, and sets the next boot to the disk. */
     tidy,
   };
 

@@ -19,7 +19,7 @@ import { followTask } from '../client/session.ts';
 import { patch, systemOf, type System, type BootOverride } from '../client/system.ts';
 import type { Method } from '../settings.ts';
 
-/** A drive that a BMC pretends. */
+/** A virtual drive of a BMC. */
 export interface Device {
   readonly path: string;
   readonly etag: string | null;
@@ -38,7 +38,7 @@ export interface MediaScene {
   readonly clock: Clock;
 }
 
-/** What InsertMedia may ask for, and what it is then told. */
+/** Parameters that InsertMedia may require, and their values. */
 const EXTRAS: Readonly<Record<string, (image: string) => unknown>> = {
   TransferProtocolType: (image) => (image.startsWith('https:') ? 'HTTPS' : 'HTTP'),
   TransferMethod: () => 'Stream',
@@ -52,9 +52,9 @@ const LOOKS = 3;
 const LOOK_MS = 2_000;
 
 /**
- * Puts an image into a virtual CD drive, which is emptied before: some BMCs show an image that is not
- * there any more.
- * @throws {ProviderError} `not-implemented`: no drive takes it. `transient`: none shows it.
+ * Inserts an image into a virtual CD drive, after emptying it: some BMCs show an image that is
+ * gone.
+ * @throws {ProviderError} `not-implemented`: no drive accepts it. `transient`: none shows it.
  */
 export async function insertImage(scene: MediaScene, image: string): Promise<void> {
   const devices = await discsOf(scene);
@@ -77,14 +77,14 @@ export async function insertImage(scene: MediaScene, image: string): Promise<voi
   throw reason;
 }
 
-/** What is taken away again. */
+/** What to remove. */
 export interface Leaving {
   readonly isOurs: (address: string) => boolean;
   /** Awaited just before each change. */
   readonly check: () => Promise<void>;
 }
 
-/** Takes out whatever `isOurs`. */
+/** Ejects every image that `isOurs` accepts. */
 export async function ejectImages(scene: MediaScene, { isOurs, check }: Leaving): Promise<void> {
   for (const device of await discsOf(scene)) {
     if (device.image === null || !isOurs(device.image)) continue;
@@ -98,7 +98,7 @@ const turn = <T>({ bmc, call }: MediaScene, work: (wire: Wire) => Promise<T>): P
 
 const isLoaded = ({ isInserted, image }: Device): boolean => isInserted || image !== null;
 
-/** The drives for CDs, of the system or else of its managers; where there are none, those for DVDs. */
+/** CD drives of the system, or otherwise of its managers; if there are none, DVD drives. */
 async function discsOf(scene: MediaScene): Promise<readonly Device[]> {
   const devices = await turn(scene, async (wire) => {
     const found: Device[] = [];
@@ -165,7 +165,7 @@ async function insertInto(scene: MediaScene, device: Device, image: string): Pro
   }
 }
 
-/** What a refusal misses, and only that. */
+/** Only the parameters that a refusal reports as missing. */
 const askedIn = ({ ids, message }: Refusal, body: Json, image: string): Json =>
   ids.some((id) => id.endsWith('Missing'))
     ? Object.fromEntries(
@@ -175,7 +175,7 @@ const askedIn = ({ ids, message }: Refusal, body: Json, image: string): Json =>
       )
     : {};
 
-/** Another drive may do. */
+/** Another drive may accept it. */
 function isUnfit(error: unknown): boolean {
   const status = refusalIn(error)?.status ?? 0;
   return isProviderError(error) && [400, 404, 405, 409, 422, 501].includes(status);
@@ -190,7 +190,7 @@ async function shows(scene: MediaScene, { path }: Device): Promise<boolean> {
   }
 }
 
-/** Without a body, with an empty one, or it is out anyway. */
+/** Tries without a body, then with an empty one; or the image is already gone. */
 async function eject(scene: MediaScene, device: Device): Promise<void> {
   const { eject: target, path } = device;
   try {
@@ -218,16 +218,13 @@ async function change(scene: MediaScene, ask: (wire: Wire) => Promise<Reply>): P
 /** Shows a virtual CD as Cd although it lists UsbCd. */
 const CD_BY_NAME = 'ARS-111GL-NHR';
 const SUPERMICRO = /supermicro/i;
-/** These want target, kind and mode in one request. */
+/** These require target, kind and mode in one request. */
 const WHOLE = /supermicro|^ami\b|american megatrends|asrock|redfish_compatible/i;
-/** Firmware of Dell's managers that boots a virtual CD when asked in the standard's way. */
+/** Firmware of Dell's managers that boots a virtual CD by the standard's request. */
 const DELL = /dell/i;
 const DELL_FIRMWARE = /^[67]\./;
 
-/**
- * What the next boot of a system is to be asked for.
- * @throws {ProviderError} `not-implemented`: it cannot boot so.
- */
+/** Boot target for a system. @throws {ProviderError} `not-implemented`: it cannot boot this way. */
 export async function targetFor(wire: Wire, system: System, method: Method): Promise<string> {
   const { manufacturer, model, boot } = system;
   if (method === 'vmedia' && DELL.test(manufacturer ?? '')) await requireDellFirmware(wire, system);
@@ -250,9 +247,9 @@ async function requireDellFirmware(wire: Wire, { managers }: System): Promise<vo
 }
 
 /**
- * Has the next boot, and only that, be another one than the disk's.
- * @param uri of an HTTP boot.
- * @throws {ProviderError} `not-implemented`: the BMC accepted it and did not take it.
+ * Overrides only the next boot.
+ * @param uri for an HTTP boot.
+ * @throws {ProviderError} `not-implemented`: the BMC accepted the change without applying it.
  */
 export async function bootOnce(
   wire: Wire,
@@ -280,7 +277,7 @@ export async function bootOnce(
 
 const UEFI = { BootSourceOverrideMode: 'UEFI' };
 
-/** Some refuse what is so already. */
+/** Some BMCs refuse values that are already set. */
 function changedIn(wanted: Readonly<Record<string, string>>, { boot }: System): Json {
   const is: Readonly<Record<string, string | null>> = {
     BootSourceOverrideTarget: boot.target,
@@ -290,7 +287,7 @@ function changedIn(wanted: Readonly<Record<string, string>>, { boot }: System): 
   return Object.fromEntries(Object.entries(wanted).filter(([name, value]) => is[name] !== value));
 }
 
-/** The next boot is that of the disk again, and no address of ours stays. */
+/** Sets the next boot to the disk again, and removes our URLs. */
 export async function bootDisk(
   wire: Wire,
   system: System,

@@ -13,20 +13,20 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const KEY_BYTES = 32;
 /**
- * @param secret looked up each time, so that a change of it needs no restart.
+ * @param secret read each time, so that a change needs no restart.
  * @param salt of the provider, not secret.
  */
 export function createSealing(secret: () => string, salt: string) {
   const key = () => Buffer.from(hkdfSync('sha256', secret(), salt, 'seed', KEY_BYTES));
   return {
-    /** @param about whose it is: under another name it cannot be opened. */
+    /** @param about owner of the text: it cannot be opened under another name. */
     seal(text: string, about: string): string {
       const nonce = randomBytes(NONCE_BYTES);
       const cipher = createCipheriv(CIPHER, key(), nonce).setAAD(Buffer.from(about));
       const hidden = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
       return Buffer.concat([nonce, cipher.getAuthTag(), hidden]).toString('base64');
     },
-    /** Null: it was sealed with another key, or about somebody else. */
+    /** Null if it was sealed with another key, or for another owner. */
     open(sealed: string, about: string): string | null {
       const bytes = Buffer.from(sealed, 'base64');
       const hidden = bytes.subarray(NONCE_BYTES + TAG_BYTES);
@@ -43,27 +43,27 @@ export function createSealing(secret: () => string, salt: string) {
   };
 }
 /**
- * Keeps what only our daemons may read in records that others may read: a seed holds the secret of a
- * new machine. The key comes from a secret of its own and not from a BMC's password, which somebody
- * who has the record could guess.
+ * Encrypts what only our daemons may read in records that others can read: a seed holds a new
+ * machine's secret. The key comes from its own secret, not from a BMC's password, which somebody
+ * with the record could guess.
  */
 export type Sealing = ReturnType<typeof createSealing>;
 
-/** Readings take at most this part of the time, however many ask, and there is time between them. */
+/** Maximum share of time spent on reads, however many ask, and minimum gap between them. */
 const TIME_SHARE = 0.1;
 const GAP_MS = 1_000;
 const WAITING_MAX = 256;
 
 /**
- * Finds the entries of installations by what installers know. Anybody may ask, so what is not known
- * from the last reading of the records is looked for in the next one, which all who ask share.
+ * Finds entries by what installers know. Anybody may ask, so unknown values wait for the next read
+ * of the records, which all requesters share.
  */
 function createSeedIndex(
   { claims, entries, lifetime }: Pick<SeedDeskDeps, 'claims' | 'entries' | 'lifetime'>,
   { clock }: Pick<DriverContext, 'clock'>,
 ) {
   let listed: readonly BmcEntry[] = [];
-  /** Has not begun yet. */
+  /** The next read, which has not begun yet. */
   let next: Promise<void> | null = null;
   let last: Promise<void> = Promise.resolve();
   let restUntilMs = -Infinity;
@@ -83,7 +83,7 @@ function createSeedIndex(
     }
   }
 
-  /** @throws {ProviderError} `transient`: so many ask for what there is not that no more may wait. */
+  /** @throws {ProviderError} `transient`: too many requests for unknown values are waiting. */
   async function find(fits: (claim: Claim) => boolean): Promise<string | null> {
     const known = () => [...claims.known().claims.values()].find(fits)?.entryId;
     const found = known();
@@ -103,7 +103,7 @@ function createSeedIndex(
 
   return {
     byToken: (tokenSha256: string) => find(({ install }) => install.tokenSha256 === tokenSha256),
-    /** @param isWanted whether a claim of the entry with this network card answers the question. */
+    /** @param isWanted whether a claim of the entry with this network card answers the request. */
     byMac: (mac: string, isWanted: (claim: Claim) => boolean) =>
       find(
         (claim) =>
@@ -113,7 +113,7 @@ function createSeedIndex(
 }
 export type Document = 'user-data' | 'meta-data' | 'ipxe';
 
-/** What is sealed in a claim. */
+/** Sealed data of a claim. */
 export interface Sealed {
   readonly token: string;
   readonly seed: Seed;
@@ -126,30 +126,30 @@ export interface SeedDeskDeps {
   readonly lifetime: AbortSignal;
   readonly entries: (signal: AbortSignal) => Promise<readonly BmcEntry[]>;
   readonly seedUrl: () => Promise<string>;
-  /** An installer says how it ended. */
+  /** Called with the installer's result. */
   readonly ended: (entry: BmcEntry, tokenSha256: string, end: 'done' | 'failed') => Promise<void>;
 }
 
-/** Finds what installers ask for, in the records that all daemons share. */
+/** Finds installers' data in the records that all daemons share. */
 export function createSeedDesk(
   deps: SeedDeskDeps,
   { log, clock, instanceSetId }: Pick<DriverContext, 'log' | 'clock' | 'instanceSetId'>,
 ) {
   const { claims, sealing, options, lifetime, entries, seedUrl, ended } = deps;
   const index = createSeedIndex(deps, { clock });
-  /** By entry, for which installation somebody far away asked last, and from where. */
+  /** By entry: the installation and the address of the last request from another network. */
   const toldFar = new Map<string, string>();
 
   const isOpen = ({ set, result, install }: Claim): boolean =>
     set === instanceSetId && result === null && clock.now() < install.deadlineMs;
 
-  /** Whether its network card may ask for the script now. */
+  /** Whether its network card may request the script now. */
   const isAwaited = (claim: Claim): boolean =>
     isOpen(claim) &&
     !claim.install.isAnswered &&
     ['poweringOn', 'installing'].includes(claim.install.phase);
 
-  /** Of the entry that the index names, read again: nothing is served by what is only remembered. */
+  /** Reads the entry's claim again: nothing is served from a cache. */
   async function found(id: string | null, fits: (claim: Claim) => boolean, from: string) {
     if (id === null) return null;
     const entry = (await entries(lifetime)).find((one) => one.id === id);
@@ -179,7 +179,7 @@ export function createSeedDesk(
   }
 
   return {
-    /** Null: there is no such installation. */
+    /** Null if there is no such installation. */
     async document(token: string, which: Document, from: string): Promise<string | null> {
       const hash = hashOfToken(token);
       const asked = await found(
@@ -190,7 +190,7 @@ export function createSeedDesk(
       const sealed = asked && opened(asked.entry, asked.claim);
       return sealed ? write(which, sealed) : null;
     },
-    /** The script for the network card, once for each power-on; null: none is due. */
+    /** The script for the network card, once for each power-on; null if none is due. */
     async byMac(mac: string, from: string): Promise<string | null> {
       const asked = await found(await index.byMac(mac, isAwaited), isAwaited, from);
       if (!asked) return null;
@@ -208,7 +208,7 @@ export function createSeedDesk(
       const sealed = isFirst ? opened(asked.entry, asked.claim) : null;
       return sealed && write('ipxe', sealed);
     },
-    /** False: there is no such installation. */
+    /** False if there is no such installation. */
     async ended(token: string, end: 'done' | 'failed', from: string): Promise<boolean> {
       const hash = hashOfToken(token);
       const asked = await found(
@@ -228,7 +228,7 @@ export function createSeedDesk(
 
 export type SeedDesk = ReturnType<typeof createSeedDesk>;
 
-/** Whether an address is in the network of a machine's own: /24, or /64. */
+/** Whether an address is in the machine's own network: /24, or /64. */
 function isNear(from: string, own: string): boolean {
   const plain = from.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*/, '');
   const version = isIP(own);
@@ -238,9 +238,9 @@ function isNear(from: string, own: string): boolean {
   return near.check(plain, `ipv${version}` as IPVersion);
 }
 
-/** What an installer is to put on the machine. Holds a secret. */
+/** Data that an installer puts on the machine. Holds a secret. */
 interface Seed {
-  /** Another one for each installation. */
+  /** Different for each installation. */
   readonly instanceId: string;
   readonly hostname: string;
   /** OpenSSH line. */
@@ -251,7 +251,7 @@ interface Seed {
 
 const seedPath = (token: string): string => `/s/${token}/`;
 
-/** In the form of NoCloud, as cloud-init reads it. A system that runs it reports by itself. */
+/** NoCloud format, for cloud-init. A system that runs it reports by itself. */
 function userDataOf(seed: Seed, seedUrl: string, token: string): string {
   const config = {
     hostname: seed.hostname,
@@ -267,7 +267,7 @@ function userDataOf(seed: Seed, seedUrl: string, token: string): string {
 const metaDataOf = ({ instanceId, hostname, os }: Seed): string =>
   stringify({ 'instance-id': instanceId, 'local-hostname': hostname, os });
 
-/** Leads on to the site's own boot, which knows by `shepherd-seed` where the seed is. */
+/** Chains to the site's own boot, which gets the seed's URL as `shepherd-seed`. */
 function ipxeOf(seedUrl: string, token: string, bootUri: string | undefined): string {
   const next = bootUri === undefined ? 'exit' : `chain ${withToken(bootUri, token)}`;
   return ['#!ipxe', `set shepherd-seed ${seedUrl}${seedPath(token)}`, next, ''].join('\n');

@@ -23,8 +23,9 @@ const SEED = /^\/s\/([a-z2-7]{52})\/(user-data|meta-data|ipxe|done|failed)$/;
 const MAC = /^\/m\/((?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2})\/ipxe$/i;
 
 /**
- * Serves seeds over plain HTTP, on the provisioning network, once it was asked where. Another daemon of this computer may have
- * the port: then that one serves, and this one takes it when it becomes free.
+ * Serves seeds over plain HTTP on the provisioning network, from the first use of its URL. If
+ * another daemon of this computer has the port, that daemon serves, and this one takes over when
+ * the port becomes free.
  */
 export function createSeedServer(options: SeedServerOptions) {
   const { at, desk, clock, log, network } = options;
@@ -74,7 +75,10 @@ export function createSeedServer(options: SeedServerOptions) {
   }
 
   return {
-    /** Its URL, without a slash at the end. The first call starts the server. @throws {Error} it cannot listen. */
+    /**
+     * Its URL, without a trailing slash. The first call starts the server. @throws {Error} it
+     * cannot listen.
+     */
     async url(): Promise<string> {
       const { host, port } = await (listening ??= listen());
       return `http://${host}:${port}`;
@@ -94,7 +98,7 @@ function send(response: ServerResponse, status: number, text: string): void {
   response.writeHead(status, { ...headers, connection: 'close' }).end(text);
 }
 
-/** What an installer says is not looked at: it may say its secret. */
+/** The installer's body is discarded: it may contain a secret. */
 async function discard(request: IncomingMessage): Promise<void> {
   let sizeBytes = 0;
   for await (const chunk of request) {
@@ -103,7 +107,7 @@ async function discard(request: IncomingMessage): Promise<void> {
   }
 }
 
-/** @throws {Error} the address cannot be listened on. */
+/** @throws {Error} the address cannot be bound. */
 async function listenOn(
   server: Server,
   { host, port }: Address,
