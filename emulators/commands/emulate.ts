@@ -89,7 +89,7 @@ function addEmulator(parent: Command, emulator: EmulatorCommand): void {
     )
     .option('--faults <file>', 'File with fault rules, YAML or JSON');
   emulator.addOptions(command, { wholeNumber, durationMs: durationOf });
-  examples(command, `shepherd emulate ${emulator.name} --listen 127.0.0.1:8100 --profile fast`);
+  examples(command, `shepherd emulate ${emulator.name} --profile fast`);
   command.action((given: EmulateFlags) => run(emulator, given));
 }
 

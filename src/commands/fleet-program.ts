@@ -60,7 +60,11 @@ export function addFleetCommands(cli: Command, through: Through = byFlags): void
         }),
       );
     if (verb === 'freeze') {
-      command.option('--for <when>', `End the freeze by itself after this time: ${WHEN_HELP}`, whenOf);
+      command.option(
+        '--for <when>',
+        `End the freeze by itself after this time: ${WHEN_HELP}`,
+        whenOf,
+      );
     }
     examples(command, ...FREEZE_EXAMPLES[verb]).addHelpText('after', FREEZE_HELP);
   }

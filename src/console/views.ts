@@ -7,6 +7,7 @@ import type {
   SlotHistory,
   WebhookBook,
 } from '../adapters/bmdb/port.ts';
+import type { LogRing } from '../adapters/log/log-ring.ts';
 import type { Explanation } from '../domain/explanation/types.ts';
 import type { LadderStanding } from '../domain/explanation/ladder-standing.ts';
 import type { Queue } from '../domain/explanation/queue.ts';
@@ -149,6 +150,10 @@ export type Level = (typeof LEVELS)[number];
 
 /** What a daemon writes into its log. */
 export interface LogControl {
+  /** Name of the daemon's computer. */
+  readonly host: string;
+  /** The latest lines; null: they are not kept. */
+  readonly recent: Pick<LogRing, 'read' | 'newest'> | null;
   readonly usual: Level;
   changes(): readonly {
     readonly level: Level;

@@ -9,6 +9,7 @@ import type { OidcOptions } from '../adapters/identities/oidc.ts';
 import type { Identities } from '../adapters/identities/port.ts';
 import type { Inspection } from '../adapters/inspector/port.ts';
 import type { InspectorRelay, InspectorRelayOptions } from '../adapters/inspector/relay.ts';
+import type { LogRing } from '../adapters/log/log-ring.ts';
 import type { Levels } from '../adapters/log/quiet-log.ts';
 import type { Log } from '../adapters/log/port.ts';
 import type { Metrics } from '../adapters/metrics/port.ts';
@@ -37,6 +38,8 @@ export interface Ports {
   readonly log: Log;
   /** What the log writes; null: nobody tells it anything. */
   readonly levels: Levels | null;
+  /** The latest lines of the log; null: they are not kept. */
+  readonly recentLog: LogRing | null;
   readonly metrics: Metrics & MetricsSource;
   /** Name of this computer, which the daemon's sessions carry. */
   readonly hostname: string;

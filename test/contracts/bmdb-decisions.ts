@@ -149,12 +149,12 @@ export function decisionsContract(s: BmdbStage): void {
       expect(Math.abs(first!.untilMs! - untilMs)).toBeLessThan(2);
       const by = { by: 'bob', reason: 'for good' };
       expect(await settle({ verb: 'hold', target, kind, untilMs: null }, by)).toMatchObject({
-        outcome: `${kind} holds until it is taken away, instead of that by ann (no longer needed)`,
+        outcome: `${kind} holds until it is removed, instead of that by ann (no longer needed)`,
       });
       expect(await s.holds()).toMatchObject([{ kind, setBy: 'bob', untilMs: null }]);
       expect(await settle({ verb: 'unhold', target, kind })).toMatchObject({
         state: 'done',
-        outcome: `${kind} is taken away; bob had set it (for good)`,
+        outcome: `${kind} is removed; bob had set it (for good)`,
       });
       expect(await s.holds()).toEqual([]);
       expect(await settle({ verb: 'unhold', target, kind })).toMatchObject({
@@ -312,7 +312,7 @@ export function decisionsContract(s: BmdbStage): void {
       expect(await release(id, false)).toMatch(/the quarantine will come back$/);
       expect((await read(id)).hostKey).toBe('pinned');
       expect(await release(id, true)).toBe(
-        'released; it was not quarantined; its next SSH host key is pinned anew',
+        'released; it was not quarantined; its next SSH host key will be pinned',
       );
       expect((await read(id)).hostKey).toBeNull();
       expect(await release(await spoilt('needsHuman'), false)).not.toMatch(/come back/);

@@ -20,7 +20,7 @@ export function deprovisionContract(s: BmdbStage): void {
   describe('a request to give a machine back', () => {
     it('is written once with who and why; repeated requests keep the first', async () => {
       const id = await add();
-      expect(await request(id)).toMatchObject({ state: 'done', outcome: 'it is to be given back' });
+      expect(await request(id)).toMatchObject({ state: 'done', outcome: 'it will be given back' });
       const { deprovision } = await read(id);
       expect(deprovision).toMatchObject({
         requestedBy: 'ann',
@@ -47,7 +47,7 @@ export function deprovisionContract(s: BmdbStage): void {
       await request(id);
       const { deprovision } = await read(id);
       const skip = await request(id, { drain: 'skip' });
-      expect(skip?.outcome).toContain('from now on its pools are not waited for');
+      expect(skip?.outcome).toContain('from now on it does not wait for its pools');
       expect((await read(id)).deprovision).toEqual({ ...deprovision, drain: 'skip' });
       const slower = await request(id, { drain: 'force' });
       expect(slower?.outcome).toBe('ann asked for it already: no longer needed');

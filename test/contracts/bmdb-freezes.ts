@@ -27,7 +27,7 @@ export function freezesContract(s: BmdbStage): void {
         const again = await settle({ verb: 'freeze', scope }, { by: 'bob', reason: 'flood' });
         expect(again).toMatchObject({
           state: 'done',
-          outcome: 'it was frozen already by ann (manual: fire)',
+          outcome: 'it was already frozen by ann (manual: fire)',
         });
         expect((await rowOf(scope))!.frozen).toMatchObject({ by: 'ann' });
         expect(await settle({ verb: 'thaw', scope })).toMatchObject({

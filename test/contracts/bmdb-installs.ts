@@ -79,13 +79,13 @@ export function installsContract(s: BmdbStage): void {
         untilMs: null,
       });
       const late = 'an installation was handed to its agent before, and may be under way';
-      expect(held!.outcome).toBe(`preserve holds until it is taken away; ${late}`);
+      expect(held!.outcome).toBe(`preserve holds until it is removed; ${late}`);
       expect(await handedOut(id)).toBeNull();
       const parked = await settle({ verb: 'quarantine', target, untilMs: null });
       expect(parked!.outcome).toBe(`quarantined until it is released; ${late}`);
       await settle({ verb: 'unhold', target, kind: 'preserve' });
       expect((await settle({ verb: 'deprovision', target }))!.outcome).toBe(
-        `it is to be given back; ${late}`,
+        `it will be given back; ${late}`,
       );
     });
 
@@ -94,7 +94,7 @@ export function installsContract(s: BmdbStage): void {
       const cancel = async () => settle({ verb: 'cancel-install', target: await s.target(id) });
       expect(await cancel()).toMatchObject({
         state: 'done',
-        outcome: 'nothing was to be installed',
+        outcome: 'no installation was requested',
       });
       await install(id);
       expect(await cancel()).toMatchObject({

@@ -132,7 +132,7 @@ export function poolsContract(s: BmdbStage): void {
         outcome: 'it is paused at back',
       });
       expect(await settle({ verb: 'pause-pool', ...all })).toMatchObject({
-        ...{ state: 'done', outcome: 'it was paused already' },
+        ...{ state: 'done', outcome: 'it was already paused' },
       });
       await settle({ verb: 'teardown-pool', ...all });
       expect((await pools()).map((row) => row.tornDown)).toEqual([paused, paused, null]);

@@ -55,7 +55,7 @@ export function withdrawalsContract(s: BmdbStage): void {
 
     it('A7: is applied at once when there is no order', async () => {
       const id = await addWell();
-      const nothing = { state: 'done', outcome: 'nothing was ordered that waits' };
+      const nothing = { state: 'done', outcome: 'no order was waiting' };
       expect(await withdraw(id)).toMatchObject(nothing);
       const key = await order(id);
       await s.h.pass(2 * MINUTE);
@@ -94,7 +94,7 @@ export function withdrawalsContract(s: BmdbStage): void {
       await (await begun(id, 'restart-agent', key)).fail(STEADY, 'no evidence', { order: key });
       expect(await stateOf(key)).toMatchObject({
         state: 'refused',
-        outcome: 'it was asked for, and not seen to be done: no evidence',
+        outcome: 'it was requested, and not seen to succeed: no evidence',
       });
     });
 
@@ -114,7 +114,7 @@ export function withdrawalsContract(s: BmdbStage): void {
       await s.h.pass(2 * MINUTE);
       expect(await s.session.settle(key)).toMatchObject({
         state: 'refused',
-        outcome: 'it was asked for, and not seen to be done: it expired before that',
+        outcome: 'it was requested, and not seen to succeed: it expired before that',
       });
     });
   });

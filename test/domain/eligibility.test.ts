@@ -231,7 +231,7 @@ describe('an order that a pool refuses for good', () => {
       'and with a plain one',
       '',
       [{ ...refused, note: null }],
-      'pool api at front does not let it go',
+      'pool api at front does not drain it',
     ],
     ['not while it may yet be let go', '', [memberRow({ note: why })], null],
     ['not once it was let go', '', [{ ...refused, state: 'drained', how: 'gone' }], null],

@@ -64,7 +64,7 @@ describe('the status of a fleet', () => {
     const deaf = {
       ...frozen,
       state: 'grace',
-      reason: 'heartbeats are not being taken in',
+      reason: 'heartbeats are not being received',
     } as const;
     expect(fleetStatus({ ...calm, scopes: [deaf] }).needs).toMatchObject([
       { title: 'nothing is recovered in the fleet' },

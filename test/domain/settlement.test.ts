@@ -41,8 +41,8 @@ const installing = (requestGeneration: bigint, reportGeneration: bigint | null) 
 testRows<[string, GivenWish, string | RegExp, Partial<RequestRow>?]>([
   ['', { verb: 'thaw' }, /^it expired/, { expiresAtMs: NOW_MS }],
   ['slot', { verb: 'release', forgetHostKey: false }, /not on/],
-  ['', { verb: 'hold', kind: 'no-start', untilMs: NOW_MS }, /over already$/],
-  ['', { verb: 'quarantine', untilMs: NOW_MS }, /over already$/],
+  ['', { verb: 'hold', kind: 'no-start', untilMs: NOW_MS }, /already passed$/],
+  ['', { verb: 'quarantine', untilMs: NOW_MS }, /already passed$/],
   ['quarantine conflict', { verb: 'quarantine', untilMs: null }, /already$/],
   ['hold preserve', deprovision, 'a hold preserves it'],
   ['hold preserve', install, 'a hold preserves it'],

@@ -215,18 +215,18 @@ describe('an order of an operator in a view', () => {
 });
 
 describe('a machine that still serves', () => {
-  const asked = 'ann asked for a reboot: it is slow; waits until pool api at front lets it go';
+  const asked = 'ann asked for a reboot: it is slow; waits until pool api drains it at front';
   testViews(
     'says what it waits for:',
     `
     heard, order reboot, member draining        → Running healthy, next -: ${asked}: 3 connections, until 12:00:03 UTC
     heard, order reboot, member draining refused → Running healthy: ${asked}
-    heard, order reboot, member draining, member active back, member drained → Running healthy: ${asked}: 3 connections, until 12:00:03 UTC, and pool api at back lets it go
+    heard, order reboot, member draining, member active back, member drained → Running healthy: ${asked}: 3 connections, until 12:00:03 UTC, and pool api drains it at back
     heard, order reboot skip, member draining   → Running healthy, next recovery: ann asked for a reboot: it is slow
-    deprovision, member draining                → Deprovisioning draining, next -: ann asked for it: it is not needed; waits until pool api at front lets it go: 3 connections, until 12:00:03 UTC
+    deprovision, member draining                → Deprovisioning draining, next -: ann asked for it: it is not needed; waits until pool api drains it at front: 3 connections, until 12:00:03 UTC
     deprovision, member drained                 → Deprovisioning deleting, next deprovision
-    lost 1ms, member active                     → Running silent, next -, due +9m59s999ms: no heartbeat within the deadline; waits until pool api at front lets it go; recovery waits until 22:23:19 UTC at most
-    failures 6 1ms, member active               → Provisioned waiting, next -: …; waits until pool api at front`,
+    lost 1ms, member active                     → Running silent, next -, due +9m59s999ms: no heartbeat within the deadline; waits until pool api drains it at front; recovery waits until 22:23:19 UTC at most
+    failures 6 1ms, member active               → Provisioned waiting, next -: …; waits until pool api drains it at front`,
   );
 
   test('shows one, many or unknown connections, and why it is not drained yet', () => {
@@ -279,8 +279,8 @@ testRows(
     quarantine conflict       → an operator: shepherd machine release
     quarantine byOperator +1m → an operator: shepherd machine release, or its end
     status Missing            → the provider, when it shows the machine again; or an operator: shepherd machine deprovision
-    unreadable                → a program that knows what its rows say
-    conflict                  → whoever puts rows and provider in agreement
+    unreadable                → a program that can read its rows
+    conflict                  → an operator who reconciles rows and provider
     slot, device              → an operator, at the provider; or provisioner.assimilate`),
 )('says who can end a quarantine: %s', (words, endedBy) => {
   expect(view(words)).toMatchObject({ state: 'Quarantined', endedBy });

@@ -37,6 +37,7 @@ export function memPorts(options: MemPortsOptions): Ports & { readonly metrics: 
     random,
     log,
     levels: null,
+    recentLog: null,
     scheduler: clockScheduler(clock),
     metrics: createMemMetrics(),
     hostname: 'memory',

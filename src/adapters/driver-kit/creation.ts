@@ -55,7 +55,7 @@ export function initCommand(secret: string, site: string): string {
   ].join('\n');
   const excess = Buffer.byteLength(script) - SCRIPT_BYTES;
   if (excess <= 0) return script;
-  throw new UsageError(`initCommand is ${excess} bytes too long; give less than that`);
+  throw new UsageError(`initCommand is ${excess} bytes too long; shorten it`);
 }
 
 export interface FirstBootOptions {

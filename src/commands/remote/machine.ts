@@ -83,7 +83,7 @@ async function historyOf(name: string, { exact, limit }: HistoryFlags, { client 
   const ofMachine = isUuid(name) ? name : null;
   if (ofMachine === null && found === null && !/^[^/]+\/./.test(name)) {
     throw new UsageError(
-      `"${name}" is neither a machine's id (a UUID in small letters) nor a slot (<provider>/<slot id>)`,
+      `"${name}" is neither a machine's id (a UUID in lower case) nor a slot (<provider>/<slot id>)`,
     );
   }
   const of = ofMachine ?? found?.slot ?? name;

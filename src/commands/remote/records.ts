@@ -32,7 +32,7 @@ export async function showRecords(
   machine?: string,
 ): Promise<Told> {
   if (machine !== undefined && !isUuid(machine)) {
-    throw new UsageError(`"${machine}" is no machine id; an id is a UUID in small letters`);
+    throw new UsageError(`"${machine}" is no machine id; an id is a UUID in lower case`);
   }
   if (field !== undefined && machine === undefined) {
     throw new UsageError('a field is one of a machine; give its id');

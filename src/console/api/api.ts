@@ -14,6 +14,7 @@ import { addEvents } from './events.ts';
 import { addFleet, type FleetDeps } from './fleet.ts';
 import { addInsight } from './insight.ts';
 import { addInspector } from './inspector.ts';
+import { addLog } from './log.ts';
 import { API, prepareApi, type Api } from './kit.ts';
 import { addMachine, addMachineParts } from './machine.ts';
 import { addMachines, type MachinesDeps } from './machines.ts';
@@ -64,6 +65,7 @@ function addResources(api: Api, deps: ApiDeps): void {
   addWebhooks(api, deps);
   addFiling(api, { ...deps.filing, fleet });
   addAbout(api, deps);
+  addLog(api, deps);
 }
 
 /** The description of the API as OpenAPI 3.1, made of its schemas, as JSON. */

@@ -50,6 +50,7 @@ export const MachineSchema = named(
     status: z.enum(PROVIDER_STATUSES).nullable().describe('As the provider tells it.'),
     power: z.enum(['on', 'off', 'unknown']),
     hostname: text.nullable(),
+    remoteUser: text.nullable().describe('User name for SSH. Null: its provider does not list it.'),
     createdAtMs: Milliseconds.nullable().describe('Its present tenancy.'),
     next: z.enum(['agentStart', 'recovery', 'deprovision']).nullable(),
     endedBy: text.nullable().describe('Who or what can end a quarantine.'),

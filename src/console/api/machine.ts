@@ -117,6 +117,7 @@ export function machineDetail(entry: MachineEntry, fleet: FleetView): Machine {
     status: row?.provided?.status ?? listed?.status ?? null,
     power: listed?.power ?? 'unknown',
     hostname: listed?.hostname ?? null,
+    remoteUser: listed?.remoteUser ?? null,
     createdAtMs: row?.createdAtMs ?? null,
     next: view.next,
     endedBy: view.endedBy,

@@ -234,7 +234,7 @@ describe('http2 agent server', () => {
       const raw = installationRequestCodec.encode({ generation: inner, metropolis: {} });
       stored.request = { generation: 5n, raw };
       expect((await beat()).installationRequest).toBeUndefined();
-      expect(said).toEqual(['stored installation request misnumbered']);
+      expect(said).toEqual(['a stored installation request has the wrong generation']);
     },
   );
 

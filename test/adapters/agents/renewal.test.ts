@@ -121,7 +121,7 @@ describe('a certificate that is replaced where it is kept', () => {
       await settle();
     }
     expect(presented).toEqual([fresh]);
-    expect(said).toEqual(['agent server: the certificate was renewed']);
+    expect(said).toEqual(['agent server: the certificate was replaced']);
     expect([renewal.served, await shown(fresh)]).toEqual([fresh, fingerprint(fresh)]);
   });
 

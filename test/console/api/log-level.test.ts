@@ -24,7 +24,7 @@ async function stand(
   const log = createQuietLog(lines, 'info', clock);
   const logControl = createLogControl({
     ...{ levels: log.levels, events: { append }, clock, log: log.child({ component: 'console' }) },
-    host: 'rack7',
+    ...{ host: 'rack7', recent: null },
   });
   const { bmdb } = machineStand();
   const random = createSeededRandom(3);

@@ -88,7 +88,7 @@ describe('turns to drain', () => {
     const waits = turns(both, { serving: 1, coming: 1 });
     expect([waits.begin, waits.wait.get(M2)]).toEqual([
       [],
-      'asked; it waits for its turn: another was asked for before',
+      'asked; it waits for its turn: an earlier request goes first',
     ]);
     expect(turns(both, { serving: 1 }).begin).toEqual([M2]);
   });

@@ -23,7 +23,7 @@ testSteps(
   A joining | serve A | A unchecked | removing    → A active
   A joining | serve A | blind                     → look
   A warming 119s999ms | serve A | A drain down    →
-  A warming 2m | serve A | A drain down           → A active (the balancer does not see it well), A=active`,
+  A warming 2m | serve A | A drain down           → A active (the balancer does not report it healthy), A=active`,
 );
 
 test('looks at a member again when its warm-up ends', () => {
@@ -76,7 +76,7 @@ const UNSELECTED = 'the pool does not select it';
 testSteps(
   'vector 4: one that is not selected any more stays until those that come are active',
   `
-  A active, B active | drain A deselected, serve B, serve C | A, B       → C joining, A stays (${UNSELECTED}; it stays until those that come are active)
+  A active, B active | drain A deselected, serve B, serve C | A, B       → C joining, A stays (${UNSELECTED}; it stays until joining members are active)
   A active, B active | drain A deselected, serve B | A, B                → A draining 30s (${UNSELECTED}), A=drain
   A active, B active, C active | drain A unasked, drain B unasked, serve C | → panic A B
   A active, B active, C active | drain A unasked, drain B unasked, serve C | | accepted → A draining 30s (${UNSELECTED}), B draining 30s (${UNSELECTED})
@@ -154,7 +154,7 @@ test('only reports a member that has been down for a minute', () => {
     return toldOf('A active | serve A | A down', { memory });
   };
   expect(down(NOW - DOWN_MS + 1)).toBe('');
-  expect(down(NOW - DOWN_MS)).toBe('A stays (the balancer does not see it well)');
+  expect(down(NOW - DOWN_MS)).toBe('A stays (the balancer does not report it healthy)');
 });
 
 testSteps(

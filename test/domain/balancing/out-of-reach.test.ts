@@ -67,7 +67,7 @@ describe('a readable balancer that refuses to drain', () => {
       pool: under(policy),
     });
   };
-  const why = 'ann asked for reboot: test; balancer edge refuses to let it go: read only';
+  const why = 'ann asked for reboot: test; balancer edge refuses to drain it: read only';
   test('is reported at once and only once', () => {
     expect(moves(after(1, 'require'))).toEqual([{ machineId: M1, note: why }]);
     expect(after(1, 'require', { note: why })).toMatchObject({ moves: [], isMoving: false });
@@ -77,13 +77,13 @@ describe('a readable balancer that refuses to drain', () => {
       'require',
       600_000,
       { refused: true },
-      'refused: balancer edge refuses to let it go: read only',
+      'refused: balancer edge refuses to drain it: read only',
     ],
     [
       'best-effort',
       WAIVE_MS,
       { waived: true },
-      'balancer edge refuses to let it go, and is not waited for: read only',
+      'balancer edge refuses to drain it, and is not waited for: read only',
     ],
   ] as const)('is handled like an unreachable one: %s', (policy, waitMs, answer, note) => {
     const before = after(waitMs - 1, policy, { note: why });

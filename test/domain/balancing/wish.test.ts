@@ -67,7 +67,7 @@ describe('planned drains', () => {
     ['order reboot force', { force: true }],
     ['deprovision', { leaves: true, askedAtMs: NOW_MS }],
     ['quarantine byOperator', { leaves: true, askedAtMs: null }],
-    ['install due', { reason: 'an operating system is to be installed' }],
+    ['install due', { reason: 'an operating system will be installed' }],
   ] as const)('give their reason and time: %s', (words, expected) => {
     expect(wished(words)).toMatchObject({ want: 'drain', ...expected });
   });

@@ -29,7 +29,7 @@ describe('a machine name', () => {
   test('is rejected when it means no machine or is malformed', async () => {
     await expect(s.meant(REBOOT, { name: idOf(9) })).rejects.toThrow(NotFound);
     await expect(s.meant(REBOOT, { name: 'metal/slot-9' })).rejects.toThrow(
-      'no machine is on slot metal/slot-9; GET machines has those there are',
+      'no machine is on slot metal/slot-9; GET machines lists all',
     );
     for (const name of ['slot-1', 'rack7', 'Metal/slot-1', 'metal/']) {
       await expect(s.meant(REBOOT, { name }), name).rejects.toThrow(/is neither a machine's id/);
@@ -73,9 +73,9 @@ describe('a selector of machines', () => {
     const twice = /names metal\/slot-1 twice/;
     const wrong: [Parameters<MachineStand['meant']>[1], string | RegExp][] = [
       [{}, /say which machine/],
-      [{ name: slotName(1), all: true }, /say it in one way/],
-      [{ provider: 'metal', slots: [slotName(1)] }, /say it in one way/],
-      [{ location: 'ny', all: true }, /say it in one way/],
+      [{ name: slotName(1), all: true }, /select machines in one way only/],
+      [{ provider: 'metal', slots: [slotName(1)] }, /select machines in one way only/],
+      [{ location: 'ny', all: true }, /select machines in one way only/],
       [{ slots: [] }, /names nothing; nothing was done/],
       [{ slots: [slotName(1), slotName(1)] }, twice],
       [{ slots: [slotName(1), idOf(1)] }, /metal\/slot-1 twice, as .* and as/],
@@ -84,7 +84,7 @@ describe('a selector of machines', () => {
         { states: ['Running/lat'] },
         '"lat" is no substate of Running; there is awaitingHeartbeat, ',
       ],
-      [{ states: ['running/LATE'] }, 'no machine is so; nothing was done'],
+      [{ states: ['running/LATE'] }, 'no machine matches; nothing was done'],
       [{ provider: 'other' }, 'no provider is named other; there is metal'],
       [{ location: 'nowhere' }, 'no location is named nowhere; there is ny'],
     ];

@@ -115,7 +115,7 @@ describe('an unfinished creation without a device', () => {
   test('is only looked for after enough requests', () => {
     const { creations, decisions } = judge(inputOf('free, intent dead attempts=5'));
     expect(creations).toEqual([]);
-    expect(decisions[0]!.reason).toContain('only looked for');
+    expect(decisions[0]!.reason).toContain('only searched for');
   });
 });
 

@@ -382,7 +382,7 @@ describe('the end of the ladder', () => {
     expect(nextStep(lost(failed('powerCycling', 2)), now({ preserved: true }))).toEqual({
       end:
         '2 attempts at switching it off and on did not help; ' +
-        'reinstalling it: a hold preserves what is on it',
+        'reinstalling it: a hold preserves its data',
     });
   });
 });

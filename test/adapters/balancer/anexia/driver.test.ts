@@ -50,7 +50,7 @@ describe('a reply that is lost', () => {
     clock.increment(5_000);
     expect(await stand.observe()).toEqual([]);
     const failure = await stand.failureOf(create(stand));
-    expect((failure.cause as Error).message).toContain('may still show up');
+    expect((failure.cause as Error).message).toContain('may still appear');
     clock.increment(20_000);
     const ref = await stand.run(create(stand));
     expect(fake.objects().map(({ id }) => id)).toEqual([ref.id]);
@@ -259,7 +259,7 @@ describe('the driver', () => {
   });
 
   testRows([
-    [{ baseUrl: 'http://engine.test' }, /sends the token in clear/],
+    [{ baseUrl: 'http://engine.test' }, /would send the token unencrypted/],
     [{ baseUrl: 'ftp://engine.test' }, /give an http or https URL/],
     [
       { baseUrl: 'https://ann:pass/wo@rd@engine.test' },

@@ -77,21 +77,21 @@ testRows<readonly [name: string, answer: HostileHandler, told: RegExp]>([
   [
     'lists what has not the tag, as if it were not asked for one',
     telling((url) => paged(url, pageOf(url) === 1 ? [row('a', ['x'])] : [], 1)),
-    /a is listed, and has not the tag/,
+    /a is listed, but does not have the tag/,
   ],
-  ['gives the same page for ever', telling(() => [row('a')]), /page 2 holds nothing new/],
+  ['gives the same page for ever', telling(() => [row('a')]), /page 2 has nothing new/],
   [
     'gives another page than was asked for',
     telling(() => ({ ...EMPTY, page: 3 })),
-    /page 1 was asked for, and page 3 came/,
+    /page 1 was requested, but page 3 came/,
   ],
   [
     'counts more than it gives',
     telling((url) => paged(url, pageOf(url) === 1 ? [row('a')] : [], 2)),
-    /does not hold still/,
+    /changed during each/,
   ],
-  ['names no identifier in a row', telling(() => [{ name: 'x' }]), /not as agreed/],
-  ['says no in a success', telling(() => ({ error: { message: 'no' } })), /names errors: no/],
+  ['names no identifier in a row', telling(() => [{ name: 'x' }]), /unexpected form/],
+  ['says no in a success', telling(() => ({ error: { message: 'no' } })), /contains errors: no/],
   [
     'answers with a page',
     (_url, response) => json(response, '<h1>hello</h1>', 200, 'text/html'),

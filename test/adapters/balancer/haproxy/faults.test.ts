@@ -32,8 +32,8 @@ const codeOf = (call: Promise<unknown>): Promise<string> =>
 
 describe.runIf(hasHaproxyFor('faults around HAProxy'))('faults around HAProxy', () => {
   testRows([
-    ['has no mark', '# mine\n', 'was not made by Shepherd'],
-    ['has the mark of another', '# shepherd-pool other-uid\n', 'is the file of another pool'],
+    ['has no mark', '# mine\n', 'was not written by Shepherd'],
+    ['has the mark of another', '# shepherd-pool other-uid\n', 'belongs to another pool'],
   ])('a file that %s is left alone', async (_, text, message) => {
     const { balancer, file } = await stand();
     await writeFile(file, text);
@@ -67,7 +67,9 @@ describe.runIf(hasHaproxyFor('faults around HAProxy'))('faults around HAProxy', 
     const own = `frontend own\n  mode tcp\n  timeout client 1s\n  bind 127.0.0.1:${taken}\n`;
     await appendFile(haproxy.baseFile, `\n${own}`);
     const call = balancer.create(backend('second'), null, OWNER, live());
-    await expect(call).rejects.toThrow('HAProxy could not load it, and goes on as before');
+    await expect(call).rejects.toThrow(
+      'HAProxy could not load the change, and continues as before',
+    );
     expect(await codeOf(call)).toBe('remote-failure');
     expect(await read(file)).toBe(before);
     expect(await callOnce(to)).toBeNull();
@@ -86,9 +88,9 @@ describe.runIf(hasHaproxyFor('faults around HAProxy'))('faults around HAProxy', 
       await tellWorker(haproxy, `set server ${id} state maint`);
       expect(await tellWorker(haproxy, `del server ${id}`)).toBe('Server deleted.\n');
     };
-    const anew = 'backend http.api.eu: its file was changed or taken away';
+    const anew = 'backend http.api.eu: its file was changed or deleted';
     const hands: readonly (readonly [by: () => Promise<unknown>, differs: string])[] = [
-      [remove, `server ${id}: the running program does not have it`],
+      [remove, `server ${id}: the running program lacks it`],
       [
         () => tellWorker(haproxy, `set server ${id} addr 127.0.0.2 port 9`),
         `server ${id}: the running program has it at 127.0.0.2 port 9`,
@@ -122,7 +124,7 @@ describe.runIf(hasHaproxyFor('faults around HAProxy'))('faults around HAProxy', 
     const { balancer, file, servers, to } = await serving();
     await rename(dirname(file), `${dirname(file)}.away`);
     const call = balancer.setMember!(servers[0]!, 'drain', OWNER, live());
-    await expect(call).rejects.toThrow(`${dirname(file)} is not there: make it`);
+    await expect(call).rejects.toThrow(`${dirname(file)} does not exist; create it`);
     expect(find(await balancer.observe(OWNER, live()), servers[0]!)?.server?.mode).toBe('active');
     await rename(`${dirname(file)}.away`, dirname(file));
     expect(await differing(balancer)).toEqual([]);
@@ -136,7 +138,7 @@ describe.runIf(hasHaproxyFor('faults around HAProxy'))('faults around HAProxy', 
     await writeFile(file, text.replace('uid-1', 'uid-9'));
     await expect(balancer.observe(OWNER, live())).rejects.toMatchObject({
       code: 'remote-failure',
-      message: `${file} is the file of another pool ("# shepherd-pool uid-9"); it is left alone`,
+      message: `${file} belongs to another pool ("# shepherd-pool uid-9") and is left alone`,
     });
   });
 

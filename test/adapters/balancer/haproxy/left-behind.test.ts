@@ -61,7 +61,7 @@ describe.runIf(hasHaproxyFor('what others left behind'))('what others left at HA
   test('what a hand wrote and cannot be written anew is left out or put right', async () => {
     const { balancer, file, servers, to, backend: above } = await serving();
     const good = await readFile(file, 'utf8');
-    const anew = 'backend http.api.eu: its file was changed or taken away';
+    const anew = 'backend http.api.eu: its file was changed or deleted';
     const edits: readonly (readonly [string | RegExp, string])[] = [
       [/^ {2}default_backend .*\n/m, ''],
       [/^ {2}default_backend .*$/m, '  default_backend "http.api.eu"'],
@@ -84,7 +84,7 @@ describe.runIf(hasHaproxyFor('what others left behind'))('what others left at HA
     const canary = { kind: 'server', id: 'http.api.eu/_canary' } as const;
     expect(await differing(balancer)).toEqual([
       anew,
-      `server ${canary.id}: the running program does not have it`,
+      `server ${canary.id}: the running program lacks it`,
     ]);
     await balancer.setMember!(servers[0]!, 'drain', OWNER, live());
     await balancer.setMember!(servers[0]!, 'active', OWNER, live());
@@ -105,11 +105,11 @@ describe.runIf(hasHaproxyFor('what others left behind'))('what others left at HA
       ]);
       return results.map((each) => (each.status === 'rejected' ? String(each.reason) : 'done'));
     };
-    const unwritable = expect.stringContaining('cannot be given the end "127.0.0.1" 0');
+    const unwritable = expect.stringContaining('"127.0.0.1" 0 is no valid address and port');
     expect(await together('one')).toEqual([unwritable, 'done', 'done']);
     await rm(`${file}.loaded`);
     await writeFile(file, '# mine\n');
-    const strange = expect.stringContaining('was not made by Shepherd');
+    const strange = expect.stringContaining('was not written by Shepherd');
     expect(await together('two')).toEqual([strange, 'done', strange]);
   });
 });

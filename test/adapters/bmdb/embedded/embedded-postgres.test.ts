@@ -130,7 +130,7 @@ describe('embedded PostgreSQL', () => {
     });
     const error = await begun.catch((cause: unknown) => cause);
     expect(explain(error)).toMatch(
-      /^the disk is full; make room on it: could not make the embedded/,
+      /^the disk is full; make room on it: could not create the embedded/,
     );
     expect(error).toBeInstanceOf(NotWritable);
   });

@@ -81,13 +81,13 @@ describe('a database that cannot be used at all', () => {
       'no password given',
       () => urlWith({ password: '' }),
       denied,
-      /asks for a password; give one in database\.url/,
+      /requires a password; give one in database\.url/,
     ],
     [
       'unknown database',
       () => urlWith({ pathname: '/nowhere' }),
       ['not-found', false],
-      /\/nowhere\): there is no such database; make it, or check database\.url/,
+      /\/nowhere\): there is no such database; create it, or check database\.url/,
     ],
     [
       'a role that may not log in',
@@ -99,13 +99,13 @@ describe('a database that cannot be used at all', () => {
       'nobody there',
       () => urlWith({ port: '1' }),
       ['unreachable', true],
-      /shepherd@127\.0\.0\.1:1\/postgres\): the database does not answer; see that it runs/,
+      /shepherd@127\.0\.0\.1:1\/postgres\): the database does not answer; check that it runs/,
     ],
     [
       'TLS asked of a server that speaks none',
       () => `${server.url}?sslmode=verify-full`,
       denied,
-      /speaks no TLS; check sslmode/,
+      /does not support TLS; check sslmode/,
     ],
   ])('%s', async (_, url, [code, retryable], says) => {
     for (const call of [() => checkSchema(url()), () => openSession(open(url()))]) {
@@ -198,7 +198,7 @@ describe('a database that cannot be written', () => {
       const refusal = await refusalOf(bmdb!.scan(SIGNAL));
       await sql(back);
       expect(refusal).toMatchObject({ code: 'schema-mismatch', retryable: false });
-      expect(refusal.text).toMatch(/is not the one that this program works with; run "shepherd db/);
+      expect(refusal.text).toMatch(/does not match this program; run "shepherd db/);
       expectClear(refusal.text);
     }
     await session.poke();
@@ -218,7 +218,7 @@ describe('a database that cannot be written', () => {
       for (const call of [() => session.claim('UnitTest1', row.machineId), () => session.poke()]) {
         const refusal = await refusalOf(call());
         expect(refusal).toMatchObject({ code: 'unreachable', retryable: true });
-        expect(refusal.text).toMatch(/the server is read-only; name the primary/);
+        expect(refusal.text).toMatch(/the server is read-only; give the primary/);
         expectClear(refusal.text);
       }
     } finally {
@@ -239,7 +239,7 @@ describe('a database that cannot be written', () => {
     try {
       const refusal = await refusalOf(session.claim('UnitTest1', row.machineId));
       expect(refusal).toMatchObject({ code: 'unreachable', retryable: true });
-      expect(refusal.text).toMatch(/the disk of the server is full; make room there: .*No space/);
+      expect(refusal.text).toMatch(/the disk of the server is full; free space there: .*No space/);
       expectClear(refusal.text);
       // What needs no room goes on.
       await session.poke();
@@ -275,7 +275,7 @@ it('a server that is stopping says so', async () => {
     return refusal.code === 'unreachable';
   }, PATIENCE);
   expect(refusal.retryable).toBe(true);
-  expect(refusal.text).toMatch(/the server is starting or stopping; wait for it: .*shutting down/);
+  expect(refusal.text).toMatch(/the server is starting or stopping; wait: .*shutting down/);
   await holder.end();
   await vi.waitUntil(async () => !(await isAlive(pid)), PATIENCE);
   await own.stop();

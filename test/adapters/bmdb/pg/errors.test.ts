@@ -19,9 +19,9 @@ it.each([
   ['08006', 'unreachable', 'retryable', 'lost', /^could not test \(here\)/],
   ['40003', 'unreachable', 'retryable', 'lost', /^could not test \(here\)/],
   ['25P03', 'unreachable', 'retryable', 'lost', /^could not test \(here\)/],
-  ['ECONNREFUSED', 'unreachable', 'retryable', 'lost', /does not answer; see that it runs/],
+  ['ECONNREFUSED', 'unreachable', 'retryable', 'lost', /does not answer; check that it runs/],
   ['ENOTFOUND', 'unreachable', 'retryable', 'lost', /does not answer/],
-  ['25006', 'unreachable', 'retryable', 'kept', /read-only; name the primary/],
+  ['25006', 'unreachable', 'retryable', 'kept', /read-only; give the primary/],
   ['53100', 'unreachable', 'retryable', 'kept', /disk of the server is full/],
   ['53200', 'unreachable', 'retryable', 'kept', /out of memory or at a limit/],
   ['57014', 'timed-out', 'retryable', 'kept', /^could not test \(here\): what/],
@@ -34,8 +34,8 @@ it.each([
   ['3D000', 'not-found', 'final', 'kept', /no such database/],
   ['42P01', 'schema-mismatch', 'final', 'kept', /run "shepherd db migrate"/],
   ['42703', 'schema-mismatch', 'final', 'kept', /run "shepherd db migrate"/],
-  ['XX001', 'remote-failure', 'final', 'kept', /a fault of its own; look at its log/],
-  ['58030', 'remote-failure', 'final', 'kept', /a fault of its own; look at its log/],
+  ['XX001', 'remote-failure', 'final', 'kept', /an internal error; read its log/],
+  ['58030', 'remote-failure', 'final', 'kept', /an internal error; read its log/],
 ])('%s is %s, %s, connection %s', (code, kind, again, connection, says) => {
   const error = translate(errorOf(code), 'test', 'here');
   expect(codeOf(error)).toBe(kind);
