@@ -52,7 +52,7 @@ test('shows why recovery is frozen, for which provider, and since when', async (
     /Provider equinix.*frozen.*2m 0\ds.*9 of 20/s,
   );
   const shown = attack.replace('\u0007', String.raw`\u{7}`);
-  expect(await page.locator('.guard tr.reason').textContent()).toBe(
+  expect(await page.locator('.guard tr.reason').innerText()).toBe(
     `${shown}. Only a person ends it.`,
   );
   expect(await page.title()).not.toBe('owned');
