@@ -39,7 +39,7 @@ async function withSimulator(use: (link: string) => Promise<void>): Promise<void
       link = /http:\S+\/login#\S+/.exec(line)?.[0];
       if (link !== undefined) break;
     }
-    if (link === undefined) throw new Error('the simulator ended before it told its link');
+    if (link === undefined) throw new Error('the simulator ended before it printed its link');
     child.stdout.resume();
     await use(link);
   } finally {
@@ -84,6 +84,6 @@ async function make(): Promise<void> {
 
 if (!process.argv.includes('--check')) await make();
 else if (readFileSync(HASH_FILE, 'utf8').trim() !== hashOfSources()) {
-  console.error('docs/pictures shows an earlier page: npm run pictures makes it anew');
+  console.error('docs/pictures shows an outdated page: run npm run pictures');
   process.exitCode = 1;
 }

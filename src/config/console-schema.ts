@@ -64,7 +64,7 @@ export const consoleSettings = (around: Surroundings) => ({
     .strictObject({
       issuer: leaf
         .url('The provider of identities, as it calls itself.')
-        .refine(isSafeIssuer, { error: 'would be asked in clear; give an https URL' }),
+        .refine(isSafeIssuer, { error: 'would be called without encryption; give an https URL' }),
       clientId: leaf.text('Name of the console there.'),
       clientSecret: leaf.secret('What the console proves this by.', around).optional(),
       scopes: z

@@ -190,7 +190,7 @@ const agentSchema = (around: Surroundings) =>
       arm64: leaf.file('The agent program of machines with an ARM64 processor.', around).optional(),
     })
       .refine((programs) => programs.x64 !== undefined || programs.arm64 !== undefined, {
-        error: 'names no program; give x64, arm64 or both',
+        error: 'names no program; give x64, arm64, or both',
       })
       .optional(),
     targetPath: leaf.remotePath('Where it is put.').prefault('/root/agent'),
@@ -338,13 +338,13 @@ const consoleSchema = (around: Surroundings) =>
       when: () => true,
       path: ['tls'],
       error:
-        'is missing, and what is sent to other machines would be in clear; give a certificate, ' +
+        'is missing, and traffic to other machines would be unencrypted; give a certificate, ' +
         'or proxy: trusted where a proxy ends TLS',
     })
     .refine(hasAddress, {
       when: () => true,
       path: ['url'],
       error:
-        'is missing, and proxy and oidc want it; give the address under which browsers find the ' +
+        'is missing, and proxy and oidc need it; give the address at which browsers find the ' +
         'console, such as https://shepherd.example.org',
     });
