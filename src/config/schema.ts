@@ -127,7 +127,7 @@ function agentsKnowWhereToReport(value: {
 }): boolean {
   const { endpoint } = (value?.agent ?? {}) as { endpoint?: unknown };
   const { listen } = (value?.agentServer ?? {}) as { listen?: leaf.ListenAddress };
-  // Only a daemon that starts machines and listens needs this here; `roles` handles others.
+  // Without `loops`, no agent needs the address; without `agent-server`, `roles` asks for it.
   const { roles } = value ?? {};
   if (Array.isArray(roles) && !(roles.includes('loops') && roles.includes('agent-server')))
     return true;
