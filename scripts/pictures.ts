@@ -71,6 +71,6 @@ async function make(): Promise<void> {
 
 if (!process.argv.includes('--check')) await make();
 else if (readFileSync(HASH_FILE, 'utf8').trim() !== hashOfSources()) {
-  console.error('docs/pictures shows an earlier page: npm run pictures makes it anew');
+  console.error('docs/pictures shows an outdated page: run npm run pictures');
   process.exitCode = 1;
 }

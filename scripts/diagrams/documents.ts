@@ -54,8 +54,7 @@ function withParts(page: string, parts: Readonly<Record<string, string>>): strin
     const [begin, end] = [`<!-- ${name}:begin -->`, `<!-- ${name}:end -->`];
     const from = fresh.indexOf(begin);
     const to = fresh.indexOf(end);
-    if (from < 0 || to < from)
-      throw new Error(`${PAGE} lacks ${begin} … ${end}: put both in again`);
+    if (from < 0 || to < from) throw new Error(`${PAGE} lacks ${begin} … ${end}: add both again`);
     fresh = `${fresh.slice(0, from)}${begin}\n\n${part}\n${fresh.slice(to)}`;
   }
   return fresh;

@@ -155,7 +155,7 @@ testRows([
   ['a: 1\n---\nb: 2\n', 'is not valid YAML'],
   ['- list', 'the configuration is not a section'],
   ['', 'ssh.keyPath is missing'],
-  ['__proto__: { polluted: true }', '__proto__ (line 1, column 1) is not known'],
+  ['__proto__: { polluted: true }', '__proto__ (line 1, column 1) is unknown'],
 ])('%j is refused', (text, expected) => {
   expect(complaint(() => loadConfig({ text, env }))).toContain(expected);
 });
