@@ -98,7 +98,7 @@ describe('inspector relay', () => {
     expect((await fetch(relay.url, { method: 'POST' })).status).toBe(405);
   });
 
-  test('a taken port is one clear mistake', async () => {
+  test('reports a port in use as one clear mistake', async () => {
     const again = startInspectorRelay({
       host: '127.0.0.1',
       port: Number(new URL(relay.url).port),
@@ -111,7 +111,7 @@ describe('inspector relay', () => {
     });
   });
 
-  test('closing ends the sockets of all viewers', async () => {
+  test('ends the sockets of all viewers when it closes', async () => {
     const { status, closed } = looker(relay.url);
     await status;
     await relay.close();
