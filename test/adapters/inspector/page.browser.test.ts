@@ -16,7 +16,7 @@ const STATELY_STAND_IN = `<!doctype html><script>
   parent.postMessage({ type: '@statelyai.connected' }, '*');
 </script><body></body>`;
 
-test('the page hands the chosen machine to the Stately inspector, once a person agrees', async () => {
+test('hands the chosen machine to the Stately inspector once a person agrees', async () => {
   const inspection = createInspection({ clock: systemClock });
   const options = { host: '127.0.0.1', port: 0, log: silentLog } as const;
   const relay = await startInspectorRelay({ ...options, inspector: inspection });

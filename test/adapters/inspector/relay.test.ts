@@ -41,7 +41,7 @@ describe('inspector relay', () => {
     inspection.close();
   });
 
-  test('tells of the machine that the address names', async () => {
+  test('reports on the machine that the address names', async () => {
     const subjects: unknown[] = [];
     const { url, close } = await open({
       watch: (subject) => {
@@ -58,7 +58,7 @@ describe('inspector relay', () => {
     await close();
   });
 
-  test('tells the ninth who looks that eight may, and goes on for them', async () => {
+  test('refuses the ninth viewer with the limit of eight, and continues for the others', async () => {
     const lookers = Array.from({ length: 8 }, () => looker(relay.url));
     await Promise.all(lookers.map(({ status }) => status));
     const ninth = looker(relay.url);
@@ -98,7 +98,7 @@ describe('inspector relay', () => {
     expect((await fetch(relay.url, { method: 'POST' })).status).toBe(405);
   });
 
-  test('a taken port is one clear mistake', async () => {
+  test('reports a port in use as one clear mistake', async () => {
     const again = startInspectorRelay({
       host: '127.0.0.1',
       port: Number(new URL(relay.url).port),
@@ -111,7 +111,7 @@ describe('inspector relay', () => {
     });
   });
 
-  test('closing ends the sockets of all viewers', async () => {
+  test('ends the sockets of all viewers when it closes', async () => {
     const { status, closed } = looker(relay.url);
     await status;
     await relay.close();

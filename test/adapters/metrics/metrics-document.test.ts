@@ -35,7 +35,7 @@ const table = [
   ...lines,
 ].join('\n');
 
-test('V52 the document lists every metric, and no other', async () => {
+test('V52 lists every metric, and no other, in the document', async () => {
   const text = readFileSync(DOCUMENT, 'utf8');
   const block = `<!-- metrics:begin -->\n\n${table}\n\n<!-- metrics:end -->`;
   const fresh = await prettier.format(
@@ -47,7 +47,7 @@ test('V52 the document lists every metric, and no other', async () => {
   expect(families.length).toBeGreaterThan(20);
 });
 
-test('the document explains every label and every processor', () => {
+test('explains every label and every processor in the document', () => {
   const text = readFileSync(DOCUMENT, 'utf8').split('## Labels')[1]!;
   // What the constant of the build says explains itself.
   const own = new Set(['version', 'commit', 'schema']);

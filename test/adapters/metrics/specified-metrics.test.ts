@@ -57,7 +57,7 @@ const families = read((await metrics.expose()).body);
 
 describe('V52, B6: the scrape', () => {
   testRows(families.map((family) => [family.name, family] as const))(
-    '%s is really counted, and each of its series is named alike',
+    'counts %s, and names each of its series alike',
     (_name, { type, series }) => {
       expect(series.some(({ value }) => value > 0)).toBe(true);
       const names = series.map(({ labels }) =>
@@ -72,7 +72,7 @@ describe('V52, B6: the scrape', () => {
     },
   );
 
-  testRows(SPECIFIED)('%s has its type and its labels', (name, type, labels) => {
+  testRows(SPECIFIED)('gives %s its type and its labels', (name, type, labels) => {
     const family = families.find((each) => each.name === name)!;
     expect(family.type).toBe(type);
     for (const each of family.series) {
@@ -81,7 +81,7 @@ describe('V52, B6: the scrape', () => {
     }
   });
 
-  testRows(VALUES)('%s has the agreed values', (name, label, values) => {
+  testRows(VALUES)('has the agreed values of %s', (name, label, values) => {
     const family = families.find((each) => each.name === name)!;
     expect(family.series.map(({ labels }) => labels[label]).toSorted()).toEqual(values);
   });

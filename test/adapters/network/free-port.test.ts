@@ -22,7 +22,7 @@ const claimedElsewhere = async (port: number) => {
   return stdout.trim();
 };
 
-test('a port that was taken is given to nobody else, though nobody listens there', async () => {
+test('reserves a port for one caller, even while nobody listens on it', async () => {
   expect(await claimedElsewhere(9_001)).toBe('free');
   expect(await takeFreePort(new Set(), ports(9_001))).toBe(9_001);
   expect(await claimedElsewhere(9_001)).toBe('EADDRINUSE');
@@ -30,7 +30,7 @@ test('a port that was taken is given to nobody else, though nobody listens there
   expect(second, 'to another simulator of this process').toBe(9_002);
 });
 
-test('a port where somebody listens is not taken', async () => {
+test('does not take a port on which somebody listens', async () => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as { port: number };

@@ -184,7 +184,7 @@ function open({ driver, settings }: Fuzzed) {
 }
 
 describe.each(DRIVERS.map((each) => [each.driver.name, each] as const))('%s', (_, fuzzed) => {
-  test('survives any reply, tells no secret, and takes nothing for gone', async () => {
+  test('survives any reply, reveals no secret, and treats no machine as gone', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(anyReply, { minLength: 1, maxLength: 6 }), async (given) => {
         [replies, asked] = [given, 0];

@@ -98,7 +98,7 @@ const hot = registered.filter(
     WHOLE_FLEET[statement.name] === undefined && !/^(FETCH|CLOSE) /.test(statement.text),
 );
 
-test('the fleet is as large as it should be', async () => {
+test('fills the fleet to its intended size', async () => {
   expect(Object.fromEntries(sizes)).toMatchObject({
     ...{ machines: 100_000, work: 100_000, work_history: 300_000, operator_intents: 100_000 },
     ...{ machine_agent_heartbeat: 70_000, provision_intents: 100_000 },
@@ -130,7 +130,7 @@ test.each(cases)('%s (%s) reads by an index', async (name, settings, text) => {
   expect(complaints, outline).toEqual(WITH_HOLDS.has(name) ? [ALL_HOLDS] : []);
 });
 
-test('what is run by keys has the settings that make it so', async () => {
+test('runs statements by key under the settings that make the planner use the keys', async () => {
   const scan = 'SELECT 1 FROM machine_provided WHERE provider_ip_address = $1';
   expect((await complaintsAbout(scan, 'plain')).outline).toMatch(/^Seq Scan/);
   const walk = await complaintsAbout('SELECT count(*) FROM machines WHERE $1::int > 0', 'by keys');
@@ -138,7 +138,7 @@ test('what is run by keys has the settings that make it so', async () => {
   expect(walk.complaints).toEqual(['reads all 100000 rows of machines']);
 });
 
-test('every exception is a statement', () => {
+test('excepts only statements that exist', () => {
   const names = registered.map(({ statement }) => statement.name);
   expect(Object.keys(WHOLE_FLEET).filter((name) => !names.includes(name))).toEqual([]);
   const files = new Set(registered.map(({ file }) => file));
@@ -162,7 +162,7 @@ test.each([
     'SELECT machine_id FROM machines WHERE $1::int > 0 ORDER BY 1 LIMIT 10',
     /^$/,
   ],
-])('a bad plan is found: %s', async (_, text, complaint) => {
+])('finds a bad plan: %s', async (_, text, complaint) => {
   for (const settings of ['plain', 'by keys'] as const) {
     expect((await complaintsAbout(text, settings)).complaints.join()).toMatch(complaint);
   }

@@ -44,7 +44,7 @@ async function startHoldingProxy(target: string) {
 }
 
 describe('versions of reads', () => {
-  it('order them by what they saw, though now() says another order', async () => {
+  it('follow the rows that the reads saw, even if now() gives another order', async () => {
     const proxy = await startHoldingProxy(server.url);
     const slow = open(proxy.url);
     const id = await add();
@@ -81,7 +81,7 @@ describe('versions of reads', () => {
     await proxy.close();
   });
 
-  it('grow with each transaction that wrote, in whatever order they end, and only then', async () => {
+  it('grow with each transaction that wrote, in any order of their ends, and only then', async () => {
     const ids: string[] = [];
     for (let count = 0; count < 4; count += 1) ids.push(await add());
     let last = -1;
@@ -128,7 +128,7 @@ describe('versions of reads', () => {
     expect(two.machines).toEqual(one.machines);
   });
 
-  it('sort reads that were made at once as their rows say', async () => {
+  it('sort concurrent reads by the rows that they saw', async () => {
     const ids = (await Promise.all([add(), add()])).toSorted();
     const found: { version: number; places: number[] }[] = [];
     let isReading = true;

@@ -73,7 +73,7 @@ function open(byKeys: boolean) {
   return db;
 }
 
-test('a role may be set to all of this', async () => {
+test('allows a role to have every one of these settings', async () => {
   const client = new pg.Client({ connectionString: server.url });
   client.on('error', () => undefined);
   await client.connect();
@@ -85,14 +85,14 @@ test('a role may be set to all of this', async () => {
 test.each([
   ['for work', false, {}],
   ['for heartbeats', true, { plan_cache_mode: 'force_generic_plan' }],
-])('C1: a connection %s has what it depends on, whatever its role is set to', async (...given) => {
+])('C1: gives a connection %s the settings that it needs, whatever its role has', async (...given) => {
   const [, byKeys, more] = given;
   const [row] = await open(byKeys).once({ doing: 'read settings' }, read, {});
   const timeouts = { statement_timeout: '5000', idle_in_transaction_session_timeout: '5000' };
   expect(row!.settings).toEqual({ ...OURS, ...timeouts, ...more });
 });
 
-test('C1: so has the one that looks after the schema, but for the limits of time', async () => {
+test('C1: gives the schema connection the same settings, except for the time limits', async () => {
   const settings = await withClient(server.ownerUrl, 'read settings', async (client) => {
     const { rows } = await client.query(READ);
     return rows[0].settings as unknown;
@@ -101,7 +101,7 @@ test('C1: so has the one that looks after the schema, but for the limits of time
   expect(settings).toEqual({ ...OURS, ...timeouts });
 });
 
-test('C1: the connection for wakes outlives a limit on idle ones', async () => {
+test('C1: keeps the connection for wakes alive under a limit on idle connections', async () => {
   await server.sql.query(`ALTER ROLE shepherd SET idle_session_timeout = '2s'`);
   const stopped$ = new Subject<void>();
   const deps = {
@@ -126,7 +126,7 @@ test('C1: the connection for wakes outlives a limit on idle ones', async () => {
   expect({ open: rows.length, heard }).toEqual({ open: 1, heard: ['changed'] });
 });
 
-test.each(['on', 'remote_apply', 'local'])('C1: synchronous_commit %s is kept', async (value) => {
+test.each(['on', 'remote_apply', 'local'])('C1: keeps synchronous_commit %s', async (value) => {
   const client = new pg.Client({ connectionString: server.ownerUrl });
   await client.connect();
   onTestFinished(() => client.end());
@@ -138,7 +138,7 @@ test.each(['on', 'remote_apply', 'local'])('C1: synchronous_commit %s is kept', 
 
 /** Why a module connects without: it works on a cluster that we made, and nowhere else. */
 const ON_OUR_OWN = ['emulators/sim/scenarios/audit.ts', 'src/adapters/bmdb/embedded/roles.ts'];
-test('C1: nothing connects without them', () => {
+test('C1: opens no connection without these settings', () => {
   const connecting = sources('{src,emulators}/**/*.ts').filter(({ text }) =>
     /new pg\.(Client|Pool)/.test(text),
   );

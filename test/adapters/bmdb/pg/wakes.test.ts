@@ -73,7 +73,7 @@ const meanwhile = (isSo: () => boolean) =>
   }, PATIENCE);
 
 describe('wakes', () => {
-  it('come again after the connection died without a word', async () => {
+  it('arrive again after the connection died silently', async () => {
     listen(SOON_MS);
     await meanwhile(() => heard.length > 0);
     loses = () => true;
@@ -91,7 +91,7 @@ describe('wakes', () => {
     }, PATIENCE);
   });
 
-  it('come though the first connection was never answered when it asked for them', async () => {
+  it('arrive although the first connection never answered the LISTEN', async () => {
     loses = (data) => data.includes('LISTEN');
     listen(SOON_MS);
     await meanwhile(() => failures > 0);
@@ -100,7 +100,7 @@ describe('wakes', () => {
     expect(connections).toBeGreaterThan(1);
   });
 
-  it('stay on one connection as long as it answers', async () => {
+  it('stay on one connection while it answers', async () => {
     listen(PATIENT_MS);
     await vi.waitUntil(() => heard.length === 1, PATIENCE);
     let asked = 0;

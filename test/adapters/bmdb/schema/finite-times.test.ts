@@ -5,7 +5,7 @@ const server = usePgServer();
 
 /** People write SQL too, and `infinity` is no time that a program can count with. */
 describe('times', () => {
-  it('are finite, all of them', async () => {
+  it('are all finite', async () => {
     const { rows } = await server.sql.query<{ place: string; checked: boolean }>(
       `SELECT c.table_name || '.' || c.column_name AS place, EXISTS (
          SELECT 1 FROM pg_constraint k

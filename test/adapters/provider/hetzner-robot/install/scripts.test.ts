@@ -200,13 +200,13 @@ testRows(
   ),
 )('%s: in %s', (_name, shell, { rescue, check }) => check(startRescue(shell, rescue)));
 
-test('a wipe fails where anything is left', () => {
+test('fails a wipe if anything is left', () => {
   const stand = startRescue('dash');
   stand.run(`printf '#!/bin/sh\\nexit 1\\n' > "$(command -v wipefs)"`);
   expect(stand.run(whole(wipeScript())).status).toBe(1);
 });
 
-test('whatever a text holds, it is one word of the shell', () => {
+test('quotes any text as one word of the shell', () => {
   const texts = [
     ...['', ' ', "'", "''", `a'b"c`, '$(id)', '`id`', '\\', '\n', '-n', '%s', '!x', '*', '~'],
     ...['ü\u{1f600}', NASTY],
@@ -219,7 +219,7 @@ test('whatever a text holds, it is one word of the shell', () => {
   expect(() => shellWord('a\0b')).toThrow(RangeError);
 });
 
-test('what a stranger prints is no look', () => {
+test('does not accept foreign output as a look', () => {
   for (const text of ['', '\n\n', ' x', 'hostname', 'guard \nguard x', '\0']) {
     expect(typeof readLook(text).hostname).toBe('string');
   }
