@@ -1,8 +1,7 @@
 /**
- * Makes `docs/pictures/`: the page as it shows a simulated fleet, in both themes, for README and documents.
- * Beside the pictures it writes a hash of the sources of the page. With `--check` nothing is made: it exits
- * 1 when these sources are others than those that the pictures show. That tells that the page may look
- * otherwise by now, not that it does, nor that the pictures are good.
+ * Makes `docs/pictures/`: screenshots of the page with a simulated fleet, in both themes, and a
+ * hash of the page's sources. With `--check` it makes nothing and exits 1 if the sources have
+ * changed since: then the pictures may be outdated.
  */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -27,7 +26,7 @@ function hashOfSources(): string {
   return hash.digest('hex');
 }
 
-/** A simulated fleet of which some machines die, while `use` has the link that logs in. */
+/** Runs a simulated fleet with dying machines; `use` gets the login link. */
 async function withSimulator(use: (link: string) => Promise<void>): Promise<void> {
   const args = ['sim', '--machines', '24', '--chaos', '--console-port', '0'];
   const child = spawn(process.execPath, [join(root, 'bin/shepherd.mjs'), ...args], {

@@ -9,6 +9,7 @@ import { Frame } from './frame/frame.tsx';
 import { AuditPage } from './pages/audit/audit-page.tsx';
 import { readAuditSearch } from './pages/audit/search.ts';
 import { BalancersPage } from './pages/balancers/balancers-page.tsx';
+import { DevicePage } from './pages/device/device-page.tsx';
 import { DaemonsPage } from './pages/daemons/daemons-page.tsx';
 import { FleetPage } from './pages/fleet/fleet-page.tsx';
 import { GuardPage } from './pages/guard/guard-page.tsx';
@@ -40,6 +41,7 @@ const routeTree = rootRoute.addChildren([
     validateSearch: readAuditSearch,
   }),
   createRoute({ getParentRoute, path: '/settings', component: SettingsPage }),
+  createRoute({ getParentRoute, path: '/device', component: DevicePage }),
   createRoute({ getParentRoute, path: '/balancers', component: BalancersPage }),
   createRoute({
     ...{ getParentRoute, path: '/inspector' },

@@ -214,7 +214,7 @@ export const texts = {
     workColumns: ['Machine', 'State', 'Next', 'In the way'],
     nothingInTheWay: 'nothing',
     notListed: 'It was not listed yet, so nothing is planned.',
-    breaker: 'Its listing is not believed, so nothing is created or marked',
+    breaker: 'Its listing is not trusted, so nothing is created or marked',
     summary: (counts: Readonly<Record<string, number>>) => {
       const { max = 0, managed = 0, ...others } = counts;
       const limit = max === 0 ? 'no limit' : `limit ${figure(max)}`;
@@ -292,7 +292,7 @@ export const texts = {
     nothingAsked: 'No hold, and no open request.',
     quarantine: (kind: string) => `quarantine: ${kind}`,
     by: (who: string) => `by ${who}`,
-    untilTakenAway: 'until it is taken away',
+    untilTakenAway: 'until it is removed',
     expires: 'expires',
     work: 'Work',
     noWork: 'Nothing is being done to it, and nothing was tried in vain.',
@@ -425,6 +425,27 @@ export const texts = {
     claim: 'a claim',
     unknown: 'its role was not checked',
     expires: 'expires',
+  },
+  device: {
+    title: 'Log in a command',
+    why: 'A command on another machine waits for you. Type the code that it printed.',
+    logIn: 'Only somebody who is logged in to this page can confirm it:',
+    code: 'Code',
+    look: 'Look who asks',
+    asks: 'This machine asks for a token',
+    host: 'Host name, as the command says',
+    address: 'Address of the command',
+    since: 'Asked',
+    role: 'Role of the token',
+    warning:
+      'Confirm only if you started this login yourself, a moment ago, on this machine. Somebody who sends you a code wants your rights. Nobody of your team ever has to send one.',
+    ends: 'The token ends with this login of the page, within a day. It is listed in Settings, where you can revoke it.',
+    confirm: 'Confirm: I started it',
+    refuse: 'Refuse',
+    done: {
+      confirm: 'Confirmed. The command goes on by itself; you may close this page.',
+      refuse: 'Refused. The command gets no token.',
+    },
   },
   access: {
     you: 'You',

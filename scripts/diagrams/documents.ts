@@ -43,7 +43,7 @@ function statesOf({ root }: AnyStateMachine): string {
   return STATES.map((name) => `- **${name}**: ${states[name]!.description}\n`).join('');
 }
 
-/** The chart's configuration as data: names stay, mapping functions are left out. */
+/** The chart's configuration as data: with names, without mapping functions. */
 const configOf = (machine: AnyStateMachine): string =>
   `${JSON.stringify({ ...machine.config, context: undefined }, null, 2)}\n`;
 

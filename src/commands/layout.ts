@@ -131,4 +131,4 @@ export function whenText(atMs: number, nowMs: number): string {
 
 /** When something ends, if it ends by itself. */
 export const untilText = (untilMs: number | null, nowMs: number): string =>
-  untilMs === null ? 'until it is taken away' : `until ${whenText(untilMs, nowMs)}`;
+  untilMs === null ? 'until it is removed' : `until ${whenText(untilMs, nowMs)}`;

@@ -8,25 +8,25 @@ import { facetsOf } from '../domain/provisioning/provider-holds.ts';
 import { WITNESS_TAG } from '../domain/provisioning/provider-tags.ts';
 
 /**
- * How a creation ended: `refused` is the driver's word that nothing was made, `unknown` says that
- * something may have been.
+ * How a creation ended. `refused`: the driver says that nothing was made. `unknown`: something may
+ * exist.
  */
 export type CreationState = 'under-way' | 'made' | 'refused' | 'unknown';
 
-/** One call of the driver's `createMachine`, whoever made it. */
+/** One call of the driver's `createMachine`. */
 export interface Creation {
   readonly witness: string;
   readonly slotId: string | null;
   readonly state: CreationState;
-  /** What the driver had on record when it answered; none where it failed. */
+  /** The driver's records when it answered; empty after a failure. */
   readonly claims: readonly string[];
-  /** What the driver answered, however unusable the rest of the answer is. */
+  /** The id in the driver's answer, even if the rest is unusable. */
   readonly id: string | null;
   /** Resolves when the call has ended. */
   readonly ended: Promise<void>;
 }
 
-/** By which a driver may know what was made, or what it was made on. */
+/** Names under which a driver may know the machine or its slot. */
 export const namesOf = ({ witness, slotId, id }: Pick<Creation, 'witness' | 'slotId' | 'id'>) =>
   [witness, slotId, id].filter((name) => name !== null);
 

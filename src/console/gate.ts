@@ -89,7 +89,10 @@ export function addGate(app: FastifyInstance, options: GateOptions): void {
       options.letIn(request.socket);
     } catch (error) {
       if (!isUnknown(error)) throw error;
-      if (isVisit(request)) return reply.redirect('/login');
+      // No address of the caller's choice: `login.js` knows where `device` leads.
+      const [path] = request.url.split('?', 1);
+      if (isVisit(request))
+        return reply.redirect(path === '/device' ? '/login?to=device' : '/login');
       reply.header('www-authenticate', schemesFor(request));
       throw error;
     }

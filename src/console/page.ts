@@ -21,6 +21,7 @@ const ADDRESSES = [
   '/audit',
   '/balancers',
   '/settings',
+  '/device',
   '/inspector',
 ];
 

@@ -60,7 +60,7 @@ afterEach(async () => {
   expect(world.clock.pending).toBe(0);
 });
 
-test('a machine is brought up with so many events, and shows each step of it', () => {
+test('needs a fixed number of events to bring up a machine, each step visible', () => {
   expect(areHealthy()).toBe(true);
   for (const [name, most] of Object.entries(PER_MACHINE)) {
     const each = counts[name as keyof typeof PER_MACHINE] / MACHINES;
@@ -83,7 +83,7 @@ test('a machine is brought up with so many events, and shows each step of it', (
   ]);
 });
 
-test('a fleet in which nothing happens costs its actors nothing, nor do machines that are late', async () => {
+test('costs actors nothing while a fleet is idle or machines are late', async () => {
   counts = none();
   await advance(world.clock, 10 * MINUTE);
   expect(counts).toEqual(none());

@@ -199,7 +199,7 @@ const servicesOf = (watch: Watch) => [
 const covered = new Set<string>();
 
 describe.each(SCENARIOS)('a machine that $name', (scenario) => {
-  test('is well in the end, and so it is with a bug in any service', async () => {
+  test('is well in the end, also with a bug in any service', async () => {
     const undisturbed = await run(scenario, null);
     actor.send({ type: 'fleet.stop' });
     await advance(world.clock, MINUTE);
@@ -229,7 +229,7 @@ describe.each(SCENARIOS)('a machine that $name', (scenario) => {
   });
 });
 
-test('every service of every chart of a machine was struck', () => {
+test('strikes every service of every chart of a machine', () => {
   const charts = [lifecycle, takeover, recovery, deprovision];
   const all = charts.flatMap(({ implementations }) => Object.keys(implementations.actors));
   expect(all.filter((service) => !covered.has(service))).toEqual([]);

@@ -52,7 +52,7 @@ describe('agent program', () => {
     expect({ code, stderr, verdict }).toMatchObject({ code: 0, verdict: { kind: 'started' } });
     if (verdict.kind !== 'started') throw new Error(verdict.message);
     // An agent may report before its key is stored, and says so.
-    const others = verdict.warnings.filter((text) => !text.endsWith('machine or key not known'));
+    const others = verdict.warnings.filter((text) => !text.endsWith('unknown machine or key'));
     expect(others).toEqual([]);
     return store.start(id, verdict.publicKey);
   };

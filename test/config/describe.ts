@@ -58,6 +58,23 @@ function leafRow(path: string, leaf: z.ZodType, leftOut: boolean) {
   return { path, type, default: text, meaning };
 }
 
+/** Keys of a provider that repeat those of another section; the table has one row for them. */
+const REPEATED = 'providers.<name>.ladder';
+const REPEATED_ROW: ConfigRow = {
+  path: REPEATED,
+  type: 'section',
+  default: '–',
+  meaning: 'The same keys as recoverer.ladder, for the machines of this provider.',
+  driver: null,
+};
+
+/** The rows without those that repeat others. */
+function withoutRepeats(rows: readonly ConfigRow[]): ConfigRow[] {
+  const isRepeat = ({ path }: ConfigRow) => path.startsWith(`${REPEATED}.`);
+  const first = rows.findIndex(isRepeat);
+  return rows.flatMap((row, at) => (at === first ? [REPEATED_ROW] : isRepeat(row) ? [] : [row]));
+}
+
 /** The rows as Markdown: a table of what everybody has, and one for each driver. */
 export function configTable(rows: readonly ConfigRow[] = describeConfig()): string {
   const drivers = [...new Set(rows.flatMap(({ driver }) => driver ?? []))];
@@ -65,15 +82,24 @@ export function configTable(rows: readonly ConfigRow[] = describeConfig()): stri
     const those = rows.filter(({ driver }) => driver === name);
     return `### Keys of the driver \`${name}\`\n\n${tableOf(those)}`;
   });
-  return [tableOf(rows.filter(({ driver }) => driver === null)), ...own].join('\n\n');
+  const shared = rows.filter(({ driver }) => driver === null);
+  return [tableOf(withoutRepeats(shared)), ...own].join('\n\n');
 }
 
 function tableOf(rows: readonly ConfigRow[]): string {
   const cell = (text: string) => text.replaceAll('|', '\\|').replaceAll('<', '&lt;');
-  const code = (text: string) => (/^(required|–)$/.test(text) ? text : `\`${text}\``);
   const lines = rows.map(
-    (row) =>
-      `| \`${row.path}\` | ${cell(row.type)} | ${code(row.default)} | ${cell(row.meaning)} |`,
+    (row) => `| \`${row.path}\` | ${cell(valueOf(row))} | ${cell(row.meaning)} |`,
   );
-  return ['| key | type | default | meaning |', '| --- | --- | --- | --- |', ...lines].join('\n');
+  return ['| key | value (default) | meaning |', '| --- | --- | --- |', ...lines].join('\n');
+}
+
+/** What may be given, in few words, and what holds if nothing is. */
+function valueOf({ type, default: otherwise }: ConfigRow): string {
+  const value = type
+    .replace(/^a whole number from (\d+) to (\d+)$/, 'integer $1–$2')
+    .replace(/^a number from (\d+) to (\d+)$/, 'number $1–$2')
+    .replace(/^true or false$/, 'boolean');
+  if (otherwise === 'required') return `${value}, required`;
+  return otherwise === '–' ? value : `${value} (\`${otherwise}\`)`;
 }

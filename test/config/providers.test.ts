@@ -92,13 +92,13 @@ test('a driver must not have a key that all have', () => {
 
 test('the table shows the keys of each driver apart', () => {
   const [all, ...own] = configTable().split(/^### Keys of the driver /m);
-  expect(all).toContain(`| \`providers.<name>.driver\` | one of ${NAMES.join(', ')} |`);
+  expect(all).toContain(`| \`providers.<name>.driver\` | one of ${NAMES.join(', ')}, required |`);
   expect(all).not.toContain('projectId');
   expect(own.map((text) => text.split('\n')[0])).toEqual(
     [...NAMES, ...BALANCER_DRIVERS.keys()].map((name) => `\`${name}\``),
   );
   const keysOf = (name: string) => own[NAMES.indexOf(name)];
-  expect(keysOf('equinix')).toContain('`providers.<name>.token` | reference | required');
+  expect(keysOf('equinix')).toContain('`providers.<name>.token` | reference, required |');
   expect(keysOf('static')).toContain('`providers.<name>.inventory`');
   expect(keysOf('static')).not.toContain('instanceSetId');
 });

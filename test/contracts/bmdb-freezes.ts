@@ -27,7 +27,7 @@ export function freezesContract(s: BmdbStage): void {
         const again = await settle({ verb: 'freeze', scope }, { by: 'bob', reason: 'flood' });
         expect(again).toMatchObject({
           state: 'done',
-          outcome: 'it was frozen already by ann (manual: fire)',
+          outcome: 'it was already frozen by ann (manual: fire)',
         });
         expect((await rowOf(scope))!.frozen).toMatchObject({ by: 'ann' });
         expect(await settle({ verb: 'thaw', scope })).toMatchObject({
@@ -105,14 +105,14 @@ export function freezesContract(s: BmdbStage): void {
       });
     });
 
-    it('keeps what it knew of heartbeats', async () => {
+    it('keeps its knowledge of heartbeats', async () => {
       const before = (await rowOf('fleet'))!.ingestUpSinceMs;
       await settle({ verb: 'freeze', scope: 'fleet' });
       await settle({ verb: 'thaw', scope: 'fleet' });
       expect(Math.abs((await rowOf('fleet'))!.ingestUpSinceMs! - before!)).toBeLessThan(2);
     });
 
-    it('that has expired is refused, and freezes nothing', async () => {
+    it('ignores an expired request to freeze', async () => {
       const request = requestFor({ verb: 'freeze', scope: 'fleet' }, { validForMs: MINUTE });
       await s.h.bmdb.requests.file(request);
       await s.h.pass(2 * MINUTE);

@@ -147,14 +147,16 @@ function tellTaleBalancer() {
 describe('C6: the certificate of the agent server', () => {
   test('with the key of another one', async () => {
     put('server.key', other.key);
-    expect(await findings()).toEqual(only(/^agentServer\.keyPath is not the key .*of CN=server/));
+    expect(await findings()).toEqual(only(/^agentServer\.keyPath does not match .*of CN=server/));
   });
 
   test.each(['no key at all', '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----'])(
     'with a file that is no key: %s',
     async (content) => {
       put('server.key', content);
-      expect(await findings()).toEqual(only(/^agentServer\.keyPath holds no private key/));
+      expect(await findings()).toEqual(
+        only(/^agentServer\.keyPath contains no readable private key/),
+      );
     },
   );
 
@@ -162,7 +164,9 @@ describe('C6: the certificate of the agent server', () => {
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const cipher = { cipher: 'aes-256-cbc', passphrase: 'secret' };
     put('server.key', privateKey.export({ type: 'pkcs8', format: 'pem', ...cipher }));
-    expect(await findings()).toEqual(only(/^agentServer\.keyPath holds no .*without a passphrase/));
+    expect(await findings()).toEqual(
+      only(/^agentServer\.keyPath contains no .*without a passphrase/),
+    );
   });
 
   test.each(['other.example.org', '192.0.2.7', '[2001:db8::1]'])(
@@ -170,7 +174,7 @@ describe('C6: the certificate of the agent server', () => {
     async (host) => {
       const agent = { endpoint: `${host}:8080`, endpointCaCertificatePath: 'ca.pem' };
       const said = await findings({ agent });
-      expect(said).toEqual(only(/^agent\.endpoint is not named .*DNS:fleet\.example\.org/));
+      expect(said).toEqual(only(/^agent\.endpoint does not match .*DNS:fleet\.example\.org/));
     },
   );
 
@@ -184,7 +188,7 @@ describe('C6: the certificate of the agent server', () => {
     const keys = { keyPath: 'server.key', certificatePath: 'server.pem' };
     const agentServer = { listen: '192.0.2.9:8080', ...keys };
     const said = await findings({ agent, agentServer });
-    expect(said).toEqual(only(/^agentServer\.listen is not named .*192\.0\.2\.9/));
+    expect(said).toEqual(only(/^agentServer\.listen does not match .*192\.0\.2\.9/));
   });
 
   test('that another authority signed', async () => {
@@ -235,15 +239,15 @@ describe('C6: the certificate of the agent server', () => {
     test('that is left out: no agent finds its way', async () => {
       const agentServer = { keyPath: 'server.key', certificatePath: 'end.pem' };
       expect(await findings({ agentServer })).toEqual(
-        only(/^agent\.endpointCaCertificatePath .*did not sign.*into certificatePath/),
+        only(/^agent\.endpointCaCertificatePath .*did not sign.*to certificatePath/),
       );
     });
 
-    test('that is given in place of the authority: agents want the root', async () => {
+    test('that is given in place of the authority: agents need the root', async () => {
       const endpointCaCertificatePath = 'between.pem';
       const agent = { endpoint: `${ENDPOINT}:8080`, endpointCaCertificatePath };
       expect(await findings({ agent })).toEqual(
-        only(/^agent\.endpointCaCertificatePath .*agents want the root/),
+        only(/^agent\.endpointCaCertificatePath .*agents need the root/),
       );
     });
   });
@@ -301,7 +305,7 @@ describe('C6: files that others may read', () => {
     const said = await findings({ ssh: { keyPath, previousKeyPaths: ['good.key', 'junk.key'] } });
     expect(said).toEqual([
       expect.stringMatching(/^ssh\.keyPath .*open to others \(mode 0644\); make it 0400 or 0600/),
-      expect.stringMatching(/^ssh\.previousKeyPaths\.1 .*holds no SSH key/),
+      expect.stringMatching(/^ssh\.previousKeyPaths\.1 .*contains no SSH key/),
     ]);
   });
 });
@@ -332,7 +336,7 @@ test('C6: certificates that somebody else may have put there', async () => {
 
 test('C6: a database directory that holds something else', async () => {
   const said = await findings({ database: { embedded: { dataDir: '.' } } });
-  expect(said).toEqual(only(/^database\.embedded\.dataDir .*holds something else/));
+  expect(said).toEqual(only(/^database\.embedded\.dataDir .*contains other files/));
 });
 
 describe('C6: an inventory', () => {

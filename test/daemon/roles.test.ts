@@ -149,7 +149,7 @@ test('where no daemon is a janitor, one that works gives back its own work that 
   });
   await advance(world.clock, 20 * MINUTE);
   expect(losing!.lost, 'a claim was lost').not.toBeNull();
-  expect(works.log.count('work that nobody holds is released')).toBe(1);
+  expect(works.log.count('work without a task is released')).toBe(1);
   expect(countsOf(works)).toEqual({ Running: MACHINES });
 
   await Promise.all([works.daemon.stop(), advance(world.clock, MINUTE)]);

@@ -97,7 +97,7 @@ export function createFakeShell({ hosts, clock, ...options }: FakeShellOptions):
       try {
         return await createStep(clock, signal)(what, timeoutMs, work);
       } catch (error) {
-        if (error instanceof TimedOut) lost = new Unreachable(`${what}: the connection is gone`);
+        if (error instanceof TimedOut) lost = new Unreachable(`${what}: the connection is lost`);
         if (error instanceof Cancelled) lost = error;
         throw error;
       }

@@ -118,7 +118,7 @@ describe('C6: what cannot work is told before anything is started', () => {
     expect(check.stderr.trim().split('\n')).toEqual([
       expect.stringMatching(/shepherd\.yaml has 5 mistakes:$/),
       expect.stringMatching(/agentServer\.keyPath \(line 1, .*others may read; run chmod 600/),
-      expect.stringMatching(/agentServer\.keyPath .*is not the key of the certificate/),
+      expect.stringMatching(/agentServer\.keyPath .*does not match the first certificate/),
       expect.stringMatching(/agentServer\.certificatePath .*expired at 20/),
       expect.stringMatching(/agent\.endpoint .*is not named by .*DNS:fleet\.example\.org/),
       expect.stringMatching(/agent\.endpointCaCertificatePath .*CN=wrong.*did not sign.*CN=right/),

@@ -191,7 +191,7 @@ describe('a bad database is told in one line, by the daemon and by db status', (
     {
       name: 'dirty_schema',
       spoil: `DELETE FROM schema_migrations WHERE name LIKE '%tags'`,
-      says: /is dirty: no version made it so/,
+      says: /is dirty: no version leaves it like this/,
       found: true,
     },
     {

@@ -48,7 +48,7 @@ test('SIGHUP has a daemon read its inventory and its SSH keys again; wrong ones 
     expect(again).not.toContain('is refused');
     writeFileSync(inventory, '[{"ID": "srv-1"}]');
     child.kill('SIGHUP');
-    const kept = await until('the last good inventory is kept');
+    const kept = await until('the inventory is unusable; the last good copy stays in use');
     expect(kept).toContain('Addr is missing');
     renameSync(join(dir, 'ssh-key'), join(dir, 'ssh-key.old'));
     child.kill('SIGHUP');

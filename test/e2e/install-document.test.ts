@@ -54,7 +54,7 @@ afterAll(async () => {
 /** Files are below a directory of the test and belong to whoever runs it; names are loopback's. */
 const here = (text: string) =>
   text
-    .replaceAll('/opt/shepherd/node_modules/shepherd/', `${ROOT}/`)
+    .replaceAll('/opt/shepherd/', `${ROOT}/`)
     .replaceAll(/(?<![\w.])\/(etc|root|var)\//g, `${directory}/$1/`)
     .replaceAll(/ -o root -g \w+/g, '')
     .replaceAll('PASSWORD@', 'of-the-test@')

@@ -34,7 +34,7 @@ src/domain/eligibility.ts test/domain/eligibility.test.ts test/domain/requests.t
     PROCESS_FOR[order.verb] === process [-&& order.expiresAtMs > nowMs -]? order : null
 src/domain/recovery/ladder.ts test/domain/recovery/ladder.test.ts
   a-preserved-machine-is-reinstalled:
-    return [-erases && preserved ? 'a hold preserves what is on it' : -]null;
+    return [-erases && preserved ? 'a hold preserves its data' : -]null;
   a-second-reboot-is-asked-as-the-first: mode: [-isUnproved(recovery, rung) ? 'force' : -]'graceful',
   one-attempt-too-many-on-each-rung: if (tried >[-=-] now.policy[rung].attempts ||
   a-resumed-request-may-be-preserved-meanwhile:

@@ -19,7 +19,7 @@ src/adapters/provider/redfish/changes.ts test/adapters/provider/redfish/reboot.t
 src/adapters/provider/redfish/changes.ts test/adapters/provider/redfish/reboot.test.ts -t vector 15
   redfish-lost-answer-is-a-refusal: if (error.outcome === 'unknown'{+ && sent.type === ''+}) {
   redfish-unknown-is-not-told:
-    became of \${sent.type}\`, {\n      cause: error,[-\n      outcome: 'unknown',-]
+    result of \${sent.type} is unknown\`, {\n      cause: error,[-\n      outcome: 'unknown',-]
 src/adapters/provider/redfish/changes.ts test/adapters/provider/redfish/reboot.test.ts -t does not overtake
   redfish-orders-overtake: const earlier = [-unproved(entry, found)-]{+null as Sent | null+};
 src/adapters/provider/redfish/changes.ts test/adapters/provider/redfish/reboot.test.ts -t changes nothing

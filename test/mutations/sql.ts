@@ -52,7 +52,7 @@ src/adapters/bmdb/pg/tasks/notes.ts test/adapters/bmdb/pg/race-guards.test.ts -t
   note-under-an-order-does-not-hold-it: AND expires_at > now()[- FOR SHARE-]\`
 src/adapters/bmdb/pg/tasks/notes.ts test/adapters/bmdb/pg/race-guards.test.ts -t changes hands just
   note-without-its-lease: [-if (-]heldEpochs(held.session, doing, rows)[-.size === 0) throw workLost(held)-];
-src/adapters/bmdb/pg/tasks/notes.ts test/adapters/bmdb/pg/claims.test.ts -t sessions that race
+src/adapters/bmdb/pg/tasks/notes.ts test/adapters/bmdb/pg/claims.test.ts -t racing sessions
   guard-lock-removed: [-  if (needsPermit) await lockGuard(q);\n-]
 src/adapters/bmdb/pg/claims/held-claim.ts test/adapters/bmdb/pg/race-guards.test.ts -t keeps its permit
   note-does-not-hold-its-permit: WHERE machine_id = \${machine}[- FOR KEY SHARE-]
@@ -69,7 +69,7 @@ src/adapters/bmdb/pg/recovery/permits.ts test/adapters/bmdb/pg/contract-guard.te
   budget-of-locations-is-none: locations: [-location === null ? [] : [location-]{+[+}],
 src/adapters/bmdb/pg/people/settle.ts test/adapters/bmdb/pg/contract-requests.test.ts -t an order
   an-order-expires-for-want-of-a-permit: [-settlement.outcome === EXPIRED-]{+false+} &&
-src/adapters/bmdb/pg/guard/guard-rows.ts test/adapters/bmdb/pg/claims.test.ts -t sessions that race
+src/adapters/bmdb/pg/guard/guard-rows.ts test/adapters/bmdb/pg/claims.test.ts -t racing sessions
   guard-lock-locks-nothing: WHERE scope = '\${FLEET}'[- FOR UPDATE-]\`
 src/adapters/bmdb/pg/guard/guard-book.ts test/adapters/bmdb/pg/guard.test.ts
   looks-wait-for-each-other: FROM guard_pulse FOR UPDATE[- SKIP LOCKED-]
@@ -112,7 +112,7 @@ src/adapters/bmdb/pg/provisioning/intents.ts test/adapters/bmdb/pg/contract-reco
 src/adapters/bmdb/pg/provisioning/intents.ts test/adapters/bmdb/pg/leases.test.ts -t while its intent ends
   attempt-on-a-slot-with-a-machine: WHEN [-\${OCCUPIED}-]{+false+} THEN
   attempt-on-a-shelved-slot: [-ELSE \${BARRED} -]END
-src/adapters/bmdb/pg/provisioning/intents.ts test/adapters/bmdb/pg/leases.test.ts -t an intent of a job
+src/adapters/bmdb/pg/provisioning/intents.ts test/adapters/bmdb/pg/leases.test.ts -t an intent under a job
   job-of-an-intent-is-not-locked: [- FOR SHARE OF l-]
   intent-without-its-job: [-w.leased AND -]NOT w.occupied
 src/adapters/bmdb/pg/provisioning/intents.ts test/adapters/bmdb/pg/lost-answers.test.ts -t of an intent of a job

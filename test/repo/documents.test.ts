@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import { parseConfig, poolsOf } from '../../src/config.ts';
 import { configTable } from '../config/describe.ts';
 import * as errors from '../../src/domain/errors.ts';
+import { npmScripts, refusedCommands, refusedSettings } from './document-checks.ts';
 import { expectParts } from './generated-parts.ts';
 import { lineOf, root, sources } from './sources.ts';
 
@@ -12,7 +13,7 @@ const CONFIGURATION = join(root, 'docs/configuration.md');
 
 test('the table of configuration keys is made from the schema', async () => {
   const text = await expectParts('docs/configuration.md', { keys: configTable() });
-  expect(text).toMatch(/\| `agent.sshExecTimeout` +\| duration +\| `60s`/);
+  expect(text).toMatch(/\| `agent.sshExecTimeout` +\| duration \(`60s`\) +\|/);
 });
 
 /** Spelled so that this file holds none. */
@@ -127,6 +128,89 @@ test('gives every statechart a line in the page of the statecharts', () => {
   expect(charts.filter((file) => !page.includes(`(${file})`))).toEqual([]);
 });
 
+/** Scripts that documents name already, and that are not merged yet. */
+const COMING_SCRIPTS = ['dev', 'build:deb'];
+
+test('writes only command lines that the program parses', () => {
+  expect(pages().flatMap(refusedCommands)).toEqual([]);
+});
+
+test('finds command lines that the program refuses', () => {
+  const text = [
+    '`shepherd provider test` and `shepherd machine show SLOT` and `shepherd machine freze` are named,',
+    '`shepherd machines --colour` is not. `shepherd db migrate|stauts --config FILE`',
+    '```sh',
+    'sudo -u shepherd shepherd run \\',
+    '  --config shepherd.yaml --chek-config',
+    'shepherd machine hold --kind preserve # no machine',
+    'echo shepherd nothing && shepherd fleet thaw --reason "a; b" | cat > out',
+    'shepherd machine explain $(shepherd machinez -o name | head -n 1)',
+    'shepherd db',
+    '```',
+  ].join('\n');
+  expect(
+    refusedCommands({ path: 'a.md', text }).map((line) => line.split(': ').slice(0, 2)),
+  ).toEqual([
+    ['a.md:4', 'shepherd run --config shepherd.yaml --chek-config'],
+    ['a.md:6', 'shepherd machine hold --kind preserve'],
+    ['a.md:8', 'shepherd machinez -o name'],
+    ['a.md:9', 'shepherd db'],
+    ['a.md:1', 'shepherd machine freze'],
+    ['a.md:2', 'shepherd machines --colour'],
+    ['a.md:2', 'shepherd db stauts --config FILE'],
+  ]);
+});
+
+test('writes only configuration that the schema knows', () => {
+  expect(pages().flatMap(refusedSettings)).toEqual([]);
+});
+
+test('finds configuration that the schema refuses', () => {
+  const text = [
+    '`agent.heartbeatPeriod`, `providers.<name>.driver` and `guard.frozen` are known, `agent.heartBeat` is not.',
+    '```yaml',
+    'agent:',
+    '  heartbeatPeriod: soon',
+    '  secretKey: file:/key',
+    'log: { levle: debug }',
+    '```',
+    '```yaml',
+    'groups: [{ name: rules of Prometheus }]',
+    '```',
+  ].join('\n');
+  expect(
+    refusedSettings({ path: 'a.md', text }).map((line) => line.split(' ').slice(0, 2).join(' ')),
+  ).toEqual([
+    'a.md:3: agent.heartbeatPeriod',
+    'a.md:3: agent.secretKey',
+    'a.md:3: log.levle',
+    'a.md:1: agent.heartBeat',
+  ]);
+});
+
+test('names only scripts of package.json', () => {
+  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+    scripts: Record<string, string>;
+  };
+  const named = pages().flatMap(npmScripts);
+  expect(named.length).toBeGreaterThan(15);
+  const known = [...Object.keys(scripts), ...COMING_SCRIPTS];
+  expect(named.filter(({ script }) => !known.includes(script))).toEqual([]);
+  expect(npmScripts({ path: 'a.md', text: '`npm run -s no-such`' })).toEqual([
+    { place: 'a.md:1', script: 'no-such' },
+  ]);
+});
+
+/** A page that grows takes its words from another one. */
+const SIZE = { pages: 50, words: 55_000 };
+
+test('keeps the documents short', () => {
+  const all = pages();
+  expect(all.length).toBeLessThanOrEqual(SIZE.pages);
+  const words = all.reduce((sum, { text }) => sum + text.split(/\s+/).length, 0);
+  expect(words).toBeLessThanOrEqual(SIZE.words);
+});
+
 test('the documents name only files that exist', () => {
   const named = sources('*.md', 'docs/*.md', 'docs/adr/*.md').flatMap(({ path, text }) =>
     [...text.matchAll(/`((?:src|test|scripts|bin|docs|proto|\.ci)\/[\w./-]*)`/g)].map(
@@ -147,11 +231,11 @@ test('the trips through the files name files that exist, and as many as they say
   expect(counted).toEqual([12 + 8 + 4, 27, 38]);
 });
 
-/** In the rows of a table; a folder in its own quotes goes before all the files up to the next one. */
+/** In the points of a list; a folder in its own quotes goes before all the files up to the next one. */
 function filesOf(text: string): ReadonlySet<string> {
   let folder = '';
   const found = new Set<string>();
-  const cells = text.split('\n').filter((line) => line.startsWith('|'));
+  const cells = text.split('\n').filter((line) => /^( {2}|- )/.test(line));
   for (const [, name = ''] of cells.join('\n').matchAll(/`([\w./-]+)`/g)) {
     if (name.endsWith('/')) folder = `src/${name}`;
     else found.add(existsSync(join(root, 'src', name)) ? `src/${name}` : `${folder}${name}`);
@@ -161,7 +245,7 @@ function filesOf(text: string): ReadonlySet<string> {
 
 test('what the track record names is held by tests of that number', () => {
   const text = readFileSync(join(root, 'docs/track-record.md'), 'utf8');
-  const rows = [...text.matchAll(/^\| ([A-Z]\d+) +\|.*\|(.*)\|$/gm)];
+  const rows = [...text.matchAll(/^- ([A-Z]\d+): (.*)$/gm)];
   expect(rows.length).toBeGreaterThan(20);
   for (const [, number = '', cell = ''] of rows) {
     const files = [...cell.matchAll(/`(test\/[^`]+)`/g)].map(([, file]) => file!);

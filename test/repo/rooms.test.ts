@@ -2,7 +2,7 @@ import { globSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { expectParts } from './generated-parts.ts';
-import { innerRoomTable, roomDrawing, roomTable } from './rooms-text.ts';
+import { innerRoomList, roomDrawing, roomList } from './rooms-text.ts';
 import { ACTORS, COMPOSITION, PG, ROOMS } from './rooms.ts';
 import { root } from './sources.ts';
 import { testRows } from '../support/rows.ts';
@@ -39,12 +39,12 @@ testRows([ACTORS, PG])('the arrows inside $path lead to its rooms, and in no cir
   for (const name of Object.keys(large.rooms)) visit(name, []);
 });
 
-test('the tables of rooms and the drawing in the architecture are made from the map', async () => {
-  const drawn = `${roomTable()}\n\n${roomDrawing()}`;
+test('writes the lists and the drawing of rooms in the architecture from the map', async () => {
+  const drawn = `${roomList()}\n\n${roomDrawing()}`;
   await expectParts('docs/ARCHITECTURE.md', {
     rooms: drawn,
-    'actor-rooms': innerRoomTable(ACTORS),
-    'pg-rooms': innerRoomTable(PG),
+    'actor-rooms': innerRoomList(ACTORS),
+    'pg-rooms': innerRoomList(PG),
   });
 });
 

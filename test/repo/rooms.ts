@@ -19,8 +19,6 @@ export interface Room {
   readonly path?: string;
   readonly holds: string;
   readonly may: readonly Arrow[];
-  /** What else the table of rooms says about imports. */
-  readonly note?: string;
   /** Which packages it may import; all when absent. */
   readonly packages?: readonly string[];
   /** Started by itself: nothing imports it. */
@@ -85,20 +83,19 @@ const HOST_KEY_PROOF: Arrow = {
 export const ROOMS: readonly Room[] = [
   {
     name: 'lib',
-    holds: 'general tools that know nothing of fleets: texts, plain data, batches, rate limits',
+    holds: 'general tools: texts, plain data, batches, rate limits; no package',
     may: [],
     packages: [],
   },
   {
     name: 'domain',
-    holds: 'the vocabulary (ids, rows, statuses, errors) and decisions as pure functions',
+    holds: 'vocabulary (ids, rows, statuses, errors) and decisions as pure functions; no package',
     may: [lib],
     packages: [],
   },
   {
     name: 'machines',
-    holds:
-      'statecharts: no I/O, no timers of their own making; every service, guard and delay injected by name',
+    holds: 'statecharts without I/O; services, guards and delays are injected by name',
     may: [lib, domain],
     packages: ['xstate'],
   },
@@ -109,9 +106,8 @@ export const ROOMS: readonly Room[] = [
   },
   {
     name: 'adapters',
-    holds: 'one folder per outside system, each with its `port.ts` and its implementations',
+    holds: 'one folder per outside system, with its `port.ts` and implementations',
     may: [lib, domain, wire, settings, SHARED_PORTS, HTTP],
-    note: 'drivers also their kit, `driver-kit/`; their tables every driver',
   },
   {
     name: 'console',
@@ -120,14 +116,10 @@ export const ROOMS: readonly Room[] = [
   },
   {
     name: 'conformance',
-    holds: 'what `shepherd provider test` asks of a driver, step by step',
+    holds: 'the steps of `shepherd provider test`',
     may: [lib, domain, settings, PORTS, HOST_KEY_PROOF],
   },
-  {
-    name: 'wire',
-    holds: 'the wire formats, generated from `proto/`, and how they are read',
-    may: [],
-  },
+  { name: 'wire', holds: 'wire formats, generated from `proto/`, and their readers', may: [] },
   { name: 'agent', holds: 'the program that runs on a machine', may: [wire], isProgram: true },
   {
     name: 'config',
@@ -136,15 +128,14 @@ export const ROOMS: readonly Room[] = [
   },
   {
     name: 'settings',
-    holds:
-      'the kinds of settings and of details of verbs: durations, secrets, texts, and how each is checked',
+    holds: 'kinds of settings and their checks: durations, secrets, texts',
     may: [lib, domain],
   },
   {
     name: 'emulators',
     path: 'emulators/',
     files: /^emulators\/(?!(commands|sim)\/)/,
-    holds: 'the pretended world: APIs of providers, BMCs, machines that are real SSH servers',
+    holds: 'the simulated world: APIs of providers, BMCs, machines that are real SSH servers',
     may: [lib, domain, wire, FREE_PORTS, AGENT_LOOP],
   },
 ];
@@ -176,25 +167,14 @@ export const ACTORS: LargeRoom = {
   path: 'src/actors/',
   base: ['due-times', 'leases', 'session-keeper'],
   rooms: {
-    mirror: room(
-      'what is known of the fleet: rows and listings read, put together, told to the machines',
-    ),
-    guard: room('assessing the fleet as a whole, and telling why recovery is stopped', 'mirror'),
-    turns: room('when a task may work on a machine, and what is given back when it ends'),
-    providers: room(
-      'listings that are shared, holds on calls, what is checked before a request is sent',
-    ),
-    provisioning: room(
-      'creating machines, recording them, copying what their provider says of them',
-      'providers',
-    ),
-    balancing: room('pools kept as they are desired at their balancers, machines as their members'),
-    webhooks: room('events told to receivers over HTTP'),
-    tasks: room(
-      'the work on one machine: agent start, recovery, deprovision',
-      'providers',
-      'turns',
-    ),
+    mirror: room('reads rows and listings, and tells the machines'),
+    guard: room('assesses the fleet and says why recovery is stopped', 'mirror'),
+    turns: room('decides when a task may start, and cleans up after it'),
+    providers: room('shared listings, holds on calls, checks before a request'),
+    provisioning: room('creates and records machines, and copies provider data', 'providers'),
+    balancing: room('keeps pools as desired, and machines as their members'),
+    webhooks: room('sends events to receivers over HTTP'),
+    tasks: room('agent start, recovery and deprovision of one machine', 'providers', 'turns'),
   },
 };
 
@@ -205,29 +185,23 @@ export const PG: LargeRoom = {
     ...['live', 'pool', 'repeat', 'settings', 'sql', 'statement'],
   ],
   rooms: {
-    claims: room('what a claim is, how dead claims are released, whether a request may be made'),
+    claims: room('claims, the release of dead claims, checks of requests'),
     tasks: room(
-      'claiming a machine, noting what was done to it, and how the work ends',
+      'begins, notes and ends work on a machine',
       'claims',
       'guard',
       'reading',
       'recovery',
     ),
-    recovery: room(
-      'permits of the budget, and the rows of the ladder',
-      'claims',
-      'guard',
-      'reading',
-      'requests',
-    ),
-    guard: room("the guard's rows, what it counts, and the lines about silent machines", 'events'),
-    balancing: room('members of pools, and how pools stand', 'claims'),
-    events: room('what happened: written, and told in one order'),
-    records: room('what drivers keep'),
-    access: room('who may use console and API: tokens, sessions, one-time links'),
-    requests: room('what operators ask for: filed, listed, ended'),
+    recovery: room('permits and ladder rows', 'claims', 'guard', 'reading', 'requests'),
+    guard: room("the guard's rows and counts", 'events'),
+    balancing: room('pool members and pool states', 'claims'),
+    events: room('events, written and read in one order'),
+    records: room("drivers' records"),
+    access: room('tokens, sessions and one-time links of users'),
+    requests: room("operators' requests: filed, listed, ended"),
     people: room(
-      'carrying out what operators asked for',
+      "carries out operators' requests",
       'balancing',
       'events',
       'guard',
@@ -235,11 +209,8 @@ export const PG: LargeRoom = {
       'recovery',
       'requests',
     ),
-    heartbeats: room('batches of heartbeats and what agents report'),
-    reading: room('rows, changes, and what people look up', 'balancing', 'guard', 'requests'),
-    provisioning: room(
-      'intents, leases, listings, holds, and machines that a provider made',
-      'reading',
-    ),
+    heartbeats: room('heartbeats and reports of agents, in batches'),
+    reading: room('reads rows and changes', 'balancing', 'guard', 'requests'),
+    provisioning: room('intents, leases, listings, holds and created machines', 'reading'),
   },
 };

@@ -14,7 +14,7 @@ export const root = fileURLToPath(new URL('../..', import.meta.url));
  * runs the contract of each port at one real peer, races, access, and what strangers can do.
  */
 const NIGHT = [
-  'test/{bench,clients,e2e}/**',
+  'test/{bench,clients,e2e,packages}/**',
   'test/faults/**/!(oracle|tcp-proxy).test.ts',
   'test/**/*.browser.test.ts',
   // A whole fleet for each of many faults; the simulation strikes at random in every run.

@@ -5,6 +5,7 @@ import type {
   NewTokenSchema,
   TokenSchema,
 } from '../../src/console/access/accounts-api.ts';
+import type { AskingSchema, DecideSchema } from '../../src/console/access/device-login.ts';
 import type { LoopSchema, SessionSchema } from '../../src/console/api/daemons.ts';
 import type { RequestAnswer } from '../../src/console/api/filing/answers.ts';
 import type { GuardAnswer, SeriesAnswer } from '../../src/console/api/fleet-schema.ts';
@@ -135,6 +136,15 @@ export const makeToken = async (token: NewToken): Promise<string> => {
   };
   return (await askFor<{ readonly token: string }>(addressOf(['tokens']), init)).answer.token;
 };
+
+/** Looks at, confirms or refuses the login of a command. @throws {Refusal} */
+export const decideDevice = async (decision: DeviceDecision): Promise<AskingCommand> => {
+  const headers = { 'content-type': 'application/json' };
+  const init = { method: 'POST', headers, body: JSON.stringify(decision) };
+  return (await askFor<AskingCommand>(addressOf(['device-logins']), init)).answer;
+};
+type DeviceDecision = z.input<typeof DecideSchema>;
+export type AskingCommand = z.output<typeof AskingSchema>;
 
 /** Does something that has no answer. @throws {Refusal} */
 const send = async (method: 'POST' | 'DELETE', ...path: readonly string[]): Promise<void> => {

@@ -32,7 +32,7 @@ export function createPinoLog(options: LogOptions): Logger {
     (lost, error) =>
       logger.warn(
         { lost, cause: explain(error) },
-        'lines of the log were lost; it can be written again',
+        'log lines were lost; the log is writable again',
       ),
   );
   const destination: DestinationStream = format === 'journal' ? toJournal(write) : { write };

@@ -17,6 +17,7 @@ import {
 } from './contexts.ts';
 import { Interrupted } from './failures.ts';
 import { columnLines, factLines, timeText, type Fact } from '../layout.ts';
+import { loginByBrowser, systemMeans, type DeviceMeans } from './device-login.ts';
 import { toldList, type Column } from './output.ts';
 import { remark, type Session, type Told } from './session.ts';
 import type { Grant } from '../../domain/access.ts';
@@ -55,22 +56,34 @@ export interface LoginFlags {
   readonly ca?: string;
   /** The context stores this choice. */
   readonly allowInsecureHttp: boolean;
+  /** The token is read from the standard input, also where that is a terminal. */
+  readonly tokenStdin?: boolean;
 }
 
 /**
- * `shepherd login URL`: makes a context of a console and uses it from now on. The token is typed, read from
- * standard input, or printed by a command at each use.
+ * `shepherd login URL`: makes a context of a console, and uses it from now on. At a terminal a person
+ * confirms the login in a browser; else the token is read from the standard input, or printed by a
+ * command at each use.
  * @throws {Refused} the console refuses the token. @throws {NoConsole}
  */
-export async function login(url: string, flags: LoginFlags): Promise<Told> {
-  const { name, tokenCommand, allowInsecureHttp } = flags;
+export async function login(
+  url: string,
+  flags: LoginFlags,
+  { isTerminal = process.stdin.isTTY === true, ...means }: Partial<LoginMeans> = {},
+): Promise<Told> {
+  const { name, tokenCommand, allowInsecureHttp, tokenStdin = false } = flags;
   const address = addressOf(url);
   const ca = flags.ca === undefined ? {} : { ca: readAuthorities(flags.ca) };
   const where = { url: address, ...ca, ...(allowInsecureHttp && { allowInsecureHttp }) };
   requireSecret(where);
-  const shown = tokenCommand === undefined ? { token: await askToken() } : { tokenCommand };
-  const token = tokenOf({ ...where, ...shown });
   const version = programVersion();
+  const isByBrowser = tokenCommand === undefined && isTerminal && !tokenStdin;
+  const byBrowser = isByBrowser
+    ? await loginByBrowser({ ...where, version }, { ...systemMeans, ...means })
+    : null;
+  const shown =
+    tokenCommand === undefined ? { token: byBrowser ?? (await askToken()) } : { tokenCommand };
+  const token = tokenOf({ ...where, ...shown });
   const door = openHttpDoor({ ...where, token, version, advice: 'check the address' });
   const client = createClient(door, new AbortController().signal);
   const { name: person, role } = (await client.get<Partial<Whoami> | null>('/whoami')) ?? {};
@@ -84,6 +97,10 @@ export async function login(url: string, flags: LoginFlags): Promise<Told> {
   writeContexts({ current: own, contexts: { ...contexts, [own]: { ...where, ...shown } } });
   const who = `${printable(person)} is logged in to ${address} as ${printable(role)}`;
   return { text: `${who}; the context ${own} is used from now on` };
+}
+
+interface LoginMeans extends DeviceMeans {
+  readonly isTerminal: boolean;
 }
 
 /** @throws {UsageError} the file cannot be read, or has no certificate. */

@@ -10,13 +10,13 @@ import type { CourseStep } from '../course.ts';
 import { must, StepFailed } from '../waiting.ts';
 import { type BalancerStage, desiredOf, isSame } from './stage.ts';
 
-/** One thing that a driver of load balancers is tested for. */
+/** One test of a balancer's driver. */
 export interface BalancerStep extends CourseStep {
-  /** Whether it makes sense for a driver that can do so much. */
+  /** Whether it applies to a driver with these capabilities. */
   suits?(capabilities: BalancerCapabilities): boolean;
   readonly takes: readonly ('nothing' | 'objects')[];
   readonly gives?: 'nothing' | 'objects';
-  /** Answers a detail worth showing. @throws {StepFailed} */
+  /** Returns a detail to show. @throws {StepFailed} */
   run(stage: BalancerStage, signal: AbortSignal): Promise<string | void>;
 }
 
@@ -26,7 +26,7 @@ const refOf = ({ made }: BalancerStage, kind: ObjectKind): Ref => {
   return ref;
 };
 
-/** Makes one, waits for it, and keeps its ref. */
+/** Creates an object, waits for it, and keeps its ref. */
 async function make(stage: BalancerStage, desired: Desired, signal: AbortSignal): Promise<Ref> {
   const { kind } = desired.spec;
   const above = kind === 'backend' ? null : refOf(stage, kind === 'bind' ? 'frontend' : 'backend');
@@ -56,7 +56,7 @@ async function mustFail(what: string, call: () => Promise<unknown>, code?: strin
 const isSameSet = (one: readonly Ref[], other: readonly Ref[]): boolean =>
   one.length === other.length && one.every((ref) => other.some((each) => isSame(ref, each)));
 
-/** Everything a driver is tested for, in order. */
+/** All tests of a driver, in order. */
 export const BALANCER_STEPS: readonly BalancerStep[] = [
   {
     id: 'nothing',

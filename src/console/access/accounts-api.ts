@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isAtLeast, ROLES, TOKEN_MAX_MS, TOKEN_NAME } from '../../domain/access.ts';
+import { isAtLeast, ROLES, TOKEN_MAX_MS, TOKEN_NAME, type Grant } from '../../domain/access.ts';
 import { act, described, read, type Api } from '../api/kit.ts';
 import { Problem } from '../api/problem.ts';
 import { listOf, Milliseconds, text } from '../api/schemas.ts';
@@ -155,10 +155,7 @@ export function addLogins(api: Api, access: Access): void {
 const GENERATIONS_MAX = 16;
 
 /** @throws {Problem} the token could do more than who makes it, or comes from too many. */
-function requireWithin(
-  person: Person,
-  { role, providers }: Pick<z.infer<typeof NewTokenSchema>, 'role' | 'providers'>,
-): void {
+export function requireWithin(person: Person, { role, providers }: Grant): void {
   if ((person.generation ?? 0) >= GENERATIONS_MAX) {
     throw new Problem(
       'refused',

@@ -1,4 +1,12 @@
-import { createCipheriv, createDecipheriv, createHash, hkdfSync } from 'node:crypto';
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  diffieHellman,
+  hkdfSync,
+} from 'node:crypto';
 import type { Random } from '../../adapters/clock/port.ts';
 
 /** SHA-256: what is stored in place of a secret, and what is compared. */
@@ -48,4 +56,37 @@ export function unseal(sealed: Uint8Array, secret: string): string | null {
     // All that it tells is that tag and content do not go together.
     return null;
   }
+}
+
+/** A private key for X25519 as RFC 8410 writes it (PKCS #8), without its last 32 bytes. */
+const X25519_HEAD = Buffer.from('302e020100300506032b656e04220420', 'hex');
+
+const privateKeyOf = (secret: string) =>
+  createPrivateKey({
+    key: Buffer.concat([X25519_HEAD, digestOf(`key of a login of a command: ${secret}`)]),
+    ...{ format: 'der', type: 'pkcs8' },
+  });
+/** DER (SPKI) of a key to which `sealFor` encrypts; only this secret leads to the other half. */
+export const publicKeyOf = (secret: string): Buffer =>
+  createPublicKey(privateKeyOf(secret)).export({ format: 'der', type: 'spki' });
+
+const sharedSecret = (own: string, other: Uint8Array): string =>
+  diffieHellman({
+    privateKey: privateKeyOf(own),
+    publicKey: createPublicKey({ key: Buffer.from(other), format: 'der', type: 'spki' }),
+  }).toString('base64url');
+
+/** Encrypts a text for the holder of the secret of a public key, who need not be there. */
+export function sealFor(text: string, publicKey: Uint8Array, random: Random): Uint8Array {
+  const once = makeSecret(random);
+  const mine = publicKeyOf(once);
+  const sealed = seal(text, sharedSecret(once, publicKey), random);
+  return Buffer.concat([Buffer.from([mine.length]), mine, sealed]);
+}
+
+/** What was encrypted for the public key of this secret; null: it is damaged. */
+export function unsealFor(sealed: Uint8Array, secret: string): string | null {
+  const bytes = Buffer.from(sealed);
+  const end = 1 + bytes[0]!;
+  return unseal(bytes.subarray(end), sharedSecret(secret, bytes.subarray(1, end)));
 }

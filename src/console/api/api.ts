@@ -3,6 +3,7 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { Access } from '../access/access.ts';
 import { addLogin } from '../access/login.ts';
 import { addLogins, addTokens } from '../access/accounts-api.ts';
+import { addDeviceDecision, addDeviceLogin } from '../access/device-login.ts';
 import type { Inspector } from '../../adapters/inspector/port.ts';
 import { addStream, type StreamDeps } from '../stream/stream.ts';
 import type { ConsoleViews, WebhooksView } from '../views.ts';
@@ -48,6 +49,8 @@ export async function addApi(app: FastifyInstance, deps: ApiDeps): Promise<void>
 function addResources(api: Api, deps: ApiDeps): void {
   const { fleet, index, access } = deps;
   addLogin(api, access);
+  addDeviceLogin(api, access);
+  addDeviceDecision(api, access);
   addLogins(api, access);
   addTokens(api, access);
   addFleet(api, deps);

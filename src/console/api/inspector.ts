@@ -62,7 +62,7 @@ export function addInspector(api: Api, { inspector, fleet, access }: InspectorDe
         else raw.write(told);
       });
       if (stop === null) {
-        const problem = 'As many look at actors as may: eight';
+        const problem = 'The maximum number of viewers is reached: eight';
         throw new Problem('limited', problem, { retryAfterSeconds: 10 });
       }
       raw.writeHead(200, { ...(reply.getHeaders() as Record<string, string>), ...STREAM });

@@ -14,7 +14,7 @@ import { MINUTE } from './vector-world.ts';
 
 const JOB = balancerJob('edge');
 
-test('what the session before gives back is not what the next one has taken', async () => {
+test('does not release a job that the next session has taken', async () => {
   const { clock, memory, stand, start, life: one } = await memoryPool();
   const goOn = memory.hang('create');
   stand.wish(serve(M3));
@@ -35,7 +35,7 @@ test('what the session before gives back is not what the next one has taken', as
   expect(two.state(), 'what it has is given back when it stops').toBe('settled');
 });
 
-test('nothing is written by what the session before began', async () => {
+test('writes nothing for a call of the previous session', async () => {
   const signal = new AbortController().signal;
   // This balancer ends what it has begun, whoever gives it up.
   const world = memoryWorld();
@@ -64,7 +64,7 @@ test('nothing is written by what the session before began', async () => {
   expect(memory.servers(M1).map(({ mode }) => mode)).toEqual(['active', 'active']);
 });
 
-test('a process that was stopped for longer than its session lives changes nothing when it wakes up', async () => {
+test('changes nothing when a process wakes after its session has ended', async () => {
   let isLate = false;
   const bmdb = (own: MemBmdb): MemBmdb => ({
     ...own,
@@ -89,7 +89,7 @@ test('a process that was stopped for longer than its session lives changes nothi
   expect(stand.states()).toMatchObject({ [M1]: 'drained gone', [M3]: 'active' });
 });
 
-test('nobody is let go on the word of a look that is older than the last change', async () => {
+test('drains no member because of a reading that is older than the last change', async () => {
   const capabilities = { drain: 'remove', sessions: false, health: false } as const;
   const { clock, memory, stand } = await memoryPool({ world: memoryWorld({ capabilities }) });
   const release = memory.hang('create');
@@ -110,7 +110,7 @@ test('nobody is let go on the word of a look that is older than the last change'
   expect(memory.servers(M3)).toEqual([]);
 });
 
-test('tells the health of members though no row changes', async () => {
+test('reports the health of members although no row changes', async () => {
   let health: 'up' | 'down' = 'up';
   const world = memoryWorld({ healthOf: () => health });
   const { clock, stand, life } = await memoryPool({ world, machines: [M1] });
@@ -122,7 +122,7 @@ test('tells the health of members though no row changes', async () => {
   expect(life.board.tended()[0]?.members.get(M1)?.health).toBe('down');
 });
 
-test('who has a pool forgotten waits for nobody but the daemon that tends it, which waits for him', async () => {
+test('waits only for the tending daemon when an operator forgets a pool', async () => {
   const clock = createSimulatedClock();
   const { balancer } = createMemoryBalancer({ clock });
   const stand = createBalancingStand({ clock, balancers: { edge: balancer } });
@@ -149,7 +149,7 @@ test('who has a pool forgotten waits for nobody but the daemon that tends it, wh
 testRows([
   ['uid', { uid: 'pool-uid-2' }],
   ['fleet', { suffix: 'api.us' }],
-])('a pool whose %s changed while it serves is left alone, and says so', async (_, change) => {
+])('leaves a pool alone whose %s changed while it serves, and reports it', async (_, change) => {
   const pools = [pool()];
   const { clock, memory, stand, start, life: before } = await memoryPool({ pools });
   await before.stop();
@@ -189,7 +189,7 @@ testRows([
 });
 
 /** As docs/balancing.md has it: on each of two hosts a daemon that has only its own balancer. */
-test('two daemons, each with a balancer of its own, tend one pool, and both let a machine go', async () => {
+test('lets two daemons with a balancer each tend one pool and both drain a machine', async () => {
   const clock = createSimulatedClock();
   const [edge, core] = [createMemoryBalancer({ clock }), createMemoryBalancer({ clock })];
   const stand = createBalancingStand({ clock, balancers: {} });

@@ -20,7 +20,7 @@ test.each([
   { rows: 'short', read: OBJECTS },
   { rows: 'full', read: 0 },
 ] as const)(
-  '100 machines on three ports and $rows rows: a pass is lists × pages and changes',
+  'needs lists × pages and the changes for 100 machines, three ports and $rows rows',
   async ({ rows, read }) => {
     const found = await measureEngineCalls(MACHINES, rows);
     expect(found).toMatchObject({ objects: OBJECTS, pagesPerLook: perLook });

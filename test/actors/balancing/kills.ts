@@ -40,31 +40,34 @@ export function strikes({ open, lacks = [], isReal }: KillCase): void {
     for (const end of ends.splice(0).toReversed()) await end();
   });
 
-  test.for(CHART_STRIKES.filter((each) => isOf(each, lacks)))('in $state', async (strike) => {
-    const { state } = strike;
-    const isMidst = isReal === true && ASKING.has(state);
-    let isThere = false;
-    let calls = 0;
-    await killOne(world, context, strike, (die) => ({
-      inspect: (event: InspectionEvent) => {
-        if (event.type !== '@xstate.snapshot' || !('value' in event.snapshot)) return;
-        const wasThere = isThere;
-        isThere = leavesOf(event.snapshot.value as StateValue).includes(state);
-        if (!isThere) calls = world.calls();
-        else if (!isMidst) die();
-        else if (!wasThere)
-          void onceAsked(
-            () => isThere && world.calls() === calls,
-            () => isThere && die(),
-          );
-      },
-    }));
-    isThere = false;
-    await succeed(world, context, strike);
-  });
+  test.for(CHART_STRIKES.filter((each) => isOf(each, lacks)))(
+    'recovers from a kill in $state',
+    async (strike) => {
+      const { state } = strike;
+      const isMidst = isReal === true && ASKING.has(state);
+      let isThere = false;
+      let calls = 0;
+      await killOne(world, context, strike, (die) => ({
+        inspect: (event: InspectionEvent) => {
+          if (event.type !== '@xstate.snapshot' || !('value' in event.snapshot)) return;
+          const wasThere = isThere;
+          isThere = leavesOf(event.snapshot.value as StateValue).includes(state);
+          if (!isThere) calls = world.calls();
+          else if (!isMidst) die();
+          else if (!wasThere)
+            void onceAsked(
+              () => isThere && world.calls() === calls,
+              () => isThere && die(),
+            );
+        },
+      }));
+      isThere = false;
+      await succeed(world, context, strike);
+    },
+  );
 
   test.for(MEMBER_STRIKES.filter((each) => isOf(each, lacks)))(
-    'when a member was just written down as $state',
+    'recovers from a kill after a member became $state',
     async (strike) => {
       const { stand } = context;
       const before = new Map(Object.entries(stand.states()));

@@ -58,20 +58,20 @@ beforeEach(async () => {
   return () => life.stop();
 });
 
-test('the first look reads everything anew, those that follow own changes do not', () => {
+test('reads everything on the first look and less after own changes', () => {
   expect(looks.length).toBeGreaterThan(3);
   const [first, ...more] = take();
   expect([first, more.includes(true)]).toEqual([true, false]);
 });
 
-test('every look of a settled pool reads everything anew', async () => {
+test('reads everything on every look of a settled pool', async () => {
   take();
   await advance(clock, 30 * MINUTE);
   expect(looks.length).toBeGreaterThanOrEqual(5);
   expect(take()).not.toContain(false);
 });
 
-test('a pool that never comes to rest is read anew as often as one that does', async () => {
+test('reads everything as often for a pool that never settles', async () => {
   take();
   const beganMs = clock.monotonic();
   for (let minute = 0; minute < 30; minute += 1) {
@@ -87,7 +87,7 @@ test('a pool that never comes to rest is read anew as often as one that does', a
   expect(clock.monotonic() - lastMs).toBeLessThanOrEqual(6 * MINUTE);
 });
 
-test('a daemon that takes over remembers nothing', async () => {
+test('remembers nothing when another daemon takes over', async () => {
   await life.stop();
   take();
   life = await stand.life();
@@ -95,7 +95,7 @@ test('a daemon that takes over remembers nothing', async () => {
   expect(take()[0]).toBe(true);
 });
 
-test('after a pause, and after a look that failed, everything is read anew', async () => {
+test('reads everything after a pause and after a failed look', async () => {
   await stand.ask('pause-pool');
   await advance(clock, 1_000);
   take();
@@ -109,7 +109,7 @@ test('after a pause, and after a look that failed, everything is read anew', asy
   expect([failed, next]).toEqual([false, true]);
 });
 
-test('nothing is destroyed because of what is only remembered', async () => {
+test('destroys nothing because of remembered readings', async () => {
   const bind = memory.find('bind', 'v4.http.');
   const { spec, parentId, owner } = bind;
   const twin = memory.put({ spec, parentId, owner });

@@ -108,7 +108,7 @@ export const MEMBER_VECTORS: readonly Vector[] = [
       stand.wish(drop(M1), drop(M2));
       await world.pass(4 * MINUTE);
       expect(Object.values(stand.states())).toEqual(['active', 'active', 'active']);
-      expect(stand.standing()?.frozen?.reason).toBe('2 members would go at once');
+      expect(stand.standing()?.frozen?.reason).toBe('2 members would leave at once');
       expect(stand.log.lines.filter(({ level }) => level === 'error')).toHaveLength(1);
       expect(life.state()).toBe('settled');
       await world.pass(3 * MINUTE);

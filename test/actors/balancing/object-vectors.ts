@@ -164,7 +164,7 @@ export const OBJECT_VECTORS: readonly Vector[] = [
       await world.pass(MINUTE);
       expect(stand.states()[M3]).toBe('active');
       await world.pass(45 * MINUTE);
-      expect(stand.log.count('the pool is tried again later')).toBeGreaterThan(0);
+      expect(stand.log.count('the pool is retried later')).toBeGreaterThan(0);
       expect(stand.standing()?.reason).toBeTruthy();
     },
   },

@@ -32,7 +32,7 @@ const reads = fc.array(
 const rowAt = (atMs: number, gone: ReadonlySet<number>): MachineRow | null =>
   gone.has(atMs) ? null : machineRow({ hostKey: `key ${atMs}` });
 
-test('whatever the order in which reads begin, see and come in, the newest seen is kept', () => {
+test('keeps the newest reading, in any order of begin, snapshot and arrival', () => {
   const gone = fc.uniqueArray(fc.nat(50)).map((all) => new Set(all));
   fc.assert(
     fc.property(reads, gone, (all, away) => {

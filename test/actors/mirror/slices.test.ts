@@ -67,8 +67,8 @@ const heardAt = (at: number) =>
 /** Pauses until then: one for each row that was read, and for each that was known. */
 const ROWS_ARE_LOOKED_UP_BY = 2 * MACHINES + 2;
 
-describe('a read that is taken in slices', () => {
-  test('undoes no heartbeat that is heard meanwhile', async () => {
+describe('a read taken in slices', () => {
+  test('keeps a heartbeat that arrives meanwhile', async () => {
     await take(scan());
     // Another listing: everything is assembled anew, from rows that are looked up before.
     state.stage(PROVIDER, { machines: [], complete: true });
@@ -86,7 +86,7 @@ describe('a read that is taken in slices', () => {
     for (const [at, atMs] of heard) expect(heardAt(at)).toBe(atMs);
   });
 
-  test('tells of a machine that vanished only once everything was taken in', async () => {
+  test('reports a vanished machine after everything was taken in', async () => {
     await take(scan());
     news.length = 0;
     await take(scan(MACHINES - 1), () => {
@@ -95,7 +95,7 @@ describe('a read that is taken in slices', () => {
     expect(news.filter(isEnd)).toHaveLength(1);
   });
 
-  test('and was long under way leaves the estimate of the database clock where it was', async () => {
+  test('leaves the clock estimate alone when it took long', async () => {
     await take(scan());
     const offsetMs = state.nowMs() - now;
     const begun = { beganAtMs: now, rows: scan() };
@@ -109,7 +109,7 @@ describe('a read that is taken in slices', () => {
     await taken;
   });
 
-  test('and is broken off is made up for by the next one', async () => {
+  test('is made up for by the next read when it was aborted', async () => {
     const stopping = new AbortController();
     const broken = take(
       scan(),

@@ -15,7 +15,7 @@ import { advance, settled } from '../../doubles/simulated-clock.ts';
 const MINUTE = 60_000;
 
 describe('equinix vector 1', () => {
-  test('the intent is committed before the first call; the device has its one witness', async () => {
+  test('commits the intent before the first call; the device has its one creation key', async () => {
     const stand = createProvisionStand();
     const seen: string[][] = [];
     const provider: FleetProvider = {
@@ -35,7 +35,7 @@ describe('equinix vector 1', () => {
 });
 
 describe('equinix vector 2', () => {
-  test('without a slot there is neither call nor intent', async () => {
+  test('makes neither call nor intent without a slot', async () => {
     const stand = createProvisionStand({ reservations: 0 });
     const life = await stand.life();
     expect(await life.round()).toBe(0);
@@ -45,7 +45,7 @@ describe('equinix vector 2', () => {
 });
 
 describe('equinix vector 5', () => {
-  test('a device that nobody shows for a while is recorded once it shows; one device', async () => {
+  test('records one device that appears after a delay', async () => {
     const stand = createProvisionStand();
     stand.provider.inject({ operation: 'create', effect: 'loseReply' });
     let isStale = true;
@@ -73,7 +73,7 @@ describe('equinix vector 5', () => {
   });
 });
 
-describe('provider vector 23: the boot probe never passes', () => {
+describe('provider vector 23, a boot that never succeeds', () => {
   /** What ends a machine's stay with us, or what is on it. */
   const TAKEN = ['destroy', 'reinstall', 'power'] as const;
 
@@ -118,7 +118,7 @@ describe('provider vector 23: the boot probe never passes', () => {
     };
   }
 
-  test('run: it enters the ladder, and is never given back', async () => {
+  test('run: enters the ladder and is never given back', async () => {
     const { world, probes, asked, until, device, view, end } = await deaf([]);
     const [id] = device();
     await until(() => asked('reboot') > 0);
@@ -130,7 +130,7 @@ describe('provider vector 23: the boot probe never passes', () => {
     await end();
   });
 
-  test('hold: it is probed on and on, and left untouched', async () => {
+  test('hold: is watched without end and left untouched', async () => {
     const { probes, asked, until, device, view, end } = await deaf(holdsMeantBy('hold'));
     const [id] = device();
     await until(() => probes() > DEFAULT_ESCALATION.failuresMax + 1);
@@ -141,7 +141,7 @@ describe('provider vector 23: the boot probe never passes', () => {
     await end();
   });
 
-  test('drain: not even probed', async () => {
+  test('drain: is not even watched', async () => {
     const { world, probes, asked, device, view, end } = await deaf(holdsMeantBy('drain'));
     const [id] = device();
     await advance(world.clock, 60 * MINUTE);
@@ -151,8 +151,8 @@ describe('provider vector 23: the boot probe never passes', () => {
   });
 });
 
-describe('provider vector 24: no address for ten minutes, then one, then another', () => {
-  test('nobody is dialled without one; then its newest is, and no other any more', async () => {
+describe('provider vector 24, an address after ten minutes, then another', () => {
+  test('is dialled only with an address, and always at the newest', async () => {
     const dialled: { host: string; atMs: number }[] = [];
     let address: string | null = null;
     const world: SmallWorld = createSmallWorld({

@@ -39,7 +39,7 @@ async function isClosed(stream: ClientHttp2Stream): Promise<void> {
   await expect.poll(() => stream.closed, PATIENCE).toBe(true);
 }
 
-test('each call is cut off when its own time is over, also while others go on', async () => {
+test('cuts each call off at its own time limit, also while others go on', async () => {
   const first = await open();
   clock.increment(CALL_MS / 2);
   const second = await open();
@@ -57,7 +57,7 @@ test('each call is cut off when its own time is over, also while others go on', 
   await isClosed(third);
 });
 
-test('once no call is under way the next one has all of its time', async () => {
+test('gives the next call its full time when no call is pending', async () => {
   const first = await open();
   first.close();
   await isClosed(first);

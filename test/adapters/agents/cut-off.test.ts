@@ -30,7 +30,7 @@ async function layCable(target: string) {
 }
 
 test.for([{ inThread: false }, { inThread: true }])(
-  'C3: a stop does not wait for agents whose cable was pulled (in a thread: $inThread)',
+  'C3: stops without waiting for agents whose cable was pulled (in a thread: $inThread)',
   async ({ inThread }) => {
     const store = createMemHeartbeatStore();
     const [key, machine] = [generateRawKeyPair(), machineId(randomUUID())];

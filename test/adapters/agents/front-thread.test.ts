@@ -45,7 +45,7 @@ async function startFront() {
   return { clock, told, address, trust: new X509Certificate(caDer).toString(), close };
 }
 
-test('B2: strangers cause only so many lines for debugging, and the others come through', async () => {
+test('B2: limits debug lines about strangers and passes all other lines', async () => {
   // Time stands still: nothing is added to what may be told at once.
   const { told, address, close } = await startFront();
   const [host, port] = address.split(':');
@@ -63,7 +63,7 @@ test('B2: strangers cause only so many lines for debugging, and the others come 
   expect(lines).toHaveLength(100);
 });
 
-test('heartbeats that come soon after each other are one message to the daemon, and one back', async () => {
+test('sends heartbeats that arrive close together as one message each way', async () => {
   const { clock, told, address, trust, close } = await startFront();
   const records = () => told.flatMap((each) => (each.kind === 'record' ? [each.batch.length] : []));
   const clients = createClients(address, trust);

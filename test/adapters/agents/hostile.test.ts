@@ -54,7 +54,7 @@ describe('hostile agents', () => {
     expect(honest.stored.heartbeats).toBe(before + 1);
   };
 
-  test('one that reports for another machine, with its own key', async () => {
+  test('cannot report for another machine with their own key', async () => {
     await start();
     const key = generateRawKeyPair();
     const machine = machineId(randomUUID());
@@ -69,7 +69,7 @@ describe('hostile agents', () => {
     expect(honest.stored.heartbeats).toBe(1);
   });
 
-  test('a report that is replayed by another key, and a result that is replayed late', async () => {
+  test('cannot replay a report with another key, or a result late', async () => {
     await start();
     const installationReport = { generation: 1n, success: {} };
     const recorded = writeFrame(
@@ -88,7 +88,7 @@ describe('hostile agents', () => {
     expect(honest.stored.report).toBeNull();
   });
 
-  test('a report of 100 MB is not read beyond the limit', async () => {
+  test('cannot send a report of 100 MB, which is not read beyond the limit', async () => {
     await start();
     for (const identity of [await honest.identity(), await selfSigned(ED25519)]) {
       const stream = openRawCall(session(identity));
@@ -108,7 +108,7 @@ describe('hostile agents', () => {
     await isServed();
   });
 
-  test('what all strangers together have us hold is bounded, agents are let through', async () => {
+  test('cannot make the server hold more than a bound, and real agents pass', async () => {
     const strangerBytes = { all: 100_000, each: 60_000 };
     await start({ limits: { strangerBytes, connectionBytes: 0 } });
     await isServed();
@@ -126,7 +126,7 @@ describe('hostile agents', () => {
       .toBe(String(GrpcStatus.internal));
   });
 
-  test('strangers that have us hold all they may keep no agent out, known or not', async () => {
+  test('cannot keep agents out, known or new, by filling their bound', async () => {
     const errorMax = 'x'.repeat(4096);
     await start({ limits: { strangerBytes: { all: 60_000, each: 60_000 } } });
     openRawCall(session(await selfSigned(ED25519))).write(Buffer.alloc(70_000));
@@ -144,7 +144,7 @@ describe('hostile agents', () => {
     expect(honest.stored.hardwareReport).not.toBeNull();
   });
 
-  test('a connection on which nothing comes any more is closed, also one of an agent', async () => {
+  test('lose a connection on which nothing arrives, like real agents', async () => {
     await start({ limits: { idleMs: 1_500, strangerMs: 600_000 } });
     const own = session(await honest.identity());
     const whole = writeFrame(heartbeatRequestCodec.encode({ machineId: honest.machine }));
@@ -153,7 +153,7 @@ describe('hostile agents', () => {
     expect(defaultLimits.idleMs).toBe(600_000);
   });
 
-  test('an agent that says goodbye and leaves its half of the socket open', async () => {
+  test('lose a connection whose half they leave open after goodbye', async () => {
     const idleMs = 500;
     await start({ limits: { idleMs } });
     const identity = await honest.identity();
@@ -169,7 +169,7 @@ describe('hostile agents', () => {
     await isServed();
   });
 
-  test('10 000 calls at once on one connection', async () => {
+  test('cannot harm the server with 10 000 calls on one connection', async () => {
     await start();
     const peer = await rawHttp2();
     const streams = Array.from({ length: 10_000 }, (_, index) => headers(odd(index)));
@@ -181,7 +181,7 @@ describe('hostile agents', () => {
     expect(store.batches).toEqual([1]);
   });
 
-  test('calls that are reset as fast as they are made end their connection', async () => {
+  test('lose their connection when they reset calls as fast as they make them', async () => {
     await start();
     const peer = await rawHttp2();
     for (let round = 0; round < 100 && !peer.socket.destroyed; round += 1) {
@@ -193,7 +193,7 @@ describe('hostile agents', () => {
     await isServed();
   });
 
-  test('headers that never end', async () => {
+  test('cannot harm the server with endless headers', async () => {
     await start();
     const peer = await rawHttp2();
     const junk = literal('x-junk', 'x'.repeat(4_000));
@@ -206,7 +206,7 @@ describe('hostile agents', () => {
     await isServed();
   });
 
-  test('headers that are small on the wire and large in memory', async () => {
+  test('cannot harm the server with headers that grow in memory', async () => {
     await start();
     const peer = await rawHttp2();
     const block = Buffer.concat([
@@ -227,7 +227,7 @@ describe('hostile agents', () => {
     expect(after.heapUsed + after.external - heapUsed - external).toBeLessThan(200 * MIB);
   });
 
-  test('bytes that are no HTTP/2 after the handshake', async () => {
+  test('cannot harm the server with bytes that are no HTTP/2', async () => {
     await start();
     const peer = await rawHttp2();
     await peer.send(Buffer.alloc(100_000, 0xff));
@@ -238,7 +238,7 @@ describe('hostile agents', () => {
     await isServed();
   });
 
-  test('those that say nothing, or little, are sent away; agents stay', async () => {
+  test('are sent away when they say little or nothing, while agents stay', async () => {
     const clock = createSimulatedClock();
     const limits = { strangerMs: 300, callMs: 3_600_000 };
     await start({ clock, limits, batch: { gapMs: 0, enough: 1, max: 1 } });
@@ -264,7 +264,7 @@ describe('hostile agents', () => {
     expect(defaultLimits.strangerMs).toBeGreaterThan(defaultLimits.callMs);
   });
 
-  test('a flood of connections takes no more than its share', async () => {
+  test('get only their share by a flood of connections', async () => {
     const [burst, count] = [20, 300];
     await start({ limits: { connects: { perSecond: 0.001, burst }, strangerMs: 3_600_000 } });
     await isServed();

@@ -39,7 +39,7 @@ async function start(inThread = false) {
 }
 type StartedServer = Awaited<ReturnType<typeof start>>;
 
-describe.each([false, true])('certificate of the agent server (in a thread: %s)', (inThread) => {
+describe.each([false, true])('the certificate of the agent server (in a thread: %s)', (inThread) => {
   let { old, fresh, server, shown, agent } = {} as StartedServer;
   beforeEach(async () => {
     ({ old, fresh, server, shown, agent } = await start(inThread));
@@ -49,7 +49,7 @@ describe.each([false, true])('certificate of the agent server (in a thread: %s)'
     await expect.poll(() => shown(fresh).catch(String), PATIENCE).toBe(fingerprint(fresh));
   };
 
-  test('is another for new connections; those that are open live on', async () => {
+  test('changes for new connections while open ones live on', async () => {
     const { beat, stored } = agent();
     await beat();
     server.present(fresh);
@@ -60,7 +60,7 @@ describe.each([false, true])('certificate of the agent server (in a thread: %s)'
     await expect(shown(old)).rejects.toThrow();
   });
 
-  test('does not open the door to older TLS, and asks for client keys as before', async () => {
+  test('keeps refusing old TLS and asking for client keys', async () => {
     const older = { code: 'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION' };
     await expect(shown(old, 'TLSv1.2')).rejects.toMatchObject(older);
     server.present(fresh);
@@ -73,7 +73,7 @@ describe.each([false, true])('certificate of the agent server (in a thread: %s)'
     expect(stored.heartbeats).toBe(1);
   });
 
-  test('one that cannot be used changes nothing', async () => {
+  test('stays when the new one is unusable', async () => {
     for (const wrong of [
       { ...fresh, key: old.key },
       { key: 'x', cert: 'y' },
@@ -84,7 +84,7 @@ describe.each([false, true])('certificate of the agent server (in a thread: %s)'
   });
 });
 
-describe('a certificate that is replaced where it is kept', () => {
+describe('a certificate that is replaced on disk', () => {
   let { old, fresh, server, shown } = {} as StartedServer;
   beforeEach(async () => {
     ({ old, fresh, server, shown } = await start());
@@ -112,7 +112,7 @@ describe('a certificate that is replaced where it is kept', () => {
   };
   const settle = () => new Promise((resolve) => setImmediate(resolve));
 
-  test('is served within the time of a look, once', async () => {
+  test('is served once, within the period of checks', async () => {
     const kept = { tls: old };
     const { renewal, clock, said, presented } = startRenewal(kept);
     kept.tls = fresh;
@@ -121,11 +121,11 @@ describe('a certificate that is replaced where it is kept', () => {
       await settle();
     }
     expect(presented).toEqual([fresh]);
-    expect(said).toEqual(['agent server: the certificate was renewed']);
+    expect(said).toEqual(['agent server: the certificate was replaced']);
     expect([renewal.served, await shown(fresh)]).toEqual([fresh, fingerprint(fresh)]);
   });
 
-  test('is served at once when asked; after the stop no more', async () => {
+  test('is served at once on request, and no more after the stop', async () => {
     const kept = { tls: fresh };
     const { renewal, presented } = startRenewal(kept);
     await renewal.renew();
@@ -136,7 +136,7 @@ describe('a certificate that is replaced where it is kept', () => {
     expect(presented).toEqual([fresh]);
   });
 
-  test('half of it, or nothing at all, is told once and waited out', async () => {
+  test('is reported once and awaited when it is incomplete or missing', async () => {
     const kept: { tls: TlsMaterial | Error } = { tls: { ...fresh, cert: old.cert } };
     const { renewal, said } = startRenewal(kept);
     await renewal.renew();
@@ -151,7 +151,7 @@ describe('a certificate that is replaced where it is kept', () => {
   });
 });
 
-test('a takeover under way when the authority changes is judged by what it was told', async () => {
+test('keeps judging an agent start by the authority that it was given', async () => {
   const [old, fresh] = [Buffer.from('old'), Buffer.from('fresh')];
   const authority = { der: old };
   const protocol = createTakeoverProtocol({
@@ -174,7 +174,7 @@ test('a takeover under way when the authority changes is judged by what it was t
   expect(() => protocol.answer(machineId(randomUUID()), after)).toThrow(/echoed another/);
 });
 
-describe('taking in', () => {
+describe('accepting heartbeats', () => {
   const agent = () => ({ machineId: machineId(randomUUID()), publicKey: Buffer.alloc(32) });
   const setUp = () => {
     const store = createMemHeartbeatStore();
@@ -190,7 +190,7 @@ describe('taking in', () => {
     return { store, clock, server, report, setReady: (ready: boolean) => (isReady = ready) };
   };
 
-  test('while the last batch was stored and there is a session', async () => {
+  test('counts when the last batch was stored and a session exists', async () => {
     const { store, server, report, setReady } = setUp();
     expect(server.isTakingIn()).toBe(true);
     store.broken = true;
@@ -206,7 +206,7 @@ describe('taking in', () => {
     expect(server.isTakingIn()).toBe(false);
   });
 
-  test('a failure after which nobody calls any more is forgotten', async () => {
+  test('forgets a failure when no more calls come', async () => {
     const { store, clock, server, report } = setUp();
     store.broken = true;
     await report();
@@ -216,7 +216,7 @@ describe('taking in', () => {
     expect(server.isTakingIn()).toBe(true);
   });
 
-  test('the listener does so from its start to its close', async () => {
+  test('lasts from the listener’s start to its close', async () => {
     const { server } = await startAgentStand();
     expect(server.isTakingIn()).toBe(true);
     const closing = server.close(100);
@@ -226,7 +226,7 @@ describe('taking in', () => {
 });
 
 describe('missing hardware reports', () => {
-  test('are asked for now and then, with one look for all', async () => {
+  test('are requested now and then, with one read for all agents', async () => {
     const clock = createSimulatedClock();
     const missing = new Set<MachineId>();
     let looks = 0;

@@ -40,7 +40,7 @@ afterAll(async () => {
 });
 
 it(
-  'the implementations cannot be told apart',
+  'behaves the same in both implementations',
   async () => {
     const checking = fc.assert(
       fc.asyncProperty(scripts, async (script) => {

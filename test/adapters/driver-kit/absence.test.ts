@@ -98,7 +98,7 @@ test('A2: a listing that takes longer than the look goes on, and answers the nex
   const first = fleet.getMachine('a', { ...live, timeoutMs: 1_000 });
   const late = expect(first).rejects.toMatchObject({
     kind: 'transient',
-    message: expect.stringContaining('did not come in time'),
+    message: expect.stringContaining('no listing arrived in time'),
   });
   await settled();
   expect(asked).toBe(1);

@@ -76,7 +76,7 @@ test('a driver that does not heed its signal is left alone, and named', async ()
   leaving.abort();
   clock.increment(5_000);
   expect(await outcome).toMatchObject({ kind: 'aborted', outcome: 'unknown' });
-  expect(log.count('the driver does not heed its signal')).toBe(1);
+  expect(log.count('the driver ignores its signal')).toBe(1);
   expect((await fleet.getMachine('a', live)).id, 'its turn is free again').toBe('a');
 });
 
@@ -167,7 +167,7 @@ test('a driver that does not stop is waited for ten seconds, and named', async (
   const stopped = fleet.stop();
   clock.increment(10_000);
   await stopped;
-  expect(log.count('the driver did not stop in time')).toBe(1);
+  expect(log.count('the driver did not stop within its time limit')).toBe(1);
   const failing = open(scripted({ stop: () => Promise.reject(new Error('no')) }));
   await failing.fleet.stop();
   const quick = createSimulatedClock();

@@ -25,7 +25,7 @@ const listing = (
 ) => scripted({ listMachines: async () => ({ machines, complete: true, unreadable }) });
 
 test.each<[string, Partial<DriverMachine>]>([
-  ['it is in use and has no id', { id: null }],
+  ['it is in use, but has no id', { id: null }],
   ['its id is not 1 to 128', { id: 'invalid' }],
   ['its id is not 1 to 128', { id: 'x'.repeat(129) }],
   ['its reservationId is not', { reservationId: 'two\nlines' }],
@@ -35,14 +35,14 @@ test.each<[string, Partial<DriverMachine>]>([
   ['its address is no host', { address: '[::1]:0' }],
   ['its address is no host', { address: '-oProxyCommand=x' }],
   ['its address is no host', { address: 'a\0b' }],
-  ['its plan is no text', { plan: 'a\0' }],
-  ['its hostname is no text', { hostname: 'a\0' }],
-  ['its location is no text', { location: 'a\0' }],
-  ['its remoteUser is no name', { remoteUser: '-oProxyCommand=x' }],
-  ['its remoteUser is no name', { remoteUser: '' }],
+  ['its plan is not a text', { plan: 'a\0' }],
+  ['its hostname is not a text', { hostname: 'a\0' }],
+  ['its location is not a text', { location: 'a\0' }],
+  ['its remoteUser is not a user name', { remoteUser: '-oProxyCommand=x' }],
+  ['its remoteUser is not a user name', { remoteUser: '' }],
   ['its hostKey is no base64', { hostKey: 'ssh-rsa AAAA' }],
-  ['a tag of it', { tags: { a: 'b\0' } }],
-  ['a tag of it', { tags: { 'a\ud800': 'b' } }],
+  ['one of its tags', { tags: { a: 'b\0' } }],
+  ['one of its tags', { tags: { 'a\ud800': 'b' } }],
 ])(
   'an entry is dropped, with an alarm, and the listing incomplete if it has no name: %s %o',
   async (fault, change) => {

@@ -66,7 +66,7 @@ test('hetzner-robot vector 24: an empty budget is an error of ours and no reques
   expect(error).toMatchObject({
     ...{ kind: 'transient', outcome: 'not-done', answer: { attempts: 0 } },
     rateLimit: { retryAt: new Date(clock.now() + HOUR - MINUTE) },
-    message: expect.stringContaining('our own budget'),
+    message: expect.stringContaining('our own request budget'),
   });
   expect(heard).toHaveLength(35);
   await api.call('give back', live).send({ ...reset, urgent: true });

@@ -180,7 +180,7 @@ describe('B2: when keys are renewed while the connection stands', () => {
     });
     const waiting = session.execute(['now'], nothing, live);
     await expect(waiting).rejects.toBeInstanceOf(HostKeyRejected);
-    await expect(waiting).rejects.toThrow('the host key changed while the connection stood');
+    await expect(waiting).rejects.toThrow('the host key changed during the connection');
     // Whoever comes to it later is told the same.
     const later = session.execute(['true'], nothing, live);
     await expect(later).rejects.toBeInstanceOf(HostKeyRejected);

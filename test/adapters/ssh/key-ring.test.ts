@@ -57,7 +57,7 @@ describe('our keys', () => {
   test('leave out a previous one that is not there, and say so', async () => {
     const current = await store('key');
     expect(fingerprints(await open(['gone']))).toEqual([current]);
-    expect(log.count('there is no such previous SSH key')).toBe(1);
+    expect(log.count('a previous SSH key does not exist')).toBe(1);
     expect(await readdir(dir), 'and none is made').toEqual(['key']);
   });
 
@@ -115,7 +115,7 @@ describe('a rotation without restart', () => {
     expect(fingerprints(ring)).toEqual([before]);
     expect(log.lines.at(-1)!.level).toBe('error');
     expect(await readdir(dir), 'none is made in its place').toEqual(
-      log.lines.at(-1)!.fields['cause']!.toString().includes('not there') ? [] : ['key'],
+      log.lines.at(-1)!.fields['cause']!.toString().includes('does not exist') ? [] : ['key'],
     );
   });
 });

@@ -47,7 +47,7 @@ describe.each([
       await expect(upload).rejects.toBeInstanceOf(UploadFailed);
       if (disk !== null) {
         await expect(upload).rejects.toThrow(
-          /has [34]\.\d MB free and 6\.0 MB are needed; make room there/,
+          /has [34]\.\d MB free, but 6\.0 MB are needed; free space there/,
         );
       }
       expect(await namesIn(dir)).toEqual(['agent']);

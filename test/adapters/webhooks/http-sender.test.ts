@@ -165,7 +165,7 @@ describe('a delivery over HTTP', () => {
     const hook = sender({ clock: quick });
     expect(await send(hook)).toMatchObject({
       status: null,
-      cause: expect.stringContaining('in time'),
+      cause: expect.stringContaining('within the time limit'),
     });
     const nobody = sender({ url: 'http://127.0.0.1:1/' });
     expect(await send(nobody)).toMatchObject({ status: null });

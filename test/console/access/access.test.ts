@@ -183,7 +183,7 @@ function changingRoutes(): (readonly [method: string, path: string])[] {
   };
   return Object.entries(paths).flatMap(([path, operations]) =>
     Object.keys(operations)
-      .filter((method) => method !== 'get' && !/\/log(in|out)$/.test(path))
+      .filter((method) => method !== 'get' && !/\/(log(in|out)|device\/\w+)$/.test(path))
       .map(
         (method) =>
           [

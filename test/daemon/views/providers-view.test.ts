@@ -86,7 +86,7 @@ test('a listing that is not believed is told by both, and bars creation in the w
     const { insight } = daemons[at]!.daemon;
     const told = await insight.explain(freeSlot(daemons[at]!), new AbortController().signal);
     expect(told?.blockedBy.map(({ text }) => text)).toContain(
-      `its provider's listing is not believed: ${breaker?.reason}`,
+      `its provider's listing is not trusted: ${breaker?.reason}`,
     );
   }
   isForgetful = false;

@@ -54,7 +54,7 @@ function recordOne(memory: Memory, record: HeartbeatRecord): HeartbeatOutcome {
   const { installationReport: report } = record;
   const { requestGeneration: asked } = machine.row.installation;
   if (report && asked !== null && report.generation > asked) {
-    const message = `installation report of generation ${report.generation}, but only ${asked} was asked for`;
+    const message = `installation report for generation ${report.generation}, but only ${asked} was requested`;
     return { kind: 'invalid', message };
   }
   if (report && report.generation === asked) storeReport(memory, machine, report);

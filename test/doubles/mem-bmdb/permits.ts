@@ -46,7 +46,7 @@ export function whyNoRoom(
     const recovering = group.filter((each) => each.permitGrantedAtMs !== null).length;
     const most = limit(memory.options.budget, group.length);
     return recovering + ahead >= most + (isOrdered ? ORDERS_KEPT : 0)
-      ? `${recovering} of ${most} machines of ${scope} are being recovered already`
+      ? `${recovering} of ${most} machines of ${scope} are already being recovered`
       : null;
   };
   const peers = counted.filter((each) => scopeOf(each).provider === provider);

@@ -200,7 +200,7 @@ function requireMay({ memory, machine, work }: HeldWork, asking: Asking): void {
 function noteControllerReset(held: HeldWork, controller: string): void {
   const { memory, gate, machine, work, row } = held;
   const { machineId } = work;
-  const notAsked = `a restart of controller ${controller} of ${machineId} was not asked for`;
+  const notAsked = `a restart of controller ${controller} of ${machineId} was not requested`;
   requireMay(held, { notAsked, isOrder: false, needsPermit: true });
   if (!row.provided) throw new NothingToDo(`${notAsked}: it has no hardware`);
   const key = `${row.provided.provider} ${controller}`;
@@ -217,7 +217,7 @@ type RecoveryAsked = Extract<WorkNote, { kind: 'recoveryAsked' }>;
 
 function noteAsked(held: HeldWork, { rung, bootId, order }: RecoveryAsked): void {
   const { memory, gate, machine, work } = held;
-  const notAsked = `${rung} of ${work.machineId} was not asked for`;
+  const notAsked = `${rung} of ${work.machineId} was not requested`;
   const row = rowOf(memory, machine);
   if (order !== undefined && row.order?.key !== order) {
     throw new NothingToDo(`${notAsked}: the order is no longer open`);

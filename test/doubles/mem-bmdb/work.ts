@@ -26,7 +26,7 @@ export function createWork(held: HeldWork): Work {
   const { process, machineId, epoch } = work;
   let ended = false;
   const end = (event: 'Finished' | 'Failed', cause: string | null, apply: () => void) => {
-    if (ended) throw new AlreadyFinished(`${process} on ${machineId} has ended already`);
+    if (ended) throw new AlreadyFinished(`${process} on ${machineId} has already ended`);
     gate.check();
     requireWork(held);
     dropLease(machine, work);

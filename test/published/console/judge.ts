@@ -50,7 +50,9 @@ export function createJudge(): (answer: SentAnswer) => string[] {
     const key = String(status) in operation.responses ? String(status) : 'default';
     const described = operation.responses[key];
     if (!described) return [`${name}: no such answer in ${DESCRIPTION}`];
-    if (status >= 400 && mediaType !== 'application/problem+json') return [`${name}: no problem`];
+    // Errors of RFC 6749 are described for their status; all others are problems.
+    const isProblem = mediaType === 'application/problem+json';
+    if (status >= 400 && key === 'default' && !isProblem) return [`${name}: no problem`];
     const isJson = /[/+]json$/.test(mediaType);
     if (!isJson || body === null || body === '') return [];
     if (!described.content?.[mediaType]) return [`${name}: ${mediaType} is not described`];

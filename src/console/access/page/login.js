@@ -12,7 +12,9 @@ const WHY = {
 function keep(secret) {
   sessionStorage.setItem('shepherd-secret', secret);
   new BroadcastChannel('shepherd-secret').postMessage({ login: secret });
-  location.replace('/');
+  const isForCommand = sessionStorage.getItem('shepherd-to') === 'device';
+  sessionStorage.removeItem('shepherd-to');
+  location.replace(isForCommand ? '/device' : '/');
 }
 
 /** Asks for a session; the answer sets its cookie. */
@@ -32,6 +34,10 @@ async function logIn(body) {
   }
 }
 
+// It outlasts the way to an organisation and back. Only this one page can be meant.
+if (new URLSearchParams(location.search).get('to') === 'device') {
+  sessionStorage.setItem('shepherd-to', 'device');
+}
 const { identities, open, secret } = document.querySelector('main').dataset;
 // From an organisation a browser comes back logged in.
 if (secret) keep(secret);

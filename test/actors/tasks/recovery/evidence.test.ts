@@ -82,7 +82,7 @@ describe('evidence of a boot', () => {
     expect(seen.proof).toBe(expected);
   });
 
-  test('is power that went off and on, at the end of patience, where nothing answers', async () => {
+  test('is power seen off and on when nothing answers at the end of patience', async () => {
     unknown();
     const seen = await watch();
     stand.power = 'off';
@@ -96,18 +96,18 @@ describe('evidence of a boot', () => {
     expect(stand.row().bootTimes.reboot, 'that is no measure of a boot').toEqual([]);
   });
 
-  describe('told by a heartbeat', () => {
-    test('of another boot', async () => {
+  describe('a heartbeat as evidence', () => {
+    test('proves another boot', async () => {
       known();
       const seen = await watch();
       stand.host.unreachable = true;
       await wait();
       await beat('another');
       await wait();
-      expect(seen.proof).toBe('boot id changed, as a heartbeat told');
+      expect(seen.proof).toBe('boot id changed, according to a heartbeat');
     });
 
-    test('is none, of the same boot', async () => {
+    test('proves nothing in the same boot', async () => {
       known();
       const seen = await watch();
       await wait();
@@ -116,7 +116,7 @@ describe('evidence of a boot', () => {
       expect(seen.proof).toBeNull();
     });
 
-    test('is none that is older than the request', async () => {
+    test('proves nothing when it is older than the request', async () => {
       const atMs = stand.clock.now() - 30 * MINUTE;
       stage.silent('older', {
         agentStarted: agentStarted(atMs - MINUTE, 'older'),
@@ -156,7 +156,7 @@ describe('evidence of a boot', () => {
     expect(seen).toEqual({ proof: null, code: null });
   });
 
-  test('that does not come within the patience fails the attempt', async () => {
+  test('fails the attempt when it does not come in time', async () => {
     known();
     const seen = await watch();
     await wait(14 * MINUTE);
@@ -165,7 +165,7 @@ describe('evidence of a boot', () => {
     expect(seen.code).toBe('timed-out');
   });
 
-  test('of a host that is another one ends the wait at once', async () => {
+  test('ends the wait at once when the host is a different one', async () => {
     stand.host.unreachable = true;
     stage.silent('boot-1', { hostKey: 'pinned', recovery: ladderRow() });
     const seen = await watch();
@@ -178,7 +178,7 @@ describe('evidence of a boot', () => {
     );
   });
 
-  test('of a device that is no longer marked as ours is not looked for on it', async () => {
+  test('is not looked for on a device that is no longer ours', async () => {
     known();
     const seen = await watch();
     const { whereIs } = stand;
@@ -192,14 +192,14 @@ describe('evidence of a boot', () => {
     });
   });
 
-  test('is no longer waited for when the turn ends', async () => {
+  test('is no longer awaited when the turn ends', async () => {
     known();
     const seen = await watch();
     await stage.dies();
     expect(seen.code).toBe('cancelled');
   });
 
-  test('is looked for every five seconds, more or less', async () => {
+  test('is looked for about every five seconds', async () => {
     known();
     await watch();
     const before = stand.done.filter((what) => what === 'connect').length;
@@ -210,7 +210,7 @@ describe('evidence of a boot', () => {
   });
 });
 
-test('a request that somebody else made is waited for as long as it may come true', async () => {
+test('awaits another daemon’s request for as long as it may come true', async () => {
   const askedAtMs = stand.clock.now() - 10 * MINUTE;
   const bootIdBefore = stand.host.bootId;
   const asked = { askedAtMs, askedRung: 'rebooting', bootIdBefore } as const;

@@ -51,7 +51,7 @@ const during = async (...minutes: (() => void)[]) => {
   return { proved, result: await result };
 };
 
-test('is a process of its own: it is excluded where the machine is to be preserved', async () => {
+test('is its own process, excluded while the machine is preserved', async () => {
   reinstalling();
   stage.hold('preserve');
   expect(await stage.attempted()).toMatchObject({ outcome: 'refused' });
@@ -61,7 +61,7 @@ test('is a process of its own: it is excluded where the machine is to be preserv
   expect(processes).not.toContain('ShepherdReinstall');
 });
 
-test('is done when a new host answers, in a new boot', async () => {
+test('is done when a new host answers in a new boot', async () => {
   reinstalling();
   const { proved, result } = await during(nothing, newSystem);
   expect(proved).toEqual([false, true]);
@@ -104,7 +104,7 @@ const UNPINNED: readonly MinuteRow[] = [
 test.each([
   ...PINNED.map((row) => ['its key was pinned', ...row] as const),
   ...UNPINNED.map((row) => ['no key was pinned', ...row] as const),
-])('evidence, where %s: %s', async (pin, _, minutes, isProved) => {
+])('judges evidence where %s: %s', async (pin, _, minutes, isProved) => {
   reinstalling({}, pin === 'no key was pinned' ? null : oldKey);
   const { proved, result } = await during(...minutes);
   expect(proved).toEqual(minutes.map((_, at) => isProved && at === minutes.length - 1));
@@ -112,14 +112,14 @@ test.each([
   expect(stand.row().quarantine).toBeNull();
 });
 
-test('a new host that shows another secret is a stranger', async () => {
+test('treats a new host with another secret as a stranger', async () => {
   reinstalling();
   const { result } = await during(nothing, both(newSystem, showsAnother));
   expect(result).toMatchObject({ failure: { code: 'host-key-rejected' } });
   expect(stand.row().quarantine).toMatchObject({ kind: 'conflict' });
 });
 
-test('one without evidence within 45 minutes failed', async () => {
+test('fails without evidence within 45 minutes', async () => {
   reinstalling();
   const before = stand.clock.now();
   expect(await stage.attempted()).toMatchObject({ failure: { code: 'timed-out' } });
@@ -127,7 +127,7 @@ test('one without evidence within 45 minutes failed', async () => {
   expect(recovery()).toMatchObject({ attempts: 1, askedRung: 'reinstalling' });
 });
 
-describe('one that somebody asked for who is gone', () => {
+describe('a reinstallation that another daemon requested', () => {
   const begun = () =>
     reinstalling(
       {
@@ -137,7 +137,7 @@ describe('one that somebody asked for who is gone', () => {
       null,
     );
 
-  test('is waited for', async () => {
+  test('is awaited', async () => {
     begun();
     const { result } = await during(nothing, newSystem);
     expect(result).toMatchObject({ outcome: 'done' });
@@ -145,7 +145,7 @@ describe('one that somebody asked for who is gone', () => {
     expect(recovery()).toMatchObject({ attempts: 1 });
   });
 
-  test('and is no longer measured when it was over at the first look', async () => {
+  test('is not measured when it was over at the first look', async () => {
     begun();
     newSystem();
     expect(await stage.attempted()).toMatchObject({ outcome: 'done' });
@@ -154,7 +154,7 @@ describe('one that somebody asked for who is gone', () => {
 });
 
 test.each(['pinned', 'proved by its secret'])(
-  'one that came true after it was given up is not repeated: %s',
+  'is not repeated when it came true after it was given up: %s',
   async (how) => {
     reinstalling({}, how === 'pinned' ? oldKey : null);
     expect(await stage.attempted()).toMatchObject({ failure: { code: 'timed-out' } });
@@ -167,7 +167,7 @@ test.each(['pinned', 'proved by its secret'])(
   },
 );
 
-test('a provider that refuses it leaves the machine and its host key as they are', async () => {
+test('leaves machine and host key unchanged when the provider refuses', async () => {
   reinstalling();
   stand.reinstall = () => Promise.reject(new ProviderError('not-implemented', 'no such thing'));
   expect(await stage.attempted()).toMatchObject({ failure: { code: 'not-implemented' } });

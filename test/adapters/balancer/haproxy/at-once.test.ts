@@ -68,7 +68,7 @@ describe.runIf(hasHaproxyFor('many calls at once'))('many calls at once at HAPro
   const all = (refs: readonly Ref[], call: (ref: Ref) => Promise<unknown>) =>
     Promise.all(refs.map(call));
 
-  test('many servers are made, let in, drained and removed with one check each time', async () => {
+  test('create, enable, drain and remove many servers with one check each', async () => {
     const { haproxy, balancer, checks, told, above, file } = await counting();
     const before = [await checks(), await reloadsOf(haproxy)];
     const since = async () => [
@@ -95,7 +95,7 @@ describe.runIf(hasHaproxyFor('many calls at once'))('many calls at once at HAPro
     expect((await readFile(file, 'utf8')).match(/^ {2}server /gm)).toHaveLength(20);
   });
 
-  test('what has connections is cut though many go at once, and who stays keeps his', async () => {
+  test('cut the connections of removed servers only', async () => {
     const { balancer, servers, to } = await serving(['m1', 'm2', 'm3', 'm4']);
     const held = { perSecond: 0, held: 8, holdMs: [600_000, 600_000] } as const;
     const traffic = startTraffic({ to, ...held, chance: () => 0.5 });
@@ -117,7 +117,7 @@ describe.runIf(hasHaproxyFor('many calls at once'))('many calls at once at HAPro
     expect(await traffic.stop()).toMatchObject({ cut: 4, refused: 0 });
   });
 
-  test('of many that cannot be made together only that is refused which cannot be made at all', async () => {
+  test('refuse only the servers that cannot be created at all', async () => {
     const { balancer, haproxy } = await stand();
     const taken = await occupy();
     const above = await balancer.create(backend('http'), null, OWNER, live());
@@ -138,7 +138,7 @@ describe.runIf(hasHaproxyFor('many calls at once'))('many calls at once at HAPro
     expect(await balancer.observe(OTHER, live())).toHaveLength(1);
   });
 
-  test('where everything is refused for what is not ours, not each is tried', async () => {
+  test('do not try each change when foreign configuration makes all fail', async () => {
     const { balancer, haproxy, checks, above } = await counting();
     const before = await checks();
     await appendFile(haproxy.baseFile, '\nnonsense\n');

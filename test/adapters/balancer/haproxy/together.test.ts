@@ -10,7 +10,7 @@ import { backend, balancerOf, freePort, live, makePort, OTHER, OWNER, stand } fr
 describe.runIf(hasHaproxyFor('two processes at one HAProxy'))(
   'two processes at one HAProxy',
   () => {
-    test("neither looks nor changes fail by another's reloads", async () => {
+    test("fail neither looks nor changes through each other's reloads", async () => {
       const { haproxy, balancer: one } = await stand();
       const other = balancerOf(haproxy);
       onTestFinished(() => other.close());
@@ -50,7 +50,7 @@ describe.runIf(hasHaproxyFor('two processes at one HAProxy'))(
       expect(there.map(({ differs }) => differs)).toEqual(Array(3 * made.length).fill(undefined));
     });
 
-    test('what another has under check is left to it, and what somebody died over is removed', async () => {
+    test('leave each other’s checks alone and remove leftovers of a dead process', async () => {
       const { haproxy, balancer: one } = await stand();
       const [theirs, old] = ['.candidate-theirs', '.candidate-old'];
       for (const name of [theirs, old]) {

@@ -28,7 +28,7 @@ describe.runIf(hasHaproxyFor('traffic through HAProxy'))('traffic through HAProx
     }, PATIENCE);
   };
 
-  test('a drained server keeps what it has, through reloads, and gets nothing new', async () => {
+  test('stays on a drained server through reloads, which gets nothing new', async () => {
     const { balancer, haproxy, machines, servers, to } = await serving(['m1', 'm2']);
     const held = { perSecond: 0, held: 4, holdMs: [600_000, 600_000] } as const;
     const traffic = startTraffic({ to, ...held, chance: () => 0.5 });
@@ -53,7 +53,7 @@ describe.runIf(hasHaproxyFor('traffic through HAProxy'))('traffic through HAProx
     await traffic.stop();
   });
 
-  test('both files of a pool that is served are lost: they are written anew, and no client notices', async () => {
+  test('continues unnoticed while both lost files of a pool are written again', async () => {
     const {
       balancer,
       file,

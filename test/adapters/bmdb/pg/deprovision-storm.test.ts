@@ -104,7 +104,7 @@ async function giveBack(storm: Storm): Promise<void> {
 }
 
 it(
-  'machines are given back among all that goes on, and nobody has to begin anew',
+  'gives machines back amid other work without restarts',
   async () => {
     const storm = await prepare();
     const { ids, daemons } = storm;

@@ -118,7 +118,7 @@ const anyCases = (
   });
 
 describe('eligibility in SQL', () => {
-  it('says the same as the pure functions, for any rows', async () => {
+  it('equals the pure functions for random rows', async () => {
     const seen = new Map<string, number>();
     const ordered = new Set<string>();
     await fc.assert(
@@ -174,7 +174,7 @@ describe('eligibility in SQL', () => {
     ]);
   });
 
-  it('knows a due installation and a heartbeat, for any rows', async () => {
+  it('finds due installations and heartbeats for random rows', async () => {
     const probe = statement({
       name: 'compare-states',
       columns: {
@@ -219,7 +219,7 @@ describe('eligibility in SQL', () => {
     }
   });
 
-  it('counts as the pure functions do, for any rows', async () => {
+  it('counts like the pure functions for random rows', async () => {
     const statements = statementsFor(DEFAULT_LOSS);
     let met = 0;
     await fc.assert(
@@ -234,7 +234,7 @@ describe('eligibility in SQL', () => {
     expect(met).toBeGreaterThan(5);
   });
 
-  it('rests on rows that are read as they were written', async () => {
+  it('reads rows as they were written', async () => {
     await fc.assert(
       fc.asyncProperty(casesAround(Date.now()), async (cases) => {
         await inOneMoment(async (q, client) => {
@@ -256,7 +256,7 @@ describe('eligibility in SQL', () => {
 });
 
 describe('silence in SQL', () => {
-  it('A10: says the same as the pure functions, for any rows', async () => {
+  it('A10: equals the pure functions for random rows', async () => {
     const probe = statement({
       name: 'compare-silences',
       columns: {

@@ -22,8 +22,8 @@ interface Running {
 }
 const STEPS = ['begin', 'number', 'commit', 'abort', 'look', 'ask', 'answer'] as const;
 
-describe('how far events are complete', () => {
-  it('tells everything once and in order, whatever is committed late or never', () => {
+describe('the horizon of complete events', () => {
+  it('returns everything once and in order, whatever commits late or never', () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(fc.constantFrom(...STEPS), fc.nat(20)), {
@@ -92,7 +92,7 @@ function createModel() {
   };
 }
 
-describe('events of a PostgreSQL', () => {
+describe('events in PostgreSQL', () => {
   let server: PgServer;
   let bmdb: Bmdb;
   const signal = new AbortController().signal;
@@ -127,7 +127,7 @@ describe('events of a PostgreSQL', () => {
     return { actors: events.map(({ actor }) => actor), next };
   };
 
-  it('are not told before a smaller number may still come, and none is left out', async () => {
+  it('wait while a smaller number can still come, and none is left out', async () => {
     const [early, late, other] = [await connect(), await connect(), await connect()];
     const { next: start } = await read(BEFORE_ALL);
     await early.query('BEGIN');
@@ -147,7 +147,7 @@ describe('events of a PostgreSQL', () => {
     await expect.poll(async () => (await read(next)).actors, PATIENCE).toEqual(['last']);
   });
 
-  it('are not told before a smaller one of a transaction that is younger than all that ended', async () => {
+  it('wait for a smaller number of a transaction younger than all that ended', async () => {
     const [older, younger] = [await connect(), await connect()];
     const { next: start } = await read(BEFORE_ALL);
     await older.query('BEGIN');
@@ -172,7 +172,7 @@ describe('events of a PostgreSQL', () => {
     expect(bmdb.events.waitingMs()).toBe(0);
   });
 
-  it('have an id of their transaction before they have a number', async () => {
+  it('have the id of their transaction before their number', async () => {
     const client = await connect();
     for (const table of ['fleet_events', 'slot_events']) {
       const { rows } = await client.query<{ tgname: string; tgtype: number }>(
@@ -185,7 +185,7 @@ describe('events of a PostgreSQL', () => {
     }
   });
 
-  it('are told to a reader that follows many writers, each once and in order', async () => {
+  it('reach a reader behind many writers once and in order', async () => {
     const writers = await Promise.all(Array.from({ length: 8 }, connect));
     const { next: start } = await read(BEFORE_ALL);
     let isWriting = true;

@@ -156,7 +156,7 @@ function everyKind(nowMs: number): GuardScene {
 const sorted = (counts: readonly GuardCounts[]) =>
   counts.toSorted((a, b) => (a.scope < b.scope ? -1 : 1));
 
-it('SQL and the domain count the same', async () => {
+it('counts in SQL what the domain counts', async () => {
   const met = { silent: 0, newlySilent: 0, quiet: 0, unreachable: 0, back: 0, held: 0 };
   const sampled = Date.now();
   await fc.assert(

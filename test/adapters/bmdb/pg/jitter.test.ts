@@ -33,7 +33,7 @@ test.each([
     'cool_down_seconds',
   ],
 ] as const)(
-  'waits after %s are spread; what is remembered, and grows, is not',
+  'spreads waits after %s, but not the stored one that grows',
   async (_, process, table, until, seconds) => {
     const isLadder = process === 'ShepherdRecovery';
     const started = isLadder ? startedAt(Date.now() - 40 * MINUTE) : {};

@@ -202,7 +202,7 @@ describe.each<Mood>(['break before commit', 'break after commit'])(
 );
 
 describe.each<Mood>(['break before commit, then down', 'break after commit, then down'])(
-  'a database that is away after a COMMIT (%s)',
+  'a database that disappears after a COMMIT (%s)',
   (how) => {
     it.each(['of claims', 'of ends of several kinds'])('%s', async (name) => {
       mood = how;

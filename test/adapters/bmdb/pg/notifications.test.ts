@@ -30,7 +30,7 @@ async function listen() {
   };
 }
 
-it('whoever listens hears of what changed a machine, and not of heartbeats, pokes or refusals', async () => {
+it('notifies listeners of machine changes, not of heartbeats, renewals or refusals', async () => {
   const { session } = s;
   const machineId = await s.add(startedAt(Date.now()));
   const beat = { machineId, publicKey: KEY, bootId: null };
@@ -48,7 +48,7 @@ it('whoever listens hears of what changed a machine, and not of heartbeats, poke
   expect(await wakesOf(() => session.updateProvided(machineId, { status: 'Stopped' }))).toBe(1);
 });
 
-it('whoever listens hears of jobs and holds that changed, and of nothing that did not', async () => {
+it('notifies listeners of changed jobs and holds only', async () => {
   const JOB = 'provisioner/metal';
   const wakesOf = await listen();
   const lease = () => s.session.lease(JOB);

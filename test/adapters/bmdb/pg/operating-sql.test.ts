@@ -14,7 +14,7 @@ function statementsOf(): string[] {
   return blocks.flatMap((block) => block.split(/;\n/)).filter((sql) => sql.trim() !== '');
 }
 
-it('the page on giving machines back says what works, as the role of the daemons', async () => {
+it('works as the page on giving machines back says, with the daemons’ role', async () => {
   const id = await s.add({ provided: providedOf('1') });
   const told = statementsOf();
   expect(told).toHaveLength(2);

@@ -50,7 +50,7 @@ test('C1: db status says which tables the server never looked at, and migrating 
     VALUES ('metal', 'rack-1', 'no-start', 'ann', 'inspection')`);
   expect(beside(await warnings())).toEqual([
     expect.stringMatching(/^autovacuum .* is off/),
-    expect.stringMatching(/never looked at slot_holds, .*shepherd db migrate/),
+    expect.stringMatching(/never analysed slot_holds, .*shepherd db migrate/),
   ]);
   await sql.query('ALTER SYSTEM RESET autovacuum');
   await sql.query('SELECT pg_reload_conf()');
@@ -61,7 +61,7 @@ test('C1: db status says which tables the server never looked at, and migrating 
 test('C1: db status names a database of another encoding', async () => {
   await sql.query(`CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0 LOCALE 'C'`);
   const url = Object.assign(new URL(server.ownerUrl), { pathname: '/latin' }).href;
-  expect(beside(await warnings(url))).toContainEqual(expect.stringMatching(/encoded in LATIN1/));
+  expect(beside(await warnings(url))).toContainEqual(expect.stringMatching(/encoding is LATIN1/));
 });
 
 const GOOD = {

@@ -246,7 +246,7 @@ describe('a role that owns its database and is no superuser', () => {
   it.each(['plain_owner', 'owner_member'])('grants nothing to %s', async (role) => {
     const { code, text } = await refusalOf(migrate(owner, silentLog, { grantTo: role }));
     expect(code).toBe('usage');
-    expect(text).toContain(`role "${role}" is the role that migrates`);
+    expect(text).toContain(`role "${role}" is the migrating role`);
   });
 });
 
@@ -255,6 +255,8 @@ it('the running role is told that it does not migrate', async () => {
   for (const url of [server.url, fresh.href]) {
     const { code, text } = await refusalOf(migrate(url, silentLog));
     expect(code).toBe('denied');
-    expect(text).toMatch(/"shepherd" may not change the schema; run it as the role that owns/);
+    expect(text).toMatch(
+      /"shepherd" may not change the schema; run this command as the role that owns/,
+    );
   }
 });

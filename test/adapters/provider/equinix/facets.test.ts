@@ -95,7 +95,7 @@ test('the first-boot script goes with the creation, and into no log', async () =
   expect(stand.deps.lines.join('\n')).not.toContain('very-secret');
 });
 
-test('a device that could not be told to be ours is not made', async () => {
+test('a device that could not be identified as ours is not made', async () => {
   stand = await start();
   const asked = { ...(await order()), hostname: 'stranger' };
   await expect(stand.provider.createMachine(asked, live)).rejects.toMatchObject({

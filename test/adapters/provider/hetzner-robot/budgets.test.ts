@@ -141,7 +141,7 @@ test('a witness is 26 digits of base32 as RFC 4648 has it, in small letters, and
   for (const text of ['', 'a'.repeat(25), 'a'.repeat(27), `${'a'.repeat(25)}b`, 'A'.repeat(26)]) {
     expect(witnessOfText(text)).toBeNull();
   }
-  expect(() => witnessText('not-a-uuid')).toThrow('no UUID');
+  expect(() => witnessText('not-a-uuid')).toThrow('not a UUID');
 });
 
 test('the longest name has 47 characters of [a-z0-9-], and what is no id or slot is no server', () => {

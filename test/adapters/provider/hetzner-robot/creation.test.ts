@@ -97,7 +97,9 @@ test('vector 22: another host key than Robot told: nothing is run, and it is a c
 test('where Robot tells no host key, the one that is shown is taken, and logged', async () => {
   const { create, log } = await startStand({ tells: 'nothing' });
   await create();
-  expect(log.lines.some(({ message }) => message.startsWith('Robot told no host key'))).toBe(true);
+  expect(log.lines.some(({ message }) => message.startsWith('Robot reported no host key'))).toBe(
+    true,
+  );
 });
 
 test('vector 23: an installation without the marker: failed, no reboot, the log is told', async () => {

@@ -110,7 +110,7 @@ test('a name that was put back in Robot is told to it again, another’s is left
   await pass(300_000);
   expect(machine().name).toBe('somebody-1');
   expect(await list()).toMatchObject([{ id }]);
-  expect(log.count('a server of ours has another name than it was given')).toBe(2);
+  expect(log.count('a server of ours has another name than the one given')).toBe(2);
 });
 
 test('sweeps claims that never came to a name, and earlier keys of ours that were set aside', async () => {

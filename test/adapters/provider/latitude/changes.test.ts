@@ -325,7 +325,7 @@ test('where the API does not tell what a server was installed with, nothing is d
   const seq = stand.lastSeq();
   const refused = {
     ...{ kind: 'auth', outcome: 'not-done' },
-    message: expect.stringContaining('take the server in'),
+    message: expect.stringContaining('assimilate the server'),
   };
   await stand.fails(other.deprovisionMachine(id, live), refused);
   await stand.fails(other.rebootMachine(id, 'force', live), refused);

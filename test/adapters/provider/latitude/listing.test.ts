@@ -141,7 +141,7 @@ test('a status that nobody has heard of is unknown, and told once', async () => 
   for (let n = 0; n < 2; n++) {
     expect(await read()).toMatchObject({ status: 'Unknown', power: 'unknown' });
   }
-  expect(stand.log.count('server in an unknown state')).toBe(1);
+  expect(stand.log.count('a server is in an unknown state')).toBe(1);
 });
 
 test('a server of another project is not found', async () => {

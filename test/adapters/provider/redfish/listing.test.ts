@@ -14,14 +14,14 @@ test.each([
   ['two entries of one system', [{}, { ID: 'twin', Addr: '127.0.0.9' }], /"twin".*Bmc with System/],
   ['a login that is not known', [{ Credentials: 'nobody' }], /"system-1".*Credentials "nobody"/],
   ['a placeholder', [{ Serial: `FIX${'ME'}` }], /system-1.*Serial/],
-  ['a key that is not known', [{ Serail: 'X' }], /"Serail" is not known/],
+  ['a key that is not known', [{ Serail: 'X' }], /"Serail" is unknown/],
   ['a path behind the host', [{ Bmc: 'https://10.0.0.1/redfish/v1' }], /Bmc.*without path/],
   ['a login in the URL', [{ Bmc: 'https://root:calvin@10.0.0.1' }], /Bmc/],
   ['a system elsewhere', [{ System: 'https://other/redfish/v1/Systems/1' }], /System/],
   [
     'two entries of one BMC, one without its system',
     [{}, { ID: 'b', Addr: '127.0.0.9', System: undefined }],
-    /give both their System/,
+    /give each its System/,
   ],
 ])('vector 1: an inventory with %s is refused, without a call', async (_what, changes, text) => {
   const rack = await startRack();
@@ -91,7 +91,7 @@ test('a BMC that is slow to show its root is put aside, and read all the same', 
   await rack.prepare();
   await rack.after(120_000);
   expect((await rack.list()).machines).toMatchObject([{ id: 'system-1', power: 'off' }]);
-  expect(rack.log.count('a BMC gives no power state')).toBe(1);
+  expect(rack.log.count('a BMC reports no power state')).toBe(1);
   expect(rack.log.count('a BMC answers again')).toBe(1);
   rack.fake.clearFaults();
 });
@@ -148,7 +148,7 @@ test('vector 29: an asset tag of the owner stays, and that is said once', async 
   expect(rack.sent('GET').filter(({ path }) => path === rack.path).length).toBeGreaterThan(2);
   expect(rack.sent('PATCH')).toHaveLength(1);
   expect(rack.system().assetTag).toBe('INV-0042');
-  expect(rack.log.count('a machine carries no mark of ours')).toBe(1);
+  expect(rack.log.count('a machine does not carry our mark')).toBe(1);
   expect(JSON.stringify(rack.log.lines)).not.toContain('INV-0042');
 });
 
@@ -163,7 +163,7 @@ testRows([
     await rack.prepare();
     await rack.after(300_000);
     expect(rack.sent('PATCH')).toHaveLength(1);
-    expect(rack.log.count('a machine carries no mark of ours')).toBe(1);
+    expect(rack.log.count('a machine does not carry our mark')).toBe(1);
     expect(Object.values((await rack.get()).tags!)).toEqual([INSTANCE_SET_ID]);
   },
 );

@@ -159,7 +159,7 @@ test('a BMC that takes connections and answers nothing is told of, and left as i
   await hang(rack, 'bmc-1');
   await rack.after(60 * MINUTE);
   expect(counts(rack)).toEqual([1]);
-  expect(rack.log.count('a BMC takes connections and answers nothing')).toBe(1);
+  expect(rack.log.count('a BMC accepts connections but answers nothing')).toBe(1);
   expect(restarts(rack)).toEqual([]);
   expect(await controllerOf(rack)).toBeUndefined();
   expect(rack.provider.capabilities.resetController).toBe(false);

@@ -129,7 +129,7 @@ test.each([
 
 testRows([
   ['too long', `{"Name":"${'x'.repeat(512 * 1024)}"}`, /larger than 512 KiB/],
-  ['too deep', '['.repeat(400_000), /no JSON object/],
+  ['too deep', '['.repeat(400_000), /not a JSON object/],
 ])('a BMC whose reply is %s is refused', async (_, body, why) => {
   const rack = await startRack();
   await rack.fault({ type: 'status', code: 200, body }, { match: { route: '/redfish/v1' } });

@@ -71,10 +71,10 @@ test.each<[object, string]>([
   [{ Location: 7 }, 'Location is 7'],
   [{ ID: 'invalid' }, 'ID is "invalid"'],
   [{ ID: 'x'.repeat(129) }, 'ID is'],
-  [{ id: 'srv-1' }, '"id" is not known'],
-  [{ Rack: 1 }, '"Rack" is not known'],
+  [{ id: 'srv-1' }, '"id" is unknown'],
+  [{ Rack: 1 }, '"Rack" is unknown'],
   [{ SshUser: 'a b' }, 'SshUser is "a b"'],
-  [{ SshPort: 0 }, 'SshPort is no port'],
+  [{ SshPort: 0 }, 'SshPort is not a port'],
   [{ SshPort: '22' }, 'SshPort is "22"'],
   [{ HostKey: 'AAAA' }, 'HostKey is "AAAA"'],
   [{ HostKey: `ssh-rsa ${blob}` }, 'HostKey is'],
@@ -86,7 +86,7 @@ test.each<[object, string]>([
 });
 
 test.each<[string, string]>([
-  ['{"ID":"a"}', 'is no JSON array'],
+  ['{"ID":"a"}', 'is not a JSON array'],
   ['[] []', 'is not JSON'],
   ['[],', 'is not JSON'],
   ['', 'is not JSON'],
@@ -99,8 +99,8 @@ test('nothing stands there twice', () => {
   const message = complaint(() =>
     parse(entry(), entry({ Addr: '192.0.2.11' }), entry({ ID: 'b' })),
   );
-  expect(message).toContain('entry "srv-1": ID is that of "srv-1" too');
-  expect(message).toContain('entry "b": Addr is that of "srv-1" too');
+  expect(message).toContain('entry "srv-1": ID is the same as that of "srv-1"');
+  expect(message).toContain('entry "b": Addr is the same as that of "srv-1"');
   const ports = [entry({ SshPort: 1 }), entry({ ID: 'b', SshPort: 2 })];
   expect(parse(...ports), 'two ports of one address are two machines').toHaveLength(2);
 });
@@ -116,7 +116,7 @@ test.each([
   [{ Addr: 'fe80::1%eth0' }, { Addr: 'FE80:0::1%eth0' }],
 ])('%o and %o are one host, and refused', (one, other) => {
   const both = () => parse(entry(one), entry({ ID: 'b', ...other }));
-  expect(complaint(both)).toContain('entry "b": Addr is that of "srv-1" too');
+  expect(complaint(both)).toContain('entry "b": Addr is the same as that of "srv-1"');
 });
 
 test('two links, or two ports, are two hosts', () => {

@@ -175,7 +175,7 @@ test('a list that went bad is told once, reminded of, and told again when it cha
   const provider = provide({ inventory: url }, { log });
   const look = async () => {
     await prepare(provider);
-    return log.count('the last good inventory is kept');
+    return log.count('the inventory is unusable; the last good copy stays in use');
   };
   await look();
   say('[{"ID":7}]');
@@ -186,7 +186,7 @@ test('a list that went bad is told once, reminded of, and told again when it cha
   expect([await look(), await look()], 'an hour later').toEqual([3, 3]);
   expect(await idsOf(provider)).toEqual(['a']);
   say(good('a', 'b'));
-  expect([await look(), log.count('the inventory is good again')]).toEqual([3, 1]);
+  expect([await look(), log.count('the inventory is usable again')]).toEqual([3, 1]);
   expect(await idsOf(provider)).toEqual(['a', 'b']);
   say('[{"ID":8}]');
   expect(await look(), 'and anew').toBe(4);
@@ -263,9 +263,9 @@ test('B4: a password is named by its entry, kept elsewhere, and shown by nothing
 });
 
 test.each([
-  ['Open Sesame!', {}, /SshPassword is no name of a password; give one of sshPasswords/],
-  ['other', {}, /SshPassword is no name of a password/],
-  ['rack', { HostKey: undefined }, /SshPassword needs a HostKey, else it is told to whoever/],
+  ['Open Sesame!', {}, /SshPassword is not the name of a password; give one from sshPasswords/],
+  ['other', {}, /SshPassword is not the name of a password/],
+  ['rack', { HostKey: undefined }, /SshPassword needs a HostKey; otherwise any machine/],
 ])(
   'B4: a list with the password %j is refused, and it is not repeated',
   async (said, change, why) => {

@@ -98,7 +98,7 @@ test('a route that will be withdrawn is told of once', async () => {
   await start((_, res) => answer(res, 200, DEVICE, headers));
   await client.getDevice(ID, live);
   await client.getDevice(ID, live);
-  const told = deps.lines.filter((line) => line.includes('will be withdrawn'));
+  const told = deps.lines.filter((line) => line.includes('will withdraw'));
   expect(told).toHaveLength(1);
   expect(JSON.parse(told[0]!)).toMatchObject({ endpoint: 'GetDevice', announced: headers.Sunset });
 });
@@ -144,16 +144,16 @@ test('a connection that is never established is left in time, and a change tried
   const silent = clientOf('https://127.0.0.1:8443', recorded, brief);
   const error = await failureOf(silent.deleteDevice(ID, live));
   expect(error).toMatchObject({ kind: 'transient', outcome: 'not-done' });
-  expect(error.cause).toMatchObject({ messages: ['no connection in time'] });
+  expect(error.cause).toMatchObject({ messages: ['no connection within the time limit'] });
   expect(error.attempts).toBeGreaterThan(1);
   expect(recorded.calls[0]).toEqual({ endpoint: 'DeleteDevice', status: 'deadline exceeded' });
 });
 
 test.each([
   ['http://203.0.113.7/metal/v1', /loopback only/],
-  ['ftp://127.0.0.1/', /no http or https/],
+  ['ftp://127.0.0.1/', /not an http or https/],
   ['https://user:secret@example.invalid/', /credentials/],
-  ['nothing', /no http or https/],
+  ['nothing', /not an http or https/],
 ])('the base URL %s is refused before any call', (baseUrl, message) => {
   expect(() => operationsOver(configFor(baseUrl), recordingDeps())).toThrow(message);
 });

@@ -48,7 +48,7 @@ test('what is begun anew while a daemon tidies up after the end keeps its overri
   await rewrite(rack, ({ install }) => ({ install, result: null }));
   await rewrite(rack, ({ install }) => ({ install: { ...install, tokenSha256: 'e'.repeat(64) } }));
   await rack.after(5 * 60_000);
-  expect(rack.log.count('an installation could not be tidied up')).toBe(1);
+  expect(rack.log.count('the cleanup after an installation failed')).toBe(1);
   expect(rack.system().boot.enabled).toBe('Once');
   expect(rack.media()[0]!.image).toBe(image);
   expect(tokenSha256).not.toBe('e'.repeat(64));
@@ -93,7 +93,7 @@ async function startStopped(): Promise<Installs> {
   return rack;
 }
 
-const NOT_TAKEN_BACK = 'what was prepared for an installation that failed is not taken back';
+const NOT_TAKEN_BACK = 'the preparation of a failed installation could not be undone';
 
 test.each([
   ['makes the override one for every boot', { type: 'override', does: 'lasting' }, {}],
@@ -186,7 +186,7 @@ test('a BMC that hangs does not keep a rack without records from being prepared'
   const timer = rack.clock.setTimeout(() => limit.abort(new Error('its time is over')), 30_000);
   await rack.inTime(rack.provider.prepare!(rack.call({ signal: limit.signal })));
   rack.clock.clearTimeout(timer);
-  expect(rack.log.count('not all machines told whether they carry a mark')).toBe(1);
+  expect(rack.log.count('not all machines showed whether they carry a mark')).toBe(1);
 });
 
 test('a reading of the records that began before a claim was made does not hide it', async () => {
@@ -254,12 +254,12 @@ test('a claimed machine whose entry has left is shown, not changed, and let go w
   });
   expect(await rack.get(id!)).toEqual(away);
   await rack.list();
-  expect(rack.log.count('a claimed machine is not in the inventory any more')).toBe(1);
+  expect(rack.log.count('a claimed machine is no longer in the inventory')).toBe(1);
 
   const sent = rack.fake.requests().length;
   const refused = await failureOf(inTime(provider.rebootMachine(id!, 'force', call())));
   expect(refused).toMatchObject({ kind: 'conflict', outcome: 'not-done' });
-  expect(refused.text).toContain('put it back');
+  expect(refused.text).toContain('restore the entry');
   expect(await inTime(provider.isReusable!('system-1', call()))).toBe(false);
   await inTime(provider.deprovisionMachine(id!, call()));
   expect(await rack.claim()).toBeUndefined();
@@ -307,8 +307,7 @@ test('a seed is opened with the secret of the configuration alone, and for its o
 
 test('that somebody far from the machine asks for its seed is said once', async () => {
   const rack = await startInstalls({ entry: () => ({ Addr: '192.0.2.7' }) });
-  const far = () =>
-    rack.log.count('a seed is asked for from another network than that of its machine');
+  const far = () => rack.log.count('a seed was requested from another network than its machine’s');
   await rack.create();
   const path = `/s/${rack.token()}`;
   for (const which of ['meta-data', 'user-data', 'user-data']) {
