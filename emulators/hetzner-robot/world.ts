@@ -3,7 +3,7 @@ import type { Generator } from '../kit/random.ts';
 export const RESET_TYPES = ['sw', 'hw', 'power', 'power_long', 'man'] as const;
 export type ResetType = (typeof RESET_TYPES)[number];
 
-/** A key of the account. Unique by its value, not by its name. */
+/** A key of the account. Its value is unique, not its name. */
 export interface AccountKey {
   readonly name: string;
   /** MD5 of the wire form, lower-case hexadecimal pairs with colons. */
@@ -22,7 +22,7 @@ export interface BootConfig {
   readonly system: string;
   readonly keys: readonly AccountKey[];
   readonly password: string;
-  /** OpenSSH PEM: what it will show. */
+  /** OpenSSH PEM of its host key. */
   readonly hostKey: string;
   readonly armedMs: number;
 }
@@ -39,11 +39,11 @@ export interface DriveSeed {
 export interface RobotServer {
   readonly number: number;
   name: string;
-  /** The same, but for a while after a change that comes late. */
+  /** The same name, except for a while after a delayed change. */
   shownName: string;
   readonly product: string;
   readonly dc: string;
-  /** Where it is reached. */
+  /** Its addresses. */
   readonly ip: string;
   readonly ipv6Net: string;
   /** Null: it cannot be reset from outside. */
