@@ -22,29 +22,29 @@ import { advance, settled } from '../../../doubles/simulated-clock.ts';
 
 export const MINUTE = 60_000;
 export const ASK_AGAIN_MS = 5 * MINUTE;
-/** What reading the boot id, and stopping the agent, look like among what was done. */
+/** Log lines of reading the boot id and of stopping the agent. */
 export const BOOT_ID = 'execute cat /proc/sys/kernel/random/boot_id';
 
-/** One machine in recovery, service by service or as a whole. */
+/** One machine in recovery, by single services or as a whole. */
 export interface RecoveryStage {
   readonly stand: TaskStand;
   readonly services: ReturnType<typeof recoveryServices>;
-  /** An agent that was started in this boot (null: not known which) and is silent for an hour. */
+  /** An agent that was started in this boot (null: unknown) and has been silent for an hour. */
   silent(bootId: string | null, change?: Partial<MachineRow>): void;
   /** A machine whose agent start was given up. */
   givenUp(change?: Partial<MachineRow>): void;
   claim(): Promise<string>;
   run(service: Exclude<keyof RecoveryStage['services'], 'giveUp'>): Promise<unknown>;
   giveUp(failure: Failure): Promise<void>;
-  /** The whole task, as the lifecycle runs it. It goes on while time does. */
+  /** Runs the whole task as the lifecycle does, while time passes. */
   attempt(): Attempt;
   /** The same, until it has ended. */
   attempted(limitMs?: number): Promise<TaskResult>;
   order(verb: 'restart-agent' | 'reboot' | 'reinstall', force?: boolean): Promise<void>;
   hold(kind: Parameters<typeof hold>[0]): void;
-  /** What the daemon did to the machine and asked of its provider, without looks at it. */
+  /** The daemon's actions on the machine and calls to its provider, without reads. */
   deeds(): string[];
-  /** Ends the turn, as a crash of the actor does. */
+  /** Ends the permit, as a crash of the actor does. */
   dies(): Promise<void>;
 }
 export interface Attempt {
