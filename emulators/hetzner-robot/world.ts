@@ -46,17 +46,17 @@ export interface RobotServer {
   /** Its addresses. */
   readonly ip: string;
   readonly ipv6Net: string;
-  /** Null: it cannot be reset from outside. */
+  /** Null: it cannot be reset remotely. */
   readonly resetTypes: readonly ResetType[] | null;
   /** Whether a rescue system can be armed. */
   readonly hasRescue: boolean;
   readonly drives: readonly DriveSeed[];
-  /** What is on its drives at first. */
+  /** Initial content of its drives. */
   readonly first: 'stranger' | 'nothing';
   boot: BootConfig | null;
 }
 
-/** What a test wants otherwise than usual. */
+/** A test's changes to the default. */
 export type ServerSeed = Partial<Pick<RobotServer, 'name' | 'resetTypes' | 'hasRescue' | 'first'>>;
 
 export const FIRST_NUMBER = 321;
@@ -64,7 +64,7 @@ const PLACES = ['FSN1-DC14', 'FSN1-DC15', 'NBG1-DC3', 'HEL1-DC2'];
 const PRODUCTS = ['EX44', 'AX41-NVMe', 'Server Auction'];
 const DRIVE_GB = 512;
 
-/** The n-th server of the account, counted from 0. */
+/** The account's n-th server, counted from 0. */
 export function createServer(
   n: number,
   { name, ...seed }: ServerSeed & Pick<RobotServer, 'name'>,
@@ -91,7 +91,7 @@ export function createServer(
   };
 }
 
-/** A rescue system that nobody booted in this time is not booted any more. */
+/** A rescue system expires if nobody boots it in this time. */
 const ARMED_MS = 60 * 60_000;
 
 /** What is armed now. */
