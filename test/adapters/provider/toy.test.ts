@@ -84,7 +84,7 @@ const steady = (output: string): string =>
     .replace(/,? +(in )?\d+(\.\d+)?(ms|s|m)( \d+s)?$/gm, '')
     .trim();
 
-test('the driver of the document passes the test of the document, as it says', async () => {
+test('runs the driver of the document through its test with the stated result', async () => {
   const [node, ...args] = named('run').trim().split(' ');
   expect(node).toBe('node');
   const { stdout } = await run(process.execPath, args, { cwd: copy, timeout: 600_000 });
@@ -92,7 +92,7 @@ test('the driver of the document passes the test of the document, as it says', a
   expect(stdout).toMatch(/^Passed: /m);
 });
 
-test('the code of the document has right types, and keeps to the arrows', async () => {
+test('type-checks the code of the document, which respects the layering', async () => {
   const files = blocks().filter(({ name }) => name.startsWith('src/') && name.endsWith('.ts'));
   expect(files.map(({ name }) => name)).toContain('src/adapters/provider/toy/driver.ts');
   const sources = [...files.map(({ name }) => name), 'src/adapters/provider/drivers.ts'];

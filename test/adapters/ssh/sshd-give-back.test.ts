@@ -102,9 +102,9 @@ async function machineFromList() {
   return { sshd, stand, list, entry, start, giveBack, takenIn, agents, agentLog };
 }
 
-describe('C2, C3: a machine from a list that is given back', () => {
+describe('C2, C3: the return of a machine from a list', () => {
   test.each(['still listed', 'removed from the list first'] as const)(
-    '%s: its agent is gone, its host was not rebooted, it is not taken in again',
+    '%s: removes its agent, does not reboot its host, and does not adopt it again',
     async (order) => {
       const it = await machineFromList();
       // Whoever looks at it knows where it is: so a daemon does all the time.
