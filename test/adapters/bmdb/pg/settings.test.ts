@@ -85,12 +85,15 @@ test('allows a role to have every one of these settings', async () => {
 test.each([
   ['for work', false, {}],
   ['for heartbeats', true, { plan_cache_mode: 'force_generic_plan' }],
-])('C1: gives a connection %s the settings that it needs, whatever its role has', async (...given) => {
-  const [, byKeys, more] = given;
-  const [row] = await open(byKeys).once({ doing: 'read settings' }, read, {});
-  const timeouts = { statement_timeout: '5000', idle_in_transaction_session_timeout: '5000' };
-  expect(row!.settings).toEqual({ ...OURS, ...timeouts, ...more });
-});
+])(
+  'C1: gives a connection %s the settings that it needs, whatever its role has',
+  async (...given) => {
+    const [, byKeys, more] = given;
+    const [row] = await open(byKeys).once({ doing: 'read settings' }, read, {});
+    const timeouts = { statement_timeout: '5000', idle_in_transaction_session_timeout: '5000' };
+    expect(row!.settings).toEqual({ ...OURS, ...timeouts, ...more });
+  },
+);
 
 test('C1: gives the schema connection the same settings, except for the time limits', async () => {
   const settings = await withClient(server.ownerUrl, 'read settings', async (client) => {

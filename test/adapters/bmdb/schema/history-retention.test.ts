@@ -119,12 +119,15 @@ describe('work history', () => {
     [90, 1_000, 0],
     [90, 1_000, 10_001],
     [-1, -1, 1],
-  ])('is never trimmed below the agreed limits: %d days, %d rows, %d at a time', async (...limits) => {
-    await add(machine(1), 1_100, 100);
-    const [days, rows, batch] = limits;
-    await expect(trim(batch, days, rows)).rejects.toMatchObject({ code: '22023' });
-    expect(await countOf(machine(1))).toBe(1_100);
-  });
+  ])(
+    'is never trimmed below the agreed limits: %d days, %d rows, %d at a time',
+    async (...limits) => {
+      await add(machine(1), 1_100, 100);
+      const [days, rows, batch] = limits;
+      await expect(trim(batch, days, rows)).rejects.toMatchObject({ code: '22023' });
+      expect(await countOf(machine(1))).toBe(1_100);
+    },
+  );
 
   it('is trimmed by no other role, and by no other function of the same name', async () => {
     const { rows } = await server.sql.query(
