@@ -10,12 +10,12 @@ import { startOddServer } from './odd-server.ts';
 import { createSshdStand, live, nothing } from './sshd-stand.ts';
 import { newHostKey } from './sshd.ts';
 
-/** What a connection is made of, against OpenSSH's real server where that can be told. */
+/** The algorithms of a connection, against OpenSSH's real server where it can be configured. */
 let stand: ReturnType<typeof createSshdStand>;
 beforeEach(() => void (stand = createSshdStand()));
 afterEach(() => stand.close());
 
-/** A host key of ssh-keygen's. */
+/** A host key made by ssh-keygen. */
 async function keyOf(...kind: string[]) {
   const path = join(await stand.directory(), 'key');
   await promisify(execFile)('ssh-keygen', ['-q', '-N', '', '-f', path, '-t', ...kind]);
@@ -128,17 +128,12 @@ describe('B2: MACs and compression', () => {
     await (await stand.connect(await withMac(name))).execute(['true'], nothing, live);
   });
 
-  test.each(['zlib', 'zlib@openssh.com'] as const)(
-    'refuses a server of %s alone',
-    async (zip) => {
-      const server = await startOddServer({ algorithms: { compress: [zip] } });
-      stand.later(server.close);
-      const attempt = stand.shellWith().connect(server.target, live);
-      await expect(attempt).rejects.toThrow(
-        /offers no compression that we take; allow one of none /,
-      );
-    },
-  );
+  test.each(['zlib', 'zlib@openssh.com'] as const)('refuses a server of %s alone', async (zip) => {
+    const server = await startOddServer({ algorithms: { compress: [zip] } });
+    stand.later(server.close);
+    const attempt = stand.shellWith().connect(server.target, live);
+    await expect(attempt).rejects.toThrow(/offers no compression that we take; allow one of none /);
+  });
 
   test('refuses a server that accepts chacha20 alone, and says what to do', async () => {
     const sshd = await stand.sshd({ settings: ['Ciphers chacha20-poly1305@openssh.com'] });
@@ -148,7 +143,7 @@ describe('B2: MACs and compression', () => {
 });
 
 describe('B2: a key renewal during a connection', () => {
-  /** A server that does something before it ends the command `now`. */
+  /** A server that acts before it ends the command `now`. */
   async function connectedTo(now: (connection: Connection, end: () => void) => void) {
     const server = await startOddServer({
       exec(command, channel, connection) {
@@ -181,7 +176,7 @@ describe('B2: a key renewal during a connection', () => {
     const waiting = session.execute(['now'], nothing, live);
     await expect(waiting).rejects.toBeInstanceOf(HostKeyRejected);
     await expect(waiting).rejects.toThrow('the host key changed during the connection');
-    // Whoever comes to it later is told the same.
+    // Later callers get the same result.
     const later = session.execute(['true'], nothing, live);
     await expect(later).rejects.toBeInstanceOf(HostKeyRejected);
   });

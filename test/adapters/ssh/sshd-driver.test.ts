@@ -8,7 +8,7 @@ import { fingerprintOf } from '../../../src/adapters/ssh/port.ts';
 import { rawKey } from './keys.ts';
 import { createSshdStand, key } from './sshd-stand.ts';
 
-/** What drivers do over SSH, with OpenSSH's real server. */
+/** Drivers' operations over SSH, with OpenSSH's real server. */
 let stand: ReturnType<typeof createSshdStand>;
 beforeEach(() => void (stand = createSshdStand()));
 afterEach(() => stand.close());

@@ -17,7 +17,7 @@ afterEach(() => stand.close());
 const MB = 1_000_000;
 const run = promisify(execFile);
 
-/** A file system of its own with so much room; null where none may be mounted. */
+/** A separate file system of this size. Null if the test may not mount one. */
 async function smallDisk(sizeBytes: number): Promise<string | null> {
   const dir = await stand.directory();
   const options = ['-t', 'tmpfs', '-o', `size=${sizeBytes}`, 'tmpfs', dir];
@@ -37,7 +37,7 @@ describe.each([
     '%s: keeps the old file, and leaves nothing else',
     async (why) => {
       const disk = why === 'a quota' ? null : await smallDisk(4 * MB);
-      // Where nothing may be mounted the limit of the largest file stands in for the disk.
+      // Without a mount, the limit of the largest file replaces the disk.
       const sshd = await stand.sshd({ ...how, ...(disk === null && { fileBytesMax: 2 * MB }) });
       const dir = disk ?? sshd.home;
       const path = join(dir, 'agent');
@@ -59,7 +59,7 @@ describe.each([
 });
 
 describe('with sudo', () => {
-  /** Lets its caller do what root may, and writes down what that was. */
+  /** Lets its caller act as root, and records the commands. */
   const SUDO = '#!/bin/sh\n[ "$1" = -n ] || exit 9\nshift\necho "$1" >>"$HOME/.sudo"\nexec "$@"\n';
   const sudoed = async (home: string) =>
     (await readFile(join(home, '.sudo'), 'utf8')).trim().split('\n');

@@ -80,7 +80,7 @@ describe('a command', () => {
       await expect(failing).rejects.toMatchObject(end);
     }
     const killed = session.execute(['sh', '-c', 'kill -9 $$'], nothing, live);
-    // Whether the shell that was logged in to stays in between is its own affair.
+    // The login shell may stay in between or not.
     await expect(killed).rejects.toThrow(/SIGKILL|exited with 137/);
   });
 

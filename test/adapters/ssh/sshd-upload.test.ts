@@ -105,7 +105,7 @@ describe('an upload', () => {
 
 const partsIn = async () => (await namesIn(sshd.home)).filter((name) => name.includes('.part-'));
 
-/** Breaks off when about so much of the file is there. */
+/** Breaks off when about this much of the file has arrived. */
 async function breakOff(file: ReturnType<typeof uploadOf>, afterBytes: number) {
   const line = await stand.proxy(sshd, { cutAfterBytes: afterBytes });
   const broken = (await stand.connect(line)).upload(path, file, live);

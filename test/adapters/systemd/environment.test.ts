@@ -26,7 +26,7 @@ test("reads systemd's variables once, and hides them from child processes", () =
   expect(env).toEqual({ PATH: '/usr/bin' });
 });
 
-// sd_listen_fds(3), sd_watchdog_enabled(3): what was said to another process is not for us.
+// sd_listen_fds(3), sd_watchdog_enabled(3): values for another process are not for us.
 testRows([
   ['no systemd', {}, { watchdogMs: null, names: [] }],
   ['a watchdog of another process', { WATCHDOG_USEC: '1', WATCHDOG_PID: '1' }, {}],

@@ -25,7 +25,7 @@ let answer: {
   status: number;
   headers?: Record<string, string>;
   hangs?: boolean;
-  /** What stands in place of a short body. */
+  /** The replacement for a short body. */
   body?: (response: ServerResponse) => void;
 };
 beforeAll(async () => {
@@ -41,7 +41,7 @@ beforeAll(async () => {
       else response.end('thanks');
     });
   });
-  // It closes no connection by itself.
+  // It closes no connection itself.
   server.keepAliveTimeout = 0;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 });
@@ -109,7 +109,7 @@ describe('a delivery over HTTP', () => {
     expect(got).toHaveLength(1);
     answer = { status: 429, headers: { 'retry-after': '120' } };
     expect(await send(hook)).toEqual({ status: 429, retryAfterMs: 120_000 });
-    // A date is measured by the clock of who wrote it.
+    // A date is relative to the clock of its author.
     const date = 'Wed, 17 Dec 2025 19:33:20 GMT';
     answer.headers = { date, 'retry-after': 'Wed, 17 Dec 2025 20:33:20 GMT' };
     expect(await send(hook)).toEqual({ status: 429, retryAfterMs: 3_600_000 });
@@ -128,7 +128,7 @@ describe('a delivery over HTTP', () => {
       expect(await send(hook)).toEqual({ status, retryAfterMs: 120_000 });
     }
     expect(performance.now() - fromMs).toBeLessThan(DELIVERY_LIMIT_MS);
-    // Nobody holds on to such a connection.
+    // Nobody keeps such a connection.
     await expect.poll(() => connections(server), PATIENCE).toBe(0);
     answer = { status: 204 };
     expect(await send(hook)).toMatchObject({ status: 204 });
@@ -148,7 +148,7 @@ describe('a delivery over HTTP', () => {
   it('keeps its answer, although it is aborted before the body ends', async () => {
     const stop = new AbortController();
     answer = { status: 200, body: (response) => response.write('thanks') };
-    // No time is over here; that of the body begins once status and headers are there.
+    // No time passes here. The body's time begins once status and headers have arrived.
     const patient = {
       ...systemClock,
       setTimeout: (_: () => void, ms: number) => ms < DELIVERY_LIMIT_MS && stop.abort(),
@@ -160,7 +160,7 @@ describe('a delivery over HTTP', () => {
 
   it('V58 is given up after 15 s, or if no server answers, and reports that', async () => {
     answer = { status: 200, hangs: true };
-    // A clock on which 15 s are over at once.
+    // A clock on which 15 s pass at once.
     const quick = { ...systemClock, setTimeout: (fn: () => void) => systemClock.setTimeout(fn, 1) };
     const hook = sender({ clock: quick });
     expect(await send(hook)).toMatchObject({

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { signedHeaders } from '../../../src/adapters/webhooks/http-sender.ts';
 import { signingSecretOf } from '../../../src/domain/events/retries.ts';
 
-// Published with the libraries of Standard Webhooks; the second signature is that of the example in
+// Published with the Standard Webhooks libraries. The second signature comes from the example in
 // the specification itself.
 const MESSAGE = {
   id: 'msg_p5jXN8AQM9LWM0D4loKWxJek',

@@ -171,7 +171,7 @@ export function openTwoBmdbs(
   return { bmdb, other, close };
 }
 
-/** The emptied database on the server, as two daemons see it. */
+/** The emptied database on the server, as seen by two daemons. */
 export async function pgHarness(
   server: TimedPgServer,
   two: TwoBmdbs = openTwoBmdbs(server),
@@ -225,7 +225,7 @@ export async function insertHold(sql: Pick<pg.Pool, 'query'>, hold: HoldRow): Pr
   );
 }
 
-/** Inserts a machine with exactly these tags (but without work, which needs a session). */
+/** Inserts a machine with exactly these tags (and without work, which needs a session). */
 export async function insertMachine(
   sql: Pick<pg.Pool, 'query'>,
   row: MachineRow,
@@ -259,7 +259,7 @@ function literal(name: string, value: unknown): string {
   return pg.escapeLiteral(typeof value === 'object' ? JSON.stringify(value) : String(value));
 }
 
-/** What is written into each table; nothing where there are no fields. */
+/** The values for each table. A table without fields gets no row. */
 function tagsOf(
   row: MachineRow,
   request: Buffer,

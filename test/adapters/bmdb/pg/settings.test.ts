@@ -14,7 +14,7 @@ import { startOwnPgServer } from './pg-harness.ts';
 import type { PgServer } from './pg-harness.ts';
 import { PATIENCE } from '../../../support/patience.ts';
 
-/** What a person may have set for a role, a database or a server, for reasons of their own. */
+/** Settings that an administrator may have made for a role, a database or a server. */
 const STRANGE: Readonly<Record<string, string>> = {
   jit: 'on',
   TimeZone: 'Asia/Kathmandu',
@@ -118,7 +118,7 @@ test('C1: keeps the connection for wakes alive under a limit on idle connections
   createWakes(deps).subscribe((wake) => heard.push(wake));
   onTestFinished(() => stopped$.next());
   await vi.waitUntil(() => heard.length > 0, PATIENCE);
-  // Idle since later, so whatever ends the one for wakes has done it when this one is ended.
+  // Idle since later, so a limit that ends the connection for wakes has done so when this one ends.
   const plain = new pg.Client({ connectionString: server.url });
   plain.on('error', () => undefined);
   await plain.connect();
@@ -139,7 +139,7 @@ test.each(['on', 'remote_apply', 'local'])('C1: keeps synchronous_commit %s', as
   expect(rows[0].synchronous_commit).toBe(value);
 });
 
-/** Why a module connects without: it works on a cluster that we made, and nowhere else. */
+/** The reason why a module connects without: it uses only a cluster that we created. */
 const ON_OUR_OWN = ['emulators/sim/scenarios/audit.ts', 'src/adapters/bmdb/embedded/roles.ts'];
 test('C1: opens no connection without these settings', () => {
   const connecting = sources('{src,emulators}/**/*.ts').filter(({ text }) =>

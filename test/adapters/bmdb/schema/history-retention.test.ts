@@ -17,7 +17,7 @@ beforeEach(() => server.clear());
 
 const machine = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
 
-/** Adds lines of a machine, a minute apart, the newest so many days old. */
+/** Adds history lines of a machine, a minute apart, the newest this many days old. */
 const add = (id: string, count: number, newestDays: number) =>
   server.sql.query(
     `INSERT INTO work_history (machine_id, process, event, "timestamp")
@@ -139,7 +139,7 @@ describe('work history', () => {
       { definer: true, settings: ['search_path=pg_catalog, public, pg_temp'], others: false },
     ]);
     await add(machine(1), 1_100, 100);
-    // Where temporary tables are searched first, this one would hide the real one.
+    // If temporary tables were searched first, this table would hide the real one.
     const client = await server.sql.connect();
     await client.query('CREATE TEMPORARY TABLE work_history (LIKE public.work_history)');
     await client.query('SELECT shepherd_trim_history(90, 1000, 1000)');

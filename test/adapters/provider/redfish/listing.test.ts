@@ -198,7 +198,7 @@ test('logs out from the BMCs of machines that left the list', async () => {
 const KEY = 'AAAAC3NzaC1lZDI1NTE5AAAAIL6uFrdinjM5XmlkkGNQn2lI7LS/9tWjwqoiargwCmfW';
 
 test('accepts a list of the static driver with the same machines, ids, keys and addresses', async () => {
-  // What static takes and this driver does not do without: the certificate, for one that nobody signed.
+  // Static accepts this and this driver requires more: the certificate, if no authority signed it.
   const rack = await startRack({
     entry: (_machine, bmc) => ({
       Location: 'rack 7',

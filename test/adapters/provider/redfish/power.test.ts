@@ -146,7 +146,7 @@ const counts = (rack: Rack) =>
     .filter(({ name }) => name === 'redfish_bmc_unresponsive')
     .map(({ value }) => value);
 
-/** Readings end in 500; what is posted gets through. */
+/** Reads end in 500. Posts get through. */
 async function hang(rack: Rack, bmc: string) {
   const match = { bmc, method: 'GET', route: '/redfish/v1/Systems/{system}' };
   return rack.fault({ type: 'status', code: 500 }, { match });
@@ -179,7 +179,7 @@ test('does not treat a BMC that refuses connections as hanging', async () => {
 });
 
 const MAY = { settings: { bmcReset: true } };
-/** Nothing can be read of the first BMC, for so long that it is known. */
+/** Every read of the first BMC fails for long enough to be noticed. */
 async function hung(options: Parameters<typeof startRack>[0] = MAY): Promise<Rack> {
   const rack = await startRack(options);
   await rack.prepare();
@@ -248,7 +248,7 @@ const TARGETS = {
   /** The values of BootSource in the schema of ComputerSystem. */
   'the standard':
     'None Pxe Floppy Cd Usb Hdd BiosSetup Utilities Diags UefiShell UefiTarget SDCard UefiHttp RemoteDrive UefiBootNext Recovery',
-  /** As the BMC of an X10 lists them. */
+  /** As listed by the BMC of an X10. */
   Supermicro:
     'None Pxe Hdd Diags CD/DVD BiosSetup FloppyRemovableMedia UsbKey UsbHdd UsbFloppy UsbCd UefiUsbKey UefiCd UefiHdd UefiUsbHdd UefiUsbCd',
 };

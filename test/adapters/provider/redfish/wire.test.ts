@@ -328,7 +328,7 @@ test('has a valid inventory on the page', () => {
   );
 });
 
-/** Of the page, with its installation changed. */
+/** From the page, with its installation changed. */
 function installing(change: Section = {}) {
   const [, { driver: _, instanceSetId: _id, ...own } = {}] = sectionsOf('redfish');
   return { ...own, install: { ...(own['install'] as object), ...change } };

@@ -140,7 +140,7 @@ test('lists nothing without a good copy, and states why', async () => {
   });
 });
 
-/** A page that honours ETags and says what a test lets it say. */
+/** A page that supports ETags and returns the test's content. */
 function taggedPage(content: string) {
   let current = content;
   const answers: number[] = [];

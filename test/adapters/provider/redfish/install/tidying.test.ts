@@ -14,7 +14,7 @@ import { INSTANCE_SET_ID, driverContext } from '../../driver-stand.ts';
 import { failureOf } from '../stand.ts';
 import { OTHER, startInstalls, WITNESS, type Installs } from './stand.ts';
 
-/** Has the record say something else, as another daemon's writing would. */
+/** Changes the record as another daemon's write would. */
 async function rewrite(rack: Installs, change: (claim: ClaimValue) => object): Promise<void> {
   const { key, value, version } = (await rack.record())!;
   const next = { ...(value as object), ...change(value as unknown as ClaimValue) } as typeof value;
@@ -75,7 +75,7 @@ test('cleans up by the way of the actual installation, not of the present config
 
 const RESET = '/redfish/v1/Systems/{system}/Actions/ComputerSystem.Reset';
 
-/** A creation whose daemon stopped when the machine was to be switched off. */
+/** A creation whose daemon stopped just before the power-off. */
 async function startStopped(): Promise<Installs> {
   const settings = { ownerMark: 'assetTag' };
   const rack = await startInstalls({ install: { window: '10m' }, settings });
@@ -138,7 +138,7 @@ test('removes the mark with an abandoned creation, and sets none before a creati
   const rack = await startStopped();
   await rack.after(5 * 60_000);
   expect(rack.system().assetTag ?? '').toBe('');
-  // As an earlier program did.
+  // Like an earlier program version.
   const AssetTag = `shep:${INSTANCE_SET_ID}`;
   await rack.inTime(rack.raw.ask('PATCH', rack.path, { body: { AssetTag } }));
   expect(rack.system().assetTag).toBe(AssetTag);

@@ -63,17 +63,14 @@ test.each([
 testRows([
   ['TransferProtocolType', 'generic', { Image, TransferProtocolType: 'HTTP' }],
   ['a login', 'dgx', { Image, UserName: text, Password: text }],
-] as const)(
-  'vector 21: adds only %s to an insertion that lacks it',
-  async (_, vendor, wanted) => {
-    const rack = await startInstalls({ vendor });
-    const refusal = refusing(400, 'ActionParameterMissing', 'TransferProtocolType is missing.');
-    const match = { route: `${MEDIA}.InsertMedia` };
-    if (vendor === 'generic') await rack.fault(refusal, { match, times: 1 });
-    await rack.create();
-    expect(inserted(rack).map(({ body }) => body)).toEqual([{ Image }, wanted]);
-  },
-);
+] as const)('vector 21: adds only %s to an insertion that lacks it', async (_, vendor, wanted) => {
+  const rack = await startInstalls({ vendor });
+  const refusal = refusing(400, 'ActionParameterMissing', 'TransferProtocolType is missing.');
+  const match = { route: `${MEDIA}.InsertMedia` };
+  if (vendor === 'generic') await rack.fault(refusal, { match, times: 1 });
+  await rack.create();
+  expect(inserted(rack).map(({ body }) => body)).toEqual([{ Image }, wanted]);
+});
 
 testRows([
   ['refuses it', { type: 'status', code: 405 }],
@@ -122,7 +119,7 @@ test('vector 30: serves seeds for the token of a running installation, and for o
   expect((await rack.ask(byMac)).status).toBe(404);
   expect((await rack.ask(`/s/${'a'.repeat(52)}/user-data`)).status).toBe(404);
   await rack.create();
-  // Of two that ask at once one is answered.
+  // Of two concurrent requests one is answered.
   const scripts = await Promise.all([rack.ask(byMac), rack.ask(byMac)]);
   const [script, other] = scripts.toSorted((a, b) => a.status - b.status);
   expect([script!.status, other!.status]).toEqual([200, 404]);
