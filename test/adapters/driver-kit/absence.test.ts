@@ -75,7 +75,7 @@ test('A2: answers for many machines from one listing while it is fresh', async (
   await gone('only-1').toMatchObject({ kind: 'transient' });
   expect(asked).toBe(1);
   clock.increment(30_000);
-  // It speaks against that, so it is worth another one.
+  // This contradicts the answer, and so justifies another listing.
   await gone('only-1').toMatchObject({ kind: 'not-found' });
   expect(asked).toBe(2);
   clock.increment(61_000);

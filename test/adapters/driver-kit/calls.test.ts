@@ -18,7 +18,7 @@ const open: typeof fleetOf = (...args) => {
   return stand;
 };
 
-/** What a call was rejected with. */
+/** The error that rejected a call. */
 const rejection = async (call: Promise<unknown>): Promise<ProviderError> => {
   const error = await call.then(
     () => undefined,
@@ -27,7 +27,7 @@ const rejection = async (call: Promise<unknown>): Promise<ProviderError> => {
   if (!isProviderError(error)) throw new Error('not a ProviderError', { cause: error });
   return error;
 };
-/** As a driver that heeds its signal, and never answers otherwise. */
+/** Like a driver that respects its signal, and otherwise never answers. */
 const hanging = ({ signal }: CallOptions) =>
   new Promise<never>((_, reject) => {
     signal.addEventListener('abort', () => reject(new Error('let through')), { once: true });

@@ -20,7 +20,7 @@ import {
 } from '../../doubles/scripted-driver.ts';
 import { createSimulatedClock, settled } from '../../doubles/simulated-clock.ts';
 
-/** A driver whose changes go on until they are told to end. */
+/** A driver whose changes run until they are told to end. */
 function slow() {
   const begun: string[] = [];
   const ends = new Map<string, () => void>();
@@ -95,7 +95,7 @@ test('reports that a change did nothing if it was aborted while another change r
   expect(begun).toEqual(['reboot a']);
 });
 
-/** A driver with a queue of its own, that reboots as a test says. */
+/** A driver with its own queue, whose reboot is the test's. */
 function announcing(reboot: (id: string, options: CallOptions) => Promise<void>) {
   const asked: string[] = [];
   const rebootMachine: Provider['rebootMachine'] = async (id, _mode, options) => {
@@ -152,7 +152,7 @@ test('reports that an unannounced change may have hit anybody’s machine', asyn
 
 const IDLE = { 'shepherd-IdleBehavior': 'hold' };
 
-/** A provider whose reads lag behind: they show what was there at first. */
+/** A provider with lagging reads, which show the first state. */
 function stand() {
   const clock = createSimulatedClock();
   const written: Tags[] = [];

@@ -232,7 +232,7 @@ test('C3: offers a released machine to every daemon', async () => {
   await expect(fleet.getMachine('b', live)).rejects.toMatchObject({ kind: 'not-found' });
 });
 
-/** The driver can, and nothing can be read of the machine while its controller hangs. */
+/** The driver supports it, and no read of the machine works while its controller hangs. */
 const hung = (resetController: NonNullable<Provider['resetController']>): Provider => ({
   ...scripted({
     resetController,

@@ -206,15 +206,18 @@ test.each<[string, Partial<DriverMachine>]>([
   ['it is free', { availability: 'KnownUnused' }],
   ['machine 1: ', { plan: 'a\0' }],
   ['it is on slot-2', { reservationId: 'slot-2' }],
-])('assumes that a creation with a wrong answer may have made a machine: %s', async (fault, change) => {
-  const made = async () => machine('1', { reservationId: 'slot-1', ...change });
-  const call = fleetOf(scripted({ createMachine: made })).fleet.createMachine(order(), live);
-  await expect(call).rejects.toMatchObject({
-    kind: 'permanent',
-    outcome: 'unknown',
-    message: expect.stringContaining(fault),
-  });
-});
+])(
+  'assumes that a creation with a wrong answer may have made a machine: %s',
+  async (fault, change) => {
+    const made = async () => machine('1', { reservationId: 'slot-1', ...change });
+    const call = fleetOf(scripted({ createMachine: made })).fleet.createMachine(order(), live);
+    await expect(call).rejects.toMatchObject({
+      kind: 'permanent',
+      outcome: 'unknown',
+      message: expect.stringContaining(fault),
+    });
+  },
+);
 
 test('stops the creation when the announcement fails, and passes on that error unchanged', async () => {
   const failure = new Error('the lease is lost');

@@ -164,7 +164,7 @@ const page = (number: number, ids: readonly string[], total: number, last: numbe
   isLast: number >= last,
 });
 
-/** Answers scripted pages, one after another, whatever number is asked. */
+/** Returns scripted pages, one after another, for any page number. */
 const scripted = (pages: readonly Page<Item>[]) => {
   let asked = 0;
   const fetch = async () => pages[asked++]!;
@@ -191,7 +191,9 @@ test('A5: counts an unreadable entry as present; without an id it may be any mac
   });
 });
 
-/** What is so, the pages as they are answered (ids, total), each walk in brackets, and what is known then. */
+/**
+ * The situation, the answered pages (ids, total) with each walk in brackets, and the known result.
+ */
 testRows([
   ['one consistent walk is complete', '(ab3 c3)', 'abc', true],
   ['an empty list is complete', '(0)', '', true],
@@ -275,7 +277,7 @@ test('refuses a page with more entries than any listing has', async () => {
   expect((await schema.safeParseAsync(Array(50_001).fill(1))).success).toBe(false);
 });
 
-/** What is left of a text that comes in pieces of `size` bytes, or what is wrong with it. */
+/** The rest of a text that arrives in pieces of `size` bytes, or its error. */
 function limited(text: string, size = 65_536): string {
   const limits = createJsonLimits();
   const bytes = Buffer.from(text);

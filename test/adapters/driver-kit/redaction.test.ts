@@ -109,7 +109,7 @@ const rejection = (call: Promise<unknown>): Promise<unknown> =>
     () => expect.unreachable('it was not rejected'),
     (error: unknown) => error,
   );
-/** What the creation of a driver that fails like this is rejected with, and the request. */
+/** The error that a failing driver's creation is rejected with, and the request. */
 async function failed(fail: (request: CreateRequest) => unknown) {
   let seen: CreateRequest | undefined;
   const createMachine: Provider['createMachine'] = (request) => {

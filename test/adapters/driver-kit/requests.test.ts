@@ -17,7 +17,7 @@ const MINUTE = 60_000;
 const live = new AbortController().signal;
 const schema = z.unknown();
 
-/** As Robot tells it: 403 with its limit in the body or with none, and 503 while it is maintained. */
+/** Robot's forms: 403 with the limit in the body or without one, and 503 during maintenance. */
 const ROBOT: AnswerForm = {
   errorsIn: (json) => (json === undefined ? null : ['no']),
   tellsAbsence: new Set([404]),
@@ -99,7 +99,7 @@ test('waits for the budget itself if the wait is short enough', async () => {
   expect(heard).toHaveLength(3);
 });
 
-/** As Latitude tells it: seconds in the body. */
+/** Latitude's form: seconds in the body. */
 const LATITUDE: AnswerForm = {
   errorsIn: (json) => (json === undefined ? null : ['no']),
   tellsAbsence: new Set([404]),

@@ -123,7 +123,7 @@ test('rejects impatient calls on an empty budget, and admits urgent ones', async
 
 const { signal } = new AbortController();
 
-/** Who has which lock, in the order in which they got it. */
+/** The holders of each lock, in the order in which they got it. */
 function stand() {
   const locks = createLocks();
   const got: string[] = [];

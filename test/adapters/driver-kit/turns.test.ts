@@ -19,7 +19,7 @@ const turnsFor = (parallelism: number, gapMs = 0, clock: Clock = systemClock) =>
 
 const flush = () => new Promise((resolve) => setImmediate(resolve));
 
-/** Runs a task in a turn of its own. */
+/** Runs a task through the queue. */
 async function inTurn<T>(
   turns: Pick<Turns, 'take'>,
   task: () => Promise<T>,
@@ -33,7 +33,7 @@ async function inTurn<T>(
   }
 }
 
-/** Lets time pass, and whatever is ready happen, before and after. */
+/** Lets time pass, and runs everything ready before and after. */
 async function pass(clock: { increment(ms: number): void }, ms: number) {
   await flush();
   clock.increment(ms);
@@ -191,7 +191,7 @@ test('never shortens a pause, and rejects callers that cannot wait', async () =>
   turns.stop();
 });
 
-/** A run of the property below: what happens in which order. */
+/** A run of the property below: its events in order. */
 const steps = fc.array(
   fc.oneof(
     fc.record({ kind: fc.constant('run' as const), bulk: fc.boolean() }),

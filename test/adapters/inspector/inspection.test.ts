@@ -30,7 +30,7 @@ function watch(subject: Subject) {
   return { texts, stop: stop!, told };
 }
 
-/** `name: value` of each registration and each later state, in their order. */
+/** `name: value` of each registration and each later state, in order. */
 function namesIn(messages: readonly StatelyInspectionEvent[]): string[] {
   const names = new Map<string, string>();
   return messages.flatMap((message) => {
@@ -61,7 +61,7 @@ describe('a viewer', () => {
         'recovery {"restartingAgent":"connecting"}',
       ],
       `${FIRST} ${inLife({ Recovering: 'working' })}`,
-      // Whoever is told of an end comes before whoever ended.
+      // The receiver of an end event is reported before the actor that ended.
       ...[`${FIRST} ${RUNNING}`, 'recovery "ended"', 'restartAgent "done"'],
     ]);
     stop();
@@ -136,7 +136,9 @@ describe('a viewer', () => {
   });
 });
 
-/** All but when it was sent, what is hidden, and states that the library reads too late or drops. */
+/**
+ * Everything except send times, hidden values, and states that the library reads too late or drops.
+ */
 function comparable({ createdAt: _, ...message }: StatelyInspectionEvent): object {
   const { type } = message;
   if (type === '@xstate.event') return { ...message, event: message.event.type };

@@ -6,7 +6,7 @@ import { silentLog } from '../../../src/adapters/log/port.ts';
 import { withBrowser } from '../../support/browser.ts';
 import { FIRST, startCast } from './cast.ts';
 
-/** Does what the real one does first: says that it listens, and takes what it is sent. */
+/** Starts like the real page: reports that it listens, and accepts messages. */
 const STATELY_STAND_IN = `<!doctype html><script>
   addEventListener('message', ({ data }) => {
     const line = document.createElement('p');

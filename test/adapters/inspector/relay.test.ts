@@ -10,7 +10,7 @@ import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 
 const addressOf = (url: string) => url.replace('http', 'ws');
 
-/** A program that looks, and how it was answered. */
+/** A viewer program and the answer that it got. */
 function looker(url: string, headers: Record<string, string> = {}) {
   const socket = new WebSocket(addressOf(url), { headers });
   const status = new Promise<number>((resolve, reject) => {
@@ -32,7 +32,7 @@ describe('inspector relay', () => {
     startInspectorRelay({ host: '127.0.0.1', port: 0, log: silentLog, inspector });
 
   beforeEach(async () => {
-    // All that happens in a test falls into one window of the limit, however slow the machine is.
+    // All events of a test fall into one window of the limit, on any slow machine.
     inspection = createInspection({ clock: { ...systemClock, monotonic: () => 0 } });
     relay = await open();
   });

@@ -4,7 +4,7 @@ import { Unreachable } from '../../../src/domain/errors.ts';
 import { PATIENCE } from '../../support/patience.ts';
 import { testRows } from '../../support/rows.ts';
 
-/** A log, and what it wrote, one entry per write. */
+/** A log and its output, one entry per write. */
 function logging(change: Partial<LogOptions> = {}) {
   const written: string[] = [];
   const write = (line: string) => void written.push(line);
@@ -67,7 +67,7 @@ describe('the log as JSON', () => {
 });
 
 describe.each(['json', 'pretty'] as const)('the log of errors (%s)', (format) => {
-  /** As HTTP clients make them: the request hangs on it. */
+  /** Errors like those of HTTP clients, with the request attached. */
   const refused = () => {
     const config = { headers: { authorization: 'Bearer hidden' }, data: 'hidden' };
     return Object.assign(new Error('401'), { config, code: 'ERR_BAD_REQUEST', response: config });
@@ -145,12 +145,15 @@ describe.each(['json', 'pretty'] as const)('B6: the log of machine output (%s)',
     ['several errors', (text) => ({ err: new AggregateError([new Error(text), text], text) })],
     ['a code', (code) => ({ err: Object.assign(new Error('refused'), { code }) })],
     ['what is no error', (err) => ({ err })],
-  ])('shortens text in %s, and passes no control sequence to the terminal', async (_where, fieldsOf) => {
-    const text = await written(fieldsOf(`${hostile}${'x'.repeat(200_000)}`));
-    expect(text.length).toBeLessThan(longest);
-    expect(text).toMatch(/^[\P{C}\t\n]*$/u);
-    expect(text).toMatch(/\\u\{(1b|202e)\}|refused/);
-  });
+  ])(
+    'shortens text in %s, and passes no control sequence to the terminal',
+    async (_where, fieldsOf) => {
+      const text = await written(fieldsOf(`${hostile}${'x'.repeat(200_000)}`));
+      expect(text.length).toBeLessThan(longest);
+      expect(text).toMatch(/^[\P{C}\t\n]*$/u);
+      expect(text).toMatch(/\\u\{(1b|202e)\}|refused/);
+    },
+  );
 
   test('shows bytes and endless values by their size', async () => {
     const endless: { again?: object } = {};
@@ -201,7 +204,7 @@ describe.each(['json', 'pretty', 'journal'] as const)('a log on a full disk (%s)
     expect(written.join('')).toContain('the disk is full; make room on it: the key was not kept');
   });
 
-  /** A log that finds room as told, then always; `lines` are those it found room for. */
+  /** A log whose writes succeed as prescribed, then always. `lines` are the written lines. */
   function logWithRoom(...room: readonly boolean[]) {
     const written: string[] = [];
     const left = [...room];
@@ -222,7 +225,7 @@ describe.each(['json', 'pretty', 'journal'] as const)('a log on a full disk (%s)
     log.info({}, 'five');
     await saying(written, 'five');
     expect(written).toHaveLength(3);
-    // The last line before the loss may be cut: what comes after it is no part of it.
+    // The last line before the loss may be cut. Later text is not part of it.
     expect(written[0]).toMatch(/^\n.*four/);
     expect(written[1]).toMatch(/"lost":3/);
     expect(written[1]).toContain('the disk is full');

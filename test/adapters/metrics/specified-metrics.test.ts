@@ -6,9 +6,8 @@ import { touchAll } from './every-metric.ts';
 import { testRows } from '../../support/rows.ts';
 
 /**
- * The scrape beside what was agreed: names, types and labels as dashboards and alerts have them, and the values
- * of a label where those were agreed. The recorded scrape can be recorded anew by mistake; this table is
- * changed by hand only.
+ * Compares the scrape with the agreed names, types, labels and label values of dashboards and
+ * alerts. The recorded scrape can be overwritten by mistake. This table changes by hand only.
  */
 const TABLE = readFileSync(join(import.meta.dirname, 'specified.txt'), 'utf8').split('\n');
 const isOfValues = (line: string) => line.includes(':');
@@ -31,7 +30,7 @@ interface Family {
   readonly series: Series[];
 }
 
-/** What the text format says, read by its own rules and not by the library's. */
+/** Parses the text format by its own rules, without the library. */
 function read(body: string): readonly Family[] {
   const families: Family[] = [];
   for (const line of body.split('\n')) {

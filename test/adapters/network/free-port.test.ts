@@ -5,13 +5,13 @@ import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { takeFreePort } from '../../../src/adapters/network/free-port.ts';
 
-/** Instead of chance these, in turn; lower than any that chance gives to other tests. */
+/** Used in turn instead of random ports. They are lower than any random port of other tests. */
 const ports =
   (...all: number[]) =>
   () =>
     all.shift()!;
 
-/** What another process finds when it claims the port that this one took. */
+/** The result for another process that claims the port taken by this process. */
 const CLAIM = `
   const server = require('node:net').createServer();
   server.once('error', ({ code }) => console.log(code));

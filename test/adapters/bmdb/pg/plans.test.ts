@@ -6,11 +6,11 @@ import { complaintsAboutPlan, genericPlan, outlineOf } from './query-plans.ts';
 import { registeredStatements } from './statement-registry.ts';
 
 const FLEET = { free: 25_000, started: 70_000, others: 5_000 };
-/** A table of `readMax` rows is read in less than a millisecond; `sortMax` is beyond any batch. */
+/** A table of `readMax` rows is read in less than a millisecond. `sortMax` exceeds any batch. */
 const LIMITS = { readMax: 1_000, sortMax: 10_000 };
 
 const FOR_PEOPLE = 'a person asks, now and then, for the whole fleet';
-/** Statements that are to read many machines, or that nobody waits for; each with the reason. */
+/** Statements that should read many machines, or that nobody waits for, each with the reason. */
 const WHOLE_FLEET: Readonly<Record<string, string>> = {
   'statistics-conditions': FOR_PEOPLE,
   'statistics-work': FOR_PEOPLE,
@@ -33,25 +33,25 @@ const WHOLE_FLEET: Readonly<Record<string, string>> = {
   'work-cancel-orphaned': 'the janitor; sessions are deleted by people only',
 };
 
-/** What is run under the settings of claims, ends and heartbeats only: see `byKeys`. */
+/** Statements that run only under the settings of claims, ends and heartbeats: see `byKeys`. */
 const BY_KEYS = new Set(
   `claim ends agent-starts tags ladder-rows beats agent-reports episodes intents provided leases
    member-writes book forget delete-tags`
     .split(/\s+/)
     .map((name) => `${name}.ts`),
 );
-/** What is run with them and without. */
+/** Statements that run with and without these settings. */
 const BOTH = new Set(
   'notes cancel live permits tag-types guard-book guard-rows records'
     .split(' ')
     .map((name) => `${name}.ts`),
 );
-/** What is read in one statement with much else, all of which must be found by an index. */
+/** Rows that one statement reads with many others, all of which must be found by an index. */
 const WITH_HOLDS: ReadonlySet<string> = new Set(['changes.ts: changes', 'rows.ts: surroundings']);
 const ALL_HOLDS = 'reads all 5000 rows of slot_holds';
 
 const server = usePgServer();
-/** Plans are made on the connections of a daemon: its role, and whatever settings it makes. */
+/** Plans are made on the connections of a daemon, with its role and its settings. */
 const databases: Partial<Record<Settings, Database>> = {};
 type Settings = 'plain' | 'by keys';
 const sizes = new Map<string, number>();
@@ -71,7 +71,7 @@ beforeAll(async () => {
 });
 
 const LOADS: Readonly<Record<string, string>> = {
-  // Years of what operators asked for; hardly anything of it is open, mostly orders.
+  // Years of operator requests, almost none of them open, and most of them orders.
   operator_intents: `
     INSERT INTO operator_intents (idempotency_key, verb, provider, slot_id, machine_id, actor,
       reason, state, created_at)
@@ -79,11 +79,11 @@ const LOADS: Readonly<Record<string, string>> = {
       p.provider, coalesce(p.provider_reservation_id, p.provider_id), p.machine_id, 'ann', 'x',
       CASE WHEN place % 2000 = 0 THEN 'open' ELSE 'done' END, now() - place * interval '1 min'
     FROM (SELECT p.*, row_number() OVER () AS place FROM machine_provided p) p`,
-  // Of ten large racks.
+  // In ten large racks.
   provider_records: `
     INSERT INTO provider_records (provider, key, value, version)
     SELECT 'rack' || n % 10, 'bmc-' || n, '{"set": "ours"}', n FROM generate_series(1, 20000) n`,
-  // Of one large pool at two balancers.
+  // In one large pool at two balancers.
   pool_members: `
     INSERT INTO pool_members (pool, balancer, machine_id, state)
     SELECT 'api', b.name, m.machine_id, 'active'
@@ -119,7 +119,7 @@ const cases = hot.flatMap(({ file, name, statement }) =>
   settingsFor(file).map((settings) => [`${file}: ${name}`, settings, statement.text] as const),
 );
 
-/** What is wrong with the plan of a statement; the plan itself, for whoever has to mend it. */
+/** The faults of a statement's plan, with the plan itself for the person who repairs it. */
 async function complaintsAbout(text: string, settings: Settings) {
   const plan = await genericPlan(databases[settings]!, text);
   return { outline: outlineOf(plan), complaints: complaintsAboutPlan(plan, { sizes, ...LIMITS }) };

@@ -26,7 +26,7 @@ beforeEach(async () => {
 });
 afterEach(() => bmdb.close());
 
-/** All transactions that the call makes are made for this one; none is repeated, none fails. */
+/** All transactions of the call run for this processor. None is repeated, none fails. */
 async function countsFor<T>(label: string, call: () => Promise<T>): Promise<T> {
   const before = metrics.calls.length;
   const result = await call();
@@ -76,7 +76,7 @@ test('counts provider reports under the updater, heartbeats under bmsrv and the 
   const id = await s.add(startedAt(Date.now()));
   await countsFor('shepherd-updater', () => session.updateProvided(id, { status: 'Stopped' }));
   const beat = { machineId: id, publicKey: KEY, bootId: 'boot-9' };
-  // Twice: the first makes the row, the second is the everyday.
+  // Twice: the first call creates the row, the second is the usual case.
   for (const _ of [1, 2]) {
     await countsFor('bmsrv', () => bmdb.heartbeats.recordHeartbeats([beat]));
   }

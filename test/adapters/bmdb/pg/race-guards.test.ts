@@ -11,8 +11,8 @@ import { ASKED, KEY, MINUTE, startedAt } from '../../../contracts/bmdb-rows.ts';
 import { installing } from '../../../contracts/bmdb-vectors.ts';
 import { claimStand, locking, refusedWith, STARTED } from './claim-stand.ts';
 
-// Each lock and each second look of the statements, in the one order of events that needs it. Nobody
-// sleeps: who waits for whom is seen in pg_stat_activity.
+// Each lock and each second check of the statements, in the one order of events that needs it. No
+// test sleeps: pg_stat_activity shows which transaction waits for which.
 const s = claimStand();
 const GUARD = `SELECT 1 FROM fleet_guard WHERE scope = 'fleet' FOR UPDATE`;
 const start = (id: MachineId, session = s.session) => session.claim('ShepherdAgentStart', id);
@@ -105,7 +105,7 @@ describe('a note', () => {
         expect(await refusedWith(start(id, s.rival))).toBe('work-conflict');
       },
     );
-    // From here on the lease is anybody's, and the note is seen by whoever takes it.
+    // From here on any session may take the lease, and its new holder sees the note.
     const { row } = await start(id, s.rival);
     expect(row.startAttempt!.count).toBe(1);
   });
@@ -151,7 +151,7 @@ describe('a note', () => {
       locking('machine_recovery', id),
       () => work.note(ASKED),
       async () => {
-        // Nobody needs the permit any more, but for what is just being noted under it.
+        // Nobody needs the permit any more, except for the note that is being written.
         await s.expire(s.session);
         await s.sql(
           `INSERT INTO machine_quarantined (machine_id, kind, reason, set_by)
@@ -167,7 +167,9 @@ describe('a note', () => {
 });
 
 describe('a scan of the fleet', () => {
-  /** Seven of seven fell silent; somebody has locked the guard when they have been counted. */
+  /**
+   * Seven of seven fell silent. Another transaction locks the guard once they have been counted.
+   */
   const look = async (decide: string | null) => {
     const atMs = Date.now();
     const heartbeat = { atMs: atMs - 11 * MINUTE, bootId: null };

@@ -12,7 +12,7 @@ const reboot = async (id: MachineId) => (await s.reboot(id)).what;
 const park = async (id: MachineId, key: string) =>
   s.file({ verb: 'quarantine', target: await s.target(id), untilMs: null }, { key });
 const open = async () => (await s.other.scan(SIGNAL)).requests.map(({ key }) => key);
-/** So often, by both daemons in turn. */
+/** This often, by both daemons in turn. */
 const often = <T>(call: (bmdb: Bmdb, at: number) => Promise<T>) =>
   sorted(Array.from({ length: 20 }, (_, at) => call(at % 2 ? s.bmdb : s.other, at)));
 
@@ -157,7 +157,7 @@ describe('the resolution of a request', () => {
     const id = await s.add();
     await park(id, 'one');
     const work = await s.rival.claim('ShepherdAgentStart', id);
-    // What settling locks for as long as it lasts.
+    // The locks that a resolution holds until its end.
     await s.holding('SELECT 1 FROM machines FOR NO KEY UPDATE', async () => {
       await work.note({ kind: 'agentStartAttempt' });
       await work.fail(STEADY, 'refused');

@@ -13,7 +13,7 @@ import { STARTED } from './claim-stand.ts';
 import { claimStand, openOn, SIGNAL } from './claim-stand.ts';
 import { openPgBmdb } from './pg-harness.ts';
 
-// Counts on the wire what is sent to the database: a change that sends more fails here.
+// Counts the data sent to the database on the wire: a change that sends more fails here.
 const s = claimStand();
 let wire: WireCount;
 let bmdb: Bmdb;
@@ -25,7 +25,7 @@ beforeEach(async () => {
     budget: { fleetMax: 100, perGroupMax: 100, percent: 100 },
     guard: TRUSTING_GUARD,
     wakes: 'poll',
-    // What is prepared is prepared for all.
+    // A prepared statement serves every call.
     poolMax: 1,
   });
   session = await openOn(bmdb);
@@ -37,7 +37,7 @@ afterEach(async () => {
 
 const ONCE = { statements: 1, parses: 0, syncs: 1 };
 const numbers = (count: number) => Array.from({ length: count }, (_, at) => at);
-/** What was sent for the call. */
+/** The data sent for the call. */
 async function costOf(call: () => Promise<unknown>) {
   wire.take();
   await call();
@@ -45,7 +45,7 @@ async function costOf(call: () => Promise<unknown>) {
 }
 
 describe('agents', () => {
-  /** Starts an agent on each. @returns what was sent for each step. */
+  /** Starts an agent on each machine. @returns the data sent for each step. */
   async function startAgents(ids: readonly MachineId[]) {
     const each = <T>(run: (id: MachineId) => Promise<T>) => Promise.all(ids.map(run));
     let works: readonly Work[] = [];

@@ -26,7 +26,7 @@ describe('every declared statement', () => {
     async (_, declared) => {
       await client.query('BEGIN');
       try {
-        // What it answers is known only while the cursor is open.
+        // The columns of its answer are known only while the cursor is open.
         if (declared === rows.nextOfFleet) await client.query(rows.beginFleet.text);
         expect(await complaintsAbout(client, declared)).toEqual([]);
       } finally {

@@ -44,7 +44,7 @@ const settings = statement({
 const machines = async () => (await server.sql.query('SELECT 1 FROM machines')).rowCount;
 
 describe('a conflict that the server finds at COMMIT', () => {
-  /** The first transactions that write a machine are refused with these codes as they commit. */
+  /** The first transactions that write a machine fail with these codes at COMMIT. */
   const refuseCommits = async (codes: readonly string[]) => {
     const raised = codes.map(
       (code, at) => `IF turn = ${at + 1} THEN RAISE 'conflict' USING ERRCODE = '${code}'; END IF;`,
@@ -201,7 +201,7 @@ const told = (of: RegExp) =>
       : [step === 'attempts' ? `${processor} ${value}` : `${step} ${processor}`];
   });
 const counted = () => told(/^bmdb_transaction_(\w+)$/);
-/** Once for each transaction, however it ended. */
+/** Once per transaction, for any result. */
 const attempts = () => told(/^shepherd_transaction_(attempts)$/);
 
 describe('the metrics of transactions', () => {

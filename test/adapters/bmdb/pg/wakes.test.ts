@@ -16,7 +16,7 @@ import { startRelay, type Relay } from '../../../support/relay.ts';
 
 const server = usePgServer();
 
-/** Between us and the server: what it loses is gone, and neither side is told. */
+/** Between client and server: lost bytes vanish, and neither side notices. */
 let proxy: Relay;
 let loses: (data: Buffer) => boolean;
 let connections: number;
@@ -48,7 +48,7 @@ function listen(timeoutMs: number): void {
   });
   subscription = wakes$.subscribe((wake) => heard.push(wake));
 }
-/** A busy machine may be too slow for it, which is as if the connection had died. */
+/** A busy machine may exceed the limit, which looks like a dead connection. */
 const SOON_MS = 300;
 afterEach(async () => {
   subscription.unsubscribe();
@@ -65,7 +65,7 @@ const listening = async () => {
   return rowCount;
 };
 const notify = () => server.sql.query(`SELECT pg_notify('shepherd_wake', '')`);
-/** Virtual time passes until it is so; answers come in real time. */
+/** Virtual time passes until the condition holds. Answers come in real time. */
 const meanwhile = (isSo: () => boolean) =>
   vi.waitUntil(async () => {
     await advance(clock, 1_000);

@@ -18,7 +18,7 @@ const told = (calls: MemMetrics['calls'], ...names: readonly string[]) =>
     .map(({ labels: { processor = '', process, result } }) =>
       [process ?? processor, result].filter(Boolean).join(' '),
     );
-/** Of this test. */
+/** The counts of this test. */
 const since = (...names: readonly string[]) => told(counted.calls.slice(before), ...names);
 beforeEach(() => {
   before = counted.calls.length;

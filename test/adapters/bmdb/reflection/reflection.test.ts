@@ -35,7 +35,7 @@ describe('a field of a message', () => {
     ['report.efi_support', 'EFI_SUPPORT_ENABLED'],
     ['report.block_device[0].wwn', '00ff'],
     ['report.block_device[0].by_id[1]', 'b'],
-    // Not sent, so it is what the schema says.
+    // The value is not sent, so the schema's default applies.
     ['report.cpu[1].cores', '0'],
     ['report.manufacturer', ''],
     ['warning', '[]'],

@@ -3,7 +3,7 @@ import { usePgServer } from '../pg/pg-harness.ts';
 
 const server = usePgServer();
 
-/** People write SQL too, and `infinity` is no time that a program can count with. */
+/** People write SQL too, and no program can calculate with `infinity`. */
 describe('times', () => {
   it('are all finite', async () => {
     const { rows } = await server.sql.query<{ place: string; checked: boolean }>(

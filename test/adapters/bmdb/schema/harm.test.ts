@@ -22,7 +22,7 @@ afterAll(async () => {
 
 const POOL_MAX = 10;
 const warnings = async (url = server.url) => (await readStatus(url, POOL_MAX)).warnings;
-/** The throw-away server of the tests is not durable, on purpose. */
+/** The tests' throw-away server is deliberately not durable. */
 const beside = (all: readonly string[]) => all.filter((each) => !each.startsWith('fsync'));
 
 test('C1: does not report settings that a daemon makes itself', async () => {

@@ -17,7 +17,7 @@ beforeEach(() => server.clear());
 
 const machine = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
 
-/** Adds lines of a machine, a minute apart, the newest so many days old. */
+/** Adds history lines of a machine, a minute apart, the newest this many days old. */
 const add = (id: string, count: number, newestDays: number) =>
   server.sql.query(
     `INSERT INTO work_history (machine_id, process, event, "timestamp")
@@ -119,12 +119,15 @@ describe('work history', () => {
     [90, 1_000, 0],
     [90, 1_000, 10_001],
     [-1, -1, 1],
-  ])('is never trimmed below the agreed limits: %d days, %d rows, %d at a time', async (...limits) => {
-    await add(machine(1), 1_100, 100);
-    const [days, rows, batch] = limits;
-    await expect(trim(batch, days, rows)).rejects.toMatchObject({ code: '22023' });
-    expect(await countOf(machine(1))).toBe(1_100);
-  });
+  ])(
+    'is never trimmed below the agreed limits: %d days, %d rows, %d at a time',
+    async (...limits) => {
+      await add(machine(1), 1_100, 100);
+      const [days, rows, batch] = limits;
+      await expect(trim(batch, days, rows)).rejects.toMatchObject({ code: '22023' });
+      expect(await countOf(machine(1))).toBe(1_100);
+    },
+  );
 
   it('is trimmed by no other role, and by no other function of the same name', async () => {
     const { rows } = await server.sql.query(
@@ -136,7 +139,7 @@ describe('work history', () => {
       { definer: true, settings: ['search_path=pg_catalog, public, pg_temp'], others: false },
     ]);
     await add(machine(1), 1_100, 100);
-    // Where temporary tables are searched first, this one would hide the real one.
+    // If temporary tables were searched first, this table would hide the real one.
     const client = await server.sql.connect();
     await client.query('CREATE TEMPORARY TABLE work_history (LIKE public.work_history)');
     await client.query('SELECT shepherd_trim_history(90, 1000, 1000)');

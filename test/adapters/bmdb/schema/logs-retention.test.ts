@@ -7,7 +7,7 @@ beforeEach(() => server.clear());
 const one = async (sql: string, values: unknown[] = []): Promise<number> =>
   Number(Object.values((await server.sql.query(sql, values)).rows[0] as object)[0]);
 const trim = (batch = 10_000) => one('SELECT shepherd_trim_logs(90, 1000, $1)', [batch]);
-/** Until nothing more goes, a few times in a row: which slots are looked at is chance. */
+/** Until several calls in a row remove nothing: the choice of the scanned slots is random. */
 async function trimAll(): Promise<number> {
   let gone = 0;
   for (let idle = 0; idle < 5;) {

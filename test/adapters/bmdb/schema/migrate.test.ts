@@ -49,7 +49,7 @@ const done = async () => {
   return rows.map((row) => row.name);
 };
 
-/** Of which the planner believes whatever it likes. */
+/** The planner has no statistics of this table. */
 const unknownTables = async () => {
   const { rows } = await sql.query<{ name: string }>(
     `SELECT relname AS name FROM pg_class
@@ -62,7 +62,7 @@ describe('migrations', () => {
   it('C1: leave no table without planner statistics', async () => {
     await migrate(url, silentLog);
     expect(await unknownTables()).toEqual([]);
-    // As after a backup was restored.
+    // As after the restore of a backup.
     await sql.query('TRUNCATE sessions, machines CASCADE');
     expect(await unknownTables()).toContain('machines');
     await migrate(url, silentLog);

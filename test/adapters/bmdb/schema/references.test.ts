@@ -8,7 +8,7 @@ interface Reference {
   readonly onDelete: string | null;
 }
 
-/** Each table that is a tag, and what its reference to machines says; null: it has none. */
+/** Each tag table with the definition of its reference to machines. Null: it has none. */
 async function tagReferences(): Promise<Reference[]> {
   const { rows } = await server.sql.query<Reference>(`
     SELECT c.table_name::text AS table, r.delete_rule::text AS "onDelete"

@@ -58,7 +58,7 @@ describe('the undoing of all migrations', () => {
     for (const each of rows) await sql.query(each);
     expect(await outcome(why.startsWith('its name') ? 'other' : 'postgres')).toMatch(says);
     expect(await isThere()).toBe(true);
-    // Nothing is left locked or begun.
+    // No lock or transaction is left.
     await migrate(server.ownerUrl, silentLog, { lockTimeoutMs: 500 });
   });
 

@@ -216,7 +216,7 @@ test.each([
   expect(stand.fake.devices()).toMatchObject([{ hostname, tags }]);
 });
 
-/** Nothing is shown of the device by itself. */
+/** The device itself is hidden. */
 const hide = () =>
   stand.fake.addFault({
     match: { method: 'GET', deviceId: stand.deviceId(NAME) },

@@ -137,7 +137,7 @@ test('restores a vanished key, so that no creation fails', async () => {
   expect(stand.count('POST /projects/{id}/ssh-keys')).toBe(2);
 });
 
-/** Somebody tidies up the project's keys. */
+/** Somebody removes the project's keys. */
 async function removeKeys() {
   const headers = { 'X-Auth-Token': stand.fake.tokens.user };
   const found = await stand.deps.network.fetch(

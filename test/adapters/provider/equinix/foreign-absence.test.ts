@@ -24,7 +24,7 @@ const meta = (total: number) => ({ total, current_page: 1, last_page: 1 });
 let api: ScriptedApi;
 let provider: FleetProvider;
 
-/** The lists are the API's; what is asked of a single thing is answered by whom the test says. */
+/** The lists come from the API. The test chooses who answers requests for a single object. */
 async function behind(
   script: Script,
   listed: readonly object[] = [DEVICE],
@@ -55,19 +55,22 @@ const PROXIES: readonly (readonly [string, number, string, string])[] = [
   ['a firewall', 403, 'text/html', '<html>Forbidden</html>'],
 ];
 
-test.each(PROXIES)('A2: does not accept %s with %i as an answer of the API', async (_, status, type, body) => {
-  // Even where the listing says nothing of the machine.
-  await behind((_request, res) => answer(res, status, body, { 'Content-Type': type }), []);
-  const error = await provider.getMachine(ID, call).then(
-    () => null,
-    (thrown: unknown) => thrown as Error,
-  );
-  expect(error).toMatchObject({ code: 'transient', outcome: 'not-done' });
-  const told = error!.message;
-  expect(told).toContain(`status ${status}`);
-  expect(told).toContain(`${type.split(';')[0]}, ${Buffer.byteLength(body)} bytes`);
-  expect(told).toContain('a proxy may have answered');
-});
+test.each(PROXIES)(
+  'A2: does not accept %s with %i as an answer of the API',
+  async (_, status, type, body) => {
+    // Even if the listing does not mention the machine.
+    await behind((_request, res) => answer(res, status, body, { 'Content-Type': type }), []);
+    const error = await provider.getMachine(ID, call).then(
+      () => null,
+      (thrown: unknown) => thrown as Error,
+    );
+    expect(error).toMatchObject({ code: 'transient', outcome: 'not-done' });
+    const told = error!.message;
+    expect(told).toContain(`status ${status}`);
+    expect(told).toContain(`${type.split(';')[0]}, ${Buffer.byteLength(body)} bytes`);
+    expect(told).toContain('a proxy may have answered');
+  },
+);
 
 test('A2: does not treat a machine that only a proxy does not know as given back', async () => {
   const type = { 'Content-Type': 'text/plain' };
@@ -184,9 +187,9 @@ test('A3: keeps a long pause only in the BMDB, where clearing it ends it in all 
   await expect(other.get()).rejects.toThrow('throttled');
   expect(fake.requests()).toHaveLength(1);
 
-  // As `shepherd provider clear --hold throttle` does.
+  // Like `shepherd provider clear --hold throttle`.
   await bmdb.providerHolds.lift(provider.name, 'throttle');
-  // What a daemon itself knows of it counts for ten seconds.
+  // A daemon's own knowledge of it counts for ten seconds.
   await advance(clock, 10_001);
   await one.get();
   await other.get();
@@ -208,7 +211,7 @@ const stranger = (change: object) => device(STRANGER, { hostname: 'theirs', tags
 const BRACKETS = 200_000;
 const nested = '['.repeat(BRACKETS) + ']'.repeat(BRACKETS);
 
-/** @param devices as they stand in the reply, each a JSON text. */
+/** @param devices the devices of the reply, each as JSON text. */
 async function listed(devices: readonly string[], reservations: readonly string[] = []) {
   const serve: Script = ({ path }, res) => {
     const [name, list] = path.endsWith('/devices')
@@ -231,18 +234,15 @@ test.each<[string, string, string | null]>([
   const { machines, complete, unreadable = [] } = await listed([entry, json(device(ID))]);
   expect(machines.map((machine) => [machine.id, machine.ownership])).toEqual([[ID, 'ours']]);
   expect(unreadable.map((each) => each.id)).toEqual(id === null ? [] : [id]);
-  // What does not even tell its name may be anything.
+  // A nameless entry may be any machine.
   expect(complete).toBe(id !== null);
 });
 
-test.each(['constructor', '__proto__'])(
-  'A5: treats the state %s as unknown',
-  async (state) => {
-    const { machines, complete } = await listed([json(device(ID, { state }))]);
-    expect(machines).toMatchObject([{ id: ID, status: 'Unknown', power: 'unknown' }]);
-    expect(complete).toBe(true);
-  },
-);
+test.each(['constructor', '__proto__'])('A5: treats the state %s as unknown', async (state) => {
+  const { machines, complete } = await listed([json(device(ID, { state }))]);
+  expect(machines).toMatchObject([{ id: ID, status: 'Unknown', power: 'unknown' }]);
+  expect(complete).toBe(true);
+});
 
 test('A5: accepts no address that has a meaning on one host only', async () => {
   const local = { address: 'fe80::1%eth0', address_family: 6, public: true, management: true };

@@ -21,7 +21,7 @@ let client: Operations;
 
 const start = async (...args: Parameters<typeof scriptedClient>) =>
   ({ api, client } = await scriptedClient(...args));
-/** A server that answers changes, and reads, with these. */
+/** A server that answers changes and reads with the given replies. */
 const changesAndReads = (changed: unknown, read: unknown) =>
   start(({ method }, res) => answer(res, 200, method === 'GET' ? read : changed));
 const changes = () => api.seen.filter(({ method }) => method !== 'GET').length;

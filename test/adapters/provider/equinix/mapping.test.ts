@@ -199,7 +199,7 @@ const [X, Y] = [reservationId(1), reservationId(2)];
 const free = (id: string): Reservation =>
   reservation.parse({ id, provisionable: true, plan: { slug: 'm3' }, facility: { code: 'fr2' } });
 
-/** A cache whose listings end when the test says so. */
+/** A cache whose listings end when the test decides. */
 function start() {
   const clock = createSimulatedClock();
   const lists: PromiseWithResolvers<Walked<Reservation>>[] = [];

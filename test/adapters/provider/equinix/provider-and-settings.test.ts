@@ -46,7 +46,7 @@ test('lists devices with our prefix, each with its owner, and no others', async 
     const shown = await provider.getMachine(deviceId(hostname), live);
     expect(shown).toMatchObject({ hostname, ownership });
   }
-  // Asked for by its id it is there, and so not Missing; but nobody's, whatever its tags say.
+  // A read by id finds the machine, so it is not Missing. It is nobody's, whatever its tags say.
   const stranger = await provider.getMachine(deviceId('stranger'), live);
   expect(stranger).toMatchObject({ hostname: 'stranger', ownership: 'foreign' });
 });
@@ -167,7 +167,8 @@ test('ends and waits as configured', async () => {
   });
   const delaysMs = asked.filter((ms) => ms > 0);
   expect(delaysMs).toEqual(expect.arrayContaining([30_000, 660_000]));
-  // The limit of an attempt, which may be what is left of the operation, follows that of its connection.
+  // The limit of an attempt, perhaps the rest of the operation's, covers the limit of its
+  // connection.
   const isLimit = (n: number) => [delaysMs[n], delaysMs[n - 1]].includes(660_000);
   const waitsMs = delaysMs.filter((_, n) => !isLimit(n));
   expect(waitsMs.length).toBeGreaterThan(2);
@@ -184,7 +185,7 @@ const WHOLE = {
   devicePrefix: 'shepherd-ci-',
   sshKeyLabel: 'shepherd-ci',
 };
-/** The keys at fault. */
+/** The faulty keys. */
 const pathsOf = (change: object) => {
   const { error } = parser.safeParse({ ...WHOLE, ...change });
   return [...new Set(error?.issues.map(({ path }) => path.join('.')) ?? [])];

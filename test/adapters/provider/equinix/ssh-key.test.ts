@@ -16,7 +16,7 @@ const { signal } = live;
 
 let stand: EquinixStand;
 
-/** Our key as seen so long after now. */
+/** Our key as seen this long after now. */
 async function keyAt(
   publicLine: () => string = () => publicKeyLine(1),
   tellEvent: Required<DriverContext>['tellEvent'] = () => undefined,

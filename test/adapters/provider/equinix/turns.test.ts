@@ -16,10 +16,10 @@ import { GIVEN } from './setup.ts';
 const ACT = 'POST /devices/{id}/actions';
 const DELETE = 'DELETE /devices/{id}';
 const DAEMONS = 3;
-/** What a call may take, without its waits for a turn. */
+/** Time limit of a call, without its waits in the queue. */
 const LIMIT_MS = 15_000;
 
-/** Three daemons, with the settings that a provider has when nothing is said of them. */
+/** Three daemons with a provider's default settings. */
 async function start(
   hostnames: readonly string[] = ['x'],
   emulator: Partial<EquinixEmulatorOptions> = {},
@@ -124,7 +124,7 @@ test('A4: sends a reboot within a minute from each of three daemons that also li
   const startMs = clock.monotonic();
   const reboots = daemons.map(async (daemon, n) => {
     const listing = daemon.listMachines(live);
-    // The ladder looks whose machine it is before it asks.
+    // The ladder checks whose machine it is before it sends a request.
     await daemon.getMachine(ids[n]!, live);
     await daemon.rebootMachine(ids[n]!, 'graceful', { ...live, timeoutMs: LIMIT_MS });
     const seconds = (clock.monotonic() - startMs) / 1_000;

@@ -22,7 +22,7 @@ const urgently = { ...how, urgent: true };
 
 /** With an emulator that refuses nothing. */
 const startClients = () => startStand({ limits: { 'POST /reset': 1_000, 'GET /server': 1_000 } });
-/** How each of so many resets ended. */
+/** The results of this many resets. */
 async function reset(client: RobotClient, times: number, sending = urgently) {
   const ends: (ProviderError | null)[] = [];
   for (let n = 0; n < times; n++) {
@@ -101,7 +101,7 @@ test('vector 25: knows the spent budget even before its session lets it write', 
   expect(sentOf(ends)).toBeLessThanOrEqual(5);
 });
 
-/** Requests by method and path, without those of the listing that each minute costs anyway. */
+/** Requests by method and path, without those of the minutely listing. */
 function costOf({ sent, forget }: RobotStand): Readonly<Record<string, number>> {
   const counts: Record<string, number> = {};
   for (const line of sent()) {
@@ -123,7 +123,7 @@ test('spends on each order what the documents state', async () => {
   expect(costOf(stand)).toEqual({ ...rescued, 'GET /server': 2, 'POST /server': 1 });
   await run(provider.rebootMachine(id!, 'graceful', callOf()));
   expect(costOf(stand)).toEqual(resets);
-  // A system that does not answer cannot be asked to reboot itself.
+  // A silent system cannot be asked to reboot itself.
   fake.press(321, 'hw');
   await run(provider.reinstallMachine(id!, orderOf('s9'), callOf()));
   await pass(900_000);

@@ -14,7 +14,7 @@ import {
 } from './stand.ts';
 
 const RESET = 'POST /reset/{n}';
-/** An answer in place of the emulator's own. */
+/** An answer that replaces the emulator's own. */
 const says = (line: string, body: object) => at(line, { type: 'status', code: 200, body });
 const shows = (type: readonly string[], status: string | null = 'running') =>
   says('GET /reset/{n}', { reset: { type, operating_status: status } });
@@ -28,7 +28,7 @@ async function startMachine() {
   const { id, run, provider } = stand;
   return {
     ...stand,
-    /** Resets since then. */
+    /** Resets since that moment. */
     pressed: () => stand.resets().slice(1),
     reboot: (mode: 'graceful' | 'force', by = provider) =>
       run(by.rebootMachine(id, mode, callOf())),

@@ -8,7 +8,9 @@ const UNAUTHORIZED = refusal(401, 'UNAUTHORIZED');
 type FaultEffect = RobotFaultRule['effect'];
 const says = (body: unknown, code = 200) => ({ type: 'status' as const, code, body });
 
-/** A client whose every request is answered as the test says, for what an honest account never answers. */
+/**
+ * A client whose requests get the test's answers, for replies that an honest account never gives.
+ */
 async function startClient(effect?: FaultEffect) {
   const stand = await startStand();
   const answer = (next: FaultEffect) => void stand.fake.addFault({ id: 'answer', effect: next });
@@ -25,7 +27,7 @@ test('vector 5: sends nothing after one 401 for ten minutes, or until the passwo
   const { client, env, clock, sent, log } = await startClient();
   const right = env['PASSWORD']!;
   env['PASSWORD'] = 'wrong';
-  // Several calls at once are one failed login, too.
+  // Concurrent calls also make only one failed login.
   const tasks = [321, 322, 323, 324].map((server) => failureOf(client.getServer(server, how)));
   for (const error of await Promise.all(tasks)) expect(error).toMatchObject({ kind: 'auth' });
   for (let n = 0; n < 11; n++) {
@@ -49,7 +51,7 @@ test('causes no more failed logins by a revoked password than Robot forgives', a
   for (const error of await ask()) expect(error).toMatchObject({ kind: 'auth' });
   const failed = sent().length - 1;
   expect(failed).toBeLessThan(3);
-  // When the silence is over one asks, and the others wait for what it is told.
+  // After the pause one call tries, and the others wait for its result.
   clock.increment(600_001);
   await ask();
   expect(sent()).toHaveLength(1 + failed + 1);
@@ -88,7 +90,7 @@ const ENDS: readonly (readonly [string, FaultEffect, (number | null)?, string?])
   ['transient', { ...says('', 503), headers: { 'retry-after': '90' } }, 90_000, 'unknown'],
   ['transient', says('', 503), 5 * MINUTE_MS, 'unknown'],
   ['transient', refusal(500, 'RESET_FAILED'), null, 'unknown'],
-  // A 404 that is not the API's own says nothing of the server.
+  // A 404 that is not the API's own proves nothing about the server.
   ['transient', { ...HTML, code: 404 }, null, 'unknown'],
   ['permanent', says('<html>'), null, 'unknown'],
 ];

@@ -20,7 +20,7 @@ import {
 const RENAME = 'POST /server/{n}';
 const BOOTS_DISK = { id: 'boots-disk', effect: { type: 'bootsDisk' } } as const;
 
-/** Whatever is armed, nothing ever boots. */
+/** No armed system ever boots. */
 async function startDead() {
   const stand = await startStand({ servers: [{ first: 'nothing' }] });
   stand.fake.addFault(BOOTS_DISK);
@@ -212,16 +212,13 @@ test.each(['before', 'after'] as const)(
 testRows([
   ['is free again', undefined, 'not-done'],
   ['keeps its claim until it has its old name again', 2, 'unknown'],
-] as const)(
-  'cannot install without the image, so that the server %s',
-  async (_, nth, outcome) => {
-    const { fake, provider, run, claim, machine } = await startStand();
-    if (nth) fake.addFault({ match: { nth }, effect: { type: 'rename', does: 'ignored' } });
-    const created = run(provider.createMachine(orderOf('s1', { image: 'none.tar.gz' }), callOf()));
-    const error = await failureOf(created);
-    expect(error).toMatchObject({ kind: 'invalid', outcome });
-    expect(error.message).toMatch(/there is no image .*none\.tar\.gz; there are: Debian/);
-    expect((await claim())?.phase).toBe(nth && 'rescue');
-    expect(machine().name).toBe(nth ? OUR_NAME : 'free-321');
-  },
-);
+] as const)('cannot install without the image, so that the server %s', async (_, nth, outcome) => {
+  const { fake, provider, run, claim, machine } = await startStand();
+  if (nth) fake.addFault({ match: { nth }, effect: { type: 'rename', does: 'ignored' } });
+  const created = run(provider.createMachine(orderOf('s1', { image: 'none.tar.gz' }), callOf()));
+  const error = await failureOf(created);
+  expect(error).toMatchObject({ kind: 'invalid', outcome });
+  expect(error.message).toMatch(/there is no image .*none\.tar\.gz; there are: Debian/);
+  expect((await claim())?.phase).toBe(nth && 'rescue');
+  expect(machine().name).toBe(nth ? OUR_NAME : 'free-321');
+});

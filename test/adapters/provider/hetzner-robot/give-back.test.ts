@@ -153,7 +153,7 @@ test('treats a machine with a foreign name as disputed, and executes no order ab
   forget();
   expect(await failureOf(giveBack(id))).toMatchObject({ kind: 'conflict' });
   expect(count(/^(POST|DELETE)/)).toBe(0);
-  // One that was cut, or cleared, is nobody's.
+  // A name that was cut or cleared is nobody's.
   fake.rename(321, 'shep-pr');
   await pass(70_000);
   await giveBack(id);
@@ -165,7 +165,7 @@ test('does not rename a machine to ours if it is given back during a round of lo
     await startInstalled({ settings: { wipe: 'none' } });
   await run(provider.stop());
   await list(daemon());
-  // Between its look at the claims and at the names.
+  // Between the driver's read of the claims and its read of the names.
   fake.addFault(at('GET /server', { type: 'latency', ms: 30_000 }));
   forget();
   await until(() => count(/^GET \/server$/) > 0);

@@ -145,10 +145,10 @@ testRows([
   ['', { image: undefined, imageUrl: IMAGE_URL }],
   ['', { drives: { 321: ['eui.0025385b01'] }, servers: [321], plan: { 321: 'x' } }],
   ['', { layout: ['SWRAID 1', 'PART / ext4 all', 'LV vg0 root / ext4 10G'] }],
-  // Http is for this computer alone.
+  // Plain http is for this computer only.
   ['', { baseUrl: 'http://127.0.0.1:8080/' }],
   ['baseUrl', { baseUrl: 'http://robot.example.net' }],
-  // Vector 1: neither prefix begins the other.
+  // Vector 1: neither prefix begins with the other.
   ['freePrefix', { freePrefix: 'shep-', namePrefix: 'shep-prod-' }],
   ['freePrefix', { freePrefix: 'shep-prod-x-' }],
   ['freePrefix', { freePrefix: 'Upper-' }],
@@ -182,7 +182,7 @@ test('detects two providers of one account whose names begin with each other', (
   const { overlaps } = hetznerRobotDriver;
   const { driver: _, instanceSetId: _set, image: _image, ...own } = WHOLE;
   const one = robotSchema(around).parse({ ...own, imageUrl: IMAGE_URL });
-  // Two users may be of one account; only lists of servers tell them apart.
+  // Two users may belong to one account. Only lists of servers tell them apart.
   expect(overlaps!(one, { ...one, user: 'other' })).toBe('namePrefix');
   const listed = { ...one, servers: [321, 322] };
   expect(overlaps!(listed, { ...listed, user: 'other', servers: [323] })).toBeNull();

@@ -58,7 +58,7 @@ test('refuses every request temporarily while the machine is being installed', a
   const provider = stand.fleet();
   const order = await stand.orderFor(provider);
   const id = (await stand.run(provider.createMachine(order, live))).id!;
-  // The flash of `on` before the deployment: only the refusal tells.
+  // `on` shows for a moment before the deployment: only the refusal reveals it.
   await stand.wait(10_000);
   expect((await stand.run(provider.getMachine(id, live))).status).toBe('Provisioning');
   await stand.fails(provider.rebootMachine(id, 'force', live), NOT_YET);
@@ -111,7 +111,7 @@ test.each([
     expect(stand.count(REINSTALL)).toBe(1);
     const records = stand.fake.userData().map(({ id }) => (id === before!.id ? 'old' : 'new'));
     expect(records).toEqual(left);
-    // The server says which record it has.
+    // The server names its record.
     const machine = await read();
     expect(machine.ownership).toBe('ours');
     expect(isDeepStrictEqual(machine.tags, tags)).toBe(left[0] === 'old');
@@ -190,7 +190,7 @@ test.each([422, 403])(
     const body = { errors: [{ code: 'server_locked', detail: 'The server is locked' }] };
     stand.fake.addFault(faultAt(DELETE, { type: 'status', code, body }));
     await expect(giveBack()).rejects.toMatchObject(CONFLICT);
-    // The answer does not speak of our key, so nothing else waits.
+    // The answer does not mention our key, so nothing else waits.
     expect((await read()).ownership).toBe('ours');
   },
 );
@@ -219,7 +219,7 @@ test('switches off and disowns a machine that leaves at the end of its billing c
   ]);
   expect(await read()).toMatchObject({
     ...{ status: 'Missing', ownership: 'foreign' },
-    // It is not asked for again before that.
+    // No earlier request follows.
     leavesAtMs: expect.closeTo(stand.clock.now() + 3_600_000, -7),
   });
   expect(await stand.machines(provider)).toMatchObject([
@@ -250,7 +250,7 @@ test('vector 13: does not mistake a foreign server with our name for the one of 
   stand.fake.addFault(faultAt(ORDER, { type: 'drop', phase: 'before' }));
   const onAttempt = async () => void stand.stranger(nameOf(1));
   const order = await stand.orderFor(provider, { onAttempt });
-  // It may still be ours, and only not tell yet what it was installed with.
+  // It may still be ours, and merely not report its record yet.
   await stand.fails(provider.createMachine(order, live), { kind: 'transient', outcome: 'unknown' });
   await stand.wait(120_000);
   const lost = { kind: 'race-lost' };
@@ -331,7 +331,7 @@ test('changes nothing if the API does not report with which record a server was 
   await stand.fails(other.rebootMachine(id, 'force', live), refused);
   await stand.fails(other.reinstallMachine(id, live), refused);
   expect(stand.changes(seq)).toEqual([]);
-  // It is shown as ours all the same, and its slot is not free for a second one.
+  // It is shown as ours all the same, and its slot is not free for a second machine.
   expect(await stand.machines(other)).toMatchObject([
     { reservationId: slotOf(1), ownership: 'ours' },
     { reservationId: slotOf(2), ownership: 'ours' },

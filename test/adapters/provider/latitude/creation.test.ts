@@ -20,7 +20,7 @@ import {
 const ORDER = 'POST /servers';
 type RuleEffect = LatitudeFaultRule['effect'];
 
-/** A creation on the first slot, and what has been announced of it. */
+/** A creation on the first slot, and its announcements. */
 async function creating(
   stand: LatitudeStand,
   change: Partial<FleetCreateRequest> & { readonly n?: number } = {},
@@ -72,7 +72,7 @@ test.each<[string, RuleEffect, number]>([
   const stand = await startStand();
   stand.fake.addFault(faultAt(ORDER, effect));
   stand.fake.addFault({ effect: { type: 'listLag', ms: listLagMs } });
-  // Vector 31: a name that comes back in capitals is the same name; a longer one is another name.
+  // Vector 31: a name that returns in capitals is the same name. A longer name is another one.
   stand.fake.addFault({ effect: { type: 'upperCaseNames' } });
   stand.fake.addFault({ effect: { type: 'hostnameFilter' } });
   stand.stranger(`${nameOf(1)}-2`);
@@ -117,7 +117,7 @@ const tooMany = (seconds: number) =>
 
 interface FailedOrder {
   readonly effect: RuleEffect;
-  /** Of which request; usually the order. */
+  /** The affected request, usually the order. */
   readonly line?: string;
   readonly error: object;
   /** A part of the message. */
@@ -148,7 +148,7 @@ const FAILED_ORDERS: Readonly<Record<string, FailedOrder>> = {
     }),
     error: { kind: 'invalid' },
   },
-  // The words of a limit and of a stock together mean the limit.
+  // A message with the words of both a limit and a stock means the limit.
   'a team that has all that it may have is at its quota': {
     effect: status(422, { detail: 'No capacity is available within the limit of this team' }),
     error: { kind: 'transient', quota: true },
@@ -223,7 +223,7 @@ test('vector 13: loses the race to a foreign server with the name, and touches n
   const lost = { kind: 'race-lost', outcome: 'not-done' };
   await stand.fails(provider.createMachine(order, live), lost);
   expect(stand.changes(seq)).toEqual([]);
-  // Two servers of one name are both told.
+  // Both servers of one name are reported.
   ids.push(stand.stranger(nameOf(1)));
   for (const id of ids) {
     const message = expect.stringContaining(id);
@@ -266,7 +266,7 @@ test.each([
     const order = await stand.orderFor(provider);
     stand.fake.addFault(faultAt('POST /user_data', { type: 'latency', ms: 1_000 }));
     const made = provider.createMachine(order, live).catch((error: unknown) => error);
-    // Between its first look at the records and its second.
+    // Between the first and the second read of the records.
     while (!stand.sent().includes('POST /user_data')) await stand.wait(10);
     const theirs = await stand.claim(SET, nameOf(1));
     expect(await stand.run(made)).toMatchObject({ kind: 'race-lost', outcome: 'not-done' });

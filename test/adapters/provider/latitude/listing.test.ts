@@ -20,7 +20,7 @@ import {
 
 const LIST = { method: 'GET', route: '/servers' };
 const CONFIG = 'GET /servers/{id}/deploy_config';
-/** A record of ours in every way, but of another set. */
+/** A record like ours, but of another set. */
 function recordOf(set: string): string {
   const tags = { 'shepherd-InstanceSetID': set, 'shepherd-op': witnessOf(9) };
   const note = Buffer.from(JSON.stringify({ tags, t: 0, v: 1, slot: slotOf(1) }));
@@ -163,7 +163,7 @@ test('vector 20: sends 27 reads in a minute from each of two daemons', async () 
   expect([within.length, atMs.length]).toEqual([27, 30]);
 });
 
-/** Reads a whole list whose pages are these. */
+/** Reads a whole list with these pages. */
 async function readAll(
   pageOf: (number: number, size: number) => { data: object[]; total?: number },
   schema: typeof server | typeof userData = server,
@@ -186,7 +186,7 @@ test.each([
   [200, 100, 2],
   [201, 100, 3],
   [0, 100, 1],
-  // A short page is not the last one.
+  // A short page need not be the last one.
   [5, 2, 3],
 ])(
   'vector 19: reads %i entries in pages of %i by %i reads, each entry once',

@@ -64,7 +64,7 @@ test('writes a cloud-config whose second line is the mark', () => {
       ['rm', '-f', path],
     ],
   });
-  // The mode is a text: as a number it would be another one.
+  // The mode is a text: as a number it would differ.
   expect(rest.join('\n')).toMatch(/permissions: ["']0700["']/);
 });
 
@@ -102,7 +102,7 @@ test('finds the secrets of a body: the script in every form in which it is sent'
   expect(secretsIn(undefined)).toEqual([]);
 });
 
-/** What the first record makes a machine run. */
+/** The commands that the first record makes a machine run. */
 async function scriptIn(stand: LatitudeStand): Promise<string | null> {
   const [record] = stand.fake.userData();
   const [shown] = await stand.api('GET', `/user_data/${record!.id}`);
@@ -184,7 +184,7 @@ test('removes nothing after a listing with gaps', async () => {
 const SITE_SECRET = 'a-secret-line-of-the-site-4711';
 const COMMENT = 'somebody@a-private-place';
 
-/** What must be seen nowhere. */
+/** Text that must appear nowhere. */
 async function secretsOf(stand: LatitudeStand): Promise<string[]> {
   const scripts = (await stand.api('GET', '/user_data')).flatMap(({ attributes }) => {
     const content = attributes['content']!;
@@ -216,7 +216,7 @@ test.each<
     const order = await stand.orderFor(provider, { slot: 2 });
     const secrets = await secretsOf(stand);
     expect(secrets.length).toBeGreaterThanOrEqual(6);
-    // A reply that repeats all that was sent, and more.
+    // A reply that repeats the whole request, and more.
     const sent = secrets.filter((secret) => secret !== COMMENT).join(' and ');
     const body = {
       errors: [{ code: 'INVALID', detail: `Bearer ${stand.fake.token} sent ${sent}` }],

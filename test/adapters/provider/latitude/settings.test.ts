@@ -44,7 +44,7 @@ const GIVEN = {
   slots: [{ plan: 'c3-small-x86', site: 'ASH', count: 2 }],
 };
 const settings = (change: object = {}) => schema.parse({ ...GIVEN, ...change }) as LatitudeSettings;
-/** What is wrong, by where it stands. */
+/** The errors, by their place. */
 function faults(change: object): Record<string, string> {
   const { error } = schema.safeParse({ ...GIVEN, ...change });
   const issues = error?.issues ?? [];
@@ -104,7 +104,7 @@ test('requires two providers to have names without a common beginning, and a key
   expect(overlap({ namePrefix: 'shep-a-' }, { namePrefix: 'shep-b-' })).toBeNull();
   const elsewhere = { project: 'proj_Other', namePrefix: 'shep-b-' };
   expect(overlap({}, elsewhere)).toBeNull();
-  // Each would keep to a budget of its own.
+  // Each provider would keep to a separate budget.
   expect(overlap({}, { ...elsewhere, token: '${SAME}' })).toBe('token');
   const loopback = { token: '${SAME}', baseUrl: 'http://127.0.0.1:8080' };
   expect(overlap({}, { ...elsewhere, ...loopback })).toBeNull();

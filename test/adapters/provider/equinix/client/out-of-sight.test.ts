@@ -12,15 +12,15 @@ import {
   type SeenRequest,
 } from '../setup.ts';
 
-/** What the API shows of one reservation and of the device on it. Absent: as if all were free. */
+/** The API's view of one reservation and its device. Absent: everything is free. */
 interface Scenery {
   /** Fields of the reservation. */
   readonly reservation?: object;
-  /** Answer to a look at the device itself. */
+  /** Answer to a read of the device itself. */
   readonly device?: (count: number) => readonly [status: number, body: unknown];
   /** Devices in the listing by tag. */
   readonly tagged?: readonly object[];
-  /** Answer to a creation. */
+  /** Answer to a creation request. */
   readonly creation?: readonly [status: number, body: unknown];
 }
 
@@ -103,7 +103,7 @@ test.each(['before', 'after'])(
   'remembers a creation key seen %s a request when the device fails',
   async (when) => {
     let reads = 0;
-    // The first look shows the reservation free where the request is to be sent.
+    // The first look shows the reservation free before the request is sent.
     const isFree = () => when === 'after' && ++reads === 1;
     await serve(({ method, path }, res) => {
       if (method === 'POST') return answer(res, 422, REFUSED);
@@ -130,7 +130,7 @@ test('checks the outcome of a server-side timeout before it repeats the request'
   while (sent().length < 2) await settled();
   client.stop();
   expect(await failed).toMatchObject({ outcome: 'unknown' });
-  // Two looks, each on the reservation and among the tags.
+  // Two looks, each at the reservation and the tags.
   const [first, second] = sent();
   expect(second! - first! - 1).toBe(4);
 });

@@ -64,7 +64,7 @@ test('vector 15: ends within the budget on endless 500 replies, with the last fa
   const [first] = atMs();
   expect(atMs().at(-1)! - first!).toBeLessThanOrEqual(15 * 60_000);
   expect(Math.max(...gaps(atMs()))).toBeLessThanOrEqual(90_000);
-  // A sleep that would not fit into the budget is not begun.
+  // The client does not begin a sleep beyond the budget.
   expect(error.elapsedMs).toBeCloseTo(atMs().at(-1)! - first!, 1);
 });
 
@@ -88,7 +88,7 @@ test('vector 17: pauses the whole client after a 429, then sends one trial first
     match: { ...GET_DEVICE, nth: 1 },
     effect: { type: 'status', code: 429, headers: { 'Retry-After': '7' } },
   });
-  // The trial takes a second, so that one can see whether it is alone.
+  // The trial takes a second, which shows whether it runs alone.
   fake.addFault({ match: { ...GET_DEVICE, nth: 2 }, effect: { type: 'latency', ms: 1_000 } });
   const first = client.getDevice(ID, live);
   await settled();

@@ -7,7 +7,7 @@ import { WITNESS } from '../setup.ts';
 import { createStand, live, orderFor, type ClientStand } from './stand.ts';
 
 const GET_RESERVATION = 'GET /hardware-reservations/{id}';
-/** A stranger's device without tags is read before it is judged. */
+/** The client reads a foreign device without tags before it decides. */
 const GET_DEVICE = 'GET /devices/{id}';
 const LIST_DEVICES = 'GET /projects/{id}/devices';
 const POST = 'POST /projects/{id}/devices';

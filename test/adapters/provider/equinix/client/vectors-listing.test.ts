@@ -40,7 +40,7 @@ test('vector 22: reads 250 devices as three sorted pages of one hundred', async 
   expect([walks(true), walks(false)]).toEqual([1, 0]);
 });
 
-/** One of each page is left out; the last page has one only, so that one is never seen. */
+/** Each page lacks one device. The last page has only one, which is therefore never seen. */
 const HOLED = [devices(3), { pageSize: 2 }] as const;
 
 test('reports an error to a caller that requires completeness', async () => {

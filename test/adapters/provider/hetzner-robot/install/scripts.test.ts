@@ -33,7 +33,7 @@ const start = (change: Partial<Installation> = {}) =>
 const STARTED = { status: 0, stdout: 'started\n', stderr: '' };
 const look = ({ run }: RescueStand, witness = 'bnxaaaas') =>
   readLook(run(whole(lookScript(witness))).stdout);
-/** How an installation ended, and what it left. */
+/** The result of an installation, and its remains. */
 const outcome = ({ read, hasRebooted }: RescueStand) => ({
   ended: read(`${GUARD}/ended`),
   reboots: hasRebooted(),
@@ -46,7 +46,10 @@ interface RescueRow {
   check(stand: RescueStand): void;
 }
 
-/** What scripts do in a rescue system, whichever shell runs them. The emulator's is tried with the driver. */
+/**
+ * The effects of scripts in a rescue system, in either shell. The driver's tests run the
+ * emulator's.
+ */
 const ROWS: Readonly<Record<string, RescueRow>> = {
   'an installation: drives, configuration, image, last script, marker, then the reboot': {
     check(stand) {
