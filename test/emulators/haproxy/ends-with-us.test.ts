@@ -27,7 +27,7 @@ beforeEach(() => {
   onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
 });
 
-/** Processes that were started with our directory among their arguments. */
+/** Processes with our directory among their arguments. */
 const processes = (): string[] =>
   readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -35,12 +35,12 @@ const processes = (): string[] =>
       try {
         return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(dir);
       } catch {
-        return false; // It ended while we looked.
+        return false; // It ended during the look.
       }
     });
 const allEnded = () => vi.waitFor(() => expect(processes()).toEqual([]), 20_000);
 
-/** A pool of one server, as an operator would write it. Answers where clients come in. */
+/** A pool of one server, as an operator would write it. Returns the address for clients. */
 async function writePool(): Promise<number> {
   const server = createServer((_request, response) => response.end('well'));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -57,10 +57,10 @@ async function writePool(): Promise<number> {
   return external;
 }
 
-describe.runIf(hasHaproxyFor('the HAProxy of simulated fleets'))('in a directory of ours', () => {
+describe.runIf(hasHaproxyFor('the HAProxy of simulated fleets'))('HAProxy in a directory of ours', () => {
   const start = (options: HaproxyOptions = {}) => startTestHaproxy({ dir, ...options });
 
-  test('it serves what it finds there, and leaves the files and nothing else', async () => {
+  test('serves the files there, and leaves only them behind', async () => {
     const port = await writePool();
     const onDeath = vi.fn<(words: string) => void>();
     const haproxy = await start({ onDeath });
@@ -73,7 +73,7 @@ describe.runIf(hasHaproxyFor('the HAProxy of simulated fleets'))('in a directory
     expect(onDeath).not.toHaveBeenCalled();
   });
 
-  test('it tells of its servers whether they get connections, and how many they have', async () => {
+  test('reports which servers get connections, and how many they have', async () => {
     await writePool();
     const [server] = await readServers(await start());
     expect(server).toEqual({
@@ -89,7 +89,7 @@ describe.runIf(hasHaproxyFor('the HAProxy of simulated fleets'))('in a directory
     }
   });
 
-  test('its socket is elsewhere when the directory has a long name', async () => {
+  test('places its socket elsewhere when the directory has a long name', async () => {
     const deep = join(dir, 'x'.repeat(80));
     const { masterSocket, stop } = await start({ dir: deep });
     expect(masterSocket.startsWith(deep)).toBe(false);
@@ -97,7 +97,7 @@ describe.runIf(hasHaproxyFor('the HAProxy of simulated fleets'))('in a directory
     expect(existsSync(dirname(masterSocket))).toBe(false);
   });
 
-  test('a death that nobody asked for is told, also after a restart', async () => {
+  test('reports an unrequested death, also after a restart', async () => {
     const onDeath = vi.fn<(words: string) => void>();
     const haproxy = await start({ onDeath });
     await haproxy.restart();
@@ -107,14 +107,14 @@ describe.runIf(hasHaproxyFor('the HAProxy of simulated fleets'))('in a directory
     await allEnded();
   });
 
-  test('it can be abandoned in the same instant', async () => {
+  test('can be abandoned at once', async () => {
     const onDeath = vi.fn<(words: string) => void>();
     (await start({ onDeath })).abandon();
     await allEnded();
     expect(onDeath).not.toHaveBeenCalled();
   });
 
-  test('it ends with a process that is killed, also after a restart', async () => {
+  test('ends with a killed process, also after a restart', async () => {
     const module = new URL('../../../emulators/haproxy/haproxy-process.ts', import.meta.url);
     const code = `const { startHaproxy } = await import(${JSON.stringify(fileURLToPath(module))});
       const haproxy = await startHaproxy({ dir: ${JSON.stringify(dir)} });
