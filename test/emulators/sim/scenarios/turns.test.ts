@@ -23,15 +23,15 @@ const outOfTurn = (life: readonly Membership[], ...times: number[]) =>
     new Map([['a', life]]),
   ).map(({ atMs }) => atMs);
 
-test('detects requests before admission, and between release and the next admission', () => {
+test('finds requests before admission, and between release and the next admission', () => {
   expect(outOfTurn(LIFE, 0, 9, 10, 25, 35, 55, 59, 61, 89, 90, 100)).toEqual([0, 9, 61, 89]);
 });
 
-test('permits requests to a machine that was never a member from nobody', () => {
+test('counts every request to a machine that was never a member as out of turn', () => {
   expect(servedOutOfTurn([{ deviceId: 'b', atMs: 35 }], new Map([['a', LIFE]]))).toHaveLength(1);
 });
 
-test('permits requests to a machine that another balancer still uses', () => {
+test('accepts requests to a machine that another balancer still uses', () => {
   const two = [...LIFE.slice(0, 5), became('active', 5, 'other')].toSorted(
     (a, b) => a.atMs - b.atMs,
   );
@@ -39,6 +39,6 @@ test('permits requests to a machine that another balancer still uses', () => {
   expect(outOfTurn([...two, became('drained', 70, 'other')], 69, 71)).toEqual([71]);
 });
 
-test('admits nothing by a deleted row', () => {
+test('counts requests after the row is deleted as out of turn', () => {
   expect(outOfTurn([...LIFE, became(null, 95)], 94, 96)).toEqual([96]);
 });
