@@ -7,7 +7,7 @@ import type {
   SlotHistory,
   WebhookBook,
 } from '../adapters/bmdb/port.ts';
-import type { LogRing } from '../adapters/log/log-ring.ts';
+import type { LogReader } from '../adapters/log/port.ts';
 import type { Explanation } from '../domain/explanation/types.ts';
 import type { LadderStanding } from '../domain/explanation/ladder-standing.ts';
 import type { Queue } from '../domain/explanation/queue.ts';
@@ -158,7 +158,7 @@ export interface LogControl {
   /** Name of the daemon's host. */
   readonly host: string;
   /** The latest lines; null: not kept. */
-  readonly recent: Pick<LogRing, 'read' | 'newest'> | null;
+  readonly recent: LogReader | null;
   readonly usual: Level;
   changes(): readonly {
     readonly level: Level;

@@ -191,7 +191,7 @@ export function refusedSettings(page: Source): string[] {
     return faults
       .filter(
         ({ path, message }) =>
-          message.startsWith('is not known') || (isWritten(value, path) && !isToy(value, path)),
+          message.startsWith('is unknown') || (isWritten(value, path) && !isToy(value, path)),
       )
       .map(({ path, message }) => `${page.path}:${line}: ${nameOfPath(path)} ${message}`);
   });
