@@ -17,21 +17,21 @@ import type { SimKind, SimProvider } from './providers/provider.ts';
 import { keptPort, openSimPool, type NoPool, type PoolWishes, type SimPool } from './pool.ts';
 import type { SimulatedHosts } from '../hosts/options.ts';
 
-/** The hardware that a simulated fleet runs on: a provider's API and the machines behind it. */
+/** A simulated fleet's hardware: a provider's API and its machines. */
 export interface SimWorld {
   readonly dir: string;
   readonly machines: number;
   readonly provider: SimProvider;
   readonly hosts: SimulatedHosts;
-  /** Of all machines whose provider tells no other. */
+  /** SSH port of all machines whose provider gives no port. */
   readonly sshPort: number;
-  /** Where the daemon listens for agents; 0: on any port, as nobody comes back to it. */
+  /** The daemon's agent port; 0: any port, because nobody returns to it. */
   readonly agentPort: number;
-  /** What leads clients to the machines, or why nothing does; null: nobody asked for it. */
+  /** The balancer for clients, or why there is none; null: not requested. */
   readonly pool: SimPool | NoPool | null;
-  /** Ends the API, the machines and everything that runs on them; removes a throw-away directory. */
+  /** Ends the API, the machines and their programs; removes a throw-away directory. */
   close(): Promise<void>;
-  /** Kills what runs on the machines, and nothing more: for an end in the same instant. */
+  /** Only kills the machines' programs, for an immediate end. */
   abandon(): void;
 }
 
@@ -41,22 +41,22 @@ export interface EquinixWorld extends SimWorld {
 }
 
 export interface SimWorldOptions {
-  /** Without it, as many as the directory holds, else 12. */
+  /** Default: the directory's number, otherwise 12. */
   readonly machines?: number | undefined;
-  /** Kept, and continued by the next run; without one a temporary directory is used and removed. */
+  /** Kept, and continued by the next run; by default a temporary directory that is removed. */
   readonly dataDir?: string;
-  /** Agents are no processes of their own. */
+  /** Agents without their own processes. */
   readonly light?: boolean;
-  /** The machines stand in locations of this many each; without it, as the provider's default is. */
+  /** Number of machines per location; default: the provider's. */
   readonly perLocation?: number;
-  /** Each machine has a disk of so many bytes that agents can install to; else none. */
+  /** Size of each machine's disk for agents to install to; default: no disk. */
   readonly diskBytes?: number;
-  /** Machines serve, and a balancer leads clients to them; without it, nobody does. */
+  /** Machines serve, and a balancer sends clients to them; default: neither. */
   readonly pool?: PoolWishes;
   readonly log: Log;
 }
 
-/** As {@link openWorldOn}, on Equinix Metal. */
+/** Like {@link openWorldOn}, on Equinix Metal. */
 export async function openSimWorld(options: SimWorldOptions): Promise<EquinixWorld> {
   const world = await openWorldOn(equinixKind, options);
   return { ...world, emulator: world.provider.emulator };
