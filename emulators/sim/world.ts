@@ -63,8 +63,8 @@ export async function openSimWorld(options: SimWorldOptions): Promise<EquinixWor
 }
 
 /**
- * @throws {UsageError} another living process uses the directory, another user may write there, or
- *   it holds another number of machines than was asked for; or the emulator keeps nothing in one.
+ * @throws {UsageError} another living process uses the directory, another user may write there, it
+ * holds a different number of machines than requested, or the emulator keeps no state.
  */
 export async function openWorldOn<Provider extends SimProvider>(
   kind: SimKind<Provider>,
@@ -115,13 +115,13 @@ export async function openWorldOn<Provider extends SimProvider>(
   }
 }
 
-/** Agents of an earlier run know the port that they were told then, so it stays while it can. */
+/** Agents of an earlier run know their port, so the port stays the same if possible. */
 const keptAgentPort = (dir: string, log: Log): Promise<number> =>
   keptPort(join(dir, 'agent-port'), (port) =>
     log.warn({ port }, 'the port of the agent server was taken: agents are started anew'),
   );
 
-/** @throws {UsageError} HAProxy is needed, and this computer lacks something. */
+/** @throws {UsageError} HAProxy is required, and this computer lacks something. */
 async function poolIn(
   dir: string,
   { pool, log }: SimWorldOptions,
@@ -132,7 +132,7 @@ async function poolIn(
   return opened;
 }
 
-/** Null: there is none. */
+/** Null: no pool. */
 export const poolOf = ({ pool }: Pick<SimWorld, 'pool'>): SimPool | null =>
   pool === null || 'missing' in pool ? null : pool;
 
@@ -155,7 +155,7 @@ async function startWorld<Provider extends SimProvider>(
     ...(pool && { serving: { port: pool.internalPort } }),
     ...(kind.onePort && { sshPort }),
     play: (deviceId, argv) => provider?.play?.(deviceId, argv),
-    // Whoever logs in runs programs as we do: nobody but the daemon of this fleet.
+    // A login can run programs as this user, so only this fleet's daemon may log in.
     admitted: [publicLine],
   });
   try {
@@ -168,7 +168,7 @@ async function startWorld<Provider extends SimProvider>(
   }
 }
 
-/** @throws {UsageError} machines cannot have addresses of their own here. */
+/** @throws {UsageError} machines cannot have their own addresses here. */
 async function onePort(dir: string, log: Log): Promise<number> {
   if (!(await hasLoopbackNetwork())) {
     throw new UsageError('machines need addresses of 127.0.0.0/8, which this system does not have');
@@ -183,15 +183,18 @@ const sshKeyPath = (dir: string) => join(dir, 'ssh-key');
 /** Name of the provider in a fleet on Equinix Metal. */
 export const SIM_PROVIDER = 'equinix';
 
-/** The configuration of a daemon for this world, with times as quick as the world's. */
+/** The configuration of a daemon for this world, with times as fast as the world's. */
 export const simConfig = (world: ConfiguredWorld, overrides: Partial<ConfigInput>): Config =>
   parseSimConfig(world, { ...simInput(world), ...overrides });
 
-/** What of a world its daemon must be told. */
+/** What a daemon must know about a world. */
 export type ConfiguredWorld = Pick<SimWorld, 'dir' | 'provider' | 'machines'> &
   Partial<Pick<SimWorld, 'agentPort' | 'pool' | 'sshPort'>>;
 
-/** As {@link parseConfig}; may refer to secrets of the world's provider, and to what `env` holds. */
+/**
+ * Like {@link parseConfig}; may refer to secrets of the world's provider and to the content of
+ * `env`.
+ */
 export function parseSimConfig(
   { dir, provider }: ConfiguredWorld,
   input: ConfigInput,
@@ -205,7 +208,7 @@ export function parseSimConfig(
 const PREFIX = 'SHEPHERD_SIM_';
 const inEnvironment = (secret: string): string => `\${${PREFIX}${secret}}`;
 
-/** The same as {@link simConfig}, as it would be written. */
+/** The same as {@link simConfig}, in written form. */
 export const simInput = (
   { dir, provider, machines, agentPort = 0, pool = null, sshPort = 22 }: ConfiguredWorld,
   refer: (secret: string) => string = inEnvironment,
