@@ -29,7 +29,7 @@ export interface HeldObject {
   isFailed: boolean;
   differs?: string;
   mode: ServerMode;
-  /** 0 while the balancer may send traffic to the object and does not yet. */
+  /** Open connections; 0 while the balancer sends no traffic to the object yet. */
   sessions: number;
 }
 

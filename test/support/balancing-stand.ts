@@ -152,7 +152,7 @@ export function createBalancingStand(options: BalancingStandOptions) {
     };
     const logic = balancers({ ...deps, inspect: how.inspect });
     const crashes: unknown[] = [];
-    // Services report a crash to the supervisor; here this machine is their parent.
+    // Services report a crash to their parent, which is this chart in place of the supervisor.
     const supervisor = createMachine({
       invoke: { src: logic },
       on: { 'service.crashed': { actions: ({ event }) => void crashes.push(event) } },

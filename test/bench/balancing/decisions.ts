@@ -38,7 +38,7 @@ export function measurePlan(members: number, ports: number): () => number {
 
 const isSpecial = (name: string): boolean => name.includes('00007.');
 
-/** Duration of one pass over the members, most of which need nothing. */
+/** Duration of one pass over the members, when most members need nothing. */
 export function measureSteps(members: number): () => number {
   const { shape, placed } = fleetOf(members);
   const { objects } = desiredOf(shape, placed, hashHex);

@@ -68,7 +68,7 @@ function recordOne(memory: Memory, record: HeartbeatRecord): HeartbeatOutcome {
   };
 }
 
-/** The requested system is installed, and neither a freeze nor a hold forbids the reboot. */
+/** The requested system is installed, no freeze forbids the reboot, and the machine is allocatable. */
 function mayReboot(memory: Memory, { row }: MemMachine): boolean {
   const { provided } = row;
   if (installState(row) !== 'DONE' || !provided) return false;
