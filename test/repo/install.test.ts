@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { shrinkwrapOf } from '../../scripts/shrinkwrap.ts';
 import { root } from './sources.ts';
 
-test('whether a package may run a script at its installation is decided for each', () => {
+test('decides for each package whether it may run an installation script', () => {
   const read = (file: string) => JSON.parse(readFileSync(join(root, file), 'utf8')) as object;
   const { allowScripts } = read('package.json') as { allowScripts: Record<string, boolean> };
   const { packages } = read('package-lock.json') as { packages: Record<string, Locked> };
@@ -22,7 +22,7 @@ test('whether a package may run a script at its installation is decided for each
   expect(scripted.filter((name) => allowScripts[name] === undefined)).toEqual([]);
 });
 
-test('the package brings the versions of all that it needs, and of nothing for development', () => {
+test('pins the versions of all dependencies in the package, and of no development tool', () => {
   const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as Parameters<
     typeof shrinkwrapOf
   >[0];
