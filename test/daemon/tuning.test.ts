@@ -14,7 +14,7 @@ test('a minimal configuration gives the policy of the design', () => {
   expect(guardPolicyOf(config(), TUNING)).toEqual(DEFAULT_GUARD);
 });
 
-test("takes every figure from the configuration", () => {
+test('takes every figure from the configuration', () => {
   const guard = {
     silentMin: 7,
     silentPercent: 30,

@@ -25,12 +25,9 @@ describe.each(Object.keys(BOARDS))('V52 the dashboard %s', (name) => {
     expect(dashboard).toEqual(dashboardOf(BOARDS[name]!));
   });
 
-  testRows(queries)(
-    '%s uses exported series, and holds over several daemons: %s',
-    (_, expr) => {
-      expect(faultsOf(expr)).toEqual([]);
-    },
-  );
+  testRows(queries)('%s uses exported series, and holds over several daemons: %s', (_, expr) => {
+    expect(faultsOf(expr)).toEqual([]);
+  });
 
   test('names in its legends the labels that distinguish its series', () => {
     for (const { targets = [] } of panels) {

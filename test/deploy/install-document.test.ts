@@ -11,7 +11,7 @@ const page = read('docs/install.md');
 const [config, scrape] = [...page.matchAll(/```yaml\n([^]*?)```/g)].map(
   ([, example]) => parse(example!) as Record<string, never>,
 );
-/** As short as permitted, chosen by the reader. */
+/** An id of the shortest form, chosen by the reader. */
 const ID = 'zzzzz-zzzzz-zzzzzzzzzzzzzzz';
 
 test('accepts the configuration once its placeholder is replaced, with the unit’s inputs', () => {

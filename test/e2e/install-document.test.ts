@@ -16,7 +16,7 @@ import { shepherd } from './commands.ts';
 import { WAIT } from './simulated-fleet.ts';
 
 const run = promisify(execFile);
-/** The minimum that the document demands, in Debian's default form. */
+/** The oldest PostgreSQL that the document accepts, in Debian's directory. */
 const BIN = process.env['SHEPHERD_TEST_POSTGRES_BIN'] ?? '/usr/lib/postgresql/15/bin';
 const MACHINES = 2;
 

@@ -76,7 +76,10 @@ test('has an example with its answer for every command', () => {
   expect(withAnswer.length).toBeGreaterThan(10);
 });
 
-testRows(withAnswer)('prints what the document shows for the example of %s', (_place, block, shown) => {
-  const output = outputs.get(block)!;
-  expect(looksLike(output, shown.text.trimEnd()), output).toBe(true);
-});
+testRows(withAnswer)(
+  'prints what the document shows for the example of %s',
+  (_place, block, shown) => {
+    const output = outputs.get(block)!;
+    expect(looksLike(output, shown.text.trimEnd()), output).toBe(true);
+  },
+);

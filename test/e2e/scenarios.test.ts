@@ -72,9 +72,12 @@ testRows([
   ['no traffic to lose', ['--no-drain'], /is for --scenario rolling/],
   ['with chaos', ['--scenario', 'storm', '--chaos'], /cannot be used with.*--chaos/],
   ['with a directory', ['--scenario', 'storm', '--data-dir', dir], /cannot be used.*--data-dir/],
-] as const)('refuses contradictory options with one clear message: %s', async (_, flags, message) => {
-  const { code, stdout, stderr } = await shepherd(['sim', ...flags]).ended;
-  expect(stderr).toMatch(message);
-  expect(stderr).not.toMatch(/\n\s+at /);
-  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-});
+] as const)(
+  'refuses contradictory options with one clear message: %s',
+  async (_, flags, message) => {
+    const { code, stdout, stderr } = await shepherd(['sim', ...flags]).ended;
+    expect(stderr).toMatch(message);
+    expect(stderr).not.toMatch(/\n\s+at /);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  },
+);

@@ -46,15 +46,18 @@ const withAnswer = examples.flatMap((block) => {
   const shown = shownAfter(block);
   return shown ? [[block.line, block, shown] as const] : [];
 });
-testRows(withAnswer)('prints what the document shows for the example of line %i', (_line, block, shown) => {
-  const output = outputs.get(block)!.replaceAll(/ +$/gm, '');
-  if (shown.language === 'text') {
-    expect(looksLike(output, shown.text.trimEnd()), output).toBe(true);
-    return;
-  }
-  const answer: unknown = JSON.parse(output.split('\n').findLast((one) => one !== '')!);
-  expect(differences(answer, JSON.parse(shown.text)), output).toEqual([]);
-});
+testRows(withAnswer)(
+  'prints what the document shows for the example of line %i',
+  (_line, block, shown) => {
+    const output = outputs.get(block)!.replaceAll(/ +$/gm, '');
+    if (shown.language === 'text') {
+      expect(looksLike(output, shown.text.trimEnd()), output).toBe(true);
+      return;
+    }
+    const answer: unknown = JSON.parse(output.split('\n').findLast((one) => one !== '')!);
+    expect(differences(answer, JSON.parse(shown.text)), output).toEqual([]);
+  },
+);
 
 test('prints what the document shows for the library’s example', async () => {
   const example = only('ts');

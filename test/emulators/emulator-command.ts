@@ -53,22 +53,19 @@ export function emulatorCommand(env: NodeJS.ProcessEnv = {}) {
       rows: readonly (readonly [args: readonly string[], message: RegExp])[],
       files: Readonly<Record<string, string>>,
     ): void {
-      testRows(rows)(
-        'reports that %j is a mistake, with exit code 2',
-        async (args, message) => {
-          const child = run(
-            'emulate',
-            ...args.map((arg) => {
-              const called = /^%(.*)%$/.exec(arg)?.[1];
-              return called === undefined ? arg : file(called, files[called]!);
-            }),
-          );
-          const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
-          expect(stderr).toMatch(message);
-          expect(stderr).not.toMatch(/^ {4}at /m);
-          expect(code).toBe(2);
-        },
-      );
+      testRows(rows)('reports that %j is a mistake, with exit code 2', async (args, message) => {
+        const child = run(
+          'emulate',
+          ...args.map((arg) => {
+            const called = /^%(.*)%$/.exec(arg)?.[1];
+            return called === undefined ? arg : file(called, files[called]!);
+          }),
+        );
+        const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
+        expect(stderr).toMatch(message);
+        expect(stderr).not.toMatch(/^ {4}at /m);
+        expect(code).toBe(2);
+      });
     },
   };
 }

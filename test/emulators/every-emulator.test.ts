@@ -163,16 +163,19 @@ testRows(rows)('%s: delays an answer on its own clock', async (_name, start) => 
   expect((await reply).status).toBe(200);
 });
 
-testRows(rows)('%s: performs a delayed request when its clock is advanced', async (_name, start) => {
-  const { fake, change, method } = await started(start);
-  const effect = { type: 'latency', ms: 500 };
-  await fake.addFault({ match: { method }, times: 1, effect } as never);
-  const reply = change();
-  await expect.poll(() => fake.requests().some(({ fate }) => fate === 'open')).toBe(true);
-  await fake.advance(60_000);
-  expect(fake.requests().at(-1)).toMatchObject({ executed: true, fate: 'replied' });
-  expect((await reply).status).toBeLessThan(300);
-});
+testRows(rows)(
+  '%s: performs a delayed request when its clock is advanced',
+  async (_name, start) => {
+    const { fake, change, method } = await started(start);
+    const effect = { type: 'latency', ms: 500 };
+    await fake.addFault({ match: { method }, times: 1, effect } as never);
+    const reply = change();
+    await expect.poll(() => fake.requests().some(({ fate }) => fate === 'open')).toBe(true);
+    await fake.advance(60_000);
+    expect(fake.requests().at(-1)).toMatchObject({ executed: true, fate: 'replied' });
+    expect((await reply).status).toBeLessThan(300);
+  },
+);
 
 testRows(rows)('%s: shows its world only to its owner', async (_name, start) => {
   const { fake } = await started(start);

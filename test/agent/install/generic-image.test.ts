@@ -103,18 +103,15 @@ describe('a generic image', () => {
     ['gzip', IMAGE_COMPRESSION.gzip, gzipSync],
     ['zstd', IMAGE_COMPRESSION.zstd, zstdCompressSync],
     ['xz', IMAGE_COMPRESSION.xz, xz],
-  ] as const)(
-    'unpacks %s; the SHA-256 is that of the disk',
-    async (name, compression, pack) => {
-      const has = createHostPrograms(1_000).find(name) !== null || name !== 'xz';
-      const packed = has ? pack(IMAGE) : IMAGE;
-      images.otherwise = serve(packed);
-      const done = run({ compression });
-      if (has) await done;
-      else await expect(done).rejects.toThrow(/xz is not on this machine/);
-      expect(hasImage()).toBe(has);
-    },
-  );
+  ] as const)('unpacks %s; the SHA-256 is that of the disk', async (name, compression, pack) => {
+    const has = createHostPrograms(1_000).find(name) !== null || name !== 'xz';
+    const packed = has ? pack(IMAGE) : IMAGE;
+    images.otherwise = serve(packed);
+    const done = run({ compression });
+    if (has) await done;
+    else await expect(done).rejects.toThrow(/xz is not on this machine/);
+    expect(hasImage()).toBe(has);
+  });
 
   test.each([
     ['gzip', IMAGE_COMPRESSION.gzip, gzipSync(IMAGE)],
@@ -161,14 +158,17 @@ describe('a generic image', () => {
     test.each([
       ['as it is', IMAGE_COMPRESSION.none, (content: Buffer) => content],
       ['packed', IMAGE_COMPRESSION.gzip, gzipSync],
-    ])('leaves the disk untouched until the SHA-256 is right: %s', async (_name, compression, pack) => {
-      images.otherwise = serve(pack(IMAGE));
-      const wrong = { compression, sha256: sha256(Buffer.from('x')) };
-      await refuses(/has SHA-256 .* not/, wrong, { roomBytes });
-      expect(isUntouched()).toBe(true);
-      await run({ compression }, { roomBytes });
-      expect([hasImage(), images.requests.length]).toEqual([true, 2]);
-    });
+    ])(
+      'leaves the disk untouched until the SHA-256 is right: %s',
+      async (_name, compression, pack) => {
+        images.otherwise = serve(pack(IMAGE));
+        const wrong = { compression, sha256: sha256(Buffer.from('x')) };
+        await refuses(/has SHA-256 .* not/, wrong, { roomBytes });
+        expect(isUntouched()).toBe(true);
+        await run({ compression }, { roomBytes });
+        expect([hasImage(), images.requests.length]).toEqual([true, 2]);
+      },
+    );
 
     test('leaves the disk untouched by a truncated packed image', async () => {
       images.otherwise = serve(gzipSync(IMAGE).subarray(0, -1000));

@@ -103,12 +103,15 @@ testRows([
   [422, undefined],
   [409, 409],
   [200, 0],
-])('answers %i to the deletion of a referenced object when the knob says %j', async (status, knob) => {
-  const { call, fake, id } = await furnished();
-  if (knob !== undefined) fake.setKnobs({ blockedStatus: knob });
-  expect((await call('DELETE', `${BACKENDS}/${id}`)).status).toBe(status);
-  expect((await call('DELETE', `${BACKENDS}/${id}`)).status).toBe(status === 200 ? 404 : status);
-});
+])(
+  'answers %i to the deletion of a referenced object when the knob says %j',
+  async (status, knob) => {
+    const { call, fake, id } = await furnished();
+    if (knob !== undefined) fake.setKnobs({ blockedStatus: knob });
+    expect((await call('DELETE', `${BACKENDS}/${id}`)).status).toBe(status);
+    expect((await call('DELETE', `${BACKENDS}/${id}`)).status).toBe(status === 200 ? 404 : status);
+  },
+);
 
 test('filters lists by an inner query with double escaping', async () => {
   const { call, backend, make, lb, other, fake } = await start();

@@ -182,21 +182,24 @@ testRows([
   [{}, ['in the project', 'of the user']],
   [{ project_ssh_keys: [] }, ['in the project', 'of the user']],
   [{ project_ssh_keys: ['in the project'] }, ['in the project']],
-] as const)('installs the keys on a machine: created with %j, it gets %j', async (lists, labels) => {
-  const assigned: string[] = [];
-  const hooks = hooksOf((_, { authorizedKeys = [] }) => void assigned.push(...authorizedKeys));
-  const fake = await start({ hooks });
-  const call = clientOf(fake);
-  const inProject = `/projects/${fake.projectId}/ssh-keys`;
-  const made = await call('POST', inProject, { label: 'in the project', key: `${KEY}\n` });
-  await call('POST', '/ssh-keys', { label: 'of the user', key: OTHER_KEY });
-  const order = json(lists).replace('in the project', String(made.body['id']));
-  const id = await createDevice(fake, 0, JSON.parse(order) as object);
-  const { body } = await call('GET', `/devices/${id}?include=ssh_keys`);
-  expect(body['ssh_keys']!.map((key) => key['label'])).toEqual(labels);
-  await fake.advance(30_000);
-  expect(assigned).toEqual(labels.map((label) => (label === 'in the project' ? KEY : OTHER_KEY)));
-});
+] as const)(
+  'installs the keys on a machine: created with %j, it gets %j',
+  async (lists, labels) => {
+    const assigned: string[] = [];
+    const hooks = hooksOf((_, { authorizedKeys = [] }) => void assigned.push(...authorizedKeys));
+    const fake = await start({ hooks });
+    const call = clientOf(fake);
+    const inProject = `/projects/${fake.projectId}/ssh-keys`;
+    const made = await call('POST', inProject, { label: 'in the project', key: `${KEY}\n` });
+    await call('POST', '/ssh-keys', { label: 'of the user', key: OTHER_KEY });
+    const order = json(lists).replace('in the project', String(made.body['id']));
+    const id = await createDevice(fake, 0, JSON.parse(order) as object);
+    const { body } = await call('GET', `/devices/${id}?include=ssh_keys`);
+    expect(body['ssh_keys']!.map((key) => key['label'])).toEqual(labels);
+    await fake.advance(30_000);
+    expect(assigned).toEqual(labels.map((label) => (label === 'in the project' ? KEY : OTHER_KEY)));
+  },
+);
 
 test('deletes a project while its devices are leaving', async () => {
   const fake = await start();
