@@ -31,10 +31,7 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-/**
- * A console in the same process answers only while nothing blocks it, so shells run as other
- * processes.
- */
+/** Shells run as other processes, because a console here answers only while nothing blocks it. */
 async function ask(shell: string, args: readonly string[], console: string): Promise<string> {
   return runProgram(shell, args, {
     ...{ PATH: [directory, '/usr/bin', '/bin'].join(delimiter), SHEPHERD_URL: console },

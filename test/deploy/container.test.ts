@@ -7,10 +7,7 @@ import { parse, parseAllDocuments } from 'yaml';
 import { expect, test } from 'vitest';
 import { parseConfig } from '../../src/config.ts';
 
-/**
- * The test environment can neither build an image nor run a cluster: the tests judge both by their
- * files.
- */
+/** Tests can neither build an image nor run a cluster, so they judge the files of both. */
 const DEPLOY = join(import.meta.dirname, '../../deploy');
 const KUBERNETES = join(DEPLOY, 'kubernetes');
 const read = (file: string) => readFileSync(join(DEPLOY, file), 'utf8');

@@ -7,9 +7,7 @@ const SCRAPED = ['instance', 'job'];
 /** Series of a histogram, by purpose. */
 const PARTS = { histogram: ['_bucket', '_sum', '_count'] } as const;
 
-/**
- * Labels of every series that a daemon exports, or that Prometheus adds when it scrapes a daemon.
- */
+/** Labels of every series that a daemon exports, or that Prometheus adds at a scrape. */
 const KNOWN: ReadonlyMap<string, readonly string[]> = new Map([
   ['up', SCRAPED],
   ...['nodejs_eventloop_lag_p99_seconds', 'nodejs_heap_size_used_bytes'].map(named),

@@ -31,10 +31,7 @@ export const hasPromtool: boolean = isProvided(
   { tested: 'that alerts fire and are silent', by: 'prometheus' },
 );
 
-/**
- * Runs all cases in one process, each with its alert's rules. Returns the output of promtool; empty
- * if all hold.
- */
+/** Runs all cases in one process, each with its alert's rules. Returns promtool's complaints. */
 export async function runPromtool(cases: readonly PromCase[]): Promise<string> {
   const directory = mkdtempSync(join(tmpdir(), 'shepherd-rules-'));
   try {

@@ -11,10 +11,7 @@ import { judgedChild } from '../published/children.ts';
 /** The time that a busy machine needs for a fleet of real processes. */
 export const WAIT = { timeout: 600_000, interval: 100 };
 
-/**
- * Hides the contexts of the person who runs the tests from every command, and leaves them
- * untouched.
- */
+/** Hides the tester's own contexts from every command, and leaves them untouched. */
 const NO_CONTEXTS = mkdtempSync(join(tmpdir(), 'shepherd-no-contexts-'));
 process.once('exit', () => rmSync(NO_CONTEXTS, { recursive: true, force: true }));
 

@@ -5,10 +5,7 @@ import type { Daemon } from '../../src/daemon/daemon.ts';
 import { withBrowser } from '../support/browser.ts';
 import { becomesTrue, WAIT, withFleet } from './simulated-fleet.ts';
 
-/**
- * Otherwise Reserved lasts some milliseconds: neither a human nor a page on a busy machine could
- * see it.
- */
+/** Reserved otherwise lasts milliseconds, too short for a human or a page on a busy machine. */
 const NO_CREATION = {
   match: { method: 'POST', route: '/projects/{id}/devices' },
   effect: { type: 'status', code: 503 },
@@ -21,9 +18,7 @@ const LOOK_AGAIN = 'Look at it as it is now';
 const becomesReady = ({ consoleUrl }: Daemon) =>
   becomesTrue(async () => (await fetch(`${consoleUrl}readyz`)).ok, 'it has read everything once');
 
-/**
- * Follows the link printed by a simulation into the page, to a machine, and requests its reboot.
- */
+/** Follows a simulation's link into the page, to a machine, and requests its reboot. */
 async function rebootByHand(page: Page, { bmdb, consoleUrl }: Daemon, slot: string) {
   const ann = { name: 'ann', role: 'admin', providers: null } as const;
   await page.goto(await loginLink({ access: bmdb.access }, consoleUrl, ann));

@@ -24,9 +24,7 @@ export interface FleetOptions {
   readonly log?: Log;
   /** Of the daemon's configuration, each with one secret. */
   readonly webhooks?: Readonly<Record<string, { url: string; types?: string[]; secret: string }>>;
-  /**
-   * The daemon has its embedded database, below the world's directory; otherwise the test run's.
-   */
+  /** Whether the daemon embeds its database in the world's directory, or uses the test run's. */
   readonly embedded?: boolean;
 }
 

@@ -92,10 +92,7 @@ test('V61 notifies systemd: ready with listeners though the database is away, al
   expect(at('STOPPING')).toBeGreaterThan(at('READY'));
 });
 
-/**
- * Like systemd: binds once, and passes the socket as the first descriptor to each process it
- * starts.
- */
+/** Like systemd: binds once, and passes the socket as first descriptor to each process. */
 const HOLDER = `
 import os, socket, subprocess, sys
 held = socket.socket()
@@ -110,10 +107,7 @@ for _ in range(2):
     child.wait()
 `;
 const AGENTS = 20;
-/**
- * Heartbeats per agent; half of the agents send the second half while the daemon ends, the others
- * while it is away.
- */
+/** Heartbeats per agent; half the agents continue while the daemon ends, half while it is away. */
 const BEATS = 50;
 
 /** The daemon's certificate files, their configuration, and the authority for agents. */

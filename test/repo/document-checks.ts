@@ -203,9 +203,7 @@ export function refusedSettings(page: Source): string[] {
   return [...broken, ...unknown];
 }
 
-/**
- * Whether the document itself writes the value at this path, and does not leave it to the reader.
- */
+/** Whether the document itself writes the value at this path, or leaves it to the reader. */
 function isWritten(value: unknown, path: readonly PropertyKey[]): boolean {
   const [key, ...rest] = path;
   if (key === undefined)

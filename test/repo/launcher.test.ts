@@ -47,9 +47,7 @@ async function finish(child: ChildProcess) {
   return { code, signal, stdout, stderr };
 }
 
-/**
- * Prints its process id, then ends with 7 at SIGTERM; types are stripped, so this is TypeScript.
- */
+/** Prints its pid, then ends with 7 at SIGTERM; types are stripped, so this is TypeScript. */
 const WAITS = `
   const status: number = 7;
   process.on('SIGTERM', () => process.exit(status));

@@ -9,9 +9,7 @@ const LONG_FILES: Readonly<Record<string, string>> = {
   'web/texts.ts': 'every text of the page, where they can be read together',
 };
 
-/**
- * Words that mean unfinished, silenced or skipped work. Spelled so that this file contains none.
- */
+/** Words of unfinished, silenced or skipped work, spelled so that this file has none. */
 const BANNED: readonly (readonly [RegExp, RegExp | null])[] = [
   [/\b(TO[D]O|XX[X]|HAC[K])\b/, null],
   [/\bFIX[M]E\b/, /config|settings/],

@@ -1,5 +1,4 @@
-// A program that knows JSON:API only by its library: it lists, creates, changes and deletes
-// resources.
+// A program that knows JSON:API only by its library: lists, creates, changes and deletes.
 import Kitsu from 'kitsu';
 
 const [, , baseURL, project] = process.argv;
