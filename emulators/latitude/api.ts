@@ -8,14 +8,14 @@ import { createLimiter, type Limits } from './limits.ts';
 import type { LatitudeServer, LatitudeWorld } from './world.ts';
 
 const ms = z.number().min(0);
-/** What a rule about the life of a server may look for. */
+/** Match fields of rules about a server's life. */
 const OF_SERVERS = ['server', 'nth', 'every', 'probability'];
 
 export const FAULTS = faultForm({
   match: {
     /** Id of a server. */
     server: z.string().optional(),
-    /** Number of the page of a list. */
+    /** Page of a list. */
     page: z.int().min(1).optional(),
   },
   effects: [

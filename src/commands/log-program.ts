@@ -50,7 +50,7 @@ function addEvents(cli: Command, through: Through): void {
     )
     .option('--type <types>', 'Only these types, such as guard.frozen,machine.*')
     .option('--provider <name>', 'Only events of this provider')
-    .option('--machine <id>', 'Only events of this machine, by its machine ID')
+    .option('--machine <name>', 'Only events of this machine')
     .addOption(
       new Option(
         '--after <number>',

@@ -134,7 +134,7 @@ describe('the agent program', () => {
       return () => (tls = { ...tls, caDer: right });
     };
     const LINE =
-      /heartbeats fail: the certificate of the server at 127\.0\.0\.1:\d+ is not trusted \(UNABLE_TO_VERIFY_LEAF_SIGNATURE.*told to this agent was the authority CN=Shepherd development authority.*--check-config/;
+      /heartbeats fail: the certificate of the server at 127\.0\.0\.1:\d+ is not trusted \(UNABLE_TO_VERIFY_LEAF_SIGNATURE.*this agent was given the authority CN=Shepherd development authority.*--check-config/;
 
     test('writes the problem, the place and the remedy; the next agent start tells the daemon', async () => {
       const mend = await tellOther();
@@ -145,7 +145,7 @@ describe('the agent program', () => {
       const verdict = readTakeoverResponse(init(), (await machine.takeOver(encoded)).stdout);
       expect(verdict).toMatchObject({ kind: 'started' });
       const { warnings } = verdict as { readonly warnings: readonly string[] };
-      expect(warnings).toEqual([expect.stringMatching(/^the agent before this one wrote: /)]);
+      expect(warnings).toEqual([expect.stringMatching(/^the previous agent wrote: /)]);
       expect(warnings[0]).toMatch(LINE);
       const { publicKey } = verdict as { readonly publicKey: Uint8Array };
       const stored = store.start(id, publicKey);
@@ -245,7 +245,7 @@ describe('the agent program', () => {
     });
     expect(existsSync(join(root, 'rebooted'))).toBe(false);
     const nonsense = await machine.runAgent(Buffer.from('0a00', 'hex'));
-    expect(nonsense.stderr).toMatch(/cannot set itself up: the takeover gave no AgentInit/);
+    expect(nonsense.stderr).toMatch(/cannot start: the agent start passed no AgentInit/);
     expect(nonsense.stderr).toMatch(/ended: unusable/);
     expect(existsSync(join(root, 'rebooted'))).toBe(false);
   });

@@ -23,7 +23,7 @@ const endpoint = { endpoint: 'shepherd.example.net:8080' };
 // Roles left to other daemons, which must exist, and whether this daemon could do anything at all.
 testRows([
   [{ roles: ALL, database: embedded }, null],
-  [{ roles: ['console'], database: embedded }, 'no other one reaches database.embedded'],
+  [{ roles: ['console'], database: embedded }, 'no other daemon reaches database.embedded'],
   [{ roles: ['loops'], database: shared }, 'give agent.endpoint'],
   [{ roles: ['loops'], database: shared, agent: endpoint }, null],
   [{ roles: ['agent-server'], database: shared }, null],

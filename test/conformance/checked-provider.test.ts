@@ -84,7 +84,7 @@ test.each([
     { resetController: undefined },
     'capabilities.resetController is true without a resetController',
   ],
-  [{ maxConcurrency: 0 }, {}, 'capabilities.maxConcurrency is no whole number'],
+  [{ maxConcurrency: 0 }, {}, 'capabilities.maxConcurrency is not a whole number'],
   [{ reboot: undefined }, {}, 'capabilities.reboot is neither true nor false'],
 ])('refuses a driver that contradicts itself: %o %o', (change, methods, message) => {
   const open = () => checked({ ...methods, capabilities: { ...EVERYTHING, ...change } });

@@ -24,10 +24,7 @@ test('counts other records of a driver as no claim', async () => {
   }));
   const only = ['claims', 'claims-dropped'];
   const { report } = await runLab(lab, { only });
-  const none = {
-    outcome: 'skipped',
-    message: 'the driver keeps nothing of its machines on record',
-  };
+  const none = { outcome: 'skipped', message: 'the driver keeps no records of its machines' };
   expect(resultOf(report, 'claims')).toMatchObject(none);
   expect(resultOf(report, 'claims-dropped')).toMatchObject(none);
 });

@@ -20,10 +20,10 @@ import { outcomes, resultOf, runTest, skippedIn } from './stand.ts';
 
 const listen = { host: '127.0.0.1', port: 0 };
 const NO_CLAIMS = {
-  claims: 'the driver keeps nothing of its machines on record',
-  'claims-dropped': 'the driver keeps nothing of its machines on record',
+  claims: 'the driver keeps no records of its machines',
+  'claims-dropped': 'the driver keeps no records of its machines',
 };
-const MAKES = { existing: 'the driver makes machines' };
+const MAKES = { existing: 'the driver creates machines' };
 const NO_PAUSE = expect.stringMatching(/^no --pause was given; ssh -p PORT \w+@127\.[\d.]+$/);
 const BY_SECRET = 'the machine showed its instance secret';
 

@@ -74,8 +74,7 @@ test('V61 delays READY until the first try at a session, and reports that the st
   expect(since()).toEqual([]);
   states.lose('the database does not answer');
   await started;
-  const away =
-    'no session, so work is stopped: the database does not answer; 3 machines: 3 Running';
+  const away = 'no session, so work stops: the database does not answer; 3 machines: 3 Running';
   expect(since()).toEqual([`READY ${away}`, 'WATCHDOG']);
   pass(MINUTE);
   expect(since(), 'on with the database away').toEqual(['WATCHDOG', 'WATCHDOG', 'WATCHDOG']);

@@ -12,7 +12,7 @@ const NO_CREATION = {
 } as const;
 
 /** The offer of a dialog whose machine has changed meanwhile. */
-const LOOK_AGAIN = 'Look at it as it is now';
+const LOOK_AGAIN = 'Show the current state';
 
 /** Before its first full read it refuses some requests, of which a browser complains. */
 const becomesReady = ({ consoleUrl }: Daemon) =>
@@ -27,7 +27,7 @@ async function rebootByHand(page: Page, { bmdb, consoleUrl }: Daemon, slot: stri
   await page.locator(`.list [data-slot="${slot}"] a.slot`).click();
   await page.locator('.explained .sentence', { hasText: 'Running' }).waitFor(WAIT);
   await page.click('.actions button:has-text("Reboot")');
-  const prospect = page.locator('.prospect', { hasText: /It would .*reboot/ });
+  const prospect = page.locator('.prospect', { hasText: /The machine would .*reboot/ });
   const again = page.getByRole('button', { name: LOOK_AGAIN });
   /** Whether the machine changed instead: on a busy host heartbeats are late sometimes. */
   const changesInsteadOf = async (wanted: Locator) =>
@@ -39,7 +39,7 @@ async function rebootByHand(page: Page, { bmdb, consoleUrl }: Daemon, slot: stri
   const act = page.locator('dialog .act');
   expect(await act.isEnabled()).toBe(false);
   await page.fill('dialog textarea', 'its fans are loud');
-  const filed = page.locator('dialog [role=status]', { hasText: /It is (open|done)/ });
+  const filed = page.locator('dialog [role=status]', { hasText: /The request is (open|done)/ });
   await act.click();
   while (await changesInsteadOf(filed)) {
     await again.click();

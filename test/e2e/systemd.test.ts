@@ -63,7 +63,7 @@ test('V61 notifies systemd: ready with listeners though the database is away, al
   await becomes(() => count('READY') === 1);
   expect(socket.told[0], 'the start goes on').toEqual({ EXTEND_TIMEOUT_USEC: '30000000' });
   const ready = socket.told.find((each) => each['READY'] !== undefined)!;
-  expect(ready['STATUS']).toMatch(/^no session, so work is stopped: .*ECONNREFUSED.*; no machines/);
+  expect(ready['STATUS']).toMatch(/^no session, so work stops: .*ECONNREFUSED.*; no machines/);
   const started = await said((log) =>
     log.split('\n').find((line) => /daemon started.*\}$/.test(line)),
   );

@@ -128,9 +128,6 @@ test('gives every statechart a line in the page of the statecharts', () => {
   expect(charts.filter((file) => !page.includes(`(${file})`))).toEqual([]);
 });
 
-/** Scripts that documents name already, and that are not merged yet. */
-const COMING_SCRIPTS = ['dev', 'build:deb'];
-
 test('writes only command lines that the program parses', () => {
   expect(pages().flatMap(refusedCommands)).toEqual([]);
 });
@@ -194,7 +191,7 @@ test('names only scripts of package.json', () => {
   };
   const named = pages().flatMap(npmScripts);
   expect(named.length).toBeGreaterThan(15);
-  const known = [...Object.keys(scripts), ...COMING_SCRIPTS];
+  const known = Object.keys(scripts);
   expect(named.filter(({ script }) => !known.includes(script))).toEqual([]);
   expect(npmScripts({ path: 'a.md', text: '`npm run -s no-such`' })).toEqual([
     { place: 'a.md:1', script: 'no-such' },

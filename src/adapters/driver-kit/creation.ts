@@ -151,7 +151,7 @@ function refuseUnlikely(made: DriverMachine, { reservationId }: ProviderMachine)
   if (fault === null) return;
   throw new ProviderError(
     'permanent',
-    `the driver answered with machine ${nameOfEntry(made)}: ${fault}`,
+    `the driver returned machine ${nameOfEntry(made)}: ${fault}`,
     { outcome: 'unknown' },
   );
 }

@@ -275,7 +275,7 @@ async function judgeSuccess<T>(attempted: Attempted<T>, reply: HttpReply): Promi
   const parsed = await schema.safeParseAsync(withoutNulls(json));
   return parsed.success
     ? { type: 'ok', value: parsed.data }
-    : malformed(`the reply has an unexpected form: ${placesOf(parsed.error)}`);
+    : malformed(`the reply is malformed: ${placesOf(parsed.error)}`);
 }
 
 /** Accepts any error format, because proxies have their own. */

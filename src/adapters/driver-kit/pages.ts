@@ -42,7 +42,7 @@ export const entriesOf = <T>(
       for (const entry of raw) {
         const { success, data, error } = schema.safeParse(entry);
         if (success) items.push(data);
-        else unread.push({ ...namesOf(entry), fault: `unexpected form: ${placesOf(error)}` });
+        else unread.push({ ...namesOf(entry), fault: `malformed: ${placesOf(error)}` });
         if (performance.now() - beganAtMs < SLICE_MS) continue;
         await new Promise((resolve) => setImmediate(resolve));
         beganAtMs = performance.now();

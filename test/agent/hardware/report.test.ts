@@ -55,7 +55,7 @@ describe('the hardware report', () => {
     });
     const { report, warning } = await collectHardwareReport(root);
     expect(warning).toEqual([
-      'network: supported speeds are not known without ethtool',
+      'network: supported speeds are unknown without ethtool',
       'nvme0n1, sda, sdb: health is not known without smartctl or nvme',
     ]);
     const told = JSON.stringify(
@@ -94,7 +94,7 @@ describe('the hardware report', () => {
     expect(report).not.toHaveProperty('memoryUsableRatio');
     expect(report?.efiSupport).toBe(1);
     expect(report?.memoryInstalledBytes).toBe(0n);
-    expect(warning).toEqual(['cpu: none found', 'memory: installed size is not known']);
+    expect(warning).toEqual(['cpu: none found', 'memory: installed size is unknown']);
     expect(() => hardwareReportCodec.encode({ report: report!, warning: warning! })).not.toThrow();
   });
 

@@ -100,7 +100,7 @@ test('changes the level though the audit cannot be written, and logs that', asyn
   expect(await run('admin', 'debug', '--for', '1m')).toMatchObject({ code: 0 });
   expect(written()).toBe(2);
   expect(JSON.stringify(lines.lines)).toContain(
-    'the audit does not have that the level was changed',
+    'the change of the log level could not be written to the audit',
   );
 });
 

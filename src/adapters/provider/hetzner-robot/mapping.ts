@@ -210,7 +210,7 @@ export function toListing(list: ServerList, claims: Claims, view: View): DriverL
     .map((server) => ({
       id: idByClaim(claims.ours.get(server)),
       reservationId: String(server),
-      fault: 'its entry has an unexpected form',
+      fault: 'its entry is malformed',
     }));
   return { machines, complete: list.nameless === 0, unreadable };
 }
