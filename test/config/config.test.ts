@@ -155,13 +155,8 @@ testRows([
   ['a: 1\n---\nb: 2\n', 'is not valid YAML'],
   ['- list', 'the configuration is not a section'],
   ['', 'ssh.keyPath is missing'],
-<<<<<<< HEAD
   ['__proto__: { polluted: true }', '__proto__ (line 1, column 1) is unknown'],
-])('%j is refused', (text, expected) => {
-=======
-  ['__proto__: { polluted: true }', '__proto__ (line 1, column 1) is not known'],
 ])('refuses %j', (text, expected) => {
->>>>>>> w-words-t3
   expect(complaint(() => loadConfig({ text, env }))).toContain(expected);
 });
 

@@ -312,15 +312,9 @@ describe('a generic image', () => {
 
     test.each([
       ['for ever', '/image', /more than 5 redirects/],
-<<<<<<< HEAD
       ['to a file', 'file:///etc/shadow', /neither http nor https|not an http or https/],
       ['to nonsense', 'http://', /neither http nor https|not an http or https/],
-    ])('that sends elsewhere %s', async (_name, location, message) => {
-=======
-      ['to a file', 'file:///etc/shadow', /no http or https/],
-      ['to nonsense', 'http://', /no http or https/],
     ])('that redirects %s', async (_name, location, message) => {
->>>>>>> w-words-t3
       images.otherwise = status(302, { location });
       await refuses(message);
       expect(images.requests.length).toBeLessThanOrEqual(6);
