@@ -2,9 +2,7 @@ import type { Server, Socket } from 'node:net';
 import type { Clock } from '../adapters/clock/port.ts';
 import { createStrangers, type StrangerLimits } from '../domain/strangers.ts';
 
-/**
- * Limits of connections to the console, which shares its process and descriptors with the daemon.
- */
+/** Limits of connections to the console, which shares the daemon's process and descriptors. */
 export interface ConnectionLimits extends StrangerLimits {
   readonly connectionsMax: number;
   /** How long a connection may be open before one of its requests is admitted. */

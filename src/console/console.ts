@@ -57,10 +57,7 @@ export interface ConsoleDeps extends AccessMeans, ConsoleViews {
   readonly inspector?: Inspector | undefined;
   /** Shown as a link, if the relay to Stately's inspector is on. */
   readonly inspectorUrl?: string | undefined;
-  /**
-   * Address for browsers, if it differs from the one that they request:
-   * `https://fleet.example.org`.
-   */
+  /** Address for browsers, if it is not the requested one: `https://fleet.example.org`. */
   readonly publicUrl?: string | undefined;
   /** Absent: plain HTTP. */
   readonly tls?: ReadTls | undefined;
@@ -144,10 +141,7 @@ async function addShown(app: FastifyInstance, deps: ConsoleDeps, access: Access)
   return { readers: () => watch.hub.readers, close: () => watch.close() };
 }
 
-/**
- * Commands warn people if the console has another version. Unknown callers do not learn the
- * version.
- */
+/** Commands warn of another version of the console. Unknown callers do not learn it. */
 function tellVersion(app: FastifyInstance, version: string): void {
   app.addHook('onSend', async ({ url }, reply) => {
     if (url.startsWith(`${API}/`) && reply.statusCode !== 401) {
@@ -197,10 +191,7 @@ function gateOptions({ listen, allowedHosts = [], publicUrl }: ConsoleDeps, acce
   };
 }
 
-/**
- * Routes for monitoring. Anybody learns whether the daemon lives and is ready; the reasons need the
- * right to look.
- */
+/** Routes for monitoring. Anybody learns liveness and readiness; reasons need a right. */
 function addOperations(
   app: FastifyInstance,
   { metrics, health }: ConsoleDeps,

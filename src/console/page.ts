@@ -100,9 +100,7 @@ interface PageFile {
 }
 interface BuiltPage {
   readonly freshness: Freshness;
-  /**
-   * By path within the page's folder, such as `assets/index-3f9a.js`. Empty if the page is absent.
-   */
+  /** By path in the page's folder, such as `assets/index-3f9a.js`. Empty if there is no page. */
   readonly files: ReadonlyMap<string, PageFile>;
 }
 

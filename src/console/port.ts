@@ -10,9 +10,7 @@ import type { FrameSchema, PoolsSchema } from './api/fleet-schema.ts';
 /** What every page shows. Times are epoch milliseconds of the database clock. */
 export type Frame = z.output<typeof FrameSchema>;
 export type StateCounts = Frame['counts'];
-/**
- * State of the fleet guard: the fleet first, then each provider with started machines or a freeze.
- */
+/** State of the fleet guard: the fleet, then each provider with started machines or a freeze. */
 export type GuardSummary = Frame['guard'];
 export type GuardScope = GuardSummary['scopes'][number];
 /** Use of the recovery budget of the fleet, a provider or a location. */
@@ -74,10 +72,7 @@ export interface HealthCheck {
   readonly degraded?: true;
 }
 
-/**
- * The daemon is ready when every check is ok or only degraded. An empty report is not ready:
- * nothing was checked.
- */
+/** Ready when every check is ok or only degraded. An empty report is not ready. */
 export interface HealthReport {
   readonly checks: Readonly<Record<string, HealthCheck>>;
 }

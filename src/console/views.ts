@@ -53,9 +53,7 @@ export interface MachineHistory {
     query: { readonly slot: Slot; readonly before: HistoryCut | null; readonly limit: number },
     signal: AbortSignal,
   ): Promise<SlotHistory>;
-  /**
-   * History of one machine, existing or gone; the latest lines, oldest first. @throws {Unreachable}
-   */
+  /** History of one machine, existing or gone; latest lines, oldest first. @throws {Unreachable} */
   ofMachine(
     query: { readonly machineId: MachineId; readonly limit: number },
     signal: AbortSignal,
@@ -98,10 +96,7 @@ export interface GuardLook {
   /** Counted scopes. */
   readonly scopes: readonly ScopeInsight[];
   readonly waiting: GuardAnswer['waiting'];
-  /**
-   * Number of waiting machines by scope of the budget: `fleet`, `provider <name>`, `location
-   * <name>`.
-   */
+  /** Waiting machines by scope of the budget: `fleet`, `provider <name>`, `location <name>`. */
   readonly waitingBy: ReadonlyMap<string, number>;
 }
 

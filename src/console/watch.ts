@@ -21,10 +21,7 @@ export interface WatchDeps {
   readonly onDropped: () => void;
 }
 
-/**
- * What the API keeps about the fleet while the console is open: the index, and the stream's
- * readers.
- */
+/** The API's data about the fleet while the console is open: index and readers of streams. */
 export function watchFleet({ streamLimits, onDropped, ...deps }: WatchDeps) {
   const { fleet, clock, log, version, events } = deps;
   const limits = { ...STREAM_LIMITS, ...streamLimits };

@@ -39,10 +39,7 @@ const FAILURES: Readonly<Record<string, number>> = {
   invalid: GrpcStatus.invalidArgument,
   full: GrpcStatus.resourceExhausted,
 };
-/**
- * `ok`, a failure, or the server's wishes: `install 7`, `reboot`, `report`, `every 30`, joined by
- * `+`.
- */
+/** `ok`, a failure, or orders: `install 7`, `reboot`, `report`, `every 30`, joined by `+`. */
 function answerIn(words: string): () => HeartbeatResponse {
   if (FAILURES[words]) return fail(FAILURES[words]);
   const parts = words.split('+').map((each): HeartbeatResponse => {
@@ -78,9 +75,7 @@ const INSTALLERS = {
   hangs: () => new Promise<void>(() => {}),
 };
 
-/**
- * The server's first answer, its later answers, for how long; and the heartbeats sent meanwhile.
- */
+/** The server's first answer, later answers, for how long; and the heartbeats sent meanwhile. */
 testRows(
   rowsIn(`
     works; 29s999ms: ok → beat

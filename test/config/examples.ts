@@ -25,10 +25,7 @@ export const minimal = () =>
     agentServer: { devCertificates: { dir: 'certificates' } },
   }) satisfies ConfigInput;
 
-/**
- * Everything but the database, in a directory of the test; the token is `METAL_TOKEN` of the
- * environment.
- */
+/** All but the database, in a test's directory; the token is the environment's `METAL_TOKEN`. */
 export const metalIn = (dir: string) =>
   ({
     providers: {

@@ -47,10 +47,7 @@ function changedBy(lines: readonly string[]) {
     }, input);
 }
 
-/**
- * Each paragraph of the file changes the example named above it; indented lines are the expected
- * messages.
- */
+/** Each paragraph changes the example named above it; indented lines are the messages. */
 test('refuses mistakes with the messages of the table', async () => {
   let base = '';
   const said = readFileSync(FILE, 'utf8')

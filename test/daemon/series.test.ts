@@ -20,10 +20,7 @@ const PLACES = [
   ['Quarantined', 'needsHuman'],
 ] as const;
 
-/**
- * Metrics of a fleet in which each machine moves once, and the time of the search for overdue
- * machines.
- */
+/** Metrics of a fleet whose machines each move once, and the time to find the overdue. */
 async function exported(machines: number) {
   const metrics = createPromMetrics({ version: '1', schema: '1' });
   touchAll(metrics);

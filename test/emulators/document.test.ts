@@ -17,10 +17,7 @@ import {
 } from '../support/document-blocks.ts';
 import { testRows } from '../support/rows.ts';
 
-/*
- * Runs every command of the emulators' document in one shell; each must print what the document
- * shows right after it.
- */
+/* Runs the document's commands in one shell; each must print what the document shows. */
 
 const blocks = blocksOf('docs/emulators.md');
 const examples = blocks.filter(({ language }) => language === 'sh');

@@ -33,10 +33,7 @@ export function emulatorCommand(env: NodeJS.ProcessEnv = {}) {
   return {
     file,
     run,
-    /**
-     * Starts an emulator. Returns its one line, and a function that ends it with a signal, with
-     * status 0.
-     */
+    /** Starts an emulator. Returns its one line, and its end by a signal, with status 0. */
     async begin<Line>(...args: readonly string[]) {
       const child = run('emulate', ...args);
       child.stderr.resume();
@@ -84,10 +81,7 @@ export function adminOf({ adminUrl, adminToken }: { adminUrl: string; adminToken
     admin,
     send,
     post: (path: string, body: object) => send('POST', path, body),
-    /**
-     * Checks that the emulator guards its controls, lists the fault of its file, and refuses
-     * unknown faults.
-     */
+    /** Checks guarded controls, the listed fault of its file, and refused unknown faults. */
     async isGuarded() {
       expect(await admin('/healthz', { headers: {} })).toEqual([200, { status: 'ok' }]);
       expect(await statusOf(admin('/state', { headers: {} }))).toBe(401);

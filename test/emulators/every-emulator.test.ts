@@ -108,9 +108,7 @@ const EMULATORS: Readonly<Record<string, (options: Options) => Promise<Emulator>
   },
 };
 
-/**
- * An effect on a change: the status of the answer (null: none), and whether the change was made.
- */
+/** An effect on a change: the answer's status (null: none), and whether the change was made. */
 const SPOILT: readonly (readonly [effect: object, status: number | null, isChanged: boolean])[] = [
   [{ type: 'status', code: 503 }, 503, false],
   [{ type: 'status', code: 502, executed: true }, 502, true],

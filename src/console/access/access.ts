@@ -247,9 +247,7 @@ function granting({ tokens, clients }: AccessOptions) {
     });
 }
 
-/**
- * Identity of a session's caller. A session opened by an older daemon is identified by its id only.
- */
+/** Identity of a session's caller; a session from an older daemon has only its id. */
 export const identityOf = ({ id, identity }: ConsoleSession): string => identity ?? `login:${id}`;
 
 const isSame = (shown: string, expected: string): boolean =>
@@ -290,9 +288,7 @@ function onceAMinute({ monotonic }: Clock) {
  */
 function tellingRefused({ clock, log, events }: AccessOptions) {
   const isNew = onceAMinute(clock);
-  /**
-   * Start of the current minute, events reported in it, and events left out since the last report.
-   */
+  /** Start of this minute, events reported in it, events left out since the last one. */
   let [sinceMs, told, untold] = [Number.NEGATIVE_INFINITY, 0, 0];
   return (address: string) => {
     if (!isNew(networkOf(address))) return;

@@ -69,10 +69,7 @@ export interface Approach {
   readonly headers: IncomingHttpHeaders;
   /** The origin to which the request was sent, such as `http://127.0.0.1:4243`. */
   readonly origin: string;
-  /**
-   * Whether the request carries something that no browser adds to a request from another site's
-   * page.
-   */
+  /** Whether the request carries something that no browser adds for another site's page. */
   readonly isProgram: boolean;
 }
 

@@ -23,10 +23,7 @@ type Known = z.infer<typeof KnownSchema>;
 /** Size limit of the column in a session's row. */
 const SEALED_MAX_BYTES = 8_192;
 
-/**
- * Seals what is needed to ask the provider again, for the holder of the cookie; null: it cannot be
- * asked.
- */
+/** Seals for the cookie's holder what a renewal needs; null: none is possible. */
 export function sealIdentity(
   { subject, refreshToken }: Pick<Identity, 'subject' | 'refreshToken'>,
   secret: string,

@@ -31,10 +31,7 @@ const CIPHER = 'aes-256-gcm';
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 
-/**
- * Key from a cookie's or token's secret, which is stored nowhere, so that only its holder can
- * unseal.
- */
+/** Key from a cookie's or token's secret, which is stored nowhere: only its holder can unseal. */
 const keyOf = (secret: string): Buffer =>
   Buffer.from(hkdfSync('sha256', secret, '', 'renewal of a session of the console', 32));
 

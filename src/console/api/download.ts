@@ -24,10 +24,7 @@ export interface DownloadPage {
   readonly next: (() => Promise<DownloadPage>) | null;
 }
 
-/**
- * Sends page after page as a file. The first page is read beforehand, so that an error can still be
- * reported.
- */
+/** Sends pages as a file. The first is read beforehand, so that errors can be reported. */
 export const download = (reply: FastifyReply, file: string, first: DownloadPage) =>
   asLines(
     reply.header('content-disposition', `attachment; filename="${file}.ndjson"`),

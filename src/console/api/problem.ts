@@ -94,9 +94,7 @@ export const PROBLEMS = {
 export type ProblemCode = keyof typeof PROBLEMS;
 export const PROBLEM_CODES = Object.keys(PROBLEMS) as [ProblemCode, ...ProblemCode[]];
 
-/**
- * A fault in one part of a request: its place (`#/query/limit`, `#/body/slots/0`), and the fault.
- */
+/** A fault in a part of a request, and its place (`#/query/limit`, `#/body/slots/0`). */
 export interface Fault {
   readonly pointer: string;
   readonly detail: string;

@@ -62,10 +62,7 @@ const page = { after: z.uuid().optional(), limit: wholeNumber(1, PAGE_MAX).defau
 const from = (after: string | undefined) =>
   after === undefined ? {} : { after: machineId(after) };
 
-/**
- * `records`, `hardware`, `statistics`: machines as the database holds them, for tools and
- * debugging.
- */
+/** `records`, `hardware`, `statistics`: machines as the database holds them, for tools. */
 export function addRecords(api: Api, records: Records): void {
   api.get(
     '/records',

@@ -27,10 +27,7 @@ export const ResolutionSchema = z.object({
 });
 type Found = z.output<typeof ResolutionSchema>['machines'][number];
 
-/**
- * `resolve?name=`: the machine with this slot, id, address or host name, or with this prefix of its
- * id.
- */
+/** `resolve?name=`: the machine with this slot, id, prefix of an id, address or host name. */
 export function addResolve(api: Api, fleet: FleetView, index: MachineIndex): void {
   api.get(
     '/resolve',
@@ -67,9 +64,7 @@ async function resolve(name: string, fleet: FleetView, index: MachineIndex): Pro
 
 type Name = readonly [by: Found['by'], text: string | null];
 
-/**
- * Names of which a prefix is enough; the slot without its provider, unless the provider is named.
- */
+/** Names of which a prefix is enough; the slot without its provider, unless that is named. */
 function namesOf(
   { slot, entry: { view } }: Row,
   fleet: Pick<FleetView, 'providers'>,

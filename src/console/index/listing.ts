@@ -32,10 +32,7 @@ export interface Listing {
   readonly revision: number;
   /** Monotonic time of the last check which machines match, in milliseconds. */
   readonly filledAtMs: number;
-  /**
-   * Whether the change alters the list. If so, `leave` is called before the change and `enter`
-   * after it.
-   */
+  /** Whether the change alters the list: `leave` is then called before it, `enter` after. */
   isTouched(row: Row, next: MachineEntry): boolean;
   leave(row: Row): void;
   enter(row: Row): void;

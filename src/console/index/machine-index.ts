@@ -26,13 +26,9 @@ export interface MachineIndex {
    * last {@link LISTINGS_KEPT} requested; request it anew each time.
    */
   listing(filter: MachineFilter, sort: Sort): Promise<Listing>;
-  /**
-   * Keeps the listing, however many others are requested. Returns the function that releases it.
-   */
+  /** Keeps the listing, whatever else is requested. Returns its release. */
   hold(listing: Listing): () => void;
-  /**
-   * Calls the listener after every listing has the change. Returns the function that unsubscribes.
-   */
+  /** Calls the listener once every listing has the change. Returns the unsubscription. */
   onChange(listener: ChangeListener): () => void;
   close(): void;
 }

@@ -25,9 +25,7 @@ export const SORTS: readonly Sort[] = [
 /** A machine never heard from sorts as longest ago. */
 const NEVER = Number.NEGATIVE_INFINITY;
 
-/**
- * In the order of the vocabulary, not of the alphabet; steps known only to the worker come last.
- */
+/** In the vocabulary's order, not the alphabet's; steps known only to the worker come last. */
 const RANKS: ReadonlyMap<string, number> = new Map(
   STATES.flatMap((state, at) => [
     [state, at * 100 + 99],

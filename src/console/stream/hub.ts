@@ -20,9 +20,7 @@ export interface StreamLimits {
   readonly tickMs: number;
   /** Minimum time between two reports of heartbeat times in a window. */
   readonly heardMs: number;
-  /**
-   * A stream ends after this time, so that access is checked again and readers spread over daemons.
-   */
+  /** Life of a stream; its end renews the check of access and spreads readers over daemons. */
   readonly lifeMs: number;
   /** Maximum unread bytes; a reader with more is dropped. */
   readonly lagMaxBytes: number;

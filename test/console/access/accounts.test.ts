@@ -6,10 +6,7 @@ import { playScenes } from '../../support/scenes.ts';
 import { readStream } from '../api/stream-reader.ts';
 import { bare, openStand, OWN_PAGE, type AccessStand } from './stand.ts';
 
-/**
- * Credentials: tokens by their names, and cookies by `@` and the name of the token that obtained
- * them.
- */
+/** Credentials: tokens by name; cookies by `@` and the name of the token that obtained them. */
 interface Cast extends AccessStand {
   readonly shown: Map<string, { readonly token?: string; readonly cookie?: string }>;
   readonly ids: Map<string, string>;

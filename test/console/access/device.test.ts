@@ -166,8 +166,7 @@ test('accepts confirmation only by a person in the page: no token, no viewer, no
     post(s, 'device-logins', confirm, { token: ann.token }),
     post(s, 'device-logins', confirm, { cookie: viewer.cookie }),
     post(s, 'device-logins', confirm),
-    // The cookie alone, which the browser also sends to another port of the host; and a page of
-    // another site.
+    // The cookie alone, as sent to another port of the host; and a page of another site.
     post(s, 'device-logins', confirm, { cookie: ann.cookie, isNeighbour: true }),
     post(s, 'device-logins', confirm, {
       ...{ cookie: ann.cookie, headers: { 'sec-fetch-site': 'cross-site' } },

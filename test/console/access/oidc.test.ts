@@ -18,9 +18,7 @@ const GROUPS = new Map<string, Grant>([
 ]);
 const isBack = (url: string) => url.startsWith(CALLBACK);
 
-/**
- * A console behind a proxy, an identity provider that knows ann, and a way to log in from there.
- */
+/** A console behind a proxy, an identity provider that knows ann, and a login from there. */
 async function scene(change: Partial<OidcOptions> = {}) {
   const there = await openIdentityProvider(CALLBACK);
   there.accounts.set('a1', { email: 'ann@example.org', groups: ['fleet-admins'] });

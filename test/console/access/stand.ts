@@ -21,9 +21,7 @@ export interface AskOptions {
   readonly headers?: Readonly<Record<string, string>>;
   readonly token?: string;
   readonly cookie?: string;
-  /**
-   * A page on another port: the browser sends the cookie, but the page does not know the secret.
-   */
+  /** A page on another port: its requests carry the cookie, but not the page's secret. */
   readonly isNeighbour?: boolean;
   readonly body?: unknown;
 }

@@ -11,9 +11,7 @@ import {
   type PlayedWorld,
 } from '../../support/played-world.ts';
 
-/**
- * Two daemons, one of which provisions. The page must show the same provider whichever is asked.
- */
+/** Two daemons, one of which provisions. Both must show the same provider. */
 
 const MINUTE = 60_000;
 const SLOTS = 12;

@@ -85,10 +85,7 @@ async function tour(): Promise<void> {
   await checkThatAllWasMet(fake);
 }
 
-/**
- * Reads the served operations from the emulator: its paths from an error, their methods from
- * refusals.
- */
+/** Reads the served paths from an error, and their methods from refusals. */
 async function checkThatAllWasMet(fake: Awaited<ReturnType<typeof start>>): Promise<void> {
   const asked = [...met].filter((name) => name.includes(' ')).toSorted();
   const served: string[] = [];

@@ -42,8 +42,7 @@ describe('a machine with an installation disk', () => {
     writeFileSync(disk(), 'an image', { flag: 'r+' });
     const { bootId, seen } = stand.snapshot('a');
     await session.upload(PATH, rebooter, live);
-    // The boot may cut the session off before the answer; the check below shows whether it
-    // happened.
+    // The boot may cut the session before the answer; the check below shows whether it happened.
     await session.execute([PATH], nothing, live).catch(() => undefined);
     await expect.poll(() => stand.snapshot('a').seen.boots).toBe(seen.boots + 1);
     await expect.poll(() => stand.snapshot('a').up).toBe(true);

@@ -17,10 +17,7 @@ const content = '#!/bin/sh\necho on > /etc/note\n';
 const running = (command: unknown) =>
   config({ write_files: [{ path: PATH, content }], runcmd: [command] });
 
-/**
- * User data, the content of `/etc/note` after the first boot, and whether `/etc/after` and the
- * script exist.
- */
+/** User data, the `/etc/note` that results, and whether `/etc/after` and the script exist. */
 type UserDataRow = [userdata: string, note: string | undefined, after?: 'after' | 'script'];
 const ROWS: readonly UserDataRow[] = [
   ['#!/bin/sh\nprintf "a %s\\n" "b c" > /etc/note', 'a b c\n'],

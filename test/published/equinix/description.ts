@@ -84,10 +84,7 @@ ProjectList: projects [Project], meta Meta
 SSHKeyList: ssh_keys [SSHKey]
 `);
 
-/**
- * Bodies sent by a client. A device is placed by `metro` or `facility`, unless it is on a
- * reservation.
- */
+/** Bodies sent by a client. A device needs `metro` or `facility`, unless it has a reservation. */
 export const inputs = tableOf(`
 DeviceCreateInput: operating_system text!, plan text!, metro text, facility any,
     always_pxe boolean,
@@ -196,9 +193,7 @@ export const openedBy: FieldTypes = {
   'SSHKey.owner': 'Project',
 };
 
-/**
- * Relations that are an href until `include` names them; all others are expanded until excluded.
- */
+/** Relations that are an href until `include` names them; others are expanded until excluded. */
 export const linked: ReadonlySet<string> = new Set([
   ...['Device.facility', 'Device.hardware_reservation', 'Device.metro', 'Device.project'],
   ...['HardwareReservation.device', 'HardwareReservation.facility', 'HardwareReservation.project'],

@@ -8,10 +8,7 @@ const WHY = {
   again: 'This login was begun elsewhere or too long ago, or was used before. Begin again.',
 };
 
-/**
- * Keeps the secret that the page shows when it changes something; its other tabs receive the secret
- * too.
- */
+/** Keeps the secret that the page shows for changes, also for its other tabs. */
 function keep(secret) {
   sessionStorage.setItem('shepherd-secret', secret);
   new BroadcastChannel('shepherd-secret').postMessage({ login: secret });
