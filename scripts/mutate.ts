@@ -31,7 +31,7 @@ import pLimit from 'p-limit';
 import { table } from 'table';
 import type { Mutation } from '../test/mutations/mutation.ts';
 import { CORE, createSimulationJudge, type SimulationJudge } from './simulation-judge.ts';
-import { verdictOf, type Report, type RunEnd } from './verdict.ts';
+import { verdictOf, type TestReport, type RunEnd } from './verdict.ts';
 
 const AIM = 0.95;
 /** Time limit of a run that may hang. */
@@ -46,11 +46,11 @@ const LIMIT_PER_FILE_S = 60;
 const root = join(import.meta.dirname, '..');
 const LISTS = 'test/mutations/*.ts';
 
-interface Listed extends Mutation {
+interface ListedMutation extends Mutation {
   readonly area: string;
 }
 /** `late`: noticed only by time, hooks or a crash. `unsure`: the tests also fail without it. */
-type Found = 'killed' | 'late' | 'survived' | 'unsure' | 'broken' | 'stale';
+type MutationOutcome = 'killed' | 'late' | 'survived' | 'unsure' | 'broken' | 'stale';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -63,7 +63,7 @@ const { values, positionals } = parseArgs({
   },
 });
 
-async function readLists(): Promise<Listed[]> {
+async function readLists(): Promise<ListedMutation[]> {
   const files = globSync(LISTS, { cwd: root }).filter((file) => basename(file) !== 'mutation.ts');
   const lists = await Promise.all(
     files.toSorted().map(async (file) => {
@@ -75,7 +75,7 @@ async function readLists(): Promise<Listed[]> {
 }
 
 const asked = positionals.flatMap((name) => (name === 'core' ? CORE : [name]));
-const isMeant = (mutation: Listed): boolean =>
+const isMeant = (mutation: ListedMutation): boolean =>
   (values.only === undefined || values.only.split(',').includes(mutation.id)) &&
   (positionals.length === 0 ||
     asked.some(
@@ -183,12 +183,12 @@ async function run(
     { CI: 'true', SHEPHERD_TEST_PATIENCE_SECONDS: String(patienceS) },
     limitS,
   );
-  const report = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Report) : null;
+  const report = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as TestReport) : null;
   const end: RunEnd = { code, report };
   return { end, output };
 }
 
-async function judge(copy: string, mutation: Mutation): Promise<Found> {
+async function judge(copy: string, mutation: Mutation): Promise<MutationOutcome> {
   const path = join(copy, mutation.file);
   const original = readFileSync(path, 'utf8');
   if (original.split(mutation.find).length !== 2) return 'stale';
@@ -211,7 +211,7 @@ async function judge(copy: string, mutation: Mutation): Promise<Found> {
 }
 
 /** Checks that the tests pass without a mutation. */
-async function checkUnchanged(copy: string, mutations: readonly Listed[]): Promise<void> {
+async function checkUnchanged(copy: string, mutations: readonly ListedMutation[]): Promise<void> {
   const all = [...new Set(mutations.flatMap(({ tests }) => tests))];
   const limitS = LIMIT_S + LIMIT_PER_FILE_S * all.length;
   const { end, output } = await run(copy, { tests: all }, { limitS, patienceS: LIMIT_S });
@@ -227,7 +227,7 @@ const counted = mutations
   .filter((_, at) => at % Number(values.every) === 0);
 if (counted.length === 0) throw new Error(`mutate: no mutation of ${positionals.join(', ')}`);
 const jobs = Math.max(1, Number(values.jobs));
-const verdicts = new Map<string, Found>();
+const verdicts = new Map<string, MutationOutcome>();
 let simulation: SimulationJudge | null = null;
 try {
   for (let job = 0; job < Math.min(jobs, counted.length); job += 1) copyTree();
@@ -247,9 +247,9 @@ try {
   cleanUp();
 }
 
-const isNoticed = (mutation: Listed): boolean =>
+const isNoticed = (mutation: ListedMutation): boolean =>
   ['killed', 'late'].includes(verdicts.get(mutation.id) ?? '');
-const percent = (of: readonly Listed[]): string =>
+const percent = (of: readonly ListedMutation[]): string =>
   `${((100 * of.filter(isNoticed).length) / of.length).toFixed(1)} %`;
 const areas = [...new Set(counted.map(({ area }) => area))];
 const rows = areas.map((area) => {

@@ -15,7 +15,7 @@ const BASELINE_LIMIT_S = 900;
 /** A mutated run that takes this many times longer than a normal one counts as endless. */
 const PATIENCE = 5;
 
-type Verdict = 'killed' | 'late' | 'survived' | 'broken';
+type SimulationVerdict = 'killed' | 'late' | 'survived' | 'broken';
 type Spawn = (
   copy: string,
   args: readonly string[],
@@ -26,7 +26,7 @@ type Spawn = (
 /** Decides whether simulation runs notice a mutation. */
 export interface SimulationJudge {
   /** @param original the unmutated text of the file. */
-  judge(copy: string, mutation: Mutation, original: string): Promise<Verdict>;
+  judge(copy: string, mutation: Mutation, original: string): Promise<SimulationVerdict>;
 }
 
 interface Range {

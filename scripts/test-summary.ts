@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
  * not run; each of those counts as failed. Exits 1 if a test failed, a file could not be loaded, or
  * a report is missing.
  */
-interface Report {
+interface VitestReport {
   readonly success: boolean;
   readonly numPassedTests: number;
   readonly numFailedTests: number;
@@ -16,20 +16,20 @@ interface Report {
   }[];
 }
 
-function readReport(path: string): Report | null {
+function readReport(path: string): VitestReport | null {
   const text = existsSync(path) ? readFileSync(path, 'utf8') : '';
-  return text === '' ? null : (JSON.parse(text) as Report);
+  return text === '' ? null : (JSON.parse(text) as VitestReport);
 }
 
 /** A file that failed outside its tests counts as one more failure. */
-const brokenFiles = (report: Report): number =>
+const brokenFiles = (report: VitestReport): number =>
   report.testResults.filter(
     (file) =>
       file.status === 'failed' && !file.assertionResults.some(({ status }) => status === 'failed'),
   ).length;
 
 /** Skipped tests: a required program is missing, or they are switched off. */
-const leftOut = ({ testResults }: Report): string[] =>
+const leftOut = ({ testResults }: VitestReport): string[] =>
   testResults.flatMap(({ name, status, assertionResults }) =>
     status === 'failed'
       ? []

@@ -1,7 +1,7 @@
 /** Reads the result of a vitest run with a mutation from its report. */
 
 /** The used part of vitest's JSON report. */
-export interface Report {
+export interface TestReport {
   readonly testResults: readonly {
     readonly status: string;
     readonly assertionResults: readonly {
@@ -16,7 +16,7 @@ export interface RunEnd {
   /** Exit code; null: we stopped it after its time limit. */
   readonly code: number | null;
   /** Null: no report was written. */
-  readonly report: Report | null;
+  readonly report: TestReport | null;
 }
 
 /**
@@ -26,9 +26,9 @@ export interface RunEnd {
  * - `doubtful`: failed only by time, hooks or a crash, which a busy machine or a broken copy can
  * also cause; the same tests must pass without the mutation.
  */
-export type Verdict = 'killed' | 'survived' | 'broken' | 'doubtful';
+export type MutationVerdict = 'killed' | 'survived' | 'broken' | 'doubtful';
 
-export function verdictOf({ code, report }: RunEnd): Verdict {
+export function verdictOf({ code, report }: RunEnd): MutationVerdict {
   if (code === 0) return 'survived';
   if (code === null) return 'doubtful';
   if (report === null) return 'broken';

@@ -1,4 +1,4 @@
-import type { Stage } from '../src/domain/balancing/plan.ts';
+import type { PoolStage } from '../src/domain/balancing/plan.ts';
 import type { ExplainedWork } from '../src/domain/explanation/types.ts';
 import type { GuardRule } from '../src/domain/recovery/guard-rules.ts';
 import type { GuardState } from '../src/domain/recovery/standing.ts';
@@ -250,7 +250,7 @@ export const texts = {
       waiting: 'Wait for objects that are not ready.',
       leaving: 'Remove objects that are no longer needed.',
       settled: 'Nothing: the pool is as desired.',
-    } satisfies Record<Stage, string>,
+    } satisfies Record<PoolStage, string>,
     notAllWell: 'Nothing now, although not everything is well.',
     actions: 'Actions at the balancer',
     actionColumns: ['Action', 'Kind', 'Name', 'Reason'],

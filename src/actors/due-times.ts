@@ -9,7 +9,7 @@ export interface DueTimes<Key> {
   stop(): void;
 }
 
-interface Entry<Key> {
+interface DueEntry<Key> {
   readonly key: Key;
   readonly atMs: number;
 }
@@ -20,7 +20,7 @@ export function createDueTimes<Key>(
   now: () => number,
   onDue: (keys: Key[]) => void,
 ): DueTimes<Key> {
-  const heap = new TinyQueue<Entry<Key>>([], (a, b) => a.atMs - b.atMs);
+  const heap = new TinyQueue<DueEntry<Key>>([], (a, b) => a.atMs - b.atMs);
   const due = new Map<Key, number>();
   /** Earliest heap entry of each key, so that a moved due time adds no second entry. */
   const queued = new Map<Key, number>();

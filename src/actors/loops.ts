@@ -21,7 +21,7 @@ export interface Loops {
   all(): readonly LoopSummary[];
 }
 
-interface Kept {
+interface RunningLoop {
   readonly name: string;
   readonly periodMs: number;
   readonly job: string | null;
@@ -36,7 +36,7 @@ export function createLoops(
   nowMs: () => number,
   metrics: Metrics = silentMetrics,
 ): Loops {
-  const kept = new Map<string, Kept>();
+  const kept = new Map<string, RunningLoop>();
   const atMs = (at: number) => nowMs() - (clock.monotonic() - at);
   return {
     async timedPoke(task) {
@@ -49,7 +49,13 @@ export function createLoops(
       }
     },
     of(name, periodMs, job) {
-      const loop: Kept = { name, periodMs, job: job ?? null, successAt: null, failure: null };
+      const loop: RunningLoop = {
+        name,
+        periodMs,
+        job: job ?? null,
+        successAt: null,
+        failure: null,
+      };
       kept.set(name, loop);
       return {
         succeeded() {

@@ -19,7 +19,7 @@ export const DETACHED_FLAG = 'TAKEOVER_DETACHED_LAUNCH';
  * no agent runs with an unknown key. Any failure becomes the answer's error.
  */
 export async function takeOver(program: Program): Promise<void> {
-  let stage: Stage;
+  let stage: StartedAgent;
   try {
     stage = await prepare(program, await readAll(process.stdin));
   } catch (error) {
@@ -36,13 +36,13 @@ export async function takeOver(program: Program): Promise<void> {
   }
 }
 
-interface Stage {
+interface StartedAgent {
   readonly agent: ChildProcess;
   readonly agentInit: Uint8Array;
   readonly response: Uint8Array;
 }
 
-async function prepare(program: Program, input: Buffer): Promise<Stage> {
+async function prepare(program: Program, input: Buffer): Promise<StartedAgent> {
   const initMessage = takeoverInitCodec.decode(input);
   assertUsable(initMessage);
   const pair = generateRawKeyPair();
@@ -109,7 +109,7 @@ function record(executable: string, pid: number, warnings: string[]): void {
 }
 
 /** Gives the agent its key; from then on it runs independently. */
-function launch({ agent, agentInit }: Stage): Promise<void> {
+function launch({ agent, agentInit }: StartedAgent): Promise<void> {
   agent.unref();
   return send(agent.stdin!, agentInit);
 }

@@ -13,7 +13,7 @@ import {
   type OutputFlags,
   type Through,
 } from './remote/flags.ts';
-import type { Told } from './remote/output.ts';
+import type { CommandOutput } from './remote/output.ts';
 
 /** Adds the commands about consoles: contexts, login, access, and plain API requests. */
 export function addConsoleCommands(cli: Command, through: Through = byFlags): void {
@@ -100,7 +100,7 @@ const access = () => import('./remote/access.ts');
 
 /** Runs a command that asks no console, and prints its result. */
 async function say(
-  task: (commands: Awaited<ReturnType<typeof access>>) => Told | Promise<Told>,
+  task: (commands: Awaited<ReturnType<typeof access>>) => CommandOutput | Promise<CommandOutput>,
   flags: Partial<OutputFlags> = {},
 ): Promise<void> {
   const { locally } = await import('./remote/session.ts');

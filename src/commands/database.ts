@@ -7,8 +7,8 @@ import { runningDatabaseUrl } from '../adapters/bmdb/embedded/running-database.t
 import { createPgBmdb } from '../adapters/bmdb/pg/pg-bmdb.ts';
 import type { Bmdb, BmdbSession, Lease } from '../adapters/bmdb/port.ts';
 import { systemClock, systemRandom } from '../adapters/clock/system-clock.ts';
-import { factLines, type Fact } from './layout.ts';
-import type { Told } from './remote/output.ts';
+import { factLines, type LabelledValue } from './layout.ts';
+import type { CommandOutput } from './remote/output.ts';
 
 /** Says which database is used. */
 export interface DatabaseOptions {
@@ -58,7 +58,7 @@ export async function throwAwayDatabase(
 }
 
 /** `shepherd db status`: exit status 1 if something must be done before a daemon can work. */
-export async function databaseStatus(options: DatabaseOptions): Promise<Told> {
+export async function databaseStatus(options: DatabaseOptions): Promise<CommandOutput> {
   const { url, poolMax } = databaseOf(options);
   const status = await readStatus(url, poolMax);
   const isGood = status.problems.length === 0;
@@ -69,7 +69,7 @@ export async function databaseStatus(options: DatabaseOptions): Promise<Told> {
   };
 }
 
-function factsOf(status: DatabaseStatus): Fact[] {
+function factsOf(status: DatabaseStatus): LabelledValue[] {
   const { where, server, schema, rights, sessions, counts, problems, warnings } = status;
   const good = rights.missing.length + rights.excess.length === 0;
   const named = (all: readonly string[]) => (all.length === 0 ? null : all.join(', '));
@@ -81,13 +81,13 @@ function factsOf(status: DatabaseStatus): Fact[] {
     ['unknown here', named(schema.unknown)],
     ['rights', good ? `${rights.role} has what a daemon needs, and nothing more` : 'see below'],
     ['sessions', `${sessions.length} live`],
-    ...sessions.map(({ component, runtimeInfo, createdAtMs }): Fact => [
+    ...sessions.map(({ component, runtimeInfo, createdAtMs }): LabelledValue => [
       '',
       `${component}, ${runtimeInfo}, since ${new Date(createdAtMs).toISOString()}`,
     ]),
-    ...Object.entries(counts).map(([kind, count]): Fact => [kind, String(count)]),
-    ...problems.map((each): Fact => ['NEEDS ACTION', each]),
-    ...warnings.map((each): Fact => ['warning', each]),
+    ...Object.entries(counts).map(([kind, count]): LabelledValue => [kind, String(count)]),
+    ...problems.map((each): LabelledValue => ['NEEDS ACTION', each]),
+    ...warnings.map((each): LabelledValue => ['warning', each]),
   ];
 }
 

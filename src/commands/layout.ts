@@ -35,14 +35,14 @@ export function outputWidth(
 }
 
 /** A name and a value. A null value is not shown. */
-export type Fact = readonly [name: string, value: string | null];
+export type LabelledValue = readonly [name: string, value: string | null];
 
 /** Formats a value; null stays null. */
 export const told = <Value>(value: Value | null, of: (value: Value) => string): string | null =>
   value === null ? null : of(value);
 
 /** Formats names with their values beside them, wrapped. */
-export function factLines(facts: readonly Fact[], width: number): string {
+export function factLines(facts: readonly LabelledValue[], width: number): string {
   const lines = facts.flatMap(([name, value]) => (value === null ? [] : [[name, value]]));
   if (lines.length === 0) return '';
   const first = Math.max(...lines.map(([name]) => name!.length)) + 2;

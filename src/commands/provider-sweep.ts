@@ -9,7 +9,7 @@ import { type ProviderName, providerName } from '../domain/ids.ts';
 import { plainText } from '../lib/texts.ts';
 import { asOperator, underLease, withDatabase } from './database.ts';
 import { toTable } from './layout.ts';
-import type { Told } from './remote/output.ts';
+import type { CommandOutput } from './remote/output.ts';
 import { openProvider } from '../daemon/providers.ts';
 import { DRIVERS } from '../adapters/provider/drivers.ts';
 import { systemClock, systemRandom } from '../adapters/clock/system-clock.ts';
@@ -39,7 +39,7 @@ export interface SweepOptions {
  * @throws {UsageError} the configuration is wrong, or our SSH key is missing.
  * @throws {NotFound} no provider has this name. @throws {ProviderError} the provider does not answer.
  */
-export async function sweep(options: SweepOptions): Promise<Told> {
+export async function sweep(options: SweepOptions): Promise<CommandOutput> {
   const { file, remove, signal, version, provider: name } = options;
   const config = loadConfig({ file, env: process.env, flags: {} });
   const settings = name === undefined ? undefined : config.providers[name];
@@ -96,7 +96,7 @@ type SweepRecordsOptions = Omit<SweepOptions, 'version'>;
  * @throws {UsageError} a daemon still works with the provider, its machines are known, the count differs, or
  *   the provider has no records. Nothing was done.
  */
-export async function sweepRecords(options: SweepRecordsOptions): Promise<Told> {
+export async function sweepRecords(options: SweepRecordsOptions): Promise<CommandOutput> {
   const { file, remove, signal } = options;
   if (options.provider !== undefined) return sweepOne(options, providerName(options.provider));
   if (remove) throw new UsageError('--remove works on one provider; name the provider');
@@ -119,7 +119,7 @@ function leftInWords(left: readonly { readonly provider: string; readonly record
   ].join('\n');
 }
 
-const sweepOne = (options: SweepRecordsOptions, name: ProviderName): Promise<Told> =>
+const sweepOne = (options: SweepRecordsOptions, name: ProviderName): Promise<CommandOutput> =>
   withDatabase({ file: options.file }, async (bmdb, config) => {
     const { remove, expectCount, signal } = options;
     const kept = await bmdb.records.all(name, signal);
@@ -190,7 +190,7 @@ async function drop(
 }
 
 /** Shows only the keys, because the content of a record may be a secret. */
-function told(name: ProviderName, keys: readonly string[], removed: number): Told {
+function told(name: ProviderName, keys: readonly string[], removed: number): CommandOutput {
   const head =
     removed > 0
       ? `${name}: ${removed} of ${keys.length} records removed; the things at the vendor stay`

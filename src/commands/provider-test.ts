@@ -18,7 +18,7 @@ import { printed, type ReportFormat, type ReportNames } from '../conformance/rep
 import { runConformance } from '../conformance/run.ts';
 import type { ConformanceReport, LeftBehind } from '../conformance/step.ts';
 import { STEPS } from '../conformance/steps.ts';
-import { PATIENCE, type Patience, type Wishes } from '../conformance/subject.ts';
+import { PATIENCE, type TimeLimits, type Wishes } from '../conformance/subject.ts';
 import { openSshKeys } from '../daemon/ssh-keys.ts';
 import { createSubject } from './provider-subject.ts';
 import { tellTest, toStderr, type TestAround } from './driver-test.ts';
@@ -45,7 +45,7 @@ export interface ProviderTestOptions {
 export interface ProviderTestAround extends TestAround {
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly drivers?: ReadonlyMap<string, Driver>;
-  readonly patience?: Partial<Patience>;
+  readonly patience?: Partial<TimeLimits>;
   readonly clock?: Clock;
   readonly random?: Random;
   readonly log?: Log;

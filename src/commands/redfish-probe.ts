@@ -11,7 +11,7 @@ import {
   linkOf,
   linksOf,
   isObject,
-  type Json,
+  type BmcJson,
   type Reply,
 } from '../adapters/provider/redfish/client/errors.ts';
 import {
@@ -153,7 +153,8 @@ const tried = <T>(reading: Promise<T>): Promise<T | null> =>
     return null;
   });
 
-const jsonOf = async (reading: Promise<Reply>): Promise<Json> => (await tried(reading))?.json ?? {};
+const jsonOf = async (reading: Promise<Reply>): Promise<BmcJson> =>
+  (await tried(reading))?.json ?? {};
 
 async function systemsOf(bmc: Bmc, wire: Wire) {
   const found = [];
@@ -178,7 +179,7 @@ async function systemsOf(bmc: Bmc, wire: Wire) {
 
 /** Virtual media of the system, or of its managers. */
 async function mediaOf(wire: Wire, { json, managers }: System): Promise<string[]> {
-  const owners: Json[] = [json];
+  const owners: BmcJson[] = [json];
   if (!linkOf(json['VirtualMedia'])) {
     for (const path of managers) owners.push(await jsonOf(wire.get(path)));
   }

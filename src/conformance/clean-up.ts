@@ -1,15 +1,15 @@
 import { explain } from '../domain/errors.ts';
 import type { ProviderMachine } from '../domain/machine.ts';
 import { witnessOf } from '../domain/provisioning/provider-tags.ts';
-import type { Creation } from './ledger.ts';
+import type { CreationEntry } from './ledger.ts';
 import { destroyUntilGone, listWhole, presenceOf, straysOf } from './presence.ts';
-import type { Stage } from './stage.ts';
+import type { ConformanceStage } from './stage.ts';
 import type { LeftBehind } from './step.ts';
 import { NotInTime, pending, within } from './waiting.ts';
 
 /** Destroys machines in parallel; returns the remaining ones. */
 export async function destroyAll(
-  stage: Stage,
+  stage: ConformanceStage,
   ids: readonly string[],
   timeoutMs: number,
 ): Promise<LeftBehind[]> {
@@ -31,12 +31,12 @@ export interface CleanedUp {
  * Destroys all machines of this run, found by creation key or answered id. Waits for machines that
  * may still appear, and reports missing ones.
  */
-export async function cleanUp(stage: Stage): Promise<CleanedUp> {
+export async function cleanUp(stage: ConformanceStage): Promise<CleanedUp> {
   const { ledger, found } = stage;
   const errors: string[] = [];
   if (!found.opened || ledger.creations.length === 0) return { leftBehind: [], errors };
   const told = (what: string) => (error: unknown) => void errors.push(`${what}: ${explain(error)}`);
-  const seen: Seen = { slots: new Map(), witnesses: new Set() };
+  const seen: RunMachines = { slots: new Map(), witnesses: new Set() };
   await settle(stage);
   const isListed = await look(stage, seen).then(
     () => true,
@@ -54,9 +54,9 @@ export async function cleanUp(stage: Stage): Promise<CleanedUp> {
 }
 
 /** What is known without calls, after a clean-up that did not end. */
-export function unclean(stage: Stage): LeftBehind[] {
+export function unclean(stage: ConformanceStage): LeftBehind[] {
   const reason = 'the clean-up did not end';
-  const seen: Seen = { slots: new Map(), witnesses: new Set() };
+  const seen: RunMachines = { slots: new Map(), witnesses: new Set() };
   const ids = answered(stage).filter(({ id }) => !stage.found.goneIds.has(id));
   for (const { id, slotId } of ids) seen.slots.set(id, slotId);
   const known = [...seen.slots].map(([id, reservationId]) => ({ id, reservationId, reason }));
@@ -64,19 +64,19 @@ export function unclean(stage: Stage): LeftBehind[] {
 }
 
 /** Machines of this run: slots by id, and the creation keys in listings. */
-interface Seen {
+interface RunMachines {
   readonly slots: Map<string, string | null>;
   readonly witnesses: Set<string>;
 }
 
-async function others(stage: Stage, { slots }: Seen): Promise<LeftBehind[]> {
+async function others(stage: ConformanceStage, { slots }: RunMachines): Promise<LeftBehind[]> {
   const strays = await straysOf(stage, new Set(slots.keys()));
   const reason = 'it was not there before and is not marked as the test’s: it was not touched';
   return strays.map((stray) => ({ ...stray, reason }));
 }
 
 /** Waits for pending requests, for a while. */
-async function settle({ ledger, clock, patience, signal }: Stage): Promise<void> {
+async function settle({ ledger, clock, patience, signal }: ConformanceStage): Promise<void> {
   const limits = { clock, signal, timeoutMs: patience.stopMs };
   const ends = Promise.all(ledger.creations.map(({ ended }) => ended));
   // A request that does not end is awaited as a machine that may still appear.
@@ -84,7 +84,7 @@ async function settle({ ledger, clock, patience, signal }: Stage): Promise<void>
 }
 
 /** Adds machines from a complete listing and from the driver's answers. */
-async function look(stage: Stage, seen: Seen): Promise<void> {
+async function look(stage: ConformanceStage, seen: RunMachines): Promise<void> {
   for (const { id, slotId } of answered(stage)) {
     if (!seen.slots.has(id)) seen.slots.set(id, slotId);
   }
@@ -97,21 +97,21 @@ async function look(stage: Stage, seen: Seen): Promise<void> {
 }
 
 /** A driver may answer with a foreign machine, which existed before. */
-function answered({ ledger, found }: Stage) {
+function answered({ ledger, found }: ConformanceStage) {
   return ledger.creations.flatMap(({ id, slotId }) =>
     id === null || found.before?.has(id) ? [] : { id, slotId },
   );
 }
 
-function isOfRun({ ledger }: Stage, machine: ProviderMachine): boolean {
+function isOfRun({ ledger }: ConformanceStage, machine: ProviderMachine): boolean {
   const mark: string | null = witnessOf(machine);
   const isMade = ledger.creations.some(({ witness }) => witness === mark);
   return machine.id !== null && machine.availability !== 'KnownUnused' && isMade;
 }
 
 async function destroySeen(
-  stage: Stage,
-  seen: Seen,
+  stage: ConformanceStage,
+  seen: RunMachines,
   known: ReadonlySet<string | null>,
 ): Promise<LeftBehind[]> {
   const present: string[] = [];
@@ -128,7 +128,7 @@ async function destroySeen(
 }
 
 /** Waits, for a while, for machines that may still appear. */
-async function awaitRest(stage: Stage, seen: Seen): Promise<void> {
+async function awaitRest(stage: ConformanceStage, seen: RunMachines): Promise<void> {
   if (openOnes(stage, seen).length === 0) return;
   const { cleanUpMs: timeoutMs, syncMs: intervalMs } = stage.patience;
   try {
@@ -143,7 +143,7 @@ async function awaitRest(stage: Stage, seen: Seen): Promise<void> {
 }
 
 /** Creations whose machine may still appear, one per creation key. */
-function openOnes(stage: Stage, seen: Seen): readonly Creation[] {
+function openOnes(stage: ConformanceStage, seen: RunMachines): readonly CreationEntry[] {
   const byWitness = Map.groupBy(stage.ledger.creations, ({ witness }) => witness);
   return [...byWitness].flatMap(([witness, creations]) =>
     seen.witnesses.has(witness) || creations.some((each) => isAccounted(stage, each))
@@ -153,18 +153,18 @@ function openOnes(stage: Stage, seen: Seen): readonly Creation[] {
 }
 
 /** Its machine is known, and no later listing is needed to find it. */
-function isAccounted({ found, raw }: Stage, { id }: Creation): boolean {
+function isAccounted({ found, raw }: ConformanceStage, { id }: CreationEntry): boolean {
   if (id === null) return false;
   const isOld = found.before?.has(id) ?? false;
   return isOld || found.goneIds.has(id) || raw.capabilities.consistentList;
 }
 
-function mayStillMake({ raw }: Stage, { state }: Creation): boolean {
+function mayStillMake({ raw }: ConformanceStage, { state }: CreationEntry): boolean {
   if (state === 'made') return !raw.capabilities.consistentList;
   return state !== 'refused';
 }
 
-const mayAppear = ({ witness, slotId }: Creation): LeftBehind => ({
+const mayAppear = ({ witness, slotId }: CreationEntry): LeftBehind => ({
   id: null,
   reservationId: slotId,
   reason: `it may still appear: creation key ${witness} on slot ${slotId ?? 'unknown'}`,

@@ -25,10 +25,13 @@ export interface StepResult {
   readonly message: string;
   readonly durationMs: number;
 }
-export type Verdict = Pick<StepResult, 'outcome' | 'message'>;
-export const skipped = (message: string): Verdict => ({ outcome: 'skipped', message });
-export const failed = (error: unknown): Verdict => ({ outcome: 'failed', message: explain(error) });
-export const notRun = (message: string): Verdict => ({ outcome: 'not-run', message });
+export type StepVerdict = Pick<StepResult, 'outcome' | 'message'>;
+export const skipped = (message: string): StepVerdict => ({ outcome: 'skipped', message });
+export const failed = (error: unknown): StepVerdict => ({
+  outcome: 'failed',
+  message: explain(error),
+});
+export const notRun = (message: string): StepVerdict => ({ outcome: 'not-run', message });
 
 export interface CourseReport {
   /** Epoch milliseconds. */
@@ -56,11 +59,11 @@ export interface CourseRun<Step extends CourseStep> {
 export interface Course<Step extends CourseStep, Left> extends CourseRun<Step> {
   readonly clock: Clock;
   /** A verdict without a run, for example if the driver lacks a capability; null: run it. */
-  bar(step: Step, signal: AbortSignal): Promise<Verdict | null> | null;
+  bar(step: Step, signal: AbortSignal): Promise<StepVerdict | null> | null;
   /** Returns a detail to show. @throws {StepFailed} @throws {StepSkipped} */
   run(step: Step, signal: AbortSignal): Promise<string | void>;
   /** Wraps each step; absent: no wrapper. */
-  around?(step: Step, work: () => Promise<Verdict>): Promise<Verdict>;
+  around?(step: Step, work: () => Promise<StepVerdict>): Promise<StepVerdict>;
   /** Removes the steps' objects, whatever their results. */
   cleanUp(
     passed: boolean,
@@ -115,7 +118,7 @@ async function judge<Step extends CourseStep, Left>(
   course: Course<Step, Left>,
   step: Step,
   { results, signal }: { readonly results: readonly StepResult[]; readonly signal: AbortSignal },
-): Promise<Verdict> {
+): Promise<StepVerdict> {
   const barred = (await course.bar(step, signal)) ?? unmetBy(step, course.steps, results);
   if (barred) return barred;
   try {
@@ -139,7 +142,7 @@ function unmetBy(
   { takes }: CourseStep,
   steps: readonly CourseStep[],
   results: readonly StepResult[],
-): Verdict | null {
+): StepVerdict | null {
   for (const fact of takes) {
     const givers = steps.filter(({ gives }) => gives === fact).map(({ id }) => id);
     const given = results.filter(({ id }) => givers.includes(id));

@@ -14,7 +14,7 @@ import { WITNESS_TAG } from '../domain/provisioning/provider-tags.ts';
 export type CreationState = 'under-way' | 'made' | 'refused' | 'unknown';
 
 /** One call of the driver's `createMachine`. */
-export interface Creation {
+export interface CreationEntry {
   readonly witness: string;
   readonly slotId: string | null;
   readonly state: CreationState;
@@ -27,10 +27,14 @@ export interface Creation {
 }
 
 /** Names under which a driver may know the machine or its slot. */
-export const namesOf = ({ witness, slotId, id }: Pick<Creation, 'witness' | 'slotId' | 'id'>) =>
+export const namesOf = ({
+  witness,
+  slotId,
+  id,
+}: Pick<CreationEntry, 'witness' | 'slotId' | 'id'>) =>
   [witness, slotId, id].filter((name) => name !== null);
 
-type Booked = { -readonly [Key in keyof Creation]: Creation[Key] };
+type Booked = { -readonly [Key in keyof CreationEntry]: CreationEntry[Key] };
 
 /** @param claims returns the driver's current records about these names. */
 export function createLedger(

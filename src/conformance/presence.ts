@@ -1,6 +1,6 @@
 import { isProviderError } from '../domain/errors.ts';
 import { SET_ID_TAG } from '../domain/provisioning/provider-tags.ts';
-import type { Stage } from './stage.ts';
+import type { ConformanceStage } from './stage.ts';
 import { must, pending } from './waiting.ts';
 
 export interface Bound {
@@ -18,7 +18,7 @@ const REISSUE_LONGEST_MS = 10 * 60_000;
  * @throws {StepFailed} it still exists after `timeoutMs`.
  */
 export async function destroyUntilGone(
-  stage: Stage,
+  stage: ConformanceStage,
   id: string,
   { timeoutMs, asked = false }: Bound,
 ): Promise<number> {
@@ -42,7 +42,10 @@ export async function destroyUntilGone(
 }
 
 /** Where a machine still appears; null: nowhere. */
-export async function presenceOf({ fleet, call }: Stage, id: string): Promise<string | null> {
+export async function presenceOf(
+  { fleet, call }: ConformanceStage,
+  id: string,
+): Promise<string | null> {
   const { machines, complete, unreadable = [] } = await fleet.listMachines(call);
   if (machines.some((machine) => machine.id === id)) return 'it is still listed';
   if (unreadable.some((entry) => entry.id === id)) return 'it is still listed, and unreadable';
@@ -58,7 +61,7 @@ export async function presenceOf({ fleet, call }: Stage, id: string): Promise<st
 
 /** Lists until the listing is complete. */
 export const listWhole = <Listing extends { readonly complete: boolean }>(
-  { until, patience }: Stage,
+  { until, patience }: ConformanceStage,
   list: () => Promise<Listing>,
 ): Promise<Listing> =>
   until(
@@ -77,7 +80,7 @@ export interface Stray {
 }
 
 /** Records the existing machines before the first creation. */
-export async function lookBefore(stage: Stage): Promise<void> {
+export async function lookBefore(stage: ConformanceStage): Promise<void> {
   stage.found.before ??= new Set((await lookAround(stage)).map(({ id }) => id));
 }
 
@@ -86,7 +89,7 @@ export async function lookBefore(stage: Stage): Promise<void> {
  * which keeps working during the test.
  */
 export async function straysOf(
-  stage: Stage,
+  stage: ConformanceStage,
   known: ReadonlySet<string>,
 ): Promise<readonly Stray[]> {
   const { before } = stage.found;
@@ -99,7 +102,7 @@ export async function straysOf(
 
 /** Fails if there is an unrequested machine, anywhere and with any mark. @throws {StepFailed} */
 export async function assertNoStrays(
-  stage: Stage,
+  stage: ConformanceStage,
   known: ReadonlySet<string>,
   what: string,
 ): Promise<void> {
@@ -111,13 +114,13 @@ export async function assertNoStrays(
 }
 
 const SET_ID = /^[0-9a-z]{5}-[0-9a-z]{5}-[0-9a-z]{15}$/i;
-const isOther = ({ subject }: Stage, owner: unknown): boolean =>
+const isOther = ({ subject }: ConformanceStage, owner: unknown): boolean =>
   typeof owner === 'string' &&
   SET_ID.test(owner) &&
   owner.toLowerCase() !== subject.setId.toLowerCase();
 
 /** All entries with an id that are not free, as the driver shows them, faulty or not. */
-async function lookAround(stage: Stage) {
+async function lookAround(stage: ConformanceStage) {
   const { machines } = await listWhole(stage, stage.listRaw);
   return machines.flatMap((machine) => {
     const { id, reservationId, availability, tags } = machine ?? {};

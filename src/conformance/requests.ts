@@ -4,7 +4,7 @@ import type { Witness } from '../domain/ids.ts';
 import type { ProviderMachine } from '../domain/machine.ts';
 import { PLAN_TAG, SET_ID_TAG, WITNESS_TAG } from '../domain/provisioning/provider-tags.ts';
 import { NO_TRAITS } from '../domain/traits.ts';
-import type { Stage } from './stage.ts';
+import type { ConformanceStage } from './stage.ts';
 import type { Need } from './step.ts';
 import { StepFailed } from './waiting.ts';
 
@@ -29,7 +29,11 @@ const NOWHERE: ProviderMachine = {
 };
 
 /** A direct creation request for the driver. It installs no secret. */
-export function requestOf(stage: Stage, unused: ProviderMachine, mark: Witness): CreateRequest {
+export function requestOf(
+  stage: ConformanceStage,
+  unused: ProviderMachine,
+  mark: Witness,
+): CreateRequest {
   const { subject, found } = stage;
   return {
     unused,
@@ -51,12 +55,12 @@ export function requestOf(stage: Stage, unused: ProviderMachine, mark: Witness):
 
 /** The name of a slot. */
 export const slotIdOf = ({ reservationId, id }: ProviderMachine): string => reservationId ?? id!;
-export const hostnameOf = ({ fleet }: Stage, unused: ProviderMachine): string =>
+export const hostnameOf = ({ fleet }: ConformanceStage, unused: ProviderMachine): string =>
   fleet.hostnameFor(slotIdOf(unused));
 
 /** Creates a machine directly with the driver. */
 export function createRaw(
-  { ask, raw }: Stage,
+  { ask, raw }: ConformanceStage,
   request: CreateRequest,
   mark: Witness,
 ): ReturnType<Provider['createMachine']> {
@@ -79,7 +83,7 @@ export async function mustReject(
   throw new StepFailed(`${what}: succeeded instead of ${wanted}`);
 }
 
-type Call = (raw: Provider, options: CallOptions, stage: Stage) => Promise<unknown>;
+type Call = (raw: Provider, options: CallOptions, stage: ConformanceStage) => Promise<unknown>;
 
 /** A call for each capability, about a machine that does not exist. */
 const CALLS: Readonly<Record<Need, Call>> = {
@@ -103,7 +107,7 @@ const CALLS: Readonly<Record<Need, Call>> = {
  * that a wrong driver does no harm.
  * @throws {StepFailed} it does not refuse.
  */
-export async function assertRefuses(stage: Stage, need: Need): Promise<void> {
+export async function assertRefuses(stage: ConformanceStage, need: Need): Promise<void> {
   const { raw } = stage;
   if (need === 'power' && raw.setPower === undefined) return;
   await mustReject(`"${need}" is not declared`, ['not-implemented'], () =>

@@ -8,15 +8,21 @@ import {
   oneLine,
   runCourse,
   skipped,
-  type Verdict,
+  type StepVerdict,
 } from './course.ts';
-import { createStage, stageAt, type Stage } from './stage.ts';
-import { type ConformanceReport, lacks, type LeftBehind, type Need, type Step } from './step.ts';
+import { createStage, stageAt, type ConformanceStage } from './stage.ts';
+import {
+  type ConformanceReport,
+  lacks,
+  type LeftBehind,
+  type Need,
+  type ConformanceStep,
+} from './step.ts';
 import { StepSkipped, shown, within } from './waiting.ts';
 import type { ConformanceDeps } from './subject.ts';
 import { assertRefuses } from './requests.ts';
 
-export interface ConformanceRun extends CourseRun<Step> {
+export interface ConformanceRun extends CourseRun<ConformanceStep> {
   /** Called now and then with what a long step waits for. */
   onWait?(text: string): void;
 }
@@ -34,7 +40,7 @@ export async function runConformance(
 ): Promise<ConformanceReport> {
   const { clock, subject } = deps;
   const stage = createStage(deps);
-  const report = await runCourse<Step, LeftBehind>({
+  const report = await runCourse<ConformanceStep, LeftBehind>({
     ...run,
     clock,
     bar: barOf(stage),
@@ -59,7 +65,7 @@ const WAIT_TOLD_MS = 15_000;
 
 /** Does the work, and reports long waits. */
 async function aloud<T>(
-  { clock, found }: Stage,
+  { clock, found }: ConformanceStage,
   name: string,
   tell: ConformanceRun['onWait'],
   work: () => Promise<T>,
@@ -83,8 +89,8 @@ async function aloud<T>(
 }
 
 /** A driver must refuse its missing capabilities; each refusal is tested once. */
-function barOf(stage: Stage): Course<Step, LeftBehind>['bar'] {
-  const refusals = new Map<Need, Verdict>();
+function barOf(stage: ConformanceStage): Course<ConformanceStep, LeftBehind>['bar'] {
+  const refusals = new Map<Need, StepVerdict>();
   return async (step, signal) => {
     const { opened } = stage.found;
     const missing = opened === null ? undefined : lacks(opened.raw.capabilities, step);
@@ -100,13 +106,17 @@ function barOf(stage: Stage): Course<Step, LeftBehind>['bar'] {
   };
 }
 
-function isForbidden(stage: Stage, { destructive }: Step): boolean {
+function isForbidden(stage: ConformanceStage, { destructive }: ConformanceStep): boolean {
   if (stage.wishes.allowDestructive || destructive === undefined) return false;
   return destructive === 'always' || !stage.raw.capabilities.create;
 }
 
 /** A step ends with its signal even if the driver does not. */
-async function bounded(stage: Stage, step: Step, signal: AbortSignal): Promise<string | void> {
+async function bounded(
+  stage: ConformanceStage,
+  step: ConformanceStep,
+  signal: AbortSignal,
+): Promise<string | void> {
   let onAbort: (() => void) | undefined;
   let timer: unknown;
   const deserted = new Promise<never>((_, reject) => {
@@ -128,7 +138,7 @@ async function bounded(stage: Stage, step: Step, signal: AbortSignal): Promise<s
 const CLEAN_UP_PARTS = 5;
 
 /** Cleans up and stops the driver, whatever the steps' results. */
-async function end(stage: Stage): Promise<CleanedUp> {
+async function end(stage: ConformanceStage): Promise<CleanedUp> {
   const { clock, patience, found } = stage;
   const timeoutMs = patience.stopMs + patience.cleanUpMs * CLEAN_UP_PARTS;
   const limits = { clock, timeoutMs, signal: new AbortController().signal };

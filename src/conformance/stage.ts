@@ -29,9 +29,9 @@ export interface Findings {
 }
 
 /** The steps' environment: their means and findings. */
-export type Stage = ReturnType<typeof stageWith>;
+export type ConformanceStage = ReturnType<typeof stageWith>;
 
-export function createStage(deps: ConformanceDeps): Stage {
+export function createStage(deps: ConformanceDeps): ConformanceStage {
   const ledger = createLedger((names, signal) => deps.subject.claims(names, signal));
   const found: Findings = {
     ...{ opened: null, unused: null, machine: null, witness: null, hostKey: null, bootId: null },
@@ -41,7 +41,8 @@ export function createStage(deps: ConformanceDeps): Stage {
 }
 
 /** The same stage with another signal for its calls. */
-export const stageAt = ({ parts }: Stage, signal: AbortSignal): Stage => stageWith(parts, signal);
+export const stageAt = ({ parts }: ConformanceStage, signal: AbortSignal): ConformanceStage =>
+  stageWith(parts, signal);
 
 /** The driver and the machine exist only after the steps that open and create them. */
 function stageWith(

@@ -1,22 +1,22 @@
 import type { Capabilities } from '../adapters/provider/port.ts';
 import type { CourseReport, CourseStep } from './course.ts';
-import type { Stage } from './stage.ts';
+import type { ConformanceStage } from './stage.ts';
 
 /** A capability that a driver may lack; then it must refuse. */
 export type Need = 'create' | 'deprovision' | 'reboot' | 'reinstall' | 'power' | 'tags';
 
 /** A fact that one step establishes and later steps require. */
-export type Fact = 'opened' | 'listed' | 'machine' | 'trusted' | 'booted' | 'gone' | 'free';
+export type StepFact = 'opened' | 'listed' | 'machine' | 'trusted' | 'booted' | 'gone' | 'free';
 
 /** One test of a provider's driver. */
-export interface Step extends CourseStep {
+export interface ConformanceStep extends CourseStep {
   readonly needs: readonly Need[];
   /** Needs the tester's permission; `existing`: on machines that existed before. */
   readonly destructive?: 'always' | 'existing';
-  readonly takes: readonly Fact[];
-  readonly gives?: Fact;
+  readonly takes: readonly StepFact[];
+  readonly gives?: StepFact;
   /** Returns a detail to show. @throws {StepFailed} @throws {StepSkipped} */
-  run(stage: Stage): Promise<string | void>;
+  run(stage: ConformanceStage): Promise<string | void>;
 }
 
 /** A machine of the test that remains, or may still appear. */
@@ -34,5 +34,5 @@ export interface ConformanceReport extends CourseReport {
   readonly leftBehind: readonly LeftBehind[];
 }
 
-export const lacks = (capabilities: Capabilities, step: Step): Need | undefined =>
+export const lacks = (capabilities: Capabilities, step: ConformanceStep): Need | undefined =>
   step.needs.find((need) => !capabilities[need]);

@@ -1,4 +1,4 @@
-import type { Step } from './step.ts';
+import type { ConformanceStep } from './step.ts';
 import { CHANGING } from './steps/changing.ts';
 import { CONTACT, EXISTING } from './steps/contact.ts';
 import { CREATION } from './steps/creation.ts';
@@ -6,7 +6,7 @@ import { ENDING } from './steps/ending.ts';
 import { OPENING } from './steps/opening.ts';
 
 /** All tests of a driver, in order. */
-export const STEPS: readonly Step[] = [
+export const STEPS: readonly ConformanceStep[] = [
   ...OPENING,
   ...CREATION,
   ...EXISTING,

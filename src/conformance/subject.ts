@@ -61,7 +61,7 @@ export interface Wishes {
 }
 
 /** Time limits, milliseconds. */
-export interface Patience {
+export interface TimeLimits {
   /** From a creation or reinstallation to a successful login. */
   readonly bootMs: number;
   /** Longest interval between two looks at a machine. */
@@ -79,7 +79,7 @@ export interface Patience {
 }
 
 const MINUTE = 60_000;
-export const PATIENCE: Patience = {
+export const PATIENCE: TimeLimits = {
   bootMs: 45 * MINUTE,
   probeMs: 10_000,
   syncMs: MINUTE,
@@ -93,7 +93,7 @@ export const PATIENCE: Patience = {
 export interface ConformanceDeps {
   readonly subject: Subject;
   readonly wishes: Wishes;
-  readonly patience: Patience;
+  readonly patience: TimeLimits;
   readonly shell: RemoteShell;
   readonly ssh: { readonly port: number; readonly policy: HostKeyPolicy };
   readonly clock: Clock;

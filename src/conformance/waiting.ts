@@ -74,11 +74,14 @@ export async function until<T extends object | string | number | true>(
   }
 }
 
-type Waiting = Pending & { readonly waitMs?: number };
-const isPending = <T>(seen: T | Waiting): seen is Waiting =>
+type StillPending = Pending & { readonly waitMs?: number };
+const isPending = <T>(seen: T | StillPending): seen is StillPending =>
   typeof seen === 'object' && seen !== null && 'pending' in seen;
 
-async function lookOnce<T>(look: () => Promise<T | Pending>, clock: Clock): Promise<T | Waiting> {
+async function lookOnce<T>(
+  look: () => Promise<T | Pending>,
+  clock: Clock,
+): Promise<T | StillPending> {
   try {
     return await look();
   } catch (error) {

@@ -18,7 +18,7 @@ export interface Guesses {
   wrong(address: string, digest: string): boolean;
 }
 
-interface Tally {
+interface GuessCount {
   readonly sinceMs: number;
   readonly tried: Set<string>;
 }
@@ -28,14 +28,14 @@ export function createGuesses(
   { monotonic }: Pick<Clock, 'monotonic'>,
   guessesMax = GUESSES_MAX,
 ): Guesses {
-  const tallies = new Map<string, Tally>();
-  const current = (network: string): Tally | undefined => {
+  const tallies = new Map<string, GuessCount>();
+  const current = (network: string): GuessCount | undefined => {
     const tally = tallies.get(network);
     if (!tally || monotonic() - tally.sinceMs < WINDOW_MS) return tally;
     tallies.delete(network);
     return undefined;
   };
-  const begin = (network: string): Tally => {
+  const begin = (network: string): GuessCount => {
     const [first] = tallies.keys();
     if (tallies.size >= NETWORKS_MAX && first !== undefined) tallies.delete(first);
     const tally = { sinceMs: monotonic(), tried: new Set<string>() };

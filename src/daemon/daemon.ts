@@ -26,7 +26,7 @@ import { guardLook } from './views/guard-insight.ts';
 import { TUNING, type Tuning } from './tuning.ts';
 import { healthOf } from './health.ts';
 import { createMachineHistory } from './views/machine-history.ts';
-import { openParts, type Parts } from './parts.ts';
+import { openParts, type DaemonParts } from './parts.ts';
 import type { Means, Ports } from './ports.ts';
 import { fleetPlan } from './views/plan-view.ts';
 import { createProvidersView } from './views/providers-view.ts';
@@ -77,7 +77,7 @@ export interface Daemon {
   /** Completes or cancels work, closes the session and everything else. Idempotent. */
   stop(): Promise<void>;
   /** Its parts, for tests, simulations and benchmarks. */
-  readonly parts: Parts;
+  readonly parts: DaemonParts;
   /** Its supervisor, the root of all actors. */
   readonly supervisor: ActorRefFrom<ReturnType<typeof provideFleet>>;
 }
@@ -155,7 +155,7 @@ function takesTurn(supervisor: Daemon['supervisor']): boolean {
   return turns > 0;
 }
 
-const guardSnapshot = ({ watch, permits }: Parts): GuardSnapshot => ({
+const guardSnapshot = ({ watch, permits }: DaemonParts): GuardSnapshot => ({
   ...watch.view(),
   maxRecovering: permits.heldMax,
   budget: permits.use(),
@@ -163,7 +163,7 @@ const guardSnapshot = ({ watch, permits }: Parts): GuardSnapshot => ({
 
 const RELOAD_MS = 60_000;
 
-async function reload({ clock, log, ...parts }: Parts): Promise<void> {
+async function reload({ clock, log, ...parts }: DaemonParts): Promise<void> {
   const { providers, renewCertificate, renewKeys } = parts;
   // First, because providers give these keys to new machines.
   await renewKeys();
@@ -179,7 +179,7 @@ async function reload({ clock, log, ...parts }: Parts): Promise<void> {
   await Promise.all([...looks, renewCertificate()]);
 }
 
-function startSupervisor(parts: Parts, { inspection }: Watchers) {
+function startSupervisor(parts: DaemonParts, { inspection }: Watchers) {
   const { config, tuning, clock, log, closer, ports } = parts;
   const inspect = allOf(inspection?.inspect, ports.inspect);
   const logic = provideFleet(
@@ -211,20 +211,20 @@ function startSupervisor(parts: Parts, { inspection }: Watchers) {
 }
 
 /** Providers whose machines recovery may reinstall, which erases their disks. */
-const erasing = ({ config, providers }: Parts): readonly string[] =>
+const erasing = ({ config, providers }: DaemonParts): readonly string[] =>
   [...providers.values()].filter((each) => mayEraseDisks(config, each)).map(({ name }) => name);
 
-function warnOfErasing(parts: Parts): void {
+function warnOfErasing(parts: DaemonParts): void {
   const providers = erasing(parts);
   if (providers.length === 0) return;
   parts.log.warn({ providers }, 'recovery may reinstall machines, which erases their disks');
 }
 
-interface Told extends Pick<Daemon, 'fleet' | 'insight'>, Pick<ConsoleDeps, 'option'> {}
+interface ConsoleInputs extends Pick<Daemon, 'fleet' | 'insight'>, Pick<ConsoleDeps, 'option'> {}
 
 async function openConsole(
-  parts: Parts,
-  { fleet, insight, option = 'console.listen' }: Told,
+  parts: DaemonParts,
+  { fleet, insight, option = 'console.listen' }: ConsoleInputs,
   { relay, inspection }: Watchers,
 ): Promise<Console> {
   const { config, clock, log, version, closer, ports, bmdb, mirror } = parts;
@@ -287,7 +287,7 @@ async function openConsole(
   return web;
 }
 
-const daemonsView = ({ bmdb, keeper, loops, mirror }: Parts): DaemonsView => ({
+const daemonsView = ({ bmdb, keeper, loops, mirror }: DaemonParts): DaemonsView => ({
   sessions: (signal) => bmdb.inspection.sessions(signal),
   self: () => keeper.current()?.sessionId ?? null,
   loops: loops.all,
@@ -299,7 +299,7 @@ const reachableUrl = (url: string, hostname: string): string =>
   url.replace(/^(https?:\/\/)(\[::\]|0\.0\.0\.0|)(?=:)/, `$1${hostname}`);
 
 /** Counts the fleet while the daemon runs and has the job; never stops the supervisor. */
-function startCounting(parts: Parts): void {
+function startCounting(parts: DaemonParts): void {
   const { config, clock, log, metrics, closer, bmdb, loops, mirror } = parts;
   const { statisticsLeases: leases } = parts;
   const stopping = new AbortController();
@@ -321,7 +321,7 @@ function startCounting(parts: Parts): void {
 /** Without a session nothing is counted; a new session follows soon. */
 const RETRY_MS = 5_000;
 
-function filingMeans({ mirror, ...parts }: Parts): FilingMeans {
+function filingMeans({ mirror, ...parts }: DaemonParts): FilingMeans {
   const { bmdb, clock, config, loss, metrics, providers } = parts;
   return {
     onAsked: (verb, via, outcome) =>
@@ -341,7 +341,7 @@ interface Watchers {
   readonly inspection: Inspection | null;
 }
 
-async function openWatchers(parts: Parts): Promise<Watchers> {
+async function openWatchers(parts: DaemonParts): Promise<Watchers> {
   const { port, console: isOnPage } = parts.config.inspect;
   if (port === undefined && !isOnPage) return { relay: null, inspection: null };
   const inspection = parts.ports.createInspection(parts);
@@ -352,7 +352,7 @@ async function openWatchers(parts: Parts): Promise<Watchers> {
   };
 }
 
-async function openRelay({ log, closer, ports }: Parts, port: number, inspector: Inspection) {
+async function openRelay({ log, closer, ports }: DaemonParts, port: number, inspector: Inspection) {
   const relay = await ports.startInspector({
     host: '127.0.0.1',
     port,

@@ -1,12 +1,12 @@
 import { JANITOR_KINDS } from '../adapters/metrics/port.ts';
 import { ladderOf, machinesMaxOf, policyOf } from '../config.ts';
 import type { ProvideDeps } from '../actors/provide.ts';
-import type { Parts } from './parts.ts';
+import type { DaemonParts } from './parts.ts';
 
 type Watching = Pick<ProvideDeps, 'inspectCell' | 'inspectRoot'>;
 
 /** Dependencies of the charts' services: the parts, and each service's own. */
-export function fleetDeps(parts: Parts, watching: Watching): ProvideDeps {
+export function fleetDeps(parts: DaemonParts, watching: Watching): ProvideDeps {
   const { config, tuning, mirror, providers, watch, server } = parts;
   const { nowMs, facts, sessions } = mirror;
   const { provisioner } = config;
@@ -86,7 +86,7 @@ export function fleetDeps(parts: Parts, watching: Watching): ProvideDeps {
 }
 
 /** Removes leftovers of dead sessions. */
-async function sweep({ bmdb, log, metrics, mirror }: Parts): Promise<void> {
+async function sweep({ bmdb, log, metrics, mirror }: DaemonParts): Promise<void> {
   const swept = await bmdb.sweep();
   const { sessions: session, work, permits: permit, history } = swept;
   const removed = { session, work, permit, history };

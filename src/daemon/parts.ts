@@ -54,7 +54,7 @@ const STATISTICS_RETRY_MS = 30_000;
  * All parts of a daemon except the supervisor and the console, with their inputs: the source of the
  * charts' services and of the views.
  */
-export type Parts = Awaited<ReturnType<typeof openParts>>;
+export type DaemonParts = Awaited<ReturnType<typeof openParts>>;
 
 /**
  * Opens the parts from the leaves up; the given closer closes them.

@@ -1,10 +1,10 @@
 import { startDeliverer } from '../actors/webhooks/deliverer.ts';
 import type { WebhooksView } from '../console/views.ts';
 import { typesNamed } from '../domain/events/fleet-event.ts';
-import type { Parts } from './parts.ts';
+import type { DaemonParts } from './parts.ts';
 
 /** Delivers events to the configured webhooks, each while this daemon has its lease. */
-export function startWebhooks(parts: Parts): void {
+export function startWebhooks(parts: DaemonParts): void {
   const { config, tuning, clock, log, closer, version, mirror, ports } = parts;
   const deps = {
     ...{ ...parts, nowMs: mirror.nowMs, pollMs: tuning.webhookPollMs },
@@ -21,7 +21,7 @@ export function startWebhooks(parts: Parts): void {
 }
 
 /** The console's view of webhooks; shows only the host of an address, whose rest may be secret. */
-export const webhooksView = ({ config, bmdb }: Parts): WebhooksView => ({
+export const webhooksView = ({ config, bmdb }: DaemonParts): WebhooksView => ({
   book: bmdb.webhooks,
   configured: Object.entries(config.webhooks).map(([name, { url, types }]) => ({
     ...{ name, host: new URL(url).host, types: types ?? null },

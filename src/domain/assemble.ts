@@ -1,4 +1,4 @@
-import { finish, type Steps } from '../lib/steps.ts';
+import { finish, type InterruptibleWork } from '../lib/steps.ts';
 import { slot as slotName, slotOf, type ProviderName, type Slot } from './ids.ts';
 import type {
   HoldRow,
@@ -64,17 +64,17 @@ const emptyDraft = (slot: Slot, provider: ProviderName) => ({
 });
 const NONE: readonly never[] = [];
 /** Rows and devices of one slot. */
-type Draft = ReturnType<typeof emptyDraft>;
+type SlotDraft = ReturnType<typeof emptyDraft>;
 
 /** An entry of a listing with its slot. Slot names are built once, because fleets are large. */
-interface Entry {
+interface ListingEntry {
   readonly slot: Slot;
   readonly device: ProviderMachine;
 }
 /** One provider's listing: all entries, and the slot of each device in use. */
 interface Sighting {
-  readonly entries: readonly Entry[];
-  readonly used: ReadonlyMap<string, Entry>;
+  readonly entries: readonly ListingEntry[];
+  readonly used: ReadonlyMap<string, ListingEntry>;
   readonly complete: boolean;
 }
 type Sightings = ReadonlyMap<ProviderName, Sighting>;
@@ -94,7 +94,7 @@ export const assembleFacts = (
 export function* assembling(
   rows: Rows,
   listings: ReadonlyMap<ProviderName, KnownListing>,
-): Steps<Map<Slot, SlotFacts>> {
+): InterruptibleWork<Map<Slot, SlotFacts>> {
   const sightings = yield* sight(rows, listings);
   const facts = new Map<Slot, SlotFacts>();
   for (const found of (yield* draft(rows, sightings)).values()) {
@@ -118,7 +118,10 @@ export function* assembling(
   return facts;
 }
 
-function* sight(rows: Rows, listings: ReadonlyMap<ProviderName, KnownListing>): Steps<Sightings> {
+function* sight(
+  rows: Rows,
+  listings: ReadonlyMap<ProviderName, KnownListing>,
+): InterruptibleWork<Sightings> {
   const known = new Map<ProviderName, Set<string>>();
   for (const provider of listings.keys()) known.set(provider, new Set());
   for (const { provided } of rows.machines) {
@@ -127,8 +130,8 @@ function* sight(rows: Rows, listings: ReadonlyMap<ProviderName, KnownListing>): 
   }
   const sightings = new Map<ProviderName, Sighting>();
   for (const [provider, { machines, complete }] of listings) {
-    const entries: Entry[] = [];
-    const used = new Map<string, Entry>();
+    const entries: ListingEntry[] = [];
+    const used = new Map<string, ListingEntry>();
     for (const device of machines) {
       yield;
       const entry = { slot: slotOf(provider, device), device };
@@ -141,9 +144,9 @@ function* sight(rows: Rows, listings: ReadonlyMap<ProviderName, KnownListing>): 
   return sightings;
 }
 
-function* draft(rows: Rows, sightings: Sightings): Steps<Map<Slot, Draft>> {
-  const drafts = new Map<Slot, Draft>();
-  const at = (slot: Slot, provider: ProviderName): Draft => {
+function* draft(rows: Rows, sightings: Sightings): InterruptibleWork<Map<Slot, SlotDraft>> {
+  const drafts = new Map<Slot, SlotDraft>();
+  const at = (slot: Slot, provider: ProviderName): SlotDraft => {
     const found = drafts.get(slot) ?? emptyDraft(slot, provider);
     drafts.set(slot, found);
     return found;
@@ -189,9 +192,9 @@ export const requestsBySlot = (requests: readonly RequestRow[]): Map<Slot, Reque
 
 function* draftListed(
   { entries, used }: Sighting,
-  known: (slot: Slot) => Draft | undefined,
-  at: (slot: Slot) => Draft,
-): Steps<void> {
+  known: (slot: Slot) => SlotDraft | undefined,
+  at: (slot: Slot) => SlotDraft,
+): InterruptibleWork<void> {
   const covered = new Set<Slot>();
   for (const { slot } of used.values()) covered.add(slot);
   for (const { slot, device } of entries) {
@@ -211,10 +214,13 @@ function* draftListed(
 const isUsed = ({ availability }: ProviderMachine, known: boolean): boolean =>
   availability === 'KnownUsed' || (availability === 'PossiblyUsed' && known);
 
-const deviceOf = (row: MachineRow | null, { used }: Draft): ProviderMachine | null =>
+const deviceOf = (row: MachineRow | null, { used }: SlotDraft): ProviderMachine | null =>
   used.find((device) => device.id === row?.provided?.providerId) ?? used[0] ?? null;
 
-function conflictOf({ slot, rows, used }: Draft, sighting: Sighting | undefined): string | null {
+function conflictOf(
+  { slot, rows, used }: SlotDraft,
+  sighting: Sighting | undefined,
+): string | null {
   const unreadable = rows.find((row) => row.unreadable !== undefined)?.unreadable;
   if (unreadable !== undefined) return unreadable;
   if (rows.length > 1) {

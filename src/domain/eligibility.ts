@@ -23,7 +23,7 @@ import { DEFAULT_ESCALATION, SERVE_WAIT_MS, type LossPolicy } from './policy.ts'
 export type InstallState = 'NONE' | 'PENDING' | 'FAILED' | 'DONE';
 
 /** Why a process may not start on a machine, for people too: the first `RULES` that apply. */
-export type Refusal =
+export type Ineligibility =
   | 'it cannot be read'
   | 'it is being worked on'
   | 'it has no hardware'
@@ -119,7 +119,7 @@ const INTERRUPTING: readonly Process[] = [
 ];
 
 /** Why a process never applies to a machine, whatever else is true of it. */
-const BARS: readonly Refusal[] = [
+const BARS: readonly Ineligibility[] = [
   'it has no hardware',
   'it was handed over',
   'it is quarantined',
@@ -128,14 +128,14 @@ const BARS: readonly Refusal[] = [
   'its provider status does not allow it',
 ];
 /** The ladder does not continue with a machine whose state it cannot read. */
-const LADDER_BARS: readonly Refusal[] = [...BARS, 'a newer program recovers it'];
-const LADDER: readonly Refusal[] = [
+const LADDER_BARS: readonly Ineligibility[] = [...BARS, 'a newer program recovers it'];
+const LADDER: readonly Ineligibility[] = [
   ...LADDER_BARS,
   'it is not lost',
   'its agent start is not given up',
 ];
 /** Why the process may not start, apart from other work and waits, in this order. */
-const GROUNDS: Readonly<Partial<Record<Process, readonly Refusal[]>>> = {
+const GROUNDS: Readonly<Partial<Record<Process, readonly Ineligibility[]>>> = {
   ShepherdAgentStart: [...BARS, 'its agent is started'],
   ShepherdRecovery: LADDER,
   ShepherdReinstall: LADDER,
@@ -146,7 +146,7 @@ const GROUNDS: Readonly<Partial<Record<Process, readonly Refusal[]>>> = {
  * An order makes its process eligible whether or not the machine is lost. An order waits only for
  * the machine's load balancers; all other refusals still apply.
  */
-export const LIFTED_BY_ORDER: ReadonlySet<Refusal> = new Set([
+export const LIFTED_BY_ORDER: ReadonlySet<Ineligibility> = new Set([
   'it is not lost',
   'its agent start is not given up',
   'it waits after a failure',
@@ -161,14 +161,14 @@ export const RULES = {
    * Why the machine is not eligible for the process. An eligible machine can only still wait for
    * the ladder's cool-down or its load balancers. Statistics count eligible machines as pending.
    */
-  ineligibility: (process: Process): readonly Refusal[] => [
+  ineligibility: (process: Process): readonly Ineligibility[] => [
     'it cannot be read',
     'it is being worked on',
     ...(GROUNDS[process] ?? []),
     'it waits after a failure',
   ],
   /** Why the process may not start on the machine now. */
-  refusal: (process: Process): readonly Refusal[] => [
+  refusal: (process: Process): readonly Ineligibility[] => [
     ...RULES.ineligibility(process),
     'it cools down after an attempt',
     'it still serves',
@@ -177,12 +177,12 @@ export const RULES = {
    * Why the provider must not act on a machine that is already claimed: the machine may have come
    * back, been parked, or been put under a hold. Ignores other work and waits.
    */
-  ask: (process: Process): readonly Refusal[] =>
+  ask: (process: Process): readonly Ineligibility[] =>
     INTERRUPTING.includes(process) ? ['it cannot be read', ...GROUNDS[process]!] : [],
 };
 
 const APPLIES: Readonly<
-  Record<Refusal, (row: MachineRow, now: Circumstances, process: Process) => boolean>
+  Record<Ineligibility, (row: MachineRow, now: Circumstances, process: Process) => boolean>
 > = {
   'it cannot be read': ({ unreadable }) => unreadable !== undefined,
   'it is being worked on': ({ work }, _, process) =>
@@ -212,9 +212,9 @@ const APPLIES: Readonly<
 };
 
 const firstOf =
-  (rules: (process: Process) => readonly Refusal[]) =>
-  (process: Process, row: MachineRow, now: Circumstances): Refusal | null => {
-    const isLifted = (each: Refusal) =>
+  (rules: (process: Process) => readonly Ineligibility[]) =>
+  (process: Process, row: MachineRow, now: Circumstances): Ineligibility | null => {
+    const isLifted = (each: Ineligibility) =>
       LIFTED_BY_ORDER.has(each) && orderFor(process, row, now.nowMs) !== null;
     return (
       rules(process).find((each) => APPLIES[each](row, now, process) && !isLifted(each)) ?? null
@@ -231,7 +231,7 @@ export const askRefusal = firstOf(remembered(RULES.ask));
 export const barOf = firstOf(remembered(RULES.bar));
 
 /** Builds the rules of each process once, because views ask for every machine. */
-function remembered(rules: (process: Process) => readonly Refusal[]) {
+function remembered(rules: (process: Process) => readonly Ineligibility[]) {
   const made = new Map(PROCESSES.map((process) => [process, rules(process)]));
   return (process: Process) => made.get(process)!;
 }
@@ -273,7 +273,7 @@ export const isInstallationDue = (row: Pick<MachineRow, 'installation'>): boolea
 export function handOutRefusal(
   row: Pick<MachineRow, 'provided' | 'quarantine' | 'deprovision' | 'members'>,
   now: Pick<Circumstances, 'holds' | 'nowMs'>,
-): Refusal | null {
+): Ineligibility | null {
   if (isQuarantined(row, now.nowMs)) return 'it is quarantined';
   if (row.deprovision !== null) return 'it is to be deprovisioned';
   if (isHeld(row, 'preserve', now)) return 'a hold forbids it';
@@ -368,7 +368,7 @@ export const UNRECOVERABLE: readonly (ProviderStatus | null)[] = [
  * Whether the ladder takes the machine again once the pause after its last attempt is over.
  * @param may why the ladder does not take it now.
  */
-export const isCoolingDown = ({ recovery }: MachineRow, may: Refusal | null): boolean =>
+export const isCoolingDown = ({ recovery }: MachineRow, may: Ineligibility | null): boolean =>
   recovery !== null &&
   (may === 'it cools down after an attempt' || may === 'it waits after a failure');
 

@@ -226,16 +226,19 @@ export const MACHINE_PARTS = {
   },
 } as const satisfies Readonly<Record<string, Readonly<Record<string, Field>>>>;
 
-type Parts = typeof MACHINE_PARTS;
-export type PartName = keyof Parts;
-type ValueOf<Kind> = Kind extends `${infer Known extends keyof Kinds}?`
+type MachinePartsTable = typeof MACHINE_PARTS;
+export type PartName = keyof MachinePartsTable;
+type FieldValue<Kind> = Kind extends `${infer Known extends keyof Kinds}?`
   ? Kinds[Known] | null
   : Kind extends keyof Kinds
     ? Kinds[Kind]
     : never;
 export type PartOf<Name extends PartName> = {
-  readonly [Key in keyof Parts[Name]]: Parts[Name][Key] extends readonly [infer Kind, ...unknown[]]
-    ? ValueOf<Kind>
+  readonly [Key in keyof MachinePartsTable[Name]]: MachinePartsTable[Name][Key] extends readonly [
+    infer Kind,
+    ...unknown[],
+  ]
+    ? FieldValue<Kind>
     : never;
 };
 export const ALWAYS = ['slot', 'installation', 'bootTimes'] as const satisfies readonly PartName[];

@@ -1,5 +1,5 @@
 import { mayServe } from './balancing/members.ts';
-import { barOf, PROCESS_FOR, type Circumstances, type Refusal } from './eligibility.ts';
+import { barOf, PROCESS_FOR, type Circumstances, type Ineligibility } from './eligibility.ts';
 import { slotIdOf, slotOf } from './ids.ts';
 import { isOrder, type OrderVerb } from './verbs.ts';
 import type { MachineRow, RequestRow } from './machine.ts';
@@ -99,11 +99,11 @@ function drainRefusal({ key }: Pick<RequestRow, 'key'>, row: MachineRow): string
 }
 
 /** An installing machine may be rebooted once it runs; a newer program may be active. */
-const mayPass = (bar: Refusal, { provided }: MachineRow): boolean =>
+const mayPass = (bar: Ineligibility, { provided }: MachineRow): boolean =>
   bar === 'a newer program recovers it' ||
   (bar === 'its provider status does not allow it' && provided?.status === 'Provisioning');
 
-function barText(bar: Refusal, row: MachineRow): string {
+function barText(bar: Ineligibility, row: MachineRow): string {
   if (bar === 'it is quarantined') return `${quarantineText(row)}: release it first`;
   const status = row.provided?.status;
   return bar === 'its provider status does not allow it' ? `${bar}: ${status}` : bar;

@@ -13,7 +13,7 @@ import {
   serves,
   serveWaitEndMs,
 } from './eligibility.ts';
-import type { Refusal } from './eligibility.ts';
+import type { Ineligibility } from './eligibility.ts';
 import type { ProviderName, SessionId, Slot } from './ids.ts';
 import { lineFieldsOf, type LineFields } from './line-fields.ts';
 import type { HoldKind, MachineRow, OrderRow, Process, SlotFacts } from './machine.ts';
@@ -55,7 +55,7 @@ export interface MachineView extends LineFields {
 }
 
 /** The state part of a view. */
-export interface Place {
+export interface ViewState {
   readonly state: MachineState;
   readonly substate: string;
   readonly reason?: string | null;
@@ -89,9 +89,9 @@ export function viewOf(facts: SlotFacts, moment: Moment): MachineView {
 
 /** The part of a view that the clock may change. */
 const TOLD = ['state', 'substate', 'reason', 'next', 'request', 'endedBy', 'needsHuman'] as const;
-type Told = Pick<MachineView, (typeof TOLD)[number] | 'holds'>;
+type ViewDetails = Pick<MachineView, (typeof TOLD)[number] | 'holds'>;
 
-function tellOf(facts: SlotFacts, moment: Moment): Told {
+function tellOf(facts: SlotFacts, moment: Moment): ViewDetails {
   const place = doable(ordered(placeOf(facts, moment), facts, moment), facts, moment);
   const { requests, row, holds } = facts;
   const due = dueRequest(requests, row, { holds, nowMs: moment.nowMs, loss: moment.loss });
@@ -104,7 +104,7 @@ function tellOf(facts: SlotFacts, moment: Moment): Told {
 }
 
 /** Without work of ours under way, an operator's order comes before other due work. */
-function ordered(place: Place, { row, holds }: SlotFacts, { nowMs, loss }: Moment): Place {
+function ordered(place: ViewState, { row, holds }: SlotFacts, { nowMs, loss }: Moment): ViewState {
   if (!row || !LEADS_TO_RECOVERY.has(place.state)) return place;
   for (const process of RECOVERY) {
     const order = orderFor(process, row, nowMs);
@@ -119,7 +119,7 @@ function ordered(place: Place, { row, holds }: SlotFacts, { nowMs, loss }: Momen
 }
 
 /** The work starts once the machine's load balancers drain it. */
-const WAITS: Refusal = 'it still serves';
+const WAITS: Ineligibility = 'it still serves';
 
 const LEADS_TO_RECOVERY: ReadonlySet<MachineState> = new Set<MachineState>([
   'Provisioned',
@@ -136,13 +136,13 @@ export const orderText = ({ by, verb, reason }: OrderRow): string =>
   `${by} asked for ${ASKED_FOR[verb]}: ${reason}`;
 
 /** Removes the next work from the view if this daemon cannot call the machine's provider. */
-function doable(place: Place, { provider }: SlotFacts, { providers }: Moment): Place {
+function doable(place: ViewState, { provider }: SlotFacts, { providers }: Moment): ViewState {
   if ((place.next ?? null) === null || !providers || providers.has(provider)) return place;
   return { ...place, next: null, reason: `provider ${provider} is not configured here` };
 }
 
 /** The first moment just after which the view changes without a change of rows. */
-function nextChange(facts: SlotFacts, moment: Moment, told: Told): number | null {
+function nextChange(facts: SlotFacts, moment: Moment, told: ViewDetails): number | null {
   const ahead = limitsOf(facts, moment.loss)
     .filter((at) => at >= moment.nowMs && at < Number.POSITIVE_INFINITY)
     .toSorted((a, b) => a - b);
@@ -175,14 +175,14 @@ function limitsOf({ row, holds, penalty, requests }: SlotFacts, loss: LossPolicy
 }
 
 /** The clock can only end holds, so that comparing their number is enough. */
-const sameTold = (a: Told, b: Told): boolean =>
+const sameTold = (a: ViewDetails, b: ViewDetails): boolean =>
   TOLD.every((key) => a[key] === b[key]) && a.holds.length === b.holds.length;
 
 const activeHolds = (facts: SlotFacts, nowMs: number): HoldKind[] =>
   facts.holds.filter((hold) => isInForce(hold, nowMs)).map(({ kind }) => kind);
 
 /** The first matching rule decides. */
-function placeOf(facts: SlotFacts, moment: Moment): Place {
+function placeOf(facts: SlotFacts, moment: Moment): ViewState {
   return (
     parked(facts, moment) ??
     atWork(facts, moment) ??
@@ -192,7 +192,7 @@ function placeOf(facts: SlotFacts, moment: Moment): Place {
   );
 }
 
-function parked(facts: SlotFacts, moment: Moment): Place | null {
+function parked(facts: SlotFacts, moment: Moment): ViewState | null {
   const { row } = facts;
   // Other rows do not matter: part of them could not be read.
   const state = 'Quarantined';
@@ -226,7 +226,11 @@ const ENDS = {
 } as const;
 
 /** A machine that is being given back. Its load balancers drain it first. */
-function goingBack({ listed, holds }: SlotFacts, row: MachineRow, { nowMs, loss }: Moment): Place {
+function goingBack(
+  { listed, holds }: SlotFacts,
+  row: MachineRow,
+  { nowMs, loss }: Moment,
+): ViewState {
   const may = refusal('ShepherdDeprovision', row, { holds, nowMs, loss });
   const { requestedBy, reason: why } = row.deprovision!;
   const asked = `${requestedBy} asked for it: ${why}`;
@@ -249,7 +253,7 @@ const orphan = ({ row, listed, intent }: SlotFacts): string | null =>
 
 const RECOVERY: readonly Process[] = ['ShepherdRecovery', 'ShepherdReinstall'];
 
-function atWork(facts: SlotFacts, moment: Moment): Place | null {
+function atWork(facts: SlotFacts, moment: Moment): ViewState | null {
   const { row } = facts;
   if (!row) return null;
   if (row.work.some((work) => RECOVERY.includes(work.process))) {
@@ -286,7 +290,7 @@ function rungAt({ work, recovery, order, agentStarted, unknownRung }: MachineRow
 const newerText = ({ unknownRung }: MachineRow): string | null =>
   unknownRung === undefined ? null : `a newer program recovers it, on its rung ${unknownRung}`;
 
-function started(facts: SlotFacts, { nowMs, loss }: Moment): Place | null {
+function started(facts: SlotFacts, { nowMs, loss }: Moment): ViewState | null {
   const { row } = facts;
   if (!row) return null;
   const install = installState(row);
@@ -318,7 +322,7 @@ function started(facts: SlotFacts, { nowMs, loss }: Moment): Place | null {
     : { state: 'Running', substate: 'healthy' };
 }
 
-function provisioned(facts: SlotFacts, moment: Moment): Place | null {
+function provisioned(facts: SlotFacts, moment: Moment): ViewState | null {
   const { row, holds } = facts;
   if (!row) return null;
   const { nowMs, loss } = moment;
@@ -352,7 +356,7 @@ function provisioned(facts: SlotFacts, moment: Moment): Place | null {
 const SILENT = 'no heartbeat within the deadline';
 const GIVEN_UP = 'agent start was given up; the recovery ladder comes next';
 
-function reserved({ intent, penalty, listed, listingComplete }: SlotFacts, now: Moment): Place {
+function reserved({ intent, penalty, listed, listingComplete }: SlotFacts, now: Moment): ViewState {
   if (intent) {
     const reason = intent.lastError;
     return { state: 'Reserved', substate: 'creating', reason };

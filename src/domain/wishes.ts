@@ -7,7 +7,7 @@ import type { Detail, DrainMode, InstallImage, MachineVerb, Table, Verb } from '
 /** An operator request: a verb with its details, and its subject. */
 
 type OrNull<D> = D extends { readonly none: true } ? null : never;
-type ValueOf<D> = D extends { readonly kind: 'choice'; readonly of: readonly (infer Word)[] }
+type DetailValue<D> = D extends { readonly kind: 'choice'; readonly of: readonly (infer Word)[] }
   ? Word | OrNull<D>
   : D extends { readonly kind: 'flag' }
     ? boolean
@@ -23,14 +23,14 @@ type ValueOf<D> = D extends { readonly kind: 'choice'; readonly of: readonly (in
 /** Details with a default value. */
 type Spared = { readonly kind: 'flag' | 'drain' | 'end' | 'names' } | { readonly none: true };
 type Needed<D> = { [Name in keyof D]: D[Name] extends Spared ? never : Name }[keyof D];
-type Values<D> = { readonly [Name in keyof D]: ValueOf<D[Name]> };
+type Values<D> = { readonly [Name in keyof D]: DetailValue<D[Name]> };
 
 /** An operator request without its subject: the verb with all of its details. */
 export type Wish<V extends Verb = Verb> = {
   [Name in V]: { readonly verb: Name } & Values<Table[Name]['details']>;
 }[V];
 /** The request as submitted: details with a default may be absent. */
-export type Given<V extends Verb = Verb> = {
+export type GivenRequest<V extends Verb = Verb> = {
   [Name in V]: { readonly verb: Name } & Partial<Values<Table[Name]['details']>> &
     Pick<Values<Table[Name]['details']>, Needed<Table[Name]['details']>>;
 }[V];
@@ -38,7 +38,7 @@ export type Given<V extends Verb = Verb> = {
 const absentValue = ({ kind }: Detail) => (kind === 'flag' ? false : kind === 'names' ? [] : null);
 
 /** Completes the request's details; drops everything else. */
-export function wishOf<V extends Verb>(given: Given<V>): Wish<V> {
+export function wishOf<V extends Verb>(given: GivenRequest<V>): Wish<V> {
   const { verb, ...values }: { readonly verb: V } & Readonly<Record<string, unknown>> = given;
   const details = Object.entries(described(verb).details).map(
     ([name, detail]) => [name, values[name] ?? absentValue(detail)] as const,
@@ -64,23 +64,23 @@ interface Subjects {
 
 /** An operator request with its subject. */
 export type RequestedThing<V extends Verb = Verb> = {
-  [Name in V]: Given<Name> & Subjects[Table[Name]['of']];
+  [Name in V]: GivenRequest<Name> & Subjects[Table[Name]['of']];
 }[V];
 /** Requests that concern no machine: the guard, a pool, or a whole provider. */
 export type ThingAtLarge = RequestedThing<Exclude<Verb, MachineVerb>>;
 
 /** The request for this machine. */
-export const at = (wish: Given<MachineVerb>, target: RequestTarget): RequestedThing => ({
+export const at = (wish: GivenRequest<MachineVerb>, target: RequestTarget): RequestedThing => ({
   ...wish,
   target,
 });
 
 /** Whether the request destroys something irrecoverable. */
-export const isDestroying = (wish: Given): boolean =>
+export const isDestroying = (wish: GivenRequest): boolean =>
   VERBS[wish.verb].care === 'destroying' || lossByFlag(wish) !== null;
 
 /** What the request's options destroy, for people; null: nothing. */
-function lossByFlag(wish: Given): string | null {
+function lossByFlag(wish: GivenRequest): string | null {
   const values: Readonly<Record<string, unknown>> = wish;
   for (const [name, detail] of detailsOf(wish.verb)) {
     if (detail.kind === 'flag' && detail.lost !== undefined && values[name]) return detail.lost;
@@ -89,7 +89,7 @@ function lossByFlag(wish: Given): string | null {
 }
 
 /** What the request destroys, for people; null: nothing irrecoverable. */
-export const lossOf = (wish: Given): string | null =>
+export const lossOf = (wish: GivenRequest): string | null =>
   lossByFlag(wish) ?? described(wish.verb).lost ?? null;
 
 /** Names of pools and balancers. */

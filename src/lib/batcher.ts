@@ -27,7 +27,7 @@ export interface Batcher<Item, Answer> {
   flush(): Promise<void>;
 }
 
-interface Waiting<Item, Answer> {
+interface WaitingItem<Item, Answer> {
   readonly item: Item;
   readonly key: string;
   readonly resolve: (answer: Answer) => void;
@@ -44,7 +44,7 @@ export function createBatcher<Item, Answer>(
   const { sizeMax, sizeEnough = sizeMax, concurrency, keyOf } = options;
   const busy = new Set<string>();
   const running = new Set<Promise<void>>();
-  let queue: Waiting<Item, Answer>[] = [];
+  let queue: WaitingItem<Item, Answer>[] = [];
   let flushes = 0;
   /** Number of the collecting batch: a wait of an earlier batch is ignored. */
   let collecting = 0;
@@ -107,12 +107,12 @@ const collected = async ({ collect }: { readonly collect: () => Promise<void> })
 
 /** The first items whose keys are neither in flight nor behind an earlier item of the key. */
 function takeBatch<Item, Answer>(
-  queue: readonly Waiting<Item, Answer>[],
+  queue: readonly WaitingItem<Item, Answer>[],
   sizeMax: number,
   busy: ReadonlySet<string>,
-): [batch: Waiting<Item, Answer>[], rest: Waiting<Item, Answer>[]] {
-  const batch: Waiting<Item, Answer>[] = [];
-  const rest: Waiting<Item, Answer>[] = [];
+): [batch: WaitingItem<Item, Answer>[], rest: WaitingItem<Item, Answer>[]] {
+  const batch: WaitingItem<Item, Answer>[] = [];
+  const rest: WaitingItem<Item, Answer>[] = [];
   const seen = new Set<string>();
   let at = 0;
   for (; at < queue.length && batch.length < sizeMax; at++) {
@@ -125,7 +125,7 @@ function takeBatch<Item, Answer>(
 }
 
 async function runBatch<Item, Answer>(
-  batch: readonly Waiting<Item, Answer>[],
+  batch: readonly WaitingItem<Item, Answer>[],
   run: BatcherOptions<Item, Answer>['run'],
 ): Promise<void> {
   try {
@@ -139,7 +139,7 @@ async function runBatch<Item, Answer>(
   }
 }
 
-function deliver<Item, Answer>(waiting: Waiting<Item, Answer>, outcome: Outcome<Answer>): void {
+function deliver<Item, Answer>(waiting: WaitingItem<Item, Answer>, outcome: Outcome<Answer>): void {
   if ('ok' in outcome) waiting.resolve(outcome.ok);
   else waiting.reject(outcome.error);
 }

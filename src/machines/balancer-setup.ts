@@ -1,9 +1,9 @@
 import { assign, raise, setup } from 'xstate';
-import type { Stage } from '../domain/balancing/plan.ts';
+import type { PoolStage } from '../domain/balancing/plan.ts';
 import { HURRY_MS, retryMs, resyncMs, waitMs } from '../domain/balancing/waiting.ts';
 import { codeOf, Throttled } from '../domain/errors.ts';
 import { promiseService, unprovided } from './services.ts';
-import { failureOf, type Failure } from './task.ts';
+import { failureOf, type StepFailure } from './task.ts';
 
 /** A pool at a balancer. Results of steps live beside the chart, under these names. */
 export interface PoolPlace {
@@ -22,7 +22,7 @@ export interface PoolStanding {
 
 /** What to do next. */
 export interface Checked {
-  readonly stage: Stage;
+  readonly stage: PoolStage;
   /** When a settled pool needs an earlier look than usual, milliseconds; null: it does not. */
   readonly againMs: number | null;
 }
@@ -64,7 +64,7 @@ export interface BalancerContext extends PoolPlace {
   readonly retryAtMs: number | null;
   /** The desired state changed since the failure, and the next attempt was brought forward. */
   readonly isHurried: boolean;
-  readonly failure: Failure | null;
+  readonly failure: StepFailure | null;
   readonly againMs: number | null;
   /** Failed member steps in a row. */
   readonly stepFailures: number;
@@ -145,7 +145,7 @@ export const balancerSetup = setup({
   guards: {
     paused: (_, { standing }: { standing: PoolStanding }) => standing.isPaused,
     waitsAfterFailure: (_, { standing }: { standing: PoolStanding }) => standing.failures > 0,
-    isStage: (_, { checked, stage }: { checked: Checked; stage: readonly Stage[] }) =>
+    isStage: (_, { checked, stage }: { checked: Checked; stage: readonly PoolStage[] }) =>
       stage.includes(checked.stage),
     isPolled: (_, { polled, as }: { polled: Polled; as: Polled }) => polled === as,
     desiredIsNew: ({ context }) => context.isDesiredNew,

@@ -1,4 +1,4 @@
-import type { Stage } from '../domain/balancing/plan.ts';
+import type { PoolStage } from '../domain/balancing/plan.ts';
 import {
   balancerSetup,
   type BalancerContext,
@@ -34,7 +34,7 @@ const failing = [
   },
 ] as const;
 
-const leadsTo = (target: string, ...stage: readonly Stage[]) => ({
+const leadsTo = (target: string, ...stage: readonly PoolStage[]) => ({
   guard: {
     type: 'isStage' as const,
     params: ({ event }: { event: { output: Checked } }) => ({ checked: event.output, stage }),

@@ -21,7 +21,7 @@ export interface DeprovisionTold {
   /** Number of requests to the provider to take the machine back. */
   readonly asked: number;
 }
-type Told<Part extends keyof DeprovisionTold> = Pick<DeprovisionTold, Part>;
+type DeprovisionPart<Part extends keyof DeprovisionTold> = Pick<DeprovisionTold, Part>;
 
 /**
  * Gives one machine back to its provider on request: claims it, ends its agent if the machine lives
@@ -34,11 +34,11 @@ export const deprovision = setup({
   actors: {
     ...taskActors,
     claimDeprovision: promiseService<void, Job>('claimDeprovision'),
-    endAgent: promiseService<Told<'agentEnd'>, Job>('endAgent'),
-    askDestroy: promiseService<Told<'asked'>, Job>('askDestroy'),
-    awaitGone: promiseService<void, Job & Told<'asked'>>('awaitGone'),
+    endAgent: promiseService<DeprovisionPart<'agentEnd'>, Job>('endAgent'),
+    askDestroy: promiseService<DeprovisionPart<'asked'>, Job>('askDestroy'),
+    awaitGone: promiseService<void, Job & DeprovisionPart<'asked'>>('awaitGone'),
     awaitReusable: promiseService<void, Job>('awaitReusable'),
-    recordDeprovision: promiseService<void, Job & Told<'agentEnd'>>('recordDeprovision'),
+    recordDeprovision: promiseService<void, Job & DeprovisionPart<'agentEnd'>>('recordDeprovision'),
   },
   actions: taskActions<DeprovisionTold>(),
 }).createMachine({

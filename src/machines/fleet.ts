@@ -4,7 +4,7 @@ import type { MachineView } from '../domain/view.ts';
 import { guard } from './guard.ts';
 import { session } from './session.ts';
 import { promiseService, callbackService, unprovided } from './services.ts';
-import { errorOf, failureOf, type Failure } from './task.ts';
+import { errorOf, failureOf, type StepFailure } from './task.ts';
 
 /** News of slots, from the mirror to the cells. */
 export type SlotNews =
@@ -33,8 +33,8 @@ interface FleetTiming {
   readonly assessMs: number;
 }
 
-type Context = FleetTiming & {
-  readonly failure: Failure | null;
+type FleetContext = FleetTiming & {
+  readonly failure: StepFailure | null;
   readonly sessionLosses: number;
   /** Crashes of services since the last quiet period. */
   readonly crashes: number;
@@ -52,7 +52,7 @@ const QUIET_MS = 60_000;
 export const sessionPauseMs = ({
   sessionRetryMs,
   sessionLosses,
-}: Pick<Context, 'sessionRetryMs' | 'sessionLosses'>): number =>
+}: Pick<FleetContext, 'sessionRetryMs' | 'sessionLosses'>): number =>
   Math.min(SESSION_RETRY_MAX_MS, sessionRetryMs * 2 ** (Math.min(sessionLosses, 11) - 1));
 
 const crashed = {
@@ -66,7 +66,7 @@ const crashed = {
  * without a session; only work needs a session.
  */
 export const fleet = setup({
-  types: { context: {} as Context, input: {} as FleetTiming, events: {} as FleetEvent },
+  types: { context: {} as FleetContext, input: {} as FleetTiming, events: {} as FleetEvent },
   actors: {
     session,
     /** Freezes recovery when too many machines fall silent together. */
@@ -98,12 +98,13 @@ export const fleet = setup({
     forgetGuardCrashes: assign({ guardCrashes: 0 }),
     reportGuardCrash: (_, _params: { error: unknown }) => unprovided('reportGuardCrash'),
     keepFailure: assign({
-      failure: (_, { failure }: { failure: Failure | null }) => failure,
+      failure: (_, { failure }: { failure: StepFailure | null }) => failure,
       sessionLosses: ({ context }) => context.sessionLosses + 1,
     }),
     forgetFailure: assign({ failure: null, sessionLosses: 0 }),
     noteStop: assign({ stopping: true }),
-    reportSessionLoss: (_, _params: { failure: Failure | null }) => unprovided('reportSessionLoss'),
+    reportSessionLoss: (_, _params: { failure: StepFailure | null }) =>
+      unprovided('reportSessionLoss'),
     countCrash: assign({ crashes: ({ context }) => Math.min(context.crashes + 1, 10) }),
     forgetCrashes: assign({ crashes: 0 }),
     reportServiceCrash: (_, _params: { error: unknown }) => unprovided('reportServiceCrash'),

@@ -2,7 +2,7 @@ import { assign, raise, setup } from 'xstate';
 import type { GuardPicture, GuardStanding, GuardState } from '../domain/recovery/standing.ts';
 import { BLIND, gravest } from '../domain/recovery/standing.ts';
 import { promiseService, unprovided } from './services.ts';
-import { errorOf, failureOf, type Failure } from './task.ts';
+import { errorOf, failureOf, type StepFailure } from './task.ts';
 
 interface GuardInput {
   /** Interval between assessments, milliseconds. */
@@ -19,12 +19,12 @@ type GuardEvent =
   | { readonly type: 'assessment.made'; readonly state: GuardState }
   | { readonly type: 'assessment.failed' };
 
-type Context = GuardInput &
+type GuardContext = GuardInput &
   GuardPicture & {
     readonly standings: readonly GuardStanding[];
     /** The reason for the guard's state; null: all is well. */
     readonly reason: string | null;
-    readonly failure: Failure | null;
+    readonly failure: StepFailure | null;
     /** A nudge came during a round, whose findings may be older. */
     readonly again: boolean;
   };
@@ -48,7 +48,7 @@ const blinded = <Params extends typeof errorOf | typeof unanswered>(params: Para
  * transaction grants them under the same rules.
  */
 export const guard = setup({
-  types: { context: {} as Context, input: {} as GuardInput, events: {} as GuardEvent },
+  types: { context: {} as GuardContext, input: {} as GuardInput, events: {} as GuardEvent },
   actors: {
     /** Records that heartbeats are received, counts silent machines, freezes and thaws. */
     assess: promiseService<GuardFindings, void>('assess'),

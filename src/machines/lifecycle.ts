@@ -6,7 +6,7 @@ import { deprovision } from './deprovision.ts';
 import { recovery } from './recovery.ts';
 import { promiseService, unprovided } from './services.ts';
 import { takeover } from './takeover.ts';
-import { failureOf, type Failure, type Job, type TaskResult } from './task.ts';
+import { failureOf, type StepFailure, type Job, type TaskResult } from './task.ts';
 
 /** A new view of the machine from the mirror: the only news that a lifecycle needs. */
 export interface Observed {
@@ -18,7 +18,7 @@ export interface LifecycleContext {
   readonly slot: Slot;
   readonly view: MachineView;
   /** Why our last task failed; null after a success. */
-  readonly lastFailure: Failure | null;
+  readonly lastFailure: StepFailure | null;
   /** Tasks refused or failed in a row; each lengthens the wait for the next turn. */
   readonly setbacks: number;
   /** Key of the last applied request; the view may still name it for a moment. */

@@ -1,7 +1,7 @@
 import { assign, setup } from 'xstate';
 import type { ProviderName } from '../domain/ids.ts';
 import { promiseService, unprovided } from './services.ts';
-import { errorOf, failureOf, type Failure } from './task.ts';
+import { errorOf, failureOf, type StepFailure } from './task.ts';
 
 interface ProvisionerInput {
   readonly provider: ProviderName;
@@ -13,13 +13,13 @@ export interface Round {
   readonly provider: ProviderName;
 }
 /** Result of a listing: taken, or not possible before `pauseMs`. */
-export type Listed =
+export type ListingOutcome =
   | { readonly kind: 'listed' }
   | { readonly kind: 'paused'; readonly pauseMs: number; readonly reason: string };
 
-type Context = ProvisionerInput & {
+type ProvisionerContext = ProvisionerInput & {
   readonly failures: number;
-  readonly failure: Failure | null;
+  readonly failure: StepFailure | null;
   readonly pauseMs: number;
   /** Number of creations due in this iteration. */
   readonly planned: number;
@@ -36,14 +36,14 @@ const PAUSE_STEP_MS = 60_000;
  * else.
  */
 export const provisioner = setup({
-  types: { context: {} as Context, input: {} as ProvisionerInput },
+  types: { context: {} as ProvisionerContext, input: {} as ProvisionerInput },
   actors: {
     /** Resolves when the job is this daemon's; at once if it still is. */
     takeLease: promiseService<void, Round>('takeLease'),
     /** Finds the device of each unfinished creation by its creation key, without caches. */
     resolveIntents: promiseService<void, Round>('resolveIntents'),
     /** Lists the provider and the BMDB at the same time. */
-    listBoth: promiseService<Listed, Round>('listBoth'),
+    listBoth: promiseService<ListingOutcome, Round>('listBoth'),
     /** Decides; returns the number of due creations. */
     planRound: promiseService<number, Round>('planRound'),
     /** Writes the findings: adopted, absent, missing, back, forgotten. */
@@ -53,7 +53,7 @@ export const provisioner = setup({
   },
   actions: {
     keepPause: assign({
-      pauseMs: (_, { listed }: { listed: Listed }) =>
+      pauseMs: (_, { listed }: { listed: ListingOutcome }) =>
         listed.kind === 'paused' ? Math.min(PAUSE_STEP_MS, Math.max(1, listed.pauseMs)) : 1,
     }),
     keepPlan: assign({ planned: (_, { planned }: { planned: number }) => planned }),
@@ -63,11 +63,12 @@ export const provisioner = setup({
     })),
     forgetFailure: assign({ failure: null, failures: 0 }),
     reportRound: (_, _params: Round) => unprovided('reportRound'),
-    reportPause: (_, _params: Round & { readonly listed: Listed }) => unprovided('reportPause'),
+    reportPause: (_, _params: Round & { readonly listed: ListingOutcome }) =>
+      unprovided('reportPause'),
     reportFailure: (_, _params: Round & { readonly error: unknown }) => unprovided('reportFailure'),
   },
   guards: {
-    paused: (_, { listed }: { listed: Listed }) => listed.kind === 'paused',
+    paused: (_, { listed }: { listed: ListingOutcome }) => listed.kind === 'paused',
     nothingPlanned: ({ context }) => context.planned === 0,
   },
   delays: {
@@ -142,23 +143,26 @@ export const provisioner = setup({
 });
 
 interface ListingDone {
-  readonly context: Context;
-  readonly event: { readonly output: Listed };
+  readonly context: ProvisionerContext;
+  readonly event: { readonly output: ListingOutcome };
 }
 function listedOf({ event }: Pick<ListingDone, 'event'>) {
   return { listed: event.output };
 }
 
-function round({ context }: { readonly context: Context }): Round {
+function round({ context }: { readonly context: ProvisionerContext }): Round {
   return { provider: context.provider };
 }
 
 /** A state in which one service works; any failure is retried later. */
 function step<const Src extends string, const Done>(src: Src, description: string, onDone: Done) {
-  const reported = ({ context, event }: { context: Context; event: { error: unknown } }) => ({
-    provider: context.provider,
-    error: event.error,
-  });
+  const reported = ({
+    context,
+    event,
+  }: {
+    context: ProvisionerContext;
+    event: { error: unknown };
+  }) => ({ provider: context.provider, error: event.error });
   const onError = {
     target: 'backingOff',
     actions: [

@@ -24,7 +24,7 @@ export interface Proof {
 }
 
 /** A request, and the facts that later prove its success. */
-export interface Asked {
+export interface SentRequest {
   /** By the database clock; null: no request was needed, because the machine had booted. */
   readonly askedAtMs: number | null;
   /** Null: unknown. */
@@ -41,11 +41,11 @@ export interface RecoveryTold {
   readonly rung: Rung;
   /** The machine's current boot, read by SSH; null: it does not answer. */
   readonly bootId: string | null;
-  readonly asked: Asked;
+  readonly asked: SentRequest;
   readonly proof: Proof;
 }
-type Told<Part extends keyof RecoveryTold> = Pick<RecoveryTold, Part>;
-type OnRung = Told<'rung'>;
+type RecoveryPart<Part extends keyof RecoveryTold> = Pick<RecoveryTold, Part>;
+type OnRung = RecoveryPart<'rung'>;
 
 const onRung = <const Of extends Rung, const Target extends string>(rung: Of, target: Target) => ({
   guard: {
@@ -79,19 +79,19 @@ export const recovery = setup({
   actors: {
     ...taskActors,
     claimRecovery: promiseService<OnRung, Job>('claimRecovery'),
-    reachAgent: promiseService<Told<'rung' | 'bootId'>, Job>('reachAgent'),
-    stopAgent: promiseService<Told<'proof'>, Job & Told<'bootId'>>('stopAgent'),
+    reachAgent: promiseService<RecoveryPart<'rung' | 'bootId'>, Job>('reachAgent'),
+    stopAgent: promiseService<RecoveryPart<'proof'>, Job & RecoveryPart<'bootId'>>('stopAgent'),
     askReset: promiseService<OnRung, Job>('askReset'),
     awaitController: promiseService<OnRung, Job>('awaitController'),
-    askReboot: promiseService<Told<'asked'>, Job>('askReboot'),
-    switchOff: promiseService<Told<'asked'>, Job>('switchOff'),
-    awaitOff: promiseService<void, Job & Told<'asked'>>('awaitOff'),
-    switchOn: promiseService<Told<'asked'>, Job & Told<'asked'>>('switchOn'),
+    askReboot: promiseService<RecoveryPart<'asked'>, Job>('askReboot'),
+    switchOff: promiseService<RecoveryPart<'asked'>, Job>('switchOff'),
+    awaitOff: promiseService<void, Job & RecoveryPart<'asked'>>('awaitOff'),
+    switchOn: promiseService<RecoveryPart<'asked'>, Job & RecoveryPart<'asked'>>('switchOn'),
     restorePower: promiseService<void, Job>('restorePower'),
-    awaitBoot: promiseService<Told<'proof'>, Job & Told<'asked'>>('awaitBoot'),
-    askReinstall: promiseService<Told<'asked'>, Job>('askReinstall'),
-    awaitSystem: promiseService<Told<'proof'>, Job & Told<'asked'>>('awaitSystem'),
-    recordRecovery: promiseService<void, Job & Told<'proof'>>('recordRecovery'),
+    awaitBoot: promiseService<RecoveryPart<'proof'>, Job & RecoveryPart<'asked'>>('awaitBoot'),
+    askReinstall: promiseService<RecoveryPart<'asked'>, Job>('askReinstall'),
+    awaitSystem: promiseService<RecoveryPart<'proof'>, Job & RecoveryPart<'asked'>>('awaitSystem'),
+    recordRecovery: promiseService<void, Job & RecoveryPart<'proof'>>('recordRecovery'),
   },
   actions: taskActions<RecoveryTold>(),
   guards: { rungIs: (_, { is, rung }: { is: Rung; rung: Rung }) => is === rung },

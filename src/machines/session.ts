@@ -1,15 +1,15 @@
 import { assign, setup } from 'xstate';
 import type { SessionId } from '../domain/ids.ts';
 import { promiseService, unprovided } from './services.ts';
-import { errorOf, failureOf, type Failure } from './task.ts';
+import { errorOf, failureOf, type StepFailure } from './task.ts';
 
 /** Timing of a session, milliseconds. */
 export interface SessionTiming {
   readonly intervalMs: number;
 }
-type Context = SessionTiming & {
+type SessionContext = SessionTiming & {
   readonly sessionId: SessionId | null;
-  readonly failure: Failure | null;
+  readonly failure: StepFailure | null;
 };
 
 /**
@@ -19,9 +19,9 @@ type Context = SessionTiming & {
  */
 export const session = setup({
   types: {
-    context: {} as Context,
+    context: {} as SessionContext,
     input: {} as SessionTiming,
-    output: {} as { readonly failure: Failure | null },
+    output: {} as { readonly failure: StepFailure | null },
     tags: {} as 'alive',
   },
   actors: {

@@ -25,7 +25,7 @@ export interface TakeoverTold {
   /** The agent's answer. Its public key is in hexadecimal. */
   readonly agent: { readonly publicKey: string; readonly warnings: readonly string[] };
 }
-type Told<Part extends keyof TakeoverTold> = Pick<TakeoverTold, Part>;
+type TakeoverPart<Part extends keyof TakeoverTold> = Pick<TakeoverTold, Part>;
 
 /**
  * Starts the agent on one machine: claims it, connects by SSH, verifies the host, uploads the
@@ -39,10 +39,10 @@ export const takeover = setup({
     ...taskActors,
     claimStart: promiseService<void, Job>('claimStart'),
     connect: promiseService<void, Job>('connect'),
-    verifyHost: promiseService<Told<'trust'>, Job>('verifyHost'),
-    upload: promiseService<void, Job & Told<'trust'>>('upload'),
-    execute: promiseService<Told<'agent'>, Job & Told<'trust'>>('execute'),
-    recordStart: promiseService<void, Job & Told<'trust' | 'agent'>>('recordStart'),
+    verifyHost: promiseService<TakeoverPart<'trust'>, Job>('verifyHost'),
+    upload: promiseService<void, Job & TakeoverPart<'trust'>>('upload'),
+    execute: promiseService<TakeoverPart<'agent'>, Job & TakeoverPart<'trust'>>('execute'),
+    recordStart: promiseService<void, Job & TakeoverPart<'trust' | 'agent'>>('recordStart'),
   },
   actions: taskActions<TakeoverTold>(),
 }).createMachine({

@@ -11,7 +11,7 @@ export interface Job {
 }
 
 /** The trace of a failed step in a chart's context: data, never the error object. */
-export interface Failure {
+export interface StepFailure {
   readonly code: string;
   readonly message: string;
 }
@@ -26,7 +26,7 @@ export type Outcome = 'done' | 'failed' | 'refused';
 /** How a task ended; `view` shows the rows afterwards, null if they were unreadable. */
 export interface TaskResult {
   readonly outcome: Outcome;
-  readonly failure: Failure | null;
+  readonly failure: StepFailure | null;
   readonly view: MachineView | null;
 }
 
@@ -66,7 +66,7 @@ export const resultOf = ({ context }: Within<unknown>): TaskResult => ({
   view: context.view,
 });
 
-export const failureOf = (error: unknown): Failure => ({
+export const failureOf = (error: unknown): StepFailure => ({
   code: codeOf(error),
   message: explain(error),
 });
@@ -82,7 +82,7 @@ export const taskTypes = <Told>() => ({
 
 /** Services that every task has. */
 export const taskActors = {
-  giveUp: promiseService<void, Job & { readonly failure: Failure | null }>('giveUp'),
+  giveUp: promiseService<void, Job & { readonly failure: StepFailure | null }>('giveUp'),
   reread: promiseService<MachineView | null, Job>('reread'),
 };
 

@@ -7,14 +7,14 @@ import {
 } from '../doubles/simulated-clock.ts';
 import { assembleFacts } from '../../src/domain/assemble.ts';
 import { askedOf, machinesMeant } from '../../src/domain/filing/selection.ts';
-import type { Asked, Selector } from '../../src/domain/filing/selection.ts';
+import type { SelectedRequest, Selector } from '../../src/domain/filing/selection.ts';
 import { slotOfRow, type NamedFleet } from '../../src/domain/filing/named-fleet.ts';
 import type { MachineVerb } from '../../src/domain/verbs.ts';
 import { viewOf } from '../../src/domain/view.ts';
-import type { Given } from '../../src/domain/wishes.ts';
+import type { GivenRequest } from '../../src/domain/wishes.ts';
 
 /** What is asked of a machine. */
-type VerbInput = Given<MachineVerb>;
+type VerbInput = GivenRequest<MachineVerb>;
 import { machineId, type MachineId } from '../../src/domain/ids.ts';
 import type { MachineRow } from '../../src/domain/machine.ts';
 import { DEFAULT_BUDGET, DEFAULT_LOSS } from '../../src/domain/policy.ts';
@@ -100,7 +100,7 @@ export function machineStand() {
     wish: VerbInput,
     selector: Selector,
     key: string = random.uuid(),
-  ): Promise<readonly Asked[]> => {
+  ): Promise<readonly SelectedRequest[]> => {
     const selected = machinesMeant(await fleetOf(bmdb), wish, selector);
     return askedOf(wish, selected, { key, several: selector.name === undefined });
   };

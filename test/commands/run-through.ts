@@ -8,7 +8,7 @@ import { addLogCommands } from '../../src/commands/log-program.ts';
 import { createClient, type Door } from '../../src/commands/remote/client.ts';
 import { exitCodeFor, problemFor } from '../../src/commands/remote/failures.ts';
 import { formatOf, type Through } from '../../src/commands/remote/flags.ts';
-import { writtenText, type Told } from '../../src/commands/remote/output.ts';
+import { writtenText, type CommandOutput } from '../../src/commands/remote/output.ts';
 import type { Session } from '../../src/commands/remote/session.ts';
 import { explain, FleetError } from '../../src/domain/errors.ts';
 
@@ -89,5 +89,5 @@ export async function runThrough(means: RunMeans, args: readonly string[]): Prom
 }
 
 /** What a command that goes to no console writes, in a form. */
-export const written = (told: Told, format: 'table' | 'json' = 'table'): Promise<string> =>
+export const written = (told: CommandOutput, format: 'table' | 'json' = 'table'): Promise<string> =>
   writtenText(told, { format, width: 80, paint: (text) => text });

@@ -9,11 +9,11 @@ import { silentLog } from '../../src/adapters/log/port.ts';
 import { loadOrCreateSshKey } from '../../src/adapters/ssh/key-file.ts';
 import type { ProviderTestAround } from '../../src/commands/provider-test.ts';
 import type { ConformanceReport } from '../../src/conformance/step.ts';
-import type { Patience } from '../../src/conformance/subject.ts';
+import type { TimeLimits } from '../../src/conformance/subject.ts';
 import { badIn, type RunOptions, runTest } from './stand.ts';
 
 /** What takes milliseconds in memory takes seconds at an emulator. */
-const AT_AN_EMULATOR: Partial<Patience> = {
+const AT_AN_EMULATOR: Partial<TimeLimits> = {
   ...{ bootMs: 60_000, rebootMs: 40_000, destroyMs: 40_000, cleanUpMs: 40_000 },
   ...{ probeMs: 250, syncMs: 250, callMs: 60_000, stopMs: 10_000 },
 };

@@ -9,12 +9,12 @@ import {
 } from '../../src/commands/provider-test.ts';
 import type { StepResult } from '../../src/conformance/course.ts';
 import type { ConformanceReport } from '../../src/conformance/step.ts';
-import type { Patience } from '../../src/conformance/subject.ts';
+import type { TimeLimits } from '../../src/conformance/subject.ts';
 
 export const TEST_SET = 'zzzzz-zzzzz-zzzzzzcloudtest';
 
 /** Short enough for a test that waits for something that never comes. */
-export const IMPATIENT: Partial<Patience> = {
+export const IMPATIENT: Partial<TimeLimits> = {
   bootMs: 2_000,
   probeMs: 50,
   syncMs: 50,

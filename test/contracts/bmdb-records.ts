@@ -1,7 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { codeOf, ProviderError } from '../../src/domain/errors.ts';
 import { providerName } from '../../src/domain/ids.ts';
-import { type Json, RECORD_BYTES_MAX, RECORDS_MAX } from '../../src/domain/provisioning/records.ts';
+import {
+  type RecordJson,
+  RECORD_BYTES_MAX,
+  RECORDS_MAX,
+} from '../../src/domain/provisioning/records.ts';
 import { refusedWith, SIGNAL } from './bmdb-stage.ts';
 import type { BmdbStage } from './bmdb-stage.ts';
 
@@ -10,7 +14,7 @@ const named = (key: string, provider = RACK) => ({ provider, key });
 const NAME = named('bmc-1');
 
 /** A value nested to this depth. */
-const deep = (depth: number): Json => (depth === 0 ? 1 : [deep(depth - 1)]);
+const deep = (depth: number): RecordJson => (depth === 0 ? 1 : [deep(depth - 1)]);
 
 export function recordsContract(s: BmdbStage): void {
   const all = async (provider = RACK) =>
@@ -138,7 +142,7 @@ export function recordsContract(s: BmdbStage): void {
     });
 
     it('keep any JSON value unchanged', async () => {
-      const held: readonly Json[] = [
+      const held: readonly RecordJson[] = [
         ...[null, true, 0, -1.5e-300, 2 ** 53, '', 'ä 😀 \u0001 "\\', [], {}],
         { b: [1, { a: null }], '': 1, 'a/b': 'c' },
         deep(64),
@@ -175,8 +179,8 @@ export function recordsContract(s: BmdbStage): void {
       ];
       for (const [value, at] of lost) {
         for (const call of [
-          () => s.session.records.make(named('bmc-2'), value as Json),
-          () => s.session.records.replace(NAME, value as Json, version),
+          () => s.session.records.make(named('bmc-2'), value as RecordJson),
+          () => s.session.records.replace(NAME, value as RecordJson, version),
         ]) {
           const { code, message } = await refused(call());
           expect(code).toBe('invalid');

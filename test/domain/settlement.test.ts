@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { machineId } from '../../src/domain/ids.ts';
 import { isOrder, MACHINE_VERBS, type Verb } from '../../src/domain/verbs.ts';
-import { wishOf, type Given as GivenWish } from '../../src/domain/wishes.ts';
+import { wishOf, type GivenRequest as GivenWish } from '../../src/domain/wishes.ts';
 import type { RequestRow } from '../../src/domain/machine.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';
 import { dueRequest } from '../../src/domain/requests.ts';

@@ -6,13 +6,13 @@ import {
   type LabelsOf,
   type MetricName,
   type Metrics,
-  type Told,
+  type MetricCall,
 } from '../../src/adapters/metrics/port.ts';
 import type { MetricsSource } from '../../src/console/port.ts';
 
 export interface MemMetrics extends Metrics, MetricsSource {
   /** All calls so far, oldest first. */
-  readonly calls: readonly Told[];
+  readonly calls: readonly MetricCall[];
   /** The counter's total, or the number of observations, over all series with these labels. */
   total<Name extends CounterName | HistogramName>(
     name: Name,
@@ -24,11 +24,11 @@ export interface MemMetrics extends Metrics, MetricsSource {
 
 /** Metrics that only record, for tests of what was counted. */
 export function createMemMetrics(): MemMetrics {
-  const calls: Told[] = [];
-  const gauges = new Map<MetricName, Map<string, Told>>();
-  const hold = (told: Told) => {
+  const calls: MetricCall[] = [];
+  const gauges = new Map<MetricName, Map<string, MetricCall>>();
+  const hold = (told: MetricCall) => {
     const { how, name, labels, value } = told;
-    const own = gauges.get(name) ?? new Map<string, Told>();
+    const own = gauges.get(name) ?? new Map<string, MetricCall>();
     gauges.set(name, own);
     const key = Object.values(labels).join(' ');
     if (how === 'set') own.set(key, told);
@@ -44,12 +44,14 @@ export function createMemMetrics(): MemMetrics {
     calls,
     total: (name, labels = {}) =>
       calls
-        .filter((told) => told.name === name && isWithin(told.labels, labels as Told['labels']))
+        .filter(
+          (told) => told.name === name && isWithin(told.labels, labels as MetricCall['labels']),
+        )
         .reduce((sum, { how, value }) => sum + (how === 'observe' ? 1 : value), 0),
     series: (name) => [...(gauges.get(name) ?? [])].map(([labels, { value }]) => [labels, value]),
     expose: async () => ({ contentType: 'text/plain', body: '' }),
   };
 }
 
-const isWithin = (labels: Told['labels'], wanted: Told['labels']): boolean =>
+const isWithin = (labels: MetricCall['labels'], wanted: MetricCall['labels']): boolean =>
   Object.entries(wanted).every(([label, value]) => labels[label] === value);

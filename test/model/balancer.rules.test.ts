@@ -6,7 +6,7 @@ import {
   Throttled,
   Unreachable,
 } from '../../src/domain/errors.ts';
-import type { Stage } from '../../src/domain/balancing/plan.ts';
+import type { PoolStage } from '../../src/domain/balancing/plan.ts';
 import { balancer } from '../../src/machines/balancer.ts';
 import {
   tableTests,
@@ -49,7 +49,7 @@ const at = (objects: string, members = 'resting') =>
   `tending.objects.${objects} & members.${members}`;
 
 const leased = ends('takeLease', STANDING);
-const checked = (stage: Stage, againMs: number | null = null): ChartAct =>
+const checked = (stage: PoolStage, againMs: number | null = null): ChartAct =>
   ends('check', { stage, againMs });
 const stepped = (isDesiredNew = false): ChartAct =>
   ends('stepMembers', { isDesiredNew, restMs: REST_MS });
@@ -95,7 +95,7 @@ const calling = (state: string, service: string): ChartRule[] => [
 
 const tending = [leased, stepped()];
 const checking = [...tending, observed, stepped()];
-const to = (stage: Stage): readonly ChartAct[] => [...checking, checked(stage)];
+const to = (stage: PoolStage): readonly ChartAct[] => [...checking, checked(stage)];
 const polling = to('waiting');
 const sleeping = [...polling, ends('poll', 'pending'), stepped()];
 const failed: readonly ChartAct[] = [...tending, ['fails', 'observe', lost]];

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Unreachable } from '../../src/domain/errors.ts';
-import type { Failure, Outcome, TaskResult } from '../../src/machines/task.ts';
+import type { StepFailure, Outcome, TaskResult } from '../../src/machines/task.ts';
 import { mayRest, nodesOf } from '../support/chart-map.ts';
 import { effectsOf, ends, fails } from '../support/happenings.ts';
 import { deprovision } from '../../src/machines/deprovision.ts';
@@ -73,7 +73,7 @@ function resultOf(table: TaskTable, way: TaskPath): TaskResult {
   return { outcome, failure: failureOf(table, way), view: answer === VIEW ? VIEW : null };
 }
 
-function failureOf(table: TaskTable, way: TaskPath): Failure | null {
+function failureOf(table: TaskTable, way: TaskPath): StepFailure | null {
   const first = way.find(({ step, fails: failed }) => failed && step !== 'rereading');
   if (!first || first.step === 'givingUp') return null;
   return { code: 'unreachable', message: errorOf(table[first.step]!.calls).message };

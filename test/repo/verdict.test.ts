@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { verdictOf, type Report } from '../../scripts/verdict.ts';
+import { verdictOf, type TestReport } from '../../scripts/verdict.ts';
 import { testRows } from '../support/rows.ts';
 
 /** What `npm run mutate` counts as noticed: a test whose expectation fails, and nothing else. */
 
-const failed = (...messages: readonly string[]): Report['testResults'][number] => ({
+const failed = (...messages: readonly string[]): TestReport['testResults'][number] => ({
   status: 'failed',
   assertionResults: messages.map((message) => ({ status: 'failed', failureMessages: [message] })),
 });

@@ -1,6 +1,6 @@
 import { expect, onTestFinished } from 'vitest';
 import { createActor, type AnyActorLogic } from 'xstate';
-import { createTaskPool, type TaskPool, type Kind } from '../../src/actors/turns/turns.ts';
+import { createTaskPool, type TaskPool, type WorkKind } from '../../src/actors/turns/turns.ts';
 import { createHoldKeeper, type HoldKeeper } from '../../src/actors/providers/holds.ts';
 import { createSessionKeeper, type SessionKeeper } from '../../src/actors/session-keeper.ts';
 import type { TaskDeps } from '../../src/actors/tasks/task.ts';
@@ -76,9 +76,9 @@ export interface TaskStand {
   given(change?: Partial<MachineRow>): void;
   row(): MachineRow;
   openSession(intervalMs?: number): Promise<void>;
-  grant(kind: Kind): Promise<void>;
+  grant(kind: WorkKind): Promise<void>;
   /** Runs a task's chart as the lifecycle does: with a permit that ends with the task. */
-  runTask(kind: Kind, logic: AnyActorLogic): Promise<TaskResult>;
+  runTask(kind: WorkKind, logic: AnyActorLogic): Promise<TaskResult>;
 }
 
 /**

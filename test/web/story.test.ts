@@ -7,19 +7,19 @@ import {
   SNAPSHOTS_MAX,
   stepsOf,
   told,
-  type Message,
+  type InspectMessage,
   type Story,
 } from '../../web/pages/inspector/story.ts';
 
-const actor = (id: string, parentId?: string): Message => ({
+const actor = (id: string, parentId?: string): InspectMessage => ({
   ...{ type: '@xstate.actor', sessionId: id, createdAt: '1', name: id, snapshot: {} },
   definition: '{"id":"lifecycle","states":{}}',
   ...(parentId !== undefined && { parentId }),
 });
-const is = (id: string, value: string, status = 'active'): Message => ({
+const is = (id: string, value: string, status = 'active'): InspectMessage => ({
   ...{ type: '@xstate.snapshot', sessionId: id, createdAt: '2', snapshot: { value, status } },
 });
-const hears = (id: string, type: string): Message => ({
+const hears = (id: string, type: string): InspectMessage => ({
   ...{ type: '@xstate.event', sessionId: id, createdAt: '2', event: { type } },
 });
 
@@ -61,7 +61,7 @@ test('writes the earlier actors and their state into a recording', () => {
 });
 
 test('makes no step for a change of context only, but keeps the new context', () => {
-  const more: Message = { ...is('a', 'x'), snapshot: { value: 'x', context: { count: 2 } } };
+  const more: InspectMessage = { ...is('a', 'x'), snapshot: { value: 'x', context: { count: 2 } } };
   const story = told(NOTHING, [actor('a'), is('a', 'x'), more]);
   expect(stepsOf(story).map(({ kind, text }) => [kind, text])).toEqual([['state', 'x']]);
   expect(after(story.before, story.messages).get('a')?.snapshot.context).toEqual({ count: 2 });

@@ -8,9 +8,9 @@ import { AsCommand } from '../parts/copy.tsx';
 import { Notice } from '../parts/panel.tsx';
 import { texts } from '../texts.ts';
 import { commandLine, commandOf, type Ask } from './command.ts';
-import { Changed, type ChangedProps, type Seen } from './changed.tsx';
+import { Changed, type ChangedProps, type MachineBefore } from './changed.tsx';
 import { Confirmation, isConfirmed, type Care } from './confirmation.tsx';
-import { Details, isComplete, wishOf, type Wanted } from './details.tsx';
+import { Details, isComplete, wishOf, type DetailValues } from './details.tsx';
 import { Drifted, type Checked } from './drift.tsx';
 import { file, makeKey, preview } from './filing.ts';
 import { Outcome } from './outcome.tsx';
@@ -22,13 +22,13 @@ export interface ActionProps {
   /** ETag of the one machine as it was seen. Absent for several machines. */
   readonly checked?: Checked | undefined;
   readonly etag?: string | undefined;
-  readonly seen?: Seen | undefined;
+  readonly seen?: MachineBefore | undefined;
   readonly close: () => void;
 }
 
 /** The dialog that files a request for machines. */
 export function ActionDialog({ verb, slots, checked, etag, seen, close }: ActionProps) {
-  const [wanted, setWanted] = useState<Wanted>({});
+  const [wanted, setWanted] = useState<DetailValues>({});
   const { label = verb, care, reason } = described(verb);
   return (
     <AskDialog
@@ -66,7 +66,7 @@ export interface AskProps {
   readonly checked?: Checked | undefined;
   readonly etag?: string | undefined;
   /** The one machine as it was seen with this etag. */
-  readonly seen?: Seen | undefined;
+  readonly seen?: MachineBefore | undefined;
   /** Fields for the details of the request. */
   readonly children?: ReactNode;
 }
@@ -196,7 +196,7 @@ function AskForm(props: AskProps) {
 
 interface RefusedProps {
   readonly error: Error;
-  readonly seen: Seen | undefined;
+  readonly seen: MachineBefore | undefined;
   readonly lookAgain: (etag: string | undefined) => void;
 }
 

@@ -7,7 +7,7 @@ import { texts } from '../texts.ts';
 import { ActionDialog } from './action-dialog.tsx';
 import { OnlyLook } from './at-large.tsx';
 import type { Checked } from './drift.tsx';
-import type { Seen } from './changed.tsx';
+import type { MachineBefore } from './changed.tsx';
 
 /** Verbs for several machines at once. */
 export const VERBS_OF_MANY = MACHINE_VERBS.filter((verb) => verb !== 'install');
@@ -19,7 +19,7 @@ export interface ActionsProps {
   /** For several machines: checks whether the selection is still current. */
   readonly checked?: Checked | undefined;
   /** The one machine in the state of the ETag. */
-  readonly seen?: Seen | undefined;
+  readonly seen?: MachineBefore | undefined;
 }
 
 /** The dialog keeps the state of the machine at the time when it opened. */

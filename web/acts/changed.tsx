@@ -2,12 +2,15 @@ import type { Machine } from '../api/types.ts';
 import { texts } from '../texts.ts';
 
 /** The state of a machine at the time when the dialog opened. */
-export type Seen = Pick<Machine, 'state' | 'substate' | 'machineId' | 'holds' | 'requests'>;
+export type MachineBefore = Pick<
+  Machine,
+  'state' | 'substate' | 'machineId' | 'holds' | 'requests'
+>;
 
 export interface ChangedProps {
-  readonly seen: Seen;
+  readonly seen: MachineBefore;
   /** The current state. For requests the console tells only that they changed. */
-  readonly now: Partial<Omit<Seen, 'requests'>>;
+  readonly now: Partial<Omit<MachineBefore, 'requests'>>;
 }
 
 /** Lists the differences between the seen state and the current state. */
@@ -43,6 +46,6 @@ export function Changed({ seen, now }: ChangedProps) {
   );
 }
 
-const placeOf = ({ state, substate }: Partial<Pick<Seen, 'state' | 'substate'>>): string =>
+const placeOf = ({ state, substate }: Partial<Pick<MachineBefore, 'state' | 'substate'>>): string =>
   `${state ?? texts.none} · ${substate ?? texts.none}`;
-const listOf = (holds: Seen['holds'] = []): string => holds.join(', ') || texts.none;
+const listOf = (holds: MachineBefore['holds'] = []): string => holds.join(', ') || texts.none;

@@ -6,7 +6,7 @@ import {
   type DrainMode,
   type InstallImage,
 } from '../../src/domain/verbs.ts';
-import { isDestroying, type Given } from '../../src/domain/wishes.ts';
+import { isDestroying, type GivenRequest } from '../../src/domain/wishes.ts';
 
 /** A request in the form of the API. */
 export interface Ask {
@@ -39,7 +39,7 @@ export function commandOf(ask: Ask): readonly string[] | null {
     if (detail.kind === 'text') texts.push(String(ask[name]));
     else options.push(...optionsOf(name, detail, ask[name]));
   }
-  if (isDestroying(ask as unknown as Given)) options.push('--yes');
+  if (isDestroying(ask as unknown as GivenRequest)) options.push('--yes');
   const last = [...subject.names, ...texts];
   return [
     ...subject.command,

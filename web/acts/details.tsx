@@ -6,9 +6,9 @@ const HOUR_MS = 3_600_000;
 const IMAGE = ['url', 'sha256', 'disk'] as const;
 
 /** Values of the fields, by the name of the detail. */
-export type Wanted = Readonly<Record<string, string | boolean>>;
+export type DetailValues = Readonly<Record<string, string | boolean>>;
 
-const textOf = (value: Wanted[string] | undefined): string =>
+const textOf = (value: DetailValues[string] | undefined): string =>
   typeof value === 'string' ? value : '';
 
 /** Rounded to a minute, so that the request does not change with every render. */
@@ -21,7 +21,7 @@ export function untilOf(hours: string): number | null {
 const fieldsOf = (verb: MachineVerb) =>
   detailsOf(verb).filter(([, { page }]) => page !== undefined);
 
-function valueOf(name: string, detail: Detail, wanted: Wanted): unknown {
+function valueOf(name: string, detail: Detail, wanted: DetailValues): unknown {
   switch (detail.kind) {
     case 'flag':
       return wanted[name] === true;
@@ -43,22 +43,22 @@ const preselected = (words: readonly string[]) =>
   words.includes('no-recover') ? 'no-recover' : words[0];
 
 /** The verb and its details in the form of the API. */
-export const wishOf = (verb: MachineVerb, wanted: Wanted): { readonly verb: string } => ({
+export const wishOf = (verb: MachineVerb, wanted: DetailValues): { readonly verb: string } => ({
   verb,
   ...Object.fromEntries(
     fieldsOf(verb).map(([name, detail]) => [name, valueOf(name, detail, wanted)]),
   ),
 });
 
-export const isComplete = (verb: MachineVerb, wanted: Wanted): boolean =>
+export const isComplete = (verb: MachineVerb, wanted: DetailValues): boolean =>
   fieldsOf(verb)
     .flatMap(([name, { kind }]) => (kind === 'image' ? IMAGE : kind === 'text' ? [name] : []))
     .every((name) => textOf(wanted[name]).trim() !== '');
 
 export interface DetailsProps {
   readonly verb: MachineVerb;
-  readonly wanted: Wanted;
-  readonly change: (wanted: Wanted) => void;
+  readonly wanted: DetailValues;
+  readonly change: (wanted: DetailValues) => void;
 }
 
 /** The fields of a verb. */
@@ -86,7 +86,7 @@ interface FieldProps extends Omit<DetailsProps, 'verb'> {
 }
 
 function Field({ name, detail, wanted, change }: FieldProps) {
-  const set = (value: Wanted[string]) => change({ ...wanted, [name]: value });
+  const set = (value: DetailValues[string]) => change({ ...wanted, [name]: value });
   if (detail.kind === 'flag') {
     return (
       <label className="check">

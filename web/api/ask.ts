@@ -33,7 +33,7 @@ export function addressOf(parts: readonly string[], query: Query = {}): string {
   return params.size === 0 ? path : `${path}?${params.toString()}`;
 }
 
-export interface Told<Answer> {
+export interface ApiResponse<Answer> {
   readonly answer: Answer;
   /** The ETag of the answer. Null: the answer has none. */
   readonly etag: string | null;
@@ -41,7 +41,10 @@ export interface Told<Answer> {
 }
 
 /** Calls the API. @throws {Refusal} the console refused the call. */
-export async function askFor<Answer>(address: string, init: RequestInit): Promise<Told<Answer>> {
+export async function askFor<Answer>(
+  address: string,
+  init: RequestInit,
+): Promise<ApiResponse<Answer>> {
   const isChange = init.method !== undefined && init.method !== 'GET';
   const headers = { ...(init.headers as Readonly<Record<string, string>>), ...pageSecret() };
   const response = await fetch(address, isChange ? { ...init, headers } : init);

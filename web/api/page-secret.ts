@@ -1,6 +1,6 @@
 import { PAGE_SECRET } from '../../src/domain/access.ts';
 
-type Message = 'ask' | { readonly offer: string } | { readonly login: string };
+type TabMessage = 'ask' | { readonly offer: string } | { readonly login: string };
 
 let secret = sessionStorage.getItem(PAGE_SECRET);
 const tabs = new BroadcastChannel(PAGE_SECRET);
@@ -9,13 +9,13 @@ const keep = (known: string) => {
   sessionStorage.setItem(PAGE_SECRET, known);
 };
 // Session storage belongs to one tab. A new tab asks the other tabs, and a login informs them.
-tabs.addEventListener('message', ({ data }: MessageEvent<Message>) => {
+tabs.addEventListener('message', ({ data }: MessageEvent<TabMessage>) => {
   if (data === 'ask') {
-    if (secret !== null) tabs.postMessage({ offer: secret } satisfies Message);
+    if (secret !== null) tabs.postMessage({ offer: secret } satisfies TabMessage);
   } else if ('login' in data) keep(data.login);
   else if (secret === null) keep(data.offer);
 });
-if (secret === null) tabs.postMessage('ask' satisfies Message);
+if (secret === null) tabs.postMessage('ask' satisfies TabMessage);
 
 /** The headers that prove a change comes from this page, in addition to the cookie. Empty if no tab knows the secret. */
 export const pageSecret = (): Readonly<Record<string, string>> =>

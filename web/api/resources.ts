@@ -82,7 +82,7 @@ export type Token = z.output<typeof TokenSchema>;
 export type NewToken = z.output<typeof NewTokenSchema>;
 export type Webhook = z.output<typeof WebhookSchema>;
 export type Delivery = z.output<typeof DeliverySchema>;
-export type Asked = RequestAnswer;
+export type RequestState = RequestAnswer;
 
 export const pools = listed<PoolSummary, 'pools'>('pools', 3_000);
 export const providers = listed<Provider, 'providers'>('providers', 3_000);
@@ -121,7 +121,7 @@ export const failedDeliveries = (name: string) =>
 
 /** Requests in pages, newest first. With `isFollowed` the page polls for new requests. */
 export const requests = (filter: Query, isFollowed: boolean) =>
-  paged<{ requests: readonly Asked[]; next: string | null }>(
+  paged<{ requests: readonly RequestState[]; next: string | null }>(
     ['requests', filter],
     (after) => addressOf(['requests'], { ...filter, after, limit: 100 }),
     isFollowed ? 2_000 : false,

@@ -8,11 +8,14 @@ import { Chart } from './chart.tsx';
 import { words } from './words.ts';
 
 /** Reads a resource of the API by the parts of its path. */
-export type Read = <Answer>(path: readonly string[], signal: AbortSignal) => Promise<Answer>;
+export type ReadResource = <Answer>(
+  path: readonly string[],
+  signal: AbortSignal,
+) => Promise<Answer>;
 
 export interface MachineChartsProps {
   readonly slot: readonly [provider: string, slot: string];
-  readonly read: Read;
+  readonly read: ReadResource;
 }
 
 const LOOK_MS = 5_000;
@@ -78,7 +81,7 @@ export function MachineCharts({ slot, read }: MachineChartsProps) {
 }
 
 /** A layout never changes while the page is open. */
-function useLayout(id: ChartId | null, read: Read): ChartLayout | null {
+function useLayout(id: ChartId | null, read: ReadResource): ChartLayout | null {
   const { data } = useQuery({
     queryKey: ['chart', id],
     queryFn: ({ signal }) => read<ChartLayout>(['charts', id!], signal),

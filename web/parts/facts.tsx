@@ -1,9 +1,9 @@
 import type { ReactNode } from 'react';
 
-export type Fact = readonly [label: string, value: ReactNode];
+export type LabelledFact = readonly [label: string, value: ReactNode];
 
 /** A list of labels and values. Entries without a value are left out. */
-export const FactList = ({ facts }: { readonly facts: readonly Fact[] }) => (
+export const FactList = ({ facts }: { readonly facts: readonly LabelledFact[] }) => (
   <dl>
     {facts.filter(isTold).map(([label, value]) => (
       <div key={label}>
@@ -14,5 +14,5 @@ export const FactList = ({ facts }: { readonly facts: readonly Fact[] }) => (
   </dl>
 );
 
-const isTold = ([, value]: Fact): boolean =>
+const isTold = ([, value]: LabelledFact): boolean =>
   value !== null && value !== undefined && value !== false && value !== '';

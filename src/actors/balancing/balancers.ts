@@ -33,12 +33,12 @@ export function balancers(deps: BalancersDeps) {
   });
 }
 
-interface Place {
+interface PoolBalancer {
   readonly pool: Pool;
   readonly open: OpenBalancer;
 }
 
-const placesOf = ({ pools, balancers: open }: BalancingDeps): readonly Place[] =>
+const placesOf = ({ pools, balancers: open }: BalancingDeps): readonly PoolBalancer[] =>
   pools.flatMap((pool) =>
     pool.balancers.flatMap((name) => {
       const found = open.get(name);
@@ -59,7 +59,7 @@ interface Tended {
  * Tends a pool at a balancer. Restarts a crashed actor with a growing pause, after all of its work
  * has ended; other pools are not affected. After a long life, the pause is the first one again.
  */
-function tendAlways(deps: BalancersDeps, place: Place): Tended {
+function tendAlways(deps: BalancersDeps, place: PoolBalancer): Tended {
   const { clock, log, metrics } = deps;
   let crashes = 0;
   let timer: unknown;
@@ -95,7 +95,7 @@ const CRASHED =
 
 function tend(
   deps: BalancersDeps,
-  { pool, open }: Place,
+  { pool, open }: PoolBalancer,
   onCrash: (error: unknown, desk: PoolDesk) => void,
 ): Tended {
   const { clock, inspect, board } = deps;

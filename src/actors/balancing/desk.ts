@@ -10,7 +10,7 @@ import {
   type Ref,
 } from '../../domain/balancing/objects.ts';
 import { type Alarm, newPool, type PoolRow } from '../../domain/balancing/pool-row.ts';
-import type { Plan, Refusal } from '../../domain/balancing/plan.ts';
+import type { Plan, BalancerRefusal } from '../../domain/balancing/plan.ts';
 import type { Pool } from '../../domain/balancing/pools.ts';
 import {
   forgetAll,
@@ -27,7 +27,7 @@ import type { MachineId } from '../../domain/ids.ts';
 import { balancerJob, type BalancingDeps, type OpenBalancer } from './deps.ts';
 
 /** The objects seen at the balancer. */
-export interface Seen {
+export interface BalancerReading {
   readonly objects: readonly Observed[];
   readonly sights: ReadonlyMap<MachineId, Sight>;
   /** Number of ended changes at the balancer when this look began, with none under way. */
@@ -90,9 +90,9 @@ export function createDesk(
   const job = balancerJob(open.name);
   const rows = new Map<MachineId, MemberRow>();
   const troubles = new Map<string, Trouble>();
-  const refusals = new Map<string, Refusal>();
+  const refusals = new Map<string, BalancerRefusal>();
   const memory = newRemembered();
-  let seen: Seen | null = null;
+  let seen: BalancerReading | null = null;
   /** Start of the last full read, monotonic; null: the next read must be full. */
   let fullAtMs: number | null = null;
   let change = 0;
@@ -145,7 +145,8 @@ export function createDesk(
   /** The same for a caller that already has exclusive access. */
   const changeAllInTurn = (changes: readonly Change[]): Promise<readonly Changed[]> =>
     Promise.allSettled(changes.map(changeOne));
-  const fresh = (): Seen | null => (seen?.change === change && changing === 0 ? seen : null);
+  const fresh = (): BalancerReading | null =>
+    seen?.change === change && changing === 0 ? seen : null;
   const standing = (): PoolRow =>
     deps.mirror.pools().find((row) => row.pool === name.pool && row.balancer === name.balancer) ??
     newPool(name);
@@ -231,7 +232,7 @@ export function createDesk(
      * when `full`.
      * @throws {FleetError} the balancer cannot be read; it counts as unreachable.
      */
-    async look(signal: AbortSignal, { full = false } = {}): Promise<Seen> {
+    async look(signal: AbortSignal, { full = false } = {}): Promise<BalancerReading> {
       const session = deps.keeper.require();
       lease();
       const begun = changing === 0 ? change : -1;

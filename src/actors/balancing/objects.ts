@@ -6,7 +6,7 @@ import {
   planOf,
   type Action,
   type PlanInput,
-  type Stage,
+  type PoolStage,
   changeKey,
   changeText,
   forgetOld,
@@ -30,7 +30,7 @@ const STUCK_MS = 30 * 60_000;
 const REFRESHES_AT_ONCE = 4;
 
 /** In these stages, deletions depend on object contents or on large losses. */
-const NEEDS_FULL_LOOK: ReadonlySet<Stage> = new Set(['frozen', 'clashing', 'leaving']);
+const NEEDS_FULL_LOOK: ReadonlySet<PoolStage> = new Set(['frozen', 'clashing', 'leaving']);
 
 /**
  * Plans the next step from the last look and the current rows. Reads all objects anew before it

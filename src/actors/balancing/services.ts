@@ -18,8 +18,12 @@ const KNOWN_MS = 500;
 /** The chart of a pool at a balancer with its services, which work on the pool's desk. */
 export function provideBalancer(deps: BalancingDeps, deskOf: (place: PoolPlace) => PoolDesk) {
   const { clock, random, log } = deps;
-  type Step<Output> = (deps: BalancingDeps, desk: PoolDesk, signal: AbortSignal) => Promise<Output>;
-  const step = <Output>(act: Step<Output>) =>
+  type PoolStep<Output> = (
+    deps: BalancingDeps,
+    desk: PoolDesk,
+    signal: AbortSignal,
+  ) => Promise<Output>;
+  const step = <Output>(act: PoolStep<Output>) =>
     fromPromise<Output, PoolPlace>(({ input, signal }) => act(deps, deskOf(input), signal));
   return balancer.provide({
     actors: {

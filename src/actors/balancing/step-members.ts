@@ -5,7 +5,7 @@ import {
   stepMembers,
   type ModeCall,
   type StepInput,
-  type Steps,
+  type MemberPassSteps,
 } from '../../domain/balancing/member-steps.ts';
 import { alarmAfter, isAccepted, isBelieved, nextLookMs } from '../../domain/balancing/pool-row.ts';
 import {
@@ -94,7 +94,7 @@ async function stepOnce(deps: BalancingDeps, desk: PoolDesk, signal: AbortSignal
     desk,
     steps.moves.flatMap(({ calls }) => calls),
   );
-  const isDone = ({ calls }: Steps['moves'][number]) =>
+  const isDone = ({ calls }: MemberPassSteps['moves'][number]) =>
     calls.every(({ machineId }) => !asked.left.has(machineId));
   const done = steps.moves.filter(isDone).map(({ move }) => move);
   let isHeldUp = asked.hasFailed;
@@ -153,7 +153,11 @@ function elsewhereOf(
 }
 
 /** Decides, and holds back all steps while the panic guard doubts its findings. */
-async function decide(deps: BalancingDeps, desk: PoolDesk, nowMs: number): Promise<Steps> {
+async function decide(
+  deps: BalancingDeps,
+  desk: PoolDesk,
+  nowMs: number,
+): Promise<MemberPassSteps> {
   const standing = desk.standing();
   const input = {
     pool: desk.pool,
@@ -208,7 +212,7 @@ export async function settleAlarm(deps: BalancingDeps, desk: PoolDesk): Promise<
 const FROZEN =
   'too many members would leave at once: the pool is frozen until an operator thaws it';
 
-interface Asked {
+interface RefusedMachines {
   /** Machines with a call that was refused, now or recently, and is not repeated yet. */
   readonly left: ReadonlySet<MachineId>;
   /** For some of them, the time of the next call is unknown. */
@@ -220,7 +224,7 @@ async function callAll(
   deps: BalancingDeps,
   desk: PoolDesk,
   calls: readonly ModeCall[],
-): Promise<Asked> {
+): Promise<RefusedMachines> {
   const { refusing, openAtMs } = desk.memory;
   const { atOnce } = desk.balancer.capabilities;
   const before = new Map(refusing);

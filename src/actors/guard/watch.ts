@@ -51,19 +51,19 @@ export interface GuardWatch {
   barOf(provider: string, isOrder: boolean): string | null;
 }
 
-interface Known extends GuardPicture {
+interface KnownGuard extends GuardPicture {
   readonly standings: readonly GuardStanding[];
   readonly atMs: number;
 }
 
 export function createGuardWatch(deps: GuardWatchDeps): GuardWatch {
   const { policy, heartbeatMs, nowMs, clock, metrics, log, onChange } = deps;
-  let known: Known = { rows: [], counts: [], standings: [BLIND], atMs: clock.monotonic() };
+  let known: KnownGuard = { rows: [], counts: [], standings: [BLIND], atMs: clock.monotonic() };
   let frozenMs = 0;
 
   const sinceLastMs = () => clock.monotonic() - known.atMs;
   const isFrozen = () => known.rows.some(({ frozen }) => frozen !== null);
-  const show = (after: Omit<Known, 'atMs'>) => {
+  const show = (after: Omit<KnownGuard, 'atMs'>) => {
     const before = known;
     for (const { scope, frozen } of before.rows) {
       if (!frozen) continue;
@@ -95,7 +95,7 @@ export function createGuardWatch(deps: GuardWatchDeps): GuardWatch {
 }
 
 /** Replaces the gauges of the guard. */
-function tellMetrics(metrics: Metrics, { standings, counts }: Omit<Known, 'atMs'>): void {
+function tellMetrics(metrics: Metrics, { standings, counts }: Omit<KnownGuard, 'atMs'>): void {
   for (const gauge of GAUGES) metrics.clear(gauge);
   for (const each of standings) {
     const scope = labelOf(each.scope);
@@ -132,7 +132,7 @@ function withSince(
   return { ...standing, sinceMs: isSame ? known.sinceMs : nowMs };
 }
 
-interface Known extends GuardPicture {
+interface KnownGuard extends GuardPicture {
   readonly standings: readonly GuardStanding[];
 }
 
@@ -140,7 +140,7 @@ interface Known extends GuardPicture {
  * Logs the changes between two assessments. A freeze that nobody requested may need somebody at
  * night: `error`, with the numbers and what to do.
  */
-function reportGuard(log: Log, before: Known, after: Known): void {
+function reportGuard(log: Log, before: KnownGuard, after: KnownGuard): void {
   reportFreezes(log, before, after);
   const known = new Map(before.standings.map((each) => [each.scope, each]));
   for (const { scope, state, reason } of after.standings) {
@@ -152,7 +152,7 @@ function reportGuard(log: Log, before: Known, after: Known): void {
   }
 }
 
-function reportFreezes(log: Log, before: Known, after: Known): void {
+function reportFreezes(log: Log, before: KnownGuard, after: KnownGuard): void {
   const frozenBefore = new Set(before.rows.filter(isFrozen).map(({ scope }) => scope));
   for (const row of after.rows) {
     const { scope, frozen } = row;

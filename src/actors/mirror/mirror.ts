@@ -174,7 +174,7 @@ function run(
   };
 }
 
-interface Ask {
+interface ReadRequest {
   /** Number of reads begun at the time of the request: the next read answers it. */
   readonly begun: number;
   readonly resolve: () => void;
@@ -184,9 +184,9 @@ interface Ask {
 /** Requests for a read that begins after them. */
 function createAsks() {
   const asked$ = new Subject<void>();
-  const open = new Set<Ask>();
+  const open = new Set<ReadRequest>();
   let begun = 0;
-  const end = (how: (ask: Ask) => void) => {
+  const end = (how: (ask: ReadRequest) => void) => {
     for (const ask of open) {
       if (ask.begun >= begun) continue;
       open.delete(ask);
@@ -208,7 +208,7 @@ function createAsks() {
             how(...args);
           };
         };
-        const ask: Ask = { begun, resolve: ending(resolve), reject: ending(reject) };
+        const ask: ReadRequest = { begun, resolve: ending(resolve), reject: ending(reject) };
         signal.addEventListener('abort', onAbort);
         open.add(ask);
         asked$.next();

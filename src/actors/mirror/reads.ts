@@ -21,7 +21,7 @@ import type { Bmdb, BmdbChanges, BmdbSnapshot, KeepRow } from '../../adapters/bm
 import { sleep, type Clock, type Random } from '../../adapters/clock/port.ts';
 import type { Log } from '../../adapters/log/port.ts';
 import type { Cursor } from '../../domain/ids.ts';
-import type { Steps } from '../../lib/steps.ts';
+import type { InterruptibleWork } from '../../lib/steps.ts';
 
 export interface FleetReadsOptions {
   readonly bmdb: Pick<Bmdb, 'scan' | 'changesSince' | 'wakes$'>;
@@ -40,8 +40,8 @@ export interface FleetReadsOptions {
 }
 
 /** The result of a read: everything, or changes since the last read; with its start (monotonic). */
-export type FleetRead = { readonly beganAtMs: number } & Found;
-type Found =
+export type FleetRead = { readonly beganAtMs: number } & ReadResult;
+type ReadResult =
   | { readonly kind: 'scan'; readonly rows: BmdbSnapshot }
   | { readonly kind: 'changes'; readonly rows: BmdbChanges };
 
@@ -145,7 +145,7 @@ async function changesOrScan(
   from: Mark | null,
   keep: KeepRow,
   signal: AbortSignal,
-): Promise<Found> {
+): Promise<ReadResult> {
   const changes = from && (await bmdb.changesSince(from.cursor, signal));
   if (changes) return { kind: 'changes', rows: changes };
   return { kind: 'scan', rows: await bmdb.scan(signal, keep) };
@@ -180,7 +180,7 @@ export interface Slices {
   /** @throws the signal's reason. */
   pause(): Promise<void>;
   /** Runs all steps, with pauses. @throws the signal's reason. */
-  run<T>(steps: Steps<T>): Promise<T>;
+  run<T>(steps: InterruptibleWork<T>): Promise<T>;
 }
 
 /** Longest delay of heartbeats and session renewals, besides garbage collection. */

@@ -18,7 +18,7 @@ import type {
 import { TRAIT_NAMES } from '../../domain/traits.ts';
 import type { MachineView } from '../../domain/view.ts';
 import { sameData } from '../../lib/data.ts';
-import type { Steps } from '../../lib/steps.ts';
+import type { InterruptibleWork } from '../../lib/steps.ts';
 
 /**
  * The newest row of each machine from any read. An equal row keeps its object. Each read comes with
@@ -30,21 +30,21 @@ interface MirrorRows {
   /** Returns the known row if it equals this one, else this row. */
   keep(row: MachineRow): MachineRow;
   /** Machines whose row object changed; other reads may be taken in meanwhile. */
-  takeScan(snapshot: BmdbSnapshot, beganAtMs: number): Steps<Set<MachineId>>;
+  takeScan(snapshot: BmdbSnapshot, beganAtMs: number): InterruptibleWork<Set<MachineId>>;
   takeChanges(changes: BmdbChanges, beganAtMs: number): Set<MachineId>;
   takeReading(id: MachineId, reading: MachineReading, beganAtMs: number): void;
   /** False: the heartbeat is not new. */
   takeHeartbeat(id: MachineId, heartbeat: NonNullable<MachineRow['heartbeat']>): boolean;
 }
 
-interface Entry {
+interface RowEntry {
   /** Null: the machine's row is gone. */
   row: MachineRow | null;
   /** The read that produced the row. */
-  read: Read;
+  read: RowRead;
 }
 /** A read that was taken in. */
-interface Read {
+interface RowRead {
   readonly version: number;
   readonly beganAtMs: number;
   readonly takenAtMs: number;
@@ -56,22 +56,22 @@ interface Read {
  * may be a different one.
  */
 export function createMirrorRows(clock: Pick<Clock, 'monotonic'>): MirrorRows {
-  const entries = new Map<MachineId, Entry>();
+  const entries = new Map<MachineId, RowEntry>();
   /** Machines with work: a dead session may concern them. */
   const busy = new Set<MachineId>();
 
-  const readOf = (version: number, beganAtMs: number): Read => ({
+  const readOf = (version: number, beganAtMs: number): RowRead => ({
     version,
     beganAtMs,
     takenAtMs: clock.monotonic(),
   });
   /** Machines without an entry: absent, as of the last scan. */
-  let absent: Entry = {
+  let absent: RowEntry = {
     row: null,
     read: { ...readOf(-Infinity, -Infinity), takenAtMs: -Infinity },
   };
 
-  const write = (id: MachineId, row: MachineRow | null, read: Read) => {
+  const write = (id: MachineId, row: MachineRow | null, read: RowRead) => {
     const known = entries.get(id);
     if (known) Object.assign(known, { row, read });
     else entries.set(id, { row, read });
@@ -79,7 +79,7 @@ export function createMirrorRows(clock: Pick<Clock, 'monotonic'>): MirrorRows {
     else busy.delete(id);
   };
   /** True if the row changed. */
-  const put = (id: MachineId, row: MachineRow | null, read: Read): boolean => {
+  const put = (id: MachineId, row: MachineRow | null, read: RowRead): boolean => {
     const known = entries.get(id) ?? absent;
     if (isNewer(known, read)) return false;
     const before = known.row;
@@ -89,7 +89,7 @@ export function createMirrorRows(clock: Pick<Clock, 'monotonic'>): MirrorRows {
     return !isSame;
   };
   /** The end of a session does not change its machines' rows, so no change reports it. */
-  const dropDead = ({ sessions }: BmdbSurroundings, read: Read, changed: Set<MachineId>) => {
+  const dropDead = ({ sessions }: BmdbSurroundings, read: RowRead, changed: Set<MachineId>) => {
     const alive = new Set(sessions.map(({ sessionId }) => sessionId));
     for (const id of busy) {
       const known = entries.get(id)!;
@@ -156,7 +156,7 @@ export function createMirrorRows(clock: Pick<Clock, 'monotonic'>): MirrorRows {
   };
 }
 
-const isNewer = ({ read: known }: Entry, read: Read): boolean =>
+const isNewer = ({ read: known }: RowEntry, read: RowRead): boolean =>
   known.takenAtMs >= read.beganAtMs && known.version > read.version;
 
 const isAlive =
@@ -175,7 +175,7 @@ function withNewest(row: MachineRow, before: MachineRow | null): MachineRow {
 export function* changedFacts(
   before: ReadonlyMap<Slot, SlotFacts>,
   after: ReadonlyMap<Slot, SlotFacts>,
-): Steps<Slot[]> {
+): InterruptibleWork<Slot[]> {
   const changed: Slot[] = [];
   for (const [slot, facts] of after) {
     yield;

@@ -11,7 +11,7 @@ import type { LeaseRow } from '../../domain/daemons.ts';
 import type { LossPolicy } from '../../domain/policy.ts';
 import { sameData } from '../../lib/data.ts';
 import { viewOf, type MachineView } from '../../domain/view.ts';
-import type { Steps } from '../../lib/steps.ts';
+import type { InterruptibleWork } from '../../lib/steps.ts';
 import type { SlotNews } from '../../machines/fleet.ts';
 import type { Job } from '../../machines/task.ts';
 import {
@@ -62,7 +62,7 @@ const NO_NEWS: readonly never[] = [];
 const isGuards = ({ slotId }: RequestRow): boolean => slotId === null;
 
 /** Facts beyond single machines, as of the last read. */
-interface Known {
+interface FleetFacts {
   sessions: readonly SessionId[];
   providerHolds: readonly ProviderHoldRow[];
   leases: readonly LeaseRow[];
@@ -88,7 +88,7 @@ export function createMirrorState(options: MirrorStateOptions) {
   let isRowGone = false;
   let around = NOTHING_AROUND;
   let facts = new Map<Slot, SlotFacts>();
-  const kept: Known = {
+  const kept: FleetFacts = {
     ...{ sessions: [], providerHolds: [], leases: [], guard: [], pools: [], requests: [] },
   };
   let offset = clock.now() - clock.monotonic();
@@ -240,7 +240,7 @@ export function createMirrorState(options: MirrorStateOptions) {
     get facts(): ReadonlyMap<Slot, SlotFacts> {
       return facts;
     },
-    known: kept as Readonly<Known>,
+    known: kept as Readonly<FleetFacts>,
     /** A scan was delivered completely, so that everything was delivered once. */
     get isWhole() {
       return isWhole;
@@ -339,7 +339,7 @@ export function createMirrorState(options: MirrorStateOptions) {
 }
 
 /** The slot of each machine. */
-function* placesOf(facts: ReadonlyMap<Slot, SlotFacts>): Steps<Map<MachineId, Slot>> {
+function* placesOf(facts: ReadonlyMap<Slot, SlotFacts>): InterruptibleWork<Map<MachineId, Slot>> {
   const places = new Map<MachineId, Slot>();
   for (const { slot, row } of facts.values()) {
     yield;

@@ -25,7 +25,7 @@ interface HoldKeeperDeps {
   readonly log: Log;
 }
 
-type Creation = NonNullable<CallContext['creation']>;
+type CreationContext = NonNullable<CallContext['creation']>;
 type Impose = Extract<HoldOrder, { readonly order: 'impose' }>;
 type Lift = Extract<HoldOrder, { readonly order: 'lift' }>;
 
@@ -52,14 +52,14 @@ export interface HoldKeeper {
     provider: ProviderName,
     call: ThrottledCall,
     error: unknown,
-    creation?: Creation,
+    creation?: CreationContext,
   ): Promise<void>;
   /** To be called after a successful call that began at `begun`. */
   succeeded(
     provider: ProviderName,
     call: ThrottledCall,
     begun: { readonly holds: HoldIndex; readonly nowMs: number },
-    creation?: Creation,
+    creation?: CreationContext,
   ): Promise<void>;
 }
 

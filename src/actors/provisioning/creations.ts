@@ -4,7 +4,7 @@ import { providerOf, type ProviderName, type Slot } from '../../domain/ids.ts';
 import type { IntentRow, ProviderMachine } from '../../domain/machine.ts';
 import { endOfCreation, type CreationOutcome } from '../../domain/provisioning/provider-tags.ts';
 import type { HoldIndex } from '../../domain/provisioning/provider-holds.ts';
-import type { Creation } from '../../domain/provisioning/reconcile.ts';
+import type { PlannedCreation } from '../../domain/provisioning/reconcile.ts';
 import { countCreation, providedBy, providerNamed, type ProvisionDeps } from './deps.ts';
 
 /** Creations under way. They outlive the iteration that began them, but never their session. */
@@ -14,7 +14,7 @@ export interface Creations {
    * @returns false: the slot is no longer free.
    * @throws {LeaseLost} @throws {SessionExpired}
    */
-  begin(creation: Creation, terms: Terms): Promise<boolean>;
+  begin(creation: PlannedCreation, terms: Terms): Promise<boolean>;
   /** Number of creations under way. */
   count(provider: ProviderName): number;
   /** Slots whose last creation failed, with a rank: later failures rank higher. */
@@ -29,7 +29,7 @@ export interface Creations {
   /** Resolves when fewer than `max` are under way, or the signal fires. */
   whenBelow(provider: ProviderName, max: number, signal: AbortSignal): Promise<void>;
   /** Creations that ended since the last call, for the summary. */
-  takeTally(provider: ProviderName): Tally;
+  takeTally(provider: ProviderName): CreationCounts;
   /** Lets creations complete for `graceMs`, then aborts and awaits them. */
   drain(graceMs: number): Promise<void>;
 }
@@ -50,7 +50,7 @@ interface Population {
   count: number;
 }
 
-export interface Tally {
+export interface CreationCounts {
   readonly created: number;
   readonly failed: number;
 }
@@ -98,7 +98,7 @@ export function createCreations(deps: ProvisionDeps): Creations {
   };
 
   /** Follows a creation to any end; never fails. */
-  async function follow(creation: Creation, intent: IntentRow, terms: Terms): Promise<void> {
+  async function follow(creation: PlannedCreation, intent: IntentRow, terms: Terms): Promise<void> {
     const entry: UnderWay = {
       provider: intent.provider,
       stopping: new AbortController(),
@@ -209,7 +209,7 @@ export function createCreations(deps: ProvisionDeps): Creations {
 /** Writes ahead: commits the intent before any call to the provider. Null: the slot is taken. */
 async function intentFor(
   deps: ProvisionDeps,
-  { slot, slotId, intent }: Creation,
+  { slot, slotId, intent }: PlannedCreation,
   { session, lease }: Terms,
 ): Promise<IntentRow | null> {
   const provider = providerOf(slot);
@@ -230,7 +230,7 @@ async function intentFor(
 
 async function create(
   deps: ProvisionDeps,
-  creation: Creation,
+  creation: PlannedCreation,
   { intent, isSuspect }: { readonly intent: IntentRow; readonly isSuspect: boolean },
   terms: Terms,
   signal: AbortSignal,
@@ -275,7 +275,7 @@ async function create(
 /** Applies an error's consequences to the creation's intent, slot and provider. */
 async function fail(
   deps: ProvisionDeps,
-  creation: Creation,
+  creation: PlannedCreation,
   { session, ...terms }: Terms,
   {
     intent: { provider, witness, attempts },
@@ -313,7 +313,7 @@ async function fail(
 /** The context that determines holds on the provider. */
 function contextOf(
   deps: ProvisionDeps,
-  { slot, unused }: Creation,
+  { slot, unused }: PlannedCreation,
   { population }: Pick<Terms, 'population'>,
 ) {
   const { plan: name, location, spot = false } = unused;
@@ -325,7 +325,7 @@ function contextOf(
   };
 }
 
-interface Failure {
+interface CreationFailure {
   readonly at: number;
   readonly nowMs: number;
   readonly othersSucceeded: boolean;
@@ -340,10 +340,10 @@ const FAILURES_MAX = 1_000;
  * @param memoryMs older failures no longer count against a slot.
  */
 function createFailures(memoryMs: number) {
-  const known = new Map<Slot, Failure>();
+  const known = new Map<Slot, CreationFailure>();
   return {
     /** @param at rank among all failures and starts. */
-    failed(slot: Slot, { at, nowMs }: Pick<Failure, 'at' | 'nowMs'>) {
+    failed(slot: Slot, { at, nowMs }: Pick<CreationFailure, 'at' | 'nowMs'>) {
       known.delete(slot);
       known.set(slot, { at, nowMs, othersSucceeded: false });
       if (known.size > FAILURES_MAX) known.delete(known.keys().next().value!);

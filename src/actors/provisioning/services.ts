@@ -12,13 +12,13 @@ import {
 } from '../../domain/provisioning/provider-holds.ts';
 import {
   reconcile,
-  type Creation,
+  type PlannedCreation,
   type Reconciliation,
 } from '../../domain/provisioning/reconcile.ts';
 import { isReadAlready } from '../../domain/provisioning/stock.ts';
-import type { Listed, Round } from '../../machines/provisioner.ts';
+import type { ListingOutcome, Round } from '../../machines/provisioner.ts';
 import { provisionerJob } from '../leases.ts';
-import { createCreations, type Creations, type Tally } from './creations.ts';
+import { createCreations, type Creations, type CreationCounts } from './creations.ts';
 import {
   newRound,
   providerNamed,
@@ -92,7 +92,13 @@ function servicesOf(
 const REFUSED_MS = 60_000;
 
 /** Lists provider and BMDB at the same time; the first failure aborts the other. */
-async function listBoth({ deps, creations, name, state, ends }: Iteration): Promise<Listed> {
+async function listBoth({
+  deps,
+  creations,
+  name,
+  state,
+  ends,
+}: Iteration): Promise<ListingOutcome> {
   const failing = new AbortController();
   const both = AbortSignal.any([ends, failing.signal]);
   const mark = creations.mark();
@@ -124,7 +130,7 @@ function reportRound(
   tellNews: TellNews,
   provider: ProviderName,
   round: RoundState,
-  tally: Tally,
+  tally: CreationCounts,
   atMs: number,
 ): void {
   const { bmdb, used, free, failed, orphan, missing, penalised, managed, max } =
@@ -346,7 +352,7 @@ async function placeFor(
 /** Unfinished creations already count as machines. */
 function refusalOf(
   { deps: { limits }, provider }: Iteration,
-  { unused, intent }: Creation,
+  { unused, intent }: PlannedCreation,
   now: Pick<AdmissionInput, 'holds' | 'nowMs' | 'machines' | 'running'>,
 ): string | null {
   const { plan: name, location, spot = false } = unused;

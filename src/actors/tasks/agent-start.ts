@@ -49,19 +49,19 @@ const PROCESSOR_MAX = 64;
 const LONG_BACKOFF_MS = 30 * 60_000;
 
 /** The stage of a start, in the order of its steps. */
-type Stage = 'located' | 'connect' | 'hostkey' | 'upload' | 'execute' | 'protocol' | 'record';
+type StartStage = 'located' | 'connect' | 'hostkey' | 'upload' | 'execute' | 'protocol' | 'record';
 
 /** A machine whose agent is being started. */
 interface Starting extends Claimed<TakeOverDeps> {
   /** Facts that a give-up needs and a chart cannot hold. */
   readonly start: {
     /** The stage at which a failure would occur now. */
-    at: Stage;
+    at: StartStage;
     /** The provider's view of the machine, with the proof of its host key. */
     machine?: ProviderMachine;
   };
 }
-type Given<Part extends keyof TakeoverTold = never> = Starting & Pick<TakeoverTold, Part>;
+type StartContext<Part extends keyof TakeoverTold = never> = Starting & Pick<TakeoverTold, Part>;
 type Trust = TakeoverTold['trust'];
 
 /** The services of the `takeover` chart. Each step may run again after a crash. */
@@ -96,14 +96,14 @@ export function agentStartServices(deps: TakeOverDeps) {
   };
 }
 
-const isOnTheWay = (at: Stage): boolean => at === 'located' || at === 'connect';
+const isOnTheWay = (at: StartStage): boolean => at === 'located' || at === 'connect';
 
 const beginStart = async (deps: TakeOverDeps, turn: Turn, job: Job): Promise<Starting> => ({
   ...(await claim(deps, 'ShepherdAgentStart', turn, job)),
   start: { at: 'located' },
 });
 
-async function locateAndConnect(given: Given) {
+async function locateAndConnect(given: StartContext) {
   const { start } = given;
   const machine = await requireOurs(given);
   // Without an address, nothing has left for the machine.
@@ -113,7 +113,7 @@ async function locateAndConnect(given: Given) {
   start.at = 'hostkey';
 }
 
-async function verifyHost(given: Given): Promise<Pick<TakeoverTold, 'trust'>> {
+async function verifyHost(given: StartContext): Promise<Pick<TakeoverTold, 'trust'>> {
   const { signal, start } = given;
   const session = shellOf(given);
   const evidence = await proveHost(given, required(start.machine, 'place'), session);
@@ -123,7 +123,7 @@ async function verifyHost(given: Given): Promise<Pick<TakeoverTold, 'trust'>> {
   return { trust: { bootId, newHostKey } };
 }
 
-async function upload(given: Given<'trust'>) {
+async function upload(given: StartContext<'trust'>) {
   const { signal, start } = given;
   const { file, targetPath } = given.deps.agent;
   const shell = shellOf(given);
@@ -133,7 +133,7 @@ async function upload(given: Given<'trust'>) {
   start.at = 'execute';
 }
 
-async function execute(given: Given<'trust'>): Promise<Pick<TakeoverTold, 'agent'>> {
+async function execute(given: StartContext<'trust'>): Promise<Pick<TakeoverTold, 'agent'>> {
   const { deps, slot, work, start, signal } = given;
   const { agent, protocol, log } = deps;
   const { newHostKey } = given.trust;
@@ -153,7 +153,7 @@ async function execute(given: Given<'trust'>): Promise<Pick<TakeoverTold, 'agent
   return { agent: { publicKey: Buffer.from(publicKey).toString('hex'), warnings } };
 }
 
-async function recordStart(given: Given<'trust' | 'agent'>): Promise<void> {
+async function recordStart(given: StartContext<'trust' | 'agent'>): Promise<void> {
   const { deps, slot, work, trust, agent } = given;
   // The machine needs no place any more: during this commit, the next machine may be claimed.
   deps.taskPool.leavePlace(slot);

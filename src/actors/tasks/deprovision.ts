@@ -33,8 +33,8 @@ const BACKOFF: BackoffDescriptor = { initialMs: 10_000, exponent: 2, maximumMs: 
 interface Leaving extends Claimed<DeprovisionDeps> {
   readonly request: NonNullable<MachineRow['deprovision']>;
 }
-type Given<Part extends keyof DeprovisionTold = never> = Leaving & Told<Part>;
-type Told<Part extends keyof DeprovisionTold> = Pick<DeprovisionTold, Part>;
+type LeavingContext<Part extends keyof DeprovisionTold = never> = Leaving & DeprovisionFacts<Part>;
+type DeprovisionFacts<Part extends keyof DeprovisionTold> = Pick<DeprovisionTold, Part>;
 
 /** The services of the `deprovision` chart. Each step may run again after a crash. */
 export function deprovisionServices(deps: DeprovisionDeps) {
@@ -55,7 +55,7 @@ async function beginLeaving(deps: DeprovisionDeps, turn: Turn, job: Job): Promis
   return { ...given, request: required(given.row.deprovision, 'request to be given back') };
 }
 
-async function endIfItStays(given: Given): Promise<Told<'agentEnd'>> {
+async function endIfItStays(given: LeavingContext): Promise<DeprovisionFacts<'agentEnd'>> {
   // The deletion of the device also ends the agent.
   if (!given.provider.inventory) return { agentEnd: null };
   const agentEnd = await endAgent({ ...given, signal: orStop(given) });
@@ -63,7 +63,7 @@ async function endIfItStays(given: Given): Promise<Told<'agentEnd'>> {
   return { agentEnd };
 }
 
-async function askUnlessGone(given: Given): Promise<Told<'asked'>> {
+async function askUnlessGone(given: LeavingContext): Promise<DeprovisionFacts<'asked'>> {
   const asked = given.request.attempts;
   // After an earlier request, the device may be gone; a first request finds out itself.
   if (asked > 0) {
@@ -73,7 +73,7 @@ async function askUnlessGone(given: Given): Promise<Told<'asked'>> {
   return { asked: await ask({ ...given, asked }) };
 }
 
-async function awaitGone(given: Given<'asked'>) {
+async function awaitGone(given: LeavingContext<'asked'>) {
   const { clock, taskPool, log, pollMs } = given.deps;
   // The machine stays where it is, and others may use it at once.
   if (given.provider.inventory) return;
@@ -97,7 +97,7 @@ async function awaitGone(given: Given<'asked'>) {
   log.info(fieldsOf(given), 'the device is gone');
 }
 
-async function awaitReusable(given: Given) {
+async function awaitReusable(given: LeavingContext) {
   const { clock } = given.deps;
   // Without a reservation, the slot is the device, and is gone with it.
   if (given.provided.reservationId === null) return;
@@ -110,7 +110,7 @@ async function awaitReusable(given: Given) {
   }
 }
 
-async function recordDeprovision(given: Given<'agentEnd'>): Promise<void> {
+async function recordDeprovision(given: LeavingContext<'agentEnd'>): Promise<void> {
   await given.work.finish({ kind: 'deprovisioned', ...deprovisionedOf(given) });
   workEnded(given, 'finished');
   given.deps.log.info(fieldsOf(given), 'machine given back');
@@ -130,14 +130,14 @@ const pause = (given: Leaving, pauseMs = given.deps.pollMs): Promise<void> =>
   sleep(given.deps.clock, pauseMs * (0.8 + 0.4 * given.deps.random.next()), orStop(given));
 
 /** The provider has named the time of removal: no request is repeated before it. */
-const isAwaited = ({ deps }: Leaving, { leavesAtMs = 0 }: Seen): boolean =>
+const isAwaited = ({ deps }: Leaving, { leavesAtMs = 0 }: DeviceReading): boolean =>
   leavesAtMs > deps.nowMs();
 
 /**
  * The slot stays free unless the requester wants the next machine there. A slot that is the device
  * is gone with it; in an inventory, the device stays.
  */
-function deprovisionedOf({ provider, provided, request, agentEnd }: Given<'agentEnd'>) {
+function deprovisionedOf({ provider, provided, request, agentEnd }: LeavingContext<'agentEnd'>) {
   const { requestedBy, reason, returnToPool } = request;
   const staysListed = provider.inventory !== undefined || provided.reservationId !== null;
   return {
@@ -151,7 +151,7 @@ function deprovisionedOf({ provider, provided, request, agentEnd }: Given<'agent
  * Requests the removal once; records it just before the call.
  * @returns the number of requests.
  */
-async function ask(given: Given<'asked'>): Promise<number> {
+async function ask(given: LeavingContext<'asked'>): Promise<number> {
   const { deps, slot, work, provided, provider, signal } = given;
   const name = providerOf(slot);
   deps.holds.check(name, 'destroy');
@@ -178,7 +178,7 @@ async function ask(given: Given<'asked'>): Promise<number> {
   return attempts;
 }
 
-interface Seen {
+interface DeviceReading {
   /** `going`: the provider says that it is removing the device. */
   readonly state: 'there' | 'going' | 'gone';
   /** The time of removal, epoch milliseconds, if the provider names it. */
@@ -186,7 +186,7 @@ interface Seen {
 }
 
 /** A failed reading proves nothing: the device counts as present until the next reading. */
-async function readState(given: Leaving): Promise<Seen> {
+async function readState(given: Leaving): Promise<DeviceReading> {
   const { deps, slot, provided, provider, signal } = given;
   const { providerId, reservationId } = provided;
   try {

@@ -12,7 +12,7 @@ import { providerOf, type Slot } from '../../domain/ids.ts';
 import type { MachineRow, Process, Provided, ProviderMachine } from '../../domain/machine.ts';
 import type { HostKeyPolicy } from '../../domain/policy.ts';
 import { plainText } from '../../lib/texts.ts';
-import type { Failure, Job } from '../../machines/task.ts';
+import type { StepFailure, Job } from '../../machines/task.ts';
 import type { TaskPool, Turn } from '../turns/turns.ts';
 import type { SessionKeeper } from '../session-keeper.ts';
 import { proveHostKey, type HostKeyEvidence } from './host-key-proof.ts';
@@ -196,13 +196,13 @@ const OUR_OWN = new Set([
 /** The handling of a failed task. */
 interface GivingUp<Given> {
   readonly message: string;
-  readonly backoffFor: (failure: Failure | null, given: Given) => BackoffDescriptor;
+  readonly backoffFor: (failure: StepFailure | null, given: Given) => BackoffDescriptor;
   /** Whether the next claim continues the work where it is: no failure is recorded. */
   readonly isCancelled?: (given: Given) => boolean;
   /** Effects besides the backoff and the quarantine of a wrong host key. */
-  readonly effects?: (failure: Failure | null, given: Given) => FailureEffects;
+  readonly effects?: (failure: StepFailure | null, given: Given) => FailureEffects;
   /** Called after the failure was recorded. */
-  readonly onFailed?: (failure: Failure | null, given: Given) => void;
+  readonly onFailed?: (failure: StepFailure | null, given: Given) => void;
 }
 
 /**
@@ -243,7 +243,7 @@ export function stepsOf<Deps extends TaskDeps, Given extends Claimed>(
         return during(turn, signal, () => act({ ...input, ...claimOf(turn) }));
       }),
     giveUp: (how: GivingUp<Given>) =>
-      fromPromise<void, Job & { readonly failure: Failure | null }>(async ({ input }) => {
+      fromPromise<void, Job & { readonly failure: StepFailure | null }>(async ({ input }) => {
         const { slot, machineId, failure } = input;
         const turn = taskPool.turn(slot);
         const { work, shell } = turn.held;
@@ -267,7 +267,7 @@ export function stepsOf<Deps extends TaskDeps, Given extends Claimed>(
   };
 }
 
-const quarantineFor = (failure: Failure | null): FailureEffects =>
+const quarantineFor = (failure: StepFailure | null): FailureEffects =>
   failure?.code === 'host-key-rejected'
     ? { quarantine: { kind: 'conflict', reason: failure.message } }
     : {};

@@ -13,12 +13,12 @@ import type { RequestInput, TurnInput } from '../../machines/lifecycle.ts';
 import type { SessionKeeper } from '../session-keeper.ts';
 import type { PermitQueue } from './permit-queue.ts';
 
-export type Kind = Exclude<NextWork, null>;
+export type WorkKind = Exclude<NextWork, null>;
 
 /** The time in which one task works on one machine. Invisible to the chart. */
 export interface Turn {
   readonly slot: Slot;
-  readonly kind: Kind;
+  readonly kind: WorkKind;
   /** Aborts at the end of the turn, for any reason: crash, retirement, shutdown. */
   readonly signal: AbortSignal;
   /** When a place was requested, and when the task began, monotonic ms. */
@@ -30,7 +30,7 @@ export interface Turn {
 
 interface TaskPoolOptions {
   /** Maximum number of simultaneous tasks of each kind. */
-  readonly places: Readonly<Record<Kind, number>>;
+  readonly places: Readonly<Record<WorkKind, number>>;
   /** A granted turn that no task begins is withdrawn after this long. */
   readonly unusedMs: number;
   readonly clock: Clock;
@@ -43,7 +43,7 @@ export interface TaskPool {
    * Waits for a place, with the machine's seniority. A granted turn must be begun; otherwise it is
    * withdrawn.
    */
-  grant(slot: Slot, kind: Kind, signal: AbortSignal, seniority?: Seniority): Promise<void>;
+  grant(slot: Slot, kind: WorkKind, signal: AbortSignal, seniority?: Seniority): Promise<void>;
   /** Starts the task. @throws {Cancelled} no turn was granted. */
   begin(slot: Slot): Turn;
   /** @throws {Cancelled} the turn has ended. */
@@ -60,10 +60,10 @@ export interface TaskPool {
   drain(graceMs: number): Promise<void>;
   readonly busy: number;
   /** Number of busy tasks of a kind. */
-  busyOf(kind: Kind): number;
+  busyOf(kind: WorkKind): number;
 }
 
-interface Entry extends Turn {
+interface QueuedTurn extends Turn {
   readonly controller: AbortController;
   begunAt: number;
   placed: boolean;
@@ -80,18 +80,18 @@ export function createTaskPool({ places, unusedMs, clock, log }: TaskPoolOptions
     recovery: createPlaces(places.recovery),
     deprovision: createPlaces(places.deprovision),
   };
-  const entries = new Map<Slot, Entry>();
+  const entries = new Map<Slot, QueuedTurn>();
   const cancellations = new Set<Promise<void>>();
   let onIdle: (() => void) | undefined;
   const stopping = new AbortController();
 
-  const leavePlace = (entry: Entry) => {
+  const leavePlace = (entry: QueuedTurn) => {
     if (!entry.placed) return;
     entry.placed = false;
     pools[entry.kind].release();
   };
 
-  const cancelWork = (entry: Entry): void => {
+  const cancelWork = (entry: QueuedTurn): void => {
     const { work } = entry.held;
     if (!work) return;
     const cancellation = work
@@ -113,7 +113,7 @@ export function createTaskPool({ places, unusedMs, clock, log }: TaskPoolOptions
     if (entries.size === 0) onIdle?.();
   };
 
-  const find = (slot: Slot): Entry => {
+  const find = (slot: Slot): QueuedTurn => {
     const entry = entries.get(slot);
     if (!entry) throw new Cancelled(`no turn is held for ${slot}`);
     return entry;

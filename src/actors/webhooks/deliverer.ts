@@ -124,14 +124,14 @@ interface Settled {
   readonly item: Item;
   readonly verdict: DeliveryVerdict;
 }
-interface Held {
+interface HeldDelivery {
   readonly lease: Lease;
   readonly desk: WebhookDesk;
   readonly signal: AbortSignal;
 }
 
 /** Deliveries during one holding of the lease. Memory is bounded, however many events there are. */
-function createRound(deps: DelivererDeps, endpoint: Endpoint, held: Held, toldTo: string) {
+function createRound(deps: DelivererDeps, endpoint: Endpoint, held: HeldDelivery, toldTo: string) {
   const { bmdb, clock, random, log, metrics, nowMs, pollMs } = deps;
   const { name, sender, source } = endpoint;
   const { lease, desk, signal } = held;

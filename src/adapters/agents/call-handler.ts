@@ -111,9 +111,9 @@ function createCallLimit(limitMs: number, clock: Clock) {
   };
 }
 
-type Answer = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => Promise<Uint8Array>;
+type CallAnswer = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => Promise<Uint8Array>;
 
-function createAnswer({ service, limits, isOpen, connections }: CallHandlerOptions): Answer {
+function createAnswer({ service, limits, isOpen, connections }: CallHandlerOptions): CallAnswer {
   const callers = new WeakMap<Http2Session, Caller>();
   return async (stream, headers) => {
     if (!isOpen()) throw new GrpcError(GrpcStatus.unavailable, 'try again later');

@@ -131,15 +131,15 @@ function createCallReports(tell: Tell, clock: Clock) {
   };
 }
 
-type Answer = Extract<ToThread, { readonly id: number }>;
+type ThreadAnswer = Extract<ToThread, { readonly id: number }>;
 
 /** The daemon's store, reached by messages. */
 function createStore(tell: Tell, { knowsHardware }: ThreadStart) {
-  const asked = new Map<number, (answer: Answer) => void>();
+  const asked = new Map<number, (answer: ThreadAnswer) => void>();
   let lastId = 0;
-  const ask = async (question: (id: number) => FromThread): Promise<Answer> => {
+  const ask = async (question: (id: number) => FromThread): Promise<ThreadAnswer> => {
     const id = (lastId += 1);
-    const answer = await new Promise<Answer>((resolve) => {
+    const answer = await new Promise<ThreadAnswer>((resolve) => {
       asked.set(id, resolve);
       tell(question(id));
     });
@@ -163,7 +163,7 @@ function createStore(tell: Tell, { knowsHardware }: ThreadStart) {
   };
   return {
     store: knowsHardware ? store : { recordHeartbeats: store.recordHeartbeats },
-    answered(answer: Answer) {
+    answered(answer: ThreadAnswer) {
       asked.get(answer.id)?.(answer);
       asked.delete(answer.id);
     },

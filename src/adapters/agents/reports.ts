@@ -41,12 +41,12 @@ export function readReports(received: ReceivedHeartbeat): Reports {
   };
 }
 
-type Verdict<Report> = { readonly report: Report } | { readonly fault: string };
+type ReportVerdict<Report> = { readonly report: Report } | { readonly fault: string };
 
 function judge<Report>(
   raw: Uint8Array,
-  read: (raw: Uint8Array) => Verdict<Report>,
-): Verdict<Report> {
+  read: (raw: Uint8Array) => ReportVerdict<Report>,
+): ReportVerdict<Report> {
   if (raw.length > SIZE_MAX_BYTES) return { fault: `larger than ${SIZE_MAX_BYTES} bytes` };
   try {
     return read(raw);
@@ -58,7 +58,7 @@ function judge<Report>(
 
 function judgeInstallationReport(
   raw: Uint8Array,
-): Verdict<NonNullable<HeartbeatRecord['installationReport']>> {
+): ReportVerdict<NonNullable<HeartbeatRecord['installationReport']>> {
   if (!hasAtMostFields(raw, INSTALLATION_SHAPE, INSTALLATION_FIELDS_MAX)) {
     return { fault: 'too many fields' };
   }

@@ -11,7 +11,7 @@ import type { RequestedThing, RequestTarget, Wish } from '../../domain/wishes.ts
 import { detailsShape } from '../../settings/verb-details.ts';
 import { imageFault } from './install-image.ts';
 import { BATCH_MAX } from './port.ts';
-import type { NewBatch, NewRequest, Standing } from './port.ts';
+import type { NewBatch, NewRequest, RequesterRights } from './port.ts';
 
 /** How operators' requests are checked and stored; every implementation shares this form. */
 
@@ -35,7 +35,7 @@ export interface FiledRequest {
   readonly machineId: MachineId | null;
   readonly by: string;
   /** Null if no right was checked and the name of the requester is unverified. */
-  readonly standing: Standing | null;
+  readonly standing: RequesterRights | null;
   readonly reason: string;
   readonly validForMs: number;
   /** Batch of the request; null if none. */
@@ -124,9 +124,9 @@ export const digestOf = (parameters: unknown): string | null =>
   HEAD.safeParse(parameters).data?.batch.digest ?? null;
 const HEAD = z.object({ batch: z.object({ digest: z.string() }) });
 
-type Place = Pick<FiledRequest, 'provider' | 'slotId' | 'machineId'>;
+type RequestPlace = Pick<FiledRequest, 'provider' | 'slotId' | 'machineId'>;
 
-function placeOf(what: RequestedThing): Place {
+function placeOf(what: RequestedThing): RequestPlace {
   if ('target' in what) return targetOf(what.verb, what.target);
   const provider = 'provider' in what ? what.provider : 'scope' in what ? what.scope : 'fleet';
   return provider === 'fleet' ? NOWHERE : { ...NOWHERE, provider: requireProvider(provider) };
@@ -139,9 +139,9 @@ function requireProvider(name: ProviderName): ProviderName {
   throw new UsageError(`"${plainText(name, SLOT_MAX)}" is no valid name of a provider`);
 }
 
-const NOWHERE: Place = { provider: null, slotId: null, machineId: null };
+const NOWHERE: RequestPlace = { provider: null, slotId: null, machineId: null };
 
-function targetOf(verb: Verb, { provider, slotId, machineId }: RequestTarget): Place {
+function targetOf(verb: Verb, { provider, slotId, machineId }: RequestTarget): RequestPlace {
   requireProvider(provider);
   if (slotId === '' || slotId.length > SLOT_MAX || plainText(slotId) !== slotId) {
     throw new UsageError(`"${plainText(slotId, SLOT_MAX)}" is no valid name of a slot`);
@@ -181,7 +181,7 @@ export function poolOf(verb: Verb, parameters: unknown): Pick<RequestRow, 'pool'
 }
 
 /** @throws {KeyReused} the key belongs to a different request. */
-export function requireSame(asked: FiledRequest, before: Kept): void {
+export function requireSame(asked: FiledRequest, before: KeptRequest): void {
   if (contentOf(asked) === contentOf(before)) return;
   const what = `${before.verb} by ${before.by}: ${before.reason}`;
   throw new KeyReused(`key "${asked.key}" was used for something else (${what})`);
@@ -190,7 +190,7 @@ const contentOf = ({ verb, provider, slotId, machineId, by, reason, batch, param
   JSON.stringify([...[verb, provider, slotId, machineId, by, reason, batch], sorted(parameters)]);
 type Content = Omit<FiledRequest, 'validForMs' | 'standing' | 'key'>;
 /** The stored fields that are compared here. */
-type Kept = Omit<FiledRequest, 'validForMs' | 'standing'>;
+type KeptRequest = Omit<FiledRequest, 'validForMs' | 'standing'>;
 
 /** Makes values equal whatever the order of their keys. */
 function sorted(value: unknown): unknown {

@@ -16,7 +16,7 @@ import type {
   RequestRow,
 } from '../../domain/machine.ts';
 import type { LeaseRow } from '../../domain/daemons.ts';
-import type { Json, ProviderRecord, RecordName } from '../../domain/provisioning/records.ts';
+import type { RecordJson, ProviderRecord, RecordName } from '../../domain/provisioning/records.ts';
 import type { GuardChange, GuardCounts } from '../../domain/recovery/guard-judgement.ts';
 import type { Traits } from '../../domain/traits.ts';
 import type { AccessBook } from './access-port.ts';
@@ -377,13 +377,13 @@ export interface RecordBook {
    *   be stored, or the provider has too many; concurrent calls may exceed the limit by their
    *   number.
    */
-  make(name: RecordName, value: Json): Promise<string>;
+  make(name: RecordName, value: RecordJson): Promise<string>;
   /**
    * Replaces the record if it has this version.
    * @returns its new version.
    * @throws {ProviderError} `conflict`: the record is gone or changed. `invalid`: see `make`.
    */
-  replace(name: RecordName, value: Json, version: string): Promise<string>;
+  replace(name: RecordName, value: RecordJson, version: string): Promise<string>;
   /** Deletes this version. @throws {ProviderError} `conflict`: it is gone or changed. */
   drop(name: RecordName, version: string): Promise<void>;
 }

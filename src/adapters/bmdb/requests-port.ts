@@ -39,7 +39,7 @@ export interface NewRequest {
   readonly key: string;
   readonly by: string;
   /** How well the requester is known; absent: the name is unverified, and no right was checked. */
-  readonly standing?: Standing;
+  readonly standing?: RequesterRights;
   readonly reason: string;
   /** The request is refused after this time; default 1 h. */
   readonly validForMs?: number;
@@ -47,7 +47,7 @@ export interface NewRequest {
 }
 
 /** What was known about the requester when the request was submitted. */
-export interface Standing {
+export interface RequesterRights {
   /** Role that gave the right to make the request. */
   readonly role: string;
   /** True if the name is verified. */

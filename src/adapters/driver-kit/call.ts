@@ -18,9 +18,9 @@ import {
   judgeFailure,
   judgeReply,
   waitAskedBy,
-  type Failure,
+  type CallFailure,
   type RetryReason,
-  type Verdict,
+  type AttemptVerdict,
 } from './outcome.ts';
 import { createRedact, secretsIn, type Redact } from './redaction.ts';
 import { startTimeLimit, type TimeLimit } from './time-limit.ts';
@@ -111,9 +111,9 @@ export function createCall(context: CallContext, doing: string, signal: AbortSig
   const listedBytes = new Map<string, number>();
   /** Total time of waits that the server requested. */
   let stayedAwayMs = 0;
-  let last: Failure | undefined;
+  let last: CallFailure | undefined;
   /** The last answer, if it asked to stay away. */
-  let askedAway: Failure | null = null;
+  let askedAway: CallFailure | null = null;
 
   const elapsedMs = () => (startedMs === null ? 0 : clock.monotonic() - startedMs);
   const remainingMs = () => limit?.leftMs() ?? timings.operationTimeoutMs;
@@ -125,7 +125,7 @@ export function createCall(context: CallContext, doing: string, signal: AbortSig
   const isTooLong = (waitMs: number) =>
     waitMs > Math.min(remainingMs() - stayedAwayMs, timings.pauseMaxMs);
 
-  function toError(failure: Failure, more: ErrorDetails = {}): ProviderError {
+  function toError(failure: CallFailure, more: ErrorDetails = {}): ProviderError {
     const { kind, status, messages, hint, waitMs, quota, capacity, cause } = failure;
     const { outcome = 'not-done', retryAtMs = waitMs && clock.now() + waitMs } = more;
     const said = messages.join('; ') || 'no reason given';
@@ -235,7 +235,7 @@ export function createCall(context: CallContext, doing: string, signal: AbortSig
     { token, redact }: Attempt,
     outcome: HttpReply | HttpFailure,
     callClass: CallClass,
-  ): Promise<Verdict<T>> {
+  ): Promise<AttemptVerdict<T>> {
     const mutates = request.method !== 'GET';
     if (outcome instanceof HttpFailure) {
       const isPerhapsDone = mutates && outcome.sent;
@@ -262,7 +262,7 @@ export function createCall(context: CallContext, doing: string, signal: AbortSig
   }
 
   /** Before this attempt's turn ends, pauses the whole class, or rejects its waiting requests. */
-  function heedClientLimit<T>(verdict: Verdict<T>, callClass: CallClass): Verdict<T> {
+  function heedClientLimit<T>(verdict: AttemptVerdict<T>, callClass: CallClass): AttemptVerdict<T> {
     const askedMs = waitAskedBy(verdict);
     callClass.askedAway = askedMs === null ? 0 : callClass.askedAway + 1;
     if (askedMs === null) return verdict;
@@ -296,7 +296,7 @@ export function createCall(context: CallContext, doing: string, signal: AbortSig
   /** Resolves with the reason if the request may be sent again; otherwise throws its failure. */
   async function beforeRetry(
     { bulk = false }: Pick<ApiRequest<unknown>, 'bulk'>,
-    verdict: Exclude<Verdict<unknown>, { type: 'ok' }>,
+    verdict: Exclude<AttemptVerdict<unknown>, { type: 'ok' }>,
     { token, spent }: { readonly token: string; readonly spent: Spent },
   ): Promise<RetryReason> {
     const { failure, type } = verdict;
@@ -338,7 +338,7 @@ export function createCall(context: CallContext, doing: string, signal: AbortSig
       const endTurn = await takeTurn(request, callClass);
       let attempt: Attempt;
       let outcome: HttpReply | HttpFailure;
-      let verdict: Verdict<T>;
+      let verdict: AttemptVerdict<T>;
       try {
         attempt = await prepare(request, callClass);
         spent.attempts++;
@@ -374,11 +374,11 @@ function asOutcome(error: unknown): HttpFailure {
   throw error;
 }
 
-const BUDGET_USED_UP: Failure = {
+const BUDGET_USED_UP: CallFailure = {
   kind: 'transient',
   messages: ['our own request budget is used up'],
 };
-const ASKED_TO_WAIT: Failure = {
+const ASKED_TO_WAIT: CallFailure = {
   kind: 'transient',
   messages: ['the server asked us to slow down'],
 };

@@ -128,7 +128,7 @@ type Orders = Pick<
 >;
 
 /** A change of one machine. */
-interface Order {
+interface MachineChange {
   readonly operation: Operation;
   readonly id: string;
   readonly call: FleetCall;
@@ -156,7 +156,7 @@ export function createOrders(provider: Provider, deps: OrdersDeps): Orders {
    * the request. For any other driver the machine is read here, just before the call.
    */
   async function order<T>(
-    { operation, id, call, isBlind = announces }: Order,
+    { operation, id, call, isBlind = announces }: MachineChange,
     request: (options: CallOptions) => Promise<T>,
   ): Promise<T> {
     const running = await open({ operation, id, call });
@@ -181,7 +181,7 @@ export function createOrders(provider: Provider, deps: OrdersDeps): Orders {
 
   /** A change that writes tags, for which the current tags are needed. */
   async function orderWithTags<T, Plan extends { readonly tags: Tags }>(
-    { operation, id, call }: Order,
+    { operation, id, call }: MachineChange,
     planFor: (machine: ProviderMachine) => Plan,
     request: (options: CallOptions, plan: Plan) => Promise<T>,
   ): Promise<T> {
@@ -199,7 +199,10 @@ export function createOrders(provider: Provider, deps: OrdersDeps): Orders {
   }
 
   /** Until it ends, nothing else is done to the machine. */
-  async function open({ operation, id, call }: Order, check = looks.requireOurs): Promise<Running> {
+  async function open(
+    { operation, id, call }: MachineChange,
+    check = looks.requireOurs,
+  ): Promise<Running> {
     const requireOurs = (machine: DriverMachine) => check(id, machine);
     return locked(calls.begin(operation, call, { requireOurs }), `machine ${id}`);
   }
@@ -234,7 +237,7 @@ export function createOrders(provider: Provider, deps: OrdersDeps): Orders {
   }
 
   /** Releases an inventory's machine, which stays where it is. */
-  async function letGo({ id, call }: Omit<Order, 'operation'>): Promise<void> {
+  async function letGo({ id, call }: Omit<MachineChange, 'operation'>): Promise<void> {
     const running = await open({ operation: 'Destroy', id, call });
     try {
       await looks.get(id, running, true);

@@ -68,12 +68,12 @@ export interface AnswerForm {
   /** An answer without a content type is JSON. */
   readonly untypedIsJson?: boolean;
   /** Unusual meaning of a status from 400; undefined: the usual. `auth` refuses the token. */
-  meaningOf?(refusal: Refusal): Meaning | undefined;
+  meaningOf?(refusal: RefusedCall): Meaning | undefined;
   /**
    * Whether an answer from 400 asks to stay away. Undefined: the usual rule, which is 429 with the
    * wait `waitAskedMs`. Called first.
    */
-  staysAway?(refusal: Refusal): StayAway | undefined;
+  staysAway?(refusal: RefusedCall): StayAway | undefined;
 }
 /** The port's meaning of an answer. */
 export interface Meaning extends Pick<ProviderErrorFacets, 'capacity' | 'quota'> {
@@ -83,7 +83,7 @@ export interface Meaning extends Pick<ProviderErrorFacets, 'capacity' | 'quota'>
   /** No repetition for this long. */
   readonly waitMs?: number;
 }
-export interface Refusal {
+export interface RefusedCall {
   readonly endpoint: string;
   readonly mutates: boolean;
   readonly status: number;
@@ -103,23 +103,23 @@ export interface StayAway {
 }
 
 /** What one HTTP attempt means for its operation. */
-export type Verdict<T> =
+export type AttemptVerdict<T> =
   | { readonly type: 'ok'; readonly value: T }
   /** Nothing was changed, or it is a read: a repetition is safe. `waitMs` is the minimum wait. */
   | {
       readonly type: 'retry';
-      readonly failure: Failure;
+      readonly failure: CallFailure;
       readonly waitMs: number;
       /** `client`: the server slows all our requests down. `malformed`: only few repetitions. */
       readonly limit: 'none' | 'client' | 'malformed';
       readonly reason: RetryReason;
     }
   /** Permanent. */
-  | { readonly type: 'fail'; readonly failure: Failure; readonly isTokenRefused?: boolean }
+  | { readonly type: 'fail'; readonly failure: CallFailure; readonly isTokenRefused?: boolean }
   /** A mutation that may have succeeded. */
   | {
       readonly type: 'ambiguous';
-      readonly failure: Failure;
+      readonly failure: CallFailure;
       /** The server asks to stay away for this long. */
       readonly waitMs?: number;
     };
@@ -134,7 +134,7 @@ export type RetryReason =
   | 'token'
   | 'ambiguous';
 
-export interface Failure extends Meaning {
+export interface CallFailure extends Meaning {
   readonly status?: number;
   readonly messages: readonly string[];
   readonly cause?: unknown;
@@ -160,7 +160,7 @@ export async function judgeReply<T>(
   attempted: Attempted<T>,
   reply: HttpReply,
   nowMs: number,
-): Promise<Verdict<T>> {
+): Promise<AttemptVerdict<T>> {
   const { status } = reply;
   if (status >= 200 && status < 300) return judgeSuccess(attempted, reply);
   return judgeRefusal(attempted, { ...reply, json: parseJson(reply.text) }, nowMs);
@@ -171,11 +171,15 @@ interface ParsedReply extends HttpReply {
   readonly json: unknown;
 }
 
-function judgeRefusal<T>(attempted: Attempted<T>, reply: ParsedReply, nowMs: number): Verdict<T> {
+function judgeRefusal<T>(
+  attempted: Attempted<T>,
+  reply: ParsedReply,
+  nowMs: number,
+): AttemptVerdict<T> {
   const { status } = reply;
   const { endpoint, form, mutates, inARow = 1 } = attempted;
   const messages = messagesOf(reply.json, attempted);
-  const failure = (kind: ProviderErrorKind): Failure => ({ kind, status, messages });
+  const failure = (kind: ProviderErrorKind): CallFailure => ({ kind, status, messages });
   const waitAskedMs = waitAsked(reply, nowMs);
   const json = reply.json === NOT_JSON ? undefined : reply.json;
   const refusal = { endpoint, mutates, status, messages, json, waitAskedMs, inARow };
@@ -210,21 +214,21 @@ function judgeRefusal<T>(attempted: Attempted<T>, reply: ParsedReply, nowMs: num
 }
 
 /** Milliseconds to stay away, as the answer asks; null if it does not. */
-export function waitAskedBy(verdict: Verdict<unknown>): number | null {
+export function waitAskedBy(verdict: AttemptVerdict<unknown>): number | null {
   if (verdict.type === 'ambiguous') return verdict.waitMs ?? null;
   return verdict.type === 'retry' && verdict.limit === 'client' ? verdict.waitMs : null;
 }
 
-const askedAway = (failure: Failure, waitMs: number) =>
+const askedAway = (failure: CallFailure, waitMs: number) =>
   ({ type: 'retry', limit: 'client', reason: 'rate_limit', failure, waitMs }) as const;
 
 /** A change may have reached the API behind; a read gets few repetitions. */
-const notTheApi = ({ mutates }: { mutates: boolean }, failure: Omit<Failure, 'kind'>) =>
+const notTheApi = ({ mutates }: { mutates: boolean }, failure: Omit<CallFailure, 'kind'>) =>
   mutates
     ? ({ type: 'ambiguous', failure: { ...failure, kind: 'transient' } } as const)
     : ({ ...retry({ ...failure, kind: 'transient' }, 'malformed'), limit: 'malformed' } as const);
 
-const retry = (failure: Failure, reason: RetryReason, waitMs = 0) =>
+const retry = (failure: CallFailure, reason: RetryReason, waitMs = 0) =>
   ({ type: 'retry', failure, waitMs, limit: 'none', reason }) as const;
 
 const REFUSALS: Readonly<Record<number, ProviderErrorKind>> = {
@@ -234,9 +238,12 @@ const REFUSALS: Readonly<Record<number, ProviderErrorKind>> = {
 };
 
 /** Judges an exchange without a complete reply. */
-export function judgeFailure(attempted: { mutates: boolean }, error: HttpFailure): Verdict<never> {
+export function judgeFailure(
+  attempted: { mutates: boolean },
+  error: HttpFailure,
+): AttemptVerdict<never> {
   const kind = KIND_OF_FAILURE[error.reason];
-  const failure: Failure = { kind, messages: [error.message], cause: error };
+  const failure: CallFailure = { kind, messages: [error.message], cause: error };
   if (error.reason === 'certificate' || error.reason === 'unsendable') {
     return { type: 'fail', failure };
   }
@@ -256,10 +263,13 @@ const KIND_OF_FAILURE: Readonly<Record<HttpFailure['reason'], ProviderErrorKind>
   unsendable: 'invalid',
 };
 
-async function judgeSuccess<T>(attempted: Attempted<T>, reply: HttpReply): Promise<Verdict<T>> {
+async function judgeSuccess<T>(
+  attempted: Attempted<T>,
+  reply: HttpReply,
+): Promise<AttemptVerdict<T>> {
   const { mutates, schema, ignoresReply = false } = attempted;
   if (ignoresReply) return { type: 'ok', value: await schema.parseAsync(undefined) };
-  const malformed = (text: string): Verdict<T> => {
+  const malformed = (text: string): AttemptVerdict<T> => {
     const failure = { kind: 'permanent' as const, status: reply.status, messages: [text] };
     return mutates
       ? { type: 'ambiguous', failure }

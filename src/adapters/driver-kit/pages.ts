@@ -51,7 +51,7 @@ export const entriesOf = <T>(
     });
 
 /** One page, and its position in the listing. */
-export interface Page<T> extends Entries<T> {
+export interface ListingPage<T> extends Entries<T> {
   /** Number of all entries; null if not given. */
   readonly total: number | null;
   /** From 1. */
@@ -84,7 +84,7 @@ export class PageOrderError extends Error {}
  * @throws {PageOrderError}
  */
 export async function walkPages<T extends { readonly id: string }>(
-  fetchPage: (page: number) => Promise<Page<T>>,
+  fetchPage: (page: number) => Promise<ListingPage<T>>,
   onWalk: (consistent: boolean) => void = () => undefined,
 ): Promise<Walked<T>> {
   const union = new Map<string, T>();
@@ -122,7 +122,7 @@ interface Walk<T> extends Entries<T> {
 }
 
 async function walkOnce<T extends { readonly id: string }>(
-  fetchPage: (page: number) => Promise<Page<T>>,
+  fetchPage: (page: number) => Promise<ListingPage<T>>,
   idsBefore: string | null,
 ): Promise<Walk<T>> {
   const items: T[] = [];
@@ -150,7 +150,7 @@ async function walkOnce<T extends { readonly id: string }>(
 export interface Reading<T> {
   /** Route name for metrics. */
   readonly endpoint: string;
-  readonly fetchPage: (page: number) => Promise<Page<T>>;
+  readonly fetchPage: (page: number) => Promise<ListingPage<T>>;
   /** Fail on an incomplete listing. */
   readonly insist?: boolean;
 }

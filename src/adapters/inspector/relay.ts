@@ -100,9 +100,9 @@ function sendText(socket: WebSocket, text: string): void {
 }
 
 /** Responses by path. */
-type Page = ReadonlyMap<string, { readonly type: string; readonly body: Buffer }>;
+type PageFiles = ReadonlyMap<string, { readonly type: string; readonly body: Buffer }>;
 
-async function loadPage(): Promise<Page> {
+async function loadPage(): Promise<PageFiles> {
   const load = async (path: string, file: string, type: string) => {
     const body = await readFile(new URL(`./page/${file}`, import.meta.url));
     return [path, { type: `${type}; charset=utf-8`, body }] as const;
@@ -124,7 +124,7 @@ const headersFor = (host: string) => ({
 });
 
 /** Answers GET requests for the page's files, under loopback names only. */
-function servePage(page: Page, request: IncomingMessage, response: ServerResponse): void {
+function servePage(page: PageFiles, request: IncomingMessage, response: ServerResponse): void {
   const { host = '' } = request.headers;
   const file = page.get(addressIn(request).pathname);
   if (!isOwnHost(host)) response.writeHead(421).end();

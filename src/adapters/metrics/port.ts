@@ -22,12 +22,12 @@ export type HistogramName = OfType<'histogram'>;
 type NameOf<Of extends Label> = Of extends readonly [infer Name extends string, unknown]
   ? Name
   : Of & string;
-type ValueOf<Of extends Label> = Of extends readonly [string, readonly (infer Value)[]]
+type LabelValue<Of extends Label> = Of extends readonly [string, readonly (infer Value)[]]
   ? Value
   : string;
 /** A metric's labels with their values. */
 export type LabelsOf<Name extends MetricName> = {
-  readonly [Of in Table[Name]['labels'][number] as NameOf<Of>]: ValueOf<Of>;
+  readonly [Of in Table[Name]['labels'][number] as NameOf<Of>]: LabelValue<Of>;
 };
 
 /** Methods for all metrics, or for those of one part of the program. */
@@ -54,7 +54,7 @@ export interface MetricsOf<Known extends MetricName> {
 export type Metrics = MetricsOf<MetricName>;
 
 /** One call of the port. */
-export interface Told {
+export interface MetricCall {
   readonly how: keyof Metrics;
   readonly name: MetricName;
   readonly labels: Readonly<Record<string, string>>;
@@ -62,17 +62,17 @@ export interface Told {
 }
 
 /** Metrics that pass every call to one function. */
-export const metricsTo = (hear: (told: Told) => void): Metrics => ({
+export const metricsTo = (hear: (told: MetricCall) => void): Metrics => ({
   count: (name, labels, value = 1) => hear({ how: 'count', name, labels, value }),
   set: (name, labels, value) => hear({ how: 'set', name, labels, value }),
   observe: (name, labels, value) => hear({ how: 'observe', name, labels, value }),
   begin: (name, labels) => hear({ how: 'begin', name, labels, value: 0 }),
   clear: (name, labels = {}) =>
-    hear({ how: 'clear', name, labels: labels as Told['labels'], value: 0 }),
+    hear({ how: 'clear', name, labels: labels as MetricCall['labels'], value: 0 }),
 });
 
 /** The same metrics; `hear` also receives every call. */
-export const heeding = (metrics: Metrics, hear: (told: Told) => void): Metrics =>
+export const heeding = (metrics: Metrics, hear: (told: MetricCall) => void): Metrics =>
   metricsTo((told) => {
     // The table assigns the method to each metric, but the union of all methods loses that.
     const { how, name, labels, value } = told;

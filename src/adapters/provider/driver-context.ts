@@ -1,6 +1,6 @@
 import type { ProviderName } from '../../domain/ids.ts';
 import type { NewEvent } from '../../domain/events/fleet-event.ts';
-import type { Json, ProviderRecord } from '../../domain/provisioning/records.ts';
+import type { RecordJson, ProviderRecord } from '../../domain/provisioning/records.ts';
 import type { Clock, Random } from '../clock/port.ts';
 import type { Network } from '../network/port.ts';
 import type { Log } from '../log/port.ts';
@@ -63,9 +63,9 @@ export interface Records {
   /** All records from one snapshot, in any order. */
   all(options: RecordOptions): Promise<readonly ProviderRecord[]>;
   /** @returns the record's version. @throws {ProviderError} `conflict`: the key exists. */
-  make(key: string, value: Json, options: RecordOptions): Promise<string>;
+  make(key: string, value: RecordJson, options: RecordOptions): Promise<string>;
   /** @returns the new version. @throws {ProviderError} `conflict`: it is gone or changed. */
-  replace(key: string, value: Json, version: string, options: RecordOptions): Promise<string>;
+  replace(key: string, value: RecordJson, version: string, options: RecordOptions): Promise<string>;
   /** @throws {ProviderError} `conflict`: the record is gone or changed. */
   drop(key: string, version: string, options: RecordOptions): Promise<void>;
 }

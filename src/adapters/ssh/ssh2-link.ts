@@ -110,7 +110,7 @@ function readKeysOnce(client: Client): void {
   }
 }
 
-export interface Step {
+export interface LinkStep {
   /** Verb and object, such as "upload /root/agent to root@10.0.0.1:22". */
   readonly what: string;
   readonly timeoutMs: number;
@@ -127,7 +127,7 @@ export interface Step {
 export function runStep<T>(
   link: Link,
   clock: Clock,
-  step: Step,
+  step: LinkStep,
   work: () => Promise<T>,
 ): Promise<T> {
   const { what, timeoutMs, signal } = step;

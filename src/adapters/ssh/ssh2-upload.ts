@@ -51,12 +51,12 @@ export async function uploadFile(
   }
 }
 
-type Steps = ReturnType<typeof uploadSteps>;
+type UploadSteps = ReturnType<typeof uploadSteps>;
 
 async function writePart(
   { client, turn }: UploadMeans,
   { directory, own }: UploadNames,
-  steps: Steps,
+  steps: UploadSteps,
   opening: ReturnType<typeof openSftp>,
   content: Buffer,
   fromBytes: number,
@@ -73,7 +73,7 @@ async function writePart(
 }
 
 /** SFTP gives no reason for a refusal, so the free space is checked. */
-async function abandoned(client: Client, steps: Steps, sizeBytes: number, cause: unknown) {
+async function abandoned(client: Client, steps: UploadSteps, sizeBytes: number, cause: unknown) {
   const room = await run(client, 'check the free space', steps.abandon).catch(() => '');
   const [, freeKb, mount] = /\s(\d+)\s+\d+%\s+(.*)$/.exec(room) ?? [];
   if (freeKb === undefined || Number(freeKb) * 1_024 >= sizeBytes) return cause;

@@ -71,7 +71,7 @@ export function createHttpSender({
 }
 
 /** What is signed: the id, the time of sending, and the body as sent. */
-export interface Message {
+export interface SignedMessage {
   readonly id: string;
   /** Seconds since 1970. */
   readonly timestamp: number;
@@ -87,7 +87,7 @@ const SEED_BYTES = 32;
  * secret: two during a change of secrets.
  * @throws {UsageError} a secret is invalid.
  */
-export function signedHeaders(message: Message, secrets: readonly string[]) {
+export function signedHeaders(message: SignedMessage, secrets: readonly string[]) {
   const { id, timestamp, body } = message;
   const content = `${id}.${timestamp}.${body}`;
   return {

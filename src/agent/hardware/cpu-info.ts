@@ -4,12 +4,12 @@ import type { Tree } from './tree.ts';
 type Block = ReadonlyMap<string, string>;
 
 /** Position of a processor; null: unknown. */
-interface Place {
+interface CpuSocket {
   readonly socket: string | null;
   readonly core: string | null;
 }
 
-type Topology = (processor: string) => Place;
+type Topology = (processor: string) => CpuSocket;
 
 const NOWHERE: Topology = () => ({ socket: null, core: null });
 

@@ -88,7 +88,7 @@ export function parseSmartctl(text: string): DiskHealth {
 export const parseNvmeSmartLog = (text: string): DiskHealth =>
   nvmeHealth(parseObject(text), 'avail_spare', 'percent_used');
 
-function nvmeHealth(log: Json, spareName: string, usedName: string): DiskHealth {
+function nvmeHealth(log: SmartJson, spareName: string, usedName: string): DiskHealth {
   const critical = numberIn(log, 'critical_warning');
   const errors = numberIn(log, 'media_errors');
   const [spare, used] = [numberIn(log, spareName), numberIn(log, usedName)];
@@ -103,7 +103,7 @@ function nvmeHealth(log: Json, spareName: string, usedName: string): DiskHealth 
 /** Sectors that were reallocated, are pending, or were uncorrectable. */
 const ATA_ERROR_ATTRIBUTES = [5, 197, 198];
 
-function ataMediaErrors(answer: Json): number | null {
+function ataMediaErrors(answer: SmartJson): number | null {
   const table = objectIn(answer, 'ata_smart_attributes')?.['table'];
   if (!Array.isArray(table)) return null;
   const rows = (table as unknown[]).filter(isObject);
@@ -113,22 +113,22 @@ function ataMediaErrors(answer: Json): number | null {
   return counts.length === 0 ? null : counts.reduce((sum, count) => sum + count, 0);
 }
 
-type Json = Readonly<Record<string, unknown>>;
+type SmartJson = Readonly<Record<string, unknown>>;
 
-const isObject = (value: unknown): value is Json =>
+const isObject = (value: unknown): value is SmartJson =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-function parseObject(text: string): Json {
+function parseObject(text: string): SmartJson {
   const value: unknown = JSON.parse(text);
   if (!isObject(value)) throw new Error('the output is not a JSON object');
   return value;
 }
 
-const objectIn = (object: Json, name: string): Json | null =>
+const objectIn = (object: SmartJson, name: string): SmartJson | null =>
   isObject(object[name]) ? object[name] : null;
 
 /** Programs write numbers beyond JSON's range as text. */
-function numberIn(object: Json, name: string): number | null {
+function numberIn(object: SmartJson, name: string): number | null {
   const value = object[name];
   const number = typeof value === 'string' && value !== '' ? Number(value) : value;
   return typeof number === 'number' && Number.isFinite(number) && number >= 0 ? number : null;

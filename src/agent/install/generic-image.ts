@@ -83,13 +83,16 @@ async function install(
 }
 
 /** The fetched part and the rest as it arrives; complete `chunks` can be read again. */
-interface Held {
+interface FetchedImage {
   readonly isWhole: boolean;
   readonly chunks: () => AsyncGenerator<Buffer, void>;
 }
 
 /** Fetches until the image is complete or memory is used up. */
-async function hold(source: AsyncGenerator<Buffer, void>, roomBytes: number): Promise<Held> {
+async function hold(
+  source: AsyncGenerator<Buffer, void>,
+  roomBytes: number,
+): Promise<FetchedImage> {
   const held: Buffer[] = [];
   let sizeBytes = 0;
   let isWhole = false;

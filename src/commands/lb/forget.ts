@@ -7,7 +7,7 @@ import { poolsOf, type Config } from '../../config.ts';
 import { poolSummaries } from '../../daemon/views/pool-summaries.ts';
 import { slotOfRow } from '../../domain/filing/named-fleet.ts';
 import { asOperator, underLease } from '../database.ts';
-import type { Told } from '../remote/output.ts';
+import type { CommandOutput } from '../remote/output.ts';
 import { noteLines, paragraph } from '../layout.ts';
 import { placesNamed, type Pool } from './status.ts';
 
@@ -42,7 +42,10 @@ const REFUSED = 1;
  * waits for the pool. Asks no load balancer.
  * @throws {NotFound} the pool has no records. @throws {UsageError} the pool is in this configuration.
  */
-export async function forgetPool(options: ForgetOptions, means: ForgetMeans): Promise<Told> {
+export async function forgetPool(
+  options: ForgetOptions,
+  means: ForgetMeans,
+): Promise<CommandOutput> {
   if (options.reason.trim() === '' || options.by.trim() === '') {
     throw new UsageError('--by and --reason must not be empty; say who asks and why');
   }

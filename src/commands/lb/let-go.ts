@@ -9,7 +9,7 @@ import { watchPools, type Member, type Pool, memberText } from './status.ts';
 export type LetGo = 'drained' | 'active';
 
 /** The state of a machine in a pool at a load balancer. */
-interface Standing {
+interface MemberState {
   readonly slot: string;
   readonly pool: string;
   readonly balancer: string;
@@ -31,7 +31,7 @@ export const untilLetGo =
   (wanted: LetGo, session: Session): Follow =>
   async (filed, endMs) => {
     const slots = new Set((await allIn(filed, session)).flatMap(({ slot }) => slot ?? []));
-    let before: readonly Standing[] | null = null;
+    let before: readonly MemberState[] | null = null;
     // The request stays valid. When the wait ends, the command reports the progress.
 
     const last = await watchPools(session, endMs, (pools) => {
@@ -61,10 +61,10 @@ async function allIn(
   return all;
 }
 
-const isDecided = (standings: readonly Standing[]): boolean =>
+const isDecided = (standings: readonly MemberState[]): boolean =>
   standings.every(({ progress }) => progress !== 'waits');
 
-const kernel = ({ slot, pool, balancer, progress }: Standing) => ({
+const kernel = ({ slot, pool, balancer, progress }: MemberState) => ({
   ...{ slot, pool, balancer, progress },
 });
 
@@ -72,9 +72,9 @@ const standingsOf = (
   wanted: LetGo,
   slots: ReadonlySet<string>,
   pools: readonly Pool[],
-): readonly Standing[] =>
+): readonly MemberState[] =>
   pools.flatMap((place) =>
-    place.members.flatMap((member): Standing[] => {
+    place.members.flatMap((member): MemberState[] => {
       const { slot, sessions, note } = member;
       if (slot === null || !slots.has(slot)) return [];
       const { pool, balancer, isConfigured, isTended, tornDown } = place;
@@ -96,7 +96,7 @@ function progressOf(
   wanted: LetGo,
   { state, refused }: Member,
   isEntered: boolean,
-): Standing['progress'] {
+): MemberState['progress'] {
   if (state === wanted) return 'over';
   if (wanted === 'drained') return refused ? 'refused' : 'waits';
   return state === 'drained' && !isEntered ? 'over' : 'waits';
@@ -113,7 +113,7 @@ const hindrancesOf = ({ balancer, paused, frozen, tornDown, isTended }: Pool): s
 function told(
   wanted: LetGo,
   slots: ReadonlySet<string>,
-  seen: readonly Standing[] | null,
+  seen: readonly MemberState[] | null,
 ): Followed {
   const standings = seen ?? [];
   const isRefused = standings.some(({ progress }) => progress === 'refused');
@@ -132,7 +132,7 @@ function told(
   };
 }
 
-function lineOf({ slot, pool, balancer, state, sessions, note, progress }: Standing): string {
+function lineOf({ slot, pool, balancer, state, sessions, note, progress }: MemberState): string {
   const open = sessions === null ? '' : `, ${sessions} connection${sessions === 1 ? '' : 's'}`;
   const why = note === null ? '' : `; ${note}`;
   const head = progress === 'refused' ? 'REFUSED: ' : '';

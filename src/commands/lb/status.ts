@@ -2,7 +2,7 @@ import { NotFound, UsageError } from '../../domain/errors.ts';
 import type { Pools } from '../remote/answers.ts';
 import { isAway } from '../remote/failures.ts';
 import { noneNamed } from '../remote/names.ts';
-import type { Session, Told } from '../remote/session.ts';
+import type { Session, CommandOutput } from '../remote/session.ts';
 import { printable, columnLines, noteLines, paragraph, whenText } from '../layout.ts';
 import { mayServe } from '../../domain/balancing/members.ts';
 import { mergedAddresses } from '../../domain/balancing/pools.ts';
@@ -84,7 +84,7 @@ export async function poolStatus(
   { client }: Session,
   _flags: object,
   name?: string,
-): Promise<Told> {
+): Promise<CommandOutput> {
   const { atMs, pools: all } = await client.get<Pools>('/pools');
   const pools = placesOf(name, all);
   const byName = Map.groupBy(pools, ({ pool }) => pool);

@@ -4,7 +4,7 @@ import { paragraph } from '../layout.ts';
 import type { Pools } from '../remote/answers.ts';
 import { EXIT_NOT_SETTLED } from '../remote/failures.ts';
 import { file, type AskFlags, type Follow } from '../remote/filing.ts';
-import type { Told } from '../remote/output.ts';
+import type { CommandOutput } from '../remote/output.ts';
 import type { Session } from '../remote/session.ts';
 import { placesNamed, watchPools, type Pool, type PoolNamed } from './status.ts';
 
@@ -26,7 +26,7 @@ const TEARDOWN_WAIT_MS = 120_000;
  */
 export const runPoolVerb =
   (verb: PoolVerb) =>
-  async (session: Session, flags: PoolVerbFlags, pool: string): Promise<Told> => {
+  async (session: Session, flags: PoolVerbFlags, pool: string): Promise<CommandOutput> => {
     const { balancer, yes = false } = flags;
     const { pools } = await session.client.get<Pools>('/pools');
     const places = placesNamed({ pool, balancer }, pools);
@@ -37,7 +37,7 @@ export const runPoolVerb =
     return file(session, body, { ...flags, waitMs: TEARDOWN_WAIT_MS, follow });
   };
 
-function wouldTearDown(pool: string, places: readonly Pool[]): Told {
+function wouldTearDown(pool: string, places: readonly Pool[]): CommandOutput {
   const at = places.map(({ balancer, members }) => ({ balancer, members: members.length }));
   const head = `all of pool ${pool} would be removed; nobody finds it any more at:`;
   const lines = at.map(({ balancer, members }) => `    ${balancer}, with ${members} members`);

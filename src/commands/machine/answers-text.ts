@@ -3,7 +3,7 @@ import { EXIT_FAILED, EXIT_NOT_SETTLED } from '../remote/failures.ts';
 import { noteLines, paragraph, plainCell, timeText } from '../layout.ts';
 
 /** The state of a request. */
-export interface Answer {
+export interface RequestOutcome {
   /** A slot, a pool, a provider, or `fleet`. */
   readonly of: string;
   readonly state: RequestState['state'];
@@ -13,24 +13,24 @@ export interface Answer {
 }
 
 /** 0: all requests are done, or sent if the command does not wait. 3: a request is still open. 1: a request was refused. */
-export function exitCodeOf(answers: readonly Answer[], waits: boolean): number {
-  const has = (wanted: Answer['state']) => answers.some(({ state }) => state === wanted);
+export function exitCodeOf(answers: readonly RequestOutcome[], waits: boolean): number {
+  const has = (wanted: RequestOutcome['state']) => answers.some(({ state }) => state === wanted);
   if (has('refused')) return EXIT_FAILED;
   return waits && has('open') ? EXIT_NOT_SETTLED : 0;
 }
 
-interface Report {
+interface RequestReport {
   readonly verb: string;
   /** The idempotency key, given or generated. */
   readonly key: string;
-  readonly answers: readonly Answer[];
+  readonly answers: readonly RequestOutcome[];
   /** What blocks the open requests. */
   readonly why: readonly string[];
   readonly width: number;
 }
 
 /** Formats the state of requests, one line for each. */
-export function answersText({ verb, key, answers, why, width }: Report): string {
+export function answersText({ verb, key, answers, why, width }: RequestReport): string {
   return [
     ...answers.map((answer) => answerText(verb, answer, width)),
     ...(answers.length > 1 ? [sumOf(answers)] : []),
@@ -39,13 +39,13 @@ export function answersText({ verb, key, answers, why, width }: Report): string 
   ].join('\n');
 }
 
-const WORDS: Readonly<Record<Answer['state'], string>> = {
+const WORDS: Readonly<Record<RequestOutcome['state'], string>> = {
   open: 'filed',
   done: 'done',
   refused: 'REFUSED',
 };
 
-function answerText(verb: string, answer: Answer, width: number): string {
+function answerText(verb: string, answer: RequestOutcome, width: number): string {
   const head = plainCell(`${verb} ${answer.of}: ${WORDS[answer.state]}`);
   const { outcome, expiresAtMs } = answer;
   const valid = expiresAtMs === null ? null : `valid until ${timeText(expiresAtMs)}`;
@@ -56,8 +56,8 @@ function answerText(verb: string, answer: Answer, width: number): string {
   return isShort ? plainCell(line) : `${head}\n${noteLines(also, width)}`;
 }
 
-function sumOf(answers: readonly Answer[]): string {
-  const counts = (Object.keys(WORDS) as Answer['state'][])
+function sumOf(answers: readonly RequestOutcome[]): string {
+  const counts = (Object.keys(WORDS) as RequestOutcome['state'][])
     .map((state) => [state, answers.filter((each) => each.state === state).length] as const)
     .filter(([, count]) => count > 0)
     .map(([state, count]) => `${count} ${WORDS[state].toLowerCase()}`);

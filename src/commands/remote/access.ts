@@ -16,16 +16,16 @@ import {
   type Contexts,
 } from './contexts.ts';
 import { Interrupted } from './failures.ts';
-import { columnLines, factLines, timeText, type Fact } from '../layout.ts';
+import { columnLines, factLines, timeText, type LabelledValue } from '../layout.ts';
 import { loginByBrowser, systemMeans, type DeviceMeans } from './device-login.ts';
 import { toldList, type Column } from './output.ts';
-import { remark, type Session, type Told } from './session.ts';
+import { remark, type Session, type CommandOutput } from './session.ts';
 import type { Grant } from '../../domain/access.ts';
 
 /** `shepherd whoami`: the name and the rights of the caller. */
-export async function whoami({ client }: Session): Promise<Told> {
+export async function whoami({ client }: Session): Promise<CommandOutput> {
   const who = await client.get<Whoami>('/whoami');
-  const facts: Fact[] = [
+  const facts: LabelledValue[] = [
     ['name', who.proven ? who.name : `${who.name} (a claim)`],
     ['role', who.role],
     ['providers', who.providers?.join(', ') ?? 'all'],
@@ -40,14 +40,17 @@ export async function whoami({ client }: Session): Promise<Told> {
 }
 
 /** `shepherd ui`: a link that logs the caller in to the page. */
-export async function makeLink({ client }: Session): Promise<Told> {
+export async function makeLink({ client }: Session): Promise<CommandOutput> {
   const { code } = await client.send<{ readonly code: string }>('POST', '/login-codes', {
     body: {},
   });
   return linkTold(`${new URL('login', client.door.where).href}#${code}`);
 }
 
-export const linkTold = (link: string): Told => ({ document: { link }, text: printable(link) });
+export const linkTold = (link: string): CommandOutput => ({
+  document: { link },
+  text: printable(link),
+});
 
 export interface LoginFlags {
   readonly name?: string;
@@ -70,7 +73,7 @@ export async function login(
   url: string,
   flags: LoginFlags,
   { isTerminal = process.stdin.isTTY === true, ...means }: Partial<LoginMeans> = {},
-): Promise<Told> {
+): Promise<CommandOutput> {
   const { name, tokenCommand, allowInsecureHttp, tokenStdin = false } = flags;
   const address = addressOf(url);
   const ca = flags.ca === undefined ? {} : { ca: readAuthorities(flags.ca) };
@@ -141,7 +144,7 @@ async function askToken(): Promise<string> {
 }
 
 /** `shepherd logout`: forgets a context and its token. The token stays valid until it is revoked. */
-export function logout(name: string | undefined): Told {
+export function logout(name: string | undefined): CommandOutput {
   const own = forget(name);
   const text = `the context ${own} and its token are forgotten here; "shepherd token revoke" ends the token itself`;
   return { text };
@@ -165,7 +168,7 @@ function nameIn({ current }: Contexts, name: string | undefined): string {
 }
 
 /** `shepherd context list`. Tokens are never shown. */
-export function listContexts(): Told {
+export function listContexts(): CommandOutput {
   const { current, contexts } = readContexts();
   const rows = Object.entries(contexts).map(([name, { url, token, tokenCommand, simulator }]) => ({
     ...{ name, current: name === current, url },
@@ -183,18 +186,18 @@ export function listContexts(): Told {
   };
 }
 
-export function useContext(name: string): Told {
+export function useContext(name: string): CommandOutput {
   const all = readContexts();
   requireContext(all, name);
   writeContexts({ ...all, current: name });
   return { text: `${name} is used from now on` };
 }
 
-export function showContext(name: string | undefined): Told {
+export function showContext(name: string | undefined): CommandOutput {
   const all = readContexts();
   const own = nameIn(all, name);
   const { url, tokenCommand = null, simulator, ca } = requireContext(all, own);
-  const facts: Fact[] = [
+  const facts: LabelledValue[] = [
     ['name', own],
     ['url', url],
     ['tokenCommand', tokenCommand],
@@ -205,7 +208,9 @@ export function showContext(name: string | undefined): Told {
   return { text: (width) => factLines(facts, width) };
 }
 
-export const removeContext = (name: string): Told => ({ text: `${forget(name)} is removed` });
+export const removeContext = (name: string): CommandOutput => ({
+  text: `${forget(name)} is removed`,
+});
 
 export interface NewToken extends Grant {
   readonly name: string;
@@ -213,7 +218,7 @@ export interface NewToken extends Grant {
 }
 
 /** `shepherd token create`: prints only the token to standard output, because it is shown only once. */
-export async function createToken(wanted: NewToken, session: Session): Promise<Told> {
+export async function createToken(wanted: NewToken, session: Session): Promise<CommandOutput> {
   const made = await session.client.send<MadeToken>('POST', '/tokens', { body: wanted });
   return tokenTold(made, wanted, session.say);
 }
@@ -223,7 +228,7 @@ export const tokenTold = (
   made: MadeToken,
   { name, role }: Pick<NewToken, 'name' | 'role'>,
   say = remark,
-): Told => ({
+): CommandOutput => ({
   document: made,
   text() {
     const about = `has the id ${made.id} and the role ${role}`;
@@ -253,7 +258,7 @@ const COLUMNS: readonly Column<Token>[] = [
 ];
 
 /** `shepherd token list`: tokens without their secrets. Only an admin sees the tokens of others. */
-export async function listTokens({ client, format }: Session): Promise<Told> {
+export async function listTokens({ client, format }: Session): Promise<CommandOutput> {
   const document = await client.get<Tokens>('/tokens');
   const rows = document.tokens;
   const list = { rows, columns: COLUMNS, nameOf: ({ id }: Token) => id, document };
@@ -262,7 +267,11 @@ export async function listTokens({ client, format }: Session): Promise<Told> {
 }
 
 /** `shepherd token revoke`. @throws {Refused} the token does not exist, or belongs to somebody else. */
-export async function revokeToken({ client }: Session, _flags: object, id: string): Promise<Told> {
+export async function revokeToken(
+  { client }: Session,
+  _flags: object,
+  id: string,
+): Promise<CommandOutput> {
   await client.send('DELETE', `/tokens/${encodeURIComponent(id)}`, {});
   return {
     document: { id },

@@ -1,6 +1,6 @@
 import { UsageError } from '../../domain/errors.ts';
 import { API, requireSuccess, type Question } from './client.ts';
-import type { Session, Told } from './session.ts';
+import type { Session, CommandOutput } from './session.ts';
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 
@@ -15,7 +15,7 @@ export async function callApi(
   { data, header }: ApiFlags,
   name: string,
   path: string,
-): Promise<Told> {
+): Promise<CommandOutput> {
   const method = METHODS.find((each) => each === name.toUpperCase());
   if (method === undefined)
     throw new UsageError(`${name} is not a method; give one of ${METHODS.join(', ')}`);

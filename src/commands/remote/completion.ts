@@ -15,7 +15,7 @@ interface Names {
   readonly locations: readonly string[];
   readonly contexts: readonly string[];
 }
-type Kind = keyof Names;
+type NameKind = keyof Names;
 
 const NONE: Names = { machines: [], providers: [], locations: [], contexts: [] };
 
@@ -30,13 +30,13 @@ const MACHINES_MAX = 100;
 const SAFE_NAME = /^\w[\w.:+/-]*$/;
 
 /** The kind of name that an option takes. */
-const OF_OPTIONS: Readonly<Record<string, Kind>> = {
+const OF_OPTIONS: Readonly<Record<string, NameKind>> = {
   '--slots': 'machines',
   '--provider': 'providers',
   '--location': 'locations',
   '--context': 'contexts',
 };
-const OF_ARGUMENTS: Readonly<Record<string, Kind>> = {
+const OF_ARGUMENTS: Readonly<Record<string, NameKind>> = {
   machine: 'machines',
   provider: 'providers',
   context: 'contexts',
@@ -105,16 +105,16 @@ export async function complete(cli: Command, words: readonly string[]): Promise<
   }
 }
 
-interface Wanted {
+interface CompletionWord {
   readonly offers: readonly Offer[];
   /** Kind of fleet name that fits here. */
-  readonly kind?: Kind | undefined;
+  readonly kind?: NameKind | undefined;
   /** The part of the same word before it: `--option=`. */
   readonly head?: string;
 }
 
 /** What the last word is, by the words before it. */
-function wantedAt(cli: Command, words: readonly string[]): Wanted {
+function wantedAt(cli: Command, words: readonly string[]): CompletionWord {
   const [last = ''] = words.slice(-1);
   const path = [cli];
   let position = 0;
@@ -153,7 +153,7 @@ const valuedOption = (path: readonly Command[], name: string): Option | undefine
     .flatMap(({ options }) => options)
     .find((each) => (each.long === name || each.short === name) && !each.isBoolean());
 
-function valuesOf({ long, flags, argChoices = [] }: Option): Wanted {
+function valuesOf({ long, flags, argChoices = [] }: Option): CompletionWord {
   const values =
     long === '--state'
       ? STATES
@@ -163,7 +163,7 @@ function valuesOf({ long, flags, argChoices = [] }: Option): Wanted {
   return { offers: values.map((value) => [value, '']), kind: OF_OPTIONS[long ?? ''] };
 }
 
-async function namesOf(kind: Kind, words: readonly string[], word: string): Promise<Names> {
+async function namesOf(kind: NameKind, words: readonly string[], word: string): Promise<Names> {
   try {
     if (kind === 'contexts') return { ...NONE, contexts: Object.keys(readContexts().contexts) };
     const flagged = (name: string) => {
@@ -183,7 +183,7 @@ async function namesOf(kind: Kind, words: readonly string[], word: string): Prom
   }
 }
 
-async function ask(client: Client, kind: Kind, word: string): Promise<Names> {
+async function ask(client: Client, kind: NameKind, word: string): Promise<Names> {
   if (kind !== 'machines') {
     const { providers, cells } = await client.get<Fleet>('/fleet');
     const locations = [...new Set(cells.flatMap(({ location }) => location ?? []))];

@@ -4,7 +4,7 @@ import type { When } from '../options.ts';
 import type { Events } from './answers.ts';
 import { isAway } from './failures.ts';
 import { machineIdOf } from './names.ts';
-import type { Session, Told } from './session.ts';
+import type { Session, CommandOutput } from './session.ts';
 import { momentOf } from './verbs.ts';
 
 export interface EventsFlags {
@@ -25,7 +25,7 @@ const PAGE = 1_000;
 const SHOWN = 100;
 
 /** `shepherd events`: the latest events, oldest first. With `follow` it continues until Ctrl-C. */
-export async function showEvents(session: Session, given: EventsFlags): Promise<Told> {
+export async function showEvents(session: Session, given: EventsFlags): Promise<CommandOutput> {
   const { machine: name } = given;
   const machine = name === undefined ? undefined : await machineIdOf(session.client, name);
   const flags = { ...given, ...(machine !== undefined && { machine }) };
@@ -52,7 +52,7 @@ async function firstQuery(flags: EventsFlags, { client }: Session): Promise<Even
 type EventsQuery = NonNullable<Parameters<Session['client']['get']>[1]>;
 
 /** Event numbers are the same at every daemon, so this continues at whichever console answers. */
-async function follow(flags: EventsFlags, session: Session): Promise<Told> {
+async function follow(flags: EventsFlags, session: Session): Promise<CommandOutput> {
   const { client, format, width, signal, sleep, say, write } = session;
   const isLatest = (flags.tail ?? flags.since) !== undefined;
   let query: EventsQuery = isLatest

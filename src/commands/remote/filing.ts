@@ -1,5 +1,5 @@
 import { UsageError } from '../../domain/errors.ts';
-import { answersText, exitCodeOf, type Answer } from '../machine/answers-text.ts';
+import { answersText, exitCodeOf, type RequestOutcome } from '../machine/answers-text.ts';
 import { mayServe } from '../../domain/balancing/members.ts';
 import { spanText } from '../../lib/texts.ts';
 import { columnLines, paragraph } from '../layout.ts';
@@ -8,7 +8,7 @@ import { EXIT_FAILED, EXIT_NOT_SETTLED, interruptOf, isAway, Refused } from './f
 import { guardTexts } from './fleet.ts';
 import { isData } from './output.ts';
 import { ASK_AGAIN_MS, sendOnce } from './sending.ts';
-import type { Session, Told } from './session.ts';
+import type { Session, CommandOutput } from './session.ts';
 
 /** Flags of every request. */
 export interface AskFlags {
@@ -38,7 +38,7 @@ export interface Followed {
 }
 
 /** How a command waits for its request. */
-export interface Waiting {
+export interface WaitOptions {
   /** Default of `--wait`. */
   readonly waitMs: number;
   readonly follow?: Follow;
@@ -53,8 +53,8 @@ interface Begun {
 export async function file(
   session: Session,
   body: AskBody,
-  flags: AskFlags & Waiting,
-): Promise<Told> {
+  flags: AskFlags & WaitOptions,
+): Promise<CommandOutput> {
   const { client, monotonic, uuid } = session;
   const key = flags.key ?? uuid();
   const waitMs = flags.wait ?? flags.waitMs;
@@ -90,9 +90,9 @@ export interface FiledOrder {
 /** Waits until a request is settled, and reports its state. */
 export async function goOn(
   { verb, key, filed }: FiledOrder,
-  { wait, waitMs, follow, endMs: untilMs }: Pick<AskFlags, 'wait'> & Waiting & Begun,
+  { wait, waitMs, follow, endMs: untilMs }: Pick<AskFlags, 'wait'> & WaitOptions & Begun,
   session: Session,
-): Promise<Told> {
+): Promise<CommandOutput> {
   const forMs = wait ?? waitMs;
   const endMs = untilMs ?? session.monotonic() + forMs;
   const settled = await untilSettled(filed, endMs, session);
@@ -108,16 +108,16 @@ export async function goOn(
 const isRefusal = (error: unknown): error is Refused =>
   error instanceof Refused && error.code === 'refused';
 
-interface Refusal {
+interface RefusalCount {
   readonly reason: string;
   readonly count: number;
 }
 
-function refusedText({ verb, slots }: AskBody, { problem }: Refused, key: string): Told {
+function refusedText({ verb, slots }: AskBody, { problem }: Refused, key: string): CommandOutput {
   const [only, ...others] = (slots ?? []) as readonly string[];
   const isOne = only !== undefined && others.length === 0;
   const of = isOne ? only : 'several';
-  const refusals = (problem['refusals'] ?? []) as readonly Refusal[];
+  const refusals = (problem['refusals'] ?? []) as readonly RefusalCount[];
   const why = refusals.map(({ reason, count }) => `${count}: ${reason}`);
   const answer = { of, state: 'refused', outcome: problem.detail, expiresAtMs: null } as const;
   return {
@@ -127,7 +127,11 @@ function refusedText({ verb, slots }: AskBody, { problem }: Refused, key: string
 }
 
 /** Shows what a request would do, without sending it. */
-export async function foretell(session: Session, body: AskBody, flags: AskFlags): Promise<Told> {
+export async function foretell(
+  session: Session,
+  body: AskBody,
+  flags: AskFlags,
+): Promise<CommandOutput> {
   const { client, uuid } = session;
   const asked = client.send<Preview>('POST', '/requests', {
     body: { ...body, ...commonOf(flags) },
@@ -229,7 +233,7 @@ async function toldOf(
   { verb, key, filed }: FiledOrder,
   { waits, followed }: { readonly waits: boolean; readonly followed: Followed | undefined },
   session: Session,
-): Promise<Told> {
+): Promise<CommandOutput> {
   const { format, signal } = session;
   const requests = requestsIn(filed);
   const answers = requests.map(answerOf);
@@ -254,7 +258,7 @@ const leftOut = ({ counts, requests }: Batch): string[] => {
   return [`of ${all} in all these are the first: ${done} done, ${refused} refused, ${open} open`];
 };
 
-const answerOf = (request: Request): Answer => ({
+const answerOf = (request: Request): RequestOutcome => ({
   of: request.slot ?? poolIn(request) ?? request.provider ?? 'fleet',
   state: request.state,
   outcome: request.outcome,

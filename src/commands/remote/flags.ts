@@ -2,7 +2,7 @@ import { Option, type Command } from 'commander';
 import { GENERAL, inGroup } from '../help.ts';
 import { countOf, wordsOf } from '../options.ts';
 import type { DoorFlags } from './contexts.ts';
-import type { Session, Told } from './session.ts';
+import type { Session, CommandOutput } from './session.ts';
 
 /** Options of the commands that ask a console. */
 
@@ -79,7 +79,7 @@ export const formatOf = ({ output, json }: OutputFlags): Format => (json ? 'json
 /** Runs a task at the console that the flags mean. */
 export type Through = (
   flags: CommonFlags,
-  task: (session: Session) => Promise<Told>,
+  task: (session: Session) => Promise<CommandOutput>,
 ) => Promise<void>;
 
 /** What a console needs is loaded when a command runs. */
@@ -93,7 +93,7 @@ type Task<Flags, Args extends readonly unknown[]> = (
   session: Session,
   flags: Flags,
   ...args: Args
-) => Promise<Told>;
+) => Promise<CommandOutput>;
 
 /** For `action`: runs a task, which is loaded then. */
 export const acting =

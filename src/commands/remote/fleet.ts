@@ -1,8 +1,8 @@
-import { factLines, whenText, timeText, type Fact } from '../layout.ts';
+import { factLines, whenText, timeText, type LabelledValue } from '../layout.ts';
 import { doingText, needsText } from '../../domain/fleet-status.ts';
 import { spanText } from '../../lib/texts.ts';
 import type { Fleet, RequestList, Sessions } from './answers.ts';
-import type { Session, Told } from './session.ts';
+import type { Session, CommandOutput } from './session.ts';
 import { headlineText } from '../../domain/headline.ts';
 
 const REQUESTS_SHOWN = 20;
@@ -10,11 +10,11 @@ const REQUESTS_SHOWN = 20;
 const DAEMON = 'shepherd';
 
 /** `shepherd status`: what needs a person, what daemons do now, and when they act next. */
-export async function showStatus({ client }: Session): Promise<Told> {
+export async function showStatus({ client }: Session): Promise<CommandOutput> {
   const fleet = await client.get<Fleet>('/fleet');
   const { atMs, headline, status } = fleet;
   const { next } = status;
-  const facts: Fact[] = [
+  const facts: LabelledValue[] = [
     ['machines', countsText(fleet)],
     ...needFacts(fleet),
     ['doing', doingText(status)],
@@ -28,7 +28,7 @@ export async function showStatus({ client }: Session): Promise<Told> {
 }
 
 /** Everything that needs a person, with its reason. */
-function needFacts({ atMs, status }: Pick<Fleet, 'atMs' | 'status'>): Fact[] {
+function needFacts({ atMs, status }: Pick<Fleet, 'atMs' | 'status'>): LabelledValue[] {
   if (status.needs.length === 0) return [['needs you', 'nothing']];
   return status.needs.map(({ kind, title, text, sinceMs }, at) => {
     const since = sinceMs === null ? '' : ` since ${whenText(sinceMs, atMs)}`;
@@ -42,7 +42,7 @@ const titleText = (title: string): string =>
   title.replace('is frozen', 'is FROZEN').replace('cannot be listed', 'CANNOT BE LISTED');
 
 /** `shepherd fleet status`: whether daemons recover machines now, and what prevents it. */
-export async function fleetStatus({ client }: Session): Promise<Told> {
+export async function fleetStatus({ client }: Session): Promise<CommandOutput> {
   const [fleet, { sessions }, { requests }] = await Promise.all([
     client.get<Fleet>('/fleet'),
     client.get<Sessions>('/sessions'),
@@ -66,27 +66,27 @@ interface Status {
   readonly requests: RequestList['requests'];
 }
 
-function statusFacts({ fleet, daemons, requests }: Status): Fact[] {
+function statusFacts({ fleet, daemons, requests }: Status): LabelledValue[] {
   const { atMs, budget } = fleet;
   const told = requests.slice(0, REQUESTS_SHOWN);
   const more = requests.length - told.length;
   return [
     ['guard', guardTexts(fleet).join('\n')],
-    ...unlistedTexts(fleet).map((line): Fact => ['', line]),
+    ...unlistedTexts(fleet).map((line): LabelledValue => ['', line]),
     ['daemons', daemons.length === 0 ? 'none' : `${daemons.length} alive`],
-    ...daemons.map(({ host, runtimeInfo, sessionId, startedAtMs }): Fact => [
+    ...daemons.map(({ host, runtimeInfo, sessionId, startedAtMs }): LabelledValue => [
       '',
       `${host ?? runtimeInfo}, session ${sessionId}, since ${whenText(startedAtMs, atMs)}`,
     ]),
     ['fleet', countsText(fleet)],
-    ...budget.map(({ scope, permits, budget: limit }, at): Fact => [
+    ...budget.map(({ scope, permits, budget: limit }, at): LabelledValue => [
       at === 0 ? 'recovering' : '',
       `${scope}: ${permits} of at most ${limit}`,
     ]),
     // Freezes and failed listings are shown above, with their reasons.
     ['needs you', needsText(fleet.status)],
     ['requests', requests.length === 0 ? 'none open' : `${requests.length} open`],
-    ...told.map((each): Fact => [
+    ...told.map((each): LabelledValue => [
       '',
       `${each.verb} of ${each.slot ?? each.pool ?? each.provider ?? 'the fleet'} by ${each.by}, ` +
         `${spanText(atMs - each.createdAtMs)} ago, valid until ${timeText(each.expiresAtMs)}`,

@@ -3,7 +3,7 @@ import { columnLines, timeText } from '../layout.ts';
 import type { LogLevels, Sessions } from './answers.ts';
 import { createClient, type Client } from './client.ts';
 import { EXIT_FAILED, interruptOf } from './failures.ts';
-import type { Session, Told } from './session.ts';
+import type { Session, CommandOutput } from './session.ts';
 
 export interface LogLevelFlags {
   readonly component?: string;
@@ -29,7 +29,7 @@ export async function logLevel(
   session: Session,
   { component, for: forMs, all }: LogLevelFlags,
   level?: string,
-): Promise<Told> {
+): Promise<CommandOutput> {
   const { client, signal } = session;
   const body = { level, component: component ?? null, forMs };
   const ask = (each: Client) =>

@@ -7,7 +7,7 @@ import { EXIT_FAILED, interruptOf } from './failures.ts';
 import { clientOf, livingDaemons } from './log.ts';
 import { named } from './names.ts';
 import { isData } from './output.ts';
-import type { Session, Told } from './session.ts';
+import type { Session, CommandOutput } from './session.ts';
 import { momentOf } from './verbs.ts';
 
 export interface LogsFlags {
@@ -44,7 +44,7 @@ export async function showLogs(
   session: Session,
   flags: LogsFlags,
   machine?: string,
-): Promise<Told> {
+): Promise<CommandOutput> {
   const { client, format, say, signal, sleep, write } = session;
   const about = machine === undefined ? null : await named(client, machine, false);
   const { since, follow, tail = follow ? SHOWN_BEFORE_FOLLOWING : SHOWN } = flags;

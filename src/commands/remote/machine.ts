@@ -1,9 +1,9 @@
 import { NotFound, UsageError } from '../../domain/errors.ts';
 import { isUuid } from '../../domain/ids.ts';
-import { factLines, timeText, told, untilText, whenText, type Fact } from '../layout.ts';
+import { factLines, timeText, told, untilText, whenText, type LabelledValue } from '../layout.ts';
 import type { Explanation, History, Machine, RequestList, Request } from './answers.ts';
 import { findNamed, named, pathOf } from './names.ts';
-import type { Session, Told } from './session.ts';
+import type { Session, CommandOutput } from './session.ts';
 import { fingerprintOf } from '../../adapters/ssh/port.ts';
 import { LINE_FIELD_NAMES, lineField } from '../../domain/line-fields.ts';
 
@@ -20,7 +20,7 @@ export async function showMachine(
   { client }: Session,
   { exact }: NameFlags,
   name: string,
-): Promise<Told> {
+): Promise<CommandOutput> {
   const { slot } = await named(client, name, exact);
   const path = pathOf(slot);
   const [machine, explanation, { requests }, { lines }] = await Promise.all([
@@ -40,11 +40,11 @@ export async function explainMachine(
   { client }: Session,
   { exact }: NameFlags,
   name: string,
-): Promise<Told> {
+): Promise<CommandOutput> {
   const { slot } = await named(client, name, exact);
   const found = await client.get<Explanation>(`${pathOf(slot)}/explanation`);
   const { next } = found;
-  const facts: Fact[] = [
+  const facts: LabelledValue[] = [
     ['slot', slot],
     ...whyFacts(found),
     ['next', next.atMs === null ? next.text : `${next.text} (${timeText(next.atMs)})`],
@@ -65,7 +65,7 @@ export async function showHistory(
   session: Session,
   flags: HistoryFlags,
   name: string,
-): Promise<Told> {
+): Promise<CommandOutput> {
   const { of, lines } = await historyOf(name, flags, session);
   if (lines.length === 0)
     throw new NotFound(`${of} has no history; "shepherd machines" lists all machines`);
@@ -92,7 +92,7 @@ async function historyOf(name: string, { exact, limit }: HistoryFlags, { client 
   return { of, lines: answer.lines.toReversed() };
 }
 
-function inWords(line: History['lines'][number]): Fact {
+function inWords(line: History['lines'][number]): LabelledValue {
   const { of, kind, process, actor, from, to, reason } = line;
   const what = of === 'work' ? `${process} ${kind}` : kind;
   const change = from === null && to === null ? '' : `, ${from ?? '-'} → ${to ?? '-'}`;
@@ -111,7 +111,7 @@ interface MachineWhole {
 }
 
 /** Everything that a person needs to know about a machine. */
-function machineFacts(whole: MachineWhole): Fact[] {
+function machineFacts(whole: MachineWhole): LabelledValue[] {
   const { machine, explanation } = whole;
   const { slot, machineId, createdAtMs, atMs, state, substate, conflict, creation, shelf } =
     machine;
@@ -137,15 +137,15 @@ function machineFacts(whole: MachineWhole): Fact[] {
 }
 
 /** The explanation, and what ends each block. */
-const whyFacts = ({ sentence, blockedBy, overdue }: Explanation): Fact[] => [
+const whyFacts = ({ sentence, blockedBy, overdue }: Explanation): LabelledValue[] => [
   ['why', overdue ? `${sentence} It is overdue.` : sentence],
-  ...blockedBy.map(({ kind, text, endedBy }, at): Fact => [
+  ...blockedBy.map(({ kind, text, endedBy }, at): LabelledValue => [
     at === 0 ? 'blocked by' : '',
     `${kind}: ${text}; ended by ${endedBy}`,
   ]),
 ];
 
-function tenancyFacts(whole: MachineWhole): Fact[] {
+function tenancyFacts(whole: MachineWhole): LabelledValue[] {
   const { machine } = whole;
   const { atMs, hostKey, permit, work, backoffs, missingSinceMs } = machine;
   return [
@@ -155,16 +155,16 @@ function tenancyFacts(whole: MachineWhole): Fact[] {
     ...installFacts(whole),
     ['host key', hostKey === null ? 'none pinned yet' : `${fingerprintOf(hostKey)}, pinned`],
     ...quarantineFacts(whole),
-    ...machine.members.map((member): Fact => ['pool', memberText(member, atMs)]),
+    ...machine.members.map((member): LabelledValue => ['pool', memberText(member, atMs)]),
     ...deprovisionFacts(machine),
     ...ladderFacts(machine),
     ['permit', permit ? 'held: recovery interrupts it now' : 'none'],
     ...bootFacts(machine),
-    ...work.map(({ process, sessionId, startedAtMs }): Fact => [
+    ...work.map(({ process, sessionId, startedAtMs }): LabelledValue => [
       'work',
       `${process} since ${whenText(startedAtMs, atMs)}, session ${sessionId}`,
     ]),
-    ...backoffs.map(({ process, untilMs, cause }): Fact =>
+    ...backoffs.map(({ process, untilMs, cause }): LabelledValue =>
       untilMs > atMs
         ? ['backoff', `${process} ${untilText(untilMs, atMs)}: ${cause}`]
         : ['failed', `${process}, waited until ${whenText(untilMs, atMs)}: ${cause}`],
@@ -172,15 +172,15 @@ function tenancyFacts(whole: MachineWhole): Fact[] {
   ];
 }
 
-const hardwareFacts = (machine: Machine): Fact[] => [
+const hardwareFacts = (machine: Machine): LabelledValue[] => [
   ['device', `${machine.providerId ?? 'none'}, ${machine.status ?? 'no status yet'}`],
   ['address', machine.address ?? 'not known'],
   ...LINE_FIELD_NAMES.filter((name) => name !== 'machineId' && name !== 'address').map(
-    (name): Fact => [name, machine[name] ?? (lineField(name).isRare ? null : 'not known')],
+    (name): LabelledValue => [name, machine[name] ?? (lineField(name).isRare ? null : 'not known')],
   ),
 ];
 
-function agentFacts({ machine, lines }: MachineWhole): Fact[] {
+function agentFacts({ machine, lines }: MachineWhole): LabelledValue[] {
   const { atMs, agent, startAttempt, heartbeat, machineId } = machine;
   const started = lines.find(
     (each) => each.kind === 'agentStarted' && each.machineId === machineId,
@@ -212,7 +212,7 @@ function heartbeatText({ heartbeat, atMs }: Machine): string {
   return heartbeat.isCurrent ? when : `${when}, by an agent before`;
 }
 
-function installFacts({ machine, lines }: MachineWhole): Fact[] {
+function installFacts({ machine, lines }: MachineWhole): LabelledValue[] {
   const { installation, atMs } = machine;
   if (installation === null || installation.state === 'NONE') return [];
   const { state, requestGeneration, reportGeneration, handedOutAtMs, barredBy } = installation;
@@ -231,7 +231,7 @@ function installFacts({ machine, lines }: MachineWhole): Fact[] {
   ];
 }
 
-function quarantineFacts({ explanation, machine }: MachineWhole): Fact[] {
+function quarantineFacts({ explanation, machine }: MachineWhole): LabelledValue[] {
   const { quarantine, atMs } = machine;
   const whose = explanation.by === null ? '' : ` by ${explanation.by}`;
   return [
@@ -254,7 +254,7 @@ function memberText(member: Machine['members'][number], atMs: number): string {
   return parts.filter((part) => part !== null).join('; ');
 }
 
-function deprovisionFacts({ deprovision, atMs }: Machine): Fact[] {
+function deprovisionFacts({ deprovision, atMs }: Machine): LabelledValue[] {
   if (deprovision === null) return [];
   const { requestedAtMs, requestedBy, reason, attempts } = deprovision;
   return [
@@ -263,7 +263,7 @@ function deprovisionFacts({ deprovision, atMs }: Machine): Fact[] {
   ];
 }
 
-function ladderFacts({ ladder, atMs }: Machine): Fact[] {
+function ladderFacts({ ladder, atMs }: Machine): LabelledValue[] {
   if (ladder === null) return [['ladder', 'not begun']];
   const { rung, attempts, nextAtMs, askedAtMs, askedRung, operationRef, orderKey } = ladder;
   const operation = operationRef === null ? '' : `, operation ${operationRef}`;
@@ -285,7 +285,7 @@ function ladderFacts({ ladder, atMs }: Machine): Fact[] {
   ];
 }
 
-function bootFacts({ bootSeconds }: Machine): Fact[] {
+function bootFacts({ bootSeconds }: Machine): LabelledValue[] {
   const { reboot = [], reinstall = [] } = bootSeconds ?? {};
   const seconds = (times: readonly number[]) => times.map((each) => `${each}s`).join(', ');
   return [
@@ -294,18 +294,18 @@ function bootFacts({ bootSeconds }: Machine): Fact[] {
   ];
 }
 
-function holdFacts({ holdRows, atMs }: Machine): Fact[] {
+function holdFacts({ holdRows, atMs }: Machine): LabelledValue[] {
   return holdRows.length === 0
     ? [['holds', 'none']]
-    : holdRows.map(({ kind, setBy, reason, untilMs }, at): Fact => [
+    : holdRows.map(({ kind, setBy, reason, untilMs }, at): LabelledValue => [
         at === 0 ? 'holds' : '',
         `${kind} by ${setBy} ${untilText(untilMs, atMs)}: ${reason}`,
       ]);
 }
 
-function requestFacts({ requests, machine }: MachineWhole): Fact[] {
+function requestFacts({ requests, machine }: MachineWhole): LabelledValue[] {
   if (requests.length === 0) return [['requests', 'none']];
-  return requests.flatMap((request, at): Fact[] => [
+  return requests.flatMap((request, at): LabelledValue[] => [
     [
       at === 0 ? 'requests' : '',
       `${request.verb} by ${request.by} ${whenText(request.createdAtMs, machine.atMs)}: ${request.reason}`,

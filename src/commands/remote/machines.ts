@@ -7,7 +7,7 @@ import { countsText, guardTexts, unlistedTexts } from './fleet.ts';
 import type { ListFlags } from './flags.ts';
 import { requireAmong } from './names.ts';
 import { toldList, type Column, type List } from './output.ts';
-import type { Session, Told } from './session.ts';
+import type { Session, CommandOutput } from './session.ts';
 
 /** Flags that select and print machines. Default: all machines. */
 export interface MachinesFlags extends ListFlags, TraitFilter {
@@ -22,7 +22,7 @@ export interface MachinesFlags extends ListFlags, TraitFilter {
 const PAGE = 1_000;
 
 /** `shepherd machines`: the machines of the fleet with their states. */
-export async function listMachines(session: Session, flags: MachinesFlags): Promise<Told> {
+export async function listMachines(session: Session, flags: MachinesFlags): Promise<CommandOutput> {
   const { client, format } = session;
   const fleet = await client.get<Fleet>('/fleet');
   // A misspelled name would give an empty list.

@@ -8,7 +8,7 @@ import type { Client } from './client.ts';
 const PREFIX_MIN = 4;
 
 /** The machine that a name refers to. */
-export interface Named {
+export interface NamedMachine {
   readonly slot: string;
   readonly machineId: string | null;
   /** For requests: the machine ID if the name is a machine ID, else the slot. */
@@ -20,7 +20,7 @@ export interface Named {
  * @param exact accept whole names only.
  * @throws {UsageError} several machines match. @throws {NotFound} no machine matches.
  */
-export async function named(client: Client, name: string, exact: boolean): Promise<Named> {
+export async function named(client: Client, name: string, exact: boolean): Promise<NamedMachine> {
   const found = await findNamed(client, name, exact);
   if (found) return found;
   throw new NotFound(`no machine is named ${printable(name)}; "shepherd machines" lists all`);
@@ -31,7 +31,7 @@ export async function findNamed(
   client: Client,
   name: string,
   exact: boolean,
-): Promise<Named | null> {
+): Promise<NamedMachine | null> {
   if (name.trim() === '')
     throw new UsageError('the name of the machine is empty; give a slot or an ID');
   const { machines, more } = await client.get<Resolution>('/resolve', { name });

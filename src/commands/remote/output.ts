@@ -31,7 +31,7 @@ export interface ListLook {
 }
 
 /** The result of a command. */
-export interface Told {
+export interface CommandOutput {
   /** For people; a function gets the width in columns. */
   readonly text: string | ((width: number) => string);
   /** For programs; absent: there is only the text. */
@@ -45,7 +45,7 @@ export interface Told {
 }
 
 /** The result of a command that prints a list. */
-export const toldList = <Row extends object>(list: List<Row>, look: ListLook): Told => ({
+export const toldList = <Row extends object>(list: List<Row>, look: ListLook): CommandOutput => ({
   document: list.document,
   rows: list.rows,
   names: list.rows.map(list.nameOf),
@@ -61,7 +61,7 @@ export interface Look {
 
 /** Formats a result. */
 export async function writtenText(
-  { text, document, rows, names }: Told,
+  { text, document, rows, names }: CommandOutput,
   { format, width, paint }: Look,
 ): Promise<string> {
   if (format === 'name' && names) return names.map(plainCell).join('\n');

@@ -4,12 +4,16 @@ import type { Plan } from './answers.ts';
 import { EXIT_FAILED } from './failures.ts';
 import { NotFound } from '../../domain/errors.ts';
 import { noneNamed } from './names.ts';
-import type { Session, Told } from './session.ts';
+import type { Session, CommandOutput } from './session.ts';
 
 type ProviderPlan = Plan['providers'][number];
 
 /** `shepherd plan`: what daemons would do next, and why. Changes nothing. */
-export async function showPlan({ client }: Session, _flags: object, name?: string): Promise<Told> {
+export async function showPlan(
+  { client }: Session,
+  _flags: object,
+  name?: string,
+): Promise<CommandOutput> {
   const plan = await client.get<Plan>('/plan');
   const { atMs } = plan;
   const names = plan.providers.map(({ provider }) => provider);
@@ -73,7 +77,7 @@ export async function showPoolPlan(
   { client }: Session,
   _flags: object,
   name?: string,
-): Promise<Told> {
+): Promise<CommandOutput> {
   const { atMs, pools: all } = await client.get<Plan>('/plan');
   const pools = placesOf(name, all);
   const isRead = pools.every(({ plan }) => (plan?.failure ?? null) === null);

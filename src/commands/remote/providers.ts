@@ -3,7 +3,7 @@ import { NotFound, UsageError } from '../../domain/errors.ts';
 import { whenText, indented } from '../layout.ts';
 import type { Provider, Providers } from './answers.ts';
 import { file, type AskFlags } from './filing.ts';
-import type { Session, Told } from './session.ts';
+import type { Session, CommandOutput } from './session.ts';
 
 const pathOf = (name: string): string => `/providers/${encodeURIComponent(name)}`;
 
@@ -12,7 +12,7 @@ export async function providerStatus(
   { client }: Session,
   _flags: object,
   name?: string,
-): Promise<Told> {
+): Promise<CommandOutput> {
   const all = async () => (await client.get<Providers>('/providers')).providers;
   const names = name === undefined ? (await all()).map(({ provider }) => provider) : [name];
   const found: Provider[] = [];
@@ -106,7 +106,7 @@ export async function clearProvider(
   flags: ClearFlags,
   name: string,
   slots: readonly string[],
-): Promise<Told> {
+): Promise<CommandOutput> {
   const { allSlots, hold, expectCount } = flags;
   if ([slots.length > 0, allSlots, hold !== undefined].filter(Boolean).length !== 1) {
     throw new UsageError(

@@ -7,7 +7,7 @@ import type { HardwareReports, History, Records, Statistics } from './answers.ts
 import type { Client } from './client.ts';
 import { machineIdOf } from './names.ts';
 import { isData } from './output.ts';
-import type { Session, Told } from './session.ts';
+import type { Session, CommandOutput } from './session.ts';
 
 /** `shepherd db show|hardware|stats`: records of the database, read through a console. */
 
@@ -29,7 +29,7 @@ export async function showRecords(
   { client, format }: Session,
   { expiredBackoffs, field }: ShowFlags,
   name?: string,
-): Promise<Told> {
+): Promise<CommandOutput> {
   if (field !== undefined && name === undefined) {
     throw new UsageError('--field needs a machine; give its name');
   }
@@ -80,7 +80,7 @@ function fieldOf({ machineId, tags }: Recorded, path: string): string {
 }
 
 /** `shepherd db hardware`: the hardware that agents found. */
-export async function showHardware({ client }: Session): Promise<Told> {
+export async function showHardware({ client }: Session): Promise<CommandOutput> {
   const pages = await pagesOf<HardwareReports>('/hardware', {}, client);
   const machines = pages.flatMap((page) => page.machines);
   const sections = machines.map(({ machineId, provider, providerId, report }) =>
@@ -95,7 +95,7 @@ export async function showHardware({ client }: Session): Promise<Told> {
 }
 
 /** `shepherd db stats`: counts of machines by condition, for the fleet and for each provider. */
-export async function showStatistics({ client }: Session): Promise<Told> {
+export async function showStatistics({ client }: Session): Promise<CommandOutput> {
   const { fleet, providers } = await client.get<Statistics>('/statistics');
   const columns = Object.entries(providers).toSorted(([a], [b]) => (a < b ? -1 : 1));
   // Processes with nothing to count have no line.

@@ -7,9 +7,9 @@ import { createClient, watchVersion, type Client, type Door } from './client.ts'
 import { exitCodeFor, Interrupted, interruptOf, problemFor } from './failures.ts';
 import { openDoor } from './contexts.ts';
 import { formatOf, type CommonFlags, type OutputFlags } from './flags.ts';
-import { painting, writeText, writtenText, type Look, type Told } from './output.ts';
+import { painting, writeText, writtenText, type Look, type CommandOutput } from './output.ts';
 
-export type { Told } from './output.ts';
+export type { CommandOutput } from './output.ts';
 
 /** The means of a command. */
 export interface Session extends Look {
@@ -51,7 +51,7 @@ interface Written {
   readonly exitCode: number;
 }
 
-async function write(task: Told | Promise<Told>, look: Look): Promise<Written> {
+async function write(task: CommandOutput | Promise<CommandOutput>, look: Look): Promise<Written> {
   const told = await task;
   return { text: await writtenText(told, look), exitCode: told.exitCode ?? 0 };
 }
@@ -64,7 +64,7 @@ async function tell({ text, exitCode }: Written, { format }: Look): Promise<void
 /** Runs what goes to no console, says what it says, and sets the exit code. */
 export const locally = (
   flags: Partial<OutputFlags>,
-  task: () => Told | Promise<Told>,
+  task: () => CommandOutput | Promise<CommandOutput>,
 ): Promise<void> => {
   const { output = 'table', json = false, color = 'auto' } = flags;
   const look = { output, json, color };
@@ -74,7 +74,7 @@ export const locally = (
 /** Runs a command at the console that its flags mean, says what it says, and sets the exit code. */
 export async function throughDoor(
   flags: CommonFlags,
-  task: (session: Session) => Promise<Told>,
+  task: (session: Session) => Promise<CommandOutput>,
 ): Promise<void> {
   const signal = untilInterrupt();
   await reporting(flags, async () => {

@@ -7,7 +7,7 @@ import { parseAddress } from '../../adapters/ssh/port.ts';
 import { explain, NotFound, RemoteFailure } from '../../domain/errors.ts';
 import type { Machine } from './answers.ts';
 import { named, pathOf } from './names.ts';
-import type { Session, Told } from './session.ts';
+import type { Session, CommandOutput } from './session.ts';
 
 export interface SshFlags {
   readonly user?: string;
@@ -25,7 +25,7 @@ export async function openSsh(
   flags: SshFlags,
   name: string,
   command: readonly string[],
-): Promise<Told> {
+): Promise<CommandOutput> {
   const { slot } = await named(client, name, false);
   const machine = await client.get<Machine>(pathOf(slot));
   const directory = await mkdtemp(join(tmpdir(), 'shepherd-ssh-'));

@@ -13,7 +13,7 @@ import { interruptOf } from './failures.ts';
 import { readLogs } from './logs.ts';
 import { readMachines } from './machines.ts';
 import { pathOf } from './names.ts';
-import type { Session, Told } from './session.ts';
+import type { Session, CommandOutput } from './session.ts';
 
 export interface SupportBundleFlags {
   /** File of the archive. */
@@ -97,7 +97,7 @@ const PARTS: readonly BundlePart[] = [
 export async function makeSupportBundle(
   session: Session,
   { output, config }: SupportBundleFlags,
-): Promise<Told> {
+): Promise<CommandOutput> {
   const { client, signal, say } = session;
   const files: { name: string; about: string; text: string }[] = [];
   const missing: { name: string; why: string }[] = [];

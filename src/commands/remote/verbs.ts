@@ -2,13 +2,13 @@ import { NotFound, UsageError } from '../../domain/errors.ts';
 import { FLEET } from '../../domain/recovery/guard-judgement.ts';
 import { forTraits, wantedTraits } from '../../domain/traits.ts';
 import { VERBS, type MachineVerb } from '../../domain/verbs.ts';
-import { isDestroying, type Given } from '../../domain/wishes.ts';
+import { isDestroying, type GivenRequest } from '../../domain/wishes.ts';
 import { untilMsOf, type When } from '../options.ts';
 import type { Batch, Fleet, Request } from './answers.ts';
 import type { AskFlags, VerbFlags } from './ask-flags.ts';
-import { file, foretell, goOn, requestsIn, type AskBody, type Waiting } from './filing.ts';
+import { file, foretell, goOn, requestsIn, type AskBody, type WaitOptions } from './filing.ts';
 import { findNamed } from './names.ts';
-import type { Session, Told } from './session.ts';
+import type { Session, CommandOutput } from './session.ts';
 
 /** A verb with its details, without the machines. */
 export interface Verb {
@@ -16,7 +16,7 @@ export interface Verb {
   readonly [detail: string]: unknown;
 }
 
-interface Meaning extends Waiting {
+interface Meaning extends WaitOptions {
   /** The end was given as a duration. */
   readonly isUntilRelative?: boolean;
 }
@@ -34,7 +34,7 @@ export async function runVerb(
   verb: Verb,
   names: readonly string[],
   flags: VerbFlags & Meaning,
-): Promise<Told> {
+): Promise<CommandOutput> {
   const { key, expectCount, dryRun, yes } = flags;
   const isAgreed = !dryRun && (!destroys(verb) || yes === true);
   const before = isAgreed && key !== undefined ? await filedUnder(key, session) : null;
@@ -68,7 +68,7 @@ export async function askForScope(
   session: Session,
   verb: 'freeze' | 'thaw',
   { provider, for: when, ...flags }: ScopeFlags,
-): Promise<Told> {
+): Promise<CommandOutput> {
   if (provider === FLEET) throw new UsageError(`--provider ${FLEET} names no provider`);
   const scope = provider ?? FLEET;
   const asked = { ...flags, waitMs: 30_000 };
@@ -85,7 +85,7 @@ export async function askForScope(
 }
 
 /** A destroying verb needs whole names and `--yes`. */
-const destroys = (verb: Verb): boolean => isDestroying(verb as Given);
+const destroys = (verb: Verb): boolean => isDestroying(verb as GivenRequest);
 
 /** The present time by the clock of the database. */
 export const momentOf = async ({ get }: Session['client']): Promise<number> =>

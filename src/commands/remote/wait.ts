@@ -3,11 +3,11 @@ import { HOLD_KINDS } from '../../domain/machine.ts';
 import { STATES, SUBSTATES } from '../../domain/states.ts';
 import type { Machine } from './answers.ts';
 import { EXIT_FAILED, EXIT_NOT_SETTLED, interruptOf, isAway } from './failures.ts';
-import { named, pathOf, type Named } from './names.ts';
-import type { Session, Told } from './session.ts';
+import { named, pathOf, type NamedMachine } from './names.ts';
+import type { Session, CommandOutput } from './session.ts';
 
 /** A condition on a machine. */
-export interface Wanted {
+export interface WaitCondition {
   readonly text: string;
   readonly isMet: (machine: Machine) => boolean;
   /** Why the condition cannot become true by itself; null: it can. */
@@ -20,7 +20,7 @@ const SLASHED = /^([^/]+)\/(.+)$/;
  * Reads `state=Running`, `state=Running/healthy`, `hold=no-recover`, `no-hold=no-recover`, `no-request`.
  * @throws {UsageError} the text is not a condition.
  */
-export function wantedOf(text: string): Wanted {
+export function wantedOf(text: string): WaitCondition {
   if (text === 'no-request') {
     return { text, isMet: ({ requests }) => requests.length === 0, barredBy: () => null };
   }
@@ -38,7 +38,7 @@ export function wantedOf(text: string): Wanted {
   );
 }
 
-function stateWanted(value: string): Omit<Wanted, 'text'> {
+function stateWanted(value: string): Omit<WaitCondition, 'text'> {
   const [, outer = value, inner] = SLASHED.exec(value) ?? [];
   const state = STATES.find((each) => each.toLowerCase() === outer.toLowerCase());
   if (state === undefined) {
@@ -90,13 +90,13 @@ export async function waitForMachine(
   { client, monotonic, sleep, signal }: Session,
   flags: WaitFlags,
   name: string,
-): Promise<Told> {
+): Promise<CommandOutput> {
   const wanted = wantedOf(flags.for);
   const endMs = monotonic() + flags.timeout;
   const look = lookerFor(name, flags.exact, client, monotonic);
   let last: Machine | null = null;
   for (;;) {
-    const told = (outcome: string, exitCode: number): Told => {
+    const told = (outcome: string, exitCode: number): CommandOutput => {
       const { slot = name, state = null, substate = null, atMs = null } = last ?? {};
       const how = state === null ? 'it was not seen' : `it is ${state} · ${substate}`;
       return {
@@ -104,7 +104,7 @@ export async function waitForMachine(
         ...{ names: [slot], text: `${slot}: ${outcome}; ${how}`, exitCode },
       };
     };
-    const seen: Seen = await look().catch((error: unknown) => {
+    const seen: MachineReading = await look().catch((error: unknown) => {
       if (signal.aborted || isAway(error)) return { away: (error as Error).message };
       throw error;
     });
@@ -126,7 +126,9 @@ export async function waitForMachine(
 }
 
 /** A machine; or why it is not visible now; or why it will never be visible. */
-type Seen = { readonly machine: Machine } | { readonly away?: string; readonly gone?: string };
+type MachineReading =
+  | { readonly machine: Machine }
+  | { readonly away?: string; readonly gone?: string };
 
 /** Always looks at the machine that the name meant first, even if the name means another machine later. */
 function lookerFor(
@@ -134,11 +136,11 @@ function lookerFor(
   exact: boolean,
   client: Session['client'],
   monotonic: Session['monotonic'],
-): () => Promise<Seen> {
-  let meant: Named | null = null;
+): () => Promise<MachineReading> {
+  let meant: NamedMachine | null = null;
   let unseenMs: number | null = null;
   // A console that was just started does not know all machines at once.
-  const unseen = (gone: string): Seen => {
+  const unseen = (gone: string): MachineReading => {
     unseenMs ??= monotonic();
     return monotonic() - unseenMs < FILLING_MS ? { away: gone } : { gone };
   };

@@ -4,7 +4,7 @@ import { API } from './client.ts';
 import { isAway } from './failures.ts';
 import { filterOf, listOf, type MachinesFlags } from './machines.ts';
 import { tableText } from './output.ts';
-import type { Session, Told } from './session.ts';
+import type { Session, CommandOutput } from './session.ts';
 
 /** The machines of a list, in order, at one moment. */
 interface Picture {
@@ -25,7 +25,10 @@ const RETRY_MAX_MS = 5_000;
  * `shepherd machines --watch`: on a terminal draws the list again at each change; else prints a line of JSON
  * for each machine that is new, changed or gone. Continues when the console comes back.
  */
-export async function watchMachines(session: Session, flags: MachinesFlags): Promise<Told> {
+export async function watchMachines(
+  session: Session,
+  flags: MachinesFlags,
+): Promise<CommandOutput> {
   const { limit = WATCHED_MAX } = flags;
   if (limit > WATCHED_MAX)
     throw new UsageError(`--watch shows at most ${WATCHED_MAX} machines; give a smaller --limit`);

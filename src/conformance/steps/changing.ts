@@ -8,8 +8,8 @@ import {
   type Tags,
   WITNESS_TAG,
 } from '../../domain/provisioning/provider-tags.ts';
-import type { Stage } from '../stage.ts';
-import type { Step } from '../step.ts';
+import type { ConformanceStage } from '../stage.ts';
+import type { ConformanceStep } from '../step.ts';
 import {
   must,
   StepFailed,
@@ -22,7 +22,7 @@ import {
 import { bootWait, isEarly, overSsh, tryBootId, tryConnect } from './contact.ts';
 import { assertTags, tagFault } from './creation.ts';
 
-const roundTrip: Step = {
+const roundTrip: ConformanceStep = {
   id: 'tag-changes',
   title: 'Our tags are replaced, others stay, and a second instance sees the same',
   needs: ['tags'],
@@ -50,7 +50,7 @@ function split(tags: Tags): { readonly own: Tags; readonly foreign: Tags } {
 }
 
 /** Sets our tags; reads may be outdated for a while. */
-async function changeTags(stage: Stage, own: Tags, foreign: Tags): Promise<void> {
+async function changeTags(stage: ConformanceStage, own: Tags, foreign: Tags): Promise<void> {
   const { patience, raw, machineId: id } = stage;
   must(own[SET_ID_TAG] === stage.subject.setId, 'the machine is not marked as the test’s');
   await stage.ask('SetTags', (options) => raw.setTags(id, own, options));
@@ -65,7 +65,7 @@ async function changeTags(stage: Stage, own: Tags, foreign: Tags): Promise<void>
   });
 }
 
-async function seenElsewhere(stage: Stage, wanted: Tags): Promise<void> {
+async function seenElsewhere(stage: ConformanceStage, wanted: Tags): Promise<void> {
   const second = await stage.open();
   try {
     const { tags } = await second.fleet.getMachine(stage.machineId, stage.call);
@@ -78,9 +78,12 @@ async function seenElsewhere(stage: Stage, wanted: Tags): Promise<void> {
   }
 }
 
-const rebootWait = (stage: Stage) => ({ ...bootWait(stage), timeoutMs: stage.patience.rebootMs });
+const rebootWait = (stage: ConformanceStage) => ({
+  ...bootWait(stage),
+  timeoutMs: stage.patience.rebootMs,
+});
 
-const reboot: Step = {
+const reboot: ConformanceStep = {
   id: 'reboot',
   title: 'A reboot is done when the boot id has changed',
   needs: ['reboot'],
@@ -99,7 +102,7 @@ const reboot: Step = {
 };
 
 /** Waits for a boot; an accepted request is no proof. False: no boot in time. */
-async function bootIdChanges(stage: Stage): Promise<boolean> {
+async function bootIdChanges(stage: ConformanceStage): Promise<boolean> {
   const { found } = stage;
   try {
     found.bootId = await stage.until('another boot id', rebootWait(stage), async () => {
@@ -113,7 +116,7 @@ async function bootIdChanges(stage: Stage): Promise<boolean> {
   }
 }
 
-const power: Step = {
+const power: ConformanceStep = {
   id: 'power',
   title: 'The machine is switched off and on again',
   needs: ['power'],
@@ -136,7 +139,7 @@ const power: Step = {
   },
 };
 
-async function looksOff(stage: Stage): Promise<true | Pending> {
+async function looksOff(stage: ConformanceStage): Promise<true | Pending> {
   const session = await tryConnect(stage);
   if (!('pending' in session)) {
     session.close();
@@ -146,7 +149,7 @@ async function looksOff(stage: Stage): Promise<true | Pending> {
   return state === 'on' ? pending('the provider still shows it as on') : true;
 }
 
-const reinstall: Step = {
+const reinstall: ConformanceStep = {
   id: 'reinstall',
   title: 'A reinstallation keeps the id and changes host key, secret and boot id',
   needs: ['reinstall'],
@@ -170,7 +173,7 @@ const reinstall: Step = {
 };
 
 /** The old system answers until it is gone, the new one before it can prove itself. */
-const tryNewSystem = (stage: Stage, oldKey: string): Promise<string | Pending> =>
+const tryNewSystem = (stage: ConformanceStage, oldKey: string): Promise<string | Pending> =>
   overSsh(tryConnect(stage), async (session) => {
     if (session.hostKey === oldKey) return pending('the host key is the same');
     const { fleet: provider, machine, signal } = stage;
@@ -185,4 +188,4 @@ const tryNewSystem = (stage: Stage, oldKey: string): Promise<string | Pending> =
     }
   });
 
-export const CHANGING: readonly Step[] = [roundTrip, reboot, power, reinstall];
+export const CHANGING: readonly ConformanceStep[] = [roundTrip, reboot, power, reinstall];

@@ -14,14 +14,14 @@ import {
   RemoteFailure,
 } from '../../domain/errors.ts';
 import { mustReject } from '../requests.ts';
-import { assertOurs, type Stage } from '../stage.ts';
-import type { Step } from '../step.ts';
+import { assertOurs, type ConformanceStage } from '../stage.ts';
+import type { ConformanceStep } from '../step.ts';
 import { must, StepFailed, StepSkipped, type Pending, pending } from '../waiting.ts';
 
 const BOOT_ID = '/proc/sys/kernel/random/boot_id';
 const NOTHING = new Uint8Array(0);
 
-const existing: Step = {
+const existing: ConformanceStep = {
   id: 'existing',
   title: 'An existing machine is chosen',
   needs: [],
@@ -45,7 +45,7 @@ const existing: Step = {
   },
 };
 
-const ssh: Step = {
+const ssh: ConformanceStep = {
   id: 'ssh',
   title: 'SSH answers and lets our key in',
   needs: [],
@@ -58,7 +58,7 @@ const ssh: Step = {
   },
 };
 
-const hostKey: Step = {
+const hostKey: ConformanceStep = {
   id: 'host-key',
   title: 'The host key proves itself before anything runs',
   needs: [],
@@ -95,7 +95,10 @@ interface Proved {
  * Checks the driver's claim about its host key check. It may lack the check for a machine that it
  * did not create: an inventory does not know every key.
  */
-async function checkVerifier(stage: Stage, { evidence, session }: Proved): Promise<void> {
+async function checkVerifier(
+  stage: ConformanceStage,
+  { evidence, session }: Proved,
+): Promise<void> {
   const { raw, machine } = stage;
   const verify = (bytes: Buffer) =>
     stage.ask('VerifyHostKey', (options) =>
@@ -115,7 +118,7 @@ async function checkVerifier(stage: Stage, { evidence, session }: Proved): Promi
 }
 
 /** A machine that the test created needs a proof under any policy. */
-async function tryProof(stage: Stage): Promise<Proved | Pending> {
+async function tryProof(stage: ConformanceStage): Promise<Proved | Pending> {
   const session = await tryConnect(stage);
   if ('pending' in session) return session;
   const { fleet: provider, machine, signal, found } = stage;
@@ -136,7 +139,7 @@ async function tryProof(stage: Stage): Promise<Proved | Pending> {
 }
 
 /** Looks the machine up and connects to its current address. */
-export async function tryConnect(stage: Stage): Promise<ShellSession | Pending> {
+export async function tryConnect(stage: ConformanceStage): Promise<ShellSession | Pending> {
   const machine = await stage.refresh();
   if (machine.failed) throw new StepFailed('the provider says that the machine failed');
   if (machine.address === null) return pending('it has no address yet');
@@ -161,7 +164,7 @@ const isPassing = (error: unknown): boolean =>
 export const isEarly = (error: unknown): boolean =>
   error instanceof RemoteFailure || isPassing(error);
 
-export const bootWait = ({ patience }: Stage) => ({
+export const bootWait = ({ patience }: ConformanceStage) => ({
   timeoutMs: patience.bootMs,
   intervalMs: patience.probeMs,
 });
@@ -180,7 +183,7 @@ export async function overSsh<T>(
   }
 }
 
-const boot: Step = {
+const boot: ConformanceStep = {
   id: 'boot',
   title: 'The machine is up and runs commands',
   needs: [],
@@ -194,7 +197,7 @@ const boot: Step = {
 };
 
 /** Opens a new connection to the proved host only, and reads its boot id. */
-export const tryBootId = (stage: Stage): Promise<string | Pending> =>
+export const tryBootId = (stage: ConformanceStage): Promise<string | Pending> =>
   overSsh(tryTrusted(stage), async (session) => {
     try {
       const { stdout } = await session.execute(['cat', BOOT_ID], NOTHING, stage.signal);
@@ -206,14 +209,14 @@ export const tryBootId = (stage: Stage): Promise<string | Pending> =>
     }
   });
 
-async function tryTrusted(stage: Stage): Promise<ShellSession | Pending> {
+async function tryTrusted(stage: ConformanceStage): Promise<ShellSession | Pending> {
   const session = await tryConnect(stage);
   if ('pending' in session || session.hostKey === stage.found.hostKey) return session;
   session.close();
   throw new StepFailed('the host key changed without a reinstallation');
 }
 
-const command: Step = {
+const command: ConformanceStep = {
   id: 'command',
   title: 'The requested command succeeds',
   needs: [],
@@ -239,7 +242,7 @@ export function argvOf(text: string): string[] {
   return PLAIN.test(text) && text.trim() !== '' ? text.trim().split(/ +/) : ['sh', '-c', text];
 }
 
-const pause: Step = {
+const pause: ConformanceStep = {
   id: 'pause',
   title: 'The tester may look at the machine',
   needs: [],
@@ -254,5 +257,5 @@ const pause: Step = {
   },
 };
 
-export const CONTACT: readonly Step[] = [ssh, hostKey, boot, command, pause];
-export const EXISTING: readonly Step[] = [existing];
+export const CONTACT: readonly ConformanceStep[] = [ssh, hostKey, boot, command, pause];
+export const EXISTING: readonly ConformanceStep[] = [existing];

@@ -12,12 +12,12 @@ import {
 } from '../../domain/provisioning/provider-tags.ts';
 import { assertNoStrays, lookBefore } from '../presence.ts';
 import { createRaw, hostnameOf, mustReject, requestOf, slotIdOf } from '../requests.ts';
-import { assertOurs, type Stage } from '../stage.ts';
-import type { Step } from '../step.ts';
+import { assertOurs, type ConformanceStage } from '../stage.ts';
+import type { ConformanceStep } from '../step.ts';
 import { must, StepFailed, pending } from '../waiting.ts';
 
 /** A crash is survived by the announcement: without it, nothing may be created. */
-const unannounced: Step = {
+const unannounced: ConformanceStep = {
   id: 'unannounced',
   title: 'A creation without its announcement makes nothing',
   needs: ['create'],
@@ -43,7 +43,7 @@ const unannounced: Step = {
   },
 };
 
-const create: Step = {
+const create: ConformanceStep = {
   id: 'create',
   title: 'Free capacity becomes a machine',
   needs: ['create'],
@@ -69,7 +69,7 @@ const create: Step = {
   },
 };
 
-async function orderMachine(stage: Stage, unused: ProviderMachine, mark: Witness) {
+async function orderMachine(stage: ConformanceStage, unused: ProviderMachine, mark: Witness) {
   let attempts = 0;
   const onAttempt = async () => void (attempts += 1);
   const order = { unused, witness: mark, hostname: hostnameOf(stage, unused), onAttempt };
@@ -84,7 +84,7 @@ async function orderMachine(stage: Stage, unused: ProviderMachine, mark: Witness
 }
 
 /** A failed creation may have succeeded: waits for its machine if that is possible. */
-async function lateComer(stage: Stage, mark: Witness, failure: unknown) {
+async function lateComer(stage: ConformanceStage, mark: Witness, failure: unknown) {
   const { patience, ledger } = stage;
   const booked = ledger.creations.filter(({ witness: its }) => its === mark);
   const answer = booked.find(({ id }) => id !== null);
@@ -104,7 +104,7 @@ async function lateComer(stage: Stage, mark: Witness, failure: unknown) {
   }
 }
 
-async function findUnused(stage: Stage): Promise<ProviderMachine> {
+async function findUnused(stage: ConformanceStage): Promise<ProviderMachine> {
   const { plan, reservation } = stage.wishes;
   const first = (await stage.list()).find(
     (entry) =>
@@ -117,12 +117,15 @@ async function findUnused(stage: Stage): Promise<ProviderMachine> {
   return first;
 }
 
-const withWitness = async (stage: Stage, mark: Witness): Promise<readonly ProviderMachine[]> =>
+const withWitness = async (
+  stage: ConformanceStage,
+  mark: Witness,
+): Promise<readonly ProviderMachine[]> =>
   (await stage.list()).filter(
     (machine) => machine.availability !== 'KnownUnused' && witnessOf(machine) === mark,
   );
 
-const listed: Step = {
+const listed: ConformanceStep = {
   id: 'listed',
   title: 'The new machine is in the next listing, and found by its id',
   needs: ['create'],
@@ -143,7 +146,7 @@ const listed: Step = {
   },
 };
 
-const tags: Step = {
+const tags: ConformanceStep = {
   id: 'tags',
   title: 'Every requested tag reads back',
   needs: ['create'],
@@ -183,14 +186,14 @@ export function assertTags(seen: Tags, wanted: Tags): void {
   if (fault !== null) throw new StepFailed(fault);
 }
 
-const assertNoMore = (stage: Stage): Promise<void> =>
+const assertNoMore = (stage: ConformanceStage): Promise<void> =>
   assertNoStrays(
     stage,
     new Set([stage.found.machine?.id ?? '']),
     'more machines appeared than requested: ',
   );
 
-const idempotent: Step = {
+const idempotent: ConformanceStep = {
   id: 'idempotent',
   title: 'The same creation again answers with the same machine',
   needs: ['create'],
@@ -212,7 +215,7 @@ const idempotent: Step = {
   },
 };
 
-const witness: Step = {
+const witness: ConformanceStep = {
   id: 'witness',
   title: 'The machine is found by its creation key, and by no other',
   needs: ['create'],
@@ -233,7 +236,7 @@ const witness: Step = {
   },
 };
 
-const sweep: Step = {
+const sweep: ConformanceStep = {
   id: 'sweep',
   title: 'Looking for leftovers removes nothing',
   needs: ['create'],
@@ -245,7 +248,7 @@ const sweep: Step = {
   },
 };
 
-const rival: Step = {
+const rival: ConformanceStep = {
   id: 'rival',
   title: 'Taken or missing capacity cannot be used',
   needs: ['create'],
@@ -278,14 +281,14 @@ const mustLose = (call: () => Promise<unknown>): Promise<void> =>
     }
   });
 
-async function countOurs(stage: Stage): Promise<number> {
+async function countOurs(stage: ConformanceStage): Promise<number> {
   const machines = await stage.list();
   return machines.filter(
     ({ availability, ownership }) => availability !== 'KnownUnused' && ownership === 'ours',
   ).length;
 }
 
-export const CREATION: readonly Step[] = [
+export const CREATION: readonly ConformanceStep[] = [
   unannounced,
   create,
   listed,

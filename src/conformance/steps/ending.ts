@@ -3,11 +3,11 @@ import { isProviderError } from '../../domain/errors.ts';
 import { namesOf } from '../ledger.ts';
 import { assertNoStrays, destroyUntilGone } from '../presence.ts';
 import { callsOn, createRaw, mustReject, requestOf, slotIdOf } from '../requests.ts';
-import { stageAt, type Stage } from '../stage.ts';
-import type { Step } from '../step.ts';
+import { stageAt, type ConformanceStage } from '../stage.ts';
+import type { ConformanceStep } from '../step.ts';
 import { must, StepFailed, StepSkipped, pending, within } from '../waiting.ts';
 
-const destroy: Step = {
+const destroy: ConformanceStep = {
   id: 'destroy',
   title: 'The machine is destroyed, and leaves the listing',
   needs: ['create', 'deprovision'],
@@ -23,7 +23,7 @@ const destroy: Step = {
   },
 };
 
-const destroyAgain: Step = {
+const destroyAgain: ConformanceStep = {
   id: 'destroy-again',
   title: 'Destroying it again succeeds, and nothing else does',
   needs: ['create', 'deprovision'],
@@ -40,12 +40,12 @@ const destroyAgain: Step = {
 };
 
 /** A slot may take as long to become free as its machine to end. */
-const slotWait = ({ patience }: Stage) => ({
+const slotWait = ({ patience }: ConformanceStage) => ({
   timeoutMs: patience.destroyMs,
   intervalMs: patience.probeMs,
 });
 
-const reusable: Step = {
+const reusable: ConformanceStep = {
   id: 'reusable',
   title: 'Its slot can be used again',
   needs: ['create', 'deprovision'],
@@ -62,7 +62,7 @@ const reusable: Step = {
 };
 
 /** A remaining claim blocks its slot for everybody. */
-const unclaimed: Step = {
+const unclaimed: ConformanceStep = {
   id: 'claims-dropped',
   title: 'No record of a removed machine remains',
   needs: ['create', 'deprovision'],
@@ -82,7 +82,7 @@ const unclaimed: Step = {
 };
 
 /** A claim identifies a creation after a crash: so it must come first. */
-const claimed: Step = {
+const claimed: ConformanceStep = {
   id: 'claims',
   title: 'A machine is not created if its record cannot be written',
   needs: ['create', 'deprovision'],
@@ -105,12 +105,12 @@ const claimed: Step = {
   },
 };
 
-function requireClaims({ ledger }: Stage): void {
+function requireClaims({ ledger }: ConformanceStage): void {
   if (ledger.creations.some(({ claims }) => claims.length > 0)) return;
   throw new StepSkipped('the driver keeps no records of its machines');
 }
 
-const stop: Step = {
+const stop: ConformanceStep = {
   id: 'stop',
   title: 'A stopped driver ends calls under way and refuses later calls',
   needs: [],
@@ -130,13 +130,13 @@ const stop: Step = {
   },
 };
 
-async function stopListing(stage: Stage, raw: Provider): Promise<void> {
+async function stopListing(stage: ConformanceStage, raw: Provider): Promise<void> {
   const listing = mustEnd(stage.ask('List', (options) => raw.listMachines({}, options)));
   await Promise.all([stopInTime(stage, raw), inTime(stage, 'a listing', () => listing)]);
 }
 
 /** A creation stopped just before its request must not create a machine. */
-async function stopCreation(stage: Stage, raw: Provider): Promise<void> {
+async function stopCreation(stage: ConformanceStage, raw: Provider): Promise<void> {
   const mark = stage.newWitness();
   const told = Promise.withResolvers<void>();
   let stopping: Promise<void> | undefined;
@@ -166,9 +166,14 @@ async function stopCreation(stage: Stage, raw: Provider): Promise<void> {
   }
 }
 
-const inTime = <T>({ clock, patience }: Stage, what: string, work: () => Promise<T>): Promise<T> =>
+const inTime = <T>(
+  { clock, patience }: ConformanceStage,
+  what: string,
+  work: () => Promise<T>,
+): Promise<T> =>
   within(what, { clock, signal: new AbortController().signal, timeoutMs: patience.stopMs }, work);
-const stopInTime = (stage: Stage, raw: Provider) => inTime(stage, 'stop', () => raw.stop());
+const stopInTime = (stage: ConformanceStage, raw: Provider) =>
+  inTime(stage, 'stop', () => raw.stop());
 
 /** A call under way may succeed; otherwise it must report the stop. */
 async function mustEnd<T>(
@@ -185,7 +190,7 @@ async function mustEnd<T>(
   onSuccess(result);
 }
 
-async function refusesAll(stage: Stage, raw: Provider): Promise<void> {
+async function refusesAll(stage: ConformanceStage, raw: Provider): Promise<void> {
   const calls = {
     list: (options: Parameters<Provider['listMachines']>[1]) => raw.listMachines({}, options),
     ...callsOn(raw),
@@ -197,4 +202,11 @@ async function refusesAll(stage: Stage, raw: Provider): Promise<void> {
   }
 }
 
-export const ENDING: readonly Step[] = [destroy, destroyAgain, reusable, unclaimed, claimed, stop];
+export const ENDING: readonly ConformanceStep[] = [
+  destroy,
+  destroyAgain,
+  reusable,
+  unclaimed,
+  claimed,
+  stop,
+];

@@ -4,15 +4,15 @@ import { codeOf, isProviderError } from '../../domain/errors.ts';
 import { SET_ID_TAG } from '../../domain/provisioning/provider-tags.ts';
 import { destroyAll } from '../clean-up.ts';
 import { callsOn, mustReject, slotIdOf, UNKNOWN_ID } from '../requests.ts';
-import { stageAt, type Stage } from '../stage.ts';
-import type { Step } from '../step.ts';
+import { stageAt, type ConformanceStage } from '../stage.ts';
+import type { ConformanceStep } from '../step.ts';
 import { must, StepFailed, StepSkipped, within } from '../waiting.ts';
 
 /** In two parts, so that no search for leftover placeholders finds it here. */
 const PLACEHOLDER = ['FIX', 'ME'].join('');
 const NO_SUCH_KEY = 'noSuchKey';
 
-const config: Step = {
+const config: ConformanceStep = {
   id: 'config',
   title: 'Settings: unknown keys and placeholders are refused, and named',
   needs: [],
@@ -34,7 +34,7 @@ function assertRefused(mistakes: readonly { path: readonly PropertyKey[] }[], ke
   must(named, `a wrong "${key}" is refused without naming it`);
 }
 
-const open: Step = {
+const open: ConformanceStep = {
   id: 'open',
   title: 'The driver opens, and prepares itself twice',
   needs: [],
@@ -52,7 +52,7 @@ const open: Step = {
   },
 };
 
-const list: Step = {
+const list: ConformanceStep = {
   id: 'list',
   title: 'The listing is complete, and no earlier test left anything',
   needs: [],
@@ -77,7 +77,10 @@ function assertOneEntryEach(machines: readonly DriverMachine[]): void {
   must(twice === undefined, `machine ${twice} is listed twice`);
 }
 
-async function assertNoneOfOurs(stage: Stage, machines: readonly DriverMachine[]): Promise<void> {
+async function assertNoneOfOurs(
+  stage: ConformanceStage,
+  machines: readonly DriverMachine[],
+): Promise<void> {
   const { setId } = stage.subject;
   const ids = machines.flatMap(({ id, tags, availability }) =>
     id !== null && availability !== 'KnownUnused' && tags?.[SET_ID_TAG] === setId ? [id] : [],
@@ -92,7 +95,7 @@ async function assertNoneOfOurs(stage: Stage, machines: readonly DriverMachine[]
   must(left.length === 0, `still there: ${left.map(({ id }) => id).join(', ')}`);
 }
 
-const names: Step = {
+const names: ConformanceStep = {
   id: 'names',
   title: 'Host names and quota groups are always the same',
   needs: [],
@@ -115,7 +118,7 @@ const names: Step = {
 const isHostName = (text: string): boolean =>
   /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/.test(text);
 
-const unknown: Step = {
+const unknown: ConformanceStep = {
   id: 'unknown',
   title: 'A machine that does not exist is not found; destroying it has succeeded already',
   needs: [],
@@ -136,7 +139,7 @@ const unknown: Step = {
   },
 };
 
-const abort: Step = {
+const abort: ConformanceStep = {
   id: 'abort',
   title: 'An aborted call ends as aborted',
   needs: [],
@@ -161,7 +164,7 @@ const UNDER_WAY_MS = 10;
 
 /** A call may complete before its abort; it must not last long afterwards. */
 async function callOff(
-  stage: Stage,
+  stage: ConformanceStage,
   what: string,
   afterMs: number,
   call: (options: CallOptions) => Promise<unknown>,
@@ -183,7 +186,7 @@ async function callOff(
   await within(`${what} after an abort`, limits, () => answer);
 }
 
-const parallel: Step = {
+const parallel: ConformanceStep = {
   id: 'parallel',
   title: 'Simultaneous calls do not disturb each other',
   needs: [],
@@ -206,14 +209,14 @@ const parallel: Step = {
 };
 const MOST_AT_ONCE = 4;
 
-async function idsIn(stage: Stage): Promise<readonly string[]> {
+async function idsIn(stage: ConformanceStage): Promise<readonly string[]> {
   const { machines } = await stage.listRaw();
   return machines.flatMap(({ id, availability }) =>
     availability === 'KnownUnused' ? [] : (id ?? []),
   );
 }
 
-async function mustAnswerFor({ ask, raw }: Stage, id: string): Promise<void> {
+async function mustAnswerFor({ ask, raw }: ConformanceStage, id: string): Promise<void> {
   try {
     const machine = await ask('Get', (options) => raw.getMachine(id, options));
     must(machine.id === id, `asked for ${id} among others, the answer is ${machine.id}`);
@@ -223,4 +226,12 @@ async function mustAnswerFor({ ask, raw }: Stage, id: string): Promise<void> {
   }
 }
 
-export const OPENING: readonly Step[] = [config, open, list, names, parallel, unknown, abort];
+export const OPENING: readonly ConformanceStep[] = [
+  config,
+  open,
+  list,
+  names,
+  parallel,
+  unknown,
+  abort,
+];

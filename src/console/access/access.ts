@@ -216,17 +216,17 @@ export function createAccess(options: AccessOptions): Access {
   };
 }
 
-type Known = Pick<Person, 'name' | 'identity'>;
-const personOf = (known: Known, { role, providers }: Grant, via: Person['via']): Person => ({
+type KnownPerson = Pick<Person, 'name' | 'identity'>;
+const personOf = (known: KnownPerson, { role, providers }: Grant, via: Person['via']): Person => ({
   ...{ ...known, role, providers, via, proven: true },
 });
 
 /** A token that replaces another in the configuration is a new caller with the same name. */
-const configuredAs = (name: string, token: string): Known => ({
+const configuredAs = (name: string, token: string): KnownPerson => ({
   name: `config:${name}`,
   identity: `config:${name}#${digestOf(token).toString('hex', 0, 4)}`,
 });
-const certifiedAs = (commonName: string): Known => ({
+const certifiedAs = (commonName: string): KnownPerson => ({
   name: `mtls:CN=${commonName}`,
   identity: `mtls:CN=${commonName}`,
 });

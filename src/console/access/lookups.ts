@@ -15,7 +15,7 @@ export interface Lookups<T> {
   forget(key: string): void;
 }
 
-interface Kept<T> {
+interface CachedLookup<T> {
   readonly atMs: number;
   readonly answer: Promise<T | null>;
   /** Last result; null: nothing was found. */
@@ -25,10 +25,10 @@ interface Kept<T> {
 
 /** Keeps only keys that were found, so that wrong keys displace nothing. */
 export function createLookups<T>({ monotonic }: Pick<Clock, 'monotonic'>): Lookups<T> {
-  const kept = new Map<string, Kept<T>>();
+  const kept = new Map<string, CachedLookup<T>>();
   /** Look-ups in progress, shared, because some may run only once. */
   const looking = new Map<string, Promise<T | null>>();
-  const fallBack = (before: Kept<T> | undefined, error: unknown): T => {
+  const fallBack = (before: CachedLookup<T> | undefined, error: unknown): T => {
     const isAway = error instanceof Unreachable;
     if (isAway && before?.known && monotonic() - before.knownAtMs < STALE_MS) return before.known;
     throw error;
@@ -46,7 +46,10 @@ export function createLookups<T>({ monotonic }: Pick<Clock, 'monotonic'>): Looku
       return known;
     }
   };
-  const keep = (key: string, { known, knownAtMs }: Pick<Kept<T>, 'known' | 'knownAtMs'>) => {
+  const keep = (
+    key: string,
+    { known, knownAtMs }: Pick<CachedLookup<T>, 'known' | 'knownAtMs'>,
+  ) => {
     const [first] = kept.keys();
     if (kept.size >= KEPT_MAX && first !== undefined && !kept.has(key)) kept.delete(first);
     kept.set(key, { atMs: monotonic(), answer: Promise.resolve(known), known, knownAtMs });

@@ -24,8 +24,8 @@ const welcome = (secret: string): string =>
   `<main data-secret="${secret}"><p>Logged in: <a href="/">go on</a>.</p></main></html>`;
 
 /** Why the login failed; the login page has a sentence for each. */
-type Told = 'away' | 'refused' | 'group' | 'again';
-const tell = (reply: FastifyReply, told: Told) => reply.redirect(`/login?told=${told}`);
+type LoginRefusal = 'away' | 'refused' | 'group' | 'again';
+const tell = (reply: FastifyReply, told: LoginRefusal) => reply.redirect(`/login?told=${told}`);
 
 /** `login/oidc` and `login/oidc/callback`: the redirect to the identity provider and the return. */
 export function addOidcLogin(app: FastifyInstance, access: Access): void {
@@ -77,7 +77,7 @@ export function addOidcLogin(app: FastifyInstance, access: Access): void {
   });
 
   /** @throws errors that do not come from the provider. */
-  const failure = (error: unknown): Told => {
+  const failure = (error: unknown): LoginRefusal => {
     if (!(error instanceof Unreachable || error instanceof Denied)) throw error;
     log.warn({ cause: explain(error) }, 'nobody was logged in by the provider of identities');
     return error instanceof Unreachable ? 'away' : 'refused';

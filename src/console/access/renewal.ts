@@ -19,7 +19,7 @@ export const identityName = ({ name }: Pick<Identity, 'name'>): string => `oidc:
 const isIdentity = ({ name }: ConsoleSession): boolean => name.startsWith('oidc:');
 
 const KnownSchema = z.object({ subject: z.string(), refreshToken: z.string() });
-type Known = z.infer<typeof KnownSchema>;
+type SealedSession = z.infer<typeof KnownSchema>;
 /** Size limit of the column in a session's row. */
 const SEALED_MAX_BYTES = 8_192;
 
@@ -30,7 +30,11 @@ export function sealIdentity(
   random: Random,
 ): Uint8Array | null {
   if (refreshToken === null) return null;
-  const sealed = seal(JSON.stringify({ subject, refreshToken } satisfies Known), secret, random);
+  const sealed = seal(
+    JSON.stringify({ subject, refreshToken } satisfies SealedSession),
+    secret,
+    random,
+  );
   return sealed.length > SEALED_MAX_BYTES ? null : sealed;
 }
 
@@ -40,7 +44,7 @@ interface RenewalDeps {
   readonly random: Random;
   readonly log: Log;
 }
-interface Held {
+interface SessionSecret {
   readonly digest: Uint8Array;
   /** The value of the cookie. */
   readonly secret: string;
@@ -57,7 +61,7 @@ export function createRenewals({ book, identities, random, log }: RenewalDeps) {
     log.info({ person: name, why }, 'a session was ended, as its role could not be renewed');
     return null;
   };
-  const renew = async (session: ConsoleSession, { digest, secret }: Held) => {
+  const renew = async (session: ConsoleSession, { digest, secret }: SessionSecret) => {
     const known = knownOf(session, secret);
     if (!identities) return over(session, 'console.oidc is not configured any more');
     if (!known) return over(session, 'the provider of identities gave no refresh token');
@@ -69,7 +73,7 @@ export function createRenewals({ book, identities, random, log }: RenewalDeps) {
     await book.sessions.used(digest, { ...grant, renewal });
     return { ...session, ...grant, renewal, grantAgeMs: 0 };
   };
-  return async (session: ConsoleSession, held: Held): Promise<ConsoleSession | null> => {
+  return async (session: ConsoleSession, held: SessionSecret): Promise<ConsoleSession | null> => {
     if (!isIdentity(session) || session.grantAgeMs < GRANT_MS) return session;
     const claimed = await book.sessions.claimRenewal(held.digest);
     const isTooOld = session.grantAgeMs >= GRANT_MAX_MS;
@@ -86,7 +90,7 @@ export function createRenewals({ book, identities, random, log }: RenewalDeps) {
   };
 }
 
-function knownOf({ renewal }: ConsoleSession, secret: string): Known | null {
+function knownOf({ renewal }: ConsoleSession, secret: string): SealedSession | null {
   const text = renewal && unseal(renewal, secret);
   return text === null ? null : KnownSchema.parse(JSON.parse(text));
 }

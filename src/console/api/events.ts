@@ -96,9 +96,9 @@ export function addEvents(api: Api, events: EventBook): void {
   );
 }
 
-type Read = (after: string) => ReturnType<EventBook['read']>;
+type ReadEvents = (after: string) => ReturnType<EventBook['read']>;
 
-async function allFrom(read: Read, after: string): Promise<DownloadPage> {
+async function allFrom(read: ReadEvents, after: string): Promise<DownloadPage> {
   const { events, next, more } = await read(after);
   return { rows: events.map(toldEvent), next: more ? () => allFrom(read, next) : null };
 }

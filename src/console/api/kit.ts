@@ -33,8 +33,10 @@ const ABOUT =
 clock. Errors are RFC 9457 problems with a \`code\` of a closed list.`.replaceAll('\n', ' ');
 
 type Tag = (typeof TAGS)[number];
-type Parts = Readonly<Partial<Record<'params' | 'querystring' | 'body' | 'headers', z.ZodType>>>;
-type Described<Answers extends Readonly<Record<number, unknown>>, Given extends Parts> = {
+type RequestParts = Readonly<
+  Partial<Record<'params' | 'querystring' | 'body' | 'headers', z.ZodType>>
+>;
+type Described<Answers extends Readonly<Record<number, unknown>>, Given extends RequestParts> = {
   readonly config: { readonly right: Right | 'open' };
   readonly schema: Given & { tags: Tag[]; summary: string; response: Answers };
 };
@@ -42,7 +44,7 @@ type Described<Answers extends Readonly<Record<number, unknown>>, Given extends 
 /** What a route demands and answers. @param given the parts of a request. */
 export const described = <
   const Answers extends Readonly<Record<number, unknown>>,
-  Given extends Parts = object,
+  Given extends RequestParts = object,
 >(
   right: Right | 'open',
   [tag, summary]: readonly [tag: Tag, summary: string],
@@ -59,7 +61,7 @@ export const eventStream = (description: string) => ({
 });
 
 /** A route for everybody who may look. */
-export const read = <Answer extends z.ZodType, Given extends Parts = object>(
+export const read = <Answer extends z.ZodType, Given extends RequestParts = object>(
   tag: Tag,
   summary: string,
   answer: Answer,
@@ -68,8 +70,12 @@ export const read = <Answer extends z.ZodType, Given extends Parts = object>(
   described('see', [tag, summary], { 200: answer }, given);
 
 /** A route that acts and returns nothing. */
-export const act = <Given extends Parts>(right: Right, tag: Tag, summary: string, given: Given) =>
-  described(right, [tag, summary], { 204: z.null() }, given);
+export const act = <Given extends RequestParts>(
+  right: Right,
+  tag: Tag,
+  summary: string,
+  given: Given,
+) => described(right, [tag, summary], { 204: z.null() }, given);
 
 /**
  * Prepares a scope of the server for the API: zod schemas, their OpenAPI description, and a refusal

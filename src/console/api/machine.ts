@@ -93,13 +93,13 @@ export function etagOf(entry: MachineEntry, fleet: Pick<FleetView, 'facts'>): st
   return `"${createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 22)}"`;
 }
 
-type Machine = z.output<typeof MachineSchema>;
+type MachineAnswer = z.output<typeof MachineSchema>;
 
 /**
  * Everything that the daemon holds in memory about one machine. The schema lists the shown columns,
  * so that no secret slips in.
  */
-export function machineDetail(entry: MachineEntry, fleet: FleetView): Machine {
+export function machineDetail(entry: MachineEntry, fleet: FleetView): MachineAnswer {
   const { view } = entry;
   const facts = fleet.facts(view.slot);
   const row = facts?.row ?? null;

@@ -76,13 +76,13 @@ export function addMachines(api: Api, { fleet, index, clock }: MachinesDeps): vo
   );
 }
 
-type Wanted = Parameters<ReturnType<typeof createWalks>['page']>[0];
+type MachineWindow = Parameters<ReturnType<typeof createWalks>['page']>[0];
 
 function window({
   next,
   offset,
   ...wanted
-}: Wanted & { offset: number; next: string | undefined }) {
+}: MachineWindow & { offset: number; next: string | undefined }) {
   if (next !== undefined) throw malformed('offset', 'it cannot be given together with next');
   if (wanted.limit > WINDOW_MAX) {
     throw malformed('limit', `with an offset it may be at most ${WINDOW_MAX}`);

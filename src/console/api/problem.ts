@@ -1,6 +1,6 @@
 import { FleetError } from '../../domain/errors.ts';
 
-interface Kind {
+interface ProblemKind {
   readonly status: number;
   /** Equal for all problems of the kind. */
   readonly title: string;
@@ -89,7 +89,7 @@ export const PROBLEMS = {
     about:
       'The database is away, or the daemon is stopping. Ask again; the header `retry-after` says when, if that is known.',
   },
-} as const satisfies Readonly<Record<string, Kind>>;
+} as const satisfies Readonly<Record<string, ProblemKind>>;
 
 export type ProblemCode = keyof typeof PROBLEMS;
 export const PROBLEM_CODES = Object.keys(PROBLEMS) as [ProblemCode, ...ProblemCode[]];

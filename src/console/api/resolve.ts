@@ -25,7 +25,7 @@ export const ResolutionSchema = z.object({
   ).describe('One: that is meant. None: nothing has the name. Several: it is not clear.'),
   more: z.boolean().describe('Others have it too.'),
 });
-type Found = z.output<typeof ResolutionSchema>['machines'][number];
+type ResolvedMachine = z.output<typeof ResolutionSchema>['machines'][number];
 
 /** `resolve?name=`: the machine with this slot, id, prefix of an id, address or host name. */
 export function addResolve(api: Api, fleet: FleetView, index: MachineIndex): void {
@@ -44,13 +44,17 @@ export function addResolve(api: Api, fleet: FleetView, index: MachineIndex): voi
 const EVERYTHING = { terms: [] } as const;
 
 /** Exact names win over prefixes. @throws {Problem} not all machines are known yet. */
-async function resolve(name: string, fleet: FleetView, index: MachineIndex): Promise<Found[]> {
+async function resolve(
+  name: string,
+  fleet: FleetView,
+  index: MachineIndex,
+): Promise<ResolvedMachine[]> {
   const exact = index.row(name as Slot);
   if (exact) return [found(exact, 'slot', true)];
   // A prefix that seems unique may also match a machine that is not known yet.
   requireWhole(fleet);
   const { rows } = await index.listing(EVERYTHING, 'slot');
-  const all: Found[] = [];
+  const all: ResolvedMachine[] = [];
   for (const row of rows.slice(0, rows.size)) {
     const names = namesOf(row, fleet, name.includes('/'));
     const whole = names.find(([, text]) => text === name) ?? elsewhere(row, fleet, name);
@@ -62,7 +66,7 @@ async function resolve(name: string, fleet: FleetView, index: MachineIndex): Pro
   return name.length < PREFIX_MIN ? [] : all;
 }
 
-type Name = readonly [by: Found['by'], text: string | null];
+type Name = readonly [by: ResolvedMachine['by'], text: string | null];
 
 /** Names of which a prefix is enough; the slot without its provider, unless that is named. */
 function namesOf(
@@ -96,6 +100,8 @@ const isAddress = (address: string | null, name: string): boolean =>
   address.includes(name) &&
   (address === name || address.startsWith(name.includes(':') ? `[${name}]` : `${name}:`));
 
-const found = ({ slot, entry }: Row, by: Found['by'], whole: boolean): Found => ({
-  ...{ slot, machineId: entry.view.machineId, by, whole },
-});
+const found = (
+  { slot, entry }: Row,
+  by: ResolvedMachine['by'],
+  whole: boolean,
+): ResolvedMachine => ({ ...{ slot, machineId: entry.view.machineId, by, whole } });

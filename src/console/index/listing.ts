@@ -2,7 +2,13 @@ import type { Clock } from '../../adapters/clock/port.ts';
 import { sleep } from '../../adapters/clock/port.ts';
 import type { MachineEntry } from '../port.ts';
 import { type Matcher, placeBy, textOf, textOfEntry, type Row } from './row.ts';
-import { comparePlaces, createOrder, type Order, type Place, type Sorted } from './order.ts';
+import {
+  comparePlaces,
+  createOrder,
+  type SortedItems,
+  type SortKey,
+  type Sorted,
+} from './order.ts';
 
 /** Maximum milliseconds in one turn of the event loop. */
 export const SLICE_MS = 5;
@@ -16,7 +22,7 @@ export interface ListingOptions {
   /** Null: every machine. */
   readonly matches: Matcher | null;
   /** Its source: all rows, in the order of `sourceKeyOf`. */
-  readonly source: Sorted<Row> & Pick<Order<Row>, 'rank'>;
+  readonly source: Sorted<Row> & Pick<SortedItems<Row>, 'rank'>;
   readonly sourceKeyOf: KeyOf;
   /** Returns a number that was never returned before. */
   readonly nextRevision: () => number;
@@ -27,7 +33,7 @@ export interface ListingOptions {
 
 /** The machines of one filter in one order, kept up to date. */
 export interface Listing {
-  readonly rows: Order<Row>;
+  readonly rows: SortedItems<Row>;
   /** Changes whenever its machines or their order change; no two lists share a revision. */
   readonly revision: number;
   /** Monotonic time of the last check which machines match, in milliseconds. */
@@ -41,9 +47,9 @@ export interface Listing {
 }
 
 interface Filling {
-  readonly rows: Order<Row>;
+  readonly rows: SortedItems<Row>;
   /** Progress in the order of the source; null: not begun. */
-  reached: Place | null;
+  reached: SortKey | null;
 }
 
 export function createListing(options: ListingOptions): Listing {

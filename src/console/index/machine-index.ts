@@ -44,7 +44,7 @@ export const LISTINGS_KEPT = 16;
 /** Minimum time between two evaluations of a filter that depends on time. */
 const TIMED_MS = 1_000;
 
-interface Kept {
+interface CachedListing {
   readonly listing: Listing;
   readonly timed: boolean;
   /** Without a filter. */
@@ -60,7 +60,7 @@ export function createMachineIndex(deps: IndexDeps): MachineIndex {
   const common = { clock, nowMs, nextRevision: () => (revisions += 1) };
   const rows = new Map<Slot, Row>();
   /** By sort and filter; the last requested comes last. */
-  const kept = new Map<string, Kept>();
+  const kept = new Map<string, CachedListing>();
   const listeners = new Set<ChangeListener>();
   const all = () => [...kept.values()].map(({ listing }) => listing);
 
@@ -89,7 +89,7 @@ export function createMachineIndex(deps: IndexDeps): MachineIndex {
     for (const tell of listeners) tell(row, null, row.entry);
   };
 
-  const keep = (key: string, make: () => Omit<Kept, 'filling'>): Kept => {
+  const keep = (key: string, make: () => Omit<CachedListing, 'filling'>): CachedListing => {
     const one = kept.get(key) ?? { ...make(), filling: null };
     kept.delete(key);
     kept.set(key, one);
@@ -98,12 +98,12 @@ export function createMachineIndex(deps: IndexDeps): MachineIndex {
   const ordered = (sort: Sort, of: Pick<ListingOptions, 'matches' | 'source'>, from: Sort) =>
     createListing({ keyOf: sortKeyOf(sort), ...of, sourceKeyOf: sortKeyOf(from), ...common });
   /** Listings without a filter, kept for good; all other listings are filled from them. */
-  const plainBy = (sort: Sort): Kept =>
+  const plainBy = (sort: Sort): CachedListing =>
     keep(sort, () => ({
       listing: ordered(sort, { matches: null, source: bySlot }, 'slot'),
       ...{ timed: false, isPlain: true, holders: 1 },
     }));
-  const filteredBy = (filter: MachineFilter, sort: Sort): Kept => {
+  const filteredBy = (filter: MachineFilter, sort: Sort): CachedListing => {
     const source = plainBy(sort).listing.rows;
     const one = keep(`${sort} ${filterKey(filter)}`, () => ({
       listing: ordered(sort, { matches: matcherOf(filter, deps), source }, sort),
@@ -116,7 +116,7 @@ export function createMachineIndex(deps: IndexDeps): MachineIndex {
     }
     return one;
   };
-  const current = async (one: Kept): Promise<Listing> => {
+  const current = async (one: CachedListing): Promise<Listing> => {
     const { listing, timed } = one;
     const age = clock.monotonic() - listing.filledAtMs;
     if (age === Number.POSITIVE_INFINITY || (timed && age >= TIMED_MS)) {

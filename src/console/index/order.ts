@@ -1,10 +1,10 @@
 /** Place of an item: its key, and a unique name. */
-export interface Place {
+export interface SortKey {
   readonly key: string | number;
   readonly name: string;
 }
 
-export const comparePlaces = (a: Place, b: Place): number => {
+export const comparePlaces = (a: SortKey, b: SortKey): number => {
   if (a.key !== b.key) return a.key < b.key ? -1 : 1;
   return a.name < b.name ? -1 : Number(a.name > b.name);
 };
@@ -20,24 +20,24 @@ export interface Sorted<Item> {
  * Keeps items sorted while they come and go, with their positions. An array, because it costs one
  * pointer per item; a tree costs ten times that.
  */
-export interface Order<Item> extends Sorted<Item> {
+export interface SortedItems<Item> extends Sorted<Item> {
   insert(item: Item): void;
   has(item: Item): boolean;
   /** Call it before any part of its place changes. False: it was not there. */
   remove(item: Item): boolean;
   /** Number of items before the place, or at it when `including`. */
-  rank(place: Place, including: boolean): number;
+  rank(place: SortKey, including: boolean): number;
   /** A snapshot that later changes do not affect. */
   copy(): Sorted<Item>;
 }
 
-export function createOrder<Item>(placeOf: (item: Item) => Place): Order<Item> {
+export function createOrder<Item>(placeOf: (item: Item) => SortKey): SortedItems<Item> {
   let items: Item[] = [];
   /** A copy of the order shares the array, so it must not be changed. */
   let isShared = false;
 
   /** First position whose item is not before the place. */
-  const search = (place: Place, including: boolean): number => {
+  const search = (place: SortKey, including: boolean): number => {
     let low = 0;
     let high = items.length;
     while (low < high) {

@@ -4,7 +4,7 @@ import { columnOf, LINE_FIELD_NAMES } from '../../domain/line-fields.ts';
 import type { FilterTerm, MachineFilter } from '../../domain/machine-filter.ts';
 import { STATES, SUBSTATES, entryNeedsHuman } from '../../domain/states.ts';
 import type { MachineEntry } from '../port.ts';
-import type { Place } from './order.ts';
+import type { SortKey } from './order.ts';
 
 /** A machine in the index. The object stays the same while the slot exists. */
 export interface Row {
@@ -61,7 +61,7 @@ export function sortKeyOf(sort: Sort): (entry: MachineEntry) => string | number 
 
 export const placeBy =
   (keyOf: (entry: MachineEntry) => string | number) =>
-  ({ slot, entry }: Row): Place => ({ key: keyOf(entry), name: slot });
+  ({ slot, entry }: Row): SortKey => ({ key: keyOf(entry), name: slot });
 
 /** All searchable texts of a machine, in lower case. */
 export function textOf(row: Row): string {

@@ -1,6 +1,6 @@
 import type { Clock } from '../../adapters/clock/port.ts';
 import type { Listing } from './listing.ts';
-import { type Place, type Sorted } from './order.ts';
+import { type SortKey, type Sorted } from './order.ts';
 import { placeBy, sortKeyOf, type Row, type Sort } from './row.ts';
 
 /** Continuation token of a caller that follows `next`; opaque to the caller. */
@@ -10,7 +10,7 @@ interface Token {
   /** Rows delivered so far. */
   readonly n: number;
   /** Place of the last row, for when the walk is no longer kept. */
-  readonly k: Place['key'] | null;
+  readonly k: SortKey['key'] | null;
   readonly s: string;
 }
 

@@ -5,7 +5,7 @@ import type { CallTimes } from '../../console/views.ts';
 /** Number of remembered call times per kind. */
 const SAMPLES_MAX = 200;
 
-interface Tally {
+interface CallTally {
   calls: number;
   failed: number;
   /** Monotonic milliseconds. */
@@ -16,9 +16,9 @@ interface Tally {
 
 /** Records durations of provider calls for views, besides the exported metrics. */
 export function createCallTimes(clock: Pick<Clock, 'monotonic'>) {
-  const tallies = new Map<string, Map<string, Tally>>();
-  const tallyOf = (provider: string, operation: string): Tally => {
-    const own = tallies.get(provider) ?? new Map<string, Tally>();
+  const tallies = new Map<string, Map<string, CallTally>>();
+  const tallyOf = (provider: string, operation: string): CallTally => {
+    const own = tallies.get(provider) ?? new Map<string, CallTally>();
     tallies.set(provider, own);
     const tally = own.get(operation) ?? { calls: 0, failed: 0, lastAtMs: 0, times: [] };
     own.set(operation, tally);

@@ -13,7 +13,7 @@ import type { MachineRow, SlotFacts } from '../../domain/machine.ts';
 import type { MachineState } from '../../domain/states.ts';
 import { viewOf, type MachineView, type Moment } from '../../domain/view.ts';
 import { liveIn } from '../../machines/shown.ts';
-import type { Parts } from '../parts.ts';
+import type { DaemonParts } from '../parts.ts';
 import { waitingRows } from './guard-insight.ts';
 
 /** Log lines searched for the start of a machine's state. */
@@ -31,7 +31,7 @@ export interface Explainer extends MachineInsight {
 type Past = ReturnType<typeof pastOf>;
 const NO_PAST: Past = { seenSinceMs: null, quarantinedBy: null };
 
-export function createExplainer(parts: Parts): Explainer {
+export function createExplainer(parts: DaemonParts): Explainer {
   const { bmdb, board, config, finder, keeper, loss, mirror, permits, planner, providers } = parts;
   const { stays, watch, guardPolicy: guard } = parts;
   const moment = () => ({ nowMs: mirror.nowMs(), loss, guard, providers });

@@ -6,10 +6,10 @@ import { guardEnd } from '../../domain/recovery/guard-rules.ts';
 import { gravest, UNATTENDED, type GuardMoment } from '../../domain/recovery/standing.ts';
 import { STATES } from '../../domain/states.ts';
 import { worksElsewhere } from '../../domain/view.ts';
-import type { Parts } from '../parts.ts';
+import type { DaemonParts } from '../parts.ts';
 
 /** The console's view of the fleet and the guard. */
-export function fleetView(parts: Parts): FleetView {
+export function fleetView(parts: DaemonParts): FleetView {
   const { board, mirror, keeper, loss, permits, health } = parts;
   const { nowMs } = mirror;
   const counts = (): StateCounts => {

@@ -4,13 +4,13 @@ import { slotOfRow } from '../../domain/filing/named-fleet.ts';
 import type { GuardRow, MachineRow } from '../../domain/machine.ts';
 import type { GuardCounts, GuardPolicy } from '../../domain/recovery/guard-judgement.ts';
 import { rulesOf } from '../../domain/recovery/guard-rules.ts';
-import type { Parts } from '../parts.ts';
+import type { DaemonParts } from '../parts.ts';
 
 /** Number of waiting machines that are listed. */
 const TOLD_MAX = 100;
 
 /** The console's view of the guard's last assessment here. */
-export function guardLook(parts: Parts): GuardLook {
+export function guardLook(parts: DaemonParts): GuardLook {
   const { mirror, permits, watch, guardPolicy: policy } = parts;
   const { state, rows, counts } = watch.view();
   const queued = queueInOrder(waitingRows(parts), permits.use());
@@ -29,14 +29,14 @@ export function guardLook(parts: Parts): GuardLook {
   };
 }
 
-export function* waitingRows({ mirror, permits }: Parts): Generator<MachineRow> {
+export function* waitingRows({ mirror, permits }: DaemonParts): Generator<MachineRow> {
   for (const slot of permits.waiting()) {
     const row = mirror.facts().get(slot)?.row;
     if (row) yield row;
   }
 }
 
-function told({ row, queue }: Queued, { barOf }: Parts['watch']) {
+function told({ row, queue }: Queued, { barOf }: DaemonParts['watch']) {
   const slot = slotOfRow(row);
   const provider = row.provided?.provider;
   if (slot === null || provider === undefined) return [];

@@ -13,7 +13,7 @@ import { queueInOrder, type Queue } from '../../domain/explanation/queue.ts';
 import type { MachineId, Slot } from '../../domain/ids.ts';
 import type { MachineRow, Process } from '../../domain/machine.ts';
 import type { Explainer } from './explaining.ts';
-import type { Parts } from '../parts.ts';
+import type { DaemonParts } from '../parts.ts';
 
 /** Number of machines listed per kind of work. */
 const TOLD_MAX = 50;
@@ -26,20 +26,20 @@ const PROCESS = {
 type Work = keyof typeof PROCESS;
 
 /** The next actions of this daemon and, as far as known, of others, for the console. */
-export const fleetPlan = (parts: Parts, insight: Explainer): PlanAnswer => ({
+export const fleetPlan = (parts: DaemonParts, insight: Explainer): PlanAnswer => ({
   atMs: parts.mirror.nowMs(),
   providers: providerOutlooks(parts),
   work: workOutlooks(parts, insight),
   pools: poolOutlooks(parts),
 });
 
-function holderOf({ keeper, mirror }: Parts, job: string) {
+function holderOf({ keeper, mirror }: DaemonParts, job: string) {
   const lease = mirror.leases().find(({ name, held }) => held && name === job);
   const sessionId = lease?.sessionId ?? null;
   return { sessionId, isHere: sessionId !== null && sessionId === keeper.current()?.sessionId };
 }
 
-function providerOutlooks(parts: Parts): PlanAnswer['providers'] {
+function providerOutlooks(parts: DaemonParts): PlanAnswer['providers'] {
   const { config, health, planner, providers } = parts;
   const unlisted = new Map(health.unlisted().map(({ provider, cause }) => [provider, cause]));
   return [...providers.values()]
@@ -56,14 +56,14 @@ function providerOutlooks(parts: Parts): PlanAnswer['providers'] {
     .toSorted((a, b) => (a.provider < b.provider ? -1 : 1));
 }
 
-interface Candidate extends Seniority {
+interface RankedSlot extends Seniority {
   readonly slot: Slot;
 }
 
-function workOutlooks(parts: Parts, insight: Explainer): PlanAnswer['work'] {
+function workOutlooks(parts: DaemonParts, insight: Explainer): PlanAnswer['work'] {
   const { board, mirror } = parts;
   const facts = mirror.facts();
-  const found = new Map<Work, { count: number; first: Candidate[] }>(
+  const found = new Map<Work, { count: number; first: RankedSlot[] }>(
     (Object.keys(PROCESS) as Work[]).map((work) => [work, { count: 0, first: [] }]),
   );
   for (const entry of board.entries.values()) {
@@ -111,7 +111,7 @@ function workOn({ view, state, substate }: BoardEntry, row: MachineRow): Work | 
 }
 
 /** There may be as many candidates as machines, and only the first are listed. */
-function keepFirst(first: Candidate[], candidate: Candidate): void {
+function keepFirst(first: RankedSlot[], candidate: RankedSlot): void {
   const last = first.at(-1);
   if (first.length >= TOLD_MAX && last && bySeniority(last, candidate) <= 0) return;
   const at = first.findIndex((each) => bySeniority(candidate, each) < 0);
@@ -120,7 +120,7 @@ function keepFirst(first: Candidate[], candidate: Candidate): void {
 }
 
 /** Positions of all machines that wait for a permit, in one pass. */
-function queuesOf({ mirror, permits }: Parts): ReadonlyMap<Slot, Queue | null> {
+function queuesOf({ mirror, permits }: DaemonParts): ReadonlyMap<Slot, Queue | null> {
   const facts = mirror.facts();
   const slots = new Map<MachineRow, Slot>();
   for (const slot of permits.waiting()) {
@@ -132,7 +132,7 @@ function queuesOf({ mirror, permits }: Parts): ReadonlyMap<Slot, Queue | null> {
   );
 }
 
-function poolOutlooks(parts: Parts): PlanAnswer['pools'] {
+function poolOutlooks(parts: DaemonParts): PlanAnswer['pools'] {
   const { pools, poolsBoard } = parts;
   const desks = [...poolsBoard.desks()];
   return pools.flatMap(({ pool, balancers }) =>
@@ -151,7 +151,7 @@ function poolOutlooks(parts: Parts): PlanAnswer['pools'] {
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
 /** From the last look at the balancer. */
-function planOf(desk: PoolDesk, { mirror, wishes: book }: Parts) {
+function planOf(desk: PoolDesk, { mirror, wishes: book }: DaemonParts) {
   const { pool, name, balancer, rows, memory, troubles, refusals } = desk;
   const wishes = book.of(pool.pool);
   const facts = mirror.facts();

@@ -4,10 +4,10 @@ import type { Capabilities, FleetProvider } from '../../adapters/provider/port.t
 import { machinesMaxOf, mayEraseDisks } from '../../config.ts';
 import type { ProvidersView, ProviderSummary, SlotClass } from '../../console/views.ts';
 import type { ProviderName } from '../../domain/ids.ts';
-import type { Parts } from '../parts.ts';
+import type { DaemonParts } from '../parts.ts';
 
 /** The console's view of providers. Calls no provider. */
-export function createProvidersView(parts: Parts): ProvidersView {
+export function createProvidersView(parts: DaemonParts): ProvidersView {
   const { providers } = parts;
   const classes = classesOnce();
   const summaryOf = async (provider: FleetProvider) => {
@@ -27,7 +27,7 @@ export function createProvidersView(parts: Parts): ProvidersView {
 }
 
 /** Other daemons' records; empty while the database does not answer. */
-async function unlistedElsewhere({ bmdb }: Parts, { name }: FleetProvider) {
+async function unlistedElsewhere({ bmdb }: DaemonParts, { name }: FleetProvider) {
   const all = await bmdb.listings.unlisted(new AbortController().signal).catch(() => []);
   const [first, ...others] = all
     .filter(({ provider }) => provider === name)
@@ -38,7 +38,7 @@ async function unlistedElsewhere({ bmdb }: Parts, { name }: FleetProvider) {
 }
 
 function summary(
-  parts: Parts,
+  parts: DaemonParts,
   provider: FleetProvider,
   classes: (listing: DatedListing) => readonly SlotClass[],
 ): ProviderSummary {

@@ -10,7 +10,7 @@ import {
   type LoopSummary,
 } from '../../domain/daemons.ts';
 import type { ProviderName } from '../../domain/ids.ts';
-import type { Parts } from '../parts.ts';
+import type { DaemonParts } from '../parts.ts';
 import { overdueCounts } from './overdue.ts';
 
 export interface StandingDeps {
@@ -21,7 +21,7 @@ export interface StandingDeps {
 
 /** Replaces the gauges of the daemon and of its view of the fleet. Call it before each scrape. */
 export function createStanding(
-  parts: Parts,
+  parts: DaemonParts,
   { health, consoleNotAfterMs }: StandingDeps,
 ): () => Promise<void> {
   const { clock, metrics, keeper, loops, mirror, taskPool } = parts;
@@ -87,7 +87,7 @@ export function tellCensus(metrics: Metrics, places: readonly PlaceCount[]): voi
   }
 }
 
-function tellMachines({ metrics, board, isOverdue, mirror, permits }: Parts): void {
+function tellMachines({ metrics, board, isOverdue, mirror, permits }: DaemonParts): void {
   tellCensus(metrics, board.census());
   for (const { count, ...labels } of overdueCounts(
     board.entries.values(),
@@ -102,7 +102,7 @@ function tellMachines({ metrics, board, isOverdue, mirror, permits }: Parts): vo
   }
 }
 
-function providersTeller(parts: Parts): () => void {
+function providersTeller(parts: DaemonParts): () => void {
   const { clock, metrics } = parts;
   const startedAtMs = clock.monotonic();
   const lists = needsMirror(parts.roles);
@@ -133,7 +133,7 @@ const OF_PROVISIONER = [
   'shepherd_provision_over_limit',
 ] as const;
 
-function oldestIntentSeconds({ mirror }: Parts, provider: ProviderName): number {
+function oldestIntentSeconds({ mirror }: DaemonParts, provider: ProviderName): number {
   const ages = (mirror.intents() ?? [])
     .filter((intent) => intent.provider === provider)
     .map(({ createdAtMs }) => (mirror.nowMs() - createdAtMs) / 1_000);

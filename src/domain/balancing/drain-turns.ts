@@ -6,7 +6,7 @@ import { DESELECTED } from './wish.ts';
 type Drain = Extract<Wish, { want: 'drain' }>;
 
 /** A member that should drain, with patience, and has not begun yet. */
-export interface Candidate {
+export interface DrainCandidate {
   readonly wish: Drain;
   /** The member does not serve yet, or not again: it is joining. */
   readonly isJoining: boolean;
@@ -62,7 +62,7 @@ export const SET_ASIDE_MS = 600_000;
  * passes it.
  */
 export function drainTurns(
-  candidates: readonly Candidate[],
+  candidates: readonly DrainCandidate[],
   holders: readonly Holder[],
   { minActive, drain }: Pick<Pool, 'minActive' | 'drain'>,
   muster: Muster,
@@ -110,7 +110,7 @@ const countOf = (count: number): string => (count === 1 ? '1 is' : `${count} are
 
 /** A candidate that waits here and comes before others. */
 interface Elder {
-  readonly candidate: Candidate;
+  readonly candidate: DrainCandidate;
   readonly waitsFor: 'turn' | 'others';
 }
 
@@ -148,7 +148,7 @@ function giveBackOf(
   return { giveBack, dueAtMs: dueAtMs === Infinity ? null : dueAtMs };
 }
 
-type InTurn = Pick<Candidate, 'wish' | 'isUnderWay'>;
+type InTurn = Pick<DrainCandidate, 'wish' | 'isUnderWay'>;
 
 function byTurn(one: InTurn, other: InTurn): number {
   if (one.isUnderWay !== other.isUnderWay) return one.isUnderWay ? -1 : 1;

@@ -37,7 +37,7 @@ export interface StepInput {
 }
 
 /** Steps for the members of a pool, in this order: calls, then rows, then modes. */
-export interface Steps {
+export interface MemberPassSteps {
   /** A row is written only after all of its calls have succeeded. */
   readonly moves: readonly { readonly calls: readonly ModeCall[]; readonly move: MemberChange }[];
   /** Modes that servers should have after the moves, where they differ. */
@@ -102,7 +102,7 @@ export function openPass(input: StepInput) {
     dueAt(atMs: number) {
       if (atMs > nowMs) dueAtMs = Math.min(dueAtMs, atMs);
     },
-    end: (): Steps => ({
+    end: (): MemberPassSteps => ({
       ...{ moves, modes, panic: [], givenBack: [], needsLook, isMoving },
       dueAtMs: dueAtMs === Infinity ? null : dueAtMs,
     }),

@@ -8,23 +8,29 @@ import {
   JOIN_MS,
   mayBeGivenBack,
   SET_ASIDE_MS,
-  type Candidate,
+  type DrainCandidate,
   type Holder,
   type Muster,
 } from './drain-turns.ts';
 import { drain, drop, forget, goOnDraining, whileUnreachable, conclude } from './letting-go.ts';
-import { openPass, UNSAID, type MemberPass, type StepInput, type Steps } from './member-pass.ts';
+import {
+  openPass,
+  UNSAID,
+  type MemberPass,
+  type StepInput,
+  type MemberPassSteps,
+} from './member-pass.ts';
 import type { MemberRow, Wish } from './members.ts';
 import { isTooMany } from './plan.ts';
 import { oneForEachAddress, sameAddress } from './desired.ts';
 
-export type { ModeCall, StepInput, Steps } from './member-pass.ts';
+export type { ModeCall, StepInput, MemberPassSteps } from './member-pass.ts';
 
 /** Interval between looks at other pools while a member waits to drain or waits for these pools. */
 const OTHERS_MS = 15_000;
 
 /** Decides the next step of every member. Pure and total; takes time in proportion. */
-export function stepMembers(input: StepInput): Steps {
+export function stepMembers(input: StepInput): MemberPassSteps {
   const { rows } = input;
   const pass = openPass(input);
   const wishes = poolWishes(pass);
@@ -45,7 +51,7 @@ export function stepMembers(input: StepInput): Steps {
 
 /** Members that wait to drain, or that are drained while other pools have not drained them. */
 interface Queue {
-  readonly candidates: readonly Candidate[];
+  readonly candidates: readonly DrainCandidate[];
   readonly holders: readonly Holder[];
   readonly muster: Muster;
 }
@@ -56,7 +62,7 @@ function takeTurns(pass: MemberPass, { candidates, holders, muster }: Queue): re
   const rowOf = ({ machineId }: Wish) => pass.rows.get(machineId)!;
   // Without a fresh look, a member that is down or lost its server would count as serving.
   const isBlind = sights === null;
-  const mayBegin = ({ wish, isJoining }: Candidate) => !isBlind || isJoining || wish.force;
+  const mayBegin = ({ wish, isJoining }: DrainCandidate) => !isBlind || isJoining || wish.force;
   for (const { wish } of candidates.filter((each) => !mayBegin(each))) awaitLook(pass, rowOf(wish));
   const able = candidates.filter(mayBegin);
   const { begin, wait, giveBack, dueAtMs } = drainTurns(able, holders, pool, muster, nowMs);
@@ -75,7 +81,7 @@ function takeTurns(pass: MemberPass, { candidates, holders, muster }: Queue): re
 
 function queueOf(input: StepInput, wishes: ReadonlyMap<MachineId, Wish>): Queue {
   const { pool, rows, sights, memory, nowMs } = input;
-  const candidates: Candidate[] = [];
+  const candidates: DrainCandidate[] = [];
   const holders: Holder[] = [];
   let serving = 0;
   let interrupted = 0;

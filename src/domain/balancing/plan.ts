@@ -47,10 +47,10 @@ export const STAGES = [
  * - `waiting`: waits for objects that are not ready.
  * - `leaving`: removes unwanted objects, once all wanted objects exist.
  */
-export type Stage = (typeof STAGES)[number];
+export type PoolStage = (typeof STAGES)[number];
 
 export interface Plan {
-  readonly stage: Stage;
+  readonly stage: PoolStage;
   /** Actions of this stage only, in order. */
   readonly actions: readonly Action[];
   /** Wanted objects that are not ready. Objects that timed out are left out. */
@@ -76,7 +76,7 @@ export interface PlanInput {
   /** Attempts to repair failed objects, by `keyOf`. */
   readonly troubles: ReadonlyMap<string, Trouble>;
   /** Refused changes, by `changeKey`; absent: none. */
-  readonly refusals?: ReadonlyMap<string, Refusal>;
+  readonly refusals?: ReadonlyMap<string, BalancerRefusal>;
   readonly nowMs: number;
   /** Machines whose servers may go, because they were drained one by one. */
   readonly letGo: { has(machine: MachineId): boolean };
@@ -160,7 +160,7 @@ export function planOf(input: PlanInput): Plan {
   const makes = create.filter(isWelcome);
   const clears = clashes.filter(isWelcome);
   const leavers = sorted.leavers.filter(isWelcome);
-  const stages: readonly (readonly [Stage, boolean, readonly Action[]])[] = [
+  const stages: readonly (readonly [PoolStage, boolean, readonly Action[]])[] = [
     ['frozen', dropping.length > 0, []],
     ['dropping', drops.length > 0, drops],
     ['recovering', recover.length > 0, recover],
@@ -285,7 +285,7 @@ function suspicious(
 export const isTooMany = (going: number, all: number): boolean => going >= 2 && going * 2 > all;
 
 /** A change that the balancer understood and refused. */
-export interface Refusal {
+export interface BalancerRefusal {
   /** Refusals in a row. */
   readonly count: number;
   /** Time of the last refusal, epoch ms. */
@@ -308,18 +308,19 @@ export function changeText(action: Action): string {
   return `${action.act} ${kind} ${name}`;
 }
 
-export const refusedAgain = (before: Refusal | undefined, why: string, nowMs: number): Refusal => ({
-  count: (before?.count ?? 0) + 1,
-  atMs: nowMs,
-  why,
-});
+export const refusedAgain = (
+  before: BalancerRefusal | undefined,
+  why: string,
+  nowMs: number,
+): BalancerRefusal => ({ count: (before?.count ?? 0) + 1, atMs: nowMs, why });
 
 /** When the change may be submitted again, epoch ms; each refusal lengthens the pause. */
-export const refusedUntilMs = ({ count, atMs }: Refusal): number => atMs + retryMs(count, null);
+export const refusedUntilMs = ({ count, atMs }: BalancerRefusal): number =>
+  atMs + retryMs(count, null);
 
 /** A change refused longer ago than this is no longer needed. Exceeds the longest pause. */
 const FORGOTTEN_MS = 30 * 60_000;
-export function forgetOld(refusals: Map<string, Refusal>, nowMs: number): void {
+export function forgetOld(refusals: Map<string, BalancerRefusal>, nowMs: number): void {
   for (const [key, { atMs }] of refusals) if (nowMs > atMs + FORGOTTEN_MS) refusals.delete(key);
 }
 

@@ -1,7 +1,7 @@
 import type { MachineId } from '../ids.ts';
 import { desiredOf, machineOf, type PlacedMember } from './desired.ts';
 import { isLetGo } from './drain-turns.ts';
-import type { StepInput, Steps } from './member-pass.ts';
+import type { StepInput, MemberPassSteps } from './member-pass.ts';
 import { stepMembers } from './member-steps.ts';
 import type { MemberRow, Wish } from './members.ts';
 import type { Desired, Observed } from './objects.ts';
@@ -127,7 +127,7 @@ function movesOf(stand: PoolStand): Pick<PoolPlan, 'moves' | 'panic'> {
 }
 
 function moveOf(
-  { move }: Steps['moves'][number],
+  { move }: MemberPassSteps['moves'][number],
   { members, wishes, nameOf }: PoolStand,
 ): MemberMove {
   const { machineId, to = null, note } = move;

@@ -32,13 +32,13 @@ export interface PoolRow {
   /** An operator accepted the panic guard's finding. A different finding ends this. */
   readonly accepted: { readonly atMs: number; readonly by: string } | null;
   /** An operator paused changes at the balancer. */
-  readonly paused: Asked | null;
+  readonly paused: PoolOrder | null;
   /** An operator requested that the whole pool be removed from the balancer. */
-  readonly tornDown: Asked | null;
+  readonly tornDown: PoolOrder | null;
 }
 
 /** An operator's request about a pool, and its time. */
-interface Asked {
+interface PoolOrder {
   readonly atMs: number;
   readonly by: string;
   readonly reason: string;
@@ -105,7 +105,7 @@ export interface PoolVerdict {
 export function poolVerdict(
   pools: readonly PoolRow[],
   asked: { readonly verb: PoolVerb; readonly pool: string; readonly balancer: string | null },
-  by: Asked,
+  by: PoolOrder,
 ): PoolVerdict {
   if (pools.length === 0) {
     const where = asked.balancer === null ? 'any balancer' : asked.balancer;
@@ -122,11 +122,11 @@ const namesOf = (rows: readonly PoolRow[]) => rows.map(({ balancer }) => balance
 
 interface Meaning {
   readonly isDone: (row: PoolRow) => boolean;
-  readonly change: (row: PoolRow, by: Asked) => PoolRow;
+  readonly change: (row: PoolRow, by: PoolOrder) => PoolRow;
   readonly words: { readonly done: string; readonly before: string };
 }
 
-const asked = ({ by, reason, atMs }: Asked) => ({ by, reason, atMs });
+const asked = ({ by, reason, atMs }: PoolOrder) => ({ by, reason, atMs });
 
 const VERBS: Readonly<Record<PoolVerb, Meaning>> = {
   'pause-pool': {

@@ -3,7 +3,7 @@ import type { MachineId } from '../ids.ts';
 import type { Wish } from './members.ts';
 import type { Observed, Ref, ServerMode } from './objects.ts';
 import type { Pool } from './pools.ts';
-import { refusedAgain, type Refusal } from './plan.ts';
+import { refusedAgain, type BalancerRefusal } from './plan.ts';
 import { retryMs } from './waiting.ts';
 
 /** The observed servers of one member. */
@@ -129,7 +129,7 @@ export function rememberGivenBack(
 }
 
 /** Calls about a member's servers that fail while the balancer can be read. */
-export interface RefusedCall extends Refusal {
+export interface RefusedCall extends BalancerRefusal {
   /** Since when no call succeeds, epoch ms. */
   readonly sinceMs: number;
   /** Mode of the last call. */

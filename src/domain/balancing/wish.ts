@@ -25,7 +25,7 @@ export interface WishMoment {
   readonly standings: readonly GuardStanding[];
 }
 
-type Asked = Omit<Extract<Wish, { want: 'drain' }>, 'want' | 'slot' | 'machineId'>;
+type DrainRequest = Omit<Extract<Wish, { want: 'drain' }>, 'want' | 'slot' | 'machineId'>;
 
 /**
  * Decides the desired state of a machine in a pool. Pure and total.
@@ -90,7 +90,11 @@ const isChosen = (
   });
 
 /** The request that wants a healthy machine interrupted or out of its pools; null: none. */
-function askedToLeave(facts: SlotFacts, row: MachineRow, { nowMs }: WishMoment): Asked | null {
+function askedToLeave(
+  facts: SlotFacts,
+  row: MachineRow,
+  { nowMs }: WishMoment,
+): DrainRequest | null {
   const { deprovision, order, quarantine } = row;
   if (deprovision) {
     return {

@@ -133,7 +133,7 @@ const REASON_MIN = 40;
 const PHRASE_MAX = 70;
 const NEXT_MAX = 90;
 
-export interface Told {
+export interface ExplanationText {
   /** `Running · silent`. */
   readonly place: string;
   readonly sinceMs: number | null;
@@ -149,7 +149,7 @@ export interface Told {
  * "<state> for <span> because <reason>; it needs a person; <blocks, until when>; next: <work>
  * <when>." If the sentence is too long, it first loses the reason, then all blocks but the first.
  */
-export function sentenceOf({ ways, ...story }: Told): string {
+export function sentenceOf({ ways, ...story }: ExplanationText): string {
   const { place, sinceMs, needsPerson, nowMs } = story;
   const urgent = needsPerson ? '; it needs a person' : '';
   const since = sinceMs === null ? '' : ` for ${spanText(nowMs - sinceMs)}`;

@@ -66,7 +66,7 @@ const SAMPLES_MAX = 200;
 const PLACES_MAX = 2_000;
 
 /** Samples of one group. */
-interface Seen {
+interface PlaceTimes {
   readonly all: number[];
   /** Null: outdated by a new sample. */
   p95Ms: number | null;
@@ -74,7 +74,7 @@ interface Seen {
 
 /** Records how long machines stayed in a state, as far as this daemon saw it. */
 export function createStays() {
-  const places = new Map<string, Seen>();
+  const places = new Map<string, PlaceTimes>();
   return {
     /** @param forMs duration of the stay. */
     note(place: StayPlace, forMs: number): void {

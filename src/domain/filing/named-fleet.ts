@@ -8,7 +8,7 @@ import type { MachineView } from '../view.ts';
 /** The machines of a fleet, found by the names that people use in requests. */
 
 /** One slot and the known facts about it. */
-export interface Entry {
+export interface NamedSlot {
   /** The view as the page shows it, as far as this process knows. */
   readonly view: MachineView;
   readonly facts: SlotFacts;
@@ -19,8 +19,8 @@ export interface Entry {
 /** Looks up names. */
 export interface NamedFleet {
   /** Sorted by slot. */
-  readonly entries: Iterable<Entry>;
-  readonly bySlot: { get(slot: Slot): Entry | undefined };
+  readonly entries: Iterable<NamedSlot>;
+  readonly bySlot: { get(slot: Slot): NamedSlot | undefined };
   /** Null: no machine has this id. */
   readonly machine: (id: string) => MachineRow | null;
   /** Names of providers that are configured or appear in records. */

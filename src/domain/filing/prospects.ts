@@ -12,7 +12,7 @@ import { settlementOf, type Scene } from '../settlement.ts';
 import { isOrder, MACHINE_VERBS, VERBS } from '../verbs.ts';
 import { lossOf, wishOf } from '../wishes.ts';
 import type { MachineVerb, OrderVerb, PoolVerb, Verb } from '../verbs.ts';
-import type { Given, RequestedThing, ThingAtLarge, Wish } from '../wishes.ts';
+import type { GivenRequest, RequestedThing, ThingAtLarge, Wish } from '../wishes.ts';
 import type { Selected } from './selection.ts';
 
 /** The expected result of a request before it is submitted. */
@@ -65,7 +65,7 @@ export function offersOf(selected: Selected, now: Outlook): Offer[] {
   const target = { provider, slotId, machineId };
   return MACHINE_VERBS.filter((verb) => hasObject(verb, row, circumstances(selected, now))).map(
     (verb) => {
-      const wish = { ...PLAINEST, verb } as Given<MachineVerb>;
+      const wish = { ...PLAINEST, verb } as GivenRequest<MachineVerb>;
       return { verb, refusal: prospectOf({ ...wish, target }, selected, now).refusal };
     },
   );

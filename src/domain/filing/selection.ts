@@ -11,13 +11,13 @@ import { printable } from '../../lib/texts.ts';
 import { STATES, SUBSTATES } from '../states.ts';
 import { TRAIT_NAMES, traitMatcher, wantedTraits, type TraitFilter } from '../traits.ts';
 import { VERBS, type MachineVerb } from '../verbs.ts';
-import { at, type Given, type RequestedThing } from '../wishes.ts';
+import { at, type GivenRequest, type RequestedThing } from '../wishes.ts';
 import type { MachineView } from '../view.ts';
 import {
   requireProvider,
   requireTraits,
   slotOfRow,
-  type Entry,
+  type NamedSlot,
   type NamedFleet,
 } from './named-fleet.ts';
 
@@ -40,7 +40,7 @@ export interface Selected {
   /** The machine on the slot; null: none, or the request concerns the slot itself. */
   readonly machineId: MachineId | null;
   /** Null: the BMDB has no record of the slot. */
-  readonly entry: Entry | null;
+  readonly entry: NamedSlot | null;
 }
 
 /** Whether the selector may match several machines, so that their number must be confirmed. */
@@ -53,7 +53,7 @@ export const isBulk = ({ name }: Selector): boolean => name === undefined;
  */
 export function machinesMeant(
   fleet: NamedFleet,
-  wish: Given<MachineVerb>,
+  wish: GivenRequest<MachineVerb>,
   selector: Selector,
 ): Selected[] {
   requireOneWay(selector);
@@ -74,7 +74,7 @@ export function machinesMeant(
  * forbid a creation there: no other request makes sense for a free slot.
  */
 function requireSense(
-  wish: Given<MachineVerb>,
+  wish: GivenRequest<MachineVerb>,
   selected: readonly Selected[],
   fleet: NamedFleet,
 ): void {
@@ -90,7 +90,7 @@ function requireSense(
 }
 
 /** One request for one machine, with its own key. */
-export interface Asked {
+export interface SelectedRequest {
   readonly key: string;
   readonly selected: Selected;
   readonly what: RequestedThing;
@@ -105,11 +105,11 @@ const KEY_MAX = 200;
  * @throws {UsageError} a key would be too long.
  */
 export const askedOf = (
-  wish: Given<MachineVerb>,
+  wish: GivenRequest<MachineVerb>,
   selected: readonly Selected[],
   { key, several }: { readonly key: string; readonly several: boolean },
-): Asked[] =>
-  selected.map((each): Asked => {
+): SelectedRequest[] =>
+  selected.map((each): SelectedRequest => {
     const { slot, provider, slotId, machineId } = each;
     const own = several ? `${key}/${slot}` : key;
     if (own.length <= KEY_MAX) {
@@ -137,7 +137,7 @@ function requireOneWay(selector: Selector): void {
 
 function byProperties(fleet: NamedFleet, selector: Selector): Selected[] {
   const isMeant = matcherOf(fleet, selector);
-  const meant: Entry[] = [];
+  const meant: NamedSlot[] = [];
   for (const entry of fleet.entries) if (isMeant(entry)) meant.push(entry);
   if (meant.length === 0) throw new UsageError('no machine matches; nothing was done');
   return meant.map((entry) => theMachineOf(entry, entry.view.slot));
@@ -149,7 +149,7 @@ function matcherOf(fleet: NamedFleet, selector: Selector) {
   const hasTraits = traitMatcher(selector);
   if (provider !== undefined) requireProvider(fleet, provider);
   requireTraits(fleet, selector);
-  return ({ view, rows }: Entry): boolean =>
+  return ({ view, rows }: NamedSlot): boolean =>
     rows.length > 0 &&
     (provider === undefined || view.provider === provider) &&
     hasTraits(view) &&
@@ -210,7 +210,7 @@ function byMachineId({ bySlot, machine }: NamedFleet, id: string): Selected {
 }
 
 /** @throws {UsageError} several machines claim the slot. */
-function theMachineOf(entry: Entry, slot: Slot): Selected {
+function theMachineOf(entry: NamedSlot, slot: Slot): Selected {
   const [row, ...others] = entry.rows;
   if (others.length > 0) {
     const ids = entry.rows.map(({ machineId }) => machineId).join(' and ');

@@ -68,7 +68,7 @@ export interface ReconcileInput {
 }
 
 /** One machine to create: the free capacity and its slot. */
-export interface Creation {
+export interface PlannedCreation {
   readonly slot: Slot;
   readonly slotId: string;
   readonly unused: ProviderMachine;
@@ -84,7 +84,7 @@ export interface Decision {
 }
 
 export interface Reconciliation {
-  readonly creations: readonly Creation[];
+  readonly creations: readonly PlannedCreation[];
   /** One decision per free slot, in the order of consideration. */
   readonly decisions: readonly Decision[];
   /** All deviations; machines as they should be are left out. */
@@ -161,7 +161,7 @@ export function reconcile(input: ReconcileInput): Reconciliation {
 const NONE: ReadonlySet<string> = new Set();
 
 interface Choice {
-  readonly creations: Creation[];
+  readonly creations: PlannedCreation[];
   readonly decisions: Decision[];
   penalised: number;
   leftOut: number;

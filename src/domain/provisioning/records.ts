@@ -2,18 +2,18 @@ import { ProviderError } from '../errors.ts';
 import type { ProviderName } from '../ids.ts';
 
 /** Content of a record: any value that JSON preserves. */
-export type Json =
+export type RecordJson =
   | null
   | boolean
   | number
   | string
-  | readonly Json[]
-  | { readonly [key: string]: Json };
+  | readonly RecordJson[]
+  | { readonly [key: string]: RecordJson };
 
 /** A row that belongs to a driver: an ownership mark, and the progress of a vendor change. */
 export interface ProviderRecord {
   readonly key: string;
-  readonly value: Json;
+  readonly value: RecordJson;
   /** Opaque; each write changes it. A change names the version that was read. */
   readonly version: string;
 }
@@ -46,7 +46,7 @@ export function requireRecordKey({ provider, key }: RecordName): void {
  * The value as JSON.
  * @throws {ProviderError} `invalid`: the value is too long, or JSON would change it.
  */
-export function recordText(name: RecordName, value: Json): string {
+export function recordText(name: RecordName, value: RecordJson): string {
   requireRecordKey(name);
   const at = misfitIn(value, '', 0);
   if (at !== null) {
@@ -139,7 +139,7 @@ export function createRecordTable(newVersion: () => string) {
     all: (provider: ProviderName): readonly ProviderRecord[] =>
       [...(tables.get(provider) ?? [])].map(([key, { text, version }]) => ({
         key,
-        value: JSON.parse(text) as Json,
+        value: JSON.parse(text) as RecordJson,
         version,
       })),
     /** Number of records of each provider. */
@@ -148,7 +148,7 @@ export function createRecordTable(newVersion: () => string) {
         [...tables].filter(([, { size }]) => size > 0).map(([name, { size }]) => [name, size]),
       ),
     /** @returns the version. @throws {ProviderError} `conflict`, `invalid`. */
-    make(name: RecordName, value: Json): string {
+    make(name: RecordName, value: RecordJson): string {
       const text = recordText(name, value);
       const table = tables.get(name.provider) ?? new Map();
       if (table.has(name.key)) throw recordIsThere(name);
@@ -157,7 +157,7 @@ export function createRecordTable(newVersion: () => string) {
       return write(table, name.key, text);
     },
     /** @returns the new version. @throws {ProviderError} `conflict`, `invalid`. */
-    replace(name: RecordName, value: Json, version: string): string {
+    replace(name: RecordName, value: RecordJson, version: string): string {
       const text = recordText(name, value);
       return write(requireAsRead(name, version), name.key, text);
     },

@@ -268,7 +268,7 @@ function rowNotAhead(row: GuardRow, nowMs: number): GuardRow {
 }
 
 const NOBODY = { machines: 0, started: 0, silent: 0, newlySilent: 0, unreachable: 0 };
-type Counted = Omit<GuardCounts, 'scope' | 'quiet'>;
+type ScopeCounts = Omit<GuardCounts, 'scope' | 'quiet'>;
 
 interface Moment {
   /** The previous assessment was recent. */
@@ -277,7 +277,7 @@ interface Moment {
   readonly nowMs: number;
 }
 
-function judge(row: GuardRow, counts: Counted, { isWatched, policy, nowMs }: Moment): GuardRow {
+function judge(row: GuardRow, counts: ScopeCounts, { isWatched, policy, nowMs }: Moment): GuardRow {
   const isOver = isFreezeOver(row, nowMs);
   if (row.frozen?.kind === 'manual' && !isOver) return row;
   const alarm = alarmOf(counts, policy);
@@ -295,7 +295,7 @@ function judge(row: GuardRow, counts: Counted, { isWatched, policy, nowMs }: Mom
 
 /** Why the scope must freeze; null: it need not. */
 function alarmOf(
-  { machines, started, newlySilent, unreachable }: Counted,
+  { machines, started, newlySilent, unreachable }: ScopeCounts,
   policy: GuardPolicy,
 ): { readonly kind: 'silence' | 'probes'; readonly reason: string } | null {
   if (newlySilent > silentLimit(policy, started)) {
@@ -308,13 +308,13 @@ function alarmOf(
   return null;
 }
 
-const isCalm = (kind: FreezeKind, counts: Counted, policy: GuardPolicy): boolean =>
+const isCalm = (kind: FreezeKind, counts: ScopeCounts, policy: GuardPolicy): boolean =>
   thawObstacle(kind, counts, policy) === null;
 
 /** Why the guard's freeze does not end without a change; null: the scope is calm. */
 export function thawObstacle(
   kind: FreezeKind,
-  { machines, started, silent, unreachable }: Omit<Counted, 'newlySilent'>,
+  { machines, started, silent, unreachable }: Omit<ScopeCounts, 'newlySilent'>,
   policy: GuardPolicy,
 ): string | null {
   const silentMax = calmMax(policy, started);

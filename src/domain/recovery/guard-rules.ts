@@ -31,10 +31,13 @@ export interface RuleStanding {
   readonly more: number | null;
 }
 
-type Counted = Pick<GuardCounts, 'machines' | 'started' | 'newlySilent' | 'quiet' | 'unreachable'>;
+type RuleCounts = Pick<
+  GuardCounts,
+  'machines' | 'started' | 'newlySilent' | 'quiet' | 'unreachable'
+>;
 
 /** The rules of a scope, nearest to its limit first. Pure and total. */
-export function rulesOf(counts: Counted, policy: GuardPolicy): readonly RuleStanding[] {
+export function rulesOf(counts: RuleCounts, policy: GuardPolicy): readonly RuleStanding[] {
   const { machines, started, newlySilent, quiet, unreachable } = counts;
   const silentMax = silentLimit(policy, started);
   return [

@@ -33,7 +33,7 @@ export function isUnderWay({ permit, recovery }: Pick<MachineRow, 'permit' | 're
 }
 
 /** Machines of one scope that are started or in recovery, and those in recovery. */
-interface Tally {
+interface PermitTally {
   started: number;
   recovering: number;
 }
@@ -46,9 +46,10 @@ export function countPermits(facts: Iterable<SlotFacts>, budget: RecoveryBudget)
   const counted = new Map<Slot, MachineRow>();
   /** Permits taken but not yet seen in rows, by scope. */
   const taken = new Map<string, number>();
-  const tallies = new Map<string, Tally>();
+  const tallies = new Map<string, PermitTally>();
 
-  const tallyOf = (scope: string): Tally => tallies.get(scope) ?? { started: 0, recovering: 0 };
+  const tallyOf = (scope: string): PermitTally =>
+    tallies.get(scope) ?? { started: 0, recovering: 0 };
   const count = ({ provided, permit }: MachineRow, by: 1 | -1) => {
     for (const scope of scopesOf(provided!)) {
       const tally = tallyOf(scope);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createCreations } from '../../../src/actors/provisioning/creations.ts';
-import type { Creation } from '../../../src/domain/provisioning/reconcile.ts';
+import type { PlannedCreation } from '../../../src/domain/provisioning/reconcile.ts';
 import { ProviderError } from '../../../src/domain/errors.ts';
 import { slot } from '../../../src/domain/ids.ts';
 import type { FleetProvider } from '../../../src/adapters/provider/port.ts';
@@ -24,7 +24,7 @@ async function begun(createMachine?: FleetProvider['createMachine'], taken = fal
   const [slotId] = stand.provider.reservationIds();
   if (taken) await session.intents.open({ provider: PROVIDER, slotId: slotId!, hostname: 'x' });
   const { machines } = await stand.provider.listMachines({ signal: new AbortController().signal });
-  const creation: Creation = {
+  const creation: PlannedCreation = {
     slot: slot(PROVIDER, slotId!),
     slotId: slotId!,
     unused: machines.find((each) => each.reservationId === slotId)!,

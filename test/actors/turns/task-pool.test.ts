@@ -4,7 +4,7 @@ import {
   createOrphanWatch,
   createTaskPool,
   type TaskPool,
-  type Kind,
+  type WorkKind,
 } from '../../../src/actors/turns/turns.ts';
 import type { SessionKeeper } from '../../../src/actors/session-keeper.ts';
 import type { BmdbSession, Work } from '../../../src/adapters/bmdb/port.ts';
@@ -42,11 +42,11 @@ afterEach(async () => {
 });
 
 const workOf = (cancel: () => Promise<void>) => ({ cancel }) as unknown as Work;
-const begun = async (name: Slot, kind: Kind = 'agentStart') => {
+const begun = async (name: Slot, kind: WorkKind = 'agentStart') => {
   await taskPool.grant(name, kind, forever);
   return taskPool.begin(name);
 };
-const granted = (name: Slot, kind: Kind = 'agentStart', signal = forever) => {
+const granted = (name: Slot, kind: WorkKind = 'agentStart', signal = forever) => {
   const state = { done: false, refused: false };
   taskPool.grant(name, kind, signal).then(
     () => (state.done = true),
@@ -203,7 +203,7 @@ describe('a drain of the task pool', () => {
 test('loses no place, in any order of events', async () => {
   const racks = ['a', 'b', 'c', 'd'].map((name) => slot('stub', name));
   const rack = fc.constantFrom(...racks);
-  const kind = fc.constantFrom<Kind>('agentStart', 'recovery');
+  const kind = fc.constantFrom<WorkKind>('agentStart', 'recovery');
   const step = fc.oneof(
     fc.record({ do: fc.constant('grant' as const), rack, kind }),
     fc.record({ do: fc.constantFrom('begin', 'leave', 'end', 'abort'), rack }),

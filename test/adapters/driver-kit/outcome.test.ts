@@ -7,7 +7,7 @@ import {
   entriesOf,
   PageOrderError,
   walkPages,
-  type Page,
+  type ListingPage,
 } from '../../../src/adapters/driver-kit/pages.ts';
 import { createRedact } from '../../../src/adapters/driver-kit/redaction.ts';
 import { ANSWERS } from '../../../src/adapters/provider/equinix/api.ts';
@@ -156,7 +156,12 @@ test("redacts a server's message before it shortens the message", async () => {
 });
 
 type Item = { id: string };
-const page = (number: number, ids: readonly string[], total: number, last: number): Page<Item> => ({
+const page = (
+  number: number,
+  ids: readonly string[],
+  total: number,
+  last: number,
+): ListingPage<Item> => ({
   items: ids.map((id) => ({ id })),
   unread: [],
   total,
@@ -165,7 +170,7 @@ const page = (number: number, ids: readonly string[], total: number, last: numbe
 });
 
 /** Returns scripted pages, one after another, for any page number. */
-const scripted = (pages: readonly Page<Item>[]) => {
+const scripted = (pages: readonly ListingPage<Item>[]) => {
   let asked = 0;
   const fetch = async () => pages[asked++]!;
   return { fetch, asked: () => asked };

@@ -1,5 +1,9 @@
 import type { Family } from '../../../src/adapters/metrics/families.ts';
-import { type MetricName, type Metrics, type Told } from '../../../src/adapters/metrics/port.ts';
+import {
+  type MetricName,
+  type Metrics,
+  type MetricCall,
+} from '../../../src/adapters/metrics/port.ts';
 import { METRICS } from '../../../src/adapters/metrics/table.ts';
 
 /** Every family of ours by name: the names that documents, rules and dashboards may use. */
@@ -19,7 +23,7 @@ const HOW = { counter: 'count', gauge: 'set', histogram: 'observe' } as const;
  */
 export function touchAll(metrics: Metrics): void {
   for (const [at, { name, type, labels }] of REGISTERED.entries()) {
-    const sets = labels.reduce<readonly Told['labels'][]>(
+    const sets = labels.reduce<readonly MetricCall['labels'][]>(
       (all, label) => {
         const [key, values] = typeof label === 'string' ? [label, [`a-${label}`]] : label;
         return all.flatMap((each) => values.map((value) => ({ ...each, [key]: value })));

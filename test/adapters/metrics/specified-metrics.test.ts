@@ -24,15 +24,15 @@ interface Series {
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
 }
-interface Family {
+interface SpecifiedFamily {
   readonly name: string;
   readonly type: string;
   readonly series: Series[];
 }
 
 /** Parses the text format by its own rules, without the library. */
-function read(body: string): readonly Family[] {
-  const families: Family[] = [];
+function read(body: string): readonly SpecifiedFamily[] {
+  const families: SpecifiedFamily[] = [];
   for (const line of body.split('\n')) {
     const [, name, type] = /^# TYPE (\S+) (\S+)$/.exec(line) ?? [];
     if (name !== undefined) families.push({ name, type: type!, series: [] });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { comparePlaces, createOrder, type Place } from '../../../src/console/index/order.ts';
+import { comparePlaces, createOrder, type SortKey } from '../../../src/console/index/order.ts';
 
 const places = fc.uniqueArray(
   fc.record({ key: fc.integer({ min: 0, max: 9 }), name: fc.string({ maxLength: 3 }) }),
@@ -10,7 +10,7 @@ const places = fc.uniqueArray(
 test('keeps an order equal to the sorted array of its items, whatever the operations', () => {
   fc.assert(
     fc.property(places, fc.array(fc.nat()), (all, gone) => {
-      const order = createOrder<Place>((place) => place);
+      const order = createOrder<SortKey>((place) => place);
       for (const place of all) order.insert(place);
       const before = order.copy();
       const out = new Set(gone.map((at) => all[at % Math.max(1, all.length)]));
@@ -27,7 +27,7 @@ test('keeps an order equal to the sorted array of its items, whatever the operat
 });
 
 test('keeps the positions of a large order through its chunks', () => {
-  const order = createOrder<Place>((place) => place);
+  const order = createOrder<SortKey>((place) => place);
   const all = Array.from({ length: 5_000 }, (_, at) => ({ key: (at * 7_919) % 5_000, name: '' }));
   for (const place of all) order.insert(place);
   for (const place of all.slice(0, 2_500)) order.remove(place);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Parts } from '../../../src/daemon/parts.ts';
+import type { DaemonParts } from '../../../src/daemon/parts.ts';
 import { guardLook } from '../../../src/daemon/views/guard-insight.ts';
 import { machineId, slot } from '../../../src/domain/ids.ts';
 import type { GuardRow } from '../../../src/domain/machine.ts';
@@ -38,7 +38,7 @@ function insight(
     },
     watch: { view: () => ({ state, rows: [row], counts }), barOf: () => 'it is frozen' },
   };
-  return guardLook(parts as unknown as Parts);
+  return guardLook(parts as unknown as DaemonParts);
 }
 const BY_ITSELF = {
   atMs: NOW_MS - 60_000,

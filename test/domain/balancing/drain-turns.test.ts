@@ -4,7 +4,7 @@ import {
   drainTurns,
   HELD_MS,
   YIELD_MS,
-  type Candidate,
+  type DrainCandidate,
   type Holder,
   type Muster,
 } from '../../../src/domain/balancing/drain-turns.ts';
@@ -55,8 +55,8 @@ describe('turns to drain', () => {
   const candidate = (
     id: MachineId,
     askedAtMs: number,
-    change: Partial<Candidate> = {},
-  ): Candidate => ({
+    change: Partial<DrainCandidate> = {},
+  ): DrainCandidate => ({
     wish: asked(id, askedAtMs),
     ...{ isJoining: false, isServing: true, isUnderWay: false, isSetAside: false },
     ...change,
@@ -69,7 +69,7 @@ describe('turns to drain', () => {
   });
   const NONE: Muster = { serving: 0, interrupted: 0, coming: 0, isFilling: false };
   const turns = (
-    candidates: readonly Candidate[],
+    candidates: readonly DrainCandidate[],
     muster: Partial<Muster>,
     { holders = [], nowMs = 0 }: { holders?: readonly Holder[]; nowMs?: number } = {},
   ) => {

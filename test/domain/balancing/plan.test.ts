@@ -5,7 +5,7 @@ import {
   planOf,
   type Action,
   type PlanInput,
-  type Refusal,
+  type BalancerRefusal,
 } from '../../../src/domain/balancing/plan.ts';
 import type { MachineId } from '../../../src/domain/ids.ts';
 import { rowsIn, span } from '../../support/fact-words.ts';
@@ -78,7 +78,7 @@ function inputOf(words: string): PlanInput {
     const trouble = { ...NO_TROUBLE, ...(Object.fromEntries(fields.map(at)) as Partial<Trouble>) };
     troubles.set(keyOf(kind as 'bind', `${name}.api.eu`), trouble);
   }
-  const refusals = new Map<string, Refusal>();
+  const refusals = new Map<string, BalancerRefusal>();
   for (const [act = '', kind = '', name = '', since = '0s'] of saying('refused')) {
     const refusal = { count: 1, atMs: NOW - span(since), why: 'bad address' };
     refusals.set(`${act} ${kind} ${name}.api.eu`, refusal);
@@ -212,7 +212,7 @@ describe('refused changes of a plan', () => {
   test('keep a server that cannot be destroyed and let a namesake go', () => {
     const [first, second] = plan('there ABC').actions;
     const id = first?.act === 'destroy' ? first.object.ref.id : '';
-    const refusal: Refusal = { count: 1, atMs: NOW, why: 'no' };
+    const refusal: BalancerRefusal = { count: 1, atMs: NOW, why: 'no' };
     const refusals = new Map([[`destroy server ${id}`, refusal]]);
     expect(plan('there ABC', { refusals }).actions).toEqual([second]);
   });

@@ -1,7 +1,7 @@
 import {
   stepMembers,
   type StepInput,
-  type Steps,
+  type MemberPassSteps,
 } from '../../../src/domain/balancing/member-steps.ts';
 import type { MemberRow, Wish } from '../../../src/domain/balancing/members.ts';
 import { newRemembered, type Sight } from '../../../src/domain/balancing/sights.ts';
@@ -38,7 +38,12 @@ export interface StepCase extends Partial<Omit<StepInput, 'rows' | 'wishes' | 's
   readonly wishes?: readonly Wish[];
   readonly sights?: Readonly<Record<string, Sight>> | null;
 }
-export const step = ({ rows = [], wishes = [], sights = {}, ...change }: StepCase): Steps =>
+export const step = ({
+  rows = [],
+  wishes = [],
+  sights = {},
+  ...change
+}: StepCase): MemberPassSteps =>
   stepMembers({
     pool: pool(),
     balancer: 'edge',
@@ -54,9 +59,9 @@ export const step = ({ rows = [], wishes = [], sights = {}, ...change }: StepCas
     nowMs: NOW,
     ...change,
   });
-export const moves = (steps: Steps) => steps.moves.map(({ move }) => move);
+export const moves = (steps: MemberPassSteps) => steps.moves.map(({ move }) => move);
 export const firstOf = (change: StepCase) => moves(step(change))[0];
-export const modes = ({ modes: calls }: Steps) =>
+export const modes = ({ modes: calls }: MemberPassSteps) =>
   calls.map(({ machineId, mode }) => [machineId, mode]);
 
 /**

@@ -1,5 +1,5 @@
 import { refusal } from '../../../src/domain/eligibility.ts';
-import type { Circumstances, Refusal } from '../../../src/domain/eligibility.ts';
+import type { Circumstances, Ineligibility } from '../../../src/domain/eligibility.ts';
 import { slotOfRow } from '../../../src/domain/filing/named-fleet.ts';
 import type { SessionId } from '../../../src/domain/ids.ts';
 import { DRAIN_MODES } from '../../../src/domain/machine.ts';
@@ -48,5 +48,8 @@ export const circumstances = (memory: Memory): Circumstances => ({
   loss: memory.options.loss,
 });
 
-export const refusalFor = (memory: Memory, process: Process, machine: MemMachine): Refusal | null =>
-  refusal(process, rowOf(memory, machine), circumstances(memory));
+export const refusalFor = (
+  memory: Memory,
+  process: Process,
+  machine: MemMachine,
+): Ineligibility | null => refusal(process, rowOf(memory, machine), circumstances(memory));

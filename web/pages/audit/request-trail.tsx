@@ -1,6 +1,6 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
-import { requests, type Asked } from '../../api/resources.ts';
+import { requests, type RequestState } from '../../api/resources.ts';
 import { nowMs } from '../../live/clock.ts';
 import { Loaded } from '../../parts/loaded.tsx';
 import { MachineLink } from '../../parts/machine-link.tsx';
@@ -41,7 +41,7 @@ export function RequestTrail({ search, change }: TrailProps) {
   );
 }
 
-const Row = ({ asked }: { readonly asked: Asked }) => (
+const Row = ({ asked }: { readonly asked: RequestState }) => (
   <tr data-request={asked.key} data-standing={asked.state}>
     <th scope="row">
       <Moment atMs={asked.createdAtMs} />
@@ -70,7 +70,7 @@ const Row = ({ asked }: { readonly asked: Asked }) => (
   </tr>
 );
 
-function Subject({ slot, pool, balancer, provider }: Asked) {
+function Subject({ slot, pool, balancer, provider }: RequestState) {
   if (slot !== null) return <MachineLink slot={slot} />;
   if (pool !== null) return texts.audit.pool(pool, balancer);
   return provider ?? texts.audit.fleet;

@@ -6,7 +6,7 @@ import {
 } from '../../../src/domain/headline.ts';
 import type { Cells } from '../../api/types.ts';
 
-export interface Counted {
+export interface ScopeHeadline {
   readonly key: string;
   readonly headline: Headline;
 }
@@ -15,13 +15,13 @@ export interface Counted {
 export const countedBy = (
   cells: Cells,
   keyOf: (cell: Cells[number]) => string,
-): readonly Counted[] =>
+): readonly ScopeHeadline[] =>
   [...Map.groupBy(cells, keyOf)]
     .map(([key, those]) => ({ key, headline: headlineOf(those) }))
     .toSorted((a, b) => a.key.localeCompare(b.key));
 
 /** The words that occur in the counts, in the order of the headline. */
-export const wordsIn = (rows: readonly Counted[]): readonly ShareWord[] =>
+export const wordsIn = (rows: readonly ScopeHeadline[]): readonly ShareWord[] =>
   SHARE_WORDS.filter((word) =>
     rows.some(({ headline }) => headline.shares.some((share) => share.word === word)),
   );

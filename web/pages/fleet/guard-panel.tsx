@@ -19,7 +19,7 @@ export const Ends = ({ ends, endsAtMs }: Pick<GuardScope, 'ends' | 'endsAtMs'>) 
     </span>
   );
 
-type RowProps = GuardScope & Pick<Frame, 'budget'>;
+type ScopeRowProps = GuardScope & Pick<Frame, 'budget'>;
 
 /** Whether Shepherd recovers machines now, and why not, for each scope. */
 export const GuardPanel = ({ guard, budget }: Pick<Frame, 'guard' | 'budget'>) => (
@@ -64,7 +64,7 @@ export const GuardPanel = ({ guard, budget }: Pick<Frame, 'guard' | 'budget'>) =
   </Panel>
 );
 
-const Row = ({ scope, state, sinceMs, reason, started, silent, budget, ...end }: RowProps) => (
+const Row = ({ scope, state, sinceMs, reason, started, silent, budget, ...end }: ScopeRowProps) => (
   <>
     <tr data-scope={scope} data-guard={state}>
       <th scope="row">{scopeName(scope)}</th>

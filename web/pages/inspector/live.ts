@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'react';
 import { addressOf, refusalOf } from '../../api/ask.ts';
 import { parseShown } from '../../api/shown.ts';
-import { NOTHING, told, type Message, type Story } from './story.ts';
+import { NOTHING, told, type InspectMessage, type Story } from './story.ts';
 
 /** The messages of the daemon so far. */
 export interface Live {
@@ -30,7 +30,7 @@ export function useLive(slot: string, isWanted: boolean): Live {
     const change = (now: Partial<Live>) => setLive((before) => ({ ...before, ...now }));
     setLive(UNTOLD);
     const source = new EventSource(addressOf(['inspector', 'stream'], { slot }));
-    let news: (Message | Dropped)[] = [];
+    let news: (InspectMessage | Dropped)[] = [];
     let timer: ReturnType<typeof setTimeout> | undefined;
     const take = () => {
       const taken = news;
@@ -42,7 +42,7 @@ export function useLive(slot: string, isWanted: boolean): Live {
       change({ story: NOTHING, isConnected: true });
     });
     source.addEventListener('message', ({ data }: MessageEvent<string>) => {
-      news.push(parseShown(data) as Message | Dropped);
+      news.push(parseShown(data) as InspectMessage | Dropped);
       timer ??= setTimeout(take, GATHERED_MS);
     });
     source.addEventListener('error', () => {
@@ -58,7 +58,7 @@ export function useLive(slot: string, isWanted: boolean): Live {
   return live;
 }
 
-function afterNews(live: Live, news: readonly (Message | Dropped)[]): Live {
+function afterNews(live: Live, news: readonly (InspectMessage | Dropped)[]): Live {
   const messages = news.filter((each) => each.type !== 'shepherd.dropped');
   const lost = news.filter((each) => each.type === 'shepherd.dropped');
   const dropped = lost.reduce((sum, { count }) => sum + count, live.dropped);

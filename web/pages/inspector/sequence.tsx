@@ -2,7 +2,7 @@ import { memo, useEffect, useMemo, useRef } from 'react';
 import { Panel } from '../../parts/panel.tsx';
 import { Scrolls } from '../../parts/table.tsx';
 import { clockOf, type Stepping } from './stepper.tsx';
-import type { ActorThen, Step } from './story.ts';
+import type { ActorThen, StoryStep } from './story.ts';
 import { words } from './words.ts';
 
 const LANES_MAX = 10;
@@ -49,15 +49,15 @@ export function Sequence({ steps, at, isLatest, go }: Stepping) {
   );
 }
 
-interface RowProps {
-  readonly step: Step;
+interface StepRowProps {
+  readonly step: StoryStep;
   readonly lanes: readonly string[];
   readonly isCurrent: boolean;
   readonly take: () => void;
 }
 
 const Row = memo(
-  ({ step, lanes, isCurrent, take }: RowProps) => {
+  ({ step, lanes, isCurrent, take }: StepRowProps) => {
     const { kind, from, to, text, atMs } = step;
     const told =
       kind === 'event'
@@ -83,7 +83,7 @@ const Row = memo(
 const middleOf = (lane: number): number => lane * LANE_WIDTH + LANE_WIDTH / 2;
 
 /** The lanes of a line, with its arrow, or with a mark for a change of state. */
-function Lanes({ step: { kind, from, to }, lanes }: Pick<RowProps, 'step' | 'lanes'>) {
+function Lanes({ step: { kind, from, to }, lanes }: Pick<StepRowProps, 'step' | 'lanes'>) {
   const y = ROW_HEIGHT / 2;
   const [begin, end] = [laneOf(from, lanes), laneOf(to, lanes)].map(middleOf) as [number, number];
   const side = end > begin ? -1 : 1;
@@ -111,7 +111,7 @@ function Lanes({ step: { kind, from, to }, lanes }: Pick<RowProps, 'step' | 'lan
 }
 
 /** The lane of an actor. Actors with a chart have their own lane; calls share one, and so do surplus actors. */
-function lanesOf(steps: readonly Step[]): readonly string[] {
+function lanesOf(steps: readonly StoryStep[]): readonly string[] {
   const named = new Set<string>();
   for (const { from, to } of steps)
     for (const each of [from, to]) if (each?.chart) named.add(each.name);

@@ -1,9 +1,9 @@
 import { useKeys } from '../../frame/keys.ts';
-import type { Step } from './story.ts';
+import type { StoryStep } from './story.ts';
 import { words } from './words.ts';
 
 export interface Stepping {
-  readonly steps: readonly Step[];
+  readonly steps: readonly StoryStep[];
   /** Index of the chosen step. −1: there is none. */
   readonly at: number;
   readonly isLatest: boolean;

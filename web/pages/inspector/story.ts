@@ -1,7 +1,7 @@
 import { parseShown } from '../../api/shown.ts';
 
 /** The parts of a message of `@statelyai/inspect` that the page reads. */
-export interface Message {
+export interface InspectMessage {
   readonly type: '@xstate.actor' | '@xstate.event' | '@xstate.snapshot';
   readonly sessionId: string;
   /** Epoch ms, as text. */
@@ -29,14 +29,14 @@ export interface ActorThen {
   readonly chart: string | null;
   readonly snapshot: Snapshot;
   /** The first message about this actor. */
-  readonly registration: Message;
+  readonly registration: InspectMessage;
 }
 export type Actors = ReadonlyMap<string, ActorThen>;
 
 /** Messages about actors, oldest first, and the actors before the first message. */
 export interface Story {
   readonly before: Actors;
-  readonly messages: readonly Message[];
+  readonly messages: readonly InspectMessage[];
   /** Number of messages before the first of `messages`. */
   readonly forgotten: number;
 }
@@ -47,7 +47,7 @@ export const SNAPSHOTS_MAX = 500;
 const MESSAGES_MAX = 3_000;
 
 /** Drops the oldest messages of a growing story. */
-export function told(story: Story, news: readonly Message[]): Story {
+export function told(story: Story, news: readonly InspectMessage[]): Story {
   const messages = [...story.messages, ...news];
   let [snapshots, from] = [0, messages.length];
   while (from > 0 && messages.length - from < MESSAGES_MAX) {
@@ -79,11 +79,11 @@ export function recordingOf({ before, messages }: Story): string {
   return [...actors, ...messages].map((message) => `${JSON.stringify(message)}\n`).join('');
 }
 
-function readLine(line: string, at: number): Message {
+function readLine(line: string, at: number): InspectMessage {
   const wrong = (what: string) => new SyntaxError(`line ${at + 1} ${what}`);
-  let message: Partial<Message> | null;
+  let message: Partial<InspectMessage> | null;
   try {
-    message = parseShown(line) as Partial<Message> | null;
+    message = parseShown(line) as Partial<InspectMessage> | null;
   } catch (error) {
     throw new SyntaxError(wrong('is not JSON').message, { cause: error });
   }
@@ -91,11 +91,11 @@ function readLine(line: string, at: number): Message {
   if (typeof sessionId !== 'string' || !type?.startsWith('@xstate.')) {
     throw wrong('is no message of an inspector');
   }
-  return message as Message;
+  return message as InspectMessage;
 }
 
 /** The actors after these messages. */
-export function after(before: Actors, messages: readonly Message[]): Actors {
+export function after(before: Actors, messages: readonly InspectMessage[]): Actors {
   const actors = new Map(before);
   for (const message of messages) {
     const { type, sessionId: id, snapshot = {} } = message;
@@ -107,7 +107,7 @@ export function after(before: Actors, messages: readonly Message[]): Actors {
   return actors;
 }
 
-function registered(registration: Message): ActorThen {
+function registered(registration: InspectMessage): ActorThen {
   const { sessionId: id, name = id, parentId = null, definition, snapshot = {} } = registration;
   const defined = JSON.parse(definition ?? '{}') as { readonly id?: string };
   // A call has only a name.
@@ -132,7 +132,7 @@ export function pathsOf(value: unknown): string[] {
 }
 
 /** A line of the sequence: an event, or an actor that started, changed its state, or ended. */
-export interface Step {
+export interface StoryStep {
   /** Number of its message since the story began. The step shows all messages up to it. */
   readonly number: number;
   readonly atMs: number;
@@ -144,8 +144,8 @@ export interface Step {
 }
 
 /** The lines of a story. Snapshots without a change of state get no line. */
-export function stepsOf({ before, messages, forgotten }: Story): Step[] {
-  const steps: Step[] = [];
+export function stepsOf({ before, messages, forgotten }: Story): StoryStep[] {
+  const steps: StoryStep[] = [];
   let actors = before;
   for (const [at, message] of messages.entries()) {
     const then = actors;

@@ -5,17 +5,17 @@ import { Panel } from '../../parts/panel.tsx';
 import { Ago, Moment } from '../../parts/time.tsx';
 import { texts } from '../../texts.ts';
 
-type Fact = readonly [string, ReactNode];
+type MachineFact = readonly [string, ReactNode];
 
 /** Facts from the database and from the listing of the provider. */
 export function Facts({ machine }: { readonly machine: Machine }) {
   const { labels } = texts.machine;
   const mono = (value: string | null | undefined) =>
     value !== null && value !== undefined && <span className="mono">{value}</span>;
-  const facts: readonly Fact[] = [
+  const facts: readonly MachineFact[] = [
     [labels.providerId, mono(machine.providerId)],
     [labels.reservationId, mono(machine.reservationId)],
-    ...LINE_FIELD_NAMES.map((name): Fact => {
+    ...LINE_FIELD_NAMES.map((name): MachineFact => {
       const { label, isMono } = lineField(name);
       return [label, isMono ? mono(machine[name]) : machine[name]];
     }),

@@ -26,14 +26,14 @@ export function HardwareReport({ slot, machineId }: HardwareProps) {
   );
 }
 
-type Message = Readonly<Record<string, unknown>>;
-const isMessage = (value: unknown): value is Message =>
+type ReportPart = Readonly<Record<string, unknown>>;
+const isMessage = (value: unknown): value is ReportPart =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 const isPlain = (value: unknown): value is string | number | boolean =>
   ['string', 'number', 'boolean'].includes(typeof value);
 
 /** Nested parts of the report. The outermost parts are open. */
-function Fields({ of, depth }: { readonly of: Message; readonly depth: number }) {
+function Fields({ of, depth }: { readonly of: ReportPart; readonly depth: number }) {
   return (
     <ul>
       {Object.entries(of).flatMap(([name, value]) =>

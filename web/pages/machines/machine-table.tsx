@@ -4,7 +4,7 @@ import type { MachineRow } from '../../api/types.ts';
 import { texts } from '../../texts.ts';
 import type { Column } from './columns.tsx';
 import type { Machines } from './selection.ts';
-import type { Listed } from './use-list.ts';
+import type { ListWindow } from './use-list.ts';
 import { useCursor } from './use-cursor.ts';
 
 const ROW_PX = 30;
@@ -23,7 +23,7 @@ export interface MachineTableProps {
   readonly columns: readonly Column[];
   readonly sort: string;
   readonly sortBy: (sort: string) => void;
-  readonly list: Listed;
+  readonly list: ListWindow;
   readonly selected: Machines;
   readonly select: Select;
   readonly unselect: () => void;
@@ -131,7 +131,7 @@ function Heading({ column: { label, sort: own }, sort, sortBy }: HeadingProps) {
   );
 }
 
-interface RowProps {
+interface MachineRowProps {
   readonly item: VirtualItem;
   readonly columns: readonly Column[];
   readonly grid: React.CSSProperties;
@@ -144,7 +144,16 @@ interface RowProps {
   readonly toggle: (row: MachineRow) => void;
 }
 
-function Row({ item, columns, grid, machine, isCursor, measure, selected, toggle }: RowProps) {
+function Row({
+  item,
+  columns,
+  grid,
+  machine,
+  isCursor,
+  measure,
+  selected,
+  toggle,
+}: MachineRowProps) {
   const transform = `translateY(${item.start}px)`;
   const place = { ...grid, transform, ...(measure === null && { height: ROW_PX }) };
   if (machine === undefined) {

@@ -17,7 +17,7 @@ const LIVE_ROWS = 200;
 /** A loaded part counts as stale after this time. */
 const STALE_MS = 2_000;
 
-export interface Listed {
+export interface ListWindow {
   /** Machines that match; null: not known yet. */
   readonly total: number | null;
   /** Undefined: not loaded yet. */
@@ -26,7 +26,7 @@ export interface Listed {
   readonly error: Error | null;
 }
 
-export interface Wanted {
+export interface ListRequest {
   /** Null: the filter is not valid, so no list is loaded. */
   readonly filter: string | null;
   readonly sort: string;
@@ -39,7 +39,7 @@ export interface Wanted {
  * The visible part of the list, in the order of the server. After a jump the rows are loaded at once.
  * When the scrolling ends, the stream keeps them up to date.
  */
-export function useList({ filter, sort, first, last }: Wanted): Listed {
+export function useList({ filter, sort, first, last }: ListRequest): ListWindow {
   const from = Math.floor(first / PART_ROWS) * PART_ROWS;
   useView(
     filter === null

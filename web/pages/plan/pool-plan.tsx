@@ -5,7 +5,7 @@ import { Ago } from '../../parts/time.tsx';
 import { texts } from '../../texts.ts';
 import { DoneBy } from './done-by.tsx';
 
-type Told = NonNullable<PoolPlan['plan']>;
+type PoolPlanBody = NonNullable<PoolPlan['plan']>;
 
 /** The plan of a pool at a balancer: actions and changes of members. */
 export const PoolPlanPanel = (planned: PoolPlan) => {
@@ -25,7 +25,13 @@ export const PoolPlanPanel = (planned: PoolPlan) => {
   );
 };
 
-const Plan = ({ failure, held, stage, seenAtMs, ...told }: Told & Pick<PoolPlan, 'seenAtMs'>) => (
+const Plan = ({
+  failure,
+  held,
+  stage,
+  seenAtMs,
+  ...told
+}: PoolPlanBody & Pick<PoolPlan, 'seenAtMs'>) => (
   <>
     {failure !== null && (
       <Notice tone="bad" title={texts.plan.unreadable}>
@@ -59,7 +65,7 @@ const Plan = ({ failure, held, stage, seenAtMs, ...told }: Told & Pick<PoolPlan,
   </>
 );
 
-const Actions = ({ actions }: Pick<Told, 'actions'>) =>
+const Actions = ({ actions }: Pick<PoolPlanBody, 'actions'>) =>
   actions.length > 0 && (
     <Table label={texts.plan.actions} columns={texts.plan.actionColumns}>
       {actions.map(({ act, kind, name, why }) => (
@@ -73,7 +79,7 @@ const Actions = ({ actions }: Pick<Told, 'actions'>) =>
     </Table>
   );
 
-const Moves = ({ moves }: Pick<Told, 'moves'>) =>
+const Moves = ({ moves }: Pick<PoolPlanBody, 'moves'>) =>
   moves.length > 0 && (
     <Table label={texts.plan.moves} columns={texts.plan.moveColumns}>
       {moves.map(({ member, from, to, why }) => (

@@ -6,7 +6,7 @@ import { Ago } from '../../parts/time.tsx';
 import { texts } from '../../texts.ts';
 import { DoneBy } from './done-by.tsx';
 
-type Told = NonNullable<ProviderPlan['plan']>;
+type ProviderPlanBody = NonNullable<ProviderPlan['plan']>;
 
 /** The plan of a provisioner: creations, slots that stay free, and findings. */
 export const ProviderPlanPanel = (planned: ProviderPlan) => {
@@ -28,7 +28,7 @@ export const ProviderPlanPanel = (planned: ProviderPlan) => {
   );
 };
 
-const Plan = ({ atMs, breaker, summary, overLimit, leftOut, ...told }: Told) => (
+const Plan = ({ atMs, breaker, summary, overLimit, leftOut, ...told }: ProviderPlanBody) => (
   <>
     {breaker !== null && (
       <Notice tone="bad" title={texts.plan.breaker}>
@@ -49,7 +49,10 @@ const Plan = ({ atMs, breaker, summary, overLimit, leftOut, ...told }: Told) => 
   </>
 );
 
-function Creations({ creations, creationCount }: Pick<Told, 'creations' | 'creationCount'>) {
+function Creations({
+  creations,
+  creationCount,
+}: Pick<ProviderPlanBody, 'creations' | 'creationCount'>) {
   if (creationCount === 0) return <p className="quiet">{texts.plan.noCreations}</p>;
   return (
     <>
@@ -71,7 +74,7 @@ function Creations({ creations, creationCount }: Pick<Told, 'creations' | 'creat
   );
 }
 
-const Skipped = ({ skipped }: Pick<Told, 'skipped'>) =>
+const Skipped = ({ skipped }: Pick<ProviderPlanBody, 'skipped'>) =>
   skipped.length > 0 && (
     <ul className="skipped">
       {skipped.map(({ reason, count }) => (
@@ -80,7 +83,7 @@ const Skipped = ({ skipped }: Pick<Told, 'skipped'>) =>
     </ul>
   );
 
-const Findings = ({ findings }: Pick<Told, 'findings'>) =>
+const Findings = ({ findings }: Pick<ProviderPlanBody, 'findings'>) =>
   findings.length > 0 && (
     <Table label={texts.plan.findings} columns={texts.plan.findingColumns} figures={[2]}>
       {findings.map(({ case: found, action, count, examples }) => (

@@ -45,7 +45,7 @@ export const Marks = ({ driver, isInventory, mayEraseDisks, unlisted, breaker }:
   </span>
 );
 
-export function ProviderFacts(provider: Omit<Provider, 'shelf' | 'unsettled'> & Counted) {
+export function ProviderFacts(provider: Omit<Provider, 'shelf' | 'unsettled'> & CardCounts) {
   const { labels } = texts.providers;
   return (
     <FactList
@@ -64,7 +64,7 @@ export function ProviderFacts(provider: Omit<Provider, 'shelf' | 'unsettled'> & 
     />
   );
 }
-interface Counted {
+interface CardCounts {
   readonly shelf: number;
   readonly unsettled: number;
 }

@@ -50,13 +50,13 @@ function LastFailure({ all }: { readonly all: readonly Delivery[] }) {
   );
 }
 
-interface RowProps {
+interface DeliveryRowProps {
   readonly name: string;
   readonly delivery: Delivery;
   readonly mayAct: boolean;
 }
 
-const Row = ({ name, mayAct, delivery }: RowProps) => (
+const Row = ({ name, mayAct, delivery }: DeliveryRowProps) => (
   <tr data-delivery={delivery.id} data-dead={delivery.nextAtMs === null || undefined}>
     <th scope="row">
       {delivery.type} <div className="mono quiet">{delivery.id}</div>

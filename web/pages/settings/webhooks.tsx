@@ -37,12 +37,12 @@ export function Webhooks() {
   );
 }
 
-interface RowProps {
+interface WebhookRowProps {
   readonly webhook: Webhook;
   readonly mayAct: boolean;
 }
 
-function Row({ webhook, mayAct }: RowProps) {
+function Row({ webhook, mayAct }: WebhookRowProps) {
   const { name, host, types, deliveredAtMs, disabledAtMs, waiting, waitingSinceMs, dead } = webhook;
   return (
     <tr data-webhook={name}>

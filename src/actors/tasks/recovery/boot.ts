@@ -14,7 +14,7 @@ import {
   patienceOf,
 } from '../../../domain/recovery/ladder.ts';
 import { RUNGS, RUNG_FACTS, isStanding, type LadderMeans } from '../../../domain/recovery/rungs.ts';
-import type { Asked, Proof } from '../../../machines/recovery.ts';
+import type { SentRequest, Proof } from '../../../machines/recovery.ts';
 import { createSendCheck } from '../../providers/holds.ts';
 import { required } from '../task.ts';
 import {
@@ -27,7 +27,7 @@ import {
   probe,
   rungPolicy,
   type Recovering,
-  type Told,
+  type RecoveryFacts,
 } from './recovering.ts';
 
 /** A request to the provider. */
@@ -49,7 +49,7 @@ interface ProviderCall {
 export async function askProvider(
   given: Recovering,
   { call, bootIdBefore, ask }: ProviderCall,
-): Promise<Asked> {
+): Promise<SentRequest> {
   const { deps, slot, work, provider, provided, attempt, signal } = given;
   const { step } = attempt;
   const name = provided.provider;
@@ -166,12 +166,12 @@ function bootIdBeforeRequest({ row: { recovery } }: Recovering): string | null {
 }
 
 /** The result of a boot that needed no request. */
-export const cameTrueBy = (bootIdBefore: string | null, proof: Proof): Told<'asked'> => ({
+export const cameTrueBy = (bootIdBefore: string | null, proof: Proof): RecoveryFacts<'asked'> => ({
   asked: { askedAtMs: null, bootIdBefore, proof },
 });
 
 /** Requests a reboot, unless an earlier request may still succeed or just did. */
-export async function askReboot(given: Recovering): Promise<Told<'asked'>> {
+export async function askReboot(given: Recovering): Promise<RecoveryFacts<'asked'>> {
   if (given.attempt.step.resumed) return resume(given);
   const { bootIdBefore, answers, proof } = await probeBeforeBoot(given);
   if (proof) return cameTrueBy(bootIdBefore, proof);
@@ -179,7 +179,7 @@ export async function askReboot(given: Recovering): Promise<Told<'asked'>> {
   return { asked: answers ? { ...asked, isGraceful: false } : asked };
 }
 
-async function ask(given: Recovering, bootIdBefore: string | null): Promise<Asked> {
+async function ask(given: Recovering, bootIdBefore: string | null): Promise<SentRequest> {
   const { mode } = given.attempt.step;
   const asked = await askProvider(given, {
     ...{ call: 'reboot', bootIdBefore },
@@ -194,7 +194,7 @@ async function ask(given: Recovering, bootIdBefore: string | null): Promise<Aske
  * A machine that does not answer may hang and ignore a graceful reboot: a forced one follows after
  * a short while and counts as its own attempt. An operator's order is carried out as ordered.
  */
-async function pastGrace(given: Recovering & Told<'asked'>): Promise<Asked> {
+async function pastGrace(given: Recovering & RecoveryFacts<'asked'>): Promise<SentRequest> {
   const { attempt, asked } = given;
   const { askedAtMs, bootIdBefore } = asked;
   if (asked.isGraceful !== true || attempt.step.order !== null) return asked;
@@ -206,13 +206,15 @@ async function pastGrace(given: Recovering & Told<'asked'>): Promise<Asked> {
 }
 
 /** Continues the request of a process that died before its end. */
-export function resume(given: Recovering): Told<'asked'> {
+export function resume(given: Recovering): RecoveryFacts<'asked'> {
   const { askedAtMs, bootIdBefore } = required(given.row.recovery, 'recovery to go on with');
   return { asked: { askedAtMs, bootIdBefore, proof: null } };
 }
 
 /** Waits, without a place, for evidence that the machine booted. @throws {TimedOut} */
-export async function awaitBoot(given: Recovering & Told<'asked'>): Promise<Told<'proof'>> {
+export async function awaitBoot(
+  given: Recovering & RecoveryFacts<'asked'>,
+): Promise<RecoveryFacts<'proof'>> {
   const { deps, slot, work, attempt } = given;
   deps.taskPool.leavePlace(slot);
   const asked = await pastGrace(given);

@@ -10,14 +10,14 @@ import {
   type Attempt,
   type RecoverDeps,
   type Recovering,
-  type Told,
+  type RecoveryFacts,
 } from './recovering.ts';
 
 /** Time for which power-on is requested again after an attempt ended halfway. */
 const RESTORE_MS = 5 * 60_000;
 
 /** Requests power-off, unless it was requested already. */
-export async function switchOff(given: Recovering): Promise<Told<'asked'>> {
+export async function switchOff(given: Recovering): Promise<RecoveryFacts<'asked'>> {
   const { attempt } = given;
   if (attempt.step.resumed) {
     attempt.power = 'off';
@@ -36,7 +36,7 @@ export async function switchOff(given: Recovering): Promise<Told<'asked'>> {
 }
 
 /** Repeats the request until the power is seen off, and records it. @throws {TimedOut} */
-export async function awaitOff(given: Recovering & Told<'asked'>): Promise<void> {
+export async function awaitOff(given: Recovering & RecoveryFacts<'asked'>): Promise<void> {
   const { deps, slot, work, row, attempt, asked } = given;
   const wasSeenOff = attempt.step.resumed && (row.recovery?.offSeenAtMs ?? null) !== null;
   if (asked.proof || wasSeenOff) return;
@@ -59,7 +59,9 @@ const isSeenOff = async (given: Claimed): Promise<boolean> =>
   (await glance(given, 'the power state could not be read'))?.power === 'off';
 
 /** Requests power-on until it is accepted, within the patience. */
-export async function switchOn(given: Recovering & Told<'asked'>): Promise<Told<'asked'>> {
+export async function switchOn(
+  given: Recovering & RecoveryFacts<'asked'>,
+): Promise<RecoveryFacts<'asked'>> {
   const { deps, asked, attempt } = given;
   if (asked.proof) return { asked };
   const { patienceMs } = rungPolicy(given);

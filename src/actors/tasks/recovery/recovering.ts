@@ -78,7 +78,7 @@ export interface Recovering extends Claimed<RecoverDeps> {
   readonly attempt: Attempt;
 }
 /** Part of the results of earlier steps. */
-export type Told<Part extends keyof RecoveryTold> = Pick<RecoveryTold, Part>;
+export type RecoveryFacts<Part extends keyof RecoveryTold> = Pick<RecoveryTold, Part>;
 
 /**
  * Progress of an attempt. A failed step returns nothing, but the give-up must know what was sent:

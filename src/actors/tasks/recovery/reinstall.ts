@@ -12,11 +12,11 @@ import {
   rungPolicy,
   secondsOf,
   type Recovering,
-  type Told,
+  type RecoveryFacts,
 } from './recovering.ts';
 
 /** Requests a new system, unless an earlier request may still succeed. */
-export async function askReinstall(given: Recovering): Promise<Told<'asked'>> {
+export async function askReinstall(given: Recovering): Promise<RecoveryFacts<'asked'>> {
   if (given.attempt.step.resumed) return resume(given);
   const late = await cameTrue(given);
   if (late) return late;
@@ -30,7 +30,7 @@ export async function askReinstall(given: Recovering): Promise<Told<'asked'>> {
 }
 
 /** An earlier request that succeeded after its wait, with its proof; null: it did not. */
-async function cameTrue(given: Recovering): Promise<Told<'asked'> | null> {
+async function cameTrue(given: Recovering): Promise<RecoveryFacts<'asked'> | null> {
   const { row, attempt } = given;
   const { recovery } = row;
   if (attempt.step.order !== null || recovery?.askedRung !== 'reinstalling') return null;
@@ -42,7 +42,9 @@ async function cameTrue(given: Recovering): Promise<Told<'asked'> | null> {
 }
 
 /** Waits, without a place, for a new system that proves to be the machine. @throws {TimedOut} */
-export async function awaitSystem(given: Recovering & Told<'asked'>): Promise<Told<'proof'>> {
+export async function awaitSystem(
+  given: Recovering & RecoveryFacts<'asked'>,
+): Promise<RecoveryFacts<'proof'>> {
   const { deps, slot, work, row, asked } = given;
   const { step } = given.attempt;
   const { bootIdBefore } = asked;

@@ -19,7 +19,7 @@ import {
   pause,
   rungPolicy,
   type Recovering,
-  type Told,
+  type RecoveryFacts,
 } from './recovering.ts';
 
 const CALL = 'resetController';
@@ -29,7 +29,7 @@ const CALL = 'resetController';
  * or the controller answers again, the same attempt continues with the blocked rung.
  * @throws {ProviderError} the provider refused, or perhaps did it.
  */
-export async function askReset(given: Recovering): Promise<Told<'rung'>> {
+export async function askReset(given: Recovering): Promise<RecoveryFacts<'rung'>> {
   const { deps, slot, work } = given;
   const controller = required(hungControllerOf(slot, deps.facts()), 'controller that hangs');
   try {
@@ -101,7 +101,7 @@ async function takeBack({ deps, work }: Recovering, controller: string): Promise
  * nothing has recovered the machine yet.
  * @throws {TimedOut} within the patience.
  */
-export async function awaitController(given: Recovering): Promise<Told<'rung'>> {
+export async function awaitController(given: Recovering): Promise<RecoveryFacts<'rung'>> {
   const { deps, slot } = given;
   deps.taskPool.leavePlace(slot);
   const { patienceMs } = rungPolicy(given);
@@ -123,7 +123,7 @@ async function answers(given: Recovering): Promise<boolean> {
 }
 
 /** @throws {NothingToDo} the next step belongs to another process. */
-function onwards(given: Recovering): Told<'rung'> {
+function onwards(given: Recovering): RecoveryFacts<'rung'> {
   const { slot, work, row, attempt } = given;
   const next = stepBeyondController(row, circumstancesOf(given));
   if ('end' in next || next.process !== work.process) {

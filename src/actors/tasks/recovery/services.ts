@@ -53,7 +53,7 @@ import {
   rungPolicy,
   type RecoverDeps,
   type Recovering,
-  type Told,
+  type RecoveryFacts,
 } from './recovering.ts';
 import { askReinstall, awaitSystem } from './reinstall.ts';
 import { askReset, awaitController } from './reset-controller.ts';
@@ -72,7 +72,7 @@ export function recoveryServices(deps: RecoverDeps) {
       }),
     );
   return {
-    claimRecovery: claimed(({ attempt }): Told<'rung'> => ({ rung: attempt.step.rung })),
+    claimRecovery: claimed(({ attempt }): RecoveryFacts<'rung'> => ({ rung: attempt.step.rung })),
     reachAgent: first(reachAgent),
     stopAgent: step(beforeAsked(stopAgent)),
     // A hanging controller also blocks power requests.
@@ -102,7 +102,7 @@ export function recoveryServices(deps: RecoverDeps) {
 }
 
 /** Ends the attempt: the machine is ready for a new agent start, and its permit is free. */
-async function recordRecovery(given: Recovering & Told<'proof'>): Promise<void> {
+async function recordRecovery(given: Recovering & RecoveryFacts<'proof'>): Promise<void> {
   const { deps, slot, work, provided, attempt, proof } = given;
   const { step, asked } = attempt;
   await work.finish({
@@ -221,7 +221,7 @@ function inTime(error: unknown, { aborted }: AbortSignal): unknown {
  * the next rung, except for an order to restart the agent. Without another rung, an attempt that
  * never reached the machine does not count, so that it is repeated.
  */
-export async function reachAgent(given: Recovering): Promise<Told<'rung' | 'bootId'>> {
+export async function reachAgent(given: Recovering): Promise<RecoveryFacts<'rung' | 'bootId'>> {
   const { deps, slot, turn, work, row, attempt } = given;
   const found = await inPatience(given, `connect to ${slot}`, reach).catch(onlyIf(TimedOut));
   if (!(found instanceof FleetError)) return { rung: attempt.step.rung, bootId: found };
@@ -280,7 +280,9 @@ const onlyIf =
  * Counts the attempt and stops the remaining agent. After a boot since the agent start, there is
  * nothing to stop.
  */
-export async function stopAgent(given: Recovering & Told<'bootId'>): Promise<Told<'proof'>> {
+export async function stopAgent(
+  given: Recovering & RecoveryFacts<'bootId'>,
+): Promise<RecoveryFacts<'proof'>> {
   const { deps, slot, work, bootId } = given;
   await noteAsked(given, bootId);
   countAttempt(given, 'restartingAgent', 'asked');

@@ -7,16 +7,16 @@ import {
 import { isProviderError } from '../../../domain/errors.ts';
 import { type Engine, addTag, ownerIn, tagOf } from './engine.ts';
 import { bodyOf, parentOf, specOf, type Readings } from './forms.ts';
-import type { Memory, Place } from './memory.ts';
+import type { Memory, ObjectPlace } from './memory.ts';
 
-export interface Creation {
+export interface ObjectCreation {
   readonly loadBalancer: string;
   readonly engine: Engine;
   readonly memory: Memory;
   readonly readings: Readings;
 }
 
-interface Wanted {
+interface WantedObject {
   readonly spec: Spec;
   readonly parentId: string | null;
   readonly owner: PoolRef;
@@ -28,13 +28,13 @@ interface Wanted {
  * unanswered request it searches again, and for a while sends no further request.
  */
 export async function create(
-  scene: Creation,
-  { spec, parentId, owner }: Wanted,
+  scene: ObjectCreation,
+  { spec, parentId, owner }: WantedObject,
   signal: AbortSignal,
 ): Promise<Ref> {
   const { engine, memory, readings, loadBalancer } = scene;
   const tag = tagOf(owner);
-  const place: Place = { owner: owner.uid, parentId, spec };
+  const place: ObjectPlace = { owner: owner.uid, parentId, spec };
   const found = await findExisting(scene, { spec, parentId, owner }, signal);
   const ref = found?.ref ?? { kind: spec.kind, id: await post() };
   if (found?.tagged !== true) {
@@ -70,13 +70,13 @@ interface Existing {
 }
 
 async function findExisting(
-  scene: Creation,
-  wanted: Wanted,
+  scene: ObjectCreation,
+  wanted: WantedObject,
   signal: AbortSignal,
 ): Promise<Existing | null> {
   const { engine, memory } = scene;
   const { spec, parentId, owner } = wanted;
-  const place: Place = { owner: owner.uid, parentId, spec };
+  const place: ObjectPlace = { owner: owner.uid, parentId, spec };
   const made = memory.made(place);
   if (made) {
     // Lists may not show it yet.
@@ -88,8 +88,8 @@ async function findExisting(
 }
 
 async function findByName(
-  { engine, loadBalancer, memory }: Creation,
-  { spec, parentId, owner }: Wanted,
+  { engine, loadBalancer, memory }: ObjectCreation,
+  { spec, parentId, owner }: WantedObject,
   signal: AbortSignal,
 ): Promise<Existing | null> {
   const { kind } = spec;

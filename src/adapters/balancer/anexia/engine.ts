@@ -157,13 +157,13 @@ export function createEngine({ api, throttle, pageSize }: EngineDeps) {
 const isUnknownTag = (error: unknown): boolean => isStatus(error, 422);
 
 /** One page of a list, in any of its three forms. */
-interface Page<T> {
+interface ListPage<T> {
   readonly rows: readonly T[];
   readonly number: number | undefined;
   readonly total: number | undefined;
 }
 
-export function pageSchema<T>(row: z.ZodType<T>): z.ZodType<Page<T>> {
+export function pageSchema<T>(row: z.ZodType<T>): z.ZodType<ListPage<T>> {
   const rows = z.array(row);
   const paged = z
     .object({
@@ -190,7 +190,7 @@ const PAGES_MAX = 10_000;
  */
 export async function readAll<T extends { readonly identifier: string }>(
   call: Call,
-  fetchPage: (page: number) => Promise<Page<T>>,
+  fetchPage: (page: number) => Promise<ListPage<T>>,
 ): Promise<readonly T[]> {
   for (let walks = 1; walks <= WALKS_MAX; walks++) {
     const { rows, totals } = await walk(call, fetchPage);
@@ -201,7 +201,7 @@ export async function readAll<T extends { readonly identifier: string }>(
 
 async function walk<T extends { readonly identifier: string }>(
   call: Call,
-  fetchPage: (page: number) => Promise<Page<T>>,
+  fetchPage: (page: number) => Promise<ListPage<T>>,
 ) {
   const seen = new Map<string, T>();
   const totals = new Set<number>();

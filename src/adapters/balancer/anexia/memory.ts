@@ -2,7 +2,7 @@ import type { Observed, Ref, Spec } from '../../../domain/balancing/objects.ts';
 import type { Clock } from '../../clock/port.ts';
 
 /** Place of an object; names are unique below one parent. */
-export interface Place {
+export interface ObjectPlace {
   readonly owner: string;
   readonly parentId: string | null;
   readonly spec: Spec;
@@ -31,11 +31,11 @@ export function createMemory(clock: Pick<Clock, 'monotonic'>) {
   const views = new Map<string, { readonly atMs: number; readonly names: ReadonlySet<string> }>();
   const creations = new Map<string, Made & { readonly atMs: number }>();
   const losses = new Map<string, number>();
-  const keyOf = ({ owner, parentId, spec }: Place) =>
+  const keyOf = ({ owner, parentId, spec }: ObjectPlace) =>
     [owner, spec.kind, parentId ?? '', spec.name].join(' ');
   const ageMs = (atMs: number) => clock.monotonic() - atMs;
 
-  function isUnsettled(place: Place): boolean {
+  function isUnsettled(place: ObjectPlace): boolean {
     const lostMs = losses.get(keyOf(place));
     return lostMs !== undefined && ageMs(lostMs) < SETTLE_MS;
   }
@@ -51,15 +51,15 @@ export function createMemory(clock: Pick<Clock, 'monotonic'>) {
       for (const [key, lostMs] of losses) if (ageMs(lostMs) > LAG_MS) losses.delete(key);
     },
     /** Whether the name may be in use. */
-    mayBeThere(place: Place): boolean {
+    mayBeThere(place: ObjectPlace): boolean {
       const view = views.get(place.owner);
       if (!view || ageMs(view.atMs) > VIEW_MS || losses.has(keyOf(place))) return true;
       return view.names.has(keyOf(place));
     },
     /** The object created here under this name, and whether it is certainly tagged. */
-    made: (place: Place): Made | undefined => creations.get(keyOf(place)),
+    made: (place: ObjectPlace): Made | undefined => creations.get(keyOf(place)),
     /** Created, and not tagged yet. */
-    note(place: Place, ref: Ref): void {
+    note(place: ObjectPlace, ref: Ref): void {
       losses.delete(keyOf(place));
       const made = { owner: place.owner, ref, tagged: false, atMs: clock.monotonic() };
       creations.set(keyOf(place), made);
@@ -70,7 +70,7 @@ export function createMemory(clock: Pick<Clock, 'monotonic'>) {
       }
     },
     /** A creation was not answered. */
-    unanswered: (place: Place): void => void losses.set(keyOf(place), clock.monotonic()),
+    unanswered: (place: ObjectPlace): void => void losses.set(keyOf(place), clock.monotonic()),
     /** A creation was not answered, so recently that its object may still appear. */
     isUnsettled,
     /** Recently created objects, which lists may lack. */

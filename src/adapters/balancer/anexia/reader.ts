@@ -22,7 +22,7 @@ export interface Observation {
 }
 
 /** An object that is ours, or that has our name and no owner. */
-export interface Found {
+export interface FoundObject {
   readonly ref: Ref;
   readonly object: EngineObject;
   readonly tagged: boolean;
@@ -87,11 +87,11 @@ export function createReader(
     kind: ObjectKind,
     filters: Readonly<Record<string, string>>,
     claims: ReadonlyMap<string, Claim>,
-  ): Promise<readonly Found[]> {
+  ): Promise<readonly FoundObject[]> {
     const [place = ''] = Object.values(filters);
     const rows = await engine.list(kind, filters, within);
     const found = await Promise.all(
-      rows.map(async (row): Promise<Found | null> => {
+      rows.map(async (row): Promise<FoundObject | null> => {
         const ref = { kind, id: row.identifier };
         const tagged = claims.get(ref.id)?.tagged ?? (await isTaggedNow(kind, row));
         const object = tagged === null ? null : await read(kind, row, place);
@@ -116,9 +116,9 @@ export function createReader(
   async function readUnlisted(
     claims: readonly Claim[],
     isOurs: (kind: ObjectKind, object: EngineObject) => boolean,
-  ): Promise<readonly Found[]> {
+  ): Promise<readonly FoundObject[]> {
     const found = await Promise.all(
-      claims.map(async ({ ref, tagged }): Promise<Found | null> => {
+      claims.map(async ({ ref, tagged }): Promise<FoundObject | null> => {
         const known = readings.recall(ref.id);
         if (known && !isOurs(ref.kind, known)) return null;
         const object = await fetch(ref);
@@ -159,13 +159,13 @@ export async function observe(
 
   async function readLayer(
     kinds: readonly ObjectKind[],
-    lists: readonly Promise<readonly Found[]>[],
+    lists: readonly Promise<readonly FoundObject[]>[],
     claims: ReadonlyMap<string, Claim>,
     places: ReadonlySet<string>,
-  ): Promise<readonly Found[]> {
+  ): Promise<readonly FoundObject[]> {
     const isOurs = (kind: ObjectKind, object: EngineObject) =>
       places.has(placeOf(kind, object) ?? '');
-    const layer = new Map<string, Found>();
+    const layer = new Map<string, FoundObject>();
     for (const one of (await Promise.all(lists)).flat()) layer.set(one.ref.id, one);
     const unlisted = [...claims.values()].filter(
       ({ ref: { kind, id } }) => kinds.includes(kind) && !layer.has(id),

@@ -2,7 +2,7 @@ import pLimit from 'p-limit';
 import type { PoolRef } from '../../../domain/balancing/objects.ts';
 import { Cancelled, RemoteFailure } from '../../../domain/errors.ts';
 import { unlessAborted } from '../../../domain/joined.ts';
-import type { Candidate, Files } from './files.ts';
+import type { PoolText, Files } from './files.ts';
 import { newEnds, requireFree, servedFile, type RunTime, type Servers } from './tables.ts';
 import type { Master } from './master.ts';
 import {
@@ -44,7 +44,7 @@ export interface KnownPool {
 
 export type Changes = ReturnType<typeof createChanges>;
 
-interface Waiting {
+interface WaitingChange {
   readonly change: Change;
   readonly signal: AbortSignal;
   resolve(): void;
@@ -52,11 +52,11 @@ interface Waiting {
 }
 /** A change that is in its file. */
 interface Edited {
-  readonly waiting: Waiting;
+  readonly waiting: WaitingChange;
   readonly server: ServerChange | null;
 }
 /** A pool while changes are made. */
-interface Draft extends KnownPool {
+interface PoolDraft extends KnownPool {
   readonly owner: PoolRef;
   readonly text: string | null;
   readonly loadedText: string | null;
@@ -79,10 +79,10 @@ export function createChanges({ files, master, runTimes, idleMs }: ChangesDeps) 
   const closing = new AbortController();
   /** For steps that must not be aborted once files are in place; each has its own time limit. */
   const toTheEnd = new AbortController().signal;
-  let queue: Waiting[] = [];
+  let queue: WaitingChange[] = [];
   const textOf = (file: PoolFile, owner: PoolRef) => render(file, owner, { idleMs });
 
-  async function draftOf(owner: PoolRef, running?: RunTime): Promise<Draft> {
+  async function draftOf(owner: PoolRef, running?: RunTime): Promise<PoolDraft> {
     const { text, loaded: loadedText } = await files.read(owner);
     if (text === null && loadedText === null) {
       const served = servedFile(owner, running ?? (await runTimes.read(closing.signal)));
@@ -108,7 +108,7 @@ export function createChanges({ files, master, runTimes, idleMs }: ChangesDeps) 
   }
 
   /** Never rejects: each change of the batch gets its own result. */
-  async function carryOut(batch: readonly Waiting[]): Promise<void> {
+  async function carryOut(batch: readonly WaitingChange[]): Promise<void> {
     try {
       // Before any write: an unreachable HAProxy gets no new file.
       await master.processes(closing.signal);
@@ -136,9 +136,9 @@ export function createChanges({ files, master, runTimes, idleMs }: ChangesDeps) 
     await carryOut(all.slice(half));
   }
 
-  async function edited(batch: readonly Waiting[]) {
-    const looks = new Map<string, Promise<Draft>>();
-    const pools = new Map<string, Draft>();
+  async function edited(batch: readonly WaitingChange[]) {
+    const looks = new Map<string, Promise<PoolDraft>>();
+    const pools = new Map<string, PoolDraft>();
     const done: Edited[] = [];
     const isByRunTime = batch.some(({ change }) => change.isByRunTime === true);
     const running: Servers = isByRunTime ? await runTimes.servers(closing.signal) : new Map();
@@ -160,7 +160,7 @@ export function createChanges({ files, master, runTimes, idleMs }: ChangesDeps) 
   }
 
   /** Null: done. Otherwise HAProxy's reason; then everything is as before. */
-  async function apply(pools: readonly Draft[]): Promise<RemoteFailure | null> {
+  async function apply(pools: readonly PoolDraft[]): Promise<RemoteFailure | null> {
     const candidates = pools.flatMap((draft) => {
       const text = textOf(draft.file, draft.owner);
       return text === draft.text || isNothing(draft) ? [] : [{ owner: draft.owner, text }];
@@ -186,8 +186,8 @@ export function createChanges({ files, master, runTimes, idleMs }: ChangesDeps) 
   }
 
   /** HAProxy must not find an invalid file at its next start. */
-  async function putBack(pools: readonly Draft[], reason: string): Promise<RemoteFailure> {
-    const before: Candidate[] = pools.map(({ owner, file, loaded }) => {
+  async function putBack(pools: readonly PoolDraft[], reason: string): Promise<RemoteFailure> {
+    const before: PoolText[] = pools.map(({ owner, file, loaded }) => {
       if (loaded === null || loaded.size === 0) return { owner, text: null };
       return { owner, text: textOf(withServersOf(loaded, file), owner) };
     });
@@ -200,7 +200,7 @@ export function createChanges({ files, master, runTimes, idleMs }: ChangesDeps) 
     return new RemoteFailure(`HAProxy could not load the change, and continues as before: ${why}`);
   }
 
-  async function settle(draft: Draft): Promise<void> {
+  async function settle(draft: PoolDraft): Promise<void> {
     if (isNothing(draft)) return;
     const { owner, file, loadedText } = draft;
     const text = file.size === 0 ? null : textOf(file, owner);
@@ -220,7 +220,10 @@ export function createChanges({ files, master, runTimes, idleMs }: ChangesDeps) 
     }
   }
 
-  async function finish({ change, resolve, reject }: Waiting, server: ServerChange): Promise<void> {
+  async function finish(
+    { change, resolve, reject }: WaitingChange,
+    server: ServerChange,
+  ): Promise<void> {
     try {
       await runTimes.make(server, closing.signal);
       resolve();
@@ -263,10 +266,10 @@ function isRefusal(error: unknown): true {
   throw error;
 }
 
-const isNothing = ({ file, text, loaded }: Draft): boolean =>
+const isNothing = ({ file, text, loaded }: PoolDraft): boolean =>
   file.size === 0 && text === null && loaded === null;
 
-function needsReload(draft: Draft): boolean {
+function needsReload(draft: PoolDraft): boolean {
   if (isNothing(draft)) return false;
   return !draft.isExact || !isSameShape(draft.file, draft.loaded ?? emptyFile());
 }

@@ -17,7 +17,7 @@ export interface OwnFiles {
   readonly text: string | null;
   readonly loaded: string | null;
 }
-export interface Candidate {
+export interface PoolText {
   readonly owner: PoolRef;
   readonly text: string | null;
 }
@@ -99,7 +99,7 @@ export function createFiles({ poolsDir, baseFiles, program }: FilesDeps) {
      * Checks whether HAProxy could load everything with these texts; null: no file.
      * @throws {RemoteFailure} it could not, or a file belongs to another owner.
      */
-    check: (candidates: readonly Candidate[], signal: AbortSignal): Promise<void> =>
+    check: (candidates: readonly PoolText[], signal: AbortSignal): Promise<void> =>
       told(async () => {
         for (const { owner } of candidates) await requireOurs(owner);
         const names = await readdir(poolsDir);
@@ -121,7 +121,7 @@ export function createFiles({ poolsDir, baseFiles, program }: FilesDeps) {
         }
       }),
     /** Replaces the file atomically. Only with a checked text. */
-    put: ({ owner, text }: Candidate): Promise<void> =>
+    put: ({ owner, text }: PoolText): Promise<void> =>
       told(async () => {
         await requireOurs(owner);
         if (text === null) await rm(pathOf(owner), { force: true });

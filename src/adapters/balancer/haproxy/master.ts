@@ -150,9 +150,9 @@ const AGAIN = { initialMs: 50, maximumMs: 500 };
  * Repeats an attempt while nobody listens or the answer breaks off, until the silence has lasted
  * some seconds. After that each call makes one attempt, until one is answered.
  */
-export type Patience = <T>(signal: AbortSignal, attempt: () => Promise<T>) => Promise<T>;
+export type RetryPolicy = <T>(signal: AbortSignal, attempt: () => Promise<T>) => Promise<T>;
 
-export function createPatience(clock: Clock, random: Random): Patience {
+export function createPatience(clock: Clock, random: Random): RetryPolicy {
   let silentSinceMs: number | null = null;
   return async (signal, attempt) => {
     const nextWaitMs = createRetryWaits(AGAIN, random);

@@ -34,14 +34,14 @@ export interface EmbeddedPostgres {
 export interface EmbeddedOptions {
   readonly dataDir?: string;
   readonly log: Log;
-  readonly installation?: Installation;
+  readonly installation?: PostgresInstallation;
 }
 
 /**
  * Another PostgreSQL instead of the bundled one, with its default settings except for the listening
  * address and `settings`.
  */
-export interface Installation {
+export interface PostgresInstallation {
   /** Directory of `initdb` and `pg_ctl`. */
   readonly bin: string;
   /** For example `jit_above_cost=0`. */
@@ -101,7 +101,7 @@ interface Server {
   readonly binaries: PostgresBinaries;
   readonly directory: DataDirectory;
   readonly throwaway: boolean;
-  readonly installation: Installation | undefined;
+  readonly installation: PostgresInstallation | undefined;
   readonly log: Log;
 }
 

@@ -8,7 +8,7 @@ import {
   STARTABLE,
   UNRECOVERABLE,
 } from '../../../domain/eligibility.ts';
-import type { Refusal } from '../../../domain/eligibility.ts';
+import type { Ineligibility } from '../../../domain/eligibility.ts';
 import type { HoldKind, Process, ProviderStatus } from '../../../domain/machine.ts';
 import {
   INSTALLATION_RESULTS,
@@ -54,7 +54,7 @@ export const isBarredSql = (process: Process, loss: LossPolicy): string =>
     .map(([, when]) => `coalesce(${when}, false)`)
     .join('\n OR ')})`;
 
-type Case = readonly [then: Refusal, when: string];
+type Case = readonly [then: Ineligibility, when: string];
 
 function casesOf(
   rule: keyof typeof RULES,
@@ -77,7 +77,7 @@ function conditions(
   process: Process,
   loss: LossPolicy,
   busy: Busy,
-): Readonly<Record<Refusal, string | null>> {
+): Readonly<Record<Ineligibility, string | null>> {
   const { failuresMax, attemptAgeMs } = loss.escalation ?? DEFAULT_ESCALATION;
   const givenUp = `t.machine_id IS NOT NULL AND (t.count >= ${failuresMax}
     OR coalesce(now() > t.attempted_at + ${interval(attemptAgeMs)}, false))`;

@@ -18,7 +18,7 @@ type ErrorClass = new (message: string, options?: ErrorOptions) => FleetError;
  * code; the error class it maps to; and advice for people. The server's own message follows the
  * advice.
  */
-type Kind = readonly [matches: RegExp, error: ErrorClass, advice?: string];
+type ErrorRule = readonly [matches: RegExp, error: ErrorClass, advice?: string];
 
 const GRANT = 'run "shepherd db migrate --grant-to <role>" as the migrating role';
 const READ_ONLY =
@@ -31,7 +31,7 @@ const MISTRUST = 'the certificate of the server is not trusted; check sslmode an
 const FAULTY = 'the server reports an internal error; read its log first';
 
 /** First match wins. Only `Unreachable` and its subclasses are retryable. */
-const KINDS: readonly Kind[] = [
+const KINDS: readonly ErrorRule[] = [
   [/^57P03$/, Unreachable, 'the server is starting or stopping; wait'],
   // Shut down by an administrator, crashed, database dropped, or idle for too long.
   [/^57P0[1245]$/, Unreachable, 'the server ended the connection; check that it runs'],
@@ -56,7 +56,7 @@ const KINDS: readonly Kind[] = [
 ];
 
 const SLOW = 'the database does not answer in time; check that it runs, and database.url';
-const UNCODED: readonly Kind[] = [
+const UNCODED: readonly ErrorRule[] = [
   [/hot standby|during recovery/i, NotWritable, READ_ONLY],
   [
     /does not support SSL/i,
@@ -137,7 +137,7 @@ export function translate(error: unknown, doing: string, where = ''): unknown {
   return new Known(advice ? `${what}: ${advice}` : what, { cause });
 }
 
-function kindOf(error: unknown): Kind | undefined {
+function kindOf(error: unknown): ErrorRule | undefined {
   const code = sqlState(error);
   const found = code === null ? undefined : KINDS.find(([matches]) => matches.test(code));
   const text = error instanceof Error ? error.message : String(error);

@@ -36,7 +36,7 @@ export interface Queries {
 }
 
 /** Runs a single statement in its own transaction. */
-type Ask<How> = <P extends Params, C extends Columns>(
+type RunStatement<How> = <P extends Params, C extends Columns>(
   how: How,
   statement: Statement<P, C>,
   args: ArgsOf<P>,
@@ -70,9 +70,9 @@ export interface Database {
    * @throws {RetryExhausted} too many conflicts.
    * @throws {Unreachable} the connection broke; whether the statement took effect is unknown.
    */
-  readonly once: Ask<Pick<TransactionOptions, 'doing' | 'processor' | 'signal'>>;
+  readonly once: RunStatement<Pick<TransactionOptions, 'doing' | 'processor' | 'signal'>>;
   /** `commit` for an idempotent statement: repeats it once if the answer to its COMMIT was lost. */
-  readonly write: Ask<string>;
+  readonly write: RunStatement<string>;
   /**
    * Runs a statement that writes; repeats it on a conflict with another transaction.
    * @throws {Locked} a lock was not available in time: nothing was written.
@@ -80,7 +80,7 @@ export interface Database {
    * @throws {AmbiguousCommit} the connection broke; whether the statement took effect is unknown.
    * @throws {Unreachable} there was no connection: nothing was written.
    */
-  readonly commit: Ask<CommitOptions>;
+  readonly commit: RunStatement<CommitOptions>;
   /**
    * Runs the body in one transaction and repeats it on a conflict, so the body must have no effect
    * outside the database.
@@ -132,7 +132,7 @@ export function createDatabase(deps: DatabaseDeps): Database {
   pool.on('connect', (client) => {
     client.on('error', (error) => deps.log.debug({ err: error }, 'database connection broke'));
   });
-  const commit: Ask<CommitOptions> = (how, what, args) =>
+  const commit: RunStatement<CommitOptions> = (how, what, args) =>
     withRetries(deps, how, () => commitOne(pool, how, [what, args]));
   return {
     once: (how, what, args) =>

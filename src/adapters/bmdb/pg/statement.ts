@@ -23,14 +23,14 @@ export interface Statement<P extends Params = Params, C extends Columns = Column
 export type Params = Readonly<Record<string, ParamType | Fields>>;
 export type Columns = Readonly<Record<string, ColumnType>>;
 /** Fields of each item by their names here; in SQL the names have underscores. */
-export type Fields = Readonly<Record<string, Nullable<Scalar<Given>>>>;
+export type Fields = Readonly<Record<string, Nullable<Scalar<ParamTypes>>>>;
 
 /**
  * Values accepted for parameters. Answers of machines and providers end up in causes and reasons,
  * and a text that cannot be stored must never keep a failure from being recorded. So every `text`
  * is made plain and capped; `raw` is sent unchanged.
  */
-interface Given {
+interface ParamTypes {
   uuid: string;
   text: string;
   raw: string;
@@ -78,24 +78,24 @@ interface Answered {
 
 type Scalar<Known> = keyof Known & string;
 type Nullable<T extends string> = T | `${T}?`;
-export type ParamType = Nullable<Scalar<Given> | `${Nullable<Scalar<Given>>}[]`>;
+export type ParamType = Nullable<Scalar<ParamTypes> | `${Nullable<Scalar<ParamTypes>>}[]`>;
 export type ColumnType = Nullable<Scalar<Answered> | `${'uuid' | 'text' | 'float8' | 'int8'}[]`>;
 
 declare const told: unique symbol;
 /** Narrows a column's type beyond PostgreSQL's: `'text' as As<'text', HoldKind>`. */
 export type As<Type extends string, Value> = Type & { readonly [told]: Value };
 
-type ValueOf<T extends string, Known> = T extends { readonly [told]: infer Value }
+type ColumnValue<T extends string, Known> = T extends { readonly [told]: infer Value }
   ? Value
   : T extends `${infer Inner}?`
-    ? ValueOf<Inner, Known> | null
+    ? ColumnValue<Inner, Known> | null
     : T extends `${infer Inner}[]`
-      ? readonly ValueOf<Inner, Known>[]
+      ? readonly ColumnValue<Inner, Known>[]
       : T extends keyof Known
         ? Known[T]
         : never;
 type ArgOf<T> = T extends string
-  ? ValueOf<T, Given>
+  ? ColumnValue<T, ParamTypes>
   : T extends Fields
     ? readonly ArgsOf<T>[]
     : never;
@@ -108,7 +108,9 @@ export type ArgsOf<P extends Params> = {
     | undefined;
 };
 /** One row of a statement's answer. */
-export type RowOf<C extends Columns> = { readonly [Name in keyof C]: ValueOf<C[Name], Answered> };
+export type RowOf<C extends Columns> = {
+  readonly [Name in keyof C]: ColumnValue<C[Name], Answered>;
+};
 
 const ALIASES: Readonly<Record<string, string>> = {
   ...{ raw: 'text', machine: 'uuid', session: 'uuid', witness: 'uuid', provider: 'text' },
@@ -135,7 +137,7 @@ export const paramTypes = (params: Params): string[] =>
 type Nothing = Readonly<Record<never, never>>;
 
 /** A statement without its name. */
-export type Draft<P extends Params = Params, C extends Columns = Columns> = Omit<
+export type UnnamedStatement<P extends Params = Params, C extends Columns = Columns> = Omit<
   Statement<P, C>,
   'name'
 >;
@@ -157,10 +159,10 @@ export function statement<const P extends Params = Nothing, const C extends Colu
 ): Statement<P, C>;
 export function statement<const P extends Params = Nothing, const C extends Columns = Nothing>(
   definition: Definition<P, C>,
-): Draft<P, C>;
+): UnnamedStatement<P, C>;
 export function statement<P extends Params, C extends Columns>(
   definition: Definition<P, C> & { readonly name?: string },
-): Draft<P, C> {
+): UnnamedStatement<P, C> {
   const { name, params = {} as P, columns = {} as C } = definition;
   const places = flattened(params).map(([param, type, field], at): Sent => [
     param,
@@ -176,15 +178,20 @@ export function statement<P extends Params, C extends Columns>(
 }
 
 /** Names statements that have no name, by the prefix and their key: `work-end-all`. */
-export const named = <const R extends Readonly<Record<string, Draft>>>(prefix: string, drafts: R) =>
+export const named = <const R extends Readonly<Record<string, UnnamedStatement>>>(
+  prefix: string,
+  drafts: R,
+) =>
   Object.fromEntries(
     Object.entries(drafts).map(([key, draft]) => [
       key,
       { name: [prefix, snake(key).replaceAll('_', '-')].join('-'), ...draft },
     ]),
-  ) as unknown as Named<R>;
-type Named<R> = {
-  readonly [Key in keyof R]: R[Key] extends Draft<infer P, infer C> ? Statement<P, C> : never;
+  ) as unknown as NamedStatements<R>;
+type NamedStatements<R> = {
+  readonly [Key in keyof R]: R[Key] extends UnnamedStatement<infer P, infer C>
+    ? Statement<P, C>
+    : never;
 };
 
 const rowsOf = (param: string, group: readonly Sent[]) => {

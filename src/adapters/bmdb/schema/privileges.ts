@@ -58,15 +58,15 @@ export async function readPrivileges(client: pg.ClientBase, role: string): Promi
   return { role, missing, excess: powers.length > 0 ? powers : excess };
 }
 
-interface Held {
+interface HeldPrivilege {
   readonly object: string;
   readonly privilege: string;
   readonly held: boolean;
   readonly needed: boolean;
 }
 
-async function readHeld(client: pg.ClientBase, role: string): Promise<Held[]> {
-  const { rows } = await client.query<Omit<Held, 'needed'> & { kind: string }>(
+async function readHeld(client: pg.ClientBase, role: string): Promise<HeldPrivilege[]> {
+  const { rows } = await client.query<Omit<HeldPrivilege, 'needed'> & { kind: string }>(
     `SELECT 'table' AS kind, c.relname AS object, p AS privilege,
        has_table_privilege($1, c.oid, p) AS held
      FROM pg_class c CROSS JOIN unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE',
@@ -103,7 +103,7 @@ export const BELONGS_TO_COLUMN = `EXISTS (SELECT 1 FROM pg_depend d
   WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype IN ('a', 'i')
     AND d.refobjsubid > 0)`;
 
-function isNeeded(kind: string, { object, privilege }: Omit<Held, 'needed'>): boolean {
+function isNeeded(kind: string, { object, privilege }: Omit<HeldPrivilege, 'needed'>): boolean {
   if (kind === 'table') return (neededOn(object) as readonly string[]).includes(privilege);
   if (kind === 'column') {
     const [table = '', column = ''] = object.split('.');

@@ -6,10 +6,10 @@ import { show } from '../../../settings/leaves.ts';
 const FAULTS_SHOWN = 20;
 
 /** Format of a list of machines. */
-export interface ListForm<Told, Entry> {
+export interface ListForm<HostFields, Entry> {
   /** Schema of one entry. */
-  readonly schema: z.ZodType<Told>;
-  toEntry(told: Told): Entry;
+  readonly schema: z.ZodType<HostFields>;
+  toEntry(told: HostFields): Entry;
   /** Faults between entries that are valid on their own. */
   faultsAmong(entries: readonly Entry[]): readonly string[];
 }
@@ -18,9 +18,9 @@ export interface ListForm<Told, Entry> {
  * Parses an inventory: a JSON array and nothing after it.
  * @throws {UsageError} names every faulty entry; the whole inventory is refused.
  */
-export function readEntries<Told, Entry>(
+export function readEntries<HostFields, Entry>(
   content: string,
-  { schema, toEntry, faultsAmong }: ListForm<Told, Entry>,
+  { schema, toEntry, faultsAmong }: ListForm<HostFields, Entry>,
 ): readonly Entry[] {
   const list = z.array(z.unknown()).safeParse(parseJson(content));
   if (!list.success) throw new UsageError('the inventory is not a JSON array');
@@ -168,9 +168,9 @@ export function idField(lengthMax: number) {
   );
 }
 
-type Told = z.output<z.ZodObject<typeof HOST_FIELDS>>;
+type HostFields = z.output<z.ZodObject<typeof HOST_FIELDS>>;
 
-export const hostOf = (id: string, told: Told): HostEntry => ({
+export const hostOf = (id: string, told: HostFields): HostEntry => ({
   id,
   address: told.Addr,
   sshUser: told.SshUser ?? null,

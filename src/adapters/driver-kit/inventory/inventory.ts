@@ -218,7 +218,7 @@ const pathOf = (text: string, baseDirectory: string): string =>
 
 const NAMES_SHOWN = 5;
 
-interface Listed {
+interface InventoryEntry {
   readonly id: string;
   readonly hostKey: string | null;
 }
@@ -230,7 +230,7 @@ interface Listed {
  */
 export async function complaintsAboutInventory(
   inventory: string,
-  parse: (content: string) => readonly Listed[],
+  parse: (content: string) => readonly InventoryEntry[],
   policy: HostKeyPolicy,
 ): Promise<readonly SettingComplaint[]> {
   if (isPage(inventory)) return [];

@@ -5,7 +5,7 @@ import { createApi, type Api } from '../../driver-kit/api.ts';
 import { baseUrlFault } from '../../driver-kit/errors.ts';
 import type { ApiDeps } from '../../driver-kit/terms.ts';
 import type { AnswerForm } from '../../driver-kit/outcome.ts';
-import { entriesOf, type Page, type Unread } from '../../driver-kit/pages.ts';
+import { entriesOf, type ListingPage, type Unread } from '../../driver-kit/pages.ts';
 import type { MetricName, MetricsOf } from '../../metrics/port.ts';
 import { timingsOf, type EquinixConfig } from './settings.ts';
 
@@ -136,10 +136,10 @@ function namesOf(entry: unknown): Pick<Unread, 'id' | 'reservationId'> {
   return { id, reservationId: idOf(onReservation.safeParse(entry).data?.hardware_reservation) };
 }
 
-export const devicePage: z.ZodType<Page<Device>> = z
+export const devicePage: z.ZodType<ListingPage<Device>> = z
   .object({ devices: listOf(listedDevice), meta })
   .transform(({ devices, meta: place }) => ({ ...devices, ...place }));
-export const reservationPage: z.ZodType<Page<Reservation>> = z
+export const reservationPage: z.ZodType<ListingPage<Reservation>> = z
   .object({ hardware_reservations: listOf(reservation), meta })
   .transform(({ hardware_reservations: items, meta: place }) => ({ ...items, ...place }));
 /** The newest events; servers without paging send no `meta`. */

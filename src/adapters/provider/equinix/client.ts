@@ -4,7 +4,7 @@ import { isUuid } from '../../../domain/ids.ts';
 import type { Call } from '../../driver-kit/call.ts';
 import { isNotFound, isRefused, nullIfGone } from '../../driver-kit/errors.ts';
 import { isSameKey, ourKeyAmong, type WantedKey } from '../../driver-kit/our-key.ts';
-import { mutate, readPages, type Page, type Walked } from '../../driver-kit/pages.ts';
+import { mutate, readPages, type ListingPage, type Walked } from '../../driver-kit/pages.ts';
 import type { ApiRequest } from '../../driver-kit/terms.ts';
 import type { CallOptions } from '../port.ts';
 import {
@@ -89,7 +89,7 @@ export function createEquinixClient(config: Pick<EquinixConfig, 'projectId' | 'p
     readonly endpoint: string;
     readonly path: string;
     readonly query: Readonly<Record<string, string>>;
-    readonly schema: ApiRequest<Page<T>>['schema'];
+    readonly schema: ApiRequest<ListingPage<T>>['schema'];
     readonly bulk?: boolean;
     readonly insist?: boolean;
   }

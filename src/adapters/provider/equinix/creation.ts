@@ -107,7 +107,7 @@ const HIDDEN = 'the device on the reservation cannot be read; it may be ours';
 const isDevice = (holder: Holder): holder is Device => holder !== null && holder !== 'hidden';
 
 /** A creation and its progress. */
-interface Order extends Sought {
+interface DeviceOrder extends Sought {
   readonly call: Call;
   readonly reservationId: string;
   readonly request: CreateRequest;
@@ -119,14 +119,14 @@ interface Order extends Sought {
 /** The hardware, as the request names it. */
 type Target = Pick<CreateDeviceBody, 'plan' | 'metro'>;
 /** `adopted`: an earlier request whose reply was lost created the device. */
-interface Creation {
+interface CreatedDevice {
   readonly device: Device;
   readonly outcome: 'created' | 'adopted';
 }
-const adopted = (device: Device): Creation => ({ device, outcome: 'adopted' });
+const adopted = (device: Device): CreatedDevice => ({ device, outcome: 'adopted' });
 
 /** How often and how long to search, in milliseconds. */
-interface Patience {
+interface LookTimes {
   readonly delayMs: number;
   readonly gapMs: number;
   /** Minimum time from the start to the end of the last search. */
@@ -162,7 +162,7 @@ export function createCreation(config: EquinixConfig, deps: CreationDeps) {
     throw new ProviderError('invalid', `a device ${hostname} could not be identified as ours`);
   }
 
-  function bodyFor({ request, witness, reservationId, sshKeyId }: Order, target: Target) {
+  function bodyFor({ request, witness, reservationId, sshKeyId }: DeviceOrder, target: Target) {
     const marks = { [WITNESS_TAG]: witness, [SET_ID_TAG]: config.instanceSetId };
     return {
       hostname: request.hostname,
@@ -177,8 +177,8 @@ export function createCreation(config: EquinixConfig, deps: CreationDeps) {
 
   /** Searches until patience ends; then null. @throws {ProviderError} `race-lost`. */
   async function lookUntil(
-    order: Order,
-    { delayMs, gapMs, untilMs, looksMin }: Patience,
+    order: DeviceOrder,
+    { delayMs, gapMs, untilMs, looksMin }: LookTimes,
   ): Promise<Device | null> {
     const { call } = order;
     const startedMs = call.now();
@@ -194,12 +194,16 @@ export function createCreation(config: EquinixConfig, deps: CreationDeps) {
   }
 
   /** Null after two searches without the device: then the request may be sent once more. */
-  function lookBeforeRepeating(order: Order): Promise<Device | null> {
+  function lookBeforeRepeating(order: DeviceOrder): Promise<Device | null> {
     return lookUntil(order, { delayMs: gapMs / 2, gapMs, untilMs: 0, looksMin: 2 });
   }
 
   /** If a repetition is refused, the lost request may have succeeded invisibly. */
-  async function outlastRefusal(order: Order, cause: unknown, lostAtMs: number): Promise<Creation> {
+  async function outlastRefusal(
+    order: DeviceOrder,
+    cause: unknown,
+    lostAtMs: number,
+  ): Promise<CreatedDevice> {
     const { call } = order;
     const untilMs = lostAtMs + settleMs - call.now();
     const found = await lookUntil(order, { delayMs: 0, gapMs, untilMs, looksMin: 1 });
@@ -209,13 +213,18 @@ export function createCreation(config: EquinixConfig, deps: CreationDeps) {
   }
 
   /** The device is known to be ours: it exists, whatever fails from here on. */
-  async function adoptSeen({ call, progress }: Order, { id }: Device): Promise<Creation> {
+  async function adoptSeen(
+    { call, progress }: DeviceOrder,
+    { id }: Device,
+  ): Promise<CreatedDevice> {
     progress.ambiguous = true;
     return adopted(await client.getDevice(call, id));
   }
 
   /** The device on the reservation, or the reservation's hardware if it is empty. */
-  async function preCheck(order: Order): Promise<Creation | { readonly target: Target }> {
+  async function preCheck(
+    order: DeviceOrder,
+  ): Promise<CreatedDevice | { readonly target: Target }> {
     const { call, progress } = order;
     const reservation = await client.getReservation(call, order.reservationId);
     const holder = await search.holderOf(call, reservation);
@@ -238,7 +247,7 @@ export function createCreation(config: EquinixConfig, deps: CreationDeps) {
   }
 
   /** If the reservation is not free, the lost request may have succeeded. */
-  async function resume(order: Order) {
+  async function resume(order: DeviceOrder) {
     const lostAtMs = order.call.now();
     const found = await lookBeforeRepeating(order);
     if (found) return adopted(found);
@@ -250,7 +259,7 @@ export function createCreation(config: EquinixConfig, deps: CreationDeps) {
     }
   }
 
-  function post(order: Order, target: Target): Promise<Device> {
+  function post(order: DeviceOrder, target: Target): Promise<Device> {
     const { call, progress, request } = order;
     return client.postDevice(call, bodyFor(order, target), async () => {
       progress.attempts++;
@@ -259,7 +268,7 @@ export function createCreation(config: EquinixConfig, deps: CreationDeps) {
     });
   }
 
-  function requireAsOrdered(order: Order, device: Device): Device {
+  function requireAsOrdered(order: DeviceOrder, device: Device): Device {
     const reservationId = idOf(device.hardware_reservation);
     const agrees =
       device.hostname === order.request.hostname &&
@@ -271,7 +280,10 @@ export function createCreation(config: EquinixConfig, deps: CreationDeps) {
   }
 
   /** A first refusal is believed; one more read shows whether another creation was faster. */
-  async function explainRefusal(order: Order, refusal: ProviderError): Promise<Creation> {
+  async function explainRefusal(
+    order: DeviceOrder,
+    refusal: ProviderError,
+  ): Promise<CreatedDevice> {
     const { call, reservationId } = order;
     if (![409, 422].includes(refusal.answer?.status ?? 0)) throw refusal;
     const holder = await client
@@ -285,7 +297,7 @@ export function createCreation(config: EquinixConfig, deps: CreationDeps) {
     return adoptSeen(order, holder);
   }
 
-  async function settle(order: Order): Promise<Creation> {
+  async function settle(order: DeviceOrder): Promise<CreatedDevice> {
     const { call, progress } = order;
     let lostAtMs = call.now();
     const first = progress.ambiguous ? await resume(order) : await preCheck(order);
@@ -308,7 +320,7 @@ export function createCreation(config: EquinixConfig, deps: CreationDeps) {
   }
 
   /** @throws {ProviderError} see `Provider.createMachine`. */
-  async function makeOne(order: Order): Promise<Device> {
+  async function makeOne(order: DeviceOrder): Promise<Device> {
     let outcome: LabelsOf<'equinix_create_outcomes_total'>['outcome'] = 'rejected';
     try {
       const made = await settle(order);
@@ -325,8 +337,11 @@ export function createCreation(config: EquinixConfig, deps: CreationDeps) {
   }
 
   /** Stores our key again, once, if it was removed; a missing key is no slot's fault. */
-  async function withOurKey(order: Omit<Order, 'progress' | 'sshKeyId'>, signal: AbortSignal) {
-    const orderWith = (sshKeyId: string | undefined): Order => {
+  async function withOurKey(
+    order: Omit<DeviceOrder, 'progress' | 'sshKeyId'>,
+    signal: AbortSignal,
+  ) {
+    const orderWith = (sshKeyId: string | undefined): DeviceOrder => {
       const progress = { attempts: 0, ambiguous: order.request.resumed };
       return { ...order, sshKeyId, progress };
     };

@@ -74,7 +74,7 @@ export const ownershipOf = (tags: readonly string[], instanceSetId: string): Own
 interface Prefix {
   readonly devicePrefix: string;
 }
-type Named = Pick<Device, 'hostname'>;
+type NamedDevice = Pick<Device, 'hostname'>;
 
 /** Name during deletion: must neither match the prefix nor block the next machine's name. */
 export function deletedName(hostname: string): string {
@@ -83,11 +83,11 @@ export function deletedName(hostname: string): string {
 }
 
 /** True if the name marks a device that is being deleted. */
-export const isLeaving = ({ hostname = '' }: Named, { devicePrefix }: Prefix): boolean =>
+export const isLeaving = ({ hostname = '' }: NamedDevice, { devicePrefix }: Prefix): boolean =>
   hostname.startsWith(DELETED_PREFIX + devicePrefix);
 
 /** True if we gave the name, to a machine or to a device that is being deleted. */
-export const isManaged = (device: Named, names: Prefix): boolean =>
+export const isManaged = (device: NamedDevice, names: Prefix): boolean =>
   device.hostname?.startsWith(names.devicePrefix) === true || isLeaving(device, names);
 
 /**

@@ -10,7 +10,7 @@ import {
   type ApiTerms,
   type Exchange,
 } from '../../driver-kit/terms.ts';
-import type { AnswerForm, Meaning, Refusal, StayAway } from '../../driver-kit/outcome.ts';
+import type { AnswerForm, Meaning, RefusedCall, StayAway } from '../../driver-kit/outcome.ts';
 import { entriesOf } from '../../driver-kit/pages.ts';
 import type { RobotSettings } from './settings.ts';
 
@@ -185,7 +185,13 @@ function errorsIn(json: unknown): readonly string[] | null {
  * A 403 is a rate limit if it says so or has no readable body. The wait grows with each consecutive
  * one, up to the limit's interval.
  */
-function staysAway({ status, json, waitAskedMs, inARow, mutates }: Refusal): StayAway | undefined {
+function staysAway({
+  status,
+  json,
+  waitAskedMs,
+  inARow,
+  mutates,
+}: RefusedCall): StayAway | undefined {
   if (status === 503) {
     return { waitMs: waitAskedMs || MAINTENANCE_MS, ambiguous: mutates };
   }
@@ -227,7 +233,7 @@ const KINDS: Readonly<Record<string, ProviderErrorKind>> = {
 export const MANUAL_RESET = 'RESET_MANUAL_ACTIVE';
 
 /** Meaning of Robot's error code. */
-function meaningOf({ status, messages }: Refusal): Meaning | undefined {
+function meaningOf({ status, messages }: RefusedCall): Meaning | undefined {
   const [code = ''] = messages;
   if (BLOCKED.has(code)) return { kind: 'conflict' };
   if (status >= 500 || status === 401 || status === 403) return undefined;

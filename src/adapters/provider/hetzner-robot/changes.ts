@@ -5,13 +5,13 @@ import type { CallOptions, OperationRef, Provider, ReinstallRequest } from '../p
 import type { Sending } from './client.ts';
 import type { Install } from './creation.ts';
 import { serverOfId, isBrokenOff, classifyName, hostnameOf } from './mapping.ts';
-import { newClaim, NO_RESETS, LOOK_GAP_MS, WAITING, type Parts, type Claim } from './parts.ts';
+import { newClaim, NO_RESETS, LOOK_GAP_MS, WAITING, type RobotParts, type Claim } from './parts.ts';
 import type { RescueTrip, Resets } from './rescue.ts';
-import type { Found, Showing } from './view.ts';
+import type { OwnServer, Showing } from './view.ts';
 
 /** Work that continues after its call: one task per server, with a time limit. */
 export function createBackground(
-  { config, clock, log }: Pick<Parts, 'config' | 'clock' | 'log'>,
+  { config, clock, log }: Pick<RobotParts, 'config' | 'clock' | 'log'>,
   lifetime: AbortSignal,
 ) {
   const running = new Map<
@@ -56,7 +56,7 @@ const OFF = /^((shut|powered|switched)[ _-]?)?off$|^stopped$|^not running$/i;
 
 /** Changes to our machines that keep them. */
 export function createChanges(
-  parts: Parts,
+  parts: RobotParts,
   more: {
     readonly showing: Showing;
     readonly trip: RescueTrip;
@@ -77,7 +77,7 @@ export function createChanges(
   });
 
   /** Must not disturb an installation, so checks first whether it has ended. */
-  async function findSettled(id: string, how: Sending): Promise<Found> {
+  async function findSettled(id: string, how: Sending): Promise<OwnServer> {
     const { server, claim: before } = await showing.find(id, how);
     const isInstalling = before?.phase === 'installing';
     const claim = isInstalling ? await lookAt(before, how.signal) : before;
@@ -151,7 +151,7 @@ export function createChanges(
   }
 
   /** Creates a claim again for a machine of which only the name is left. */
-  async function claimOf({ server, claim }: Found, tags: Tags, how: Sending): Promise<Claim> {
+  async function claimOf({ server, claim }: OwnServer, tags: Tags, how: Sending): Promise<Claim> {
     if (claim) return claim;
     const name = classifyName(server.name, config);
     const value = newClaim({

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { explain, isProviderError } from '../../../domain/errors.ts';
-import type { Json, ProviderRecord } from '../../../domain/provisioning/records.ts';
+import type { RecordJson, ProviderRecord } from '../../../domain/provisioning/records.ts';
 import type { Api } from '../../driver-kit/api.ts';
 import { createBudget, spentStarts } from '../../driver-kit/call-classes.ts';
 import type { DriverContext, RecordOptions } from '../port.ts';
@@ -23,7 +23,7 @@ const countsValue = z.object({
 });
 
 /** The record of a daemon. */
-interface Counted {
+interface CountsRecord {
   readonly row: ProviderRecord;
   readonly read: z.output<typeof countsValue>;
 }
@@ -45,7 +45,7 @@ export function createCounts(
   );
   const unwritten = new Map<string, number>();
   const key = KEY_PREFIX + random.uuid();
-  let known: { readonly rows: readonly Counted[]; readonly atMs: number } | null = null;
+  let known: { readonly rows: readonly CountsRecord[]; readonly atMs: number } | null = null;
   let version: string | null = null;
   /** A write whose answer was lost may have succeeded: then the version has changed. */
   let isStale = false;
@@ -53,7 +53,7 @@ export function createCounts(
   let writing: Promise<void> = Promise.resolve();
 
   /** Counts of all other daemons. */
-  async function readOthers(options: RecordOptions): Promise<readonly Counted[]> {
+  async function readOthers(options: RecordOptions): Promise<readonly CountsRecord[]> {
     const rows = (await records.all(options)).flatMap((row) => {
       if (!row.key.startsWith(KEY_PREFIX) || row.key === key) return [];
       const read = countsValue.safeParse(row.value).data;
@@ -65,7 +65,7 @@ export function createCounts(
 
   async function write(options: RecordOptions): Promise<void> {
     const counts = Object.fromEntries(CLASS_NAMES.map((name) => [name, spent(name)]));
-    const value: Json = { set: instanceSetId, atMs: clock.now(), spent: counts };
+    const value: RecordJson = { set: instanceSetId, atMs: clock.now(), spent: counts };
     if (isStale) {
       const rows = await records.all(options);
       version = rows.find((row) => row.key === key)?.version ?? null;

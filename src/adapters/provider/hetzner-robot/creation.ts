@@ -13,20 +13,20 @@ import {
   serverOfSlot,
   witnessText,
 } from './mapping.ts';
-import { lastTouchedMs, newClaim, WAITING, type Claim, type Parts } from './parts.ts';
+import { lastTouchedMs, newClaim, WAITING, type Claim, type RobotParts } from './parts.ts';
 import type { Arrival, RescueTrip, Resets } from './rescue.ts';
 import {
   ALREADY_BEGUN,
   NO_IMAGE,
   NO_INSTALLER,
   startScript,
-  type Installation,
+  type RescueInstallation,
 } from './scripts.ts';
 import { isImageFile } from './settings.ts';
 import { rescueKeyRule, ScriptFailed } from './systems.ts';
 
 /** Contents of an installation order. */
-export interface Order {
+export interface InstallOrder {
   readonly image: string | null;
   readonly tags: Tags;
   /** Secret. */
@@ -39,12 +39,12 @@ export interface Order {
  * machine's. Resolves with the claim in phase `installing`.
  * @throws {ProviderError} `invalid`: no installer, or no such image.
  */
-export type Install = (arrival: Arrival, order: Order, how: Sending) => Promise<Claim>;
+export type Install = (arrival: Arrival, order: InstallOrder, how: Sending) => Promise<Claim>;
 
-export function createInstall(parts: Parts): Install {
+export function createInstall(parts: RobotParts): Install {
   const { config, claims, systems, clock } = parts;
 
-  const installationOf = (claim: Claim, order: Order): Installation => ({
+  const installationOf = (claim: Claim, order: InstallOrder): RescueInstallation => ({
     witness: claim.witness,
     shortWitness: shortWitness(claim.witness),
     hostname: claim.hostname,
@@ -93,7 +93,7 @@ export function createInstall(parts: Parts): Install {
     return installing(noted, order.tags, how);
   };
 
-  function imageOf(image: string | null, server: number): Installation['image'] {
+  function imageOf(image: string | null, server: number): RescueInstallation['image'] {
     if (image !== null && isImageFile(image)) return { file: image };
     if (image === null && config.imageUrl !== undefined) return { url: config.imageUrl };
     throw new ProviderError('invalid', `server ${server} cannot be installed: no image is given`);
@@ -119,7 +119,7 @@ const NEW_MS = 1_000;
  * Resolves with the claim once the installation runs.
  */
 export function createCreation(
-  parts: Parts,
+  parts: RobotParts,
   {
     trip,
     resets,

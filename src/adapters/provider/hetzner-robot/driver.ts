@@ -9,7 +9,7 @@ import { createRobotClient } from './client.ts';
 import { createCreation, createInstall } from './creation.ts';
 import { createGiveBack, sweepLeftovers } from './give-back.ts';
 import { hostnameOf, serverOfSlot } from './mapping.ts';
-import { createClaimStore, createServers, type Parts } from './parts.ts';
+import { createClaimStore, createServers, type RobotParts } from './parts.ts';
 import { createRescueTrip, createResets } from './rescue.ts';
 import { nested, robotSchema, type RobotConfig, type RobotSettings } from './settings.ts';
 import { createOurKey, createSystems } from './systems.ts';
@@ -25,7 +25,7 @@ function createRobotProvider(settings: RobotSettings, context: DriverContext): P
   const client = createRobotClient(settings, context);
   const lifetime = createLifetime();
   const freshMs = () => config.listCache * Math.max(1, context.daemons());
-  const parts: Parts = {
+  const parts: RobotParts = {
     config,
     client,
     servers: createServers(client, { clock, freshMs }),

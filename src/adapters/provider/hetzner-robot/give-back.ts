@@ -13,7 +13,14 @@ import {
   leavingName,
   ourName,
 } from './mapping.ts';
-import { newClaim, NO_RESETS, RESET_FLOOR_MS, WAITING, type Claim, type Parts } from './parts.ts';
+import {
+  newClaim,
+  NO_RESETS,
+  RESET_FLOOR_MS,
+  WAITING,
+  type Claim,
+  type RobotParts,
+} from './parts.ts';
 import type { RescueTrip } from './rescue.ts';
 import { wipeScript } from './scripts.ts';
 import { rescueKeyRule } from './systems.ts';
@@ -23,7 +30,7 @@ const HARD_RESETS_MAX = 3;
 
 /** Gives machines back. Each call takes the next step, whichever daemon began. */
 export function createGiveBack(
-  parts: Parts,
+  parts: RobotParts,
   { showing, trip }: { readonly showing: Showing; readonly trip: RescueTrip },
 ) {
   const { config, servers, claims, systems, clock, log, locks } = parts;
@@ -202,7 +209,7 @@ const HOUR_MS = 3_600_000;
  * both at least an hour old, or of unknown age.
  */
 export async function sweepLeftovers(
-  { config, client, servers, claims, ourKey, clock }: Parts,
+  { config, client, servers, claims, ourKey, clock }: RobotParts,
   { dryRun, ...how }: Pick<CallOptions, 'signal'> & { readonly dryRun: boolean },
 ): Promise<SweepReport> {
   const removed: { kind: string; id: string }[] = [];

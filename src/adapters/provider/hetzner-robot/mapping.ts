@@ -116,10 +116,10 @@ export interface View extends Prefixes {
  * A server's state for us. `unfinished`: our creation stopped before its installation began. It
  * counts as free, so that the creation can be resumed; the claim keeps other creations out.
  */
-export type Standing = 'machine' | 'free' | 'unfinished' | 'leaving' | 'unusable' | 'foreign';
+export type ServerStatus = 'machine' | 'free' | 'unfinished' | 'leaving' | 'unusable' | 'foreign';
 
 /** The claim overrides the name, which may be truncated or changed manually. */
-export function standingOf(server: Server, claims: Claims, view: View): Standing {
+export function standingOf(server: Server, claims: Claims, view: View): ServerStatus {
   if (view.servers && !view.servers.includes(server.number)) return 'foreign';
   const claim = claims.ours.get(server.number);
   const { kind } = classifyName(server.name, view);
@@ -219,7 +219,7 @@ const idByClaim = (claim: Claim | undefined): string | null =>
 
 /** Number of servers in each state, for the log. */
 export function countStandings(list: ServerList, claims: Claims, view: View) {
-  const counts: Record<Standing, number> = {
+  const counts: Record<ServerStatus, number> = {
     machine: 0,
     free: 0,
     unfinished: 0,

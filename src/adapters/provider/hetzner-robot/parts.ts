@@ -226,7 +226,7 @@ export function createServers(
 export type Servers = ReturnType<typeof createServers>;
 
 /** Shared by all parts of the driver. */
-export interface Parts {
+export interface RobotParts {
   readonly config: RobotConfig;
   readonly client: RobotClient;
   readonly servers: Servers;

@@ -4,13 +4,19 @@ import { isLost } from '../../driver-kit/errors.ts';
 import type { Rescue } from './api.ts';
 import type { ResetType, Sending } from './client.ts';
 import { addressOf, isStrangers } from './mapping.ts';
-import { LOOK_GAP_MS, RESET_FLOOR_MS, type Claim, type Parts, type ClaimValue } from './parts.ts';
+import {
+  LOOK_GAP_MS,
+  RESET_FLOOR_MS,
+  type Claim,
+  type RobotParts,
+  type ClaimValue,
+} from './parts.ts';
 import { rebootScript } from './scripts.ts';
 import {
   ANY_NEW_KEY,
   isRescueKey,
   rescueKeyRule,
-  type Answer,
+  type SystemReply,
   type SystemAnswer,
 } from './systems.ts';
 
@@ -20,7 +26,7 @@ export function createResets({
   ourKey,
   claims,
   log,
-}: Pick<Parts, 'client' | 'ourKey' | 'claims' | 'log'>) {
+}: Pick<RobotParts, 'client' | 'ourKey' | 'claims' | 'log'>) {
   async function disarm(server: number, how: Sending): Promise<void> {
     const { isRescueArmed, others } = await client.bootState(server, how);
     const strange = others.filter((kind) => kind !== 'linux');
@@ -118,7 +124,7 @@ const OTHER_SYSTEM_MS = 60_000;
 const HARD_RESETS_MAX = 2;
 
 /** Boots a server into the rescue system, and verifies that it is there. */
-export function createRescueTrip(parts: Parts, resets: Resets) {
+export function createRescueTrip(parts: RobotParts, resets: Resets) {
   const { config, client, servers, claims, systems, clock, log } = parts;
   const addressFor = async (claim: Claim, how: Sending) =>
     addressOf(await servers.known(claim.server, how));
@@ -129,7 +135,12 @@ export function createRescueTrip(parts: Parts, resets: Resets) {
   }
 
   /** Noted before the request, so that a later attempt waits instead of resetting again. */
-  const noteReset = (claim: Claim, type: 'sw' | 'hw' | null, before: Answer | null, how: Sending) =>
+  const noteReset = (
+    claim: Claim,
+    type: 'sw' | 'hw' | null,
+    before: SystemReply | null,
+    how: Sending,
+  ) =>
     claims.change(
       claim,
       {
@@ -141,14 +152,14 @@ export function createRescueTrip(parts: Parts, resets: Resets) {
       how,
     );
 
-  async function reset(claim: Claim, type: 'sw' | 'hw', before: Answer | null, how: Sending) {
+  async function reset(claim: Claim, type: 'sw' | 'hw', before: SystemReply | null, how: Sending) {
     const noted = await noteReset(claim, type, before, how);
     await resets.press(type, { before: claim, noted }, how);
     return noted;
   }
 
   /** Only a system with our secret is told to reboot itself; its answer does not matter. */
-  async function rebootBySelf(claim: Claim, before: Answer, how: Sending): Promise<Claim> {
+  async function rebootBySelf(claim: Claim, before: SystemReply, how: Sending): Promise<Claim> {
     const noted = await noteReset(claim, null, before, how);
     const address = await addressFor(claim, how);
     if (address === null || before.kind !== 'system') return noted;
@@ -163,7 +174,7 @@ export function createRescueTrip(parts: Parts, resets: Resets) {
   }
 
   /** Whether the reset has finally led elsewhere than to the rescue system. */
-  async function isElsewhere(claim: Claim, answer: Answer, how: Sending): Promise<boolean> {
+  async function isElsewhere(claim: Claim, answer: SystemReply, how: Sending): Promise<boolean> {
     const sinceMs = clock.now() - (claim.resetAtMs ?? -Infinity);
     if (sinceMs >= config.rescueTimeout) return true;
     const answers = answer.kind === 'system' || answer.kind === 'stranger';
@@ -180,7 +191,7 @@ export function createRescueTrip(parts: Parts, resets: Resets) {
     throw new ProviderError('conflict', what, { outcome: 'unknown' });
   }
 
-  async function sendAgain(claim: Claim, before: Answer, how: Sending): Promise<Claim> {
+  async function sendAgain(claim: Claim, before: SystemReply, how: Sending): Promise<Claim> {
     if (claim.hardResets >= HARD_RESETS_MAX) {
       // The next attempt starts over.
       await claims.change(claim, { resets: 0, hardResets: 0, resetAtMs: null }, how);
@@ -195,7 +206,7 @@ export function createRescueTrip(parts: Parts, resets: Resets) {
     return strike(claim, before, how);
   }
 
-  async function strike(claim: Claim, before: Answer | null, how: Sending): Promise<Claim> {
+  async function strike(claim: Claim, before: SystemReply | null, how: Sending): Promise<Claim> {
     const type = await resets.choose(claim.server, ['hw'], how);
     return reset(await arm(claim, {}, how), type, before, how);
   }
@@ -261,7 +272,7 @@ export function createRescueTrip(parts: Parts, resets: Resets) {
     claim: Claim,
     address: string | null,
     signal: AbortSignal,
-  ): Promise<Answer> {
+  ): Promise<SystemReply> {
     const rule = claim.startedAtMs === null ? rescueKeyRule(claim) : ANY_NEW_KEY;
     const answer = await systems.look(address, claim.witness, rule, signal);
     const isStranger = answer.kind === 'rescue' && !isRescueKey(claim, answer);
@@ -287,7 +298,7 @@ export type RescueTrip = ReturnType<typeof createRescueTrip>;
  * True for the rescue system booted for this claim, or the system installed from it. False for a
  * system that has not shut down since the reset, and for a rescue system with another installation.
  */
-function hasArrived(claim: Claim, answer: Answer): answer is Arrival['answer'] {
+function hasArrived(claim: Claim, answer: SystemReply): answer is Arrival['answer'] {
   if (!('seen' in answer)) return false;
   const { seen } = answer;
   if (claim.bootBefore !== null && seen.bootId === claim.bootBefore) return false;

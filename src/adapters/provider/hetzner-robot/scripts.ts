@@ -10,7 +10,7 @@ export function shellWord(text: string): string {
 }
 
 /** Everything about one installation. */
-export interface Installation {
+export interface RescueInstallation {
   readonly witness: string;
   readonly shortWitness: string;
   readonly hostname: string;
@@ -42,7 +42,7 @@ const PARTITIONS = ['PART /boot ext4 1G', 'PART / ext4 all'];
  * Shell lines that append everything but the drives to `/autosetup`. The number of drives is known
  * only on the machine, in `$count`; it decides whether the default layout has a RAID.
  */
-export function autosetupTail({ hostname, image, layout }: Installation): string {
+export function autosetupTail({ hostname, image, layout }: RescueInstallation): string {
   const lines = layout ?? PARTITIONS;
   const raid = lines.filter((line) => /^SWRAID/i.test(line));
   const parts = lines.filter((line) => !/^SWRAID/i.test(line));
@@ -130,7 +130,7 @@ exit 0
  * `started`. Exits with `NO_INSTALLER` or `NO_IMAGE` and lists what exists instead, or with
  * `ALREADY_BEGUN`.
  */
-export function startScript(installation: Installation): string {
+export function startScript(installation: RescueInstallation): string {
   const { shortWitness, image, initCommand, tags } = installation;
   const guard = guardPath(shortWitness);
   const files = [
@@ -183,7 +183,7 @@ const HIDDEN_WORD_MIN = 12;
  * Runs installimage. Reboots only if the new system's last script ran to its end and installimage
  * reported no error; otherwise the log stays.
  */
-function installScript(installation: Installation): string {
+function installScript(installation: RescueInstallation): string {
   const { shortWitness } = installation;
   return `
 umask 077
@@ -213,7 +213,7 @@ reboot
 const NAMES = 'sd* | nvme* | vd* | hd*';
 
 /** Writes one DRIVE line per drive; looks up WWNs, because names change between boots. */
-function drivesPart({ drives }: Installation): string {
+function drivesPart({ drives }: RescueInstallation): string {
   if (drives === 'all') {
     return `
 count=0
@@ -245,7 +245,7 @@ done`;
  * the order's script once, and stores creation key and tags. One command per line, so that the
  * simplest shell can run it.
  */
-export function postInstallScript(installation: Installation): string {
+export function postInstallScript(installation: RescueInstallation): string {
   const { publicKey, initCommand, tags, witness } = installation;
   const unit = [
     '[Unit]',
@@ -309,7 +309,7 @@ exit 0
 `;
 
 /** Output of the look script; unknown lines are skipped. */
-export interface Seen {
+export interface RescueReading {
   readonly hostname: string;
   readonly bootId: string;
   /** Null: no installation with this creation key has begun in this system. */
@@ -321,7 +321,7 @@ export interface Seen {
   readonly secretHash: string | null;
 }
 
-export function readLook(text: string): Seen {
+export function readLook(text: string): RescueReading {
   const values = new Map<string, string>();
   for (const line of text.split('\n')) {
     const at = line.indexOf(' ');
@@ -357,7 +357,7 @@ function readTags(value: unknown): Tags | null {
   return entries.every(([, text]) => typeof text === 'string') ? Object.fromEntries(entries) : null;
 }
 
-function readInstalled(value: unknown): Seen['installed'] {
+function readInstalled(value: unknown): RescueReading['installed'] {
   const { witness, tags } = (value ?? {}) as {
     readonly witness?: unknown;
     readonly tags?: unknown;

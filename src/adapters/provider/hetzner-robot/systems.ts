@@ -5,7 +5,7 @@ import { bareKey } from '../../driver-kit/our-key.ts';
 import type { DriverContext, DriverShell, DriverShellSession, HostKeyRule } from '../port.ts';
 import type { RobotClient, Sending } from './client.ts';
 import { shortWitness } from './mapping.ts';
-import { lookScript, readLook, whole, type Seen } from './scripts.ts';
+import { lookScript, readLook, whole, type RescueReading } from './scripts.ts';
 
 /**
  * Fingerprint of a public key as Robot shows it: MD5 of the blob, lower-case pairs with colons.
@@ -22,7 +22,7 @@ export function md5Of(blob: Buffer | string): string {
 export const md5OfLine = (line: string): string => md5Of(bareKey(line).split(' ')[1] ?? '');
 
 /** Who answered. */
-export type Answer =
+export type SystemReply =
   | { readonly kind: 'silent'; readonly cause: unknown }
   /** The system refused all our keys. */
   | { readonly kind: 'closed' }
@@ -32,7 +32,7 @@ export type Answer =
   | SystemAnswer<'system'>;
 export interface SystemAnswer<Kind extends 'rescue' | 'system'> {
   readonly kind: Kind;
-  readonly seen: Seen;
+  readonly seen: RescueReading;
   /** Base64 of the wire form. */
   readonly hostKey: string;
   /** `SHA256:…` */
@@ -112,7 +112,7 @@ export function createSystems(shell: DriverShell, port: number) {
       witness: string,
       rule: HostKeyRule,
       signal: AbortSignal,
-    ): Promise<Answer> {
+    ): Promise<SystemReply> {
       if (address === null) return { kind: 'silent', cause: new Error('it has no address') };
       try {
         return await within(address, rule, signal, async (session) => {

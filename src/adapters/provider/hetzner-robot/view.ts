@@ -17,19 +17,26 @@ import {
   isUnfinished,
   shortWitness,
 } from './mapping.ts';
-import { lastTouchedMs, NO_RESETS, WAITING, type Claim, type Claims, type Parts } from './parts.ts';
+import {
+  lastTouchedMs,
+  NO_RESETS,
+  WAITING,
+  type Claim,
+  type Claims,
+  type RobotParts,
+} from './parts.ts';
 import { logScript } from './scripts.ts';
-import { ANY_NEW_KEY, isRescueKey, type Answer, type SystemAnswer } from './systems.ts';
+import { ANY_NEW_KEY, isRescueKey, type SystemReply, type SystemAnswer } from './systems.ts';
 
 /** Our machine as an order finds it. */
-export interface Found {
+export interface OwnServer {
   readonly server: Server;
   /** Null: only the name says that it is ours. */
   readonly claim: Claim | null;
 }
 
 /** What the fleet sees. */
-export function createShowing(parts: Pick<Parts, 'config' | 'servers' | 'claims' | 'log'>) {
+export function createShowing(parts: Pick<RobotParts, 'config' | 'servers' | 'claims' | 'log'>) {
   const { config, servers, claims, log } = parts;
   const tellNews = createNews(log);
   const tell = (counts: object): void =>
@@ -45,7 +52,7 @@ export function createShowing(parts: Pick<Parts, 'config' | 'servers' | 'claims'
     }
   }
 
-  async function seen(id: string, how: Sending): Promise<Found & { readonly all: Claims }> {
+  async function seen(id: string, how: Sending): Promise<OwnServer & { readonly all: Claims }> {
     const number = serverOfId(id);
     if (number === null) throw new ProviderError('not-found', `there is no machine ${id}`);
     const all = await claims.all(how);
@@ -70,7 +77,7 @@ export function createShowing(parts: Pick<Parts, 'config' | 'servers' | 'claims'
       return toMachine(server, all, config)!;
     },
     /** @throws {ProviderError} `not-found`. `conflict`: it belongs to another set. */
-    async find(id: string, how: Sending): Promise<Found> {
+    async find(id: string, how: Sending): Promise<OwnServer> {
       const { server, claim, all } = await seen(id, how);
       if (!isAnothers(server, all, config)) return { server, claim };
       const { number, name } = server;
@@ -116,7 +123,7 @@ const AT_ONCE = 8;
 const SECRET = /[0-9a-f]{32,}/gi;
 
 /** Checks installations periodically, whichever daemon began them. */
-export function createWatch(parts: Parts, lifetime: AbortSignal) {
+export function createWatch(parts: RobotParts, lifetime: AbortSignal) {
   const { config, servers, claims, systems, clock, log, locks } = parts;
   const renamed = new Set<string>();
   let timer: unknown;
@@ -192,7 +199,7 @@ export function createWatch(parts: Parts, lifetime: AbortSignal) {
   }
 
   /** Checks the hostname and the data left on disk, because the old system may still answer. */
-  function isInstalled(claim: Claim, answer: Answer): answer is SystemAnswer<'system'> {
+  function isInstalled(claim: Claim, answer: SystemReply): answer is SystemAnswer<'system'> {
     if (answer.kind !== 'system' || answer.seen.hostname !== claim.hostname) return false;
     const { installed } = answer.seen;
     if (installed?.witness !== claim.witness) return false;

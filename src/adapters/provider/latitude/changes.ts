@@ -8,14 +8,14 @@ import type { MarkRecord } from './ownership.ts';
 import { NOTHING_TO_RUN, NO_WITNESS, TAKEN_IN_T, cloudConfigOf, type Mark } from './records.ts';
 import type { Action, ReinstallOrder } from './routes.ts';
 import type { LatitudeConfig } from './settings.ts';
-import { SCRIPT_KEPT_MS, type Parts } from './stock.ts';
+import { SCRIPT_KEPT_MS, type LatitudeParts } from './stock.ts';
 import { isPassing, type SeenOurs } from './view.ts';
 
 /** Delays between checks whether a request without an answer succeeded. */
 const LOOKS_AFTER_MS = Array.from({ length: 6 }, () => 10_000);
 
 /** Changes to our servers that keep their system. */
-export function createChanges(config: LatitudeConfig, deps: Parts) {
+export function createChanges(config: LatitudeConfig, deps: LatitudeParts) {
   const { routes, writer, view, clock } = deps;
 
   /**
@@ -121,7 +121,7 @@ export const notWhile = ({ id, status = 'unknown' }: Server, cause?: unknown): P
  * Reinstalls a server that stays ours throughout. The new record is written before the request.
  * Until the old one is removed, the server's own configuration tells which of the two counts.
  */
-export function createReinstallation(deps: Parts) {
+export function createReinstallation(deps: LatitudeParts) {
   const { routes, writer, view, ownership, sshKey, clock, log } = deps;
 
   const markFor = ({ record: { mark } }: SeenOurs, { tags }: ReinstallRequest): Mark => {

@@ -6,10 +6,10 @@ import { asUnknown, isLost } from '../../driver-kit/errors.ts';
 import type { CreateRequest, DriverMachine } from '../port.ts';
 import { isNo, namesOurThings, type Server } from './api.ts';
 import type { ServerOrder } from './routes.ts';
-import type { LatitudeConfig, Place } from './settings.ts';
+import type { LatitudeConfig, ServerSlot } from './settings.ts';
 import type { MarkRecord } from './ownership.ts';
 import { cloudConfigOf, type Mark, type StoredRecord } from './records.ts';
-import type { Owned, Parts } from './stock.ts';
+import type { Owned, LatitudeParts } from './stock.ts';
 
 /** Delay from a lost answer to the first search for its server, and between two searches. */
 const LOOK_DELAY_MS = 5_000;
@@ -18,11 +18,11 @@ const LOOK_GAP_MS = 15_000;
 const RIVAL_LOOKS = 4;
 
 /** One creation in progress. */
-interface Order {
+interface CreationOrder {
   readonly call: Call;
   readonly signal: AbortSignal;
   readonly request: CreateRequest;
-  readonly place: Place;
+  readonly place: ServerSlot;
   readonly witness: string;
 }
 /** Progress of a creation. */
@@ -40,11 +40,11 @@ interface Made {
  * Creates servers, each at most once. The server's record is written before the request, which
  * names it. So whoever finds the server knows its owner, even if the answer was lost.
  */
-export function createCreation(config: LatitudeConfig, deps: Parts) {
+export function createCreation(config: LatitudeConfig, deps: LatitudeParts) {
   const { routes, records, writer, search, view, systems, sshKey, clock, log } = deps;
   const { instanceSetId, settle: settleMs } = config;
 
-  function placeFor({ unused, hostname }: CreateRequest): Place {
+  function placeFor({ unused, hostname }: CreateRequest): ServerSlot {
     const { reservationId, availability } = unused;
     const place = config.places.find(({ slot }) => slot === reservationId);
     if (!place || availability !== 'KnownUnused') {
@@ -54,7 +54,11 @@ export function createCreation(config: LatitudeConfig, deps: Parts) {
     throw new ProviderError('invalid', `a server ${hostname} does not match ${place.slot}`);
   }
 
-  async function shown(order: Order, server: Server, record: MarkRecord): Promise<DriverMachine> {
+  async function shown(
+    order: CreationOrder,
+    server: Server,
+    record: MarkRecord,
+  ): Promise<DriverMachine> {
     const userOf = await systems.users(order.call);
     // The answer is short: what it leaves out is as requested.
     const told = {
@@ -65,15 +69,18 @@ export function createCreation(config: LatitudeConfig, deps: Parts) {
     const owner = { kind: 'ours', record } as const;
     return { ...view.show(told, owner, userOf), reservationId: order.place.slot };
   }
-  const systemFor = ({ request }: Order) => request.image ?? config.os;
+  const systemFor = ({ request }: CreationOrder) => request.image ?? config.os;
 
   /** The server that this creation made earlier, if any. @throws {ProviderError} `race-lost` */
-  async function made(order: Order): Promise<DriverMachine | null> {
+  async function made(order: CreationOrder): Promise<DriverMachine | null> {
     const { call, place } = order;
     return judged(order, await search.byName(call, place.hostname));
   }
 
-  async function judged(order: Order, found: readonly Owned[]): Promise<DriverMachine | null> {
+  async function judged(
+    order: CreationOrder,
+    found: readonly Owned[],
+  ): Promise<DriverMachine | null> {
     const { place, witness } = order;
     if (found.length === 0) return null;
     if (found.length > 1) {
@@ -87,7 +94,7 @@ export function createCreation(config: LatitudeConfig, deps: Parts) {
     }
     throw taken(place, server);
   }
-  const taken = ({ slot }: Place, { id }: Server) =>
+  const taken = ({ slot }: ServerSlot, { id }: Server) =>
     new ProviderError('race-lost', `another server is on ${slot}: ${id}`);
 
   /**
@@ -95,7 +102,7 @@ export function createCreation(config: LatitudeConfig, deps: Parts) {
    * twice with a pause, finally in the list of all servers, because it is undocumented what a
    * search by name may leave out.
    */
-  async function madeEarlier(order: Order): Promise<DriverMachine | null> {
+  async function madeEarlier(order: CreationOrder): Promise<DriverMachine | null> {
     const { call, place } = order;
     const untilMs = clock.now() + settleMs;
     for (let empty = 0; empty < 2;) {
@@ -107,7 +114,7 @@ export function createCreation(config: LatitudeConfig, deps: Parts) {
     return judged(order, await search.everywhere(call, place.hostname));
   }
 
-  const markFor = ({ request, place, witness }: Order): Mark => ({
+  const markFor = ({ request, place, witness }: CreationOrder): Mark => ({
     set: instanceSetId,
     hostname: place.hostname,
     witness,
@@ -118,7 +125,7 @@ export function createCreation(config: LatitudeConfig, deps: Parts) {
   });
 
   /** Removes other creations' records of this slot, or gives way to one in progress. */
-  async function clearOthers(order: Order, others: readonly StoredRecord[]): Promise<void> {
+  async function clearOthers(order: CreationOrder, others: readonly StoredRecord[]): Promise<void> {
     const { call, place } = order;
     const young = others.find(({ writtenAtMs }) => clock.now() - writtenAtMs < settleMs);
     if (young) throw raceLost(place);
@@ -132,12 +139,12 @@ export function createCreation(config: LatitudeConfig, deps: Parts) {
       if (set === instanceSetId) await routes.deleteUserData(call, id);
     }
   }
-  const raceLost = ({ slot }: Place) =>
+  const raceLost = ({ slot }: ServerSlot) =>
     new ProviderError('race-lost', `another creation on ${slot} is in progress`);
 
   /** The record of this creation, with this call's script and tags. */
   async function recordFor(
-    order: Order,
+    order: CreationOrder,
     progress: Progress,
   ): Promise<{ readonly record: MarkRecord } | { readonly machine: DriverMachine }> {
     const { call, place, witness, request } = order;
@@ -160,7 +167,7 @@ export function createCreation(config: LatitudeConfig, deps: Parts) {
   }
 
   /** @param id of the existing record; absent: a new one is created. */
-  async function written(order: Order, id?: string): Promise<MarkRecord> {
+  async function written(order: CreationOrder, id?: string): Promise<MarkRecord> {
     const { call, request } = order;
     const mark = markFor(order);
     const body = cloudConfigOf(request.initCommand);
@@ -175,7 +182,7 @@ export function createCreation(config: LatitudeConfig, deps: Parts) {
    * record and continues.
    */
   async function refuseRivals(
-    order: Order,
+    order: CreationOrder,
     record: MarkRecord,
     before: readonly StoredRecord[],
   ): Promise<void> {
@@ -194,7 +201,7 @@ export function createCreation(config: LatitudeConfig, deps: Parts) {
   }
 
   /** Nothing was requested with its name. Sweeping finds the record after a failure. */
-  async function drop({ call, place }: Order, { id }: MarkRecord): Promise<void> {
+  async function drop({ call, place }: CreationOrder, { id }: MarkRecord): Promise<void> {
     await writer.removeAnyway(call, id).catch((error: unknown) => {
       log.warn(
         { slot: place.slot, cause: explain(error) },
@@ -203,7 +210,7 @@ export function createCreation(config: LatitudeConfig, deps: Parts) {
     });
   }
 
-  async function post(order: Order, record: MarkRecord, progress: Progress): Promise<Made> {
+  async function post(order: CreationOrder, record: MarkRecord, progress: Progress): Promise<Made> {
     const { call, signal, place, request } = order;
     const beforeAttempt = async () => {
       progress.attempts += 1;
@@ -237,7 +244,7 @@ export function createCreation(config: LatitudeConfig, deps: Parts) {
   }
 
   /** After a lost answer: the server, if it appears in time. */
-  async function lookFor(order: Order): Promise<DriverMachine | null> {
+  async function lookFor(order: CreationOrder): Promise<DriverMachine | null> {
     const { call } = order;
     const untilMs = clock.now() + settleMs;
     for (let delayMs = LOOK_DELAY_MS; ; delayMs = LOOK_GAP_MS) {
@@ -248,7 +255,11 @@ export function createCreation(config: LatitudeConfig, deps: Parts) {
     }
   }
 
-  async function ask(order: Order, record: MarkRecord, progress: Progress): Promise<DriverMachine> {
+  async function ask(
+    order: CreationOrder,
+    record: MarkRecord,
+    progress: Progress,
+  ): Promise<DriverMachine> {
     const wasAmbiguous = progress.ambiguous;
     try {
       const made = await post(order, record, progress);
@@ -269,8 +280,12 @@ export function createCreation(config: LatitudeConfig, deps: Parts) {
   }
 
   /** @throws {ProviderError} see `Provider.createMachine`. */
-  return async (request: CreateRequest, call: Call, how: Pick<Order, 'signal' | 'witness'>) => {
-    const order: Order = { ...how, call, request, place: placeFor(request) };
+  return async (
+    request: CreateRequest,
+    call: Call,
+    how: Pick<CreationOrder, 'signal' | 'witness'>,
+  ) => {
+    const order: CreationOrder = { ...how, call, request, place: placeFor(request) };
     if (request.tags[SET_ID_TAG] !== instanceSetId) {
       throw new ProviderError('invalid', 'the tags of a machine must include its owner');
     }
@@ -288,7 +303,7 @@ export function createCreation(config: LatitudeConfig, deps: Parts) {
 }
 
 /** A server may exist: whatever failed, it must be searched for. */
-function unsettled(error: unknown, place: Place): unknown {
+function unsettled(error: unknown, place: ServerSlot): unknown {
   if (!isProviderError(error) || error.kind === 'race-lost') return error;
   if (error.answer) return asUnknown(error);
   const message = `a server may have been ordered for ${place.slot}`;

@@ -5,13 +5,13 @@ import { mutate } from '../../driver-kit/pages.ts';
 import type { CallOptions } from '../port.ts';
 import { hostnameOf, type LatitudeConfig } from './settings.ts';
 import { isLeaving, LEAVING_TAG, toMachine, type SeenOurs } from './view.ts';
-import type { Parts } from './stock.ts';
+import type { LatitudeParts } from './stock.ts';
 
 /** Delays between checks whether a request without an answer succeeded. */
 const LOOKS_AFTER_MS = [10_000, 10_000, 10_000];
 
 /** Gives servers back and frees their slots. */
-export function createGiveBack(config: LatitudeConfig, deps: Parts) {
+export function createGiveBack(config: LatitudeConfig, deps: LatitudeParts) {
   const { routes, records, writer, search, view, clock, log } = deps;
 
   /** A server leaving by our own order still counts as ours, so that the order can be repeated. */

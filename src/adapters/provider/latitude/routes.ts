@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { Call } from '../../driver-kit/call.ts';
 import { nullIfGone } from '../../driver-kit/errors.ts';
-import { readPages, type Page, type Walked } from '../../driver-kit/pages.ts';
+import { readPages, type ListingPage, type Walked } from '../../driver-kit/pages.ts';
 import {
   isAboutPage,
   pageOf,
@@ -26,7 +26,7 @@ import type { RecordText } from './records.ts';
 import { sameName, type LatitudeConfig } from './settings.ts';
 
 /** A list of the API. */
-export interface Listed<T> {
+export interface ListRoute<T> {
   /** Route name for metrics. */
   readonly endpoint: string;
   readonly path: string;
@@ -38,7 +38,7 @@ export interface Listed<T> {
 export function createLists(pageSize: number) {
   let size = pageSize;
 
-  async function fetch<T>(call: Call, list: Listed<T>, number: number): Promise<ListPage<T>> {
+  async function fetch<T>(call: Call, list: ListRoute<T>, number: number): Promise<ListPage<T>> {
     const { path, schema } = list;
     const paging = { 'page[size]': String(size), 'page[number]': String(number) };
     const query = { ...list.query, ...paging, 'stats[total]': 'count' };
@@ -51,10 +51,10 @@ export function createLists(pageSize: number) {
    */
   function walks<T extends { readonly id: string }>(
     call: Call,
-    list: Listed<T>,
+    list: ListRoute<T>,
   ): Promise<Walked<T>> {
     let seen = 0;
-    const fetchPage = async (number: number): Promise<Page<T>> => {
+    const fetchPage = async (number: number): Promise<ListingPage<T>> => {
       if (number === 1) seen = 0;
       const { items, unread, total } = await fetch(call, list, number);
       const count = items.length + unread.length;
@@ -67,7 +67,10 @@ export function createLists(pageSize: number) {
 
   return {
     /** Reads a list, and proves it complete. @throws {ProviderError} a page failed. */
-    async read<T extends { readonly id: string }>(call: Call, list: Listed<T>): Promise<Walked<T>> {
+    async read<T extends { readonly id: string }>(
+      call: Call,
+      list: ListRoute<T>,
+    ): Promise<Walked<T>> {
       for (;;) {
         try {
           return await walks(call, list);

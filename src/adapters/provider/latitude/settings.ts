@@ -6,7 +6,7 @@ import type { ApiTimings } from '../../driver-kit/terms.ts';
 import { baseUrlFault } from '../../driver-kit/errors.ts';
 
 /** A place for a machine in the configuration. */
-export interface Place {
+export interface ServerSlot {
   /** `<plan>/<SITE>/<k>`, k from 1; the slot's name. */
   readonly slot: string;
   /** Constant hostname of the machine on the place. */
@@ -19,7 +19,7 @@ const NAME_CHARACTERS = 8;
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz234567';
 
 /** Places of a configuration, in its order. */
-export const placesOf = (slots: Slots, namePrefix: string): Place[] =>
+export const placesOf = (slots: Slots, namePrefix: string): ServerSlot[] =>
   slots.flatMap(({ plan, site, count }) =>
     Array.from({ length: count }, (_, at) => {
       const slot = `${plan}/${site}/${at + 1}`;
@@ -177,7 +177,7 @@ export interface LatitudeConfig extends Omit<LatitudeSettings, 'token'> {
   readonly publicKeyLine: string;
   /** OpenSSH lines of our earlier keys; may change. */
   readonly previousKeyLines: readonly string[];
-  readonly places: readonly Place[];
+  readonly places: readonly ServerSlot[];
 }
 
 /** Configured limits and waits, in milliseconds. */

@@ -9,12 +9,12 @@ import type { Owner, Ownership, MarkRecord, Search } from './ownership.ts';
 import type { RecordWriter } from './record-writer.ts';
 import type { RecordTable, StoredRecords, StoredRecord } from './records.ts';
 import type { Routes } from './routes.ts';
-import type { LatitudeConfig, Place } from './settings.ts';
+import type { LatitudeConfig, ServerSlot } from './settings.ts';
 import type { OurSshKey, Systems } from './systems.ts';
 import { toFreeCapacity, type ServerView } from './view.ts';
 
 /** Shared by the parts of this driver. */
-export interface Parts {
+export interface LatitudeParts {
   readonly routes: Routes;
   readonly records: StoredRecords;
   readonly ownership: Ownership;
@@ -47,7 +47,7 @@ export interface Inventory {
 
 export function createStock(
   config: LatitudeConfig,
-  deps: Omit<Parts, 'writer' | 'search' | 'sshKey'>,
+  deps: Omit<LatitudeParts, 'writer' | 'search' | 'sshKey'>,
 ) {
   const { routes, records, ownership, systems, view, clock, log } = deps;
   let othersTold = -1;
@@ -83,10 +83,10 @@ export function createStock(
   const isOfOurSet = ({ set }: { readonly set: string }) => set === config.instanceSetId;
 
   /** A record without a server may belong to a server that is about to appear. */
-  const isAwaited = ({ hostname }: Place, { records: table }: Inventory): boolean =>
+  const isAwaited = ({ hostname }: ServerSlot, { records: table }: Inventory): boolean =>
     table.of(hostname).some(({ writtenAtMs }) => clock.now() - writtenAtMs < config.settle);
 
-  function freeIn(inventory: Inventory): Place[] {
+  function freeIn(inventory: Inventory): ServerSlot[] {
     // An unreadable server may have any name.
     if (inventory.unreadable.some(({ reservationId }) => reservationId === null)) return [];
     const taken = new Set([
@@ -137,7 +137,7 @@ const LEFTOVER_AGE_MS = 3_600_000;
 /** Removes first-boot scripts, which hold a secret, from records, and removes obsolete records. */
 export function createSweeping(
   config: LatitudeConfig,
-  deps: Pick<Parts, 'writer' | 'clock' | 'log'> & { readonly stock: Pick<Stock, 'take'> },
+  deps: Pick<LatitudeParts, 'writer' | 'clock' | 'log'> & { readonly stock: Pick<Stock, 'take'> },
 ) {
   const { stock, writer, clock, log } = deps;
 

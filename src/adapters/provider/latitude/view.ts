@@ -17,10 +17,10 @@ import { isId, type Server } from './api.ts';
 import type { Owner, MarkRecord, Ownership } from './ownership.ts';
 import type { StoredRecords } from './records.ts';
 import type { Routes } from './routes.ts';
-import type { Place, LatitudeConfig } from './settings.ts';
+import type { ServerSlot, LatitudeConfig } from './settings.ts';
 import type { Systems } from './systems.ts';
 
-interface Standing {
+interface ServerCondition {
   readonly status: ProviderStatus;
   readonly failed: boolean;
   readonly power: NonNullable<DriverMachine['power']>;
@@ -28,11 +28,11 @@ interface Standing {
 
 const standing = (
   status: ProviderStatus,
-  power: Standing['power'] = 'unknown',
+  power: ServerCondition['power'] = 'unknown',
   failed = false,
-): Standing => ({ status, power, failed });
+): ServerCondition => ({ status, power, failed });
 
-const STANDINGS: Readonly<Record<string, Standing>> = {
+const STANDINGS: Readonly<Record<string, ServerCondition>> = {
   starting_deploy: standing('Provisioning'),
   deploying: standing('Provisioning'),
   disk_erasing: standing('Provisioning'),
@@ -54,7 +54,7 @@ export const isKnownState = (state: string): boolean => lookup(STANDINGS, state)
  * @param isNew an installation was requested a moment ago: `on` may describe the former system, or
  *   the installer.
  */
-export function standingOf(state: string, isNew: boolean): Standing {
+export function standingOf(state: string, isNew: boolean): ServerCondition {
   const found = lookup(STANDINGS, state) ?? STANDINGS['unknown']!;
   return isNew && state === 'on' ? { ...found, status: 'Provisioning' } : found;
 }
@@ -67,7 +67,7 @@ export const isPassing = (state: string): boolean => PASSING.has(state);
 export const LEAVING_TAG = `${TAG_PREFIX}leaving`;
 
 /** What is known about a server besides its own data. */
-export interface Known {
+export interface ServerFacts {
   /** Null: the name belongs to no slot, and no record of ours names the slot. */
   readonly slot: string | null;
   readonly owner: Owner;
@@ -77,7 +77,7 @@ export interface Known {
 }
 
 /** A server in the port's form. */
-export function toMachine(server: Server, known: Known): DriverMachine {
+export function toMachine(server: Server, known: ServerFacts): DriverMachine {
   const { owner, slot } = known;
   const { status: state = 'unknown', plan } = server;
   const isNew = owner.kind === 'ours' && known.nowMs - owner.record.writtenAtMs < known.staleOnMs;
@@ -122,7 +122,7 @@ function addressOf({ primary_ipv4: v4 = '', primary_ipv6: v6 = '' }: Server): st
 }
 
 /** A free place in the port's form. */
-export const toFreeCapacity = ({ slot, plan, site }: Place): DriverMachine => ({
+export const toFreeCapacity = ({ slot, plan, site }: ServerSlot): DriverMachine => ({
   id: null,
   reservationId: slot,
   plan,
@@ -131,12 +131,12 @@ export const toFreeCapacity = ({ slot, plan, site }: Place): DriverMachine => ({
 });
 
 /** A server, its owner, and its form for the port. */
-export interface Seen {
+export interface OwnedServer {
   readonly server: Server;
   readonly owner: Owner;
   readonly machine: DriverMachine;
 }
-export interface SeenOurs extends Seen {
+export interface SeenOurs extends OwnedServer {
   readonly record: MarkRecord;
 }
 
@@ -218,7 +218,7 @@ export function createServerView(
   }
 
   /** @throws {ProviderError} `not-found`: it is gone, or moved to another project. */
-  async function get(call: Call, id: string): Promise<Seen> {
+  async function get(call: Call, id: string): Promise<OwnedServer> {
     const server = await read(call, id);
     const { project } = server;
     if (project?.id !== undefined && project.id !== config.project) {

@@ -9,7 +9,7 @@ import {
   isObject,
   etagOf,
   isNever,
-  type Json,
+  type BmcJson,
   type Refusal,
   type Reply,
 } from './client/errors.ts';
@@ -39,7 +39,7 @@ export const leadsElsewhere = ({ enabled, target }: BootOverride): boolean =>
  * Changes boot settings where the BMC keeps them: at the system, or at its settings resource. A BMC
  * that reports a missing field gets target, kind and mode together.
  */
-export async function patchBoot(wire: Wire, system: System, boot: Json): Promise<void> {
+export async function patchBoot(wire: Wire, system: System, boot: BmcJson): Promise<void> {
   const { target, enabled, mode } = system.boot;
   const whole = {
     BootSourceOverrideTarget: target ?? 'None',
@@ -56,15 +56,18 @@ export async function patchBoot(wire: Wire, system: System, boot: Json): Promise
 }
 
 /** Where boot settings are changed, with their current values. */
-type Place = Pick<System, 'path' | 'etag' | 'boot'>;
-const placeOf = async (wire: Wire, system: System): Promise<Place> =>
+type BootSettings = Pick<System, 'path' | 'etag' | 'boot'>;
+const placeOf = async (wire: Wire, system: System): Promise<BootSettings> =>
   (await pendingOf(wire, system)) ?? system;
 
 /**
  * Next boot according to a settings resource, which the system itself may not show yet; null if
  * none holds boot settings.
  */
-export async function pendingOf(wire: Wire, { settingsPath }: System): Promise<Place | null> {
+export async function pendingOf(
+  wire: Wire,
+  { settingsPath }: System,
+): Promise<BootSettings | null> {
   if (settingsPath === null) return null;
   try {
     const found = await wire.get(settingsPath);
@@ -114,7 +117,7 @@ export async function clearOverride(
  * Bodies to send until the disk boots next. Some BMCs refuse `Disabled` without a target;
  * sushy-tools accepts only a target, for every boot, and does not know `None`.
  */
-function waysToClear({ target, mode }: BootOverride): readonly Json[] {
+function waysToClear({ target, mode }: BootOverride): readonly BmcJson[] {
   const whole = (to: string | null, enabled: string) => ({
     BootSourceOverrideTarget: to,
     BootSourceOverrideEnabled: enabled,
@@ -129,7 +132,7 @@ function waysToClear({ target, mode }: BootOverride): readonly Json[] {
 }
 
 /** With a separate settings resource, the system may still keep its own value. */
-async function changeEverywhere(wire: Wire, system: System, boot: Json): Promise<void> {
+async function changeEverywhere(wire: Wire, system: System, boot: BmcJson): Promise<void> {
   await patch(wire, await placeOf(wire, system), { Boot: boot });
   if (system.settingsPath === null) return;
   const between = systemOf(await wire.get(system.path));
@@ -166,7 +169,7 @@ interface Sent {
   readonly atMs: number;
 }
 
-type Step =
+type ChangeStep =
   | { readonly next: 'done'; readonly ref: string }
   /** Accepted, perhaps as a task; or lost, with the error to throw if it had no effect. */
   | { readonly next: 'look'; readonly sent: Sent; readonly reply?: Reply; readonly error?: unknown }
@@ -216,7 +219,7 @@ export function createChanges(deps: ChangesDeps) {
     entry: BmcEntry,
     wire: Wire,
     { want, call, tried }: { want: Want; call: CallOptions; tried: ReadonlyMap<Reason, number> },
-  ): Promise<Step> {
+  ): Promise<ChangeStep> {
     const bmc = bmcOf(entry);
     const before = async () => call.beforeSending?.();
     const found = await look(entry, wire, call);
@@ -256,7 +259,7 @@ export function createChanges(deps: ChangesDeps) {
     entry: BmcEntry,
     wire: Wire,
     { want, call, error, sent }: { want: Want; call: CallOptions; error: unknown; sent: Sent },
-  ): Promise<Step> {
+  ): Promise<ChangeStep> {
     if (!isProviderError(error)) throw error;
     if (error.outcome === 'unknown') {
       underWay.set(entry.id, sent);
@@ -315,7 +318,7 @@ export function createChanges(deps: ChangesDeps) {
   /** Follows an accepted, or possibly accepted, request to its end. */
   async function seeThrough(
     entry: BmcEntry,
-    { sent, reply, error }: Extract<Step, { next: 'look' }>,
+    { sent, reply, error }: Extract<ChangeStep, { next: 'look' }>,
     call: CallOptions,
   ): Promise<string> {
     const bmc = bmcOf(entry);

@@ -76,14 +76,14 @@ const Entry = z.strictObject(
   },
   { error: 'is no object' },
 );
-type Told = z.output<typeof Entry>;
+type RackEntry = z.output<typeof Entry>;
 
 function isBmc(value: string): boolean {
   const url = URL.parse(value);
   return /^https:\/\/[^\s/?#@\\]+$/i.test(value) && url !== null && url.port !== '0';
 }
 
-export interface Named {
+export interface KnownNames {
   /** Names that entries may refer to. */
   readonly credentials: ReadonlySet<string>;
   readonly passwords: ReadonlySet<string>;
@@ -95,7 +95,7 @@ export interface Named {
  * Parses an inventory: a JSON array and nothing after it.
  * @throws {UsageError} names every faulty entry; the whole inventory is refused.
  */
-export const parseInventory = (content: string, named: Named): readonly BmcEntry[] =>
+export const parseInventory = (content: string, named: KnownNames): readonly BmcEntry[] =>
   readEntries(content, {
     schema: Entry,
     toEntry,
@@ -157,7 +157,7 @@ function bmcFaults(entries: readonly BmcEntry[]): string[] {
   });
 }
 
-function toEntry(told: Told): BmcEntry {
+function toEntry(told: RackEntry): BmcEntry {
   return {
     ...hostOf(told.ID, told),
     location: told.Location === '' ? null : (told.Location ?? null),

@@ -47,7 +47,7 @@ const SUBJECTS = {
 };
 
 /** What is requested, of what, and why. */
-export type Ask<V extends Verb = Verb> = {
+export type ActionRequest<V extends Verb = Verb> = {
   [Name in V]: Wish<Name> &
     z.output<(typeof SUBJECTS)[(typeof VERBS)[Name]['of']]> &
     z.output<typeof WHY>;
@@ -70,15 +70,18 @@ const SHAPES = [...Map.groupBy(VERB_NAMES, (verb) => described(verb).details).va
 );
 export const AskSchema = named(
   'Ask',
-  z.discriminatedUnion('verb', SHAPES as [(typeof SHAPES)[number]]) as unknown as z.ZodType<Ask>,
+  z.discriminatedUnion(
+    'verb',
+    SHAPES as [(typeof SHAPES)[number]],
+  ) as unknown as z.ZodType<ActionRequest>,
 );
 
 /** A request about machines. */
-export type MachineAsk = Ask<MachineVerb>;
+export type MachineAsk = ActionRequest<MachineVerb>;
 /** A request about the guard, a pool, or a provider. */
-export type AskAtLarge = Ask<Exclude<Verb, MachineVerb>>;
+export type AskAtLarge = ActionRequest<Exclude<Verb, MachineVerb>>;
 
-export const isOfMachines = (ask: Ask): ask is MachineAsk => isOfMachine(ask.verb);
+export const isOfMachines = (ask: ActionRequest): ask is MachineAsk => isOfMachine(ask.verb);
 
 /** The guard, pool or provider that the request concerns. */
 export const thingOf = (ask: AskAtLarge): ThingAtLarge =>

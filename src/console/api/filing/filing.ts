@@ -11,7 +11,7 @@ import { BatchRefused, KeyReused, NothingToDo, UsageError } from '../../../domai
 import {
   requireProvider,
   namesOf,
-  type Entry,
+  type NamedSlot,
   type NamedFleet,
 } from '../../../domain/filing/named-fleet.ts';
 import {
@@ -29,7 +29,7 @@ import {
   byName,
   isBulk,
   machinesMeant,
-  type Asked,
+  type SelectedRequest,
   type Selected,
 } from '../../../domain/filing/selection.ts';
 import { slot, type ProviderName, type Slot } from '../../../domain/ids.ts';
@@ -46,7 +46,7 @@ import {
   isOfMachines,
   selectorOf,
   thingOf,
-  type Ask,
+  type ActionRequest,
   type AskAtLarge,
   type MachineAsk,
 } from './body.ts';
@@ -69,9 +69,9 @@ export interface Filing {
    * Stores the request once per key, in one transaction or not at all.
    * @throws {Problem} not allowed, not clear, refused, or the database is away.
    */
-  file(ask: Ask, asker: Asker): Promise<Filed>;
+  file(ask: ActionRequest, asker: Asker): Promise<Filed>;
   /** Predicts the effect; stores nothing. @throws {Problem} */
-  preview(ask: Ask, asker: Pick<Asker, 'person' | 'seen'>): Promise<PreviewAnswer>;
+  preview(ask: ActionRequest, asker: Pick<Asker, 'person' | 'seen'>): Promise<PreviewAnswer>;
   /** The requests possible for one machine or slot. @throws {NotFound} no such name. */
   offers(name: string): Promise<Offer[]>;
 }
@@ -106,14 +106,14 @@ export function createFiling(deps: FilingDeps): Filing {
   };
 }
 
-async function fileOnce(deps: FilingDeps, ask: Ask, asker: Asker): Promise<Filed> {
+async function fileOnce(deps: FilingDeps, ask: ActionRequest, asker: Asker): Promise<Filed> {
   if (!isOfMachines(ask)) return { request: await fileAtLarge(deps, ask, asker) };
   return isBulk(selectorOf(ask))
     ? { batch: await fileBatch(deps, ask, asker) }
     : { request: await fileOne(deps, ask, asker) };
 }
 
-const commonOf = (ask: Ask, { person }: Pick<Asker, 'person'>) => ({
+const commonOf = (ask: ActionRequest, { person }: Pick<Asker, 'person'>) => ({
   by: person.name,
   standing: { role: person.role, proven: person.proven },
   reason: ask.reason,
@@ -202,7 +202,7 @@ async function fileBatch(deps: FilingDeps, ask: MachineAsk, asker: Asker): Promi
  * Refuses what a provider can never do. Everything else is decided when the request is carried out.
  * @throws {NothingToDo} a single request is impossible. @throws {BatchRefused} some of several are.
  */
-async function requirePossible(deps: FilingDeps, all: readonly Asked[]): Promise<void> {
+async function requirePossible(deps: FilingDeps, all: readonly SelectedRequest[]): Promise<void> {
   const means = await meansOf(
     deps,
     all.map(({ selected }) => selected),
@@ -293,7 +293,11 @@ const outlookOf = async (
   ...{ guard: deps.guard(), pools: deps.pools() },
 });
 
-async function previewOf(deps: FilingDeps, ask: Ask, asker: Unfiled): Promise<PreviewAnswer> {
+async function previewOf(
+  deps: FilingDeps,
+  ask: ActionRequest,
+  asker: Unfiled,
+): Promise<PreviewAnswer> {
   const asking = { by: asker.person.name, reason: ask.reason };
   const common = { dryRun: true, verb: ask.verb } as const;
   if (!isOfMachines(ask)) {
@@ -356,13 +360,13 @@ export interface FilingMeans {
   readonly onAsked?: ((verb: string, via: string, outcome: string) => void) | undefined;
 }
 
-type Known = Pick<FleetView, 'entries' | 'facts'>;
+type KnownFleet = Pick<FleetView, 'entries' | 'facts'>;
 
 /**
  * The fleet as this daemon knows it, for look-ups by name, in the states shown. Entries are made
  * during the walk, so that nothing of a large fleet is kept.
  */
-export function namedFleet(fleet: Known, providers: readonly string[]): NamedFleet {
+export function namedFleet(fleet: KnownFleet, providers: readonly string[]): NamedFleet {
   const { entries } = fleet;
   return {
     entries: { [Symbol.iterator]: () => inOrder(fleet) },
@@ -383,7 +387,7 @@ function providersOf(entries: ReadonlyMap<Slot, MachineEntry>): Set<string> {
   return names;
 }
 
-function* inOrder(fleet: Known): Generator<Entry> {
+function* inOrder(fleet: KnownFleet): Generator<NamedSlot> {
   for (const slot of [...fleet.entries.keys()].toSorted()) {
     const entry = entryOf(fleet, slot);
     if (entry) yield entry;
@@ -391,7 +395,7 @@ function* inOrder(fleet: Known): Generator<Entry> {
 }
 
 /** If several machines claim a slot, only one row is known, and `facts.conflict` reports it. */
-function entryOf({ entries, facts: factsOf }: Known, slot: Slot): Entry | undefined {
+function entryOf({ entries, facts: factsOf }: KnownFleet, slot: Slot): NamedSlot | undefined {
   const shown = entries.get(slot);
   const facts = factsOf(slot);
   if (!shown || !facts) return undefined;

@@ -42,7 +42,7 @@ export function addRequestList(api: Api, requests: RequestBook): void {
     async (request, reply) => {
       const { limit, format, ...query } = request.query;
       const filter = filterOf(query);
-      const read = (page: Page) => requests.list({ ...filter, ...page }, request.signal);
+      const read = (page: RequestPage) => requests.list({ ...filter, ...page }, request.signal);
       if (format === 'ndjson')
         return download(reply, 'requests', await allFrom(read, filter.after));
       const found = await read({ after: filter.after, limit: limit + 1 });
@@ -56,13 +56,13 @@ export function addRequestList(api: Api, requests: RequestBook): void {
   );
 }
 
-interface Page {
+interface RequestPage {
   readonly after: string | undefined;
   readonly limit: number;
 }
-type Read = (page: Page) => Promise<readonly RequestState[]>;
+type ReadRequests = (page: RequestPage) => Promise<readonly RequestState[]>;
 
-async function allFrom(read: Read, after: string | undefined): Promise<DownloadPage> {
+async function allFrom(read: ReadRequests, after: string | undefined): Promise<DownloadPage> {
   const page = await read({ after, limit: LIST_MAX });
   const last = page.at(-1)?.key;
   const next = page.length < LIST_MAX ? null : () => allFrom(read, last);

@@ -221,7 +221,7 @@ function addDelete(api: Api, deps: FilingDeps): void {
 const FIRST_READ_MS = 100;
 const READS_MAX_MS = 1_000;
 
-export interface Patience {
+export interface WaitLimits {
   readonly clock: Clock;
   /** Ends the waiting. */
   readonly signal: AbortSignal;
@@ -239,7 +239,7 @@ export async function untilSettled<Standing>(
     readonly isOpen: (standing: Standing) => boolean;
     readonly read: (before: Standing) => Promise<Standing>;
   },
-  { clock, signal, waitMs }: Patience,
+  { clock, signal, waitMs }: WaitLimits,
 ): Promise<Standing> {
   const endMs = clock.monotonic() + waitMs;
   let standing = filed;

@@ -6,7 +6,7 @@ import type { NewRequest, WorkNote } from '../../../../src/adapters/bmdb/port.ts
 import type { LadderRow, MachineRow } from '../../../../src/domain/machine.ts';
 import type { MachineView } from '../../../../src/domain/view.ts';
 import { recovery as chart } from '../../../../src/machines/recovery.ts';
-import type { Failure, Job, TaskResult } from '../../../../src/machines/task.ts';
+import type { StepFailure, Job, TaskResult } from '../../../../src/machines/task.ts';
 import {
   agentStarted,
   hold,
@@ -35,7 +35,7 @@ export interface RecoveryStage {
   givenUp(change?: Partial<MachineRow>): void;
   claim(): Promise<string>;
   run(service: Exclude<keyof RecoveryStage['services'], 'giveUp'>): Promise<unknown>;
-  giveUp(failure: Failure): Promise<void>;
+  giveUp(failure: StepFailure): Promise<void>;
   /** Runs the whole task as the lifecycle does, while time passes. */
   attempt(): Attempt;
   /** The same, until it has ended. */

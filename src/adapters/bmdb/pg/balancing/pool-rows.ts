@@ -21,7 +21,7 @@ const askedSql = (at: string, more: Readonly<Record<string, string>>) => {
     THEN jsonb_build_object('atMs', ${ms(`o.${at}`)}${fields.join('')}) END`;
 };
 
-type Json<Name extends keyof PoolRow> = As<'jsonb?', PoolRow[Name]>;
+type JsonColumn<Name extends keyof PoolRow> = As<'jsonb?', PoolRow[Name]>;
 const POOL = selection({
   pool: ['text', 'o.pool'],
   balancer: ['text', 'o.balancer'],
@@ -34,16 +34,16 @@ const POOL = selection({
   settledAtMs: ['float8?', ms('o.settled_at')],
   observedAtMs: ['float8?', ms('o.observed_at')],
   frozen: [
-    'jsonb?' as Json<'frozen'>,
+    'jsonb?' as JsonColumn<'frozen'>,
     askedSql('frozen_at', { reason: 'frozen_reason', snapshot: 'frozen_snapshot' }),
   ],
-  accepted: ['jsonb?' as Json<'accepted'>, askedSql('accepted_at', { by: 'accepted_by' })],
+  accepted: ['jsonb?' as JsonColumn<'accepted'>, askedSql('accepted_at', { by: 'accepted_by' })],
   paused: [
-    'jsonb?' as Json<'paused'>,
+    'jsonb?' as JsonColumn<'paused'>,
     askedSql('paused_at', { by: 'paused_by', reason: 'pause_reason' }),
   ],
   tornDown: [
-    'jsonb?' as Json<'tornDown'>,
+    'jsonb?' as JsonColumn<'tornDown'>,
     askedSql('torn_down_at', { by: 'torn_down_by', reason: 'tear_down_reason' }),
   ],
 });

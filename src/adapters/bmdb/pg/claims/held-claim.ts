@@ -57,7 +57,7 @@ export interface Finish extends Ending {
   readonly event: 'Finished';
   readonly change: FinishChange;
 }
-export interface Failure extends Ending {
+export interface FailedEnding extends Ending {
   readonly event: 'Failed';
   readonly cause: string;
   readonly backoff: BackoffDescriptor;
@@ -67,7 +67,7 @@ export interface Cancel extends Ending {
   readonly event: 'Canceled';
 }
 /** How a work is to end. */
-export type End = Finish | Failure | Cancel;
+export type End = Finish | FailedEnding | Cancel;
 
 /**
  * Error for a machine that was not claimed.

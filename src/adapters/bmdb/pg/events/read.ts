@@ -44,8 +44,8 @@ export const unitedSql = (end: string): string =>
 const of = (table: keyof typeof COLUMNS, after: string, scan: string) =>
   `(${selectFrom(table)} WHERE e.seq > ${after} ORDER BY e.seq LIMIT ${scan})`;
 
-type Wanted = Readonly<Record<'provider' | 'slot' | 'machine', string>>;
-const isWanted = (e: string, { provider, slot, machine }: Wanted) =>
+type EventFilter = Readonly<Record<'provider' | 'slot' | 'machine', string>>;
+const isWanted = (e: string, { provider, slot, machine }: EventFilter) =>
   `(${provider} IS NULL OR ${e}.provider = ${provider})
    AND (${slot} IS NULL OR ${e}.slot_id = ${slot})
    AND (${machine} IS NULL OR ${e}.machine_id = ${machine})`;
@@ -55,7 +55,7 @@ const DISORDER = "interval '5 min'";
 /** The last rows of one log; skips a log without `words`, or that ends before `since`. */
 const latestOf = (
   table: keyof typeof COLUMNS,
-  { column, words, since, limit, ...wanted }: Wanted & Readonly<Record<LatestPart, string>>,
+  { column, words, since, limit, ...wanted }: EventFilter & Readonly<Record<LatestPart, string>>,
 ) => `(${selectFrom(table)}
     WHERE cardinality(${words}) > 0 AND e.${column} = ANY (${words}) AND ${isWanted('e', wanted)}
       AND (${since} IS NULL OR e.at >= to_timestamp(${since} / 1000))

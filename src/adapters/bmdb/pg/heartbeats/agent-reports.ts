@@ -137,8 +137,10 @@ interface RawReport {
 /** Maximum size of one statement; a batch of the largest reports would exceed a sensible limit. */
 const CHUNK_BYTES = 4 * 1024 * 1024;
 
-function chunksOf<Report extends RawReport>(reports: readonly Report[]): Report[][] {
-  const chunks: Report[][] = [];
+function chunksOf<InstallationReport extends RawReport>(
+  reports: readonly InstallationReport[],
+): InstallationReport[][] {
+  const chunks: InstallationReport[][] = [];
   let room = 0;
   for (const report of reports) {
     if (report.raw.length > room) {
@@ -167,19 +169,19 @@ export interface Installations {
   /** Faults of reports for a generation that was never requested. */
   readonly faults: ReadonlyMap<HeartbeatRecord, string>;
   /** Results of installations that were not known before. */
-  readonly ended: readonly Report['result'][];
+  readonly ended: readonly InstallationReport['result'][];
 }
 
 /** Stores reports for exactly the requested generation; reports for earlier ones are obsolete. */
 export async function writeInstallations(q: Queries, beats: Beats): Promise<Installations> {
   const faults = new Map<HeartbeatRecord, string>();
-  const ended: Report['result'][] = [];
+  const ended: InstallationReport['result'][] = [];
   const reported = [...beats.keys()].filter((record) => record.installationReport !== undefined);
   if (reported.length === 0) return { faults, ended };
   const machines = reported.map((record) => record.machineId);
   const rows = await q.rows(statements.lockRequests, { machines });
   const asked = new Map(rows.map((row) => [row.machine_id, row]));
-  const answers: Answer[] = [];
+  const answers: ReportAnswer[] = [];
   const news: Line[] = [];
   for (const record of reported) {
     const { machineId, installationReport: report } = record;
@@ -212,14 +214,14 @@ export async function writeInstallations(q: Queries, beats: Beats): Promise<Inst
 /** False for a repeated report of a generation, and for an error after its success. */
 const isNews = (
   before: RowOf<(typeof statements.lockRequests)['columns']>,
-  { generation, result }: Report,
+  { generation, result }: InstallationReport,
 ): boolean =>
   before.reported === null ||
   BigInt(before.reported) !== generation ||
   (before.result !== result && before.result !== 'Success');
 
-type Report = NonNullable<HeartbeatRecord['installationReport']>;
-type Answer = RawReport & Report;
+type InstallationReport = NonNullable<HeartbeatRecord['installationReport']>;
+type ReportAnswer = RawReport & InstallationReport;
 
 const aheadText = (reported: bigint, asked: string) =>
   `installation report for generation ${reported}, but only ${asked} was requested`;

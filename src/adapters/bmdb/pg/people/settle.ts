@@ -105,12 +105,12 @@ async function lockSubject(
   return rows.some(({ installing }) => installing);
 }
 
-type Asked = Pick<Scene, 'request' | 'wish' | 'isInstalling'>;
+type SettledScene = Pick<Scene, 'request' | 'wish' | 'isInstalling'>;
 
 async function settleLocked(
   q: Queries,
   session: LiveSession,
-  asked: Asked,
+  asked: SettledScene,
 ): Promise<RequestState | null> {
   const { request } = asked;
   const scene = await readScene(q, session, asked);
@@ -149,7 +149,7 @@ async function waitsForPermit(
   return (await noRoom(others!.waiting)) !== null;
 }
 
-async function readScene(q: Queries, { loss }: LiveSession, asked: Asked): Promise<Scene> {
+async function readScene(q: Queries, { loss }: LiveSession, asked: SettledScene): Promise<Scene> {
   const [moment] = await q.rows(statements.moment, {});
   const { request } = asked;
   const { provider, slotId, machineId } = request;

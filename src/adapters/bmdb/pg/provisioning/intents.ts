@@ -275,9 +275,9 @@ const notOurs = (witness: Witness) =>
   new WorkConflict(`intent ${witness} has ended, or another session works on it`);
 const noIntent = (witness: Witness) => new NotFound(`there is no intent ${witness}`);
 
-type Step = Fields & { readonly witness: 'uuid' };
-type Item<F extends Step> = ArgsOf<F> & { readonly witness: string };
-type Steps<F extends Step> = { readonly session: 'uuid'; readonly steps: F };
+type IntentStep = Fields & { readonly witness: 'uuid' };
+type Item<F extends IntentStep> = ArgsOf<F> & { readonly witness: string };
+type IntentSteps<F extends IntentStep> = { readonly session: 'uuid'; readonly steps: F };
 
 /**
  * Takes steps of one kind in the lives of intents. A step is idempotent: it is repeated if the
@@ -286,10 +286,10 @@ type Steps<F extends Step> = { readonly session: 'uuid'; readonly steps: F };
  * again.
  * @returns a function that takes a step and returns the answer for its intent, if any.
  */
-function stepsOf<F extends Step, C extends Columns & typeof ANSWER>(
+function stepsOf<F extends IntentStep, C extends Columns & typeof ANSWER>(
   session: LiveSession,
   verb: string,
-  step: Statement<Steps<F>, C>,
+  step: Statement<IntentSteps<F>, C>,
   keyOf: (item: Item<F>) => string = ({ witness }) => witness,
 ): (item: Item<F>) => Promise<RowOf<C> | undefined> {
   const { submit } = createPatientBatches<Item<F>, RowOf<C> | undefined>(session, {
@@ -297,7 +297,9 @@ function stepsOf<F extends Step, C extends Columns & typeof ANSWER>(
     run: async (items) => {
       const what = items.length === 1 ? `intent ${keyOf(items[0]!)}` : `${items.length} intents`;
       const doing = `${verb} ${what}`;
-      const args = { session: session.sessionId, steps: items } as unknown as ArgsOf<Steps<F>>;
+      const args = { session: session.sessionId, steps: items } as unknown as ArgsOf<
+        IntentSteps<F>
+      >;
       const rows = await repeatedOnce(() =>
         commitAlive(session, { doing, processor: PROCESSOR }, [step, args]),
       );

@@ -109,7 +109,7 @@ export function createInspection({ db, loss }: PgContext): BmdbInspection {
 }
 
 /** A machine that is being put together. */
-interface Draft extends InspectedMachine {
+interface MachineDraft extends InspectedMachine {
   readonly tags: Record<string, readonly InspectedField[]>;
   readonly backoffs: Record<string, { untilMs: number; cause: string }>;
   readonly work: Record<string, SessionId>;
@@ -125,7 +125,7 @@ async function inspect(
   const { machines, next } = await readPage(q, query);
   const [first, last] = [machines.at(0)?.machineId, machines.at(-1)?.machineId];
   if (!first || !last) return { machines, sql, next };
-  const byId = new Map<string, Draft>(machines.map((each) => [each.machineId, each]));
+  const byId = new Map<string, MachineDraft>(machines.map((each) => [each.machineId, each]));
   const range = { first, last };
   for (const type of await readTagTypes(q)) {
     for (const { machine_id, fields } of await q.rows(tagStatement(type), range)) {
@@ -149,14 +149,14 @@ async function inspect(
 async function readPage(
   q: Pick<Queries, 'rows'>,
   { machineId: id, after, limit = PAGE_MAX }: InspectionQuery,
-): Promise<{ machines: Draft[]; next: MachineId | null }> {
+): Promise<{ machines: MachineDraft[]; next: MachineId | null }> {
   const size = Math.max(1, Math.min(limit, PAGE_MAX));
   const rows = id
     ? await q.rows(statements.machine, { id })
     : await q.rows(statements.machinesAfter, { after: after ?? FIRST, limit: size + 1 });
   const machines = rows
     .slice(0, size)
-    .map((row): Draft => ({ ...row, tags: {}, backoffs: {}, work: {} }));
+    .map((row): MachineDraft => ({ ...row, tags: {}, backoffs: {}, work: {} }));
   return { machines, next: rows.length > size ? (machines.at(-1)?.machineId ?? null) : null };
 }
 

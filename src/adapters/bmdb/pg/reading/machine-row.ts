@@ -136,10 +136,14 @@ export function toMachine(row: FlatMachine): MachineRow {
 }
 
 /** Returns the value if it is known; otherwise returns null and records the value. */
-type Read = <T extends string>(what: string, value: string | null, known: readonly T[]) => T | null;
+type ReadKnown = <T extends string>(
+  what: string,
+  value: string | null,
+  known: readonly T[],
+) => T | null;
 
 const readerInto =
-  (unknown: string[]): Read =>
+  (unknown: string[]): ReadKnown =>
   (what, value, known) => {
     if (value === null) return null;
     const found = known.find((each) => each === value);
@@ -147,7 +151,7 @@ const readerInto =
     return found ?? null;
   };
 
-function toParts(row: object, read: Read): Record<string, unknown> {
+function toParts(row: object, read: ReadKnown): Record<string, unknown> {
   const flat = row as Readonly<Record<string, unknown>>;
   const parts: Record<string, unknown> = {};
   for (const { name, isAlways, columns } of PARTS) {
@@ -161,14 +165,14 @@ function toParts(row: object, read: Read): Record<string, unknown> {
 function toPart(
   columns: readonly FieldColumn[],
   flat: Readonly<Record<string, unknown>>,
-  read: Read,
+  read: ReadKnown,
 ): Record<string, unknown> {
   const part: Record<string, unknown> = {};
   for (const { field, column, kind } of columns) part[field] = valueOf(kind, flat[column], read);
   return part;
 }
 
-function valueOf(kind: string, value: unknown, read: Read): unknown {
+function valueOf(kind: string, value: unknown, read: ReadKnown): unknown {
   switch (kind) {
     case 'int':
       return value === null ? null : Number(value);

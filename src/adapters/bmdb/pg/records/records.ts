@@ -1,5 +1,5 @@
 import {
-  type Json,
+  type RecordJson,
   recordDiffers,
   recordIsThere,
   type RecordName,
@@ -32,7 +32,7 @@ const told = (changes: string, of: { readonly provider: string; readonly key: st
 export const statements = named('records', {
   read: statement({
     params: { provider: 'text' },
-    columns: { key: 'text', value: 'json' as As<'json', Json>, version: 'text' },
+    columns: { key: 'text', value: 'json' as As<'json', RecordJson>, version: 'text' },
     text: ({ provider }) =>
       `SELECT r.key, r.value, r.version FROM provider_records r WHERE r.provider = ${provider}`,
   }),

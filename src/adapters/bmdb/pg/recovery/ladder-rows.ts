@@ -3,7 +3,7 @@ import type { BackoffDescriptor } from '../../../../domain/backoff.ts';
 import { isLadder } from '../../../../domain/eligibility.ts';
 import { BOOT_TIMES_KEPT } from '../../../../domain/policy.ts';
 import { failedText } from '../../../../domain/requests.ts';
-import type { Failure, HeldClaim } from '../claims/held-claim.ts';
+import type { FailedEnding, HeldClaim } from '../claims/held-claim.ts';
 import type { LiveSession } from '../live.ts';
 import type { Queries } from '../pool.ts';
 import { endRequests } from '../requests/request-ends.ts';
@@ -122,7 +122,7 @@ export async function recordRecoveries(
 export async function refuseOrders(
   q: Queries,
   session: LiveSession,
-  failed: readonly Failure[],
+  failed: readonly FailedEnding[],
 ): Promise<void> {
   if (failed.length === 0) return;
   const machines = failed.map(({ held }) => held.machineId);
@@ -137,7 +137,7 @@ export async function refuseOrders(
 }
 
 /** Of failures before any request was made, some count as an attempt. */
-export async function endUnasked(q: Queries, failed: readonly Failure[]): Promise<void> {
+export async function endUnasked(q: Queries, failed: readonly FailedEnding[]): Promise<void> {
   const unasked = failed.filter(({ held, also }) => isLadder(held.process) && also.unasked);
   const counted = unasked.flatMap(({ held, also }) => {
     const rung = also.unasked!.countsOn;

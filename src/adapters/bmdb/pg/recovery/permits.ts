@@ -29,7 +29,7 @@ const CANDIDATE = {
   /** An operator ordered it. */
   ordered: 'bool',
 } as const;
-type Candidate = RowOf<typeof CANDIDATE>;
+type PermitCandidate = RowOf<typeof CANDIDATE>;
 
 const verbsOf = (process: Process) =>
   ORDER_VERBS.filter((verb) => PROCESS_FOR[verb] === process)
@@ -108,7 +108,7 @@ export const statements = named('permit', {
 });
 
 /** Provider and location for which a machine counts. */
-interface Place {
+interface PermitScope {
   readonly provider: string;
   readonly location: string | null;
 }
@@ -150,7 +150,7 @@ async function readCandidates(
   q: Queries,
   { session, process }: Asking,
   machines: readonly MachineId[],
-): Promise<Map<string, Candidate>> {
+): Promise<Map<string, PermitCandidate>> {
   const sql = statementsFor(session.loss)[process as 'ShepherdRecovery' | 'ShepherdReinstall'];
   const read = async () => {
     const rows = await q.rows(sql, { machines });
@@ -192,7 +192,7 @@ async function openGate(q: Queries, session: LiveSession): Promise<Gate> {
 interface Wanting {
   readonly session: LiveSession;
   readonly machine: MachineId;
-  readonly place: Place;
+  readonly place: PermitScope;
   /** An operator ordered it. */
   readonly isOrder: boolean;
 }
@@ -220,7 +220,7 @@ const mostThatMatter = (limit: number, percent: number): number =>
 export async function whyNoRoom(
   q: Queries,
   budget: RecoveryBudget,
-  { provider, location }: Place,
+  { provider, location }: PermitScope,
   { isOrder, ahead = 0 }: { readonly isOrder: boolean; readonly ahead?: number },
 ): Promise<string | null> {
   const rows = await q.rows(statements.counts, {

@@ -256,14 +256,14 @@ async function lockLease(q: Queries, held: HeldClaim, doing: string): Promise<vo
   if (heldEpochs(held.session, doing, rows).size === 0) throw workLost(held);
 }
 
-type Asked = Extract<WorkNote, { kind: 'recoveryAsked' }>;
+type RecoveryAsked = Extract<WorkNote, { kind: 'recoveryAsked' }>;
 
 /**
  * @throws {NothingToDo} the machine came back or was put under a hold meanwhile, or its order
  *   ended.
  * @throws {NoPermit} recovery is frozen, silence means nothing now, or the budget is used up.
  */
-async function noteAsked(q: Queries, held: HeldClaim, asked: Asked): Promise<void> {
+async function noteAsked(q: Queries, held: HeldClaim, asked: RecoveryAsked): Promise<void> {
   const { machineId: machine, row, session } = held;
   const { rung, bootId } = asked;
   const order = asked.order ?? null;
@@ -278,7 +278,7 @@ async function noteAsked(q: Queries, held: HeldClaim, asked: Asked): Promise<voi
   await writeEvent(q, session, { machineId: machine, kind: 'recoveryAsked', reason });
 }
 
-interface Wanted {
+interface OrderKey {
   readonly notAsked: string;
   /** Key of the operator's order; null for the ladder's own request. */
   readonly order: string | null;
@@ -290,7 +290,7 @@ interface Wanted {
 async function requireMay(
   q: Queries,
   { machineId: machine, process, row, session }: HeldClaim,
-  { notAsked, order, interrupts: needsPermit }: Wanted,
+  { notAsked, order, interrupts: needsPermit }: OrderKey,
 ): Promise<void> {
   // Locked before the machine is checked: it may come back while this waits for the guard.
   if (needsPermit) await lockGuard(q);

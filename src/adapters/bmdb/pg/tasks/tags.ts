@@ -2,7 +2,7 @@ import { nextBackoffSeconds } from '../../../../domain/backoff.ts';
 import { isLadder, previousWaitSeconds } from '../../../../domain/eligibility.ts';
 import { forgetMachines } from './forget.ts';
 import { statements as tags } from '../delete-tags.ts';
-import type { Failure, Finish } from '../claims/held-claim.ts';
+import type { FailedEnding, Finish } from '../claims/held-claim.ts';
 import type { LiveSession, SlotEvent } from '../live.ts';
 import {
   coolDown,
@@ -84,7 +84,7 @@ export async function applyChanges(
 export async function recordFailures(
   q: Queries,
   session: LiveSession,
-  failed: readonly Failure[],
+  failed: readonly FailedEnding[],
 ): Promise<void> {
   if (failed.length === 0) return;
   // Orders change neither the ladder nor its waits.
@@ -119,7 +119,7 @@ const parted = <Item>(items: readonly Item[], which: (item: Item) => boolean) =>
 async function backOff(
   q: Queries,
   session: LiveSession,
-  failed: readonly Failure[],
+  failed: readonly FailedEnding[],
 ): Promise<void> {
   if (failed.length === 0) return;
   const waits = failed.map(({ held, backoff, cause, also }) => {
@@ -135,7 +135,7 @@ async function backOff(
 async function quarantine(
   q: Queries,
   session: LiveSession,
-  failed: readonly Failure[],
+  failed: readonly FailedEnding[],
 ): Promise<void> {
   const parked = failed.flatMap(({ held, also: { quarantine: how } }) =>
     how ? [{ machineId: held.machineId, ...how }] : [],
@@ -154,7 +154,7 @@ export function finishEvents({ held, change }: Finish, rungs: Rungs): SlotEvent[
 }
 
 /** Lines for the slot's log. */
-export function failureEvents({ held, cause, also }: Failure): SlotEvent[] {
+export function failureEvents({ held, cause, also }: FailedEnding): SlotEvent[] {
   const { machineId, process } = held;
   const { quarantine: how } = also;
   const failed = { machineId, kind: 'workFailed', reason: `${process}: ${cause}` };

@@ -64,7 +64,7 @@ interface Open {
 }
 
 export type WorkCounts = ReturnType<typeof countWorks>;
-type Counted = <T>(result: WorkResult, end: () => Promise<T>) => Promise<T>;
+type CountResult = <T>(result: WorkResult, end: () => Promise<T>) => Promise<T>;
 
 /**
  * Counts works after the database has answered, so after the COMMIT. Every started work is counted
@@ -87,7 +87,7 @@ export function countWorks({ signal }: Pick<LiveSession, 'signal'>, metrics: Met
     if (!isClosing) countEnds('lost');
   });
   return {
-    started: ({ process, machineId, epoch }: Omit<Open, 'ending'>): Counted => {
+    started: ({ process, machineId, epoch }: Omit<Open, 'ending'>): CountResult => {
       const claim: Open = { process, machineId, epoch, ending: false };
       open.add(claim);
       metrics.count('bmdb_work_started', { processor: processorOf(process), process });
@@ -121,7 +121,7 @@ interface WorkDeps {
   readonly note: ReturnType<typeof createNotes>;
   /** Ends the work, batched with others. @throws {WorkLost} */
   readonly end: (end: End) => Promise<void>;
-  readonly counted: Counted;
+  readonly counted: CountResult;
 }
 
 /** See `Work`. Ended only after the commit, so that a failed finish can become a fail. */

@@ -16,7 +16,7 @@ import {
   isObject,
   readReply,
   saidIn,
-  type Json,
+  type BmcJson,
   type Reply,
 } from './errors.ts';
 import {
@@ -58,9 +58,9 @@ export interface Wire {
   /** Like `get`, but the answer may have no body. */
   poll(path: string): Promise<Reply>;
   /** @throws {ProviderError} with `outcome: 'unknown'` if the request may have taken effect. */
-  send(method: Method, path: string, body?: Json, headers?: Headers): Promise<Reply>;
+  send(method: Method, path: string, body?: BmcJson, headers?: Headers): Promise<Reply>;
   /** The service root, which needs no login. `fresh`: ignore the cached one. */
-  root(fresh?: boolean): Promise<Json>;
+  root(fresh?: boolean): Promise<BmcJson>;
 }
 type Method = 'POST' | 'PATCH' | 'DELETE';
 type Headers = Readonly<Record<string, string>>;
@@ -96,7 +96,7 @@ export function createBmc(options: BmcOptions, deps: BmcDeps) {
   const remembered = new Map<string, unknown>();
   const lasting = new Map<string, unknown>();
   const moved = new Map<string, string>();
-  let root: Json | null = null;
+  let root: BmcJson | null = null;
   let takesIdentity = true;
   let restedAtMs = -Infinity;
 
@@ -133,7 +133,7 @@ export function createBmc(options: BmcOptions, deps: BmcDeps) {
   interface Request {
     readonly method: Method | 'GET';
     readonly path: string;
-    readonly body?: Json | undefined;
+    readonly body?: BmcJson | undefined;
     readonly headers?: Headers | undefined;
     /** Shorter than for other requests. */
     readonly timeoutMs?: number;

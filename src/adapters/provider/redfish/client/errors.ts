@@ -47,7 +47,7 @@ export function locationOf(location: string | undefined, baseUrl: string): strin
  * Path of a created resource from the answer, only on the same BMC; null if not given. Some BMCs
  * return a whole URL with their own name for themselves.
  */
-export function madePathOf(location: string | undefined, body: Json | undefined): string | null {
+export function madePathOf(location: string | undefined, body: BmcJson | undefined): string | null {
   const told = [location, URL.parse(location ?? '')?.pathname, body?.['@odata.id']];
   const isPath = (path: unknown): path is string => typeof path === 'string' && isOwnPath(path);
   return told.find(isPath) ?? null;
@@ -61,10 +61,10 @@ function pathAt(location: string, origin: string): string | null {
 /** The path without a trailing slash. */
 export const bareOf = (path: string): string => path.replace(/(?<=.)\/+$/, '');
 
-export type Json = Readonly<Record<string, unknown>>;
+export type BmcJson = Readonly<Record<string, unknown>>;
 
 /** A message in a BMC's answer. */
-export interface Message {
+export interface BmcMessage {
   /** Last part of its `MessageId`: registries and their versions differ. */
   readonly id: string;
   /** Shortened and without secrets. */
@@ -76,10 +76,10 @@ export interface Reply extends Pick<HttpReply, 'status' | 'headers'> {
   /** Path of the answer after redirects. */
   readonly path: string;
   /** Undefined if there was no body, or it is no JSON object. */
-  readonly json: Json | undefined;
+  readonly json: BmcJson | undefined;
   /** Neither empty nor JSON. */
   readonly isGarbage: boolean;
-  readonly messages: readonly Message[];
+  readonly messages: readonly BmcMessage[];
 }
 
 const TEXT_LENGTH_MAX = 300;
@@ -95,11 +95,11 @@ export function readReply(
   return { status, headers, path, json, isGarbage, messages: messagesOf(json, redact) };
 }
 
-export const isObject = (value: unknown): value is Json =>
+export const isObject = (value: unknown): value is BmcJson =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** The parser's own error would quote the text, so it is dropped. */
-function parse(text: string): Json | undefined {
+function parse(text: string): BmcJson | undefined {
   try {
     const value: unknown = JSON.parse(text);
     return isObject(value) ? value : undefined;
@@ -116,7 +116,7 @@ const Info = z.object({
 });
 
 /** Messages of an error, or of a success. The list may be a single object, or missing. */
-function messagesOf(json: Json | undefined, redact: Redact): Message[] {
+function messagesOf(json: BmcJson | undefined, redact: Redact): BmcMessage[] {
   if (!json) return [];
   const error = isObject(json['error']) ? json['error'] : json;
   const told = error['@Message.ExtendedInfo'];
@@ -136,7 +136,7 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 const messageOf = (
   { MessageId, Message: said, MessageSeverity, Severity }: z.output<typeof Info>,
   redact: Redact,
-): Message => ({
+): BmcMessage => ({
   id: redact(MessageId.split('.').at(-1) ?? '').slice(0, 80),
   text: redact(said).slice(0, TEXT_LENGTH_MAX),
   severity: (MessageSeverity ?? Severity ?? '').slice(0, 20),
@@ -159,7 +159,7 @@ export const etagOf = ({ headers, json }: Pick<Reply, 'headers' | 'json'>): stri
 export class Refusal extends Error {
   readonly status: number;
   readonly ids: readonly string[];
-  constructor(status: number, messages: readonly Message[]) {
+  constructor(status: number, messages: readonly BmcMessage[]) {
     const said = saidIn({ messages });
     super(`status ${status}${said === '' ? '' : ` (${said})`}`);
     this.status = status;
@@ -233,7 +233,7 @@ function kindOf(refusal: Refusal, changing: boolean): ProviderErrorKind {
   return KINDS[status] ?? (status >= 500 ? 'transient' : 'permanent');
 }
 
-export interface Asked {
+export interface BmcRequest {
   /** For example `POST /redfish/v1/…`. */
   readonly doing: string;
   readonly changing: boolean;
@@ -241,7 +241,7 @@ export interface Asked {
 }
 
 /** The port's error for an answer that is no success. */
-export function errorOf(reply: Reply, { doing, changing, nowMs }: Asked): ProviderError {
+export function errorOf(reply: Reply, { doing, changing, nowMs }: BmcRequest): ProviderError {
   const { status, headers, messages } = reply;
   const refusal = new Refusal(status, messages);
   const isFull = isSessionsFull(refusal);
@@ -263,7 +263,7 @@ const headerText = (header: string | string[] | undefined) =>
   Array.isArray(header) ? header[0] : header;
 
 /** The port's error for an exchange without a reply. */
-export function failureOf(cause: HttpFailure, { doing, changing }: Asked): ProviderError {
+export function failureOf(cause: HttpFailure, { doing, changing }: BmcRequest): ProviderError {
   const kind = FAILURES[cause.reason];
   const outcome = changing && cause.sent ? 'unknown' : 'not-done';
   return new ProviderError(kind, doing, { cause, outcome });

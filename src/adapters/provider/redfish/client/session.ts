@@ -13,7 +13,7 @@ import {
   madePathOf,
   type Reply,
   type Refusal,
-  type Json,
+  type BmcJson,
 } from './errors.ts';
 
 const REST_FIRST_MS = 5_000;
@@ -149,7 +149,7 @@ export interface Plain {
     method: 'POST' | 'DELETE',
     path: string,
     headers: Readonly<Record<string, string>>,
-    body?: Json,
+    body?: BmcJson,
   ): Promise<Reply>;
 }
 

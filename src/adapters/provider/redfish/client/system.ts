@@ -11,7 +11,7 @@ import {
   linksOf,
   requireOwnPath,
   etagOf,
-  type Json,
+  type BmcJson,
   type Reply,
 } from './errors.ts';
 
@@ -58,7 +58,7 @@ function valuesIn(parameters: unknown): readonly string[] | null {
 export async function patch(
   wire: Wire,
   { path, etag }: { readonly path: string; readonly etag: string | null },
-  body: Json,
+  body: BmcJson,
 ): Promise<Reply> {
   const strong = etag?.startsWith('W/') ? etag.slice('W/'.length) : null;
   for (const match of [etag, strong].filter((tag) => tag !== null)) {
@@ -116,7 +116,7 @@ const ShownBoot = z
   .catch(null);
 
 /** Boot override of a resource. */
-export function bootOf({ Boot: shown }: Json) {
+export function bootOf({ Boot: shown }: BmcJson) {
   const boot = ShownBoot.parse(shown);
   return {
     /** `Disabled`, `Once` or `Continuous`. */

@@ -6,17 +6,17 @@ import type { Bmc } from '../client/bmc.ts';
 import type { BmcEntry, TakeMarkOff } from '../entries.ts';
 import type { Sighting } from '../power.ts';
 import { machineIdOf, isUnbegun, type Claim, type Claims } from './claims.ts';
-import type { Installation } from './installation.ts';
+import type { RackInstallation } from './installation.ts';
 
 /** A machine as shown without an installation, and its last sighting. */
-export interface Seen {
+export interface InstallSighting {
   readonly base: DriverMachine;
   readonly sighting: Sighting | null;
   readonly instanceSetId: string;
 }
 
 /** An unclaimed machine; not free if it carries another fleet's mark. */
-export function shownFree({ id }: BmcEntry, { base, sighting, instanceSetId }: Seen) {
+export function shownFree({ id }: BmcEntry, { base, sighting, instanceSetId }: InstallSighting) {
   const { hostKey: _old, ...rest } = base;
   const setId = sighting?.setId ?? null;
   const isMarked = setId !== null && setId !== instanceSetId;
@@ -68,7 +68,7 @@ export function shownAway(claim: Claim): DriverMachine {
 
 export interface EndingsDeps {
   readonly claims: Claims;
-  readonly installation: Pick<Installation, 'tidy'>;
+  readonly installation: Pick<RackInstallation, 'tidy'>;
   /** Serializes changes of a machine, by its entry. */
   readonly locks: Locks;
   readonly entries: (signal: AbortSignal) => Promise<readonly BmcEntry[]>;

@@ -258,4 +258,4 @@ export function createInstallation(deps: InstallationDeps) {
   }
 }
 
-export type Installation = ReturnType<typeof createInstallation>;
+export type RackInstallation = ReturnType<typeof createInstallation>;

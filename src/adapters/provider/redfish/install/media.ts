@@ -12,7 +12,7 @@ import {
   etagOf,
   isObject,
   type Refusal,
-  type Json,
+  type BmcJson,
   type Reply,
 } from '../client/errors.ts';
 import { followTask } from '../client/session.ts';
@@ -155,7 +155,7 @@ async function insertInto(scene: MediaScene, device: Device, image: string): Pro
     const body = { Image: image, Inserted: true, WriteProtected: true };
     return change(scene, (wire) => patch(wire, device, body));
   }
-  let body: Json = { Image: image };
+  let body: BmcJson = { Image: image };
   for (let attempt = 1; ; attempt++) {
     try {
       return await change(scene, (wire) => wire.send('POST', device.insert!, body));
@@ -169,7 +169,7 @@ async function insertInto(scene: MediaScene, device: Device, image: string): Pro
 }
 
 /** Only the parameters that a refusal reports as missing. */
-const askedIn = ({ ids, message }: Refusal, body: Json, image: string): Json =>
+const askedIn = ({ ids, message }: Refusal, body: BmcJson, image: string): BmcJson =>
   ids.some((id) => id.endsWith('Missing'))
     ? Object.fromEntries(
         Object.entries(EXTRAS)
@@ -281,7 +281,7 @@ export async function bootOnce(
 const UEFI = { BootSourceOverrideMode: 'UEFI' };
 
 /** Some BMCs refuse values that are already set. */
-function changedIn(wanted: Readonly<Record<string, string>>, { boot }: System): Json {
+function changedIn(wanted: Readonly<Record<string, string>>, { boot }: System): BmcJson {
   const is: Readonly<Record<string, string | null>> = {
     BootSourceOverrideTarget: boot.target,
     BootSourceOverrideEnabled: boot.enabled,

@@ -13,7 +13,7 @@ import {
   startScript,
   whole,
   wipeScript,
-  type Installation,
+  type RescueInstallation,
 } from '../../../../../src/adapters/provider/hetzner-robot/scripts.ts';
 import { testRows } from '../../../../support/rows.ts';
 import {
@@ -28,7 +28,7 @@ import {
   startRescue,
 } from './stands.ts';
 
-const start = (change: Partial<Installation> = {}) =>
+const start = (change: Partial<RescueInstallation> = {}) =>
   whole(startScript({ ...INSTALLATION, ...change }));
 const STARTED = { status: 0, stdout: 'started\n', stderr: '' };
 const look = ({ run }: RescueStand, witness = 'bnxaaaas') =>

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import type { Installation } from '../../../../../src/adapters/provider/hetzner-robot/scripts.ts';
+import type { RescueInstallation } from '../../../../../src/adapters/provider/hetzner-robot/scripts.ts';
 import { INSTANCE_SECRET_PATH } from '../../../../../src/domain/provisioning/provider-tags.ts';
 
 export interface Rescue {
@@ -26,7 +26,7 @@ export const IMAGE = 'Debian-1300-trixie-amd64-base.tar.gz';
 export const HOSTNAME = 'shep-prod-321';
 export const SECRET = '5ec2e75ec2e75ec2e75ec2e75ec2e75ec2e75ec2';
 export const NASTY = `$(touch /tmp/pwned) \`id\` '; rm -rf / #" \\ %s %n !`;
-export const INSTALLATION: Installation = {
+export const INSTALLATION: RescueInstallation = {
   witness: '0b6e0000-1234-4abc-8def-0123456789ab',
   shortWitness: 'bnxaaaas',
   hostname: HOSTNAME,
