@@ -67,7 +67,7 @@ export type RobotEffectOf<T extends RobotFaultEffect['type']> = Extract<
   RobotFaultEffect,
   { type: T }
 >;
-export type RobotFaultBook = FaultBook<
+export type RobotFaultRules = FaultBook<
   CommonMatch & { server?: number | undefined },
   RobotFaultEffect,
   RuleSubject

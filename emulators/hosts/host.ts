@@ -37,7 +37,7 @@ export interface HostPrograms {
 }
 
 /** A host's listener. Opening and closing are idempotent. */
-export interface HostDoor {
+export interface HostListener {
   open(): Promise<void>;
   /** Breaks all connections and accepts no more. */
   close(): Promise<void>;
@@ -49,9 +49,9 @@ export interface HostDoor {
 export interface HostParts<System extends HostSystem> {
   readonly disk: HostDisk;
   readonly programs: HostPrograms;
-  readonly door: HostDoor;
+  readonly door: HostListener;
   /** The host's service for clients, which works even while it refuses SSH. */
-  readonly service?: HostDoor | undefined;
+  readonly service?: HostListener | undefined;
   readonly newBootId: () => string;
   /** Boot id from an earlier process. */
   readonly bootId?: string | undefined;

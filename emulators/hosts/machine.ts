@@ -4,8 +4,8 @@ import type { AuthContext, ParsedKey } from 'ssh2';
 import { startLine } from './commands.ts';
 import { BOOT_ID_PATH, createDirectoryDisk, readBootId } from './disk.ts';
 import { runOnChannel } from './exec-channel.ts';
-import { createDoor } from './door.ts';
-import { createHost, type Host, type HostDoor } from './host.ts';
+import { createDoor } from './listener.ts';
+import { createHost, type Host, type HostListener } from './host.ts';
 import { isAuthorized, publicBlobOf, readKey } from './keys.ts';
 import type { HostSnapshot, SimulatedHostsOptions } from './options.ts';
 import { createPrograms, type Programs } from './programs.ts';
@@ -116,7 +116,7 @@ function createSshDoor(
   host: () => Host<MachineRecord>,
   { context }: Programs,
   { log, admitted }: MachineDeps,
-): HostDoor {
+): HostListener {
   function keysThatLetIn(): ParsedKey[] {
     if (host().state().refusing === 'key') return [];
     const listed = parseKeys(host().system().authorizedKeys);
@@ -166,7 +166,7 @@ function createServiceOf(
   deviceId: string,
   host: () => Host<MachineRecord>,
   { log, serving }: MachineDeps,
-): (Pick<Service, 'tally'> & { readonly door: HostDoor }) | undefined {
+): (Pick<Service, 'tally'> & { readonly door: HostListener }) | undefined {
   if (!serving) return undefined;
   const where = () => ({ address: host().system().address ?? LOOPBACK, port: serving.port });
   const service = createService({

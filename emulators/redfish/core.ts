@@ -1,7 +1,7 @@
 import type { EmulatorClock } from '../kit/clock.ts';
 import type { EmulatorLog } from '../kit/log.ts';
 import type { ApiAnswer, Occasion } from '../kit/api.ts';
-import type { FaultEffect, RedfishFaultBook } from './faults.ts';
+import type { FaultEffect, RedfishFaultRules } from './faults.ts';
 import type { SystemHooks } from './options.ts';
 import type { Power, PowerTimings } from './power.ts';
 import type { Vendor } from './vendors.ts';
@@ -18,7 +18,7 @@ export interface RackCore {
   readonly bmcs: readonly Bmc[];
   readonly clock: EmulatorClock;
   readonly timings: PowerTimings;
-  readonly faults: RedfishFaultBook;
+  readonly faults: RedfishFaultRules;
   readonly credentials: Credentials;
   readonly hooks: SystemHooks | undefined;
   readonly log: EmulatorLog;

@@ -9,7 +9,7 @@ import { listen } from '../kit/listen.ts';
 import { apiOf, isAway } from './api.ts';
 import { type Certificate, issueCertificate } from './certificate.ts';
 import type { RedfishCall, RackCore, Rack } from './core.ts';
-import { type Door, openDoor } from './door.ts';
+import { type BmcListener, openDoor } from './listener.ts';
 import { type RedfishFault, type FaultEffect, FAULTS } from './faults.ts';
 import type {
   BmcSnapshot,
@@ -26,7 +26,7 @@ import { type Bmc, createWorld, type ComputerSystem } from './world.ts';
 /** A BMC and its address. */
 interface BmcEndpoint {
   readonly bmc: Bmc;
-  readonly door: Door;
+  readonly door: BmcListener;
   certificate(): Certificate;
 }
 

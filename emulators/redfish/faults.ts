@@ -77,4 +77,4 @@ export type RedfishFaultRule = FaultRuleOf<typeof FAULTS>;
 export type RedfishFault = FaultOf<typeof FAULTS>;
 export type FaultEffect = FaultEffectOf<typeof FAULTS>;
 export type RedfishEffectOf<T extends FaultEffect['type']> = Extract<FaultEffect, { type: T }>;
-export type RedfishFaultBook = FaultBook<RedfishFault['match'], FaultEffect, RuleSubject>;
+export type RedfishFaultRules = FaultBook<RedfishFault['match'], FaultEffect, RuleSubject>;

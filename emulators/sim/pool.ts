@@ -8,7 +8,7 @@ import { isPortFree, takeFreePort } from '../../src/adapters/network/free-port.t
 import { hasLoopbackNetwork } from '../hosts/serving/addresses.ts';
 
 /** Changes to the default pool. */
-export interface PoolWishes {
+export interface DesiredMembers {
   /** Requires HAProxy; otherwise an emulator replaces a missing HAProxy. */
   readonly needsHaproxy: boolean;
   /** Maximum number of planned interruptions at once. */
@@ -43,7 +43,7 @@ const LOOPBACK = '127.0.0.1';
 /** An address for documentation (RFC 5737): nobody is there. */
 const NOWHERE = '192.0.2.10';
 
-type PoolOptions = PoolWishes & { readonly dir: string; readonly log: Log };
+type PoolOptions = DesiredMembers & { readonly dir: string; readonly log: Log };
 
 /** Starts a balancer below `dir`; the next run with the same directory has the same ports. */
 export async function openSimPool(options: PoolOptions): Promise<SimPool | NoPool> {
@@ -102,7 +102,7 @@ const inputOf = (
   settings: NonNullable<SimPool['input']['balancers']>[string],
   { host, port: external }: SimPool['clients'],
   internal: number,
-  { atOnce = 1 }: PoolWishes,
+  { atOnce = 1 }: DesiredMembers,
 ): SimPool['input'] => ({
   balancers: { [SIM_BALANCER]: settings },
   pools: {

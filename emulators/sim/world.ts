@@ -14,7 +14,7 @@ import { createSimulatedHosts } from '../hosts/simulated-hosts.ts';
 import { makeOwnDirectory } from '../kit/private-path.ts';
 import { equinixKind } from './providers/equinix.ts';
 import type { SimKind, SimProvider } from './providers/provider.ts';
-import { keptPort, openSimPool, type NoPool, type PoolWishes, type SimPool } from './pool.ts';
+import { keptPort, openSimPool, type NoPool, type DesiredMembers, type SimPool } from './pool.ts';
 import type { SimulatedHosts } from '../hosts/options.ts';
 
 /** A simulated fleet's hardware: a provider's API and its machines. */
@@ -52,7 +52,7 @@ export interface SimWorldOptions {
   /** Size of each machine's disk for agents to install to; default: no disk. */
   readonly diskBytes?: number;
   /** Machines serve, and a balancer sends clients to them; default: neither. */
-  readonly pool?: PoolWishes;
+  readonly pool?: DesiredMembers;
   readonly log: Log;
 }
 

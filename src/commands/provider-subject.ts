@@ -1,7 +1,7 @@
 import type { Clock, Random } from '../adapters/clock/port.ts';
 import type { Log } from '../adapters/log/port.ts';
 import { silentMetrics } from '../adapters/metrics/port.ts';
-import { createMemoryRecords } from '../adapters/driver-kit/stand-ins.ts';
+import { createMemoryRecords } from '../adapters/driver-kit/memory-shell.ts';
 import { DRIVERS } from '../adapters/provider/drivers.ts';
 import type { Driver, DriverShell, Records } from '../adapters/provider/port.ts';
 import { hostKeyPolicyOf } from '../config/provider-schema.ts';

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { createReadRecords } from '../actors/providers/records.ts';
-import type { RecordShelf, Bmdb, BmdbSession } from '../adapters/bmdb/port.ts';
+import type { RecordStore, Bmdb, BmdbSession } from '../adapters/bmdb/port.ts';
 import type { SweepReport } from '../adapters/provider/port.ts';
 import { loadSshKey } from '../adapters/ssh/key-file.ts';
 import { loadConfig, type Config } from '../config.ts';
@@ -59,7 +59,7 @@ export async function sweep(options: SweepOptions): Promise<CommandOutput> {
 }
 
 /** Opens the database only when a driver asks for its records. */
-const onlyOnceAsked = (file: string): RecordShelf => ({
+const onlyOnceAsked = (file: string): RecordStore => ({
   all: (provider, signal) => withDatabase({ file }, ({ records }) => records.all(provider, signal)),
   counts: (signal) => withDatabase({ file }, ({ records }) => records.counts(signal)),
 });

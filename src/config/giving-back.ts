@@ -1,5 +1,5 @@
 import { DRIVERS } from '../adapters/provider/drivers.ts';
-import { DELETED } from '../domain/filing/prospects.ts';
+import { DELETED } from '../domain/submission/prospects.ts';
 
 /** The relevant part of the providers' configuration. */
 interface Providers {

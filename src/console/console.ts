@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import Fastify from 'fastify';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { EventBook } from '../adapters/bmdb/port.ts';
+import type { EventRepository } from '../adapters/bmdb/port.ts';
 import type { Clock } from '../adapters/clock/port.ts';
 import type { Inspector } from '../adapters/inspector/port.ts';
 import type { Log } from '../adapters/log/port.ts';
@@ -9,7 +9,7 @@ import type { Metrics } from '../adapters/metrics/port.ts';
 import { UsageError } from '../domain/errors.ts';
 import { addApi } from './api/api.ts';
 import { API } from './api/kit.ts';
-import type { FilingMeans } from './api/filing/filing.ts';
+import type { FilingMeans } from './api/submit/submit.ts';
 import { addFailures } from './api/failures.ts';
 import { Problem } from './api/problem.ts';
 import { watchFleet } from './watch.ts';
@@ -46,7 +46,7 @@ export interface ConsoleDeps extends AccessMeans, ConsoleViews {
   /** Providers whose machines recovery may reinstall, which erases their disks. */
   readonly mayEraseDisks: readonly string[];
   /** What happened. */
-  readonly events: EventBook;
+  readonly events: EventRepository;
   /** Receivers of events over HTTP. */
   readonly webhooks: WebhooksView;
   /** Dependencies of operator requests. */

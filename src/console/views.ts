@@ -5,7 +5,7 @@ import type {
   HistoryLine,
   SessionsReading,
   SlotHistory,
-  WebhookBook,
+  WebhookRepository,
 } from '../adapters/bmdb/port.ts';
 import type { LogReader } from '../adapters/log/port.ts';
 import type { Explanation } from '../domain/explanation/types.ts';
@@ -135,7 +135,7 @@ export interface SeriesView {
 
 /** What the console knows of webhooks. */
 export interface WebhooksView {
-  readonly book: WebhookBook;
+  readonly book: WebhookRepository;
   /** Configured webhooks. Types: null: all. */
   readonly configured: readonly {
     readonly name: string;

@@ -1,5 +1,5 @@
 import type { Clock } from '../adapters/clock/port.ts';
-import type { EventBook } from '../adapters/bmdb/port.ts';
+import type { EventRepository } from '../adapters/bmdb/port.ts';
 import type { Log } from '../adapters/log/port.ts';
 import type { Slot } from '../domain/ids.ts';
 import { frameOf } from './api/fleet.ts';
@@ -15,7 +15,7 @@ export interface WatchDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly version: string;
-  readonly events: EventBook;
+  readonly events: EventRepository;
   readonly streamLimits?: Partial<StreamLimits> | undefined;
   /** Called when a stream's reader is dropped because it does not read. */
   readonly onDropped: () => void;

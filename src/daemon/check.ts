@@ -6,7 +6,7 @@ import type { BalancerDriver } from '../adapters/balancer/port.ts';
 import type { Clock, Random } from '../adapters/clock/port.ts';
 import { silentLog } from '../adapters/log/port.ts';
 import { silentMetrics } from '../adapters/metrics/port.ts';
-import { createMemoryRecords } from '../adapters/driver-kit/stand-ins.ts';
+import { createMemoryRecords } from '../adapters/driver-kit/memory-shell.ts';
 import { DRIVERS } from '../adapters/provider/drivers.ts';
 import { complaintsAboutKeys } from '../adapters/ssh/key-ring.ts';
 import { publicBlob } from '../adapters/ssh/key-file.ts';

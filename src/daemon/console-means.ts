@@ -2,7 +2,7 @@ import type { Config } from '../config.ts';
 import { readTlsFiles } from '../console/access/tls.ts';
 import type { Grant, Role } from '../domain/access.ts';
 import type { Ports } from './ports.ts';
-import type { EventBook } from '../adapters/bmdb/events-port.ts';
+import type { EventRepository } from '../adapters/bmdb/events-port.ts';
 import type { Clock } from '../adapters/clock/port.ts';
 import type { Levels } from '../adapters/log/quiet-log.ts';
 import type { Log } from '../adapters/log/port.ts';
@@ -54,7 +54,7 @@ export function accessMeans(config: Config, ports: IdentityPorts) {
 export interface LogControlDeps {
   readonly recent: LogControl['recent'];
   readonly levels: Levels;
-  readonly events: Pick<EventBook, 'append'>;
+  readonly events: Pick<EventRepository, 'append'>;
   readonly clock: Pick<Clock, 'now'>;
   readonly log: Log;
   /** Name of this computer. */

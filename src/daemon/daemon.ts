@@ -1,5 +1,5 @@
 import { createActor, toPromise, type ActorRefFrom, type InspectionEvent } from 'xstate';
-import type { Board } from '../actors/board.ts';
+import type { FleetState } from '../actors/fleet-state.ts';
 import type { GuardView } from '../actors/guard/watch.ts';
 import { provideFleet } from '../actors/provide.ts';
 import type { Bmdb } from '../adapters/bmdb/port.ts';
@@ -7,7 +7,7 @@ import type { Inspection } from '../adapters/inspector/port.ts';
 import type { InspectorRelay } from '../adapters/inspector/relay.ts';
 import { mayEraseDisks, type Config } from '../config.ts';
 import { givingBackOf } from '../config/giving-back.ts';
-import type { FilingMeans } from '../console/api/filing/filing.ts';
+import type { FilingMeans } from '../console/api/submit/submit.ts';
 import type { Console, ConsoleDeps } from '../console/console.ts';
 import type { DaemonsView } from '../console/views.ts';
 import type { FleetView } from '../console/port.ts';
@@ -58,7 +58,7 @@ export interface GuardSnapshot extends GuardView {
 export interface Daemon {
   readonly consoleUrl: string;
   readonly inspectorUrl: string | null;
-  readonly board: Board;
+  readonly board: FleetState;
   readonly fleet: FleetView;
   /** Explains machines' states and shows their actors. */
   readonly insight: Explainer;

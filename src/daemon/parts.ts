@@ -1,8 +1,8 @@
 import { NEVER, Subject } from 'rxjs';
-import { createBoard, type BoardChange } from '../actors/board.ts';
+import { createBoard, type BoardChange } from '../actors/fleet-state.ts';
 import { createTaskPool } from '../actors/turns/turns.ts';
-import { createPoolsBoard } from '../actors/balancing/board.ts';
-import { createWishBook } from '../actors/balancing/wishes.ts';
+import { createPoolsBoard } from '../actors/balancing/pools-state.ts';
+import { createWishBook } from '../actors/balancing/desired-members.ts';
 import { createLeases } from '../actors/leases.ts';
 import { createLoops, loopingBmdb, type Loops } from '../actors/loops.ts';
 import { createGuardWatch } from '../actors/guard/watch.ts';

@@ -1,8 +1,8 @@
-import type { EventBook } from '../adapters/bmdb/events-port.ts';
+import type { EventRepository } from '../adapters/bmdb/events-port.ts';
 import { createUnderWay } from '../adapters/driver-kit/calls.ts';
 import { createFleetProvider } from '../adapters/driver-kit/fleet-provider.ts';
 import { secretsOfSettings } from '../adapters/driver-kit/redaction.ts';
-import { NO_SHELL } from '../adapters/driver-kit/stand-ins.ts';
+import { NO_SHELL } from '../adapters/driver-kit/memory-shell.ts';
 import type {
   Driver,
   DriverShell,
@@ -26,7 +26,7 @@ export interface ProviderMeans extends DriverMeans {
   /** Records of a configured provider's driver. */
   readonly records: (provider: ProviderName) => Records;
   /** Where drivers write events; absent: nowhere. */
-  readonly events?: Pick<EventBook, 'append'> | undefined;
+  readonly events?: Pick<EventRepository, 'append'> | undefined;
   /** SSH for drivers; absent: none. */
   readonly driverShell?: DriverShell;
   /** By the value of `driver:` in a configuration. */

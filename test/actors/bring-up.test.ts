@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { AnyActorRef, InspectionEvent } from 'xstate';
-import type { BoardEntry } from '../../src/actors/board.ts';
+import type { BoardEntry } from '../../src/actors/fleet-state.ts';
 import { advance, settled } from '../doubles/simulated-clock.ts';
 import { createPlayedWorld, type PlayedDaemon, type PlayedWorld } from '../support/played-world.ts';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, test } from 'vitest';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
-import { openHttpDoor, type Door } from '../../src/commands/remote/client.ts';
+import { openHttpDoor, type Transport } from '../../src/commands/remote/client.ts';
 import { digestOf, makeToken } from '../../src/console/access/secrets.ts';
 import { createSeededRandom } from '../doubles/simulated-clock.ts';
 import type { Console } from '../../src/console/console.ts';
@@ -20,7 +20,7 @@ const B = machineId('00000000-0000-4000-8000-00000000000b');
 
 let server: PgServer;
 let web: Console;
-let door: Door;
+let door: Transport;
 let close: () => Promise<void>;
 beforeAll(async () => {
   server = await startPgServer();

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Config } from '../../src/config.ts';
 import { givingBackOf } from '../../src/config/giving-back.ts';
-import { givingBackText } from '../../src/domain/filing/prospects.ts';
+import { givingBackText } from '../../src/domain/submission/prospects.ts';
 
 const config = {
   providers: { rack: { driver: 'static' }, metal: { driver: 'equinix' } },

@@ -6,12 +6,12 @@ import {
   type VirtualClock,
 } from '../doubles/simulated-clock.ts';
 import { assembleFacts } from '../../src/domain/assemble.ts';
-import { askedOf, machinesMeant } from '../../src/domain/filing/selection.ts';
-import type { SelectedRequest, Selector } from '../../src/domain/filing/selection.ts';
-import { slotOfRow, type NamedFleet } from '../../src/domain/filing/named-fleet.ts';
+import { askedOf, machinesMeant } from '../../src/domain/submission/selection.ts';
+import type { SelectedRequest, Selector } from '../../src/domain/submission/selection.ts';
+import { slotOfRow, type NamedFleet } from '../../src/domain/submission/named-fleet.ts';
 import type { MachineVerb } from '../../src/domain/verbs.ts';
 import { viewOf } from '../../src/domain/view.ts';
-import type { GivenRequest } from '../../src/domain/wishes.ts';
+import type { GivenRequest } from '../../src/domain/operator-request.ts';
 
 /** What is asked of a machine. */
 type VerbInput = GivenRequest<MachineVerb>;

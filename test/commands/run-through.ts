@@ -5,7 +5,7 @@ import { addMachineCommands } from '../../src/commands/machine-program.ts';
 import { addDatabaseCommands } from '../../src/commands/db-program.ts';
 import { addFleetCommands, addProviderReading } from '../../src/commands/fleet-program.ts';
 import { addLogCommands } from '../../src/commands/log-program.ts';
-import { createClient, type Door } from '../../src/commands/remote/client.ts';
+import { createClient, type Transport } from '../../src/commands/remote/client.ts';
 import { exitCodeFor, problemFor } from '../../src/commands/remote/failures.ts';
 import { formatOf, type Through } from '../../src/commands/remote/flags.ts';
 import { writtenText, type CommandOutput } from '../../src/commands/remote/output.ts';
@@ -20,7 +20,7 @@ export interface CommandResult {
 }
 
 export interface RunMeans {
-  readonly door: Door;
+  readonly door: Transport;
   readonly monotonic: () => number;
   readonly sleep: (ms: number) => Promise<void>;
   readonly signal?: AbortSignal;
@@ -32,8 +32,8 @@ export interface RunMeans {
 }
 
 /** A console that answers each question as it is told; it streams nothing unless that is told, too. */
-export const scriptedDoor = (send: Door['send'], more: Partial<Door> = {}): Door => {
-  const door: Door = {
+export const scriptedDoor = (send: Transport['send'], more: Partial<Transport> = {}): Transport => {
+  const door: Transport = {
     where: 'http://127.0.0.1/',
     send,
     stream: () => {

@@ -1,6 +1,6 @@
 import { startConsole } from '../../src/console/console.ts';
 import { parseConfig, type ConfigInput } from '../../src/config.ts';
-import { openHttpDoor, type Door } from '../../src/commands/remote/client.ts';
+import { openHttpDoor, type Transport } from '../../src/commands/remote/client.ts';
 import { startDaemon } from '../../src/daemon/daemon.ts';
 import type { Provider } from '../../src/adapters/provider/port.ts';
 import type { BalancerDriver } from '../../src/adapters/balancer/port.ts';
@@ -95,7 +95,7 @@ async function startShown(
       send({ headers: { prefer: _, ...headers } = {}, ...question }) {
         return door.send({ ...question, headers });
       },
-    } satisfies Door,
+    } satisfies Transport,
     /** The daemon takes in what the database has now. */
     async look() {
       const read = daemon.parts.mirror.readFleet(new AbortController().signal);

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { z } from 'zod';
-import type { EventBook } from '../../src/adapters/bmdb/events-port.ts';
+import type { EventRepository } from '../../src/adapters/bmdb/events-port.ts';
 import { systemClock, systemRandom } from '../../src/adapters/clock/system-clock.ts';
 import { silentMetrics } from '../../src/adapters/metrics/port.ts';
-import { NO_SHELL, createMemoryRecords } from '../../src/adapters/driver-kit/stand-ins.ts';
+import { NO_SHELL, createMemoryRecords } from '../../src/adapters/driver-kit/memory-shell.ts';
 import { DRIVERS } from '../../src/adapters/provider/drivers.ts';
 import type {
   CreateRequest,
@@ -97,7 +97,7 @@ test('gives a driver its own keys and its environment, and the core the common k
   };
   let publicKey = 'ssh-ed25519 AAAA';
   const previousKeys = ['ssh-ed25519 CCCC'];
-  const append = vi.fn<EventBook['append']>(async () => undefined);
+  const append = vi.fn<EventRepository['append']>(async () => undefined);
   const { provider } = openProvider(providerName('r1'), settings, {
     ...means(),
     get publicKey() {

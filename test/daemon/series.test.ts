@@ -1,7 +1,7 @@
 import { tellHardware } from '../../src/actors/statistics.ts';
 import { tellCensus } from '../../src/daemon/views/standing.ts';
 import { expect, test } from 'vitest';
-import { createBoard } from '../../src/actors/board.ts';
+import { createBoard } from '../../src/actors/fleet-state.ts';
 import { createPromMetrics } from '../../src/adapters/metrics/prom-metrics.ts';
 import { createOverdueRule, overdueCounts } from '../../src/daemon/views/overdue.ts';
 import { createStays } from '../../src/domain/explanation/overdue.ts';

@@ -2,7 +2,7 @@ import { tellCensus } from '../../src/daemon/views/standing.ts';
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { describe, expect, test } from 'vitest';
-import { createBoard } from '../../src/actors/board.ts';
+import { createBoard } from '../../src/actors/fleet-state.ts';
 import { createPromMetrics } from '../../src/adapters/metrics/prom-metrics.ts';
 import { providerName, slot } from '../../src/domain/ids.ts';
 import { DEFAULT_LOSS } from '../../src/domain/policy.ts';

@@ -37,7 +37,7 @@ src/actors/cell-pool.ts test/actors/cell-pool.test.ts
   a-machine-respawns-as-soon-each-time: RESPAWN_FIRST_MS[- * 2 ** Math.min(count, 20)-]
   a-retired-machine-keeps-its-seat:
     \_\_\_\_\_\_cellOf.get(slot)?.ref.send({ type: 'machine.retire', slot });[-\n      leave(slot);-]
-src/actors/board.ts test/actors/board.test.ts
+src/actors/fleet-state.ts test/actors/fleet-state.test.ts
   who-vanished-is-counted-on: \_\_\_\_\_\_[-count(entry, -1);\n      -]entries.delete(slot);
   who-changed-is-counted-twice: [-    if (before) count(before, -1);\n-]
   a-recovery-of-another-daemon-counts: [-working && -]entry.substate === 'claiming'

@@ -2,7 +2,7 @@ import { mutationsOf } from './mutation.ts';
 
 /** Who gets traffic, and what is changed at a balancer for it. */
 export const mutations = mutationsOf`
-src/actors/balancing/wishes.ts test/actors/balancing/wishes.test.ts
+src/actors/balancing/desired-members.ts test/actors/balancing/desired-members.test.ts
   wishes-keep-those-of-the-tenant-before: [-    if (tenants.get(slot) !== machineId) leave(slot);\n-]
   wishes-outlive-slots-that-no-read-has:
     [-      for (const slot of [...tenants.keys()]) if (!all.has(slot)) leave(slot);\n-]
@@ -14,7 +14,7 @@ src/actors/balancing/wishes.ts test/actors/balancing/wishes.test.ts
   wishes-wake-somebody-for-machines-of-no-pool:
     [-isWished ? wishDueAtMs(known, now) : null-]{+wishDueAtMs(known, now)+}
   wishes-are-told-each-by-itself: \_\_\_\_if ([-timers.has(pool) || -]!callbacks
-src/domain/balancing/wish.ts test/actors/balancing/wishes.test.ts
+src/domain/balancing/desired-member.ts test/actors/balancing/desired-members.test.ts
   wishes-outlive-orders: [-    row.order?.expiresAtMs,\n-]
   wishes-outlive-quarantines: [-    row.quarantine?.untilMs,\n-]
   wishes-outlive-holds: [-    ...holds.map(({ untilMs }) => untilMs),\n-]
@@ -50,11 +50,11 @@ src/actors/balancing/objects.ts test/actors/balancing/refusals.test.ts
 src/actors/balancing/objects.ts test/actors/balancing/looks.test.ts
   balancing-destroys-by-what-it-remembers:
     [-!seen.isFull && NEEDS_FULL_LOOK.has(plan.stage)-]{+NEEDS_FULL_LOOK.size === 0+}
-src/actors/balancing/desk.ts test/actors/balancing/daemons.test.ts
+src/actors/balancing/pool-service.ts test/actors/balancing/daemons.test.ts
   balancing-calls-a-look-new-that-is-not: seen[-?.change === change && changing === 0 ? seen : null-]
   balancing-writes-on-after-its-session: [-stopping.aborted || -]isOver()
   balancing-acts-on-after-a-long-stop: stopping.aborted[- || isOver()-]
-src/actors/balancing/desk.ts test/actors/balancing/looks.test.ts
+src/actors/balancing/pool-service.ts test/actors/balancing/looks.test.ts
   balancing-resyncs-from-memory: fullAtMs !== null[- && begunAtMs - fullAtMs < RECALL_MS-]
   balancing-recalls-after-a-look-that-failed: \_\_\_\_\_\_\_\_[-fullAtMs = null;\n        -]const code
 src/actors/balancing/balancers.ts test/actors/balancing/daemons.test.ts test/actors/balancing/crash.test.ts

@@ -2,7 +2,7 @@ import { mutationsOf } from './mutation.ts';
 
 /** Decisions as pure functions. */
 export const mutations = mutationsOf`
-src/domain/labels.ts test/console/api/filing/filing.test.ts
+src/domain/labels.ts test/console/api/submit/submit.test.ts
   a-label-is-not-removed: if (value === null) [-labels.delete(key)-]{+labels.has(key)+};
   labels-are-of-any-length: part.length <= [-PART_MAX-]{+9_999+}
 src/domain/labels.ts test/console/api/reading.test.ts
@@ -84,13 +84,13 @@ src/domain/provisioning/provider-holds.ts test/domain/provisioning/provider-hold
     if (before && before.untilMs [->= context.nowMs + forMs-]{+< context.nowMs+}) return [];
   all-try-a-quota-that-is-over:
     [-if (input.running > 0 || input.onTrial.has(id)) return \`one trial at a time (\${id})\`;\n-]
-src/domain/settlement.ts test/domain/settlement.test.ts
+src/domain/request-outcome.ts test/domain/request-outcome.test.ts
   a-quarantine-hides-a-conflict:
     [-  if (isInConflict(row, now.nowMs)) return refused(\`\${quarantineText(row)} already\`);\n-]
   a-preserved-machine-is-given-back:
     [-  if (isHeld(row, 'preserve', now)) return refused('a hold preserves it');\n-]
   an-installation-that-an-agent-has-is-cancelled: if ([-handedOutAtMs !-]{+requestGeneration =+}== null) {
   a-generation-is-used-twice: [requestGeneration[-, reportGeneration-]].reduce
-src/adapters/bmdb/filed-requests.ts test/adapters/bmdb/pg/requests.test.ts
+src/adapters/bmdb/submitted-requests.ts test/adapters/bmdb/pg/requests.test.ts
   what-cannot-be-read-is-a-thaw: if (data === undefined) return [-null-]{+{ verb: 'thaw' }+};
 `;

@@ -16,16 +16,16 @@ src/domain/balancing/member-steps.ts test/domain/balancing/out-of-reach.test.ts
 src/domain/balancing/member-steps.ts test/domain/balancing/given-back.test.ts
   balancing-lets-each-balancer-have-its-own-order: const isUnderWay = [-others.some(isLetGo)-]{+false+};
   balancing-sets-nobody-aside: const isSetAside = [-isStuck-]{+false+} && nowMs <
-src/domain/balancing/letting-go.ts test/domain/balancing/member-steps.test.ts
+src/domain/balancing/draining.ts test/domain/balancing/member-steps.test.ts
   balancing-lets-go-while-new-connections-come: if ([-isAway && -]seen.sessions === 0)
   balancing-believes-old-looks:
     \_\_if (sights === null) return [-pass.needLook(-]{+drained(pass, row, wish, 'gone'+});\n  const how
   balancing-cuts-those-who-came-until-lately: [-isAway ? graceEndMs(pass, row) : -]0
   balancing-moves-the-deadline-at-each-pass: const isOver = !isAway[- && nowMs >= endMs-];
-src/domain/balancing/letting-go.ts test/actors/balancing/members.test.ts
+src/domain/balancing/draining.ts test/actors/balancing/members.test.ts
   balancing-looks-again-and-again-at-what-is-refused: if (isNative[- && !memory.refusing.has(machineId)-])
   balancing-waits-for-ever-for-what-is-refused: if (refused && {+!+}answerInstead(
-src/domain/balancing/letting-go.ts test/domain/balancing/out-of-reach.test.ts
+src/domain/balancing/draining.ts test/domain/balancing/out-of-reach.test.ts
   balancing-takes-back-that-it-was-not-waited-for: [-...(row.waived && { waived: true })-]
 src/domain/balancing/member-steps.ts test/actors/balancing/members.test.ts
   balancing-looks-for-ever-for-who-joins:
@@ -37,7 +37,7 @@ src/actors/balancing/step-members.ts test/actors/balancing/members.test.ts
   balancing-looks-for-who-is-away: ? [-deps.nowMs() >= away.againAtMs-]{+true+}
   balancing-knows-nothing-of-other-places: if (row[-?.machineId === machineId-]{+ === null+}) found.set
   balancing-forgets-whom-it-gave-back: \_\_[-rememberGivenBack-]{+void +}(
-src/domain/balancing/sights.ts test/domain/balancing/sights.test.ts
+src/domain/balancing/member-readings.ts test/domain/balancing/member-readings.test.ts
   balancing-takes-unknown-for-down: mode === 'active' && server?.health [-!== 'down-]{+=== 'up+}'
 src/domain/balancing/drain-turns.ts test/domain/balancing/member-steps.test.ts
   balancing-ignores-the-least-number: left < [-minActive-]{+0+} && !force
@@ -53,7 +53,7 @@ src/domain/balancing/drain-turns.ts test/domain/balancing/given-back.test.ts
   balancing-gives-back-whom-nobody-waits-for: state === 'drained'[- && !isParked(wish)-]
   balancing-gives-back-who-still-drains: [-state === 'drained' && -]!isParked(wish)
   balancing-waits-for-a-refusal-elsewhere: \_[-|| refused -]||
-src/domain/balancing/wish.ts test/domain/balancing/wish.test.ts
+src/domain/balancing/desired-member.ts test/domain/balancing/desired-member.test.ts
   balancing-drops-the-silent-while-the-guard-doubts:
     ({ state }) => state === [-'frozen' || state === 'grace' || state === -]'blind',
   balancing-keeps-a-silent-machine-that-somebody-wants-to-leave:

@@ -28,6 +28,6 @@ src/adapters/bmdb/pg/balancing/member-writes.ts test/adapters/bmdb/pg/contract-b
   a-deadline-moves-away: THEN [-least(was_deadline, -]{+greatest(+}now() + grace
 src/adapters/bmdb/pg/fence.ts test/adapters/bmdb/pg/contract-balancing.test.ts
   a-member-is-written-without-the-job: [-AND l.epoch = \${of.epoch} -]FOR SHARE
-src/adapters/bmdb/pg/balancing/book.ts test/adapters/bmdb/pg/contract-balancing.test.ts
+src/adapters/bmdb/pg/balancing/repository.ts test/adapters/bmdb/pg/contract-balancing.test.ts
   dead-work-keeps-a-member-out: [-result === 'busy'-]{+false+} && dead
 `;

@@ -18,7 +18,7 @@ test/doubles/mem-bmdb/heartbeats.ts test/adapters/bmdb/mem/mem-bmdb.test.ts -t h
   mem-handed-out-twice: [-if (handedOutAtMs === null) -]{
   mem-report-of-an-earlier-generation-counts: report.generation [-=== asked-]{+<= asked!+}
   mem-error-after-a-success-counts: [-if (installState(machine.row) === 'DONE') return;-]
-test/doubles/mem-bmdb/settle.ts test/adapters/bmdb/mem/mem-bmdb.test.ts -t quarantine|release|clearing|hold|give a machine back
+test/doubles/mem-bmdb/apply.ts test/adapters/bmdb/mem/mem-bmdb.test.ts -t quarantine|release|clearing|hold|give a machine back
   mem-release-takes-the-permit-of-work: [-if (!isNeeded) -]dropPermit
   mem-unhold-of-every-kind: [- || each.kind !== kind-]
   mem-release-forgets-that-power-is-owed: [-if (powerOffAskedAtMs === null) -]return

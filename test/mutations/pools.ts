@@ -18,7 +18,7 @@ src/actors/balancing/balancers.ts test/actors/balancing/crash.test.ts
 src/commands/lb/verbs.ts test/commands/lb/pools.test.ts
   a-teardown-needs-no-consent: \_\_\_\_if ([-!yes-]{+yes && !yes+}) return wouldTearDown(
   a-teardown-is-over-when-its-members-are: [-state === GONE && -]
-src/commands/lb/let-go.ts test/commands/lb/pools.test.ts
+src/commands/lb/drain-progress.ts test/commands/lb/pools.test.ts
   a-drain-is-over-when-its-hold-is-set: progress !== '[-waits-]{+never+}')
   what-was-said-of-an-earlier-order-counts: isOver: isSame [-&&-]{+||+} isDecided(seen)
 src/conformance/balancer/clean-up.ts test/conformance/balancer-clean-up.test.ts

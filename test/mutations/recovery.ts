@@ -8,7 +8,7 @@ src/adapters/bmdb/pg/eligibility.ts test/adapters/bmdb/pg/newer-rung.test.ts
 src/adapters/bmdb/pg/heartbeats/episodes.ts test/adapters/bmdb/pg/newer-rung.test.ts
   a-rung-of-newer-programs-is-forgotten-at-the-end:
     end('machine_recovery'[-, \`\${unknownRungSql('x')} IS NOT TRUE\`-])
-src/domain/requests.ts test/domain/settlement.test.ts
+src/domain/requests.ts test/domain/request-outcome.test.ts
   a-release-by-who-cannot-read-the-ladder:
     \_\_[-(verb === 'release' || verb === 'clear-backoff')-]{+verb === 'clear-backoff'+} &&
   an-order-is-refused-by-who-cannot-read-the-ladder: [-  bar === 'a newer program recovers it' ||\n-]

@@ -67,7 +67,7 @@ src/adapters/bmdb/pg/recovery/permits.ts test/adapters/bmdb/pg/contract-guard.te
   started-ones-with-a-permit-count-twice:
     [-      AND NOT EXISTS (SELECT 1 FROM recovery_permits e WHERE e.machine_id = a.machine_id)\n-]
   budget-of-locations-is-none: locations: [-location === null ? [] : [location-]{+[+}],
-src/adapters/bmdb/pg/people/settle.ts test/adapters/bmdb/pg/contract-requests.test.ts -t an order
+src/adapters/bmdb/pg/people/apply.ts test/adapters/bmdb/pg/contract-requests.test.ts -t an order
   an-order-expires-for-want-of-a-permit: [-settlement.outcome === EXPIRED-]{+false+} &&
 src/adapters/bmdb/pg/guard/guard-rows.ts test/adapters/bmdb/pg/claims.test.ts -t racing sessions
   guard-lock-locks-nothing: WHERE scope = '\${FLEET}'[- FOR UPDATE-]\`
@@ -85,9 +85,9 @@ src/adapters/bmdb/schema/migrations/20251101000800_freeze-end.sql test/adapters/
   an-end-outlives-its-freeze: NEW.frozen_until := [-NULL-]{+OLD.frozen_until+};
 src/adapters/bmdb/pg/guard/guard-book.ts test/adapters/bmdb/pg/contract-guard.test.ts -t permits
   freeze-of-one-provider-is-of-all: frozen[-.find(({ scope }) => scope === provider)-]{+[0]+}
-src/adapters/bmdb/pg/people/settle-effects.ts test/adapters/bmdb/pg/race-guards.test.ts -t does not lift a contradiction
+src/adapters/bmdb/pg/people/apply-effects.ts test/adapters/bmdb/pg/race-guards.test.ts -t does not lift a contradiction
   a-conflict-is-lifted: \${machine}[- AND kind <> 'conflict'-]\`
-src/adapters/bmdb/pg/people/settle-effects.ts test/adapters/bmdb/pg/contract-requests.test.ts -t release
+src/adapters/bmdb/pg/people/apply-effects.ts test/adapters/bmdb/pg/contract-requests.test.ts -t release
   release-forgets-what-an-order-did: AND y.state = '[-open-]{+done+}'
   release-forgets-an-order-whose-power-is-owed: power_off_asked_at IS NOT NULL[- AND NOT \${IS_ORDERED}-]
 src/adapters/bmdb/pg/provisioning/intents.ts test/adapters/bmdb/pg/contract-recovery.test.ts -t intents

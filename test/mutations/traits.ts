@@ -18,7 +18,7 @@ src/adapters/bmdb/pg/provisioning/provided.ts test/adapters/bmdb/pg/contract-slo
   what-is-not-told-is-cleared: CASE WHEN [-c.told ? '\${field}'-]{+true+} THEN
 src/adapters/driver-kit/entries.ts test/adapters/driver-kit
   a-trait-may-be-anything: (['plan', 'hostname'[-, ...TRAIT_NAMES-]] as const)
-src/domain/filing/selection.ts test/domain/filing/selection.test.ts
+src/domain/submission/selection.ts test/domain/submission/selection.test.ts
   an-unknown-trait-means-nothing-is-so: [-  requireTraits(fleet, selector);\n-]
   a-trait-alone-says-nothing: [- || wantedTraits(selector).length > 0-]
 src/commands/remote/machines.ts test/commands/remote/reading.test.ts

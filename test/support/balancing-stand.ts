@@ -1,10 +1,10 @@
-import { createPoolsBoard, type PoolsBoard } from '../../src/actors/balancing/board.ts';
+import { createPoolsBoard, type PoolsState } from '../../src/actors/balancing/pools-state.ts';
 import { balancers, type BalancersDeps } from '../../src/actors/balancing/balancers.ts';
-import type { WishBook } from '../../src/actors/balancing/wishes.ts';
+import type { DesiredMemberRepository } from '../../src/actors/balancing/desired-members.ts';
 import { createLeases, type Leases } from '../../src/actors/leases.ts';
 import { createSessionKeeper, type SessionKeeper } from '../../src/actors/session-keeper.ts';
 import type { LoadBalancer } from '../../src/adapters/balancer/port.ts';
-import type { MemberRow, Wish } from '../../src/domain/balancing/members.ts';
+import type { MemberRow, DesiredMember } from '../../src/domain/balancing/members.ts';
 import type { PoolRow } from '../../src/domain/balancing/pool-row.ts';
 import type { Pool } from '../../src/domain/balancing/pools.ts';
 import { slot, type MachineId } from '../../src/domain/ids.ts';
@@ -37,7 +37,7 @@ export type BalancingStand = ReturnType<typeof createBalancingStand>;
 /** Each machine has its own slot. */
 const slotFor = (machineId: MachineId) => slot(PROVIDER, machineId);
 
-export const serve = (machineId: MachineId, address = IP[machineId]!): Wish => ({
+export const serve = (machineId: MachineId, address = IP[machineId]!): DesiredMember => ({
   want: 'serve',
   slot: slotFor(machineId),
   machineId,
@@ -45,8 +45,8 @@ export const serve = (machineId: MachineId, address = IP[machineId]!): Wish => (
 });
 export const drain = (
   machineId: MachineId,
-  change: Partial<Extract<Wish, { want: 'drain' }>> = {},
-): Wish => ({
+  change: Partial<Extract<DesiredMember, { want: 'drain' }>> = {},
+): DesiredMember => ({
   want: 'drain',
   slot: slotFor(machineId),
   machineId,
@@ -55,13 +55,13 @@ export const drain = (
   askedAtMs: 1,
   ...change,
 });
-export const drop = (machineId: MachineId): Wish => ({
+export const drop = (machineId: MachineId): DesiredMember => ({
   want: 'drop',
   slot: slotFor(machineId),
   machineId,
   reason: 'it is silent',
 });
-export const keep = (machineId: MachineId): Wish => ({
+export const keep = (machineId: MachineId): DesiredMember => ({
   want: 'keep',
   slot: slotFor(machineId),
   machineId,
@@ -74,11 +74,11 @@ export function createBalancingStand(options: BalancingStandOptions) {
   const log = recordingLog();
   const metrics = createMemMetrics();
   const bmdb = createMemBmdb({ clock, random, loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET });
-  const wishes = new Map<MachineId, Wish>();
+  const wishes = new Map<MachineId, DesiredMember>();
   const callbacks = new Set<() => void>();
   let isKnown = true;
   let asked = 0;
-  const book: WishBook = {
+  const book: DesiredMemberRepository = {
     of: () => wishes,
     onChange: (_, callback) => {
       callbacks.add(callback);
@@ -210,9 +210,9 @@ export function createBalancingStand(options: BalancingStandOptions) {
     standing: (balancer = 'edge'): PoolRow | undefined =>
       [...bmdb.tables.pools.values()].find((row) => row.balancer === balancer),
     /** Desired members by machine. */
-    wished: (): ReadonlyMap<MachineId, Wish> => wishes,
+    wished: (): ReadonlyMap<MachineId, DesiredMember> => wishes,
     /** Replaces the desired members of these machines, which exist from then on. */
-    wish: (...those: readonly Wish[]) => {
+    wish: (...those: readonly DesiredMember[]) => {
       for (const wish of those) {
         const { machineId } = wish;
         if (!bmdb.tables.machines.has(machineId)) {
@@ -257,7 +257,7 @@ export interface LifeOptions {
 
 export interface StandLife {
   readonly keeper: SessionKeeper;
-  readonly board: PoolsBoard;
+  readonly board: PoolsState;
   readonly leases: Leases;
   /** Ends the session; the daemon goes on with a new session. */
   renew(): Promise<void>;

@@ -1,5 +1,5 @@
 import { expect, onTestFinished } from 'vitest';
-import type { Board } from '../../src/actors/board.ts';
+import type { FleetState } from '../../src/actors/fleet-state.ts';
 import type { GuardWatch } from '../../src/actors/guard/watch.ts';
 import type { Mirror } from '../../src/actors/mirror/mirror.ts';
 import type { SessionKeeper } from '../../src/actors/session-keeper.ts';
@@ -31,7 +31,7 @@ export interface SmallWorld extends Omit<PlayedWorld, 'start'> {
   readonly taskPool: TaskPool;
   readonly keeper: SessionKeeper;
   readonly mirror: Mirror;
-  readonly board: Board;
+  readonly board: FleetState;
   readonly watch: GuardWatch;
   readonly permits: PermitQueue;
 }

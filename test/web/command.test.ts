@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { AskSchema } from '../../src/console/api/filing/body.ts';
+import { AskSchema } from '../../src/console/api/submit/body.ts';
 import type { Question } from '../../src/commands/remote/client.ts';
 import { VERB_NAMES, type Verb } from '../../src/domain/verbs.ts';
 import { commandLine, commandOf, tokenCommand, type Ask } from '../../web/acts/command.ts';

@@ -12,7 +12,7 @@ import { Changed, type ChangedProps, type MachineBefore } from './changed.tsx';
 import { Confirmation, isConfirmed, type Care } from './confirmation.tsx';
 import { Details, isComplete, wishOf, type DetailValues } from './details.tsx';
 import { Drifted, type Checked } from './drift.tsx';
-import { file, makeKey, preview } from './filing.ts';
+import { file, makeKey, preview } from './submit.ts';
 import { Outcome } from './outcome.tsx';
 import { Prospect } from './prospect.tsx';
 

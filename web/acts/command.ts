@@ -6,7 +6,7 @@ import {
   type DrainMode,
   type InstallImage,
 } from '../../src/domain/verbs.ts';
-import { isDestroying, type GivenRequest } from '../../src/domain/wishes.ts';
+import { isDestroying, type GivenRequest } from '../../src/domain/operator-request.ts';
 
 /** A request in the form of the API. */
 export interface Ask {

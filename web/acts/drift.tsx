@@ -1,4 +1,4 @@
-import type { PreviewAnswer } from '../../src/console/api/filing/answers.ts';
+import type { PreviewAnswer } from '../../src/console/api/submit/answers.ts';
 import { shortName } from '../parts/machine-link.tsx';
 import { Notice } from '../parts/panel.tsx';
 import { texts } from '../texts.ts';

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Notice } from '../parts/panel.tsx';
 import { texts } from '../texts.ts';
-import { followed, type Filed } from './filing.ts';
+import { followed, type Filed } from './submit.ts';
 
 /** The filed request: its current state, and its key. */
 export function Outcome({ filed, close }: { readonly filed: Filed; readonly close: () => void }) {

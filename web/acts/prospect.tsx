@@ -1,5 +1,5 @@
 import { texts } from '../texts.ts';
-import type { PreviewAnswer as Preview } from '../../src/console/api/filing/answers.ts';
+import type { PreviewAnswer as Preview } from '../../src/console/api/submit/answers.ts';
 
 /** The preview of a request: effect, loss, blockers and outcome. */
 export function Prospect({ preview }: { readonly preview: Preview }) {

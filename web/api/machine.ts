@@ -1,7 +1,7 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import type { z } from 'zod';
 import type { HistorySchema } from '../../src/console/api/insight.ts';
-import type { VerbsSchema } from '../../src/console/api/filing/requests.ts';
+import type { VerbsSchema } from '../../src/console/api/submit/requests.ts';
 import type { HardwareSchema, LadderSchema } from '../../src/console/api/machine.ts';
 import { untilLook } from '../live/clock.ts';
 import { partsOf } from '../parts/machine-link.tsx';

@@ -7,7 +7,7 @@ import type {
 } from '../../src/console/access/accounts-api.ts';
 import type { AskingSchema, DecideSchema } from '../../src/console/access/device-login.ts';
 import type { LoopSchema, SessionSchema } from '../../src/console/api/daemons.ts';
-import type { RequestAnswer } from '../../src/console/api/filing/answers.ts';
+import type { RequestAnswer } from '../../src/console/api/submit/answers.ts';
 import type { GuardAnswer, SeriesAnswer } from '../../src/console/api/fleet-schema.ts';
 import type { PlanAnswer } from '../../src/console/api/plan-schema.ts';
 import type { DeliverySchema, WebhookSchema } from '../../src/console/api/webhooks.ts';

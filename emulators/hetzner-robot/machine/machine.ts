@@ -3,11 +3,11 @@ import type { Activity } from '../../kit/activity.ts';
 import type { EmulatorClock } from '../../kit/clock.ts';
 import type { EmulatorLog } from '../../kit/log.ts';
 import type { Play } from '../../hosts/commands.ts';
-import { createDoor } from '../../hosts/door.ts';
-import type { HostDoor } from '../../hosts/host.ts';
+import { createDoor } from '../../hosts/listener.ts';
+import type { HostListener } from '../../hosts/host.ts';
 import { generateHostKey, readKey } from '../../hosts/keys.ts';
 import { listenSsh } from '../../hosts/ssh-server.ts';
-import type { RobotFaultEffect, RobotEffectOf, RobotFaultBook } from '../api.ts';
+import type { RobotFaultEffect, RobotEffectOf, RobotFaultRules } from '../api.ts';
 import { armed, type BootConfig, type ResetType, type RobotServer } from '../world.ts';
 import {
   AUTHORIZED_KEYS_PATH,
@@ -116,7 +116,7 @@ export interface MachineDeps {
   readonly clock: EmulatorClock;
   readonly timings: RobotTimings;
   readonly pace: number;
-  readonly faults: RobotFaultBook;
+  readonly faults: RobotFaultRules;
   readonly activity: Activity;
   readonly log: EmulatorLog;
   /** Address of SSH. */
@@ -174,7 +174,7 @@ export function createMachine(server: RobotServer, deps: MachineDeps): RobotMach
     },
     hangs: () => isCrashed || strike('commandHangs') !== undefined,
   };
-  const door: HostDoor = createDoor({
+  const door: HostListener = createDoor({
     what: 'SSH',
     log,
     where: () => place,

@@ -3,13 +3,13 @@ import { MEMBER_STATES } from '../../domain/balancing/members.ts';
 import { POOL_STATES } from '../../domain/balancing/pool-row.ts';
 import type { Pool } from '../../domain/balancing/pools.ts';
 import type { FleetEvent } from '../../machines/fleet.ts';
-import type { PoolsBoard } from './board.ts';
+import type { PoolsState } from './pools-state.ts';
 import type { BalancingDeps, OpenBalancer } from './deps.ts';
-import { createDesk, type PoolDesk } from './desk.ts';
+import { createDesk, type PoolService } from './pool-service.ts';
 import { noteCrash, provideBalancer } from './services.ts';
 
 export interface BalancersDeps extends BalancingDeps {
-  readonly board: PoolsBoard;
+  readonly board: PoolsState;
   /** Calls back when pool rows change; returns an unsubscribe function. */
   readonly onPools: (callback: () => void) => () => void;
   /** Observer of the actor systems of pools; undefined adds no cost. */
@@ -96,7 +96,7 @@ const CRASHED =
 function tend(
   deps: BalancersDeps,
   { pool, open }: PoolBalancer,
-  onCrash: (error: unknown, desk: PoolDesk) => void,
+  onCrash: (error: unknown, desk: PoolService) => void,
 ): Tended {
   const { clock, inspect, board } = deps;
   const stopping = new AbortController();
@@ -146,7 +146,7 @@ function tend(
 }
 
 /** Updates the daemon's public state of the pool. */
-function show({ metrics }: BalancersDeps, desk: PoolDesk, value: unknown): void {
+function show({ metrics }: BalancersDeps, desk: PoolService, value: unknown): void {
   const state = stateOf(value);
   desk.state = state;
   if (!POOL_STATES.some((each) => each === state)) return;

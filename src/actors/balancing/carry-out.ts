@@ -2,14 +2,14 @@ import { machineOf } from '../../domain/balancing/desired.ts';
 import { keyOf, type Desired, type ObjectKind } from '../../domain/balancing/objects.ts';
 import type { Action } from '../../domain/balancing/plan.ts';
 import { codeOf } from '../../domain/errors.ts';
-import type { Change, Changed, PoolDesk } from './desk.ts';
+import type { Change, Changed, PoolService } from './pool-service.ts';
 
 /**
  * Carries out a plan, neighbours of one kind together, and reports each result.
  * @throws the first failure that is no plain refusal: nothing more is started then.
  */
 export async function carryOut(
-  desk: PoolDesk,
+  desk: PoolService,
   actions: readonly Action[],
   signal: AbortSignal,
   tell: (action: Action, end: Changed) => void,
@@ -26,7 +26,7 @@ export async function carryOut(
 }
 
 /** Created objects that must become ready. */
-export type Made = PoolDesk['awaited'][number][];
+export type Made = PoolService['awaited'][number][];
 
 function groupsOf(actions: readonly Action[], sizeMax: number): readonly (readonly Action[])[] {
   const groups: Action[][] = [];
@@ -44,7 +44,7 @@ const isAlike = (one: Action, other: Action): boolean =>
 const kindOf = (action: Action): ObjectKind =>
   action.act === 'create' ? action.desired.spec.kind : action.object.ref.kind;
 
-function changeOf(desk: PoolDesk, action: Action, made: Made): Change {
+function changeOf(desk: PoolService, action: Action, made: Made): Change {
   const { balancer, pool } = desk;
   if (action.act === 'create') {
     const { desired, parent } = action;
@@ -80,10 +80,13 @@ function changeOf(desk: PoolDesk, action: Action, made: Made): Change {
 const always = () => true;
 
 /** Whether the machine should have servers according to its row now. */
-function hasServer({ rows, balancer }: PoolDesk, machine: ReturnType<typeof machineOf>): boolean {
+function hasServer(
+  { rows, balancer }: PoolService,
+  machine: ReturnType<typeof machineOf>,
+): boolean {
   const state = rows.get(machine)?.state ?? 'drained';
   return state !== 'drained' && (state !== 'draining' || balancer.capabilities.drain === 'native');
 }
 
-const isStillWanted = (desk: PoolDesk, { machineId }: Desired): boolean =>
+const isStillWanted = (desk: PoolService, { machineId }: Desired): boolean =>
   machineId === undefined || hasServer(desk, machineId);

@@ -9,7 +9,7 @@ import type { Slot } from '../../domain/ids.ts';
 import type { SlotFacts } from '../../domain/machine.ts';
 import type { Leases } from '../leases.ts';
 import type { SessionKeeper } from '../session-keeper.ts';
-import type { WishBook } from './wishes.ts';
+import type { DesiredMemberRepository } from './desired-members.ts';
 
 /** A configured balancer that is open. */
 export interface OpenBalancer {
@@ -32,7 +32,7 @@ export interface BalancingDeps {
   };
   /** Rows were read and the guard's state is known, so that desired members are known. */
   readonly isKnown: () => boolean;
-  readonly wishes: WishBook;
+  readonly wishes: DesiredMemberRepository;
   readonly keeper: SessionKeeper;
   readonly leases: Leases;
   /** Database clock, epoch ms. */

@@ -12,14 +12,14 @@ import {
   forgetOld,
   refusedAgain,
 } from '../../domain/balancing/plan.ts';
-import { callRefused } from '../../domain/balancing/sights.ts';
+import { callRefused } from '../../domain/balancing/member-readings.ts';
 import { NO_TROUBLE, recovered, replaced } from '../../domain/balancing/matches.ts';
 import { WAIT } from '../../domain/balancing/waiting.ts';
 import { codeOf, explain, RemoteFailure, TimedOut } from '../../domain/errors.ts';
 import type { Checked, Polled } from '../../machines/balancer-setup.ts';
 import { tellPending, type BalancingDeps } from './deps.ts';
 import { carryOut, type Made } from './carry-out.ts';
-import type { Changed, PoolDesk } from './desk.ts';
+import type { Changed, PoolService } from './pool-service.ts';
 import { PASSING, settleAlarm } from './step-members.ts';
 
 /** A run is given up after this many rounds or this long. */
@@ -38,7 +38,7 @@ const NEEDS_FULL_LOOK: ReadonlySet<PoolStage> = new Set(['frozen', 'clashing', '
  */
 export async function check(
   deps: BalancingDeps,
-  desk: PoolDesk,
+  desk: PoolService,
   signal: AbortSignal,
 ): Promise<Checked> {
   const { clock } = deps;
@@ -107,7 +107,7 @@ export async function check(
   return { stage: plan.stage, againMs };
 }
 
-function awaitedOf(refs: readonly Ref[], objects: readonly Observed[]): PoolDesk['awaited'] {
+function awaitedOf(refs: readonly Ref[], objects: readonly Observed[]): PoolService['awaited'] {
   if (refs.length === 0) return [];
   const names = new Map(objects.map(({ ref, spec }) => [keyOf(ref.kind, ref.id), spec.name]));
   return refs.map((ref) => {
@@ -119,7 +119,7 @@ function awaitedOf(refs: readonly Ref[], objects: readonly Observed[]): PoolDesk
 /** Submits each failed object again; a refusal does not hold up the others. */
 export async function recover(
   deps: BalancingDeps,
-  desk: PoolDesk,
+  desk: PoolService,
   signal: AbortSignal,
 ): Promise<void> {
   for (const action of desk.plan?.actions ?? []) {
@@ -144,7 +144,7 @@ export async function recover(
  */
 export async function destroy(
   deps: BalancingDeps,
-  desk: PoolDesk,
+  desk: PoolService,
   signal: AbortSignal,
 ): Promise<void> {
   const { metrics } = deps;
@@ -174,7 +174,7 @@ export async function destroy(
 /** A request that waits for the last server's removal is answered, so that it ends. */
 function keepsMember(
   { nowMs }: BalancingDeps,
-  { memory: { refusing } }: PoolDesk,
+  { memory: { refusing } }: PoolService,
   action: Action,
   error: unknown,
 ): void {
@@ -184,7 +184,7 @@ function keepsMember(
   refusing.set(machine, callRefused(refusing.get(machine), 'off', explain(error), nowMs()));
 }
 
-function destroyed(deps: BalancingDeps, desk: PoolDesk, action: Action): void {
+function destroyed(deps: BalancingDeps, desk: PoolService, action: Action): void {
   if (action.act !== 'destroy') return;
   const { ref, spec, phase } = action.object;
   desk.refusals.delete(changeKey(action));
@@ -200,7 +200,7 @@ function destroyed(deps: BalancingDeps, desk: PoolDesk, action: Action): void {
  * Marks an object that could not be deleted alone: next time its dependents are deleted with it.
  * @returns false: this does not apply, or was already tried.
  */
-function block(desk: PoolDesk, action: Action): boolean {
+function block(desk: PoolService, action: Action): boolean {
   if (action.act !== 'destroy' || action.object.phase !== 'failed') return false;
   const key = keyOf(action.object.ref.kind, action.object.spec.name);
   const trouble = desk.troubles.get(key) ?? NO_TROUBLE;
@@ -210,7 +210,12 @@ function block(desk: PoolDesk, action: Action): boolean {
 }
 
 /** The balancer understood and refused the change: it is submitted again later. */
-function refuse({ nowMs, log }: BalancingDeps, desk: PoolDesk, action: Action, why: string): void {
+function refuse(
+  { nowMs, log }: BalancingDeps,
+  desk: PoolService,
+  action: Action,
+  why: string,
+): void {
   const key = changeKey(action);
   const before = desk.refusals.get(key);
   desk.refusals.set(key, refusedAgain(before, why, nowMs()));
@@ -225,7 +230,7 @@ const REFUSED = 'the balancer refuses a change; it is retried later, and other c
  */
 export async function create(
   deps: BalancingDeps,
-  desk: PoolDesk,
+  desk: PoolService,
   signal: AbortSignal,
 ): Promise<void> {
   const { metrics } = deps;
@@ -251,7 +256,7 @@ export async function create(
  */
 export async function poll(
   deps: BalancingDeps,
-  desk: PoolDesk,
+  desk: PoolService,
   { looks, signal }: { readonly looks: number; readonly signal: AbortSignal },
 ): Promise<Polled> {
   const { clock, metrics } = deps;

@@ -8,7 +8,7 @@ import { explain, RemoteFailure, Throttled } from '../../domain/errors.ts';
 import { balancer } from '../../machines/balancer.ts';
 import type { PoolPlace, PoolStanding } from '../../machines/balancer-setup.ts';
 import { WRITES, tellPending, balancerJob, poolJob, type BalancingDeps } from './deps.ts';
-import type { PoolDesk } from './desk.ts';
+import type { PoolService } from './pool-service.ts';
 import { check, create, destroy, poll, recover } from './objects.ts';
 import { stepAll } from './step-members.ts';
 
@@ -16,11 +16,11 @@ import { stepAll } from './step-members.ts';
 const KNOWN_MS = 500;
 
 /** The chart of a pool at a balancer with its services, which work on the pool's desk. */
-export function provideBalancer(deps: BalancingDeps, deskOf: (place: PoolPlace) => PoolDesk) {
+export function provideBalancer(deps: BalancingDeps, deskOf: (place: PoolPlace) => PoolService) {
   const { clock, random, log } = deps;
   type PoolStep<Output> = (
     deps: BalancingDeps,
-    desk: PoolDesk,
+    desk: PoolService,
     signal: AbortSignal,
   ) => Promise<Output>;
   const step = <Output>(act: PoolStep<Output>) =>
@@ -81,7 +81,7 @@ export function provideBalancer(deps: BalancingDeps, deskOf: (place: PoolPlace) 
 /** Waits for the job and for a known fleet, then reads the rows of the previous daemon. */
 async function takeLease(
   deps: BalancingDeps,
-  desk: PoolDesk,
+  desk: PoolService,
   signal: AbortSignal,
 ): Promise<PoolStanding> {
   const { clock, keeper, leases, mirror, isKnown } = deps;
@@ -111,14 +111,18 @@ async function takeLease(
 }
 
 /** Records the crash of the pool's actor for people; nothing else reports it until the restart. */
-export const noteCrash = (deps: BalancingDeps, desk: PoolDesk, error: unknown): void =>
+export const noteCrash = (deps: BalancingDeps, desk: PoolService, error: unknown): void =>
   writeNote(deps, desk, { state: 'failed', reason: `its actor crashed: ${explain(error)}` });
 
 /**
  * Refuses to tend a pool whose objects have an old uid or fleet: they would serve machines that we
  * let be interrupted. @throws {RemoteFailure} such members exist.
  */
-async function requireSameMark(deps: BalancingDeps, desk: PoolDesk, lease: Lease): Promise<void> {
+async function requireSameMark(
+  deps: BalancingDeps,
+  desk: PoolService,
+  lease: Lease,
+): Promise<void> {
   const before = desk.standing().madeAs;
   const now = madeAs(desk.pool);
   if (before === null || before === now || ![...desk.rows.values()].some(mayServe)) return;
@@ -133,7 +137,7 @@ async function requireSameMark(deps: BalancingDeps, desk: PoolDesk, lease: Lease
 /** Writes a note for people and the next daemon. A failed write is repeated next time. */
 function writeNote(
   deps: BalancingDeps,
-  desk: PoolDesk,
+  desk: PoolService,
   patch: Parameters<BmdbSession['balancing']['note']>[2],
 ): void {
   const write = async () => deps.keeper.require().balancing.note(desk.lease(), desk.name, patch);
@@ -143,7 +147,7 @@ function writeNote(
   });
 }
 
-function endRun({ clock, metrics }: BalancingDeps, desk: PoolDesk): void {
+function endRun({ clock, metrics }: BalancingDeps, desk: PoolService): void {
   if (desk.runBeganAtMs !== null) {
     metrics.observe(
       'shepherd_lb_reconcile_total_duration_seconds',
@@ -156,10 +160,10 @@ function endRun({ clock, metrics }: BalancingDeps, desk: PoolDesk): void {
 }
 
 /** The pool was torn down, and the last look found nothing of it. */
-const isGone = (desk: PoolDesk): boolean =>
+const isGone = (desk: PoolService): boolean =>
   desk.standing().tornDown !== null && desk.seen()?.objects.length === 0;
 
-function whyIncomplete({ plan, alarms }: PoolDesk): string | null {
+function whyIncomplete({ plan, alarms }: PoolService): string | null {
   if (alarms.members || alarms.objects) return 'it is frozen: too many members would leave at once';
   if (!plan) return null;
   if (plan.shelved.length > 0) return `given up for a while: ${plan.shelved.join(', ')}`;

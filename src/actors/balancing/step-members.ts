@@ -13,12 +13,12 @@ import {
   callRefused,
   forgetCalls,
   rememberGivenBack,
-} from '../../domain/balancing/sights.ts';
+} from '../../domain/balancing/member-readings.ts';
 import { codeOf, explain } from '../../domain/errors.ts';
 import type { MachineId } from '../../domain/ids.ts';
 import type { Stepped } from '../../machines/balancer-setup.ts';
 import { type BalancingDeps } from './deps.ts';
-import type { PoolDesk } from './desk.ts';
+import type { PoolService } from './pool-service.ts';
 
 /** Interval between looks while members change. */
 export const MOVING_MS = 1_000;
@@ -37,7 +37,7 @@ const LOOKS_MAX = 3;
  */
 export async function stepAll(
   deps: BalancingDeps,
-  desk: PoolDesk,
+  desk: PoolService,
   signal: AbortSignal,
 ): Promise<Stepped> {
   const away = desk.unreachable();
@@ -62,11 +62,11 @@ interface Pass {
   readonly needsLook: boolean;
 }
 
-const isHealthDue = ({ nowMs }: BalancingDeps, { balancer, rows, seen }: PoolDesk): boolean =>
+const isHealthDue = ({ nowMs }: BalancingDeps, { balancer, rows, seen }: PoolService): boolean =>
   balancer.capabilities.health && rows.size > 0 && nowMs() >= (seen()?.atMs ?? 0) + HEALTH_MS;
 
 /** Records an unreachable balancer, which is no failure of the members. */
-async function lookIfPossible(desk: PoolDesk, signal: AbortSignal): Promise<void> {
+async function lookIfPossible(desk: PoolService, signal: AbortSignal): Promise<void> {
   try {
     await desk.look(signal);
   } catch (error) {
@@ -75,13 +75,17 @@ async function lookIfPossible(desk: PoolDesk, signal: AbortSignal): Promise<void
 }
 
 /** The rows and their states as one text. */
-const desiredRows = ({ rows }: PoolDesk): string => {
+const desiredRows = ({ rows }: PoolService): string => {
   let text = '';
   for (const { machineId, state } of rows.values()) text += `${machineId} ${state} `;
   return text;
 };
 
-async function stepOnce(deps: BalancingDeps, desk: PoolDesk, signal: AbortSignal): Promise<Pass> {
+async function stepOnce(
+  deps: BalancingDeps,
+  desk: PoolService,
+  signal: AbortSignal,
+): Promise<Pass> {
   signal.throwIfAborted();
   desk.lease();
   const nowMs = deps.nowMs();
@@ -119,7 +123,7 @@ async function stepOnce(deps: BalancingDeps, desk: PoolDesk, signal: AbortSignal
   return { restMs, needsLook: steps.needsLook };
 }
 
-function patienceMs(desk: PoolDesk, isHeldUp: boolean, nowMs: number): number {
+function patienceMs(desk: PoolService, isHeldUp: boolean, nowMs: number): number {
   const away = desk.unreachable();
   if (away) return Math.max(MOVING_MS, away.againAtMs - nowMs);
   if (desk.isMoving) return MOVING_MS;
@@ -128,7 +132,7 @@ function patienceMs(desk: PoolDesk, isHeldUp: boolean, nowMs: number): number {
 }
 
 /** Connections left on members that stay draining, as last seen, for people who wait. */
-function countsOf(desk: PoolDesk, moved: readonly MemberChange[]): MemberChange[] {
+function countsOf(desk: PoolService, moved: readonly MemberChange[]): MemberChange[] {
   const changed = new Set(moved.map(({ machineId }) => machineId));
   return [...desk.rows.values()].flatMap(({ machineId, state, sessions }) => {
     const seen = desk.fresh()?.sights.get(machineId)?.sessions ?? null;
@@ -140,7 +144,7 @@ function countsOf(desk: PoolDesk, moved: readonly MemberChange[]): MemberChange[
 /** Rows, in other pools and at other balancers, of machines that should drain. */
 function elsewhereOf(
   { mirror, wishes }: BalancingDeps,
-  { name }: PoolDesk,
+  { name }: PoolService,
 ): StepInput['elsewhere'] {
   const facts = mirror.facts();
   const found = new Map<MachineId, readonly MemberRow[]>();
@@ -155,7 +159,7 @@ function elsewhereOf(
 /** Decides, and holds back all steps while the panic guard doubts its findings. */
 async function decide(
   deps: BalancingDeps,
-  desk: PoolDesk,
+  desk: PoolService,
   nowMs: number,
 ): Promise<MemberPassSteps> {
   const standing = desk.standing();
@@ -187,7 +191,7 @@ async function decide(
 }
 
 /** Writes whether the pool is frozen, if the database says otherwise. */
-export async function settleAlarm(deps: BalancingDeps, desk: PoolDesk): Promise<void> {
+export async function settleAlarm(deps: BalancingDeps, desk: PoolService): Promise<void> {
   const { members, objects } = desk.alarms;
   const snapshot = [members?.snapshot, objects?.snapshot].filter(Boolean).join(' + ') || null;
   const { frozen } = desk.standing();
@@ -222,7 +226,7 @@ interface RefusedMachines {
 /** Makes the calls in order, as many together as the balancer accepts. */
 async function callAll(
   deps: BalancingDeps,
-  desk: PoolDesk,
+  desk: PoolService,
   calls: readonly ModeCall[],
 ): Promise<RefusedMachines> {
   const { refusing, openAtMs } = desk.memory;
@@ -268,7 +272,7 @@ async function callAll(
 }
 
 /** When the first refused call may be repeated; due calls are made. */
-function againMs({ memory }: PoolDesk, nowMs: number): number {
+function againMs({ memory }: PoolService, nowMs: number): number {
   let atMs = Infinity;
   for (const refused of memory.refusing.values()) {
     const againAtMs = callAgainMs(refused, refused.mode);
@@ -288,7 +292,7 @@ export const PASSING: ReadonlySet<string> = new Set([
 /** Logs one line per member that changed its state. */
 function report(
   { log, metrics }: BalancingDeps,
-  desk: PoolDesk,
+  desk: PoolService,
   before: MemberRow | undefined,
   machine: MachineId,
 ): void {

@@ -1,4 +1,4 @@
-import type { ProviderHoldBook } from '../../adapters/bmdb/port.ts';
+import type { ProviderHoldRepository } from '../../adapters/bmdb/port.ts';
 import type { Clock } from '../../adapters/clock/port.ts';
 import type { Log } from '../../adapters/log/port.ts';
 import { ProviderError, explain } from '../../domain/errors.ts';
@@ -16,7 +16,7 @@ import {
 } from '../../domain/provisioning/provider-holds.ts';
 
 interface HoldKeeperDeps {
-  readonly book: ProviderHoldBook;
+  readonly book: ProviderHoldRepository;
   /** All holds, as of the last read of the BMDB. */
   readonly rows: () => readonly ProviderHoldRow[];
   /** Database clock, epoch ms. */

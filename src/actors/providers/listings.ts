@@ -1,4 +1,4 @@
-import type { ListingBook } from '../../adapters/bmdb/port.ts';
+import type { ListingRepository } from '../../adapters/bmdb/port.ts';
 import type { Clock } from '../../adapters/clock/port.ts';
 import type { Log } from '../../adapters/log/port.ts';
 import type { FleetProvider, Listing } from '../../adapters/provider/port.ts';
@@ -118,7 +118,7 @@ export interface UnlistedHere {
 }
 
 interface ListingHealthDeps {
-  readonly book: Pick<ListingBook, 'failed' | 'succeeded'>;
+  readonly book: Pick<ListingRepository, 'failed' | 'succeeded'>;
   readonly keeper: Pick<SessionKeeper, 'current'>;
   /** Database clock, epoch ms. */
   readonly nowMs: () => number;

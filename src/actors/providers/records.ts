@@ -1,4 +1,4 @@
-import type { Bmdb, RecordBook } from '../../adapters/bmdb/port.ts';
+import type { Bmdb, RecordRepository } from '../../adapters/bmdb/port.ts';
 import type { RecordOptions, Records } from '../../adapters/provider/port.ts';
 import {
   AmbiguousCommit,
@@ -21,7 +21,7 @@ function refuseToWrite(provider: ProviderName): never {
 interface RecordsDeps {
   readonly bmdb: Pick<Bmdb, 'records'>;
   /** The live session's records. @throws {FleetError} there is no session. */
-  readonly book: () => RecordBook;
+  readonly book: () => RecordRepository;
 }
 
 /** A driver's records for a configured provider: rows of the BMDB. */

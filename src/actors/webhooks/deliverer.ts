@@ -1,4 +1,4 @@
-import type { Bmdb, DeliveryResults, Lease, WebhookDesk } from '../../adapters/bmdb/port.ts';
+import type { Bmdb, DeliveryResults, Lease, WebhookService } from '../../adapters/bmdb/port.ts';
 import { sleep, type Clock, type Random } from '../../adapters/clock/port.ts';
 import type { Log } from '../../adapters/log/port.ts';
 import { WEBHOOK_OUTCOMES, type Metrics } from '../../adapters/metrics/port.ts';
@@ -126,7 +126,7 @@ interface Settled {
 }
 interface HeldDelivery {
   readonly lease: Lease;
-  readonly desk: WebhookDesk;
+  readonly desk: WebhookService;
   readonly signal: AbortSignal;
 }
 

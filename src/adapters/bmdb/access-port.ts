@@ -30,7 +30,7 @@ export interface NewToken extends Grant {
   readonly owner: string;
   /** When absent, only an admin sees and revokes the token. */
   readonly ownerIdentity?: string | null;
-  /** Token of the `TokenBook`, or login, that creates and ends the token. At most one is set. */
+  /** Token of the `TokenRepository`, or login, that creates and ends the token. At most one is set. */
   readonly parentTokenId?: string | null;
   readonly parentSessionId?: string | null;
   readonly loginSeal?: Uint8Array | null;
@@ -39,7 +39,7 @@ export interface NewToken extends Grant {
 }
 
 /** API tokens of programs. Each call is one statement. */
-export interface TokenBook {
+export interface TokenRepository {
   /**
    * @returns the expiry in epoch ms, or null if an unrevoked token already has this name; then
    *   nothing was written.
@@ -94,12 +94,12 @@ export interface NewConsoleSession extends Grant {
    * change anything.
    */
   readonly pageDigest?: Uint8Array | null;
-  /** Token of the `TokenBook` that opens the session and ends it; null if none does. */
+  /** Token of the `TokenRepository` that opens the session and ends it; null if none does. */
   readonly tokenId: string | null;
 }
 
 /** Sessions of the page, and the codes that open them. Each call is one statement. */
-export interface ConsoleSessionBook {
+export interface ConsoleSessionRepository {
   /** Opens a session; also deletes ended sessions. */
   open(session: NewConsoleSession): Promise<void>;
   /**
@@ -131,7 +131,7 @@ export interface NewLoginCode extends Grant {
   readonly name: string;
   readonly identity: string | null;
   /**
-   * Token of the `TokenBook` that creates the code; sessions opened by the code end with the token.
+   * Token of the `TokenRepository` that creates the code; sessions opened by the code end with the token.
    * Null if no token creates it.
    */
   readonly tokenId: string | null;
@@ -141,7 +141,7 @@ export interface NewLoginCode extends Grant {
 export type LoginByCode = Omit<NewLoginCode, 'digest'>;
 
 /** One-time links. Each call is one statement. */
-export interface LoginCodeBook {
+export interface LoginCodeRepository {
   /** Adds a code that is valid once, for `LOGIN_CODE_MS`. Also deletes expired codes. */
   add(code: NewLoginCode): Promise<void>;
   /**
@@ -195,9 +195,9 @@ export interface DeviceLoginBook {
 }
 
 /** Access to the console and the API: tokens, sessions and login codes. */
-export interface AccessBook {
-  readonly tokens: TokenBook;
-  readonly sessions: ConsoleSessionBook;
-  readonly codes: LoginCodeBook;
+export interface AccessRepository {
+  readonly tokens: TokenRepository;
+  readonly sessions: ConsoleSessionRepository;
+  readonly codes: LoginCodeRepository;
   readonly devices: DeviceLoginBook;
 }

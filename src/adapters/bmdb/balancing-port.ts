@@ -10,7 +10,7 @@ export type { MemberChange } from '../../domain/balancing/members.ts';
  * names the lease of that job. If the session no longer holds the lease, or is dead, the call
  * writes nothing and throws `LeaseLost` or `SessionExpired`. Every call may be repeated.
  */
-export interface BalancingBook {
+export interface BalancingRepository {
   /**
    * Changes members independently of each other.
    * @returns a verdict for each change, in the order of the changes.

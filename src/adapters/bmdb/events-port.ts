@@ -6,7 +6,7 @@ import type { Lease } from './port.ts';
  * All events, in one order that is the same for every daemon. A reader that has read up to a number
  * never gets a smaller number later, whatever commits in between.
  */
-export interface EventBook {
+export interface EventRepository {
   /** The number up to which events are complete. Readers of new events start after it. */
   newest(signal: AbortSignal): Promise<string>;
   /** Returns the events after a number, in order, up to where events are complete. */
@@ -61,7 +61,7 @@ export const EVENTS_MAX = 1_000;
 export const BEFORE_ALL = '0';
 
 /** States of webhooks, and what operators do with their deliveries. */
-export interface WebhookBook {
+export interface WebhookRepository {
   /** Webhooks with at least one delivery attempt, by name. */
   list(signal: AbortSignal): Promise<readonly WebhookStanding[]>;
   /** Failed deliveries, latest event first. */
@@ -112,7 +112,7 @@ export interface FailedDelivery {
 }
 
 /** Writes of the daemon that holds the lease of a webhook. */
-export interface WebhookDesk {
+export interface WebhookService {
   /**
    * Returns where deliveries stand.
    * @param from where a webhook without any delivery starts.

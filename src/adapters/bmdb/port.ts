@@ -19,10 +19,10 @@ import type { LeaseRow } from '../../domain/daemons.ts';
 import type { RecordJson, ProviderRecord, RecordName } from '../../domain/provisioning/records.ts';
 import type { GuardChange, GuardCounts } from '../../domain/recovery/guard-judgement.ts';
 import type { Traits } from '../../domain/traits.ts';
-import type { AccessBook } from './access-port.ts';
-import type { BalancingBook } from './balancing-port.ts';
-import type { EventBook, WebhookBook, WebhookDesk } from './events-port.ts';
-import type { RequestBook, RequestState } from './requests-port.ts';
+import type { AccessRepository } from './access-port.ts';
+import type { BalancingRepository } from './balancing-port.ts';
+import type { EventRepository, WebhookRepository, WebhookService } from './events-port.ts';
+import type { RequestRepository, RequestState } from './requests-port.ts';
 import type { Work } from './work-port.ts';
 import type { BmdbInspection, DaemonAbout } from './inspection-port.ts';
 
@@ -64,15 +64,15 @@ export interface Bmdb {
   readonly wakes$: Observable<Wake>;
   readonly heartbeats: HeartbeatStore;
   /** Limits on requests to providers, which every daemon must obey. */
-  readonly providerHolds: ProviderHoldBook;
+  readonly providerHolds: ProviderHoldRepository;
   /** Which providers cannot be listed. */
-  readonly listings: ListingBook;
+  readonly listings: ListingRepository;
   /** Records of drivers for vendors that have no tags. */
-  readonly records: RecordShelf;
+  readonly records: RecordStore;
   /** Requests of operators. */
-  readonly requests: RequestBook;
+  readonly requests: RequestRepository;
   /** Whether recovery is allowed, for all daemons. */
-  readonly guard: GuardBook;
+  readonly guard: GuardRepository;
   /**
    * Housekeeping; every daemon calls it about every 10 s. Removes at most 100 sessions that are
    * long dead (and cancels their work, with history), and permits that machines no longer need.
@@ -80,11 +80,11 @@ export interface Bmdb {
    */
   sweep(): Promise<Swept>;
   /** Everything that happened, in one order. */
-  readonly events: EventBook;
+  readonly events: EventRepository;
   /** Deliveries of events over HTTP. */
-  readonly webhooks: WebhookBook;
+  readonly webhooks: WebhookRepository;
   /** Access to the console and the API. */
-  readonly access: AccessBook;
+  readonly access: AccessRepository;
   /** Reads for people; machines' work never depends on them. */
   readonly inspection: BmdbInspection;
   close(): Promise<void>;
@@ -198,10 +198,10 @@ export interface BmdbSession {
    * the claim with this epoch.
    */
   releaseWork(machineId: MachineId, epoch?: string): Promise<void>;
-  readonly intents: IntentBook;
-  readonly balancing: BalancingBook;
-  readonly records: RecordBook;
-  readonly webhooks: WebhookDesk;
+  readonly intents: IntentRepository;
+  readonly balancing: BalancingRepository;
+  readonly records: RecordRepository;
+  readonly webhooks: WebhookService;
   /**
    * Takes a job that only one daemon may do at a time, such as `provisioner/<provider>`. A session
    * that already has the job gets the same lease.
@@ -231,7 +231,7 @@ export interface Lease {
   release(): Promise<void>;
 }
 
-export interface ProviderHoldBook {
+export interface ProviderHoldRepository {
   /**
    * Imposes a hold for `forMs` from now (database clock), or extends the hold with this key, never
    * shortens it. Replaces `level`, `amount` and `cause`. 90 days at most.
@@ -271,7 +271,7 @@ export interface ProvidedPatch extends Partial<Traits> {
 }
 
 /** Write-ahead intents of creation. `witness`: the creation key, also a tag at the provider. */
-export interface IntentBook {
+export interface IntentRepository {
   /**
    * Commits an intent before any provider call. Chooses a new machine id.
    * @throws {WorkConflict} the slot already has an open or unresolved intent, or a machine.
@@ -319,7 +319,7 @@ export interface IntentBook {
 }
 
 /** The fleet guard's rows. The implementation's configuration sets the limits. */
-export interface GuardBook {
+export interface GuardRepository {
   /**
    * Assesses the whole fleet, by one daemon at a time: records that heartbeats arrive here (if they
    * do), counts silent machines, and freezes or thaws. One transaction. If another daemon assessed
@@ -347,7 +347,7 @@ export interface Unlisted {
 }
 
 /** Results of listings, for readers that do not call providers. */
-export interface ListingBook {
+export interface ListingRepository {
   /** Records a failed listing; call it for the first failure, and for each new cause. */
   failed(found: Omit<Unlisted, 'sinceMs'>): Promise<void>;
   /** Records a successful listing, and deletes failures of daemons that are dead now. */
@@ -357,7 +357,7 @@ export interface ListingBook {
 }
 
 /** Reads the records of drivers. */
-export interface RecordShelf {
+export interface RecordStore {
   /** One snapshot of a provider's records, in any order; empty for an unknown provider. */
   all(provider: ProviderName, signal: AbortSignal): Promise<readonly ProviderRecord[]>;
   /** Number of records of each provider, configured or not. */
@@ -369,7 +369,7 @@ export interface RecordShelf {
  * `SessionExpired`, with nothing written, when the session is dead. It throws `AmbiguousCommit` if
  * the result cannot be found out: then read again. Values are opaque.
  */
-export interface RecordBook {
+export interface RecordRepository {
   /**
    * Creates a record if there is none.
    * @returns its version.

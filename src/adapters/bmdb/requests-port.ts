@@ -1,12 +1,12 @@
 import type { MachineId, ProviderName } from '../../domain/ids.ts';
 import type { RequestRow } from '../../domain/machine.ts';
 import type { Verb } from '../../domain/verbs.ts';
-import type { RequestedThing } from '../../domain/wishes.ts';
+import type { RequestedThing } from '../../domain/operator-request.ts';
 
-export type { RequestedThing, RequestTarget } from '../../domain/wishes.ts';
+export type { RequestedThing, RequestTarget } from '../../domain/operator-request.ts';
 
 /** Operators' requests: committed here, and applied by the first daemon that sees them. */
-export interface RequestBook {
+export interface RequestRepository {
   /**
    * Commits a request. A second call with the same key changes nothing and returns the first
    * request's state.

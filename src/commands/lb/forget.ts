@@ -5,7 +5,7 @@ import { mayServe } from '../../domain/balancing/members.ts';
 import { UsageError } from '../../domain/errors.ts';
 import { poolsOf, type Config } from '../../config.ts';
 import { poolSummaries } from '../../daemon/views/pool-summaries.ts';
-import { slotOfRow } from '../../domain/filing/named-fleet.ts';
+import { slotOfRow } from '../../domain/submission/named-fleet.ts';
 import { asOperator, underLease } from '../database.ts';
 import type { CommandOutput } from '../remote/output.ts';
 import { noteLines, paragraph } from '../layout.ts';

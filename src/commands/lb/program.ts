@@ -14,7 +14,7 @@ import { examples } from '../help.ts';
 import { asking, MACHINE, selecting, type VerbFlags } from '../remote/ask-flags.ts';
 import { acting, byFlags, jsonOption, remote, type Through } from '../remote/flags.ts';
 import type { Verb } from '../remote/verbs.ts';
-import type { LetGo } from './let-go.ts';
+import type { LetGo } from './drain-progress.ts';
 
 /** Where a command is added, and how it reaches a console. */
 interface Adding {
@@ -119,7 +119,7 @@ function addHold(
     .addHelpText('after', DRAIN_HELP)
     .action(async (names: readonly string[], flags: DrainFlags) => {
       const { momentOf, runVerb } = await import('../remote/verbs.ts');
-      const { untilLetGo } = await import('./let-go.ts');
+      const { untilLetGo } = await import('./drain-progress.ts');
       const { for: when } = flags;
       const manner = {
         waitMs: DRAIN_WAIT.ms,

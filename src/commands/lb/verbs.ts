@@ -3,7 +3,7 @@ import type { PoolVerb } from '../../domain/verbs.ts';
 import { paragraph } from '../layout.ts';
 import type { Pools } from '../remote/answers.ts';
 import { EXIT_NOT_SETTLED } from '../remote/failures.ts';
-import { file, type AskFlags, type Follow } from '../remote/filing.ts';
+import { file, type AskFlags, type Follow } from '../remote/submit.ts';
 import type { CommandOutput } from '../remote/output.ts';
 import type { Session } from '../remote/session.ts';
 import { placesNamed, watchPools, type Pool, type PoolNamed } from './status.ts';

@@ -20,8 +20,8 @@ import type {
   BatchSchema,
   PreviewSchema,
   RequestSchema,
-} from '../../console/api/filing/answers.ts';
-import type { RequestListSchema } from '../../console/api/filing/request-list.ts';
+} from '../../console/api/submit/answers.ts';
+import type { RequestListSchema } from '../../console/api/submit/request-list.ts';
 
 /** The answers of the API, as types of its schemas. No schema is loaded. */
 

@@ -2,7 +2,7 @@ import { Option, type Command } from 'commander';
 import { CHOOSING, inGroup, REQUEST } from '../help.ts';
 import { countOf, durationOf, wordsOf } from '../options.ts';
 import { TRAIT_NAMES, TRAITS, type TraitFilter } from '../../domain/traits.ts';
-import type { AskFlags as Ask } from './filing.ts';
+import type { AskFlags as Ask } from './submit.ts';
 import { remote, type CommonFlags } from './flags.ts';
 
 /** Options of the commands that send a request to the daemons. */

@@ -32,7 +32,7 @@ export interface StreamMessage {
 }
 
 /** Sends requests to the API of a console. */
-export interface Door {
+export interface Transport {
   /** Address of the console, for people. */
   readonly where: string;
   /** Returns every reply, whatever its status. @throws {NoConsole} nothing answers there. */
@@ -43,10 +43,10 @@ export interface Door {
    */
   stream(question: Question): AsyncIterable<StreamMessage>;
   /** Asks the console of another daemon with the same token. @throws {UsageError} the token would be sent in clear. */
-  elsewhere(url: string): Door;
+  elsewhere(url: string): Transport;
 }
 
-export interface HttpDoorOptions {
+export interface HttpTransportOptions {
   /** Address of the console, such as `https://fleet.example.org/`. */
   readonly url: string;
   /** Bearer token; null: send none. */
@@ -72,7 +72,7 @@ const QUIET_MS = 30_000;
 export function requireSecret({
   url,
   allowInsecureHttp = false,
-}: Pick<HttpDoorOptions, 'url' | 'allowInsecureHttp'>): void {
+}: Pick<HttpTransportOptions, 'url' | 'allowInsecureHttp'>): void {
   const { protocol, hostname } = new URL(url);
   if (protocol === 'https:' || allowInsecureHttp || isLoopbackHost(hostname)) return;
   throw new UsageError(
@@ -85,7 +85,7 @@ export function requireSecret({
  * The door of the console's API.
  * @throws {UsageError} as {@link requireSecret}.
  */
-export function openHttpDoor(options: HttpDoorOptions): Door {
+export function openHttpDoor(options: HttpTransportOptions): Transport {
   if (options.token !== null) requireSecret(options);
   return {
     where: options.url,
@@ -118,7 +118,7 @@ class Quiet extends Error {
 /** @throws {NoConsole} the work takes longer than the limit. */
 async function within<T>(
   limitMs: number,
-  options: HttpDoorOptions,
+  options: HttpTransportOptions,
   question: Question,
   work: (question: Question) => Promise<T>,
 ): Promise<T> {
@@ -136,7 +136,7 @@ async function replyOf(answer: IncomingMessage): Promise<Reply> {
   return { status: answer.statusCode ?? 0, headers, text: await text(answer) };
 }
 
-function ask(options: HttpDoorOptions, question: Question): Promise<IncomingMessage> {
+function ask(options: HttpTransportOptions, question: Question): Promise<IncomingMessage> {
   const { url, token, version, ca } = options;
   const { method, path, query = {}, headers = {}, body, signal } = question;
   const target = new URL(url.replace(/\/*$/, '') + path);
@@ -196,7 +196,7 @@ const REASONS: Readonly<Record<string, string>> = {
   ),
 };
 
-const noConsole = ({ url, advice }: HttpDoorOptions, cause: unknown, wasSent = true) => {
+const noConsole = ({ url, advice }: HttpTransportOptions, cause: unknown, wasSent = true) => {
   const { code = '' } = cause as NodeJS.ErrnoException;
   const why = REASONS[code] ?? explain(cause);
   return new NoConsole(`no console answers at ${url} (${why}); ${advice}`, wasSent);
@@ -251,7 +251,7 @@ type Query = Question['query'];
 
 /** Asks the API, and throws if the answer is no success. */
 export interface Client {
-  readonly door: Door;
+  readonly door: Transport;
   /** @throws {Refused} {NoConsole} */
   get<Answer>(path: string, query?: Query): Promise<Answer>;
   /** As {@link get}, but null if the thing does not exist. */
@@ -265,7 +265,7 @@ export interface Client {
 
 /** @param onReply sees every reply. */
 export function createClient(
-  door: Door,
+  door: Transport,
   signal: AbortSignal,
   onReply: (reply: Reply) => void = () => undefined,
 ): Client {
@@ -294,7 +294,7 @@ export function createClient(
 }
 
 /** @throws {Malformed} the answer is not JSON: a proxy may have answered with a page. */
-function parsed(text: string, { where }: Door): unknown {
+function parsed(text: string, { where }: Transport): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {

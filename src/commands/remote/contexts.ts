@@ -12,7 +12,7 @@ import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parse, stringify } from 'yaml';
 import { explain, NotFound, UsageError } from '../../domain/errors.ts';
-import { openHttpDoor, type Door } from './client.ts';
+import { openHttpDoor, type Transport } from './client.ts';
 import { EXIT_INTERRUPTED, Interrupted } from './failures.ts';
 
 /** A known console. */
@@ -136,7 +136,7 @@ export function openDoor(
   flags: DoorFlags,
   means: DoorMeans,
   env: NodeJS.ProcessEnv = process.env,
-): Door {
+): Transport {
   const { context } = flags;
   const all = readContexts();
   const { version, isSilent } = means;

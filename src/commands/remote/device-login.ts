@@ -3,7 +3,7 @@ import { sleep } from '../../adapters/clock/port.ts';
 import { systemClock } from '../../adapters/clock/system-clock.ts';
 import { Denied, Malformed } from '../../domain/errors.ts';
 import { printable } from '../../lib/texts.ts';
-import { API, openHttpDoor, type HttpDoorOptions, type Reply } from './client.ts';
+import { API, openHttpDoor, type HttpTransportOptions, type Reply } from './client.ts';
 import { remark } from './session.ts';
 
 /** What a login by a browser works with. */
@@ -37,7 +37,7 @@ const SLOWER_S = 5;
  * @throws {Denied} the person refused it, or did not confirm it in time.
  */
 export async function loginByBrowser(
-  options: Omit<HttpDoorOptions, 'token' | 'advice'>,
+  options: Omit<HttpTransportOptions, 'token' | 'advice'>,
   { host, monotonic, sleep: wait, say }: DeviceMeans,
 ): Promise<string | null> {
   const door = openHttpDoor({ ...options, token: null, advice: 'look at its address' });

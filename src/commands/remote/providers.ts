@@ -2,7 +2,7 @@ import { headlineText } from '../../domain/headline.ts';
 import { NotFound, UsageError } from '../../domain/errors.ts';
 import { whenText, indented } from '../layout.ts';
 import type { Provider, Providers } from './answers.ts';
-import { file, type AskFlags } from './filing.ts';
+import { file, type AskFlags } from './submit.ts';
 import type { Session, CommandOutput } from './session.ts';
 
 const pathOf = (name: string): string => `/providers/${encodeURIComponent(name)}`;

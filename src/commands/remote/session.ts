@@ -3,7 +3,7 @@ import { systemClock, systemRandom } from '../../adapters/clock/system-clock.ts'
 import { FleetError, Malformed, explain } from '../../domain/errors.ts';
 import { outputWidth, printableLines } from '../layout.ts';
 import { programVersion } from '../version.ts';
-import { createClient, watchVersion, type Client, type Door } from './client.ts';
+import { createClient, watchVersion, type Client, type Transport } from './client.ts';
 import { exitCodeFor, Interrupted, interruptOf, problemFor } from './failures.ts';
 import { openDoor } from './contexts.ts';
 import { formatOf, type CommonFlags, type OutputFlags } from './flags.ts';
@@ -113,7 +113,7 @@ async function untilAborted<Result>(task: Promise<Result>, signal: AbortSignal):
  */
 export async function understood<Result>(
   task: Promise<Result>,
-  { where, isOurs }: Pick<Door, 'where'> & { readonly isOurs: () => boolean },
+  { where, isOurs }: Pick<Transport, 'where'> & { readonly isOurs: () => boolean },
 ): Promise<Result> {
   try {
     return await task;

@@ -2,11 +2,11 @@ import { NotFound, UsageError } from '../../domain/errors.ts';
 import { FLEET } from '../../domain/recovery/guard-judgement.ts';
 import { forTraits, wantedTraits } from '../../domain/traits.ts';
 import { VERBS, type MachineVerb } from '../../domain/verbs.ts';
-import { isDestroying, type GivenRequest } from '../../domain/wishes.ts';
+import { isDestroying, type GivenRequest } from '../../domain/operator-request.ts';
 import { untilMsOf, type When } from '../options.ts';
 import type { Batch, Fleet, Request } from './answers.ts';
 import type { AskFlags, VerbFlags } from './ask-flags.ts';
-import { file, foretell, goOn, requestsIn, type AskBody, type WaitOptions } from './filing.ts';
+import { file, foretell, goOn, requestsIn, type AskBody, type WaitOptions } from './submit.ts';
 import { findNamed } from './names.ts';
 import type { Session, CommandOutput } from './session.ts';
 

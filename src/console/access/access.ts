@@ -1,6 +1,11 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
-import type { AccessBook, ApiToken, ConsoleSession, EventBook } from '../../adapters/bmdb/port.ts';
+import type {
+  AccessRepository,
+  ApiToken,
+  ConsoleSession,
+  EventRepository,
+} from '../../adapters/bmdb/port.ts';
 import type { Clock, Random } from '../../adapters/clock/port.ts';
 import type { Log } from '../../adapters/log/port.ts';
 import { explain } from '../../domain/errors.ts';
@@ -22,7 +27,7 @@ export interface ConfiguredToken extends Grant {
 }
 
 export interface AccessOptions {
-  readonly book: AccessBook;
+  readonly book: AccessRepository;
   readonly tokens: readonly ConfiguredToken[];
   /** Token for `/metrics` alone; null: none. */
   readonly metricsToken: (() => string) | null;
@@ -37,7 +42,7 @@ export interface AccessOptions {
   readonly random: Random;
   readonly log: Log;
   /** Receives refused logins. */
-  readonly events: Pick<EventBook, 'append'>;
+  readonly events: Pick<EventRepository, 'append'>;
 }
 
 /** Why a caller is no longer known: the session ended, or the token or certificate was revoked. */

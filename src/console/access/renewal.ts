@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { AccessBook, ConsoleSession } from '../../adapters/bmdb/port.ts';
+import type { AccessRepository, ConsoleSession } from '../../adapters/bmdb/port.ts';
 import type { Random } from '../../adapters/clock/port.ts';
 import type { Identities, Identity } from '../../adapters/identities/port.ts';
 import type { Log } from '../../adapters/log/port.ts';
@@ -39,7 +39,7 @@ export function sealIdentity(
 }
 
 interface RenewalDeps {
-  readonly book: AccessBook;
+  readonly book: AccessRepository;
   readonly identities: IdentityMeans | null;
   readonly random: Random;
   readonly log: Log;

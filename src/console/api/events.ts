@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { BEFORE_ALL, EVENTS_MAX } from '../../adapters/bmdb/port.ts';
-import type { EventBook, EventsPage, EventsQuery } from '../../adapters/bmdb/port.ts';
+import type { EventRepository, EventsPage, EventsQuery } from '../../adapters/bmdb/port.ts';
 import { namesTypes, typesNamed } from '../../domain/events/fleet-event.ts';
 import { isUuid, machineId, providerName } from '../../domain/ids.ts';
 import { EventSchema, toldEvent } from './event-schema.ts';
@@ -48,7 +48,7 @@ export const PageSchema = z.object({
 });
 
 /** `events`: the fleet's events, oldest first. */
-export function addEvents(api: Api, events: EventBook): void {
+export function addEvents(api: Api, events: EventRepository): void {
   api.get(
     '/events',
     described(
@@ -96,7 +96,7 @@ export function addEvents(api: Api, events: EventBook): void {
   );
 }
 
-type ReadEvents = (after: string) => ReturnType<EventBook['read']>;
+type ReadEvents = (after: string) => ReturnType<EventRepository['read']>;
 
 async function allFrom(read: ReadEvents, after: string): Promise<DownloadPage> {
   const { events, next, more } = await read(after);
@@ -123,7 +123,7 @@ export function eventsWanted({
 /** The number after which to begin. */
 export const startOf = async (
   { after }: Pick<EventsOf, 'after'>,
-  events: Pick<EventBook, 'newest'>,
+  events: Pick<EventRepository, 'newest'>,
   signal: AbortSignal,
 ): Promise<string> => (after === NOW ? events.newest(signal) : (after ?? BEFORE_ALL));
 

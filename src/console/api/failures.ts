@@ -12,7 +12,7 @@ import {
   Unreachable,
   UsageError,
 } from '../../domain/errors.ts';
-import { byReason } from './filing/answers.ts';
+import { byReason } from './submit/answers.ts';
 import { PROBLEM_MEDIA_TYPE, Problem, problemBody, type Fault } from './problem.ts';
 
 /** Sends a problem; nothing else of the response may have been sent. */

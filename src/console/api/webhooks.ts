@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { EventBook } from '../../adapters/bmdb/port.ts';
+import type { EventRepository } from '../../adapters/bmdb/port.ts';
 import type { WebhooksView } from '../views.ts';
 import { act, read, type Api } from './kit.ts';
 import { Problem } from './problem.ts';
@@ -43,7 +43,7 @@ const neverAborted = () => new AbortController().signal;
 
 export interface WebhooksDeps {
   readonly webhooks: WebhooksView;
-  readonly events: Pick<EventBook, 'append'>;
+  readonly events: Pick<EventRepository, 'append'>;
 }
 
 /** `webhooks`: receivers of events, and failed deliveries. */

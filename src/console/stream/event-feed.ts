@@ -1,4 +1,4 @@
-import type { EventBook, EventsQuery } from '../../adapters/bmdb/port.ts';
+import type { EventRepository, EventsQuery } from '../../adapters/bmdb/port.ts';
 import { sleep, type Clock } from '../../adapters/clock/port.ts';
 import type { Log } from '../../adapters/log/port.ts';
 import type { FleetEvent } from '../../domain/events/fleet-event.ts';
@@ -24,7 +24,7 @@ export interface EventFollower {
 }
 
 export interface FollowerDeps {
-  readonly events: Pick<EventBook, 'read' | 'newest'>;
+  readonly events: Pick<EventRepository, 'read' | 'newest'>;
   readonly clock: Clock;
   readonly log: Log;
 }

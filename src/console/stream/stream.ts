@@ -9,7 +9,7 @@ import { described, eventStream, type Api } from '../api/kit.ts';
 import { Problem } from '../api/problem.ts';
 import { wholeNumber } from '../api/schemas.ts';
 import type { MachineIndex } from '../index/machine-index.ts';
-import type { EventBook } from '../../adapters/bmdb/port.ts';
+import type { EventRepository } from '../../adapters/bmdb/port.ts';
 import type { ChangeLog } from './change-log.ts';
 import type { EventFollower } from './event-feed.ts';
 import type { Hub, View, StreamLimits } from './hub.ts';
@@ -31,7 +31,7 @@ export interface StreamDeps {
   readonly changes: ChangeLog;
   readonly epoch: string;
   readonly limits: StreamLimits;
-  readonly events: EventBook;
+  readonly events: EventRepository;
   readonly follower: EventFollower;
 }
 

@@ -1,4 +1,4 @@
-import type { BoardEntry } from '../../actors/board.ts';
+import type { BoardEntry } from '../../actors/fleet-state.ts';
 import type { Bmdb } from '../../adapters/bmdb/port.ts';
 import { ladderOf } from '../../config.ts';
 import type { LiveMachine, MachineInsight } from '../../console/views.ts';

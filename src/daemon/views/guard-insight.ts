@@ -1,6 +1,6 @@
 import type { GuardLook, ScopeInsight } from '../../console/views.ts';
 import { queueInOrder, scopeNames, type Queued } from '../../domain/explanation/queue.ts';
-import { slotOfRow } from '../../domain/filing/named-fleet.ts';
+import { slotOfRow } from '../../domain/submission/named-fleet.ts';
 import type { GuardRow, MachineRow } from '../../domain/machine.ts';
 import type { GuardCounts, GuardPolicy } from '../../domain/recovery/guard-judgement.ts';
 import { rulesOf } from '../../domain/recovery/guard-rules.ts';

@@ -1,4 +1,4 @@
-import type { BoardEntry } from '../../actors/board.ts';
+import type { BoardEntry } from '../../actors/fleet-state.ts';
 import type { MachineEntry } from '../../console/port.ts';
 import { type Stays, isOverdue, stepLimitMs } from '../../domain/explanation/overdue.ts';
 import type { SlotFacts } from '../../domain/machine.ts';

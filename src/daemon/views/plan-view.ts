@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
-import type { PoolDesk } from '../../actors/balancing/desk.ts';
-import type { BoardEntry } from '../../actors/board.ts';
+import type { PoolService } from '../../actors/balancing/pool-service.ts';
+import type { BoardEntry } from '../../actors/fleet-state.ts';
 import { balancerJob } from '../../actors/balancing/deps.ts';
 import { provisionerJob } from '../../actors/leases.ts';
 import { mayEraseDisks } from '../../config.ts';
 import type { PlanAnswer } from '../../console/api/plan-schema.ts';
 import { otherPlaces } from '../../domain/balancing/members.ts';
 import { poolPlanOf, toldPoolPlan } from '../../domain/balancing/pool-plan.ts';
-import { memberAddress } from '../../domain/balancing/wish.ts';
+import { memberAddress } from '../../domain/balancing/desired-member.ts';
 import { bySeniority, seniorityOf, type Seniority } from '../../domain/eligibility.ts';
 import { queueInOrder, type Queue } from '../../domain/explanation/queue.ts';
 import type { MachineId, Slot } from '../../domain/ids.ts';
@@ -151,7 +151,7 @@ function poolOutlooks(parts: DaemonParts): PlanAnswer['pools'] {
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
 /** From the last look at the balancer. */
-function planOf(desk: PoolDesk, { mirror, wishes: book }: DaemonParts) {
+function planOf(desk: PoolService, { mirror, wishes: book }: DaemonParts) {
   const { pool, name, balancer, rows, memory, troubles, refusals } = desk;
   const wishes = book.of(pool.pool);
   const facts = mirror.facts();

@@ -1,4 +1,4 @@
-import type { PoolsBoard } from '../../actors/balancing/board.ts';
+import type { PoolsState } from '../../actors/balancing/pools-state.ts';
 import { poolJob } from '../../actors/balancing/deps.ts';
 import type { Mirror } from '../../actors/mirror/mirror.ts';
 import type { Log } from '../../adapters/log/port.ts';
@@ -106,7 +106,7 @@ export interface PoolsViewDeps {
   readonly pools: readonly Pool[];
   readonly balancers: PoolsRead['balancers'];
   readonly mirror: Pick<Mirror, 'pools' | 'leases' | 'facts'>;
-  readonly board: Pick<PoolsBoard, 'tended'>;
+  readonly board: Pick<PoolsState, 'tended'>;
 }
 
 /** The console's view of pools: rows for all, health for those tended here. */

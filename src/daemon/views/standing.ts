@@ -1,4 +1,4 @@
-import type { PlaceCount } from '../../actors/board.ts';
+import type { PlaceCount } from '../../actors/fleet-state.ts';
 import { provisionerJob } from '../../actors/leases.ts';
 import type { Clock } from '../../adapters/clock/port.ts';
 import type { GaugeName, Metrics } from '../../adapters/metrics/port.ts';

@@ -1,9 +1,9 @@
 import type { MachineId } from '../ids.ts';
-import { mayServe, type MemberRow, type Wish } from './members.ts';
+import { mayServe, type MemberRow, type DesiredMember } from './members.ts';
 import type { Pool } from './pools.ts';
-import { DESELECTED } from './wish.ts';
+import { DESELECTED } from './desired-member.ts';
 
-type Drain = Extract<Wish, { want: 'drain' }>;
+type Drain = Extract<DesiredMember, { want: 'drain' }>;
 
 /** A member that should drain, with patience, and has not begun yet. */
 export interface DrainCandidate {
@@ -188,7 +188,7 @@ export const JOIN_MS = 300_000;
 /** Whether a member is interrupted by plan or on its way back, so that other members must wait. */
 export function isInterrupted(
   { state, how, sinceMs }: MemberRow,
-  wish: Wish,
+  wish: DesiredMember,
   { warmUpMs }: Pick<Pool, 'warmUpMs'>,
   nowMs: number,
 ): boolean {

@@ -1,8 +1,8 @@
 import type { MachineId } from '../ids.ts';
-import type { MemberChange, MemberRow, MemberState, Wish } from './members.ts';
+import type { MemberChange, MemberRow, MemberState, DesiredMember } from './members.ts';
 import type { Ref, ServerMode } from './objects.ts';
 import type { Pool } from './pools.ts';
-import type { Remembered, Sight } from './sights.ts';
+import type { Remembered, Sight } from './member-readings.ts';
 
 /** A call that opens a server of a balancer to connections, or closes it. */
 export interface ModeCall {
@@ -19,7 +19,7 @@ export interface StepInput {
     readonly sessions: boolean;
     readonly health: boolean;
   };
-  readonly wishes: ReadonlyMap<MachineId, Wish>;
+  readonly wishes: ReadonlyMap<MachineId, DesiredMember>;
   readonly rows: ReadonlyMap<MachineId, MemberRow>;
   /** The last look at the balancer, if nothing was changed there since; null: there is none. */
   readonly sights: ReadonlyMap<MachineId, Sight> | null;

@@ -12,7 +12,7 @@ import {
   type Holder,
   type Muster,
 } from './drain-turns.ts';
-import { drain, drop, forget, goOnDraining, whileUnreachable, conclude } from './letting-go.ts';
+import { drain, drop, forget, goOnDraining, whileUnreachable, conclude } from './draining.ts';
 import {
   openPass,
   UNSAID,
@@ -20,7 +20,7 @@ import {
   type StepInput,
   type MemberPassSteps,
 } from './member-pass.ts';
-import type { MemberRow, Wish } from './members.ts';
+import type { MemberRow, DesiredMember } from './members.ts';
 import { isTooMany } from './plan.ts';
 import { oneForEachAddress, sameAddress } from './desired.ts';
 
@@ -59,7 +59,7 @@ interface Queue {
 /** Takes the next step of members that wait to drain or are drained. @returns those given back. */
 function takeTurns(pass: MemberPass, { candidates, holders, muster }: Queue): readonly MachineId[] {
   const { pool, sights, nowMs } = pass;
-  const rowOf = ({ machineId }: Wish) => pass.rows.get(machineId)!;
+  const rowOf = ({ machineId }: DesiredMember) => pass.rows.get(machineId)!;
   // Without a fresh look, a member that is down or lost its server would count as serving.
   const isBlind = sights === null;
   const mayBegin = ({ wish, isJoining }: DrainCandidate) => !isBlind || isJoining || wish.force;
@@ -79,7 +79,7 @@ function takeTurns(pass: MemberPass, { candidates, holders, muster }: Queue): re
   return giveBack.map(({ machineId }) => machineId);
 }
 
-function queueOf(input: StepInput, wishes: ReadonlyMap<MachineId, Wish>): Queue {
+function queueOf(input: StepInput, wishes: ReadonlyMap<MachineId, DesiredMember>): Queue {
   const { pool, rows, sights, memory, nowMs } = input;
   const candidates: DrainCandidate[] = [];
   const holders: Holder[] = [];
@@ -138,7 +138,7 @@ const isComing = (row: MemberRow | null, { pool, nowMs }: StepInput): boolean =>
 
 function panicOf(
   { rows, mayDropAll }: StepInput,
-  wishes: ReadonlyMap<MachineId, Wish>,
+  wishes: ReadonlyMap<MachineId, DesiredMember>,
 ): readonly MachineId[] {
   if (mayDropAll) return [];
   const going: MachineId[] = [];
@@ -155,7 +155,7 @@ function panicOf(
 }
 
 /** Takes the next step of a member that does not wait to drain. */
-function step(pass: MemberPass, row: MemberRow | null, wish: Wish): void {
+function step(pass: MemberPass, row: MemberRow | null, wish: DesiredMember): void {
   if (!row) {
     if (wish.want === 'serve') join(pass, null, wish);
     return;
@@ -178,7 +178,7 @@ function step(pass: MemberPass, row: MemberRow | null, wish: Wish): void {
 }
 
 /** Continues a member in its state, or on its way to serve, and notes the reason. */
-function goOn(pass: MemberPass, row: MemberRow, wish: Wish, text: string): void {
+function goOn(pass: MemberPass, row: MemberRow, wish: DesiredMember, text: string): void {
   if (row.state !== 'active') return serve(pass, row, wish);
   pass.hold(row);
   pass.note(row, text, row.waived || row.refused ? UNSAID : {});
@@ -195,12 +195,12 @@ export const DOWN_MS = 60_000;
 const NOT_WELL = 'the balancer does not report it healthy';
 
 /** Makes a machine a member, or a member again. */
-export function join(pass: MemberPass, row: MemberRow | null, { machineId }: Wish): void {
+export function join(pass: MemberPass, row: MemberRow | null, { machineId }: DesiredMember): void {
   pass.move({ machineId, to: 'joining', note: null, ...(row && UNSAID) });
 }
 
 /** Takes the next step of a member that serves or is on its way to serve. */
-export function serve(pass: MemberPass, row: MemberRow, wish: Wish): void {
+export function serve(pass: MemberPass, row: MemberRow, wish: DesiredMember): void {
   const { pool, capabilities, sights, nowMs } = pass;
   const seen = sights?.get(row.machineId);
   const isWell = seen?.isWhole === true && (!capabilities.health || seen.health === 'up');
@@ -248,16 +248,16 @@ function healthNote(
   return nowMs >= sinceMs + DOWN_MS || before === NOT_WELL ? NOT_WELL : null;
 }
 
-type Serve = Extract<Wish, { want: 'serve' }>;
+type Serve = Extract<DesiredMember, { want: 'serve' }>;
 
 /** The desired state of all present and possible members, including the pool's own rules. */
-export function poolWishes(pass: MemberPass): ReadonlyMap<MachineId, Wish> {
+export function poolWishes(pass: MemberPass): ReadonlyMap<MachineId, DesiredMember> {
   const { wishes, rows, isTornDown } = pass;
   const all = new Map(wishes);
   for (const { machineId } of rows.values()) {
     if (all.has(machineId)) continue;
     const reason = 'no information about it is left';
-    all.set(machineId, { want: 'drop', slot: '' as Wish['slot'], machineId, reason });
+    all.set(machineId, { want: 'drop', slot: '' as DesiredMember['slot'], machineId, reason });
   }
   if (isTornDown) {
     for (const [id, { want, slot, machineId }] of all) {
@@ -272,7 +272,7 @@ export function poolWishes(pass: MemberPass): ReadonlyMap<MachineId, Wish> {
 }
 
 /** Allows one machine per address: an existing member first, then the lowest machine id. */
-function shareAddresses(pass: MemberPass, all: Map<MachineId, Wish>): void {
+function shareAddresses(pass: MemberPass, all: Map<MachineId, DesiredMember>): void {
   const { rows } = pass;
   const leaveOut = (machineId: MachineId, reason: string) => {
     const { slot } = all.get(machineId)!;
@@ -309,7 +309,7 @@ function shareAddresses(pass: MemberPass, all: Map<MachineId, Wish>): void {
 /** Adds addresses where leaving members still have servers. @returns false: they are unknown. */
 function addLeaving(
   { rows, sights }: MemberPass,
-  all: ReadonlyMap<MachineId, Wish>,
+  all: ReadonlyMap<MachineId, DesiredMember>,
   taken: Map<string, MachineId>,
 ): boolean {
   for (const { machineId, state } of rows.values()) {

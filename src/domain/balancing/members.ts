@@ -98,7 +98,7 @@ export interface MemberChange {
 }
 
 /** The desired state of a machine in a pool, derived from rows, listing and clock. */
-export type Wish = { readonly slot: Slot; readonly machineId: MachineId } &
+export type DesiredMember = { readonly slot: Slot; readonly machineId: MachineId } &
   /** The machine should be a member. */
   (
     | { readonly want: 'serve'; readonly address: string }

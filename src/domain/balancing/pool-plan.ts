@@ -3,12 +3,12 @@ import { desiredOf, machineOf, type PlacedMember } from './desired.ts';
 import { isLetGo } from './drain-turns.ts';
 import type { StepInput, MemberPassSteps } from './member-pass.ts';
 import { stepMembers } from './member-steps.ts';
-import type { MemberRow, Wish } from './members.ts';
+import type { MemberRow, DesiredMember } from './members.ts';
 import type { Desired, Observed } from './objects.ts';
 import { planOf, type Action, type Plan, type PlanInput } from './plan.ts';
 import type { PoolRow } from './pool-row.ts';
 import type { Pool } from './pools.ts';
-import { newRemembered, sightsOf, type Remembered } from './sights.ts';
+import { newRemembered, sightsOf, type Remembered } from './member-readings.ts';
 
 /** A pool at one of its balancers: its rows and its existing objects. */
 export interface PoolStand {
@@ -21,7 +21,7 @@ export interface PoolStand {
   readonly failure: string | null;
   readonly row: PoolRow;
   /** The desired state of each machine here, as far as is known. */
-  readonly wishes: ReadonlyMap<MachineId, Wish>;
+  readonly wishes: ReadonlyMap<MachineId, DesiredMember>;
   /** Members of the pool. */
   readonly members: ReadonlyMap<MachineId, MemberRow>;
   readonly elsewhere: StepInput['elsewhere'];

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import type { Wish } from '../../../src/domain/balancing/members.ts';
+import type { DesiredMember } from '../../../src/domain/balancing/members.ts';
 import { M1, M2, pool as poolOf } from '../../domain/balancing/pool.ts';
 import { createBalancingStand, serve } from '../../support/balancing-stand.ts';
 import { MEMBER_VECTORS } from './member-vectors.ts';
@@ -61,11 +61,11 @@ export async function contextOf(
   const other = pool.balancers.length > 1 ? await world.openOther?.() : undefined;
   const balancers = { edge: world.balancer, ...(other && { core: other }) };
   const made = createBalancingStand({ clock: world.clock, pools: [pool], balancers });
-  const placed = (wish: Wish): Wish =>
+  const placed = (wish: DesiredMember): DesiredMember =>
     wish.want === 'serve'
       ? { ...wish, address: world.addresses?.get(wish.address) ?? wish.address }
       : wish;
-  const wish = (...wishes: readonly Wish[]) => made.wish(...wishes.map(placed));
+  const wish = (...wishes: readonly DesiredMember[]) => made.wish(...wishes.map(placed));
   const stand = { ...made, wish };
   const all: VectorContext['all'] = (ids, change) => namesOf(ids, { ...pool, ...change });
   const start: VectorContext['start'] = async (change = {}, how = {}) => {

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import { createMirror } from '../../../src/actors/mirror/mirror.ts';
 import type { Mirror, MirrorOptions } from '../../../src/actors/mirror/mirror.ts';
 import { createPgBmdb } from '../../../src/adapters/bmdb/pg/pg-bmdb.ts';
-import type { WakesMode } from '../../../src/adapters/bmdb/pg/wakes.ts';
+import type { WakesMode } from '../../../src/adapters/bmdb/pg/wake-signals.ts';
 import type { Bmdb } from '../../../src/adapters/bmdb/port.ts';
 import { systemClock, systemRandom } from '../../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../../src/adapters/log/port.ts';

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'vitest';
 import { createHoldKeeper, type HoldKeeper } from '../../../src/actors/providers/holds.ts';
-import type { ProviderHoldBook } from '../../../src/adapters/bmdb/port.ts';
+import type { ProviderHoldRepository } from '../../../src/adapters/bmdb/port.ts';
 import { ProviderError, Unreachable } from '../../../src/domain/errors.ts';
 import { providerName } from '../../../src/domain/ids.ts';
 import type { ProviderHoldRow } from '../../../src/domain/machine.ts';
@@ -13,7 +13,7 @@ let log: RecordingLog;
 /** The BMDB's latest rows. */
 let rows: ProviderHoldRow[];
 let written: unknown[];
-let book: ProviderHoldBook;
+let book: ProviderHoldRepository;
 let keeper: HoldKeeper;
 beforeEach(() => {
   clock = createSimulatedClock();

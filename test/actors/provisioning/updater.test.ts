@@ -6,7 +6,7 @@ import type {
   BmdbSession,
   Lease,
   ProvidedPatch,
-  ProviderHoldBook,
+  ProviderHoldRepository,
 } from '../../../src/adapters/bmdb/port.ts';
 import {
   advance,
@@ -48,7 +48,7 @@ let listings: number;
 let written: [MachineId, ProvidedPatch][];
 let update: (id: MachineId, patch: ProvidedPatch) => Promise<void>;
 let isLeaseOurs: boolean;
-let imposed: Parameters<ProviderHoldBook['impose']>[0][];
+let imposed: Parameters<ProviderHoldRepository['impose']>[0][];
 let run: () => Promise<void>;
 
 beforeEach(() => {

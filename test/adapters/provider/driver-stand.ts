@@ -1,5 +1,5 @@
 import { silentMetrics } from '../../../src/adapters/metrics/port.ts';
-import { createMemoryRecords, NO_SHELL } from '../../../src/adapters/driver-kit/stand-ins.ts';
+import { createMemoryRecords, NO_SHELL } from '../../../src/adapters/driver-kit/memory-shell.ts';
 import type { CallOptions, DriverContext } from '../../../src/adapters/provider/port.ts';
 import { isProviderError, type ProviderError } from '../../../src/domain/errors.ts';
 import { providerName } from '../../../src/domain/ids.ts';

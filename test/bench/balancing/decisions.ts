@@ -1,9 +1,9 @@
 import { desiredOf } from '../../../src/domain/balancing/desired.ts';
 import { stepMembers, type StepInput } from '../../../src/domain/balancing/member-steps.ts';
-import type { MemberRow, Wish } from '../../../src/domain/balancing/members.ts';
+import type { MemberRow, DesiredMember } from '../../../src/domain/balancing/members.ts';
 import type { PoolPort } from '../../../src/domain/balancing/pools.ts';
 import { planOf, type PlanInput } from '../../../src/domain/balancing/plan.ts';
-import { newRemembered, sightsOf } from '../../../src/domain/balancing/sights.ts';
+import { newRemembered, sightsOf } from '../../../src/domain/balancing/member-readings.ts';
 import type { MachineId } from '../../../src/domain/ids.ts';
 import { hashHex, observedOf, pool } from '../../domain/balancing/pool.ts';
 import { memberRow, SLOT } from '../../support/facts.ts';
@@ -42,7 +42,7 @@ const isSpecial = (name: string): boolean => name.includes('00007.');
 export function measureSteps(members: number): () => number {
   const { shape, placed } = fleetOf(members);
   const { objects } = desiredOf(shape, placed, hashHex);
-  const wishes = new Map<MachineId, Wish>();
+  const wishes = new Map<MachineId, DesiredMember>();
   const rows = new Map<MachineId, MemberRow>();
   for (const { machineId: id, address } of placed) {
     wishes.set(id, { want: 'serve', slot: SLOT, machineId: id, address });

@@ -4,7 +4,7 @@ import { silentLog } from '../../../src/adapters/log/port.ts';
 import { silentMetrics } from '../../../src/adapters/metrics/port.ts';
 import { parseConfig } from '../../../src/config.ts';
 import { DRIVERS } from '../../../src/adapters/provider/drivers.ts';
-import { createMemoryRecords } from '../../../src/adapters/driver-kit/stand-ins.ts';
+import { createMemoryRecords } from '../../../src/adapters/driver-kit/memory-shell.ts';
 import { openProvider } from '../../../src/daemon/providers.ts';
 import { providerName } from '../../../src/domain/ids.ts';
 import { PREFIX, SET_ID } from './listing.ts';

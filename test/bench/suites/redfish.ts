@@ -5,7 +5,7 @@ import { setTimeout } from 'node:timers/promises';
 import { systemClock, systemRandom } from '../../../src/adapters/clock/system-clock.ts';
 import { silentLog } from '../../../src/adapters/log/port.ts';
 import { silentMetrics } from '../../../src/adapters/metrics/port.ts';
-import { createMemoryRecords } from '../../../src/adapters/driver-kit/stand-ins.ts';
+import { createMemoryRecords } from '../../../src/adapters/driver-kit/memory-shell.ts';
 import { redfishDriver } from '../../../src/adapters/provider/redfish/driver.ts';
 import type { Settings } from '../../../src/adapters/provider/redfish/settings.ts';
 import { providerName } from '../../../src/domain/ids.ts';

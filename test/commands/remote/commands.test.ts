@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startConsole } from '../../../src/console/console.ts';
 import { digestOf, makeToken } from '../../../src/console/access/secrets.ts';
-import { openHttpDoor, type Door } from '../../../src/commands/remote/client.ts';
+import { openHttpDoor, type Transport } from '../../../src/commands/remote/client.ts';
 import { advance } from '../../doubles/simulated-clock.ts';
 import {
   createPlayedWorld,
@@ -16,7 +16,7 @@ import { runThrough } from '../run-through.ts';
 const MINUTE = 60_000;
 let world: PlayedWorld;
 let played: PlayedDaemon;
-let door: Door;
+let door: Transport;
 beforeAll(async () => {
   const locations = { hall: 3, rack: 2 };
   world = createPlayedWorld({

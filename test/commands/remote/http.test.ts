@@ -9,7 +9,7 @@ import {
   createClient,
   watchVersion,
   openHttpDoor,
-  type Door,
+  type Transport,
 } from '../../../src/commands/remote/client.ts';
 import { openConsole } from '../../console/api/console-stand.ts';
 import { machine, scriptedFleet } from '../../console/scripted-fleet.ts';
@@ -18,7 +18,7 @@ import { runThrough } from '../run-through.ts';
 
 const doorTo = (url: string, token: string | null) =>
   openHttpDoor({ url, token, version: '0.0.0', advice: 'see to its daemon' });
-const run = (door: Door, ...args: string[]) =>
+const run = (door: Transport, ...args: string[]) =>
   runThrough({ door, monotonic: systemClock.monotonic, sleep: async () => undefined }, args);
 
 async function console(role: Role) {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Door } from '../../../src/commands/remote/client.ts';
+import type { Transport } from '../../../src/commands/remote/client.ts';
 import { NoConsole } from '../../../src/commands/remote/failures.ts';
 import { runThrough, scriptedDoor } from '../run-through.ts';
 
@@ -12,7 +12,7 @@ const LEVELS = { usual: 'info', changes: [{ component: null, level: 'debug', unt
 /** Daemons at their consoles; `away` does not answer, `strict` does not allow it. */
 async function telling(sessions: readonly object[], ...args: string[]) {
   const asked: string[] = [];
-  const doorTo = (where: string): Door =>
+  const doorTo = (where: string): Transport =>
     scriptedDoor(
       async ({ method, path, body }) => {
         if (path.endsWith('/sessions')) return reply(200, { atMs: 1, sessions });

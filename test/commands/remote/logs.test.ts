@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Door, Question } from '../../../src/commands/remote/client.ts';
+import type { Transport, Question } from '../../../src/commands/remote/client.ts';
 import { NoConsole } from '../../../src/commands/remote/failures.ts';
 import { createLogRing } from '../../../src/adapters/log/log-ring.ts';
 import { createLogControl } from '../../../src/daemon/console-means.ts';
@@ -33,7 +33,7 @@ async function logsOf(daemons: Readonly<Record<string, Daemon>>, ...args: string
   const asked: Question[] = [];
   const turns = new Map<string, number>();
   const stop = new AbortController();
-  const doorTo = (where: string): Door =>
+  const doorTo = (where: string): Transport =>
     scriptedDoor(
       async (question) => {
         if (question.path.endsWith('/sessions')) {

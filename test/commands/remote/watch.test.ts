@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { sleep } from '../../../src/adapters/clock/port.ts';
 import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 import { NoConsole } from '../../../src/commands/remote/failures.ts';
-import { eventsIn, openHttpDoor, type Door } from '../../../src/commands/remote/client.ts';
+import { eventsIn, openHttpDoor, type Transport } from '../../../src/commands/remote/client.ts';
 import type { Console } from '../../../src/console/console.ts';
 import { slot } from '../../../src/domain/ids.ts';
 import { startScriptedConsole } from '../../console/scripted-console.ts';
@@ -22,7 +22,7 @@ interface WatchLine {
 }
 
 /** Watches in the background; its lines so far, and how it ends. */
-function watching(door: Door, stop: AbortController, args: readonly string[] = []) {
+function watching(door: Transport, stop: AbortController, args: readonly string[] = []) {
   const written: string[] = [];
   const remarks: string[] = [];
   const said = () =>
@@ -138,7 +138,7 @@ test('a console that was just started names no machine by a beginning', async ()
 test('events --follow tells each once, in their order, and goes on where it stopped', async () => {
   const { bmdb, door: inner, close } = await commandStand();
   let isAway = false;
-  const door: Door = {
+  const door: Transport = {
     ...inner,
     send: (question) =>
       isAway ? Promise.reject(new NoConsole('no console answers')) : inner.send(question),

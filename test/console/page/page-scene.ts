@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect } from 'vitest';
 import type { Console, ConsoleDeps } from '../../../src/console/console.ts';
-import type { FilingMeans } from '../../../src/console/api/filing/filing.ts';
+import type { FilingMeans } from '../../../src/console/api/submit/submit.ts';
 import type { LiveMachine, MachineInsight } from '../../../src/console/views.ts';
 import type { FleetView } from '../../../src/console/port.ts';
 import type { Explanation } from '../../../src/domain/explanation/types.ts';

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
-import type { TendedPool } from '../../../src/actors/balancing/board.ts';
+import type { TendedPool } from '../../../src/actors/balancing/pools-state.ts';
 import { createPoolsView } from '../../../src/daemon/views/pool-summaries.ts';
 import type { MemberRow } from '../../../src/domain/balancing/members.ts';
 import { newPool, type PoolRow } from '../../../src/domain/balancing/pool-row.ts';

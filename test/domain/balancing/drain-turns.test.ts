@@ -8,14 +8,14 @@ import {
   type Holder,
   type Muster,
 } from '../../../src/domain/balancing/drain-turns.ts';
-import { mayServe, type Wish } from '../../../src/domain/balancing/members.ts';
+import { mayServe, type DesiredMember } from '../../../src/domain/balancing/members.ts';
 import { machineId, type MachineId } from '../../../src/domain/ids.ts';
 import { createSeededRandom } from '../../doubles/simulated-clock.ts';
 import { createPlaces, placeOf, TICK_MS, type DrainOrder, type Outage } from './many-places.ts';
 import { drain } from '../../support/balancing-stand.ts';
 import { M1, M2, M3, pool } from './pool.ts';
 
-type Drain = Extract<Wish, { want: 'drain' }>;
+type Drain = Extract<DesiredMember, { want: 'drain' }>;
 
 const MINUTE = 60_000;
 const M = Array.from({ length: 6 }, (_, at) =>

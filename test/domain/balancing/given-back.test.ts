@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { HELD_MS, SET_ASIDE_MS } from '../../../src/domain/balancing/drain-turns.ts';
 import type { MemberRow } from '../../../src/domain/balancing/members.ts';
-import { newRemembered, rememberGivenBack } from '../../../src/domain/balancing/sights.ts';
+import { newRemembered, rememberGivenBack } from '../../../src/domain/balancing/member-readings.ts';
 import { drain, serve } from '../../support/balancing-stand.ts';
 import { M1, M2, M3, pool } from './pool.ts';
 import { draining, firstOf, member, moves, NOW, sight, step } from './step-case.ts';
 import { testRows } from '../../support/rows.ts';
-import { restsOnGuard, wishOf } from '../../../src/domain/balancing/wish.ts';
+import { restsOnGuard, wishOf } from '../../../src/domain/balancing/desired-member.ts';
 import { DEFAULT_LOSS } from '../../../src/domain/policy.ts';
 import { viewOf } from '../../../src/domain/view.ts';
 import { factsOf } from '../../support/fact-words.ts';

@@ -4,7 +4,7 @@ import {
   otherPlaces,
   type MemberChange,
   type MemberRow,
-  type Wish,
+  type DesiredMember,
 } from '../../../src/domain/balancing/members.ts';
 import type { ServerMode } from '../../../src/domain/balancing/objects.ts';
 import type { Pool } from '../../../src/domain/balancing/pools.ts';
@@ -12,7 +12,7 @@ import {
   newRemembered,
   rememberGivenBack,
   type Sight,
-} from '../../../src/domain/balancing/sights.ts';
+} from '../../../src/domain/balancing/member-readings.ts';
 import type { MachineId } from '../../../src/domain/ids.ts';
 import { memberRow, SLOT } from '../../support/facts.ts';
 import { pool as poolOf } from './pool.ts';
@@ -90,7 +90,7 @@ export function createPlaces(
     )
       ? 'down'
       : 'up';
-  const wishOf = ({ at }: PoolStand, machineId: MachineId): Wish => {
+  const wishOf = ({ at }: PoolStand, machineId: MachineId): DesiredMember => {
     const { order, busyUntilMs, isGone } = lives.get(machineId)!;
     const about = { slot: SLOT, machineId };
     if (isGone || nowMs < busyUntilMs) return { ...about, want: 'drop', reason: 'it is worked on' };

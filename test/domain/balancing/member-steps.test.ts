@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { DOWN_MS } from '../../../src/domain/balancing/member-steps.ts';
-import { newRemembered } from '../../../src/domain/balancing/sights.ts';
+import { newRemembered } from '../../../src/domain/balancing/member-readings.ts';
 import { rowsIn } from '../../support/fact-words.ts';
 import { testRows } from '../../support/rows.ts';
 import { M1 } from './pool.ts';

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { WAIVE_MS } from '../../../src/domain/balancing/letting-go.ts';
+import { WAIVE_MS } from '../../../src/domain/balancing/draining.ts';
 import type { MemberRow } from '../../../src/domain/balancing/members.ts';
 import {
   callAgainMs,
   callRefused,
   type RefusedCall,
   newRemembered,
-} from '../../../src/domain/balancing/sights.ts';
+} from '../../../src/domain/balancing/member-readings.ts';
 import { drain, serve } from '../../support/balancing-stand.ts';
 import { M1, M2, M3, pool } from './pool.ts';
 import { caseOf, draining, member, moves, NOW, sight, step, toldOf } from './step-case.ts';

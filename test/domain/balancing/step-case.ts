@@ -3,10 +3,10 @@ import {
   type StepInput,
   type MemberPassSteps,
 } from '../../../src/domain/balancing/member-steps.ts';
-import type { MemberRow, Wish } from '../../../src/domain/balancing/members.ts';
-import { newRemembered, type Sight } from '../../../src/domain/balancing/sights.ts';
+import type { MemberRow, DesiredMember } from '../../../src/domain/balancing/members.ts';
+import { newRemembered, type Sight } from '../../../src/domain/balancing/member-readings.ts';
 import type { MachineId } from '../../../src/domain/ids.ts';
-import { DESELECTED } from '../../../src/domain/balancing/wish.ts';
+import { DESELECTED } from '../../../src/domain/balancing/desired-member.ts';
 import { drain, drop, keep, serve } from '../../support/balancing-stand.ts';
 import { span } from '../../support/fact-words.ts';
 import { memberRow } from '../../support/facts.ts';
@@ -35,7 +35,7 @@ export const sight = (
 
 export interface StepCase extends Partial<Omit<StepInput, 'rows' | 'wishes' | 'sights'>> {
   readonly rows?: readonly MemberRow[];
-  readonly wishes?: readonly Wish[];
+  readonly wishes?: readonly DesiredMember[];
   readonly sights?: Readonly<Record<string, Sight>> | null;
 }
 export const step = ({
@@ -89,7 +89,7 @@ function memberIn([name = '', state = '', ...words]: readonly string[]): MemberR
 }
 
 const UNSELECTED = { reason: DESELECTED, askedAtMs: null, leaves: true } as const;
-function wishIn([want = '', name = '', ...words]: readonly string[]): Wish {
+function wishIn([want = '', name = '', ...words]: readonly string[]): DesiredMember {
   const id = IDS[name]!;
   const asked = words.find((word) => /^asked\d/.test(word));
   const made = {

@@ -4,7 +4,7 @@ import { newPool } from '../../../src/domain/balancing/pool-row.ts';
 import type { PoolName, PoolRow } from '../../../src/domain/balancing/pool-row.ts';
 import { exclusionGroup, isInstallationDue } from '../../../src/domain/eligibility.ts';
 import type {
-  BalancingBook,
+  BalancingRepository,
   MemberChange,
   MemberVerdict,
   PoolPatch,
@@ -20,8 +20,8 @@ import { patch as patchRow } from './tables.ts';
 import { plain } from './plain.ts';
 import type { Memory, MemMachine, MemWork, SessionGate } from './tables.ts';
 
-/** See `BalancingBook`. */
-export const createBalancingBook = (memory: Memory, gate: SessionGate): BalancingBook => ({
+/** See `BalancingRepository`. */
+export const createBalancingBook = (memory: Memory, gate: SessionGate): BalancingRepository => ({
   write: async (lease, pool, changes) => {
     requireChanges(changes);
     if (changes.length === 0) return [];

@@ -6,7 +6,7 @@ import {
 } from '../../../src/domain/events/fleet-event.ts';
 import { providerOf, slotIdOf, type Slot } from '../../../src/domain/ids.ts';
 import { EVENTS_MAX } from '../../../src/adapters/bmdb/port.ts';
-import type { EventBook, EventsPage, LatestQuery } from '../../../src/adapters/bmdb/port.ts';
+import type { EventRepository, EventsPage, LatestQuery } from '../../../src/adapters/bmdb/port.ts';
 import type { MemEvent, Memory } from './tables.ts';
 
 /** Records an event of the fleet. */
@@ -27,8 +27,8 @@ export function tellLine(memory: Memory, line: MemEvent): void {
 
 const numbered = (memory: Memory) => ({ number: String(memory.nextEvent()), atMs: memory.now() });
 
-/** See `EventBook`. */
-export const createEventBook = (memory: Memory): EventBook => ({
+/** See `EventRepository`. */
+export const createEventBook = (memory: Memory): EventRepository => ({
   waitingMs: () => 0,
   newest: async () => newest(memory),
   read: async (query): Promise<EventsPage> => {

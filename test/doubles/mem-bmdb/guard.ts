@@ -18,7 +18,7 @@ import { tell } from './events.ts';
 import { guardRow, ingestOf } from './guard-rows.ts';
 import { circumstances, rowOf } from './rows.ts';
 import { type MemMachine, type Memory } from './tables.ts';
-import type { GuardAssessment, GuardBook } from '../../../src/adapters/bmdb/port.ts';
+import type { GuardAssessment, GuardRepository } from '../../../src/adapters/bmdb/port.ts';
 import { mayBeSilent } from '../../../src/domain/recovery/standing.ts';
 import { fellSilent, heardAgain, isHeardAgain, silentSinceMs } from './silence.ts';
 import { writeEvent } from './records.ts';
@@ -30,8 +30,8 @@ const limitsOf = (memory: Memory): IngestLimits => ({
   heartbeatMs: memory.options.loss.heartbeatMs,
 });
 
-/** See `GuardBook`. */
-export const createGuardBook = (memory: Memory): GuardBook => ({
+/** See `GuardRepository`. */
+export const createGuardBook = (memory: Memory): GuardRepository => ({
   assess: async ({ ingestUp }) => assess(memory, ingestUp),
 });
 

@@ -13,10 +13,10 @@ import { type SessionGate, emptyRow, newMachine, type MemIntent, type Memory } f
 import { requireJob } from './jobs.ts';
 import { writeEvent } from './records.ts';
 import { isSessionAlive } from './rows.ts';
-import type { IntentBook } from '../../../src/adapters/bmdb/port.ts';
+import type { IntentRepository } from '../../../src/adapters/bmdb/port.ts';
 
-/** See `IntentBook`. */
-export const createIntentBook = (memory: Memory, gate: SessionGate): IntentBook => ({
+/** See `IntentRepository`. */
+export const createIntentBook = (memory: Memory, gate: SessionGate): IntentRepository => ({
   open: async ({ lease, ...input }) => {
     if (lease) requireJob(memory, gate, lease);
     refuseOccupied(memory, slot(input.provider, input.slotId));

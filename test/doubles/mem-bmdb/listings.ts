@@ -1,9 +1,9 @@
 import type { SessionId } from '../../../src/domain/ids.ts';
-import type { ListingBook } from '../../../src/adapters/bmdb/port.ts';
+import type { ListingRepository } from '../../../src/adapters/bmdb/port.ts';
 import type { Memory } from './tables.ts';
 
-/** See `ListingBook`. */
-export const createListingBook = (memory: Memory): ListingBook => {
+/** See `ListingRepository`. */
+export const createListingBook = (memory: Memory): ListingRepository => {
   const isAlive = (id: SessionId) =>
     (memory.sessions.get(id)?.deadlineMs ?? -Infinity) > memory.now();
   /** Removes the listings that dead daemons stored about a provider. */

@@ -3,12 +3,12 @@ import type { ProviderHoldKind } from '../../../src/domain/machine.ts';
 import { holdForMs } from '../../../src/adapters/bmdb/preconditions.ts';
 import { tellProviderHold } from './events.ts';
 import type { Memory } from './tables.ts';
-import type { ProviderHoldBook } from '../../../src/adapters/bmdb/port.ts';
+import type { ProviderHoldRepository } from '../../../src/adapters/bmdb/port.ts';
 
 const KEPT_MS = 86_400_000;
 
-/** See `ProviderHoldBook`. */
-export const createProviderHolds = (memory: Memory): ProviderHoldBook => ({
+/** See `ProviderHoldRepository`. */
+export const createProviderHolds = (memory: Memory): ProviderHoldRepository => ({
   impose: async ({ provider, kind, key, forMs, level, amount, cause }) => {
     const lastsMs = holdForMs({ forMs, level, ...(amount === undefined ? {} : { amount }) });
     const name = nameOf(provider, kind, key);

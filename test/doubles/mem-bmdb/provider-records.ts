@@ -1,14 +1,14 @@
-import type { RecordBook, RecordShelf } from '../../../src/adapters/bmdb/port.ts';
+import type { RecordRepository, RecordStore } from '../../../src/adapters/bmdb/port.ts';
 import type { Memory } from './tables.ts';
 
-/** See `RecordShelf`. */
-export const createRecordShelf = ({ records }: Memory): RecordShelf => ({
+/** See `RecordStore`. */
+export const createRecordShelf = ({ records }: Memory): RecordStore => ({
   all: async (provider) => records.all(provider),
   counts: async () => records.counts(),
 });
 
-/** See `RecordBook`. */
-export const createRecordBook = ({ records }: Memory): RecordBook => ({
+/** See `RecordRepository`. */
+export const createRecordBook = ({ records }: Memory): RecordRepository => ({
   make: async (name, value) => records.make(name, value),
   replace: async (name, value, version) => records.replace(name, value, version),
   drop: async (name, version) => {

@@ -11,23 +11,26 @@ import {
   requireAll,
   requireSame,
   requireSameBatch,
-} from '../../../src/adapters/bmdb/filed-requests.ts';
-import type { FiledBatch, FiledRequest } from '../../../src/adapters/bmdb/filed-requests.ts';
-import { refused } from '../../../src/domain/settlement.ts';
+} from '../../../src/adapters/bmdb/submitted-requests.ts';
+import type {
+  FiledBatch,
+  SubmittedRequest,
+} from '../../../src/adapters/bmdb/submitted-requests.ts';
+import { refused } from '../../../src/domain/request-outcome.ts';
 import { tell } from './events.ts';
 import { endRequests, tellSettled, touchRequest } from './request-ends.ts';
 import type { Memory, MemRequest } from './tables.ts';
 import type {
   RequestBatch,
-  RequestBook,
+  RequestRepository,
   RequestQuery,
   RequestState,
 } from '../../../src/adapters/bmdb/port.ts';
 
 const LIST_MAX = 1_000;
 
-/** See `RequestBook`. */
-export const createRequests = (memory: Memory): RequestBook => ({
+/** See `RequestRepository`. */
+export const createRequests = (memory: Memory): RequestRepository => ({
   file: async (request) => {
     const asked = filedRequest(request);
     return toState(fileAll(memory, [asked])[0]!);
@@ -80,7 +83,7 @@ export const toRequest = (request: MemRequest): RequestRow => {
 };
 
 /** Submits all requests or none: it throws. */
-function fileAll(memory: Memory, asked: readonly FiledRequest[]): MemRequest[] {
+function fileAll(memory: Memory, asked: readonly SubmittedRequest[]): MemRequest[] {
   const before = new Map<string, MemRequest>();
   for (const each of asked) {
     const found = memory.requests.get(each.key);
@@ -93,7 +96,7 @@ function fileAll(memory: Memory, asked: readonly FiledRequest[]): MemRequest[] {
   return asked.map((each) => before.get(each.key) ?? put(memory, each));
 }
 
-function put(memory: Memory, asked: FiledRequest): MemRequest {
+function put(memory: Memory, asked: SubmittedRequest): MemRequest {
   if (isOrder(asked.verb)) endExpiredOrder(memory, asked);
   const { validForMs, standing, ...rest } = asked;
   const nowMs = memory.now();
@@ -146,7 +149,7 @@ function readBatch({ requests }: Memory, key: string): RequestBatch | null {
 /**
  * Machines that are not on the stated slot. Applying the request detects machines without hardware.
  */
-function strayMachines({ machines }: Memory, asked: readonly FiledRequest[]): BatchRefusal[] {
+function strayMachines({ machines }: Memory, asked: readonly SubmittedRequest[]): BatchRefusal[] {
   return asked.flatMap((each): BatchRefusal[] => {
     const { key, machineId, provider, slotId } = each;
     if (machineId === null) return [];
@@ -158,11 +161,11 @@ function strayMachines({ machines }: Memory, asked: readonly FiledRequest[]): Ba
   });
 }
 
-const openOrderOf = (memory: Memory, { machineId }: FiledRequest): MemRequest | undefined =>
+const openOrderOf = (memory: Memory, { machineId }: SubmittedRequest): MemRequest | undefined =>
   memory.requests.get(memory.orders.get(machineId!) ?? '');
 
 /** Requests for machines that already have an open order. An expired order makes room. */
-function secondOrders(memory: Memory, asked: readonly FiledRequest[]): BatchRefusal[] {
+function secondOrders(memory: Memory, asked: readonly SubmittedRequest[]): BatchRefusal[] {
   return asked.flatMap((each): BatchRefusal[] => {
     const open = isOrder(each.verb) ? openOrderOf(memory, each) : undefined;
     if (!open || open.expiresAtMs <= memory.now()) return [];
@@ -170,7 +173,7 @@ function secondOrders(memory: Memory, asked: readonly FiledRequest[]): BatchRefu
   });
 }
 
-function endExpiredOrder(memory: Memory, asked: FiledRequest): void {
+function endExpiredOrder(memory: Memory, asked: SubmittedRequest): void {
   const open = openOrderOf(memory, asked);
   if (open) endRequests(memory, [{ key: open.key, ...refused(EXPIRED) }]);
 }

@@ -1,6 +1,6 @@
 import { refusal } from '../../../src/domain/eligibility.ts';
 import type { Circumstances, Ineligibility } from '../../../src/domain/eligibility.ts';
-import { slotOfRow } from '../../../src/domain/filing/named-fleet.ts';
+import { slotOfRow } from '../../../src/domain/submission/named-fleet.ts';
 import type { SessionId } from '../../../src/domain/ids.ts';
 import { DRAIN_MODES } from '../../../src/domain/machine.ts';
 import type { MachineRow, OrderRow, Process } from '../../../src/domain/machine.ts';

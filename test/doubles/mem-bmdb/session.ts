@@ -14,7 +14,7 @@ import { behind, plain, plainBook } from './plain.ts';
 import { updateProvided } from './provided.ts';
 import { isSessionAlive } from './rows.ts';
 import { removeSession } from './sessions.ts';
-import { settle } from './settle.ts';
+import { settle } from './apply.ts';
 import {
   requireReachable,
   type Memory,

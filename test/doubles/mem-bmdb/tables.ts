@@ -25,7 +25,7 @@ import { type MemGuard, createMemGuard } from './guard-rows.ts';
 import { createRecordTable, type RecordTable } from '../../../src/domain/provisioning/records.ts';
 import type { FleetEvent } from '../../../src/domain/events/fleet-event.ts';
 import type { DaemonAbout, RequestState, Wake } from '../../../src/adapters/bmdb/port.ts';
-import type { RequestDetails } from '../../../src/adapters/bmdb/filed-requests.ts';
+import type { RequestDetails } from '../../../src/adapters/bmdb/submitted-requests.ts';
 import type { Unlisted } from '../../../src/adapters/bmdb/port.ts';
 
 export interface MemBmdbOptions {

@@ -16,7 +16,7 @@ import { orderedText } from '../../../src/adapters/bmdb/preconditions.ts';
 import { forgetMachine, noteDeprovisionAsked } from './deprovision.ts';
 import { refuseGuarded } from './guard.ts';
 import { grantPermit } from './permits.ts';
-import { provedText } from '../../../src/domain/settlement.ts';
+import { provedText } from '../../../src/domain/request-outcome.ts';
 import { writeEvent } from './records.ts';
 import { circumstances, rowOf } from './rows.ts';
 import { endRequests } from './request-ends.ts';

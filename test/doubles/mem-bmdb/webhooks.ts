@@ -2,8 +2,8 @@ import { LeaseLost } from '../../../src/domain/errors.ts';
 import type {
   FailedDelivery,
   Lease,
-  WebhookBook,
-  WebhookDesk,
+  WebhookRepository,
+  WebhookService,
   WebhookStanding,
 } from '../../../src/adapters/bmdb/port.ts';
 import { tell } from './events.ts';
@@ -36,8 +36,8 @@ const failedOf = ({ webhooks }: Memory, name: string): Map<string, FailedDeliver
 const toldOf = ({ told }: Memory, number: string) =>
   told[Number(number) - Number(told[0]?.number ?? 0)] ?? null;
 
-/** See `WebhookBook`. */
-export const createWebhookBook = (memory: Memory): WebhookBook => ({
+/** See `WebhookRepository`. */
+export const createWebhookBook = (memory: Memory): WebhookRepository => ({
   list: async () => {
     return [...memory.webhooks.endpoints]
       .toSorted(([a], [b]) => (a < b ? -1 : 1))
@@ -72,8 +72,8 @@ export const createWebhookBook = (memory: Memory): WebhookBook => ({
   },
 });
 
-/** See `WebhookDesk`. */
-export function createWebhookDesk(memory: Memory, gate: SessionGate): WebhookDesk {
+/** See `WebhookService`. */
+export function createWebhookDesk(memory: Memory, gate: SessionGate): WebhookService {
   const requireLease = ({ name, epoch }: Lease) => {
     const job = memory.jobs.get(name);
     if (job?.epoch === epoch && job.sessionId === gate.sessionId) return;

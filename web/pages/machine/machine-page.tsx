@@ -15,7 +15,7 @@ import { shortName } from '../../parts/machine-link.tsx';
 import { StateMark } from '../../parts/state.tsx';
 import { Since } from '../../parts/time.tsx';
 import { texts } from '../../texts.ts';
-import { Asked } from './asked.tsx';
+import { Asked } from './requests.tsx';
 import { Facts } from './facts.tsx';
 import { HardwareReport } from './hardware.tsx';
 import { History } from './history.tsx';

@@ -9,7 +9,7 @@ import { Calls } from './calls.tsx';
 import { Classes } from './classes.tsx';
 import { Holds } from './holds.tsx';
 import { Marks, ProviderFacts } from './provider-card.tsx';
-import { Shelf } from './shelf.tsx';
+import { Shelf } from './cooldown.tsx';
 import { Slots } from './slots.tsx';
 import { Unsettled } from './unsettled.tsx';
 

@@ -4,7 +4,7 @@ import { Panel } from '../../parts/panel.tsx';
 import { Table } from '../../parts/table.tsx';
 import { Ago } from '../../parts/time.tsx';
 import { texts } from '../../texts.ts';
-import { moreOf } from './shelf.tsx';
+import { moreOf } from './cooldown.tsx';
 
 /** Creations that began and are not settled. */
 export const Unsettled = ({

@@ -24,8 +24,8 @@ import { createRequests } from './requests/requests.ts';
 import { readNow, readSnapshot } from './reading/rows.ts';
 import { openSession } from './session.ts';
 import { sweep } from './sweep.ts';
-import { createWakes } from './wakes.ts';
-import type { WakesMode } from './wakes.ts';
+import { createWakes } from './wake-signals.ts';
+import type { WakesMode } from './wake-signals.ts';
 import type { Bmdb, MachineReading } from '../port.ts';
 
 export interface PgBmdbOptions {

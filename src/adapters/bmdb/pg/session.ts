@@ -1,7 +1,7 @@
 import { isRetryable, Locked, SessionExpired, TimedOut } from '../../../domain/errors.ts';
 import type { MachineId, SessionId } from '../../../domain/ids.ts';
 import type { Clock } from '../../clock/port.ts';
-import { createBalancingBook } from './balancing/book.ts';
+import { createBalancingBook } from './balancing/repository.ts';
 import { createWebhookDesk } from './events/webhook-desk.ts';
 import { createRecordBook } from './records/records.ts';
 import { createSessionDeadline } from './session-deadline.ts';
@@ -15,7 +15,7 @@ import { transactLive } from './live.ts';
 import type { LiveSession, PgContext } from './live.ts';
 import type { Database, Queries } from './pool.ts';
 import { repeated } from './repeat.ts';
-import { settle } from './people/settle.ts';
+import { settle } from './people/apply.ts';
 import { named, statement } from './statement.ts';
 import { createProvidedUpdates } from './provisioning/provided.ts';
 import type { BmdbSession, SessionOptions } from '../port.ts';

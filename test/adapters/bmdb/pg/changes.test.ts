@@ -9,7 +9,7 @@ import {
   readMachines,
   statements,
 } from '../../../../src/adapters/bmdb/pg/reading/rows.ts';
-import type { WakesMode } from '../../../../src/adapters/bmdb/pg/wakes.ts';
+import type { WakesMode } from '../../../../src/adapters/bmdb/pg/wake-signals.ts';
 import type { Bmdb, Wake } from '../../../../src/adapters/bmdb/port.ts';
 import { systemClock } from '../../../../src/adapters/clock/system-clock.ts';
 import type { Cursor, MachineId } from '../../../../src/domain/ids.ts';

@@ -2,7 +2,7 @@ import { describe, expect, it, test } from 'vitest';
 import {
   beatArgs,
   statements as beats,
-} from '../../../../src/adapters/bmdb/pg/heartbeats/beats.ts';
+} from '../../../../src/adapters/bmdb/pg/heartbeats/heartbeat-store.ts';
 import type { HeartbeatRecord } from '../../../../src/domain/heartbeat.ts';
 import type { MachineId } from '../../../../src/domain/ids.ts';
 import { DEFAULT_LOSS } from '../../../../src/domain/policy.ts';

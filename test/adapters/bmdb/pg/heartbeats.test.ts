@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from 'vitest';
 import { statements as reports } from '../../../../src/adapters/bmdb/pg/heartbeats/agent-reports.ts';
-import { statements as beats } from '../../../../src/adapters/bmdb/pg/heartbeats/beats.ts';
+import { statements as beats } from '../../../../src/adapters/bmdb/pg/heartbeats/heartbeat-store.ts';
 import { statements as locks } from '../../../../src/adapters/bmdb/pg/heartbeats/report-locks.ts';
 import { statements as episodes } from '../../../../src/adapters/bmdb/pg/heartbeats/episodes.ts';
 import type { HeartbeatRecord } from '../../../../src/domain/heartbeat.ts';

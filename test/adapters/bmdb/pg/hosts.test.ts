@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import type { EmbeddedPostgres } from '../../../../src/adapters/bmdb/embedded/embedded-postgres.ts';
 import { createDatabase, type Database } from '../../../../src/adapters/bmdb/pg/pool.ts';
 import { statement } from '../../../../src/adapters/bmdb/pg/statement.ts';
-import { createWakes } from '../../../../src/adapters/bmdb/pg/wakes.ts';
+import { createWakes } from '../../../../src/adapters/bmdb/pg/wake-signals.ts';
 import type { Wake } from '../../../../src/adapters/bmdb/port.ts';
 import { withClient } from '../../../../src/adapters/bmdb/schema/migrations.ts';
 import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';

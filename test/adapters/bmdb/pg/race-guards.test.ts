@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { statements as reports } from '../../../../src/adapters/bmdb/pg/heartbeats/agent-reports.ts';
 import { statements as cancelling } from '../../../../src/adapters/bmdb/pg/claims/cancel.ts';
 import { statements as leases } from '../../../../src/adapters/bmdb/pg/provisioning/leases.ts';
-import { statements as effects } from '../../../../src/adapters/bmdb/pg/people/settle-effects.ts';
+import { statements as effects } from '../../../../src/adapters/bmdb/pg/people/apply-effects.ts';
 import { valuesOf } from '../../../../src/adapters/bmdb/pg/statement.ts';
 import type { Columns, Params, RowOf } from '../../../../src/adapters/bmdb/pg/statement.ts';
 import type { ArgsOf, Statement } from '../../../../src/adapters/bmdb/pg/statement.ts';

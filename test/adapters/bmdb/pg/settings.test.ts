@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { createDatabase } from '../../../../src/adapters/bmdb/pg/pool.ts';
 import { prepareConnection } from '../../../../src/adapters/bmdb/pg/settings.ts';
 import { statement } from '../../../../src/adapters/bmdb/pg/statement.ts';
-import { createWakes } from '../../../../src/adapters/bmdb/pg/wakes.ts';
+import { createWakes } from '../../../../src/adapters/bmdb/pg/wake-signals.ts';
 import { withClient } from '../../../../src/adapters/bmdb/schema/migrations.ts';
 import type { Wake } from '../../../../src/adapters/bmdb/port.ts';
 import { systemClock, systemRandom } from '../../../../src/adapters/clock/system-clock.ts';

@@ -1,6 +1,6 @@
 import { expect, onTestFinished } from 'vitest';
 import { createEquinixProvider } from '../../../../src/adapters/provider/equinix/driver.ts';
-import { createMemoryRecords } from '../../../../src/adapters/driver-kit/stand-ins.ts';
+import { createMemoryRecords } from '../../../../src/adapters/driver-kit/memory-shell.ts';
 import { providerName } from '../../../../src/domain/ids.ts';
 import type { EquinixConfig } from '../../../../src/adapters/provider/equinix/settings.ts';
 import type { FleetProvider } from '../../../../src/adapters/provider/port.ts';

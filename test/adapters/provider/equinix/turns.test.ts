@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { silentMetrics } from '../../../../src/adapters/metrics/port.ts';
-import { createMemoryRecords } from '../../../../src/adapters/driver-kit/stand-ins.ts';
+import { createMemoryRecords } from '../../../../src/adapters/driver-kit/memory-shell.ts';
 import { equinixDriver } from '../../../../src/adapters/provider/equinix/driver.ts';
 import type { EquinixSettings } from '../../../../src/adapters/provider/equinix/settings.ts';
 import type { Driver, FleetCall, FleetProvider } from '../../../../src/adapters/provider/port.ts';

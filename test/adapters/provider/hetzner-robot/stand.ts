@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { onTestFinished } from 'vitest';
-import { createMemoryRecords } from '../../../../src/adapters/driver-kit/stand-ins.ts';
+import { createMemoryRecords } from '../../../../src/adapters/driver-kit/memory-shell.ts';
 import { createRobotClient } from '../../../../src/adapters/provider/hetzner-robot/client.ts';
 import { hetznerRobotDriver } from '../../../../src/adapters/provider/hetzner-robot/driver.ts';
 import { ourName } from '../../../../src/adapters/provider/hetzner-robot/mapping.ts';

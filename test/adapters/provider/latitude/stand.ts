@@ -3,7 +3,7 @@ import {
   createFleetProvider,
   type FleetProviderOptions,
 } from '../../../../src/adapters/driver-kit/fleet-provider.ts';
-import { createMemoryRecords } from '../../../../src/adapters/driver-kit/stand-ins.ts';
+import { createMemoryRecords } from '../../../../src/adapters/driver-kit/memory-shell.ts';
 import { latitudeDriver } from '../../../../src/adapters/provider/latitude/driver.ts';
 import {
   hostnameOf,

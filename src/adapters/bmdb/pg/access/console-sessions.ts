@@ -1,5 +1,5 @@
 import { GRANT_MS, GRANT_RETRY_MS, type Role } from '../../../../domain/access.ts';
-import type { ConsoleSessionBook } from '../../access-port.ts';
+import type { ConsoleSessionRepository } from '../../access-port.ts';
 import type { Database } from '../pool.ts';
 import { ms } from '../sql.ts';
 import { type As, selection, named, statement } from '../statement.ts';
@@ -78,8 +78,8 @@ export const statements = named('console-session', {
   }),
 });
 
-/** See `ConsoleSessionBook`. */
-export const createConsoleSessionBook = (db: Database): ConsoleSessionBook => ({
+/** See `ConsoleSessionRepository`. */
+export const createConsoleSessionBook = (db: Database): ConsoleSessionRepository => ({
   open: async (session) => {
     await db.write('open a console session', statements.open, session);
   },

@@ -1,5 +1,5 @@
 import { LOGIN_CODE_MS, type Role } from '../../../../domain/access.ts';
-import type { AccessBook, LoginCodeBook } from '../../access-port.ts';
+import type { AccessRepository, LoginCodeRepository } from '../../access-port.ts';
 import type { Database } from '../pool.ts';
 import { type As, selection, named, statement } from '../statement.ts';
 import { createDeviceLoginBook } from './device-logins.ts';
@@ -38,8 +38,8 @@ export const statements = named('login-code', {
   }),
 });
 
-/** See `LoginCodeBook`. A code redeemed with an unknown outcome is lost: a new one is cheap. */
-const createLoginCodeBook = (db: Database): LoginCodeBook => ({
+/** See `LoginCodeRepository`. A code redeemed with an unknown outcome is lost: a new one is cheap. */
+const createLoginCodeBook = (db: Database): LoginCodeRepository => ({
   add: async (code) => {
     await db.write('add a login code', statements.add, { ...code, forMs: LOGIN_CODE_MS });
   },
@@ -51,8 +51,8 @@ const createLoginCodeBook = (db: Database): LoginCodeBook => ({
   },
 });
 
-/** See `AccessBook`. */
-export const createAccessBook = (db: Database): AccessBook => ({
+/** See `AccessRepository`. */
+export const createAccessBook = (db: Database): AccessRepository => ({
   tokens: createTokenBook(db),
   sessions: createConsoleSessionBook(db),
   codes: createLoginCodeBook(db),

@@ -1,5 +1,5 @@
 import type { Role } from '../../../../domain/access.ts';
-import type { TokenBook } from '../../access-port.ts';
+import type { TokenRepository } from '../../access-port.ts';
 import type { Database } from '../pool.ts';
 import { ms } from '../sql.ts';
 import { type As, selection, named, statement } from '../statement.ts';
@@ -71,8 +71,8 @@ export const statements = named('token', {
   }),
 });
 
-/** See `TokenBook`. */
-export const createTokenBook = (db: Database): TokenBook => ({
+/** See `TokenRepository`. */
+export const createTokenBook = (db: Database): TokenRepository => ({
   add: async (token) =>
     (await db.write(`add token ${token.name}`, statements.add, token))[0]?.expires_ms ?? null,
   find: async (id, digest, signal) =>

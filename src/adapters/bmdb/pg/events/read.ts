@@ -7,7 +7,7 @@ import {
   toldLine,
 } from '../../../../domain/events/fleet-event.ts';
 import { EVENTS_MAX } from '../../events-port.ts';
-import type { EventBook, EventsPage, EventsQuery, LatestQuery } from '../../events-port.ts';
+import type { EventRepository, EventsPage, EventsQuery, LatestQuery } from '../../events-port.ts';
 import type { Clock } from '../../../clock/port.ts';
 import type { Database } from '../pool.ts';
 import { ms } from '../sql.ts';
@@ -134,8 +134,8 @@ export const statements = named('events', {
 
 type PageRow = RowOf<typeof statements.page.columns>;
 
-/** See `EventBook`. What one answer proves also holds for every read requested after it. */
-export function createEventBook(db: Database, clock: Pick<Clock, 'monotonic'>): EventBook {
+/** See `EventRepository`. What one answer proves also holds for every read requested after it. */
+export function createEventBook(db: Database, clock: Pick<Clock, 'monotonic'>): EventRepository {
   let horizon: Horizon = NOTHING_SEEN;
   /** Since when reads have been stuck although more events exist; null if they are not. */
   let waitingSince: number | null = null;

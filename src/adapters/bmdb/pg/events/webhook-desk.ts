@@ -1,4 +1,4 @@
-import type { WebhookDesk } from '../../events-port.ts';
+import type { WebhookService } from '../../events-port.ts';
 import { commitFenced } from '../live.ts';
 import type { LiveSession } from '../live.ts';
 import { commitAsHolder, FENCE, FENCE_TOLD, FENCED, fenceSql } from '../fence.ts';
@@ -79,8 +79,8 @@ export const statements = named('webhook', {
   }),
 });
 
-/** See `WebhookDesk`. Each call is one idempotent statement. */
-export const createWebhookDesk = (session: LiveSession): WebhookDesk => ({
+/** See `WebhookService`. Each call is one idempotent statement. */
+export const createWebhookDesk = (session: LiveSession): WebhookService => ({
   begin: async (lease, webhook, from) => {
     const doing = `begin deliveries to webhook ${webhook}`;
     const begin = [statements.begin, { webhook, from }] as const;

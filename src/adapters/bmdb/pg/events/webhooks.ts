@@ -1,4 +1,4 @@
-import type { WebhookBook } from '../../events-port.ts';
+import type { WebhookRepository } from '../../events-port.ts';
 import type { Database } from '../pool.ts';
 import { ms } from '../sql.ts';
 import { selection, named, statement } from '../statement.ts';
@@ -87,8 +87,8 @@ export const statements = named('webhook', {
   }),
 });
 
-/** See `WebhookBook`. */
-export const createWebhookBook = (db: Database): WebhookBook => ({
+/** See `WebhookRepository`. */
+export const createWebhookBook = (db: Database): WebhookRepository => ({
   list: (signal) => db.once({ doing: 'list webhooks', signal }, statements.list, {}),
   deliveries: ({ webhook, state, before, ...query }, signal) => {
     const dead = state === undefined ? null : state === 'dead';

@@ -25,7 +25,7 @@ import type { PgContext } from '../live.ts';
 import type { Queries } from '../pool.ts';
 import { ms } from '../sql.ts';
 import { selection, named, statement } from '../statement.ts';
-import type { GuardAssessment, GuardBook } from '../../port.ts';
+import type { GuardAssessment, GuardRepository } from '../../port.ts';
 
 // Time of the statement, because the transaction may have waited for the lock.
 const PULSE = selection({
@@ -94,8 +94,8 @@ function readCounts(stored: unknown): readonly GuardCounts[] {
   return counts.success ? counts.data : [];
 }
 
-/** See `GuardBook`. */
-export function createGuardBook(context: PgContext): GuardBook {
+/** See `GuardRepository`. */
+export function createGuardBook(context: PgContext): GuardRepository {
   const { db, loss, guard } = context;
   const options = { doing: 'assess the whole fleet', isolation: 'READ COMMITTED' } as const;
   return {

@@ -1,6 +1,6 @@
 import type { HeartbeatRecord } from '../../../../domain/heartbeat.ts';
 import { FLEET } from '../../../../domain/recovery/guard-judgement.ts';
-import type { Beats } from './beats.ts';
+import type { Beats } from './heartbeat-store.ts';
 import type { Queries } from '../pool.ts';
 import { answeredRequest } from '../../install-image.ts';
 import { installationHandedOut, installationReported } from '../../installation-events.ts';

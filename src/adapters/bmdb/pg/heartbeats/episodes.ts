@@ -2,7 +2,7 @@ import type { LossPolicy } from '../../../../domain/policy.ts';
 import { humanNeededNoMore } from '../../installation-events.ts';
 import { writeEvents } from './agent-reports.ts';
 import { unknownRungSql } from '../eligibility.ts';
-import type { Beats } from './beats.ts';
+import type { Beats } from './heartbeat-store.ts';
 import type { Queries } from '../pool.ts';
 import { LIVE } from '../sql.ts';
 import { statement } from '../statement.ts';

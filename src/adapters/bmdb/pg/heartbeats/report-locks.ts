@@ -1,5 +1,5 @@
 import type { HeartbeatRecord } from '../../../../domain/heartbeat.ts';
-import type { Beats } from './beats.ts';
+import type { Beats } from './heartbeat-store.ts';
 import type { Queries } from '../pool.ts';
 import { statement } from '../statement.ts';
 

@@ -14,7 +14,7 @@ import { LIVE, ms } from '../sql.ts';
 import { named, statement } from '../statement.ts';
 import type { ArgsOf, Columns, Fields, RowOf, Statement } from '../statement.ts';
 import { INTENT } from '../reading/surroundings.ts';
-import type { IntentBook } from '../../port.ts';
+import type { IntentRepository } from '../../port.ts';
 
 /**
  * Whether a slot has a machine; over `at`, with `provider` and `slot_id`. Without EXISTS, which the
@@ -217,10 +217,10 @@ export const statements = named('intents', {
 const PROCESSOR = 'shepherd-provisioner';
 
 /**
- * See `IntentBook`. Only the session named in an intent may change it. Concurrent steps of one kind
+ * See `IntentRepository`. Only the session named in an intent may change it. Concurrent steps of one kind
  * share a statement.
  */
-export function createIntentBook(session: LiveSession): IntentBook {
+export function createIntentBook(session: LiveSession): IntentRepository {
   const { sessionId, random } = session;
   const slotOf = (at: { readonly provider: string; readonly slotId: string }) =>
     `${at.provider}/${at.slotId}`;

@@ -1,4 +1,4 @@
-import type { ListingBook } from '../../port.ts';
+import type { ListingRepository } from '../../port.ts';
 import type { Database } from '../pool.ts';
 import { LIVE, ms } from '../sql.ts';
 import { selection, named, statement } from '../statement.ts';
@@ -42,8 +42,8 @@ export const statements = named('listing', {
   }),
 });
 
-/** See `ListingBook`. All calls are idempotent, so a lost COMMIT does no harm. */
-export const createListingBook = (db: Database): ListingBook => ({
+/** See `ListingRepository`. All calls are idempotent, so a lost COMMIT does no harm. */
+export const createListingBook = (db: Database): ListingRepository => ({
   failed: async ({ provider, sessionId: session, cause }) => {
     const doing = `record that provider ${provider} cannot be listed`;
     await db.write(doing, statements.failed, { provider, session, cause });

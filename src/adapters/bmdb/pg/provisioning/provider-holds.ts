@@ -1,7 +1,7 @@
 import { holdForMs } from '../../preconditions.ts';
 import type { Database } from '../pool.ts';
 import { named, statement } from '../statement.ts';
-import type { ProviderHoldBook } from '../../port.ts';
+import type { ProviderHoldRepository } from '../../port.ts';
 
 export const statements = named('provider-hold', {
   /** A later end is never shortened; a hold without end keeps it. */
@@ -40,8 +40,8 @@ export const statements = named('provider-hold', {
   }),
 });
 
-/** See `ProviderHoldBook`. Both calls are idempotent, so a lost answer does no harm. */
-export const createProviderHolds = (db: Database): ProviderHoldBook => ({
+/** See `ProviderHoldRepository`. Both calls are idempotent, so a lost answer does no harm. */
+export const createProviderHolds = (db: Database): ProviderHoldRepository => ({
   impose: async (hold) => {
     const doing = `impose hold ${hold.kind} ${hold.key} on provider ${hold.provider}`;
     await db.write(doing, statements.impose, { ...hold, forMs: holdForMs(hold) });

@@ -8,7 +8,7 @@ import {
   recordText,
   requireRecordKey,
 } from '../../../../domain/provisioning/records.ts';
-import type { RecordBook, RecordShelf } from '../../port.ts';
+import type { RecordRepository, RecordStore } from '../../port.ts';
 import { commitAlive, liveSession } from '../live.ts';
 import type { LiveSession } from '../live.ts';
 import type { Database } from '../pool.ts';
@@ -82,8 +82,8 @@ export const statements = named('records', {
   }),
 });
 
-/** See `RecordShelf`. */
-export const createRecordShelf = (db: Database): RecordShelf => ({
+/** See `RecordStore`. */
+export const createRecordShelf = (db: Database): RecordStore => ({
   all: (provider, signal) => {
     const doing = `read the records of provider ${provider}`;
     return db.once({ doing, signal }, statements.read, { provider });
@@ -95,8 +95,8 @@ export const createRecordShelf = (db: Database): RecordShelf => ({
   },
 });
 
-/** See `RecordBook`. */
-export function createRecordBook(session: LiveSession): RecordBook {
+/** See `RecordRepository`. */
+export function createRecordBook(session: LiveSession): RecordRepository {
   /** Returns the only row of the answer. */
   const write = async <P extends Params, C extends Columns & typeof TOLD>(
     what: string,

@@ -9,7 +9,7 @@ import type { Queries } from '../pool.ts';
 import { endRequests } from '../requests/request-ends.ts';
 import { named, statement } from '../statement.ts';
 import type { FinishChange } from '../../port.ts';
-import { provedText } from '../../../../domain/settlement.ts';
+import { provedText } from '../../../../domain/request-outcome.ts';
 
 export const statements = named('ladders', {
   /** Locks in machine order. */

@@ -4,7 +4,7 @@ import { isUuid } from '../../../../domain/ids.ts';
 import type { RequestRow } from '../../../../domain/machine.ts';
 import { isOrder, VERB_NAMES, type Verb } from '../../../../domain/verbs.ts';
 import { EXPIRED, openOrderText } from '../../../../domain/requests.ts';
-import type { RequestBatch, RequestBook, RequestQuery, RequestState } from '../../port.ts';
+import type { RequestBatch, RequestRepository, RequestQuery, RequestState } from '../../port.ts';
 import {
   digestOf,
   filedBatch,
@@ -14,9 +14,9 @@ import {
   requireAll,
   requireSame,
   requireSameBatch,
-} from '../../filed-requests.ts';
-import type { FiledBatch, FiledRequest } from '../../filed-requests.ts';
-import { refused } from '../../../../domain/settlement.ts';
+} from '../../submitted-requests.ts';
+import type { FiledBatch, SubmittedRequest } from '../../submitted-requests.ts';
+import { refused } from '../../../../domain/request-outcome.ts';
 import { OPEN_ORDER, SLOT_ID } from '../eligibility.ts';
 import { endRequests } from './request-ends.ts';
 import type { Database, Queries } from '../pool.ts';
@@ -43,7 +43,7 @@ const REQUEST = selection({
   state: ['text' as As<'text', RequestState['state']>, 'y.state'],
   outcome: ['text?', 'y.outcome'],
   settledAtMs: ['float8?', ms('y.settled_at')],
-  parameters: ['jsonb' as As<'jsonb', FiledRequest['parameters']>, 'y.parameters'],
+  parameters: ['jsonb' as As<'jsonb', SubmittedRequest['parameters']>, 'y.parameters'],
   batch: ['text?', 'y.batch'],
   role: ['text?', 'y.role'],
   proven: ['bool', 'y.proven'],
@@ -164,8 +164,8 @@ export const statements = named('requests', {
   }),
 });
 
-/** See `RequestBook`. People submit requests, so no session is needed. */
-export const createRequests = (db: Database): RequestBook => ({
+/** See `RequestRepository`. People submit requests, so no session is needed. */
+export const createRequests = (db: Database): RequestRepository => ({
   file: async (request) => {
     const asked = filedRequest(request);
     const options = { doing: `ask for ${asked.verb}`, ...DOING };
@@ -219,7 +219,7 @@ const TURNS = 5;
 /** Submits all requests or throws. A key that was used for the same request before counts once. */
 async function fileAll(
   q: Queries,
-  asked: readonly FiledRequest[],
+  asked: readonly SubmittedRequest[],
 ): Promise<readonly RequestState[]> {
   const filed = new Map<string, RequestState>();
   for (let turn = 1; ; turn++) {
@@ -233,7 +233,7 @@ async function fileAll(
   }
 }
 
-const insert = (q: Queries, asked: readonly FiledRequest[]): Promise<FlatRequest[]> =>
+const insert = (q: Queries, asked: readonly SubmittedRequest[]): Promise<FlatRequest[]> =>
   q.rows(statements.insert, {
     asked: asked.map(({ standing, ...each }) => ({
       ...each,
@@ -268,7 +268,7 @@ async function readBatch(q: Queries, key: string): Promise<RequestBatch | null> 
 /** @throws {KeyReused} a key belongs to a different request. */
 async function readBefore(
   q: Queries,
-  asked: readonly FiledRequest[],
+  asked: readonly SubmittedRequest[],
   filed: Map<string, RequestState>,
 ): Promise<void> {
   const rows = await q.rows(statements.named, { keys: asked.map(({ key }) => key) });
@@ -285,7 +285,10 @@ async function readBefore(
  * Requests whose machine is on another slot than the request says. A machine without hardware is on
  * no slot; that is found when the request is applied.
  */
-async function strayMachines(q: Queries, asked: readonly FiledRequest[]): Promise<BatchRefusal[]> {
+async function strayMachines(
+  q: Queries,
+  asked: readonly SubmittedRequest[],
+): Promise<BatchRefusal[]> {
   const named = asked.filter(({ machineId: machine }) => machine !== null);
   const machines = named.map(({ machineId: machine }) => machine!).filter(isUuid);
   const rows = machines.length === 0 ? [] : await q.rows(statements.slotsOfMachines, { machines });
@@ -302,7 +305,10 @@ async function strayMachines(q: Queries, asked: readonly FiledRequest[]): Promis
 }
 
 /** Requests for machines that already have an open order. An expired order does not count. */
-async function secondOrders(q: Queries, asked: readonly FiledRequest[]): Promise<BatchRefusal[]> {
+async function secondOrders(
+  q: Queries,
+  asked: readonly SubmittedRequest[],
+): Promise<BatchRefusal[]> {
   const orders = asked.filter(({ verb }) => isOrder(verb));
   const machines = orders.map(({ machineId: machine }) => machine!).filter(isUuid);
   const rows = machines.length === 0 ? [] : await q.rows(statements.openOrders, { machines });

@@ -59,7 +59,7 @@ const WAITING_MAX = 256;
  * of the records, which all requesters share.
  */
 function createSeedIndex(
-  { claims, entries, lifetime }: Pick<SeedDeskDeps, 'claims' | 'entries' | 'lifetime'>,
+  { claims, entries, lifetime }: Pick<SeedServiceDeps, 'claims' | 'entries' | 'lifetime'>,
   { clock }: Pick<DriverContext, 'clock'>,
 ) {
   let listed: readonly BmcEntry[] = [];
@@ -119,7 +119,7 @@ export interface Sealed {
   readonly seed: Seed;
 }
 
-export interface SeedDeskDeps {
+export interface SeedServiceDeps {
   readonly claims: Claims;
   readonly sealing: Sealing;
   readonly options: InstallSettings;
@@ -132,7 +132,7 @@ export interface SeedDeskDeps {
 
 /** Finds installers' data in the records that all daemons share. */
 export function createSeedDesk(
-  deps: SeedDeskDeps,
+  deps: SeedServiceDeps,
   { log, clock, instanceSetId }: Pick<DriverContext, 'log' | 'clock' | 'instanceSetId'>,
 ) {
   const { claims, sealing, options, lifetime, entries, seedUrl, ended } = deps;
@@ -226,7 +226,7 @@ export function createSeedDesk(
   };
 }
 
-export type SeedDesk = ReturnType<typeof createSeedDesk>;
+export type SeedService = ReturnType<typeof createSeedDesk>;
 
 /** Whether an address is in the machine's own network: /24, or /64. */
 function isNear(from: string, own: string): boolean {

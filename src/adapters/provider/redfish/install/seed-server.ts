@@ -5,11 +5,11 @@ import type { Clock } from '../../../clock/port.ts';
 import type { Address, Listening, Network } from '../../../network/port.ts';
 import type { Log } from '../../../log/port.ts';
 import { TOKEN } from './claims.ts';
-import type { Document, SeedDesk } from './seed-desk.ts';
+import type { Document, SeedService } from './seed-desk.ts';
 
 export interface SeedServerOptions {
   readonly at: { readonly host: string; readonly port: number };
-  readonly desk: SeedDesk;
+  readonly desk: SeedService;
   readonly clock: Clock;
   readonly log: Log;
   /** TCP if absent. */

@@ -1,4 +1,4 @@
-import { createMemoryRecords } from '../../../../../src/adapters/driver-kit/stand-ins.ts';
+import { createMemoryRecords } from '../../../../../src/adapters/driver-kit/memory-shell.ts';
 import type { ClaimValue } from '../../../../../src/adapters/provider/redfish/install/claims.ts';
 import type {
   CreateRequest,

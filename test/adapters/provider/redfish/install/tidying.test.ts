@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { createMemoryRecords } from '../../../../../src/adapters/driver-kit/stand-ins.ts';
+import { createMemoryRecords } from '../../../../../src/adapters/driver-kit/memory-shell.ts';
 import { leadsElsewhere } from '../../../../../src/adapters/provider/redfish/changes.ts';
 import { redfishDriver } from '../../../../../src/adapters/provider/redfish/driver.ts';
 import {

@@ -1,0 +1,349 @@
+import { poolVerdict, type PoolRow } from './balancing/pool-row.ts';
+import { holdOn, installState, isHeld, isQuarantined, type Circumstances } from './eligibility.ts';
+import { changedLabels, LABELS_MAX, labelsOf, readLabelChange } from './labels.ts';
+import type { DrainMode, GuardRow, MachineRow, RequestRow } from './machine.ts';
+import { isRung, RUNG_FACTS } from './recovery/rungs.ts';
+import {
+  EXPIRED,
+  goneText,
+  isLeftToNewer,
+  isOnSlot,
+  orderRefusal,
+  quarantineText,
+  wasAskedFor,
+} from './requests.ts';
+import { isOrder, isVerb, VERBS, type OrderVerb, type PoolVerb, type Verb } from './verbs.ts';
+import type { OperatorRequest } from './operator-request.ts';
+
+/** Decides the result of a request when it is applied. */
+
+/** The facts about a request and its subject, in the transaction that applies it. */
+export interface Scene {
+  readonly request: RequestRow;
+  /** The operator request with its details; null: this program cannot read it. */
+  readonly wish: OperatorRequest | null;
+  /** The named machine; null: it does not exist. */
+  readonly row: MachineRow | null;
+  /** The guard's decision for the named scope. */
+  readonly guard: GuardRow | null;
+  /** The rows of the named pool, at each balancer concerned. */
+  readonly pools: readonly PoolRow[];
+  readonly now: Circumstances;
+  /** The agent of a machine on the slot received an installation and has not reported yet. */
+  readonly isInstalling: boolean;
+}
+
+/** Rows to write, besides the end of the request and the line in the slot's log. */
+export type Effect =
+  | OperatorRequest<'hold' | 'unhold' | 'quarantine' | 'release' | 'clear-backoff'>
+  | OperatorRequest<'freeze' | 'freeze-until' | 'thaw' | 'clear-provider'>
+  /** All new labels of the slot. */
+  | { readonly verb: 'label'; readonly labels: string | null }
+  /** The machine's first request decides whether the slot returns to the pool. */
+  | OperatorRequest<'deprovision'>
+  /** The pool rows in which operators' requests are written. */
+  | { readonly verb: PoolVerb; readonly rows: readonly PoolRow[] }
+  | (OperatorRequest<'install'> & { readonly generation: bigint })
+  | { readonly verb: 'cancel-install'; readonly generation: bigint }
+  /** The order ends as refused, unless its request was made meanwhile. */
+  | { readonly verb: 'withdraw'; readonly order: string; readonly outcome: string };
+
+/** The end of a request. */
+export interface Settlement {
+  readonly state: 'done' | 'refused';
+  /** For people. */
+  readonly outcome: string;
+  readonly effect: Effect | null;
+  /**
+   * Its line in the slot's log, under the requester's name; null: a default line with verb and
+   * outcome.
+   */
+  readonly event: { readonly kind: string; readonly reason: string } | null;
+}
+
+/**
+ * The end of the request; null: it stays open, because it is work that may still be carried out, or
+ * has a verb that this program does not know.
+ */
+export function settlementOf(scene: Scene): Settlement | null {
+  const { request, row, now } = scene;
+  const { verb, machineId, expiresAtMs } = request;
+  if (!isVerb(verb)) return null;
+  if (isOrder(verb)) {
+    const why = orderRefusal({ ...request, verb }, row, now);
+    return why === null ? null : refused(why);
+  }
+  if (expiresAtMs <= now.nowMs) return refused(EXPIRED);
+  if (VERBS[verb].of !== 'slot' && row?.unreadable !== undefined) {
+    return refused(row.unreadable);
+  }
+  if (isLeftToNewer(request, row, now.nowMs)) return null;
+  if (machineId !== null && !isOnSlot(row, request)) return refused(goneText(request));
+  // A newer program may have submitted a request that this program cannot read.
+  if (scene.wish === null) return refused('this program cannot read it; upgrade it');
+  const decide = DECISIONS[verb] as (scene: Scene, wish: OperatorRequest) => Settlement;
+  return decide(scene, scene.wish);
+}
+
+/** Outcome of an order that was carried out. @param rung the rung in the ladder's row, if any. */
+export const provedText = (rung: string | null): string =>
+  isRung(rung) ? RUNG_FACTS[rung].words.done : 'it was done';
+
+export const refused = (outcome: string): Settlement => ({
+  state: 'refused',
+  outcome,
+  effect: null,
+  event: null,
+});
+
+const done = (
+  outcome: string,
+  effect: Effect | null = null,
+  event: Settlement['event'] = null,
+): Settlement => ({ state: 'done', outcome, effect, event });
+
+const DECISIONS: {
+  readonly [V in Exclude<Verb, OrderVerb>]: (scene: Scene, wish: OperatorRequest<V>) => Settlement;
+} = {
+  hold,
+  unhold,
+  note: (_, { text }) => done('noted', null, { kind: 'noted', reason: text }),
+  label,
+  quarantine,
+  release,
+  deprovision,
+  install,
+  withdraw,
+  freeze,
+  'freeze-until': freeze,
+  thaw,
+  'cancel-install': cancelInstall,
+  'clear-backoff': clearBackoff,
+  'clear-provider': clearProvider,
+  'pause-pool': changePools,
+  'resume-pool': changePools,
+  'thaw-pool': changePools,
+  'teardown-pool': changePools,
+};
+
+const OVER = 'its end has already passed';
+const untilText = (untilMs: number | null, end: string): string =>
+  `until ${untilMs === null ? end : new Date(untilMs).toISOString()}`;
+
+/** A decision may cancel a requested installation, but not an agent that already has it. */
+const underWayText = ({ isInstalling }: Scene): string =>
+  isInstalling ? '; an installation was handed to its agent before, and may be under way' : '';
+
+function hold(scene: Scene, wish: OperatorRequest<'hold'>): Settlement {
+  const { kind, untilMs } = wish;
+  const { request, now } = scene;
+  if (untilMs !== null && untilMs <= now.nowMs) return refused(OVER);
+  const before = holdOn(request, kind, now);
+  const instead = before ? `, instead of that by ${before.setBy} (${before.reason})` : '';
+  const underWay = kind === 'preserve' ? underWayText(scene) : '';
+  return done(`${kind} holds ${untilText(untilMs, 'it is removed')}${instead}${underWay}`, wish, {
+    kind: 'held',
+    reason: `${kind}: ${request.reason}`,
+  });
+}
+
+function unhold({ request, now }: Scene, wish: OperatorRequest<'unhold'>): Settlement {
+  const { kind } = wish;
+  const before = holdOn(request, kind, now);
+  // A hold that ended by itself counts as none; its row is removed as well.
+  if (!before) return done('there was none', wish);
+  return done(`${kind} is removed; ${before.setBy} had set it (${before.reason})`, wish, {
+    kind: 'unheld',
+    reason: `${kind}: ${request.reason}`,
+  });
+}
+
+function label({ request, row }: Scene, { verb, set }: OperatorRequest<'label'>): Settlement {
+  const change = readLabelChange(set);
+  if (typeof change === 'string') return refused(change);
+  const labels = changedLabels(row!.slot.labels, change);
+  if (labelsOf(labels).size > LABELS_MAX)
+    return refused(`it may have ${LABELS_MAX} labels at most`);
+  return done(
+    labels === null ? 'it has no labels' : `its labels are ${labels}`,
+    { verb, labels },
+    { kind: 'labelled', reason: `${set}: ${request.reason}` },
+  );
+}
+
+/** Only `release` ends a conflict, so that no other decision hides it. */
+const isInConflict = (row: MachineRow, nowMs: number): boolean =>
+  isQuarantined(row, nowMs) && row.quarantine?.kind === 'conflict';
+
+function quarantine(scene: Scene, wish: OperatorRequest<'quarantine'>): Settlement {
+  const { untilMs } = wish;
+  const { request, now } = scene;
+  const row = scene.row!;
+  if (untilMs !== null && untilMs <= now.nowMs) return refused(OVER);
+  if (isInConflict(row, now.nowMs)) return refused(`${quarantineText(row)} already`);
+  const instead = isQuarantined(row, now.nowMs) ? `; ${formerText(row)}` : '';
+  return done(
+    `quarantined ${untilText(untilMs, 'it is released')}${instead}${underWayText(scene)}`,
+    wish,
+    { kind: 'quarantined', reason: `byOperator: ${request.reason}` },
+  );
+}
+
+function release({ request, row, now }: Scene, wish: OperatorRequest<'release'>): Settlement {
+  const was = isQuarantined(row!, now.nowMs) ? formerText(row!) : 'it was not quarantined';
+  return done(`released; ${was}${keyText(row!, wish.forgetHostKey)}`, wish, {
+    kind: 'released',
+    reason: request.reason,
+  });
+}
+
+function keyText({ hostKey, quarantine: found }: MachineRow, forgetHostKey: boolean): string {
+  if (forgetHostKey) return '; its next SSH host key will be pinned';
+  if (found?.kind !== 'conflict' || hostKey === null) return '';
+  return '; its pinned SSH host key stays: if that is what changed, the quarantine will come back';
+}
+
+const formerText = (row: MachineRow): string => quarantineText(row).replace('it is', 'it was');
+
+/** A repeated request may make the drain faster, never slower. */
+const HURRY: Readonly<Record<DrainMode | 'wait', number>> = { wait: 0, force: 1, skip: 2 };
+
+function deprovision(scene: Scene, wish: OperatorRequest<'deprovision'>): Settlement {
+  const { drain } = wish;
+  const { request, now } = scene;
+  const row = scene.row!;
+  if (isHeld(row, 'preserve', now)) return refused('a hold preserves it');
+  if (isInConflict(row, now.nowMs)) {
+    return refused(`${quarantineText(row)}: release it first`);
+  }
+  const { deprovision: before } = row;
+  if (before) {
+    const pool = before.returnToPool ? '; its slot returns to the pool' : '';
+    const already = `${before.requestedBy} asked for it already: ${before.reason}${pool}`;
+    if (HURRY[drain ?? 'wait'] <= HURRY[before.drain ?? 'wait']) return done(already);
+    const how = drain === 'skip' ? 'it does not wait for its pools' : 'its pools must drain it';
+    return done(`${already}; from now on ${how}`, wish, {
+      kind: 'deprovisionRequested',
+      reason: `${how}: ${request.reason}`,
+    });
+  }
+  return done(`it will be given back${underWayText(scene)}`, wish, {
+    kind: 'deprovisionRequested',
+    reason: request.reason,
+  });
+}
+
+function install({ request, row, now }: Scene, wish: OperatorRequest<'install'>): Settlement {
+  if (installState(row!) === 'DONE') return refused('it was handed over');
+  if (row!.deprovision) return refused('it is to be deprovisioned');
+  if (isQuarantined(row!, now.nowMs)) return refused(`${quarantineText(row!)}: release it first`);
+  if (isHeld(row!, 'preserve', now)) return refused('a hold preserves it');
+  const { requestGeneration, reportGeneration } = row!.installation;
+  const generation = [requestGeneration, reportGeneration].reduce<bigint>(
+    (most, each) => (each !== null && each > most ? each : most),
+    0n,
+  );
+  const next = generation + 1n;
+  const instead = installState(row!) === 'PENDING' ? `, instead of ${requestGeneration}` : '';
+  return done(
+    `it is handed to the agent as generation ${next}${instead}`,
+    { ...wish, generation: next },
+    { kind: 'installRequested', reason: `generation ${next}: ${request.reason}` },
+  );
+}
+
+/**
+ * An agent may hold an earlier request that this request replaced. A deleted request's number is
+ * used again, and a report about the old request must not answer the new one.
+ */
+function cancelInstall(
+  { request: { reason }, row: found }: Scene,
+  { verb }: OperatorRequest<'cancel-install'>,
+): Settlement {
+  const row = found!;
+  const { requestGeneration, reportGeneration, handedOutAtMs } = row.installation;
+  if (installState(row) === 'DONE') return refused('it was handed over');
+  if (installState(row) !== 'PENDING') return done('no installation was requested');
+  if (handedOutAtMs !== null) {
+    return refused(`generation ${requestGeneration} was handed to its agent: it may be under way`);
+  }
+  if (requestGeneration !== (reportGeneration ?? 0n) + 1n) {
+    return refused(
+      `generation ${requestGeneration} replaced another, which may be under way; a hold preserve ` +
+        'keeps it from the agent',
+    );
+  }
+  return done(
+    `generation ${requestGeneration} is not installed`,
+    { verb, generation: requestGeneration },
+    { kind: 'installCancelled', reason: `generation ${requestGeneration}: ${reason}` },
+  );
+}
+
+function clearBackoff(
+  { request, row, now }: Scene,
+  wish: OperatorRequest<'clear-backoff'>,
+): Settlement {
+  const waits = row!.backoffs.filter(({ untilMs }) => untilMs > now.nowMs);
+  const cools = (row!.recovery?.nextAtMs ?? 0) > now.nowMs;
+  const names = [...waits.map(({ process }) => process), ...(cools ? ['cool-down'] : [])];
+  return done(
+    names.length === 0 ? 'nothing was waited for' : `no longer waited for: ${names.join(', ')}`,
+    wish,
+    { kind: 'backoffCleared', reason: request.reason },
+  );
+}
+
+/** An order whose request was made may be under way: the end of that work also ends the order. */
+function withdraw({ request, row }: Scene, { verb, order: meant }: OperatorRequest<'withdraw'>) {
+  const { by, reason } = request;
+  const { order } = row!;
+  if (order === null) return done('no order was waiting');
+  if (meant !== null && order.key !== meant) return done('that order is no longer waiting');
+  const what = `the ${order.verb} that ${order.by} asked for`;
+  if (wasAskedFor(row, order.key)) return refused(`${what} is under way`);
+  const outcome = `${by} withdrew it: ${reason}`;
+  return done(`${what} is withdrawn`, { verb, order: order.key, outcome });
+}
+
+function frozenText({ frozen }: GuardRow): string {
+  const { by, kind, reason, untilMs } = frozen!;
+  const until = untilMs === null ? '' : ` ${untilText(untilMs, '')}`;
+  return `${by}${until} (${kind}: ${reason})`;
+}
+
+/** A second freeze by an operator replaces the first one when its end differs. */
+function freeze(
+  { guard, now }: Scene,
+  wish: OperatorRequest<'freeze' | 'freeze-until'>,
+): Settlement {
+  const untilMs = wish.verb === 'freeze-until' ? wish.untilMs : null;
+  if (untilMs !== null && untilMs <= now.nowMs) return refused(OVER);
+  const before = guard?.frozen ?? null;
+  if (before?.kind === 'manual' && before.untilMs === untilMs)
+    return done(`it was already frozen by ${frozenText(guard!)}`);
+  const was = before ? `; it was frozen by ${frozenText(guard!)} before` : '';
+  return done(`frozen ${untilText(untilMs, 'somebody thaws it')}${was}`, wish);
+}
+
+/** Machines lost before a thaw cause no further freeze, because an operator has seen them. */
+function thaw({ guard }: Scene, wish: OperatorRequest<'thaw'>): Settlement {
+  const before = guard?.frozen ? `; it was frozen by ${frozenText(guard)}` : '; it was not frozen';
+  return done(`thawed${before}`, wish);
+}
+
+/** Idempotent: ended or absent holds count as cleared. */
+function clearProvider(_: Scene, wish: OperatorRequest<'clear-provider'>): Settlement {
+  const { hold: kind, shelf } = wish;
+  const parts = [
+    ...(kind === null ? [] : [`holds of kind ${kind} are ended`]),
+    ...(shelf.length === 0 ? [] : [`off the shelf: ${shelf.join(', ')}`]),
+  ];
+  return done(parts.join('; '), wish);
+}
+
+function changePools({ request, pools, now }: Scene, wish: OperatorRequest<PoolVerb>): Settlement {
+  const { refusal, outcome, rows } = poolVerdict(pools, wish, { ...request, atMs: now.nowMs });
+  if (refusal) return refused(outcome);
+  return done(outcome, rows.length === 0 ? null : { verb: wish.verb, rows });
+}
