@@ -218,7 +218,7 @@ async function checkUnchanged(copy: string, mutations: readonly Listed[]): Promi
   if (end.code === 0) return;
   process.stderr.write(output);
   if (end.code === null) throw new Error(`mutate: the tests did not end within ${limitS} s`);
-  throw new Error('mutate: the tests are red without a mutation; mend them first');
+  throw new Error('mutate: the tests fail without a mutation; fix them first');
 }
 
 const mutations = (await readLists()).filter(isMeant);

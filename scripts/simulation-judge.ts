@@ -70,7 +70,7 @@ export async function createSimulationJudge(
     const { code } = await play(copy, [seed], { NODE_V8_COVERAGE }, BASELINE_LIMIT_S);
     const tookS = (performance.now() - begunAt) / 1_000;
     if (code === 0) good.push({ seed, tookS, ranges: rangesIn(copy, NODE_V8_COVERAGE) });
-    else console.log(`seed ${seed} breaks a rule without a mutation, and judges nothing`);
+    else console.log(`seed ${seed} breaks a rule without a mutation, and is not used`);
     rmSync(NODE_V8_COVERAGE, { recursive: true });
   }
   return {

@@ -45,7 +45,7 @@ const routeTree = rootRoute.addChildren([
   createRoute({ getParentRoute, path: '/balancers', component: BalancersPage }),
   createRoute({
     ...{ getParentRoute, path: '/inspector' },
-    // Few look at actors: its drawings are fetched by those who do.
+    // The drawings of the inspector load on demand, because few people open it.
     component: lazyRouteComponent(
       () => import('./pages/inspector/inspector-page.tsx'),
       'InspectorPage',
@@ -54,7 +54,7 @@ const routeTree = rootRoute.addChildren([
   }),
 ]);
 
-/** Values of the address stand there as they are typed. */
+/** Writes values into the address as they were typed. */
 const parseSearch = (text: string): Record<string, string> =>
   Object.fromEntries(new URLSearchParams(text));
 function stringifySearch(search: Record<string, unknown>): string {

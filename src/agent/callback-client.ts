@@ -84,14 +84,14 @@ function notTrusted({ endpoint, trust }: CallbackClientOptions, cause: Error): G
   const { code } = cause as NodeJS.ErrnoException;
   const told =
     trust === null
-      ? 'no authority was told to this agent, so it knows those of its runtime only'
-      : `told to this agent was the authority ${subjectOf(trust)}`;
+      ? 'this agent was given no authority, so that it trusts only those of its runtime'
+      : `this agent was given the authority ${subjectOf(trust)}`;
   return new GrpcError(
     GrpcStatus.unavailable,
     `the certificate of the server at ${host}:${port} is not trusted (${code}: ${cause.message}); ` +
       `${told}. See that agentServer.certificatePath names ${host} and comes from the authority in ` +
-      'agent.endpointCaCertificatePath ("shepherd run --check-config" tells), then have the agent ' +
-      'started anew ("shepherd machine restart-agent")',
+      'agent.endpointCaCertificatePath ("shepherd run --check-config" shows this), then restart the agent ' +
+      '("shepherd machine restart-agent MACHINE")',
     { cause },
   );
 }

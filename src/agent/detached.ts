@@ -37,10 +37,10 @@ export async function runAgent({ path }: Program): Promise<void> {
   const system = openSystem();
   const input = await readAll(process.stdin);
   // The agent start died before its answer, so nobody knows this agent.
-  if (input.length === 0) return log('ended: the takeover did not come to its end');
+  if (input.length === 0) return log('ended: the agent start was not completed');
   keepForNextBoot(input);
   const agent = await setUp(input, system).catch((error: unknown) => {
-    log(`cannot set itself up: ${error instanceof Error ? error.message : String(error)}`);
+    log(`cannot start: ${error instanceof Error ? error.message : String(error)}`);
   });
   const end = agent ? await runHeartbeatLoop(agent, stop) : 'unusable';
   agent?.client.close();
@@ -88,7 +88,7 @@ async function setUp(input: Buffer, system: System): Promise<HeartbeatLoopDeps> 
 function installerOf(system: System, trust: string | null): Installer {
   const { diskRoot, isReal, programs } = system;
   if (diskRoot === null) {
-    return () => Promise.reject(new Error('this machine has no disks to install to'));
+    return () => Promise.reject(new Error('this machine has no disk for an installation'));
   }
   return createImageInstaller({
     root: diskRoot,
@@ -118,6 +118,6 @@ function stopSignal(): AbortSignal {
 
 function readInit(bytes: Uint8Array): { init: TakeoverInit; pair: RawKeyPair } {
   const { takeoverInit, privateKey } = agentInitCodec.decode(bytes);
-  if (!takeoverInit || !privateKey) throw new Error('the takeover gave no AgentInit');
+  if (!takeoverInit || !privateKey) throw new Error('the agent start passed no AgentInit');
   return { init: takeoverInit, pair: splitKeyPair(privateKey) };
 }

@@ -98,7 +98,7 @@ function createTurn(deps: HeartbeatLoopDeps) {
       if (wanted === report.generation) return null;
       installation.delivered(report);
     } else if (report && installation.delivered(report)) {
-      log('an image was installed; the machine is not rebooted: its system may not be thrown away');
+      log('an image was installed; the machine is not rebooted, because its system must be kept');
     }
     if (response.installationRequest) installation.consider(response.installationRequest);
     return null;
@@ -109,7 +109,7 @@ function createTurn(deps: HeartbeatLoopDeps) {
     const isInvalid = status === GrpcStatus.invalidArgument;
     if (isInvalid && installationReport) {
       installation.refused(installationReport);
-      log('the server does not want the installation report, it is dropped');
+      log('the server rejects the installation report; it is dropped');
     } else if (isInvalid || status === GrpcStatus.resourceExhausted) {
       isHardwareLeftOut = Boolean(hardwareReport);
     }

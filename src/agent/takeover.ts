@@ -48,7 +48,7 @@ async function prepare(program: Program, input: Buffer): Promise<Stage> {
   const pair = generateRawKeyPair();
   await stopPredecessor(program.path);
   const said = lastWords(logOf(program));
-  const warning = said === null ? [] : [`the agent before this one wrote: ${said}`];
+  const warning = said === null ? [] : [`the previous agent wrote: ${said}`];
   const agent = await startDetached(program, warning);
   return {
     agent,
@@ -66,7 +66,7 @@ function assertUsable({ machineId, bmaasEndpoint, caCertificate }: TakeoverInit)
   try {
     void new X509Certificate(caCertificate);
   } catch (error) {
-    throw new Error('TakeoverInit has a CA certificate that cannot be read', { cause: error });
+    throw new Error('TakeoverInit has an unreadable CA certificate', { cause: error });
   }
 }
 

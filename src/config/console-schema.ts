@@ -67,7 +67,7 @@ export const consoleSettings = (around: Surroundings) => ({
     .strictObject({
       issuer: leaf
         .url('Issuer of the OpenID Connect provider.')
-        .refine(isSafeIssuer, { error: 'would be asked in clear; give an https URL' }),
+        .refine(isSafeIssuer, { error: 'would be called without encryption; give an https URL' }),
       clientId: leaf.text('Client id of the console.'),
       clientSecret: leaf.secret('Client secret of the console.', around).optional(),
       scopes: z

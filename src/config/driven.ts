@@ -16,7 +16,7 @@ export const nameOf = (what: string) =>
   z
     .string()
     .regex(/^[a-z][a-z0-9-]{0,30}$/, {
-      error: `is no name for a ${what}; give a-z first, then a-z, 0-9 or -, at most 31 in all`,
+      error: `is not a valid name for a ${what}; give a-z first, then a-z, 0-9 or -, at most 31 in all`,
     });
 
 export type DriverKeys = Readonly<Record<string, unknown>>;
@@ -53,7 +53,7 @@ export function drivenSchema(
   return z.discriminatedUnion('driver', variants as [z.ZodObject, ...z.ZodObject[]], {
     error: ({ input }) => {
       const { driver } = input as { readonly driver?: unknown };
-      return `names no driver that exists; give one of ${names}${instead(driver)}`;
+      return `names an unknown driver; give one of ${names}${instead(driver)}`;
     },
   });
 }

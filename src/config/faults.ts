@@ -18,7 +18,7 @@ function faultsOfIssue(issue: z.core.$ZodIssue, schema: z.ZodType, value: unknow
   if (issue.code === 'unrecognized_keys') {
     const section = schemaAt(schema, issue.path, value);
     const known = section ? [...childrenOf(section).keys()].join(', ') : '';
-    const message = known === '' ? 'is not known' : `is not known; known here: ${known}`;
+    const message = known === '' ? 'is not known' : `is unknown; valid here: ${known}`;
     return issue.keys.map((key) => ({ path: [...issue.path, key], message }));
   }
   if (issue.code === 'invalid_key') {

@@ -11,6 +11,6 @@ export const givingBackOf =
   ({ providers }: Providers) =>
   (provider: string): string => {
     const settings = providers[provider];
-    if (!settings) return 'it waits until its provider is configured';
+    if (!settings) return 'nothing happens until its provider is configured';
     return DRIVERS.get(settings.driver)?.givingBack ?? DELETED;
   };

@@ -104,7 +104,7 @@ export function unwantedErasures(
 const erasureRefusal = (names: readonly string[]): string => {
   const switches = names.map((name) => `providers.${name}.recoveryMayEraseDisks: true`).join(', ');
   return (
-    'has machines reinstalled, by which everything on the disks of a machine is lost; ' +
-    `give 0, or ${switches} if that may be`
+    'causes reinstallations, which erase all disks of a machine; ' +
+    `give 0, or ${switches} to allow that`
   );
 };

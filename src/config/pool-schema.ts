@@ -44,13 +44,15 @@ function list<Of extends z.ZodType>(of: Of, kind: string, meaning: string) {
 }
 
 const addressSchema = () =>
-  z.string({ error: 'is no IP address; give a text such as 192.0.2.10' }).transform((text, on) => {
-    const address = canonicalAddress(text);
-    if (address !== null) return address;
-    const message = `is ${leaf.show(text)}; give an IP address without port, zone and leading zeros`;
-    on.addIssue({ code: 'custom', message });
-    return z.NEVER;
-  });
+  z
+    .string({ error: 'is not an IP address; give a text such as 192.0.2.10' })
+    .transform((text, on) => {
+      const address = canonicalAddress(text);
+      if (address !== null) return address;
+      const message = `is ${leaf.show(text)}; give an IP address without port, zone and leading zeros`;
+      on.addIssue({ code: 'custom', message });
+      return z.NEVER;
+    });
 
 const CHECK = 'tcp, or { http: /path }';
 const PATH_TYPE = 'of letters, digits, ._~!&()*+,;=:@/?- and escapes such as %20, at most 200';
@@ -84,7 +86,7 @@ const portsSchema = () =>
       z
         .string()
         .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,30}$/, {
-          error: 'is no name for a port; give letters, digits, - or _, at most 31 in all',
+          error: 'is not a valid name for a port; give letters, digits, - or _, at most 31 in all',
         }),
       portSchema(),
       { error: 'is missing; give at least one port by its name' },
@@ -111,7 +113,7 @@ const selectSchema = () =>
     {
       error: (issue) =>
         issue.input === undefined
-          ? 'is missing; say which machines serve here, or {} for all of them'
+          ? 'is missing; select the machines that serve here, or give {} for all'
           : notASection(),
     },
   );

@@ -51,7 +51,7 @@ const tagKey = () =>
   z
     .string()
     .refine((key) => /^[!-~]{1,100}$/.test(key) && !key.startsWith(TAG_PREFIX), {
-      error: `is no key for a tag of yours; give printable characters, not ${TAG_PREFIX}… at the start`,
+      error: `is not a valid key for your tags; give printable characters, not ${TAG_PREFIX}… at the start`,
     });
 
 /** Common settings of all providers, after parsing. */
@@ -103,5 +103,5 @@ export const providersSchema = (around: Surroundings, drivers = DRIVERS) =>
       error: 'is empty; give at least one provider',
     })
     .superRefine(
-      apart(drivers, (other) => `overlaps with that of provider ${other}; give it one of its own`),
+      apart(drivers, (other) => `overlaps with that of provider ${other}; give it a different one`),
     );

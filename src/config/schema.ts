@@ -132,7 +132,7 @@ function agentsKnowWhereToReport(value: {
 }): boolean {
   const { endpoint } = (value?.agent ?? {}) as { endpoint?: unknown };
   const { listen } = (value?.agentServer ?? {}) as { listen?: leaf.ListenAddress };
-  // Only a daemon that starts machines and listens needs this here; `roles` handles others.
+  // Without `loops`, no agent needs the address; without `agent-server`, `roles` asks for it.
   const { roles } = value ?? {};
   if (Array.isArray(roles) && !(roles.includes('loops') && roles.includes('agent-server')))
     return true;
@@ -199,7 +199,7 @@ const agentSchema = (around: Surroundings) =>
       arm64: leaf.file('Agent program for ARM64 machines.', around).optional(),
     })
       .refine((programs) => programs.x64 !== undefined || programs.arm64 !== undefined, {
-        error: 'names no program; give x64, arm64 or both',
+        error: 'names no program; give x64, arm64, or both',
       })
       .optional(),
     targetPath: leaf
@@ -367,13 +367,13 @@ const consoleSchema = (around: Surroundings) =>
       when: () => true,
       path: ['tls'],
       error:
-        'is missing, and what is sent to other machines would be in clear; give a certificate, ' +
+        'is missing, and traffic to other machines would be unencrypted; give a certificate, ' +
         'or proxy: trusted where a proxy ends TLS',
     })
     .refine(hasAddress, {
       when: () => true,
       path: ['url'],
       error:
-        'is missing, and proxy and oidc want it; give the address under which browsers find the ' +
+        'is missing, and proxy and oidc need it; give the address at which browsers find the ' +
         'console, such as https://shepherd.example.org',
     });

@@ -35,13 +35,13 @@ export function complaintAboutRoles({ roles, database, agent, balancers }: Writt
   if (!Array.isArray(roles)) return null;
   const has = (role: DaemonRole) => roles.includes(role);
   if (database?.embedded !== undefined && !DAEMON_ROLES.every(has)) {
-    return 'leave work to other daemons, and no other one reaches database.embedded; give database.url, or all roles';
+    return 'leave work to other daemons, and no other daemon reaches database.embedded; give database.url, or all roles';
   }
   if (has('loops') && !has('agent-server') && agent?.endpoint === undefined) {
     return 'have machines started whose agents do not report here; give agent.endpoint, where they do';
   }
   if (roles.length === 1 && has('balancer') && Object.keys(balancers ?? {}).length === 0) {
-    return 'leave nothing to do: no balancers are configured';
+    return 'have no work: no balancers are configured';
   }
   return null;
 }
@@ -62,12 +62,14 @@ export const webhooksSchema = (around: Surroundings) =>
       z.strictObject({
         url: leaf
           .url('Address that receives events.')
-          .refine(isSafe, { error: 'would be told in clear; give an https URL' }),
+          .refine(isSafe, { error: 'would receive events without encryption; give an https URL' }),
         types: z
           .array(
             leaf
               .text('Type of an event, or a group such as `machine.*`.')
-              .refine(namesTypes, { error: 'is no type of events, nor a group such as guard.*' }),
+              .refine(namesTypes, {
+                error: 'is neither a type of event nor a group such as guard.*',
+              }),
           )
           .min(1)
           .meta({ type: 'list of types', description: 'Types to send. Default: all.' })
@@ -116,7 +118,7 @@ export const balancersSchema = (around: Surroundings, drivers = BALANCER_DRIVERS
       apart(
         drivers,
         (other, key) =>
-          `leads to the balancer that balancers.${other}.${key} leads to; keep one of them, and name it in every pool`,
+          `names the same balancer as balancers.${other}.${key}; keep one of them, and use its name in every pool`,
         ({ driver: _, ...own }) => own as Driven,
       ),
     )

@@ -86,7 +86,7 @@ function refuseContradictions(type: string, provider: Provider): void {
   );
   const { maxConcurrency, power, resetController } = capabilities;
   if (!Number.isInteger(maxConcurrency) || maxConcurrency < 1) {
-    faults.push('capabilities.maxConcurrency is no whole number from 1');
+    faults.push('capabilities.maxConcurrency is not a whole number from 1');
   }
   if (resetController && !provider.resetController) {
     faults.push('capabilities.resetController is true without a resetController');

@@ -44,10 +44,10 @@ export async function cleanUp(stage: Stage): Promise<CleanedUp> {
   );
   const left = await destroySeen(stage, seen, new Set());
   if (isListed) {
-    await awaitRest(stage, seen).catch(told('what may still appear could not be listed'));
+    await awaitRest(stage, seen).catch(told('machines that may still appear could not be listed'));
     const before = new Set(left.map(({ id }) => id));
     left.push(...(await destroySeen(stage, seen, before)));
-    const strays = others(stage, seen).catch(told('what else came could not be listed'));
+    const strays = others(stage, seen).catch(told('other new machines could not be listed'));
     left.push(...((await strays) ?? []));
   }
   return { leftBehind: [...left, ...openOnes(stage, seen).map(mayAppear)], errors };
@@ -132,7 +132,7 @@ async function awaitRest(stage: Stage, seen: Seen): Promise<void> {
   if (openOnes(stage, seen).length === 0) return;
   const { cleanUpMs: timeoutMs, syncMs: intervalMs } = stage.patience;
   try {
-    await stage.until('everything that was asked for', { timeoutMs, intervalMs }, async () => {
+    await stage.until('all pending requests', { timeoutMs, intervalMs }, async () => {
       await look(stage, seen);
       return openOnes(stage, seen).length === 0 ? true : pending('it may still appear');
     });
@@ -167,5 +167,5 @@ function mayStillMake({ raw }: Stage, { state }: Creation): boolean {
 const mayAppear = ({ witness, slotId }: Creation): LeftBehind => ({
   id: null,
   reservationId: slotId,
-  reason: `it may still appear: witness ${witness} on slot ${slotId ?? 'unknown'}`,
+  reason: `it may still appear: creation key ${witness} on slot ${slotId ?? 'unknown'}`,
 });

@@ -5,8 +5,8 @@ import { advance, settled } from '../doubles/simulated-clock.ts';
 import { createPlayedWorld, type PlayedDaemon, type PlayedWorld } from '../support/played-world.ts';
 
 /**
- * What a machine costs the actor systems, counted: from a reservation to an agent that reports, and
- * as long as nothing happens. A figure may fall; whoever makes one rise says why.
+ * Costs of a machine in the actor systems, counted from a reservation to a reporting agent, and at
+ * rest. A figure may fall; a change that raises it must say why.
  */
 const MINUTE = 60_000;
 const MACHINES = 10;

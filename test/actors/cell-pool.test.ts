@@ -20,7 +20,7 @@ const seen = (name: Slot, view: MachineView): SlotNews => ({
   view: { ...view, slot: name },
 });
 const healthy = (name: Slot) => seen(name, viewAt('Running', 'healthy'));
-/** A leap: crashes the machine, as long as it is among the crashing. */
+/** A leap: crashes the machine while it is marked as crashing. */
 const leap = (name: Slot) => seen(name, viewAt('Reserved', 'available'));
 const due = (name: Slot) => seen(name, viewAt('Provisioned', 'waiting', { next: 'agentStart' }));
 const gone = (name: Slot): SlotNews => ({ type: 'vanished', slot: name });
@@ -31,9 +31,9 @@ let crashing: Set<Slot>;
 let dropped: Slot[];
 let crashes: string[];
 let shown: Shown[];
-/** What the actors of machines and cells did. */
+/** Events of the machines' and cells' actors. */
 let inspected: number;
-/** Waits of machines for their turn that were begun and not aborted. */
+/** Machines' waits for a permit that were begun and not aborted. */
 let waiting: Slot[];
 let cells: Map<string, ActorRefFrom<typeof cell>>;
 let failures: unknown[];

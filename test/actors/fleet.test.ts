@@ -20,7 +20,7 @@ describe('the fleet chart', () => {
   const states = () => [...world.views.values()].map(({ state }) => state);
   const all = (state: MachineState) => states().every((each) => each === state);
 
-  /** All machines are up, and no command on them ever ends. */
+  /** All machines run, and no command on them ever ends. */
   const workThatHangs = async () => {
     for (let waitedMs = 0; world.hosts.size < 3 && waitedMs < 5 * MINUTE; waitedMs += 100) {
       await advance(world.clock, 100);

@@ -27,7 +27,7 @@ const isChart = (logic: unknown): logic is AnyStateMachine =>
 const endsUnprovided = (code: unknown) =>
   typeof code === 'function' && /\bunprovided\b/.test(String(code));
 
-/** What a chart refers to by name, and what it holds under that name. */
+/** Names that a chart or its child charts use, and that no implementation defines. */
 function danglingOf(chart: AnyStateMachine): string[] {
   const { actors, actions, guards, delays } = chart.implementations;
   const nodes = nodesOf(chart);

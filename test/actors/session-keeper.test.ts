@@ -22,7 +22,7 @@ let clock: VirtualClock;
 let bmdb: MemBmdb;
 let keeper: SessionKeeper;
 let log: RecordingLog;
-/** What the next calls of the database do instead. */
+/** Replacements for the next database calls. */
 let broken: { open?: Promise<never>; poke?: Promise<never>; close?: Promise<never> };
 
 beforeEach(() => {

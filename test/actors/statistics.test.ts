@@ -57,7 +57,7 @@ beforeEach(() => {
   asked = [];
 });
 
-/** Runs the job until the test has looked. */
+/** Runs the job until the test has read it. */
 async function counting(look: () => Promise<void>): Promise<string[]> {
   const log = recordingLog();
   const refuse = (what: StatisticsPart | 'hardware') => {
@@ -105,7 +105,7 @@ async function counting(look: () => Promise<void>): Promise<string[]> {
 
 const scrape = async (prefix: string): Promise<string[]> =>
   (await metrics.expose()).body.split('\n').filter((line) => line.startsWith(prefix));
-/** The thirteen series that the original had, and ours of the same names for further processes. */
+/** The thirteen original series, and ours with the same names for further processes. */
 const ORIGINAL =
   /^bmdb_stats_(active_(backoffs|work)\{process="Shepherd(Access|AgentStart|Recovery)"\}|machines\w*) /;
 const original = async () => {

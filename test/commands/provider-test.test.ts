@@ -86,7 +86,7 @@ describe('refused before anything is opened', () => {
     [
       'a driver that does not exist',
       { providers: { static: { driver: 'abacus' } } },
-      /names no driver that exists/,
+      /names an unknown driver/,
     ],
     ['a mistake in ssh', { providers: { rack: RACK }, ssh: { port: 0 } }, /ssh\.port/],
   ])('%s', async (_, config, says) => {

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { configSchema } from '../../src/config/schema.ts';
 import { childrenOf, unwrap, variantsOf } from '../../src/config/walk.ts';
 
-/** One key of the configuration, as documentation shows it. */
+/** One configuration key, as the documentation shows it. */
 export interface ConfigRow {
   /** Such as `agent.sshConnectTimeout`; `<name>` stands for a name of your choice. */
   readonly path: string;
@@ -10,11 +10,11 @@ export interface ConfigRow {
   /** As written in the file; `required`, or `–` for unset. */
   readonly default: string;
   readonly meaning: string;
-  /** The driver whose providers alone have it; null: everybody has. */
+  /** The only driver whose providers have the key; null: everybody. */
   readonly driver: string | null;
 }
 
-/** All keys, read from the schema itself, so that the documentation cannot drift from it. */
+/** All keys, read from the schema itself, so that the documentation cannot drift. */
 export function describeConfig(): ConfigRow[] {
   return rowsOf(configSchema({ env: {}, baseDirectory: '/', checkFiles: false }), '', null);
 }
@@ -33,7 +33,7 @@ function rowsOf(section: z.ZodType, prefix: string, driver: Driver): ConfigRow[]
     return [{ ...row, type, driver: of }];
   };
   const children = childrenOf(section);
-  // What a single driver has is no more shared than what it would have beside others.
+  // A key inside a key of one driver belongs to that driver too.
   const shared =
     variants.size === 1
       ? new Map([...children].filter(([key]) => key === inside.discriminator))
@@ -49,7 +49,7 @@ function rowsOf(section: z.ZodType, prefix: string, driver: Driver): ConfigRow[]
 const oneOf = (variants: ReadonlyMap<string, unknown>) =>
   `one of ${[...variants.keys()].join(', ')}`;
 
-/** `leftOut`: the section around it is unset unless written, so nothing in it is required as such. */
+/** `leftOut`: the surrounding section is unset unless written, so none of its keys is required. */
 function leafRow(path: string, leaf: z.ZodType, leftOut: boolean) {
   const { required, defaultValue, type, meaning } = unwrap(leaf);
   const unset = required && !leftOut ? 'required' : '–';
@@ -68,14 +68,14 @@ const REPEATED_ROW: ConfigRow = {
   driver: null,
 };
 
-/** The rows without those that repeat others. */
+/** The rows without repeated keys. */
 function withoutRepeats(rows: readonly ConfigRow[]): ConfigRow[] {
   const isRepeat = ({ path }: ConfigRow) => path.startsWith(`${REPEATED}.`);
   const first = rows.findIndex(isRepeat);
   return rows.flatMap((row, at) => (at === first ? [REPEATED_ROW] : isRepeat(row) ? [] : [row]));
 }
 
-/** The rows as Markdown: a table of what everybody has, and one for each driver. */
+/** The rows as Markdown: one table of common keys, and one per driver. */
 export function configTable(rows: readonly ConfigRow[] = describeConfig()): string {
   const drivers = [...new Set(rows.flatMap(({ driver }) => driver ?? []))];
   const own = drivers.map((name) => {
@@ -94,7 +94,7 @@ function tableOf(rows: readonly ConfigRow[]): string {
   return ['| key | value (default) | meaning |', '| --- | --- | --- |', ...lines].join('\n');
 }
 
-/** What may be given, in few words, and what holds if nothing is. */
+/** The permitted values in few words, and the default. */
 function valueOf({ type, default: otherwise }: ConfigRow): string {
   const value = type
     .replace(/^a whole number from (\d+) to (\d+)$/, 'integer $1–$2')

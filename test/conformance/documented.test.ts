@@ -28,7 +28,7 @@ test('writes the list of steps from the steps', async () => {
   expect(now, 'stale: run UPDATE=1 npx vitest run test/conformance/documented').toBe(formatted);
 });
 
-test('ids are unique, and each fact that a step builds on is given by a step before', () => {
+test('has unique ids, and an earlier step for each fact that a step needs', () => {
   const ids = STEPS.map(({ id }) => id);
   expect(new Set(ids).size).toBe(ids.length);
   for (const [at, { id, takes }] of STEPS.entries()) {

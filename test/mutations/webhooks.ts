@@ -63,7 +63,7 @@ src/adapters/bmdb/pg/events/webhooks.ts test/adapters/bmdb/pg/contract-events.te
   webhook-letters-stay: DEAD_KEPT_DAYS = [-30-]{+300+}
   webhook-left-goes-early: DUE_KEPT_DAYS = [-90-]{+88+}
   webhook-left-stays: [-d.webhook = w.name AND \${LEFT}-]{+false+} LIMIT
-src/adapters/bmdb/pg/session.ts test/adapters/bmdb/pg/locked-rows.test.ts -t a session that is closed
+src/adapters/bmdb/pg/session.ts test/adapters/bmdb/pg/locked-rows.test.ts -t a session closed while
   closed-session-is-told-as-expired:
     [-CASE WHEN session_deadline > now() THEN now() ELSE closed_at END-]{+closed_at+}
   late-goodbye-is-untold: CASE WHEN [-session_deadline > now()-]{+true+} THEN now()

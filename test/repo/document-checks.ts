@@ -38,13 +38,13 @@ function inline({ text }: Source): Snippet[] {
   }));
 }
 
-/** Stands for what a reader fills in: `<file>`, `FILE`, `…`, `$(command)`. */
+/** A part that the reader fills in: `<file>`, `FILE`, `…`, `$(command)`. */
 const FILLED_IN = 'VALUE';
 const isFilledIn = (word: string): boolean => /^[A-Z][A-Z_]*$|…/.test(word);
 const PREFIXES = new Set(['exec', 'npx', 'time', 'if', '!', 'while', 'until', 'then', 'do']);
 const BIN = /^(?:shepherd|.*\/shepherd|\.\/shepherd-.*\.tgz)$/;
 
-/** The words behind `shepherd` in each command of a line of shell. */
+/** The words after `shepherd` in each command of a shell line. */
 function calledIn(line: string): string[][] {
   const inner: string[] = [];
   const outer = line.replaceAll(/\$\(([^()]*)\)/g, (_, command: string) => {
@@ -81,7 +81,7 @@ function behindShepherd(words: readonly string[]): string[] | null {
   return rest.slice(1);
 }
 
-/** `db migrate|status` stands for both. What stands in brackets may be left out. */
+/** `db migrate|status` means both. Text in brackets is optional. */
 function alternatives(command: string): string[] {
   const short = command.replaceAll(/ ?\[[^\]]*\]/g, '');
   const [all, words] = /(?<=^| )([\w-]+(?:\|[\w-]+)+)(?= |$)/.exec(short) ?? [];
@@ -101,7 +101,7 @@ function parsingProgram(): Command {
 }
 const program = parsingProgram();
 
-/** What stands behind the words that name a command. */
+/** The arguments after the words that name a command. */
 function argumentsOf(words: readonly string[], command = program): readonly string[] {
   const next = command.commands.find(
     (each) => each.name() === words[0] || each.aliases().includes(words[0]!),
@@ -109,7 +109,7 @@ function argumentsOf(words: readonly string[], command = program): readonly stri
   return next ? argumentsOf(words.slice(1), next) : words;
 }
 
-/** What the program says against this command line; null if it would begin. */
+/** The program's objection to this command line; null if it would start. */
 function refusalOf(words: readonly string[], isInline: boolean): string | null {
   const known = words.map((word) => (word === '…' ? FILLED_IN : word));
   const rest = argumentsOf(known);
@@ -130,7 +130,7 @@ function refusalOf(words: readonly string[], isInline: boolean): string | null {
   }
 }
 
-/** Command lines that the program would refuse, with their place and why. */
+/** Command lines that the program would refuse, with their place and the reason. */
 export function refusedCommands(page: Source): string[] {
   const blocks = fenced(page, 'sh', 'bash', 'shell').flatMap(({ text, line }) =>
     linesOf(text).map((each) => ({ text: each.text, line: line + each.at, isInline: false })),
@@ -179,8 +179,8 @@ const OTHER_NAMES = /\.(?:ts|json|md|mmd|sql|sock|net|com|org)$/;
 const OTHERS = /^(?:apiVersion|kind|groups|scrape_configs|route|receivers|services|resources|- )/m;
 
 /**
- * What the schema has against the blocks of configuration in a document. A block may be a part: that a
- * required key is absent is no mistake, and a value may be left to the reader.
+ * The schema's objections to the configuration blocks of a document. A block may be a part: a
+ * missing required key is no mistake, and a value may be left to the reader.
  */
 export function refusedSettings(page: Source): string[] {
   const blocks = fenced(page, 'yaml', 'yml').filter(({ text }) => !OTHERS.test(text));
@@ -191,7 +191,7 @@ export function refusedSettings(page: Source): string[] {
     return faults
       .filter(
         ({ path, message }) =>
-          message.startsWith('is not known') || (isWritten(value, path) && !isToy(value, path)),
+          message.startsWith('is unknown') || (isWritten(value, path) && !isToy(value, path)),
       )
       .map(({ path, message }) => `${page.path}:${line}: ${nameOfPath(path)} ${message}`);
   });
@@ -203,7 +203,7 @@ export function refusedSettings(page: Source): string[] {
   return [...broken, ...unknown];
 }
 
-/** Whether the document itself writes what is at this path, and does not leave it to the reader. */
+/** Whether the document itself writes the value at this path, or leaves it to the reader. */
 function isWritten(value: unknown, path: readonly PropertyKey[]): boolean {
   const [key, ...rest] = path;
   if (key === undefined)

@@ -11,12 +11,12 @@ import { lineOf, root, sources } from './sources.ts';
 
 const CONFIGURATION = join(root, 'docs/configuration.md');
 
-test('the table of configuration keys is made from the schema', async () => {
+test('makes the table of configuration keys from the schema', async () => {
   const text = await expectParts('docs/configuration.md', { keys: configTable() });
   expect(text).toMatch(/\| `agent.sshExecTimeout` +\| duration \(`60s`\) +\|/);
 });
 
-/** Spelled so that this file holds none. */
+/** Spelled so that this file contains none. */
 const PLACEHOLDER = ['FIX', 'ME'].join('');
 
 /** The examples of a page, with secrets that need no file. */
@@ -27,7 +27,7 @@ const yamlIn = (page: string) =>
 const examples = () => yamlIn(readFileSync(CONFIGURATION, 'utf8'));
 const around = { env: { PGPASSWORD: 'x', TOKEN: 'y' } };
 
-test('the first example is refused for its placeholders, and for nothing else', () => {
+test('refuses the first example for its placeholders, and for nothing else', () => {
   const [first] = examples();
   expect(() => parseConfig(first, around)).toThrow(PLACEHOLDER);
   const filled = JSON.stringify(first)
@@ -38,12 +38,12 @@ test('the first example is refused for its placeholders, and for nothing else', 
   expect(config.agent.endpoint).toBe('shepherd.example.net:8080');
 });
 
-test('the example of a first run is a valid configuration', () => {
+test('accepts the example of a first run as a configuration', () => {
   const [, second] = examples();
   expect(parseConfig(second, around).providers['emulator']?.sshPortFromCustomdata).toBe(true);
 });
 
-test('the examples of load balancers are valid, on top of the shortest configuration', () => {
+test('accepts the load balancers’ examples on top of the shortest configuration', () => {
   const { env, ...rest } = around;
   const [, , least] = examples();
   const pages = yamlIn(readFileSync(join(root, 'docs/balancing.md'), 'utf8'));
@@ -56,14 +56,14 @@ test('the examples of load balancers are valid, on top of the shortest configura
   expect(first).toMatchObject({ uid: 'api.eu', balancers: ['edge'], minActive: 1 });
 });
 
-test('every error code is documented, and no other', () => {
+test('documents every error code, and no other', () => {
   const kinds = Object.values(errors).filter(
     (value) =>
       typeof value === 'function' &&
       value.prototype instanceof errors.FleetError &&
       value !== errors.ProviderError,
   ) as (new (message: string, at: number) => errors.FleetError)[];
-  // A kind of a kind shares its code.
+  // A subkind shares the code of its kind.
   const all = [
     ...kinds.map((Kind) => new Kind('', 0)),
     ...errors.PROVIDER_ERROR_KINDS.map((kind) => new errors.ProviderError(kind, '')),
@@ -80,7 +80,7 @@ test('every error code is documented, and no other', () => {
 
 const LINK = /\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g;
 
-/** What a link to a page may name: its headings, as GitHub spells them, and its own anchors. */
+/** Targets of a link to a page: its headings, as GitHub spells them, and its own anchors. */
 function anchorsOf(page: string): Set<string> {
   const text = page.replaceAll(/^```[^]*?^```$/gm, '');
   const found = new Set([...text.matchAll(/<a id="([^"]+)"><\/a>/g)].map(([, id]) => id!));
@@ -127,9 +127,6 @@ test('gives every statechart a line in the page of the statecharts', () => {
   expect(charts.length).toBeGreaterThan(8);
   expect(charts.filter((file) => !page.includes(`(${file})`))).toEqual([]);
 });
-
-/** Scripts that documents name already, and that are not merged yet. */
-const COMING_SCRIPTS = ['dev', 'build:deb'];
 
 test('writes only command lines that the program parses', () => {
   expect(pages().flatMap(refusedCommands)).toEqual([]);
@@ -194,14 +191,14 @@ test('names only scripts of package.json', () => {
   };
   const named = pages().flatMap(npmScripts);
   expect(named.length).toBeGreaterThan(15);
-  const known = [...Object.keys(scripts), ...COMING_SCRIPTS];
+  const known = Object.keys(scripts);
   expect(named.filter(({ script }) => !known.includes(script))).toEqual([]);
   expect(npmScripts({ path: 'a.md', text: '`npm run -s no-such`' })).toEqual([
     { place: 'a.md:1', script: 'no-such' },
   ]);
 });
 
-/** A page that grows takes its words from another one. */
+/** A page that grows takes its words from another page. */
 const SIZE = { pages: 50, words: 55_000 };
 
 test('keeps the documents short', () => {
@@ -211,7 +208,7 @@ test('keeps the documents short', () => {
   expect(words).toBeLessThanOrEqual(SIZE.words);
 });
 
-test('the documents name only files that exist', () => {
+test('names only existing files in the documents', () => {
   const named = sources('*.md', 'docs/*.md', 'docs/adr/*.md').flatMap(({ path, text }) =>
     [...text.matchAll(/`((?:src|test|scripts|bin|docs|proto|\.ci)\/[\w./-]*)`/g)].map(
       ([, file]) => [path, file!] as const,
@@ -221,7 +218,7 @@ test('the documents name only files that exist', () => {
   expect(named.filter(([, file]) => !existsSync(join(root, file)))).toEqual([]);
 });
 
-test('the trips through the files name files that exist, and as many as they say', () => {
+test('names only existing files in the trips through the files, with the right number', () => {
   const text = readFileSync(join(root, 'docs/ARCHITECTURE.md'), 'utf8');
   const section = text.split('## Three trips through the files')[1]!.split('\n## ')[0]!;
   const [, ...trips] = section.split(/^\*\*/m);
@@ -231,7 +228,7 @@ test('the trips through the files name files that exist, and as many as they say
   expect(counted).toEqual([12 + 8 + 4, 27, 38]);
 });
 
-/** In the points of a list; a folder in its own quotes goes before all the files up to the next one. */
+/** In list items; a quoted folder applies to all files up to the next folder. */
 function filesOf(text: string): ReadonlySet<string> {
   let folder = '';
   const found = new Set<string>();
@@ -243,7 +240,7 @@ function filesOf(text: string): ReadonlySet<string> {
   return found;
 }
 
-test('what the track record names is held by tests of that number', () => {
+test('backs what the track record names by tests of that number', () => {
   const text = readFileSync(join(root, 'docs/track-record.md'), 'utf8');
   const rows = [...text.matchAll(/^- ([A-Z]\d+): (.*)$/gm)];
   expect(rows.length).toBeGreaterThan(20);

@@ -10,7 +10,7 @@ export function roomList(): string {
   ].join('\n');
 }
 
-/** The list of the folders in a large room, with the neighbours that each may import. */
+/** The list of folders in a large room, with the neighbours that each may import. */
 export const innerRoomList = ({ rooms }: LargeRoom): string =>
   Object.entries(rooms)
     .map(([name, { holds, may }]) => {
@@ -28,7 +28,7 @@ const wholes = (name: string): string[] =>
 const reaches = (from: string, to: string): boolean =>
   wholes(from).some((next) => next === to || reaches(next, to));
 
-/** The drawing: an arrow that follows from two others is left out, a part of a room is dotted. */
+/** The drawing: an arrow implied by two others is left out, a part of a room is dotted. */
 export function roomDrawing(): string {
   const solid = ROOMS.map(({ name }) => {
     const all = wholes(name);

@@ -13,13 +13,13 @@ const namesIn = (path: string) =>
     entry.isDirectory() ? `${entry.name}/` : entry.name,
   );
 
-test('every folder and file of src is a room, or where rooms meet', () => {
+test('counts every folder and file of src as a room, or as a place where rooms meet', () => {
   const rooms = ROOMS.filter(({ path }) => path === undefined).map(({ name }) => `${name}/`);
   const known = [...rooms, 'config.ts', ...COMPOSITION];
   expect(namesIn('src').toSorted()).toEqual(known.toSorted());
 });
 
-testRows([ACTORS, PG])('every folder of $path is a room of it', ({ path, rooms, base }) => {
+testRows([ACTORS, PG])('counts every folder of $path as a room of it', ({ path, rooms, base }) => {
   const names = namesIn(path);
   const folders = names.filter((name) => name.endsWith('/'));
   expect(folders.toSorted()).toEqual(
@@ -30,7 +30,7 @@ testRows([ACTORS, PG])('every folder of $path is a room of it', ({ path, rooms, 
   expect(names).toEqual(expect.arrayContaining(base.map((name) => `${name}.ts`)));
 });
 
-testRows([ACTORS, PG])('the arrows inside $path lead to its rooms, and in no circle', (large) => {
+testRows([ACTORS, PG])('draws the arrows inside $path to its rooms, and in no circle', (large) => {
   const visit = (name: string, path: readonly string[]): void => {
     expect(path).not.toContain(name);
     expect(Object.keys(large.rooms)).toContain(name);
@@ -48,7 +48,7 @@ test('writes the lists and the drawing of rooms in the architecture from the map
   });
 });
 
-test('arrows lead to rooms, and in no circle', () => {
+test('draws arrows to rooms, and in no circle', () => {
   const visit = (name: string, path: readonly string[]): void => {
     expect(path).not.toContain(name);
     const room = ROOMS.find((each) => each.name === name);

@@ -1,27 +1,27 @@
-/** What one room may import of another: all of it, or the files that are named. */
+/** One room's permitted imports of another: all of it, or the named files. */
 export interface Arrow {
   readonly to: string;
   readonly files: RegExp;
-  /** Such as the table of rooms says it. */
+  /** As in the table of rooms. */
   readonly says: string;
-  /** Of the arrow in the drawing, when it leads to a part of the room. */
+  /** Label of the arrow in the drawing, if it leads to a part of the room. */
   readonly label?: string;
-  /** Which files of the room may follow it; all when absent. */
+  /** Files of the room that may follow the arrow; all if absent. */
   readonly from?: RegExp;
 }
 
 /** A folder. It may always import itself. */
 export interface Room {
   readonly name: string;
-  /** Which files are in it, when it is not the folder of `src/` with its name. */
+  /** Its files, if it is not the folder of `src/` with its name. */
   readonly files?: RegExp;
-  /** How the table of rooms calls it, when it is not that folder. */
+  /** Its name in the table of rooms, if it is not that folder. */
   readonly path?: string;
   readonly holds: string;
   readonly may: readonly Arrow[];
-  /** Which packages it may import; all when absent. */
+  /** Permitted packages; all if absent. */
   readonly packages?: readonly string[];
-  /** Started by itself: nothing imports it. */
+  /** Starts by itself: nothing imports it. */
   readonly isProgram?: true;
 }
 
@@ -36,14 +36,14 @@ const PORTS: Arrow = {
   says: 'the `port.ts` of adapters',
   files: /^src\/adapters\/.+\/port\.ts$/,
 };
-/** Adapters do not import each other, but for what all of them need. */
+/** Adapters do not import each other, except for shared needs. */
 const SHARED_PORTS: Arrow = {
   to: 'adapters',
   says: 'the `port.ts` of clock, log, metrics, network, providers and balancers',
   files:
     /^src\/adapters\/((clock|log|metrics|network|provider|balancer)\/port|balancer\/metrics)\.ts$/,
 };
-/** Whoever speaks HTTP does so in one way. */
+/** All HTTP clients use one implementation. */
 const HTTP: Arrow = {
   to: 'adapters',
   label: 'driver-kit/',
@@ -57,7 +57,7 @@ const FREE_PORTS: Arrow = {
   says: 'the search for a free port',
   files: /^src\/adapters\/network\/free-port\.ts$/,
 };
-/** Agents that are no processes say what the real one says, by its own loop. */
+/** Agents without a process report like the real one, by its own loop. */
 const AGENT_LOOP: Arrow = {
   to: 'agent',
   label: 'heartbeat-loop.ts',
@@ -79,7 +79,7 @@ const HOST_KEY_PROOF: Arrow = {
   files: /^src\/actors\/tasks\/host-key-proof\.ts$/,
 };
 
-/** The map: what each room holds, and what it may import. */
+/** The map: the content of each room, and its permitted imports. */
 export const ROOMS: readonly Room[] = [
   {
     name: 'lib',
@@ -142,21 +142,21 @@ export const ROOMS: readonly Room[] = [
 
 /** Where adapters meet statecharts: these may import everything, but nothing imports `main.ts`. */
 export const COMPOSITION = ['main.ts', 'commands/', 'daemon/', 'agent-bundle.ts'];
-/** The same of the pretended world. */
+/** The same for the simulated world. */
 export const PRETENDED_COMPOSITION = ['emulators/commands/', 'emulators/sim/'];
 
 /** A folder of a large room. */
 export interface InnerRoom {
   readonly holds: string;
-  /** Which of its neighbours it may import; what all of them build on it may import anyway. */
+  /** Permitted neighbours, besides the files that every folder builds on. */
   readonly may: readonly string[];
 }
 
-/** A large room, and the folders in it. */
+/** A large room, and its folders. */
 export interface LargeRoom {
   /** With a slash at its end. */
   readonly path: string;
-  /** Files at its top that every folder is built on; they import only each other of this room. */
+  /** Top-level files that every folder builds on; within the room they import only each other. */
   readonly base: readonly string[];
   readonly rooms: Readonly<Record<string, InnerRoom>>;
 }

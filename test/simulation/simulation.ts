@@ -167,7 +167,7 @@ const struckFacts = (recorder: Recorder): Readonly<Record<string, number>> =>
     Object.entries(recorder.struck()).map(([kind, hits]) => [`struck ${kind}`, hits]),
   );
 
-/** Ends a run of which only the violation matters. */
+/** Ends a run early, when only the violation matters. */
 class Stopped extends Error {}
 
 /** Strikes and lines of the slots' logs, sorted by time. */

@@ -1,42 +1,21 @@
+import type { LogQuery, LogReader, LogRecord } from './port.ts';
 import { LOG_LEVELS, type LogLevel } from './quiet-log.ts';
 
-/** A line of the log, with its secrets redacted. */
-export interface LogRecord {
-  /** Counts the lines of this process from 1. */
-  readonly number: number;
-  readonly atMs: number;
-  readonly level: LogLevel;
-  /** Null: the daemon as a whole. */
-  readonly component: string | null;
-  readonly message: string;
-  readonly fields: Readonly<Record<string, unknown>>;
+export interface LogRing extends LogReader {
+  /** Takes a line of JSON. */
+  write(line: string): void;
 }
-
-export interface LogQuery {
-  /** Only records with a larger number. */
-  readonly after: number;
-  /** Only records of this severity or a higher one. */
-  readonly level: LogLevel;
-  readonly sinceMs: number;
-  /** Only records that name this slot or this machine; null: all. */
-  readonly about: { readonly slot: string; readonly machineId: string | null } | null;
-  /** At most this many, the latest ones. */
-  readonly limit: number;
-}
-
-export type LogRing = ReturnType<typeof createLogRing>;
 
 /** Limits of the ring: one line may have tens of thousands of characters. */
 const LINES_MAX = 4_000;
 const CHARACTERS_MAX = 4_000_000;
 
 /** Keeps the latest lines of a log in memory, as the log writes them. */
-export function createLogRing(linesMax = LINES_MAX, charactersMax = CHARACTERS_MAX) {
+export function createLogRing(linesMax = LINES_MAX, charactersMax = CHARACTERS_MAX): LogRing {
   const lines: string[] = [];
   let characters = 0;
   let newest = 0;
   return {
-    /** Takes a line of JSON. */
     write(line: string): void {
       lines.push(line);
       newest += 1;
@@ -46,7 +25,6 @@ export function createLogRing(linesMax = LINES_MAX, charactersMax = CHARACTERS_M
       }
     },
     newest: (): number => newest,
-    /** Records that match, oldest first. */
     read({ after, level, sinceMs, about, limit }: LogQuery): LogRecord[] {
       const first = newest - lines.length + 1;
       const isWanted = (record: LogRecord) =>

@@ -75,7 +75,8 @@ export function parseSmartctl(text: string): DiskHealth {
   const passed = objectIn(answer, 'smart_status')?.['passed'];
   const mediaErrors = ataMediaErrors(answer) ?? numberIn(answer, 'scsi_grown_defect_list');
   const used = numberIn(answer, 'scsi_percentage_used_endurance_indicator');
-  if (passed === undefined && mediaErrors === null) throw new Error('smartctl tells no health');
+  if (passed === undefined && mediaErrors === null)
+    throw new Error('smartctl reports no health data');
   return {
     ...(typeof passed === 'boolean' ? { criticalWarning: !passed } : {}),
     ...(mediaErrors === null ? {} : { mediaErrors: toCount(mediaErrors) }),
@@ -119,7 +120,7 @@ const isObject = (value: unknown): value is Json =>
 
 function parseObject(text: string): Json {
   const value: unknown = JSON.parse(text);
-  if (!isObject(value)) throw new Error('the answer is no JSON object');
+  if (!isObject(value)) throw new Error('the output is not a JSON object');
   return value;
 }
 

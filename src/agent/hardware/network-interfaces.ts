@@ -55,7 +55,7 @@ export async function addSpeeds(
   warnings: string[],
 ): Promise<NetworkInterface[]> {
   if (links.length > 0 && !programs.find(ETHTOOL)) {
-    warnings.push('network: supported speeds are not known without ethtool');
+    warnings.push('network: supported speeds are unknown without ethtool');
     return [...links];
   }
   const described = links.map(async (link) => {

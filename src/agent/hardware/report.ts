@@ -48,7 +48,7 @@ export async function collectHardwareReport(
     efiSupport: part('efi', EFISupport.EFI_SUPPORT_UNKNOWN, (files) => readEfi(files, smbios)),
   };
   if (report.cpu?.length === 0) warning.push('cpu: none found');
-  if (!report.memoryInstalledBytes) warning.push('memory: installed size is not known');
+  if (!report.memoryInstalledBytes) warning.push('memory: installed size is unknown');
   return { report, warning };
 }
 

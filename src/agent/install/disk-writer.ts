@@ -50,7 +50,7 @@ export async function openDisk(
 async function assertIsDisk(file: FileHandle, { path, number }: DiskWriterOptions) {
   if (number === null) return;
   const stat = await file.stat();
-  if (!stat.isBlockDevice()) throw new Error(`${path} is no block device`);
+  if (!stat.isBlockDevice()) throw new Error(`${path} is not a block device`);
   const { major, minor } = splitDevice(BigInt(stat.rdev));
   if (`${major}:${minor}` !== number) {
     throw new Error(`${path} is device ${major}:${minor}, not ${number}`);
@@ -118,7 +118,7 @@ async function writeAll(file: FileHandle, content: Uint8Array, position: number)
   for (let done = 0; done < content.length;) {
     const rest = content.subarray(done);
     const { bytesWritten } = await file.write(rest, 0, rest.length, position + done);
-    if (bytesWritten === 0) throw new Error('the disk takes no more');
+    if (bytesWritten === 0) throw new Error('the disk is full');
     done += bytesWritten;
   }
 }
@@ -137,6 +137,6 @@ async function verify(
     done += bytesRead;
   }
   if (Buffer.compare(hash.digest(), found) !== 0) {
-    throw new Error(`${path} does not give back what was written to it`);
+    throw new Error(`${path} does not return the bytes that were written to it`);
   }
 }

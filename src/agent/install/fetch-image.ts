@@ -54,7 +54,7 @@ export async function* fetchImage(
       signal.throwIfAborted();
       if (error instanceof FetchError) throw error;
       failures = progress.atBytes > startedAt ? 1 : failures + 1;
-      log(`image broke off at byte ${progress.atBytes}: ${messageOf(error)}`);
+      log(`the download of the image ended at byte ${progress.atBytes}: ${messageOf(error)}`);
     }
     await time.sleep(failureDelayMs(failures, time.random()), signal);
     signal.throwIfAborted();
@@ -95,7 +95,7 @@ async function* fetchOnce(
 
 function assertFits(sizeBytes: number, { sizeMaxBytes }: FetchOptions): void {
   if (sizeBytes <= sizeMaxBytes) return;
-  throw new FetchError(`the image has ${sizeBytes} bytes, and there is room for ${sizeMaxBytes}`);
+  throw new FetchError(`the image has ${sizeBytes} bytes, and only ${sizeMaxBytes} bytes fit`);
 }
 
 /** Only with a strong validator: a weak one does not promise the same bytes. */
@@ -107,7 +107,7 @@ function startOf({ statusCode, headers }: IncomingMessage, progress: Progress): 
   if (statusCode === 206) {
     const start = /^bytes (\d+)-/.exec(headers['content-range'] ?? '')?.[1];
     if (Number(start) === progress.atBytes) return 0;
-    throw new FetchError(`the server sent another range than asked for: ${start}`);
+    throw new FetchError(`the server sent a different range than requested: ${start}`);
   }
   const { etag, 'content-length': length } = headers;
   progress.validator = etag?.startsWith('"') ? etag : null;
@@ -145,7 +145,7 @@ function redirected(location: string, from: URL): URL {
   const isInClear = from.protocol === 'https:' && target?.protocol === 'http:';
   if (isInClear) throw new FetchError(`${from.host} redirects from https to plain http`);
   if (target && ['http:', 'https:'].includes(target.protocol)) return target;
-  throw new FetchError(`${from.host} redirects to what is no http or https address`);
+  throw new FetchError(`${from.host} redirects to an address that is neither http nor https`);
 }
 
 function request(

@@ -40,7 +40,7 @@ export const createImageInstaller =
     const { genericImage } = request;
     if (!genericImage) throw new Error('this agent installs generic images only');
     if (genericImage.cloudInit?.length) {
-      throw new Error('this agent has no place for cloud-init data; build it into the image');
+      throw new Error('this agent cannot store cloud-init data; build it into the image');
     }
     await install(genericImage, deps, signal);
   };

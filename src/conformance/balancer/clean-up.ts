@@ -66,7 +66,7 @@ export async function cleanUp(stage: BalancerStage, cleaning: CleaningUp): Promi
     const waitMs = Math.max(pauseMs, pass.notBeforeMs - clock.now());
     await sleep(clock, waitMs, signal).catch(() => undefined);
     if (signal.aborted) {
-      return { leftBehind: known, errors: [...errors, 'the time for it was over'] };
+      return { leftBehind: known, errors: [...errors, 'its time limit was reached'] };
     }
   }
   return { leftBehind: known, errors };

@@ -37,7 +37,7 @@ export async function runBalancerConformance(
     clock: subject.clock,
     bar: ({ suits }) =>
       suits?.(capabilities) === false
-        ? Promise.resolve(skipped('the driver does not say that it can'))
+        ? Promise.resolve(skipped('the driver does not list this capability'))
         : null,
     run: (step, signal) => step.run(stage, signal),
     cleanUp: (passed) => removeAll(stage, !passed, run),

@@ -29,8 +29,8 @@ import {
 } from './secrets.ts';
 
 /**
- * Login of a command by a code that a person confirms in a browser: RFC 8628, with the console as the
- * authorization server. Bodies are JSON, since the console takes nothing else from a stranger.
+ * Login of a command with a code that a person confirms in a browser: RFC 8628, with the console as
+ * authorization server. Bodies are JSON, because the console accepts nothing else from strangers.
  */
 
 /** RFC 8628, 3.4. */
@@ -76,7 +76,7 @@ const REFUSED = {
   },
 };
 
-/** RFC 8628, 3.5; `invalid_grant` is of RFC 6749, 5.2. */
+/** RFC 8628, 3.5; `invalid_grant` is from RFC 6749, 5.2. */
 const ERROR_OF: Readonly<
   Record<Exclude<DevicePoll['outcome'], 'granted'> | 'unknown', readonly [string, string]>
 > = {
@@ -87,7 +87,7 @@ const ERROR_OF: Readonly<
   unknown: ['invalid_grant', 'the device code is wrong, or was used before'],
 };
 
-/** A short code: letters that no word is made of, each as likely as any other. */
+/** A short code of letters that form no words, each letter equally likely. */
 export function makeUserCode(random: Random): string {
   const letters: string[] = [];
   const limit = 256 - (256 % USER_CODE_LETTERS.length);
@@ -99,7 +99,7 @@ export function makeUserCode(random: Random): string {
 }
 /** `WDJB-MJHT`. */
 const shownCode = (code: string) => `${code.slice(0, 4)}-${code.slice(4)}`;
-/** As a person types it: in any case, with or without what separates it. */
+/** Reads a typed code: in any case, with or without separators. */
 const readCode = (typed: string) => typed.toUpperCase().replaceAll(/[^A-Z]/g, '');
 
 /** `device/…` for commands. */
@@ -182,7 +182,7 @@ export const AskingSchema = z.object({
   createdAtMs: Milliseconds,
 });
 
-/** `device-logins`: a person who is logged in to the page confirms or refuses the login of a command. */
+/** `device-logins`: a person who is logged in to the page confirms or refuses a command's login. */
 export function addDeviceDecision(api: Api, access: Access): void {
   const { book, clock, log } = access.options;
   const guesses = createGuesses(clock, WRONG_CODES_MAX);
@@ -196,7 +196,7 @@ export function addDeviceDecision(api: Api, access: Access): void {
     ),
     async (request) => {
       const { person, body } = request;
-      // A token would make tokens without anybody who looks.
+      // A token could otherwise make tokens without a person looking.
       if (person.via !== 'cookie') {
         throw new Problem('not-allowed', 'Only a login of the page confirms: open /device');
       }
@@ -234,7 +234,7 @@ interface Confirmed {
   readonly role: Role;
 }
 
-/** Makes the token, which may do no more than the person, and ends with the login of the page. */
+/** Makes the token. It has at most the person's rights, and ends with the login of the page. */
 async function grant(
   access: Access,
   request: Parameters<Access['loginSecret']>[0] & { readonly person: Person },

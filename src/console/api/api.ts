@@ -34,7 +34,7 @@ export interface ApiDeps
   readonly filing: FilingMeans;
 }
 
-/** Everything under `/api/v1`, and the pages that its problems name. */
+/** Everything under `/api/v1`, and the pages of its problems. */
 export async function addApi(app: FastifyInstance, deps: ApiDeps): Promise<void> {
   addProblemPages(app);
   await app.register(
@@ -71,10 +71,10 @@ function addResources(api: Api, deps: ApiDeps): void {
   addLog(api, deps);
 }
 
-/** The description of the API as OpenAPI 3.1, made of its schemas, as JSON. */
+/** The API's description as OpenAPI 3.1 JSON, made from its schemas. */
 export async function describeApi(): Promise<string> {
   const app = Fastify();
-  // Only what answers asks for any of it, and nothing does here.
+  // Only handlers use these dependencies, and none runs here.
   const access = { options: { clock: {} } };
   const nothing = {
     access,
@@ -91,7 +91,7 @@ export async function describeApi(): Promise<string> {
   return body;
 }
 
-/** `/problems/<code>`: what the `type` of a problem leads to, as plain text. */
+/** `/problems/<code>`: the page behind a problem's `type`, as plain text. */
 function addProblemPages(app: FastifyInstance): void {
   app.get<{ Params: { code: string } }>('/problems/:code', async (request, reply) => {
     const { code } = request.params;

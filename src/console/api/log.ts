@@ -37,12 +37,12 @@ const Query = z.strictObject({
 });
 
 export interface LogDeps {
-  /** Null: this daemon keeps no records. */
+  /** Null: this daemon keeps no log records. */
   readonly logControl: LogControl | null;
   readonly daemons: { self(): string | null };
 }
 
-/** `log`: the latest records that the daemon that answers wrote into its log, without secrets. */
+/** `log`: the latest log records of the daemon that answers, without secrets. */
 export function addLog(api: Api, { logControl, daemons }: LogDeps): void {
   api.get(
     '/log',
@@ -57,7 +57,7 @@ export function addLog(api: Api, { logControl, daemons }: LogDeps): void {
       if (!ring) throw new Problem('unavailable', 'This daemon keeps no log records in memory');
       const about = slot === undefined ? null : { slot, machineId: machine ?? null };
       const newest = ring.newest();
-      // A daemon that was restarted counts from 1 again.
+      // A restarted daemon counts from 1 again.
       const from = after > newest ? 0 : after;
       return {
         daemon: { host: logControl.host, sessionId: daemons.self() },

@@ -36,7 +36,7 @@ function partSchema<Name extends PartName>(name: Name): z.ZodObject<PartShape<Na
   return z.object(Object.fromEntries(shape) as unknown as PartShape<Name>);
 }
 
-/** Everything that the daemon has of one machine in memory. */
+/** Everything that the daemon holds in memory about one machine. */
 export const MachineSchema = named(
   'Machine',
   MachineRowSchema.extend({

@@ -138,8 +138,8 @@ export function whileUnreachable(pass: MemberPass, wish: Wish | undefined, row: 
 }
 
 /**
- * Answers a request that waits for a balancer that cannot drain members: the request waits no
- * longer, or the member is never drained.
+ * Answers a request that waits while a balancer cannot drain members: `best-effort` ends the wait,
+ * `require` refuses the request.
  * @returns whether there is something to write.
  */
 export function answerInstead(
@@ -163,7 +163,7 @@ export function answerInstead(
     return true;
   }
   if (!isAsked || !mayServe(row) || (isPatient && row.refused)) return false;
-  // Nobody waits to interrupt the machine: no answer makes it leave the pool.
+  // Nobody waits to interrupt the machine, and a waiver would not remove it from the pool.
   if (!isPatient && isParked(wish)) return false;
   if (nowMs < atMs) {
     pass.dueAt(atMs);

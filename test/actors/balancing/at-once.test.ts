@@ -9,7 +9,7 @@ import { pool } from '../../domain/balancing/pool.ts';
 import { createBalancingStand, drain, drop, serve } from '../../support/balancing-stand.ts';
 import type { StandLife } from '../../support/balancing-stand.ts';
 
-/** How many calls are made together, at a balancer whose calls take their time. */
+/** How many calls run together at a slow balancer. */
 
 const CALL_MS = 1_000;
 const AT_ONCE = 4;
@@ -30,7 +30,7 @@ async function stand(options: Partial<MemoryBalancerOptions> = {}) {
     ...options,
     capabilities: { atOnce: AT_ONCE, ...options.capabilities },
   });
-  /** Of each moment at which calls began that change something: what they were. */
+  /** By moment: the changing calls that began then. */
   const turns = new Map<number, string[]>();
   const slow =
     (what: string, call: (...args: never[]) => Promise<unknown>) =>

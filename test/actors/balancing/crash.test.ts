@@ -9,7 +9,7 @@ import { MINUTE } from './vector-world.ts';
 const CRASHED =
   'the actor of a pool crashed; it restarts after a growing pause, and other pools continue';
 
-/** A pool at two balancers; what reports the one at `core` throws as often as is asked for. */
+/** A pool at two balancers. The balancer at `core` throws as often as requested. */
 function standOf() {
   const clock = createSimulatedClock();
   const [edge, core] = [createMemoryBalancer({ clock }), createMemoryBalancer({ clock })];

@@ -10,7 +10,10 @@ import { testRows } from '../../support/rows.ts';
 import { memoryPool, memoryWorld } from './memory-world.ts';
 import { MINUTE } from './vector-world.ts';
 
-/** Daemons that lose their session, come one after the other or side by side, or have another name for a pool. */
+/**
+ * Daemons that lose their session, run one after the other or side by side, or name a pool
+ * differently.
+ */
 
 const JOB = balancerJob('edge');
 
@@ -37,7 +40,7 @@ test('does not release a job that the next session has taken', async () => {
 
 test('writes nothing for a call of the previous session', async () => {
   const signal = new AbortController().signal;
-  // This balancer ends what it has begun, whoever gives it up.
+  // This balancer finishes what it has begun, even after its caller gave up.
   const world = memoryWorld();
   const { balancer } = world;
   const setMember: LoadBalancer['setMember'] = (ref, mode, owner) =>
@@ -188,7 +191,7 @@ testRows([
   expect(stand.states()).toEqual({ [M1]: 'active', [M2]: 'active' });
 });
 
-/** As docs/balancing.md has it: on each of two hosts a daemon that has only its own balancer. */
+/** As in docs/balancing.md: on each of two hosts a daemon with only its own balancer. */
 test('lets two daemons with a balancer each tend one pool and both drain a machine', async () => {
   const clock = createSimulatedClock();
   const [edge, core] = [createMemoryBalancer({ clock }), createMemoryBalancer({ clock })];

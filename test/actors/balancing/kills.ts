@@ -6,12 +6,12 @@ import { CHART_STRIKES, MEMBER_STRIKES, type KillPoint } from './strikes.ts';
 import { contextOf } from './vectors.ts';
 import { MINUTE, type VectorContext, type VectorWorld } from './vector-world.ts';
 
-/** In these the balancer is asked something: there it is killed while that is under way. */
+/** In these states the balancer is called, and the daemon is killed during the call. */
 const ASKING: ReadonlySet<string> = new Set([
   ...['retrieving', 'recovering', 'destroying', 'creating'],
 ]);
 const PATIENCE_MS = 15 * MINUTE;
-/** By then the session of whoever died is over. */
+/** By then a dead daemon's session is over. */
 const DEAD_MS = 20_000;
 
 const isOf = ({ needs = [] }: KillPoint, lacks: readonly string[]): boolean =>
@@ -25,7 +25,7 @@ interface KillCase {
   readonly isReal?: true;
 }
 
-/** Tests: one world and one pool; each strike finds it settled, and leaves it so. */
+/** One world and one pool; each strike finds the pool settled and leaves it settled. */
 export function strikes({ open, lacks = [], isReal }: KillCase): void {
   const ends: (() => Promise<unknown>)[] = [];
   let world: VectorWorld;
@@ -86,7 +86,7 @@ export function strikes({ open, lacks = [], isReal }: KillCase): void {
 
 type Watch = (die: () => void) => NonNullable<Parameters<VectorContext['start']>[1]>;
 
-/** Starts a daemon that dies where the watch says so, and lets its session end. */
+/** Starts a daemon that dies at the watched point, and lets its session end. */
 async function killOne(
   world: VectorWorld,
   context: VectorContext,
@@ -117,7 +117,7 @@ async function killOne(
   expectSafe(world, context);
 }
 
-/** Calls back while the first call of a state is under way, or was just answered. */
+/** Calls back while a state's first call is under way, or was just answered. */
 async function onceAsked(isUnasked: () => boolean, then: () => unknown): Promise<void> {
   for (let turns = 0; turns < 1; turns = isUnasked() ? 0 : turns + 1) {
     await new Promise((resolve) => setImmediate(resolve));
@@ -125,7 +125,7 @@ async function onceAsked(isUnasked: () => boolean, then: () => unknown): Promise
   then();
 }
 
-/** The next daemon puts everything in order, and so it does once nothing of it is wished any more. */
+/** The next daemon restores order, now and after everything is withdrawn. */
 async function succeed(world: VectorWorld, context: VectorContext, { undo }: KillPoint) {
   const life = await context.start({}, { balancers: { edge: world.another() } });
   await untilInOrder(world, context, life);
@@ -137,7 +137,7 @@ async function succeed(world: VectorWorld, context: VectorContext, { undo }: Kil
   await life.stop();
 }
 
-/** Who is wished to serve serves, nobody else does, and nothing else is there: no twin, no orphan. */
+/** Exactly the desired machines serve, and nothing else exists: no twin, no orphan. */
 async function untilInOrder(
   world: VectorWorld,
   { stand, all }: VectorContext,
@@ -166,7 +166,7 @@ async function untilInOrder(
   expect(Object.entries(stand.states()).filter((each) => !isAsWished(each))).toEqual([]);
 }
 
-/** No traffic to a machine that may be interrupted, since its row says that it was let go. */
+/** A machine gets no traffic once its row allows interruptions. */
 function expectSafe(world: VectorWorld, { stand }: Pick<VectorContext, 'stand'>): void {
   const open = stand
     .rows()

@@ -7,7 +7,7 @@ import { M1, M2, M3 } from '../../domain/balancing/pool.ts';
 import { createBalancingStand, drain, serve } from '../../support/balancing-stand.ts';
 import type { BalancingStand, StandLife } from '../../support/balancing-stand.ts';
 
-/** Which looks read everything anew, at a balancer that tells from memory whenever it may. */
+/** Which looks read everything again at a balancer that answers from memory whenever it may. */
 
 const MINUTE = 60_000;
 const DESELECTED = {
@@ -20,11 +20,11 @@ let clock: VirtualClock;
 let memory: MemoryBalancer;
 let stand: BalancingStand;
 let life: StandLife;
-/** Of each look since `take`: when it began, and whether it read everything anew. */
+/** Each look since `take`: its start, and whether it was a full read. */
 let looks: { readonly atMs: number; readonly isFull: boolean }[];
 const take = () => looks.splice(0).map(({ isFull }) => isFull);
 
-/** What was read anew is told again, as long as it is there. */
+/** Repeats the last full read's objects while they exist. */
 function recalling(balancer: LoadBalancer): LoadBalancer {
   const read = new Map<string, Observed>();
   return {
@@ -113,7 +113,7 @@ test('destroys nothing because of remembered readings', async () => {
   const bind = memory.find('bind', 'v4.http.');
   const { spec, parentId, owner } = bind;
   const twin = memory.put({ spec, parentId, owner });
-  // By hand: the one that was there is not as it is desired any more; its twin is.
+  // By hand: the existing object no longer matches; its twin does.
   bind.spec = { ...spec, address: '192.0.2.99' } as typeof spec;
   stand.wish(serve(M3));
   await advance(clock, MINUTE);

@@ -11,14 +11,14 @@ import { testRows } from '../../support/rows.ts';
 import { memoryPool, memoryWorld } from './memory-world.ts';
 import { MINUTE } from './vector-world.ts';
 
-/** Members at a balancer that refuses to let one go, cannot be reached, or is not the only one. */
+/** Members at a balancer that refuses a release, is unreachable, or is not the only balancer. */
 
 const withPolicy = (policy: Pool['drain']['policy']) => [
   pool({ drain: { ...pool().drain, policy } }),
 ];
 const BEST_EFFORT = withPolicy('best-effort');
 
-/** Changes of members that are written, as they are written. */
+/** Records written changes of members. */
 const writing = (told: MemberChange[]) => (bmdb: MemBmdb) => ({
   ...bmdb,
   openSession: async (...asked: Parameters<MemBmdb['openSession']>): Promise<BmdbSession> => {
@@ -31,7 +31,7 @@ const writing = (told: MemberChange[]) => (bmdb: MemBmdb) => ({
   },
 });
 
-/** It can be read, and refuses to keep connections away from a server that is to be let go. */
+/** The balancer is readable, and refuses to drain a server. */
 async function refusedDrain(
   policy: Pool['drain']['policy'],
   by: 'native' | 'remove' = 'native',

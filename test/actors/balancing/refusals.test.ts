@@ -6,7 +6,7 @@ import { createBalancingStand, drop, serve } from '../../support/balancing-stand
 import type { BalancingStand, StandLife } from '../../support/balancing-stand.ts';
 import { all, MINUTE } from './vector-world.ts';
 
-/** What a balancer understands and refuses for good holds back only itself and what hangs on it. */
+/** A change that a balancer refuses for good delays only itself and its dependants. */
 
 let clock: VirtualClock;
 let memory: MemoryBalancer;
@@ -24,7 +24,7 @@ beforeEach(async () => {
 
 const refuse = (operation: 'create' | 'destroy' | 'update', about: string, times = FOR_EVER) =>
   memory.inject({ operation, effect: 'failBefore', about, times });
-/** A port that an earlier configuration had. */
+/** A port of an earlier configuration. */
 const putOldPort = () => {
   const owner = pool().uid;
   const check = { by: 'tcp' } as const;
@@ -111,7 +111,7 @@ test('keeps the object at the place of a bind until the bind is created', async 
     owner,
     parentId: old.parentId,
   });
-  // The port that is to take its place cannot be made.
+  // The replacement port cannot be created.
   refuse('create', 'http.api.eu');
   life = await stand.life();
   await advance(clock, 2 * MINUTE);

@@ -60,7 +60,7 @@ const open = (...pools: readonly Pool[]) => {
   });
   for (const { pool } of pools) book.onChange(pool, () => told.push(pool));
 };
-/** What is true of the slot now, without anybody being told. */
+/** Sets the slot's present facts without notice to anybody. */
 const put = (row: MachineRow | null, holds: readonly HoldRow[] = []) =>
   void facts.set(SLOT, slotFacts({ row, listed: device(), provider: PROVIDER, holds }));
 const view = () => viewOf(facts.get(SLOT)!, { nowMs: now(), loss: DEFAULT_LOSS });
@@ -84,7 +84,7 @@ describe('desired members follow', () => {
   const OF_ALL = () => book.onFacts(facts);
   const OF_VIEW = () => book.onView(view());
   const moved = { machineId: OTHER };
-  /** What is true first and then, what tells the book of it, and what is wished in the end. */
+  /** The facts before and after, the notice, and the final desired members. */
   testRows<readonly [string, Partial<MachineRow> | null, () => void, readonly (string | null)[]]>([
     ['a view that is told', { order: orderRow() }, OF_VIEW, ['drain', null]],
     ['facts of slots that changed', null, () => book.onFacts(facts, new Set([SLOT])), [null, null]],

@@ -29,7 +29,7 @@ let watch: GuardWatch;
 let changes: number;
 /** The next assessment fails. */
 let fails: boolean;
-/** What the BMDB answers, what is asked of the guard, and who else is there. */
+/** The BMDB's answer, the requests to the guard, and the other daemons. */
 let found: GuardAssessment;
 let requests: RequestRow[];
 let facts: Map<Slot, SlotFacts>;

@@ -41,7 +41,7 @@ afterEach(async () => {
   expect(clock.pending, 'timers left').toBe(0);
 });
 
-/** The first scan, and the changes that the first listing asks for. */
+/** The first scan, and the changes that the first listing causes. */
 const begin = (rows: Partial<BmdbSnapshot> = {}) => stand.begin(rows);
 const ask = async () => {
   script.wake();

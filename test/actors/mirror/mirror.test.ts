@@ -40,13 +40,13 @@ afterEach(async () => {
   expect(heard$.observed).toBe(false);
 });
 
-/** Answers the oldest open scan, and those that follow it. */
+/** Answers the oldest open scan and the following ones. */
 const answer = async (rows: Partial<BmdbSnapshot> = {}) => {
   await advance(clock, GAP_MS);
   expect(script.scans.length).toBeGreaterThan(0);
   while (script.scans.length > 0) await answerOne(rows);
 };
-/** What began long ago is followed by as long a pause. */
+/** A long read is followed by an equally long pause. */
 const answerOne = async (rows: Partial<BmdbSnapshot> = {}) => {
   const { beganAtMs, answer: give } = script.scans.shift()!;
   const tookMs = clock.now() - beganAtMs;
@@ -118,7 +118,7 @@ describe('scans of the mirror', () => {
 });
 
 describe('listings in the mirror', () => {
-  /** A minute, at the end of which everything is scanned and listed. */
+  /** Passes a minute, at whose end everything is scanned and listed. */
   const later = async (rows: Partial<BmdbSnapshot> = {}) => {
     await advance(clock, 0);
     while (script.scans.length > 0) await answerOne(rows);
@@ -247,7 +247,7 @@ describe('heartbeats and time in the mirror', () => {
     expect(fresh()).toEqual([observed('Running', 'healthy')]);
   });
 
-  /** Time passes, and the database does not answer meanwhile. */
+  /** Time passes without an answer of the database. */
   const quiet = async (ms: number) => {
     await advance(clock, ms);
     expect(script.scans.length).toBeLessThanOrEqual(1);

@@ -83,7 +83,7 @@ const factsOf = ({ provided }: MachineRow) => {
   return mirror.facts().get(slotOf(provider, { reservationId, id: providerId }));
 };
 const seen = (row: MachineRow) => vi.waitUntil(() => factsOf(row)?.row, PATIENCE);
-/** Changes the row in silence: no wake, and nothing in the feed. */
+/** Changes the row silently: without a wake or an entry in the feed. */
 const moveSilently = async (row: MachineRow, location: string) => {
   const trigger = (verb: string) =>
     server.sql.query(`ALTER TABLE machine_provided ${verb} TRIGGER USER`);

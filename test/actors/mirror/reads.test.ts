@@ -62,19 +62,19 @@ afterEach(async () => {
   expect(nudges$.observed).toBe(false);
 });
 
-/** Which reads are under way: `scan`, `changes <cursor>`. */
+/** Pending reads: `scan`, `changes <cursor>`. */
 const open = (): string[] => [
   ...script.scans.map(() => 'scan'),
   ...script.changes.map((each) => `changes ${each.cursor}`),
 ];
-/** The read under way ends; the next may begin after a gap. */
+/** Ends the pending read; the next read may begin after a gap. */
 const answer = async (mark: string | null, gapMs = GAP_MS) => {
   expect(open()).toHaveLength(1);
   const rows: Partial<BmdbSnapshot> = { cursor: mark === null ? null : cursor(mark) };
   (script.scans.shift() ?? script.changes.shift())!.answer(rows);
   await advance(clock, gapMs);
 };
-/** Everything is read, up to the cursor. */
+/** Reads everything up to the cursor. */
 const begin = async (mark: string | null, pollMs: number | null = null) => {
   start(pollMs);
   await advance(clock, 0);
@@ -231,7 +231,7 @@ describe('times of reads', () => {
     expect(log.count('the BMDB could not be read')).toBe(6);
     await answer('a');
     expect(reads).toHaveLength(1);
-    // The next failure is a first one again.
+    // The next failure counts as the first.
     expect(await woken()).toEqual(['changes a']);
     script.changes.shift()!.fail(new Unreachable('no database'));
     await advance(clock, 500);

@@ -10,7 +10,7 @@ import { advance, createSimulatedClock, type VirtualClock } from '../../doubles/
 
 let clock: VirtualClock;
 let log: RecordingLog;
-/** As the BMDB was read last. */
+/** The BMDB's latest rows. */
 let rows: ProviderHoldRow[];
 let written: unknown[];
 let book: ProviderHoldBook;

@@ -65,7 +65,7 @@ describe('translates the database’s errors for drivers', () => {
     const records = failing(error);
     const made = { kind, outcome, cause: error };
     await expect(records.make('a', 1, live())).rejects.toMatchObject(made);
-    // The vendor may have been asked for something before.
+    // An earlier request to the vendor is possible.
     const later = { ...made, outcome: 'unknown' };
     await expect(records.replace('a', 1, 'v', live())).rejects.toMatchObject(later);
     await expect(records.drop('a', 'v', live())).rejects.toMatchObject(later);

@@ -8,7 +8,9 @@ import { PROVIDER } from '../../support/facts.ts';
 import { createProvisionStand } from '../../support/provision-stand.ts';
 import { settled } from '../../doubles/simulated-clock.ts';
 
-/** How many machines a provider has is what its quota is judged by, so it follows what becomes of each. */
+/**
+ * The quota compares the number of a provider's machines, so the number must follow each machine.
+ */
 
 const MACHINES = 3;
 

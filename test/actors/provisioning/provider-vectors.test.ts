@@ -10,7 +10,7 @@ import { createSmallWorld } from '../../support/small-world.ts';
 import type { SimulatedMachine, SmallWorld } from '../../support/small-world.ts';
 import { advance, settled } from '../../doubles/simulated-clock.ts';
 
-/** Vectors that no other test of the core is about. */
+/** Vectors that no other test of the core covers. */
 
 const MINUTE = 60_000;
 
@@ -74,10 +74,10 @@ describe('equinix vector 5', () => {
 });
 
 describe('provider vector 23, a boot that never succeeds', () => {
-  /** What ends a machine's stay with us, or what is on it. */
+  /** Calls that end a machine's stay with us, or delete its content. */
   const TAKEN = ['destroy', 'reinstall', 'power'] as const;
 
-  /** A machine that comes up and never lets anybody in; its probe is the start of its agent. */
+  /** A machine that boots and refuses every login; its probe is the agent start. */
   async function deaf(holds: readonly HoldKind[]) {
     const world = createSmallWorld({ machines: 1 });
     const actor = await world.fleet();
@@ -103,7 +103,7 @@ describe('provider vector 23, a boot that never succeeds', () => {
       asked,
       view: () => [...world.views.values()][0]!,
       device: () => world.provider.devices().map(({ id }) => id),
-      /** Until it is true; three hours at most. */
+      /** Waits until the condition holds, at most three hours. */
       async until(condition: () => boolean): Promise<void> {
         const endMs = world.clock.now() + 180 * MINUTE;
         while (!condition() && world.clock.now() < endMs) await advance(world.clock, 10_000);
@@ -171,7 +171,7 @@ describe('provider vector 24, an address after ten minutes, then another', () =>
     const actor = await world.fleet();
     const state = () =>
       [...world.views.values()].map((view) => `${view.state} ${view.substate}`)[0];
-    /** Its agent was started so often, and reports. */
+    /** Its agent was started this often, and reports. */
     const runs = async (starts: number) => {
       const endMs = world.clock.now() + 120 * MINUTE;
       const isThere = () => host.executions === starts && state() === 'Running healthy';
@@ -194,7 +194,7 @@ describe('provider vector 24, an address after ten minutes, then another', () =>
     await runs(1);
     expect(new Set(dialled.map((each) => each.host))).toEqual(new Set([address]));
 
-    // The same machine somewhere else, where its agent is lost.
+    // The same machine at another address, where its agent is lost.
     const movedAtMs = world.clock.now();
     address = '192.0.2.77';
     hosts.delete(first);

@@ -15,7 +15,7 @@ beforeEach(() => {
   stand = createProvisionStand({ reservations: 8 });
 });
 
-/** A daemon with so many machines, which makes no more. */
+/** A daemon with this many machines that creates no more. */
 async function settledFleet(count: number, change: Parameters<ProvisionStand['life']>[0] = {}) {
   const one = await stand.life({ ...change, limits: { chunkSize: count, machinesMax: count } });
   await one.round();
@@ -205,7 +205,7 @@ describe('a machine that is not listed', () => {
 });
 
 describe('a device that nothing refers to', () => {
-  /** A device of ours without a row: its machine was forgotten. */
+  /** A device of ours without a row, because its machine was deleted. */
   const orphaned = async (assimilate: boolean) => {
     const one = await settledFleet(1, { assimilate });
     stand.bmdb.tables.machines.clear();

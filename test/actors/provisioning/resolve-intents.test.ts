@@ -14,7 +14,7 @@ beforeEach(() => {
 const devices = () => stand.provider.devices();
 const witnesses = () => devices().map(({ tags }) => tags[WITNESS_TAG]);
 
-/** The process dies in the middle of its creations. */
+/** The process dies during its creations. */
 const dieIn = async (effect: 'hang' | 'loseReply' | 'failAfter', chunkSize = 1) => {
   stand.provider.inject({ operation: 'create', effect, times: chunkSize });
   const life = await stand.life({ limits: { chunkSize } });
@@ -159,7 +159,7 @@ describe('an intent of an earlier life', () => {
 });
 
 describe('a creation without result', () => {
-  /** Its slot is gone, so nobody takes it up; the provider was asked for it so often before. */
+  /** Its slot is gone, so nobody continues it; the provider was asked this often before. */
   const withoutSlot = async (attempts = 1) => {
     await dieIn('hang');
     const [witness, intent] = [...stand.bmdb.tables.intents][0]!;

@@ -31,17 +31,17 @@ import { recordingLog, type RecordingLog } from '../../doubles/recording-log.ts'
 import { scriptedProvider } from '../../doubles/scripted-provider.ts';
 
 const MINUTE_MS = 60_000;
-/** When the holds of these tests are imposed. */
+/** Start of these tests' holds. */
 const EPOCH = createSimulatedClock().now();
-/** Its listings hang, if it is asked for one. */
+/** A provider whose listings hang. */
 const OTHER = providerName('another');
 let clock: VirtualClock;
 let log: RecordingLog;
 let facts: Map<Slot, SlotFacts>;
-/** Devices as the provider knows them now. */
+/** The provider's present devices. */
 let devices: Map<string, ProviderMachine | Error>;
 let looked: string[];
-/** The slots that were named with each look, for drivers that find a device by it. */
+/** The slots in the lookups, for drivers that find a device by its slot. */
 let named: (string | null | undefined)[];
 let listed: DatedListing | null;
 let listings: number;
@@ -110,7 +110,7 @@ const listingOf = (complete = true): DatedListing => ({
 });
 
 const idAt = (at: number) => machineId(`aaaaaaaa-0000-4000-8000-${String(at).padStart(12, '0')}`);
-/** A machine, and its device as the provider has it. */
+/** A machine, and its device at the provider. */
 function given(at: number, now: Partial<ProviderMachine> | Error = {}, row = {}) {
   const [providerId, reservationId] = [`device-${at}`, `rack-${at}`];
   const name = slot(PROVIDER, reservationId);

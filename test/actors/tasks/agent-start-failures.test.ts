@@ -156,7 +156,7 @@ describe('failures of an agent start', () => {
     void (stand.whereIs = async () => device({ address: '192.0.2.1', ...machine }));
   const runs = (run: TaskStand['host']['run']) => () => void (stand.host.run = run);
   const hangs = (step: 'upload' | 'execute') => () => void (stand.host.hangs = step);
-  /** An agent that answers otherwise than it was asked. */
+  /** An agent that answers with a changed request. */
   const says = (change: object, key = Buffer.alloc(32, 7)) =>
     runs((_, stdin) => {
       const initMessage = { ...takeoverInitCodec.decode(stdin), ...change };
@@ -171,7 +171,7 @@ describe('failures of an agent start', () => {
     stand.given();
   };
   type FailureRow = readonly [string, () => void, string, boolean, number, string | null];
-  /** Class, whether the guard may take it for our own fault, wait in minutes, quarantine. */
+  /** Class, whether the guard may suspect our own fault, wait in minutes, quarantine. */
   test.each<FailureRow>([
     ['nobody listens', connecting(new NotListening('refused')), 'connect', true, 5, null],
     ['nobody answers', connecting(new TimedOut('handshake')), 'connect', true, 5, null],
@@ -187,7 +187,7 @@ describe('failures of an agent start', () => {
     ['it says nonsense', runs(() => ({ stdout: nonsense })), 'protocol', false, 5, null],
     ['the agent failed', runs(() => ({ stdout: failed })), 'protocol', false, 5, null],
     ['it is about another machine', says({ machineId: 'another' }), 'protocol', false, 5, null],
-    // It was not told so.
+    // Nobody told it so.
     ['C2: it throws its system away', says({ throwAway: true }), 'protocol', false, 5, null],
     ['its key is too short', says({}, Buffer.alloc(31, 7)), 'protocol', false, 5, null],
   ])('%s', async (name, begins, cls, isOurs, minutes, quarantine) => {

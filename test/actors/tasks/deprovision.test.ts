@@ -19,12 +19,12 @@ import { runDeprovision } from './run-deprovision.ts';
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 let stand: TaskStand;
-/** What the provider shows: the device, its going, or nothing; and when its slot is free. */
+/** The provider's view: the device, its removal, or nothing; and when its slot is free. */
 let shown: 'there' | 'going' | 'gone';
 let destroys: number[];
 let reusable: () => boolean;
 let looks: number;
-/** When the provider says that the device goes. */
+/** When the provider announces the device's end. */
 let leavesAtMs: number | null;
 let provider: FleetProvider;
 
@@ -105,7 +105,7 @@ describe('the slot of a machine that was given back', () => {
 });
 
 describe('A2: a machine that a proxy denies', () => {
-  /** The provider behind a proxy that, while `lies`, answers 404 to every question for a machine. */
+  /** The provider behind a proxy that answers 404 to every machine lookup while `lies` is true. */
   const behindAProxy = (given: { lies: boolean; listed: boolean }) => {
     const there = { ...deviceOf('device-1'), reservationId: SLOT_ID };
     const driver = scripted({
@@ -125,7 +125,7 @@ describe('A2: a machine that a proxy denies', () => {
   test('is not given back while it is listed, and is given back when the false answers end', async () => {
     const given = { lies: true, listed: true };
     provider = behindAProxy(given);
-    // Asked for before, so that a look comes first.
+    // A request was sent before, so a lookup comes first.
     asked({ attempts: 1, askedAtMs: stand.clock.now() });
     const first = begin();
     await advance(stand.clock, 2 * MINUTE);
@@ -213,7 +213,7 @@ describe('a device that stays after it was given back', () => {
       expect(stand.metrics.total('shepherd_deprovisions_stuck_total', { provider: PROVIDER })).toBe(
         0,
       );
-      // It should have gone by now: somebody asks again.
+      // It should be gone by now, so the request is repeated.
       leavesAtMs = stand.clock.now() - 1;
       await advance(stand.clock, 30 * MINUTE);
       expect(destroys.length).toBeGreaterThan(1 - attempts);

@@ -10,7 +10,7 @@ import { agentAnswer, startServices } from '../../support/agent-start.ts';
 import { createTaskStand, JOB, type TaskStand } from '../../support/task-stand.ts';
 import { settled } from '../../doubles/simulated-clock.ts';
 
-/** What is begun for a turn and comes back when the turn is over. */
+/** Results that arrive after the permit has ended. */
 
 let stand: TaskStand;
 beforeEach(async () => {
@@ -20,7 +20,7 @@ beforeEach(async () => {
   await stand.grant('agentStart');
 });
 
-/** Something that is answered when the test says so. */
+/** An answer that waits for the test. */
 function gate() {
   let open = (): void => undefined;
   const opened = new Promise<void>((resolve) => (open = resolve));
@@ -32,7 +32,7 @@ const workHeld = () =>
     ({ process }) => process,
   );
 
-/** Counts how often each connection is closed; `before` is awaited once it stands. */
+/** Counts the closes of each connection; awaits `before` once it is open. */
 function countingShell(before: Promise<void> = Promise.resolve()) {
   const { shell } = stand.deps();
   const closed: number[] = [];

@@ -35,11 +35,11 @@ interface ProofCase {
   readonly pinned?: string | null;
   readonly machine?: Partial<ProviderMachine>;
   readonly verifyHostKey?: FleetProvider['verifyHostKey'];
-  /** What the machine prints; the right secret when absent. */
+  /** The machine's output; default: the right secret. */
   readonly run?: () => Promise<string>;
 }
 
-/** One host with `KEY`; tells what was run there, and whether it was hung up on. */
+/** One host with `KEY`. Returns the commands, and whether the connection was closed. */
 async function prove(given: ProofCase) {
   const commands: string[] = [];
   let closed = false;
@@ -217,7 +217,7 @@ describe('proof of a host key', () => {
   });
 
   describe('a driver that verifies by commands on the machine', () => {
-    /** This vendor leaves a token on the machine, which its API tells, too. */
+    /** This vendor leaves a token on the machine and in its API. */
     const byToken: FleetProvider['verifyHostKey'] = async (_machine, _key, { signal }, session) => {
       const command = { argv: ['cat', '/run/vendor/token'] };
       const { exitCode, stdout } = await session.execute(command, { signal });

@@ -7,7 +7,7 @@ import { PROVIDER } from '../../support/facts.ts';
 import { createSmallWorld, type SmallWorld } from '../../support/small-world.ts';
 import { advance } from '../../doubles/simulated-clock.ts';
 
-/** What operators file, carried out by a whole daemon: charts, slots and mirror as they ship. */
+/** Operator requests, carried out by a whole daemon with shipped charts, services and mirror. */
 
 const MINUTE = 60_000;
 let world: SmallWorld;

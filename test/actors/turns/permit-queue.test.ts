@@ -17,7 +17,7 @@ import {
 import { settled } from '../../doubles/simulated-clock.ts';
 
 const rack = (at: number) => slot('stub', `rack-${at}`);
-/** Started machines, so few that one may recover at a time, and those that do. */
+/** Started machines, few enough for one recovery at a time, with those in recovery. */
 const fleet = (count: number, ...recovering: Slot[]): Map<Slot, SlotFacts> =>
   new Map(
     Array.from({ length: count }, (_, at) => {
@@ -27,12 +27,12 @@ const fleet = (count: number, ...recovering: Slot[]): Map<Slot, SlotFacts> =>
       return [rack(at), slotFacts({ slot: rack(at), row })];
     }),
   );
-/** The same, with another row of one machine. */
+/** The same facts with another row for one machine. */
 const withRow = (facts: Map<Slot, SlotFacts>, at: number, change: Partial<MachineRow>) => {
   const known = facts.get(rack(at))!;
   return facts.set(rack(at), { ...known, row: { ...known.row!, ...change } });
 };
-/** Twenty of them, of which some have other rows. */
+/** Twenty machines, some with other rows. */
 const fleetWith = (changes: Record<number, Partial<MachineRow>> = {}) =>
   Object.entries(changes).reduce((facts, [at, row]) => withRow(facts, Number(at), row), fleet(20));
 
@@ -45,9 +45,9 @@ const standing = (state: GuardState, scope = 'fleet'): GuardStanding => ({
 
 let queue: PermitQueue;
 let gone: string[];
-/** How the guard stands. */
+/** The guard's states. */
 let standings: readonly GuardStanding[];
-/** A queue before a budget; of one machine in each group unless it is told otherwise. */
+/** A queue for a budget; the default allows one machine in each group. */
 function begin(budget: RecoveryBudget = { ...DEFAULT_BUDGET, perGroupMax: 1 }) {
   queue = createPermitQueue({
     budget,
@@ -61,7 +61,7 @@ beforeEach(() => {
   gone = [];
 });
 
-/** Waits for a permit; `gone` tells who went on, or that it no longer waits. */
+/** Waits for a permit; `gone` records the grant, or the end of the wait. */
 const wait = (name: Slot, signal = new AbortController().signal) =>
   void queue.wait(name, signal).then(
     () => gone.push(name),
@@ -194,7 +194,7 @@ test('keeps a later wait when an earlier one ends', async () => {
 describe('the guard and waiting machines', () => {
   const ordered = (facts: Map<Slot, SlotFacts>, at: number) =>
     withRow(facts, at, { order: orderRow() });
-  /** Who asks: a machine that is lost, one with a permit already, one that an operator ordered. */
+  /** Requesters: a lost machine, a machine with a permit, and a machine with an order. */
   const ASKERS = { lost: fleet(60), held: fleet(60, rack(1)), ordered: ordered(fleet(60), 1) };
   const CASES: readonly (readonly [GuardStanding[], (keyof typeof ASKERS)[]])[] = [
     [[standing('watching')], ['lost', 'held', 'ordered']],

@@ -13,7 +13,7 @@ const INPUT = { slot: SLOT, key: KEY };
 
 let stand: TaskStand;
 let sessions: SessionId[];
-/** What the mirror knows to be asked of the slot. */
+/** The slot's requests that the mirror knows. */
 let known: readonly string[];
 beforeEach(() => {
   stand = createTaskStand();

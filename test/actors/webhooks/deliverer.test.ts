@@ -71,7 +71,7 @@ describe('deliveries to a webhook', () => {
       if (failed && failed.cause !== causes.at(-1)) causes.push(failed.cause);
     }
     const times = stand.sent.map((sent) => Math.floor((sent.atMs - atMs) / MINUTE));
-    // 5 s and 5 min as written; then two hours instead of 30 min.
+    // 5 s and 5 min as configured; then two hours instead of 30 min.
     expect(times).toEqual([0, 0, 5, 125]);
     expect(causes).toEqual(['no complete reply within the time limit', 'it answered 429']);
     await stop();
@@ -93,7 +93,7 @@ describe('deliveries to a webhook', () => {
     const letters = () =>
       stand.bmdb.webhooks.deliveries({ webhook: HOOK, state: 'dead', limit: 9 }, SIGNAL);
     expect(await letters()).toMatchObject([{ number: '1', attempts: 10, status: 503 }]);
-    // The counter is there before it rises for the first time, or the alert would not see that.
+    // The counter exists before its first increase, because otherwise the alert would miss that.
     const counted = stand.metrics.calls.find(({ labels }) => labels['outcome'] === 'dead');
     expect(counted).toMatchObject({ labels: { webhook: HOOK }, value: 0 });
     expect(
@@ -301,7 +301,7 @@ describe('deliveries to a webhook', () => {
   });
 });
 
-/** The same database, with a way to it that takes a while. */
+/** The same database behind a slow connection. */
 function slowlyWriting(bmdb: Bmdb, clock: Clock, ms: number): Bmdb {
   return {
     ...bmdb,
@@ -317,7 +317,7 @@ function slowlyWriting(bmdb: Bmdb, clock: Clock, ms: number): Bmdb {
   };
 }
 
-/** The same database; the process dies at the n-th time that it would write down what it sent. */
+/** The same database; the process dies at the n-th record of a delivery. */
 function dyingAt(bmdb: Bmdb, at: number, onDeath: () => void): Bmdb {
   let writes = 0;
   const dead = () => {

@@ -65,7 +65,7 @@ it('shows how long the oldest delivery has waited, hanging or failed', async () 
   await advance(stand.clock, 12 * SECOND);
   expect(await stand.bmdb.webhooks.list(SIGNAL)).toMatchObject([{ waiting: 0 }]);
   expect(oldest()).toBeGreaterThan(5);
-  // It failed twice, and is tried again in five minutes.
+  // It failed twice, and is retried in five minutes.
   await advance(stand.clock, 120 * SECOND);
   expect(await stand.bmdb.webhooks.list(SIGNAL)).toMatchObject([{ waiting: 1 }]);
   expect(oldest()).toBeGreaterThan(90);

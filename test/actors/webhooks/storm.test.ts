@@ -28,7 +28,7 @@ describe('deliveries in a storm', () => {
       const before = stand.sent.length;
       most = 0;
       await advance(stand.clock, 10 * SECOND);
-      // Each after 100 ms, and in the beginning some more.
+      // Each after 100 ms, and at the start some more.
       expect(stand.sent.length - before).toBeGreaterThan(80);
       expect(stand.sent.length - before).toBeLessThanOrEqual(100);
       isAway = false;

@@ -8,7 +8,7 @@ import { createClients, startTestServer } from './test-server.ts';
 
 const GRACE_BEYOND_ANY_TEST_MS = 3_600_000;
 
-/** A cable to `target`: once it is pulled nothing comes through, not even that an end has gone. */
+/** A cable to `target`. Once it is pulled, nothing passes, not even the end of a connection. */
 async function layCable(target: string) {
   const ends: Socket[] = [];
   let pulled = false;

@@ -34,11 +34,11 @@ const MIB = 1024 * 1024;
 const odd = (index: number) => 2 * index + 1;
 const closed = (emitter: NodeJS.EventEmitter) =>
   new Promise<void>((resolve) => emitter.once('close', () => resolve()));
-/** Unlike `once`, does not mind the errors on the way. */
+/** Unlike `once`, ignores earlier errors. */
 const drained = (stream: NodeJS.EventEmitter) =>
   new Promise<void>((resolve) => stream.once('drain', () => resolve()));
 
-/** What agents that mean ill do, each time while an honest one goes on reporting. */
+/** Attacks by malicious agents, each while an honest agent keeps reporting. */
 describe('hostile agents', () => {
   let { store, host, port, trust, clients, session, rawHttp2 } = {} as AgentStand;
   let honest: StandAgent;
@@ -47,7 +47,7 @@ describe('hostile agents', () => {
     ({ store, host, port, trust, clients, session, rawHttp2 } = stand);
     honest = stand.agent();
   };
-  /** Whatever went on, the honest agent is served. */
+  /** The honest agent is served whatever happened. */
   const isServed = async () => {
     const before = honest.stored.heartbeats;
     await honest.beat();
@@ -164,7 +164,7 @@ describe('hostile agents', () => {
     const ended = once(peer.socket, 'end');
     await peer.send(goaway);
     await ended;
-    // What a look at it threw would fail this run.
+    // An error thrown by the look would fail this run.
     await new Promise((resolve) => setTimeout(resolve, 2 * idleMs));
     await isServed();
   });
@@ -175,7 +175,7 @@ describe('hostile agents', () => {
     const streams = Array.from({ length: 10_000 }, (_, index) => headers(odd(index)));
     await peer.send(...streams);
     await isServed();
-    // Those that were let in are as idle as before, those that were not cost nothing.
+    // Accepted connections are as idle as before, and refused ones cost nothing.
     peer.socket.destroy();
     await peer.closed;
     expect(store.batches).toEqual([1]);
@@ -223,7 +223,7 @@ describe('hostile agents', () => {
     }
     await isServed();
     const after = process.memoryUsage();
-    // It would be 1.5 GB.
+    // This would be 1.5 GB.
     expect(after.heapUsed + after.external - heapUsed - external).toBeLessThan(200 * MIB);
   });
 
@@ -275,13 +275,13 @@ describe('hostile agents', () => {
       socket.once('close', () => (sentAway += 1));
       onTestFinished(() => void socket.destroy());
     }
-    // The agent took one of those that are let in at once. None of them says anything, and a handshake
-    // may take 10 s: whoever is let in is still there.
+    // The agent took one of the connections that are accepted at once. None of the others sends
+    // anything, and a handshake may take 10 s, so every accepted connection is still open.
     const letIn = burst - 1;
     await expect.poll(() => sentAway, { interval: 5 }).toBeGreaterThanOrEqual(count - letIn);
     expect(flood.filter(({ destroyed }) => !destroyed)).toHaveLength(letIn);
     await isServed();
-    // Another address has a share of its own.
+    // Another address has its own share.
     const options = { host, port, ca: [trust], localAddress: '127.0.0.2', ALPNProtocols: ['h2'] };
     const other = connectTls(options).on('error', () => undefined);
     onTestFinished(() => void other.destroy());

@@ -35,7 +35,7 @@ const from = (hex: string) => Buffer.from(hex, 'hex');
 
 const HARDWARE = 2;
 const INSTALLATION = 3;
-/** A heartbeat with these bytes for a report. */
+/** A heartbeat with these bytes as its report. */
 function withReport(machine: MachineId, field: number, report: Uint8Array): Buffer {
   const head = heartbeatRequestCodec.encode({ machineId: machine });
   const tag = protobuf.Writer.create().uint32((field << 3) | 2);
@@ -113,7 +113,7 @@ describe('the HTTP/2 agent server', () => {
     const dropped: object[] = [];
     await start({ log: { ...silentLog, warn: (fields: object) => dropped.push(fields) } });
     const session = await rawAgent();
-    // Of an agent that is not known yet, and of one that is.
+    // An unknown agent and a known one.
     for (let time = 0; time < 2; time += 1) {
       const unreadable = withReport(machine, HARDWARE, from('ffff'));
       expect(await rawCall(session, unreadable)).toMatchObject(status(GrpcStatus.ok));
@@ -176,7 +176,7 @@ describe('the HTTP/2 agent server', () => {
       );
       expect(answer).toMatchObject(status(GrpcStatus.unauthenticated));
     }
-    // With a key that is right for another machine no more than with any other.
+    // A key that is valid for another machine is refused like any other key.
     const agent = await rawAgent();
     expect(await rawCall(agent, frame({ machineId: machine }))).toMatchObject(
       status(GrpcStatus.ok),
@@ -187,7 +187,7 @@ describe('the HTTP/2 agent server', () => {
   });
 
   test('survives a call whose time ends before the database answers', async () => {
-    // Long enough for the second call on a busy machine, which is an honest one.
+    // Long enough for an honest second call on a busy machine.
     await start({ limits: { callMs: 2_000 } });
     const session = await rawAgent();
     let open = () => {};

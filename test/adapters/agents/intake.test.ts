@@ -7,7 +7,7 @@ import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
 
 const GAP_MS = 10;
 
-/** Batches that were begun; each is answered when the test says so. */
+/** Started batches. The test decides when each is answered. */
 function createStand({ enough = 100, max = 100 } = {}) {
   const clock = createSimulatedClock();
   const begun: string[] = [];

@@ -10,7 +10,9 @@ import { HEARTBEAT_PATH } from '../../../src/wire/codec.ts';
 import { openRawCall } from './raw-client.ts';
 import { startAgentStand } from './agent-stand.ts';
 
-/** What agents in other languages send that ours does not, by a client that is not ours. */
+/**
+ * Requests of agents in other languages that ours never sends, made with another client library.
+ */
 describe('C7: agents of other programs', () => {
   const start = async () => {
     const stand = await startAgentStand();

@@ -21,12 +21,12 @@ const { signal } = new AbortController();
 const never = () => Promise.resolve();
 const fingerprint = ({ cert }: TlsMaterial) => new X509Certificate(cert).fingerprint256;
 
-/** A server, and the certificate that it starts with and one that comes after. */
+/** A server with its first certificate and a later one. */
 async function start(inThread = false) {
   const material = () => createDevCertificates({ names: [] });
   const [old, fresh] = await Promise.all([material(), material()]);
   const { server, host, port, agent } = await startAgentStand({}, { tls: old, inThread });
-  /** What a new connection is shown. */
+  /** The certificate that a new connection receives. */
   const shown = async (tls: TlsMaterial, maxVersion: 'TLSv1.2' | 'TLSv1.3' = 'TLSv1.3') => {
     const ca = [new X509Certificate(tls.caDer).toString()];
     const options = { host, port, ca, maxVersion, ALPNProtocols: ['h2'] };
@@ -39,50 +39,53 @@ async function start(inThread = false) {
 }
 type StartedServer = Awaited<ReturnType<typeof start>>;
 
-describe.each([false, true])('the certificate of the agent server (in a thread: %s)', (inThread) => {
-  let { old, fresh, server, shown, agent } = {} as StartedServer;
-  beforeEach(async () => {
-    ({ old, fresh, server, shown, agent } = await start(inThread));
-  });
-  /** A thread hears of it a moment later. */
-  const showsFresh = async () => {
-    await expect.poll(() => shown(fresh).catch(String), PATIENCE).toBe(fingerprint(fresh));
-  };
+describe.each([false, true])(
+  'the certificate of the agent server (in a thread: %s)',
+  (inThread) => {
+    let { old, fresh, server, shown, agent } = {} as StartedServer;
+    beforeEach(async () => {
+      ({ old, fresh, server, shown, agent } = await start(inThread));
+    });
+    /** A thread learns of it a moment later. */
+    const showsFresh = async () => {
+      await expect.poll(() => shown(fresh).catch(String), PATIENCE).toBe(fingerprint(fresh));
+    };
 
-  test('changes for new connections while open ones live on', async () => {
-    const { beat, stored } = agent();
-    await beat();
-    server.present(fresh);
-    await showsFresh();
-    // A new connection would not be trusted by the agent any more.
-    await beat();
-    expect(stored.heartbeats).toBe(2);
-    await expect(shown(old)).rejects.toThrow();
-  });
+    test('changes for new connections while open ones live on', async () => {
+      const { beat, stored } = agent();
+      await beat();
+      server.present(fresh);
+      await showsFresh();
+      // The agent would no longer trust a new connection.
+      await beat();
+      expect(stored.heartbeats).toBe(2);
+      await expect(shown(old)).rejects.toThrow();
+    });
 
-  test('keeps refusing old TLS and asking for client keys', async () => {
-    const older = { code: 'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION' };
-    await expect(shown(old, 'TLSv1.2')).rejects.toMatchObject(older);
-    server.present(fresh);
-    await showsFresh();
-    await expect(shown(fresh, 'TLSv1.2')).rejects.toMatchObject(older);
-    const clients = createClients(server.address, new X509Certificate(fresh.caDer).toString());
-    onTestFinished(clients.close);
-    const { key, machine, stored } = agent();
-    await (await clients.of(key)).heartbeat({ machineId: machine }, signal);
-    expect(stored.heartbeats).toBe(1);
-  });
+    test('keeps refusing old TLS and asking for client keys', async () => {
+      const older = { code: 'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION' };
+      await expect(shown(old, 'TLSv1.2')).rejects.toMatchObject(older);
+      server.present(fresh);
+      await showsFresh();
+      await expect(shown(fresh, 'TLSv1.2')).rejects.toMatchObject(older);
+      const clients = createClients(server.address, new X509Certificate(fresh.caDer).toString());
+      onTestFinished(clients.close);
+      const { key, machine, stored } = agent();
+      await (await clients.of(key)).heartbeat({ machineId: machine }, signal);
+      expect(stored.heartbeats).toBe(1);
+    });
 
-  test('stays when the new one is unusable', async () => {
-    for (const wrong of [
-      { ...fresh, key: old.key },
-      { key: 'x', cert: 'y' },
-    ]) {
-      expect(() => server.present(wrong)).toThrow(UsageError);
-    }
-    expect(await shown(old)).toBe(fingerprint(old));
-  });
-});
+    test('stays when the new one is unusable', async () => {
+      for (const wrong of [
+        { ...fresh, key: old.key },
+        { key: 'x', cert: 'y' },
+      ]) {
+        expect(() => server.present(wrong)).toThrow(UsageError);
+      }
+      expect(await shown(old)).toBe(fingerprint(old));
+    });
+  },
+);
 
 describe('a certificate that is replaced on disk', () => {
   let { old, fresh, server, shown } = {} as StartedServer;

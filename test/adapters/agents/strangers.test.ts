@@ -20,7 +20,7 @@ import { startAgentStand } from './agent-stand.ts';
 const closed = (emitter: NodeJS.EventEmitter) =>
   new Promise<void>((resolve) => emitter.once('close', () => resolve()));
 
-/** What one stranger may cost is less than what the listener can bear. */
+/** One unknown agent costs less than the listener can bear. */
 describe('B3: strangers at the agent server', () => {
   const start = async (limits: AgentServerOptions['limits'], inThread = false) => {
     const stand = await startAgentStand(limits ? { limits } : {}, { inThread });
@@ -44,7 +44,7 @@ describe('B3: strangers at the agent server', () => {
   test('have a limited number of connections per address; agents do not count', async () => {
     const { agent, stranger, connected } = await start({ strangersPerAddress: 3 });
     const agents = Array.from({ length: 6 }, agent);
-    // Each counts as a stranger until it is heard.
+    // Each agent counts as unknown until its first heartbeat.
     for (const { beat } of agents) await beat();
     const waiting = await Promise.all([connected(), connected(), connected()]);
     await closed(await stranger());
@@ -113,7 +113,7 @@ describe('B3: strangers at the agent server', () => {
     const stand = await start({
       refusedCallsMax: 5,
       refusalMs: 60_000,
-      // What ends it is not that no agent was heard on it.
+      // The connection does not end for lack of a heartbeat.
       strangerMs: 3_600_000,
     });
     const session = stand.session(await selfSigned(ED25519));

@@ -22,7 +22,7 @@ describe('a ring of log lines', () => {
     expect(ring.newest()).toBe(3);
   });
 
-  test('drops old lines when all lines together are too long', () => {
+  test('drops old lines when the total length exceeds the limit', () => {
     const ring = createLogRing(100, 3 * lineOf({}).length);
     for (let n = 0; n < 5; n += 1) ring.write(lineOf({}));
     expect(ring.read(ALL)).toHaveLength(3);
@@ -42,7 +42,7 @@ describe('a ring of log lines', () => {
   });
 });
 
-test('the log of a daemon keeps its lines with their secrets redacted, and writes them too', () => {
+test("keeps the lines of a daemon's log with their secrets redacted, and writes them too", () => {
   const written: string[] = [];
   const log = createDaemonLog(
     {

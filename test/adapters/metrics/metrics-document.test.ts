@@ -17,7 +17,7 @@ const nameOf = ({ name }: Family): string => name;
 const names = new Set(families.map(nameOf));
 const isSecond = (name: string) =>
   name.endsWith(BY_PROVIDER) && names.has(name.slice(0, -BY_PROVIDER.length));
-/** One row for a metric and for the same metric by provider. */
+/** One row covers a metric and the same metric by provider. */
 const namesIn = (family: Family): readonly string[] => {
   const second = `${family.name}${BY_PROVIDER}`;
   return names.has(second) ? [family.name, second] : [family.name];
@@ -35,7 +35,7 @@ const table = [
   ...lines,
 ].join('\n');
 
-test('V52 the document lists every metric, and no other', async () => {
+test('V52 lists every metric, and no other, in the document', async () => {
   const text = readFileSync(DOCUMENT, 'utf8');
   const block = `<!-- metrics:begin -->\n\n${table}\n\n<!-- metrics:end -->`;
   const fresh = await prettier.format(
@@ -47,9 +47,9 @@ test('V52 the document lists every metric, and no other', async () => {
   expect(families.length).toBeGreaterThan(20);
 });
 
-test('the document explains every label and every processor', () => {
+test('explains every label and every processor in the document', () => {
   const text = readFileSync(DOCUMENT, 'utf8').split('## Labels')[1]!;
-  // What the constant of the build says explains itself.
+  // The constant of the build needs no explanation.
   const own = new Set(['version', 'commit', 'schema']);
   const labels = new Set(families.flatMap(({ labelNames }) => labelNames));
   expect([...labels].filter((name) => !own.has(name) && !text.includes(`\`${name}\``))).toEqual([]);

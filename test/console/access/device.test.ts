@@ -25,7 +25,7 @@ const poll = async (s: AccessStand, device_code: string, change: object = {}) =>
   const answer = await post(s, 'device/token', body);
   return { status: answer.status, ...bodyOf(answer) } as Body & { readonly status: number };
 };
-/** Somebody who is logged in to the page, by a token of this role. */
+/** A person logged in to the page with a token of this role. */
 async function person(s: AccessStand, role: 'viewer' | 'operator' | 'admin', more: object = {}) {
   const { token } = await s.token(role, more);
   const cookie = bare(await s.logIn({ token }));
@@ -38,7 +38,7 @@ async function person(s: AccessStand, role: 'viewer' | 'operator' | 'admin', mor
 const whoami = async (s: AccessStand, token: unknown) =>
   bodyOf(await s.ask('api/v1/whoami', { token: String(token) }));
 
-/** RFC 8628, 3.5, and RFC 6749, 5.2: what the command is told, by what happened before. */
+/** RFC 8628, 3.5, and RFC 6749, 5.2: the answer to the command, by what happened before. */
 const PUBLISHED: readonly [string, string, (s: AccessStand, begun: Begun) => Promise<object>][] = [
   [
     'authorization_pending',
@@ -85,12 +85,12 @@ const PUBLISHED: readonly [string, string, (s: AccessStand, begun: Begun) => Pro
   ],
 ];
 
-test.each(PUBLISHED)('a command is told %s when %s', async (error, _, ask) => {
+test.each(PUBLISHED)('answers a command with %s when %s', async (error, _, ask) => {
   const s = await openStand();
   expect(await ask(s, await begin(s))).toMatchObject({ status: 400, error });
 });
 
-test('the answer to a login that begins has the members of RFC 8628, 3.2', async () => {
+test('begins a login with the members of RFC 8628, 3.2', async () => {
   const s = await openStand();
   expect(await begin(s)).toEqual({
     device_code: expect.stringMatching(/^[\w-]{43}$/),
@@ -102,7 +102,7 @@ test('the answer to a login that begins has the members of RFC 8628, 3.2', async
   expect([...letters].toSorted().join('')).toBe('BCDFGHJKLMNPQRSTVWXZ');
 });
 
-test('a person sees who asks, and the command gets a token of that person, which Settings lists and revokes', async () => {
+test('shows the caller to a person, and gives the command a token of that person, which Settings lists and revokes', async () => {
   const s = await openStand();
   const begun = await begin(s, 'laptop of ann');
   const ann = await person(s, 'admin', { name: 'ann' });
@@ -131,7 +131,7 @@ test('a person sees who asks, and the command gets a token of that person, which
   expect(await whoami(s, token)).toMatchObject({ code: 'not-signed-in' });
 });
 
-test('the token may do less than the person, never more, and ends with their login', async () => {
+test('gives a token at most the rights of the person, and ends it with their login', async () => {
   const s = await openStand();
   const bob = await person(s, 'operator', { providers: ['rack'] });
   const [first, second] = [await begin(s), await begin(s)];
@@ -156,7 +156,7 @@ test('the token may do less than the person, never more, and ends with their log
   expect(await whoami(s, own)).toMatchObject({ code: 'not-signed-in' });
 });
 
-test('only a person in the page confirms: no token, no viewer, no stranger, no page of another site', async () => {
+test('accepts confirmation only by a person in the page: no token, no viewer, no stranger, no page of another site', async () => {
   const s = await openStand();
   const { user_code: code } = await begin(s);
   const ann = await person(s, 'admin');
@@ -166,7 +166,7 @@ test('only a person in the page confirms: no token, no viewer, no stranger, no p
     post(s, 'device-logins', confirm, { token: ann.token }),
     post(s, 'device-logins', confirm, { cookie: viewer.cookie }),
     post(s, 'device-logins', confirm),
-    // The cookie alone, as another port of the host is sent it; and a page of another site.
+    // The cookie alone, as sent to another port of the host; and a page of another site.
     post(s, 'device-logins', confirm, { cookie: ann.cookie, isNeighbour: true }),
     post(s, 'device-logins', confirm, {
       ...{ cookie: ann.cookie, headers: { 'sec-fetch-site': 'cross-site' } },
@@ -176,7 +176,7 @@ test('only a person in the page confirms: no token, no viewer, no stranger, no p
   expect(await ann.decide(code, 'confirm')).toMatchObject({ status: 200 });
 });
 
-test('a code is decided about once, and another user neither sees nor gets the token', async () => {
+test('decides about a code once, and neither shows nor gives the token to another user', async () => {
   const s = await openStand();
   const begun = await begin(s);
   const [ann, bob] = [await person(s, 'operator'), await person(s, 'operator')];
@@ -194,7 +194,7 @@ test('a code is decided about once, and another user neither sees nor gets the t
   expect(left, 'the token of the second decision is revoked').toHaveLength(1);
 });
 
-test('wrong codes are counted for a person, and logins that begin for an address', async () => {
+test('counts wrong codes per person, and begun logins per address', async () => {
   const s = await openStand();
   const begun = await begin(s);
   const ann = await person(s, 'operator');
@@ -214,7 +214,7 @@ test('wrong codes are counted for a person, and logins that begin for an address
   expect(more).toEqual([200, 200, 200, 200, 200, 429]);
 });
 
-test('neither code is kept: the database has digests, and the token only encrypted', async () => {
+test('stores neither code: the database has digests, and the token only encrypted', async () => {
   const s = await openStand();
   const kept: unknown[] = [];
   const { devices } = s.bmdb.access;
@@ -235,7 +235,7 @@ test('neither code is kept: the database has digests, and the token only encrypt
   }
 });
 
-test('a command logs in through one console while a person confirms at another, after a restart', async () => {
+test('logs in a command through one console while a person confirms at another, after a restart', async () => {
   const s = await openStand();
   const said: string[] = [];
   let nowMs = 0;
@@ -251,7 +251,7 @@ test('a command logs in through one console while a person confirms at another, 
         waits += 1;
         if (waits !== 3) return;
         s.pass(60_000);
-        // Another console with the same database: whatever one of them kept in memory is not there.
+        // Another console with the same database: nothing from the first one's memory is there.
         const accounts = { book: s.bmdb.access, random: systemRandom, events: s.bmdb.events };
         const other = await openConsole({ accounts });
         const { token: own } = await s.token('admin');
@@ -270,13 +270,13 @@ test('a command logs in through one console while a person confirms at another, 
       },
     },
   );
-  // The second and third question came too soon by the clock of the console, which stood still.
+  // The second and third poll came too soon by the console's clock, which stood still.
   expect(waited).toEqual([5_000, 5_000, 10_000]);
   expect(said[0]).toContain(`open ${s.url}device in a browser`);
   expect(await whoami(s, token)).toMatchObject({ role: 'admin' });
 });
 
-test('a browser that is not logged in comes back to /device, and to no address of the caller', async () => {
+test('returns a browser to /device after the login, and to no address chosen by the caller', async () => {
   const tokens = [{ name: 'ci', role: 'viewer', providers: null, read: () => 'x' }] as const;
   const s = await openStand({ tokens });
   const visit = (path: string) => s.ask(path, { headers: { accept: 'text/html' } });

@@ -55,7 +55,7 @@ interface Around extends Rows {
   readonly memory: Memory;
 }
 
-/** What a token or session comes from, itself included; undefined: its row is gone. */
+/** The ancestors of a token or session, itself included; undefined: its row is gone. */
 function* lineage(
   { tokens, sessions }: Rows,
   leaf: MemToken | MemSession,

@@ -27,7 +27,7 @@ export function claim(
   }
   if (reason)
     throw new NothingToDo(`machine ${machineId} is not eligible for ${process}: ${reason}`);
-  // Nobody alive holds the lease of this group, or it would have been refused above.
+  // No live session holds the lease of this group; otherwise the claim was refused above.
   const group = exclusionGroup(process);
   const isDead = (work: MemWork) => exclusionGroup(work.process) === group;
   cancelOn(memory, machine, 'session expired', isDead);

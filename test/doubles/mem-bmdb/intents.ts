@@ -134,7 +134,7 @@ function refuseBarred(memory: Memory, name: string): void {
   if (cause !== undefined) throw new NothingToDo(`${name} is barred: ${cause}`);
 }
 
-/** Something may have come to the slot since the intent was opened. */
+/** The slot may have changed since the intent was opened. */
 function refuseAttempt(memory: Memory, { provider, slotId }: MemIntent): void {
   const name = slot(provider, slotId);
   if (hasMachine(memory, name)) throw new NothingToDo(`${name} has a machine`);

@@ -27,7 +27,7 @@ export function updateProvided(
     patch(machine, after);
     memory.touch(machineId);
   }
-  // A machine the provider does not know is no longer being recovered.
+  // A machine that the provider does not know is no longer being recovered.
   if (told.status === 'Missing') dropPermit(memory, machine);
 }
 

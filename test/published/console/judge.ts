@@ -10,7 +10,7 @@ export interface SentAnswer {
   readonly route: string;
   readonly status: number;
   readonly mediaType: string;
-  /** Null: it has none, or it is a stream. */
+  /** Null: none, or a stream. */
   readonly body: string | null;
 }
 
@@ -24,7 +24,7 @@ type Operations = Readonly<
 const DESCRIPTION = 'generated/openapi.json';
 const PREFIX = '/api/v1/';
 
-/** What the published description of the API has against answers; none: nothing. */
+/** Objections of the API's published description to answers; empty: none. */
 export function createJudge(): (answer: SentAnswer) => string[] {
   const description = JSON.parse(readFileSync(join(root, DESCRIPTION), 'utf8')) as {
     readonly paths: Readonly<Record<string, Operations>>;

@@ -12,7 +12,7 @@ import {
   type RuleScene,
 } from './rule.ts';
 
-/** At most 5 % may recover at once, but at least one machine, and two in every group of four. */
+/** At most 5 % may recover at once, but always one machine, and two of four or more machines. */
 const limitOf = (count: number, max: number): number =>
   Math.max(1, Math.min(max, Math.max(count >= 4 ? 2 : 1, Math.floor(count * 0.05))));
 

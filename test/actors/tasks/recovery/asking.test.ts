@@ -24,9 +24,9 @@ import {
   stand,
 } from './stage.ts';
 
-/** What is asked of a provider: when it is noted, and when it is sent. */
+/** Requests to a provider: when they are noted, and when they are sent. */
 
-/** A stage whose provider does this in place of what it is asked for. */
+/** A stage whose provider does this instead. */
 const staged = (instead: Partial<FleetProvider>) =>
   anotherStage(({ providers }) => ({
     providers: new Map([
@@ -81,7 +81,7 @@ describe('A4: a request that waits for its turn', () => {
   });
 });
 
-/** A request that its driver refuses before anything is sent is no request. */
+/** A request that its driver refuses before sending does not count. */
 test.each([
   ['rebooting', 'askReboot'],
   ['powerCycling', 'switchOff'],
@@ -104,12 +104,12 @@ test.each([
   expect(await codeOf(stage.run(slot))).toBe('permanent');
   expect(recovery()).toMatchObject({ attempts: 0, askedAtMs: null });
   expect(stand.metrics.total('shepherd_ladder_attempts_total')).toBe(0);
-  // Nor is power asked on that was never asked off.
+  // Without a power-off request there is no power-on request either.
   await stage.run('restorePower');
   expect([notes, stage.deeds()]).toEqual([[], []]);
 });
 
-/** What an operator ordered is not lost because the database was away for a moment. */
+/** A short outage of the database does not lose an operator's order. */
 describe('an order of recovery', () => {
   const AWAY = new Unreachable('could not note it: Connection terminated unexpectedly');
   const LOST = new AmbiguousCommit('lost the connection while trying to note it');
@@ -140,7 +140,7 @@ describe('an order of recovery', () => {
     },
   );
   const events = () => stand.bmdb.tables.history.map(({ event }) => event);
-  /** The first note of this kind fails, before it is written. */
+  /** The first note of this kind fails before its write. */
   const failsOnce = (kind: WorkNote['kind'], error: Error) => {
     refusal = (note) => {
       if (note.kind !== kind) return;

@@ -7,7 +7,7 @@ import { beat, MINUTE, setStage, stage, stand } from './stage.ts';
 
 setStage();
 
-/** Waits for the evidence of a reboot; the way it went, once it is known. */
+/** Waits for the evidence of a reboot. @returns the evidence, once known. */
 const watch = async () => {
   await stage.claim();
   let hasAsked = false;
@@ -25,16 +25,16 @@ const watch = async () => {
   await settled();
   return state;
 };
-/** The boot that the machine was in is known, from its agent or since it answers when it is asked. */
+/** The machine's boot id is known, from its agent or from the machine's answer. */
 const known = () => stage.silent(stand.host.bootId, { recovery: ladderRow() });
-/** It is not: the machine does not answer, and nobody ever heard of its boots. */
+/** The boot id is unknown: the machine does not answer, and no boot was ever reported. */
 const unknown = () => {
   stand.host.unreachable = true;
   stage.silent(null, { recovery: ladderRow() });
 };
 const wait = (ms = MINUTE) => advance(stand.clock, ms);
 
-/** The same, and connecting is not answered. */
+/** The same, and connection attempts get no answer. */
 const unanswered = () => {
   unknown();
   stand.connecting = new TimedOut('no answer');
@@ -47,7 +47,7 @@ const answers = () => {
 };
 const boots = () => void (stand.host.bootId = 'another');
 
-/** What is seen, step by step, and what it proves in the end. */
+/** Observations step by step, and what they prove in the end. */
 const TABLE: readonly (readonly [string, () => void, readonly (() => void)[], string | null])[] = [
   ['an accepted request', known, [() => undefined], null],
   ['another boot id', known, [boots], 'boot id changed'],

@@ -92,7 +92,7 @@ describe('the claim of recovery', () => {
   });
 });
 
-/** What becomes of an order where the database is away is told in `asking.test.ts`. */
+/** `asking.test.ts` covers orders during an outage of the database. */
 describe('an order that recovery carries out', () => {
   const healthy = (change: Partial<MachineRow> = {}) => {
     const { bootId } = stand.host;
@@ -143,7 +143,7 @@ describe('an order that recovery carries out', () => {
   });
 });
 
-/** Rungs whose attempt leads to a machine that is ready again, step by step; and the deed of each. */
+/** Rungs that lead to a ready machine, step by step, with each rung's action. */
 const WAYS = {
   restartingAgent: ['reachAgent', 'stopAgent', 'recordRecovery'],
   rebooting: ['askReboot', 'awaitBoot', 'recordRecovery'],
@@ -152,7 +152,7 @@ const WAYS = {
 } as const;
 type LadderPath = keyof typeof WAYS;
 
-/** The machine does what it is told, and each boot is another one. @param onDeed told of each deed first. */
+/** The machine obeys, and each boot gets a new id. @param onDeed called before each action. */
 function obeys(onDeed: () => void = () => undefined) {
   let boots = 0;
   const boot = async () => {

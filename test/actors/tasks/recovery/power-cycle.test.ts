@@ -8,7 +8,7 @@ import { begun, MINUTE, onRung, permit, recovery, setStage, stage, stand } from 
 setStage();
 
 const cycling = (change: Partial<LadderRow> = {}) => onRung('powerCycling', change);
-/** The power does as it is told. @param on what asking for it on does instead. */
+/** The power obeys. @param on replaces the power-on request. */
 const obeys = (on: () => void = () => undefined) => {
   const bootId = stand.host.bootId;
   stand.setPower = async (want) => {

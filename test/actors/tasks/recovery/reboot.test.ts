@@ -19,7 +19,7 @@ import {
 
 setStage();
 
-/** On the rung of rebooting, so often asked; the last time so long ago by somebody who is gone. */
+/** On the reboot rung with this many requests, the last one this long ago by an ended daemon. */
 const rebooting = (attempts = 0, askedAgoMs: number | null = null): { recovery: LadderRow } => {
   const asked = { askedAtMs: stand.clock.now() - askedAgoMs!, askedRung: 'rebooting' as const };
   return { recovery: ladderRow({ attempts, ...(askedAgoMs !== null && asked) }) };
@@ -32,7 +32,7 @@ const limited = (minutes: number) => {
   return new ProviderError('transient', 'slow down', { rateLimit: { retryAt } });
 };
 const unproved = () => stage.giveUp({ code: 'timed-out', message: 'no evidence' });
-/** One whole attempt without evidence: the code that asking failed with, null: it was accepted. */
+/** One whole attempt without evidence. @returns the request's error code; null: it was accepted. */
 const attempt = async (): Promise<string | null> => {
   await stage.claim();
   const asking = codeOf(ask());
@@ -130,7 +130,7 @@ describe('the request for a reboot', () => {
 
   test('provider: is neither made nor counted while reboots are throttled', async () => {
     refuses(limited(30));
-    // However long it says, after a quarter of an hour one is tried.
+    // After a quarter of an hour the daemon tries, whatever wait the answer named.
     for (const [afterMinutes, made] of [
       [0, 1],
       [5, 1],
@@ -165,7 +165,7 @@ describe('the request for a reboot', () => {
     refuses(doubt);
     await stage.claim();
     await expect(ask()).rejects.toBe(doubt);
-    // It may have been carried out, so it is an attempt on the machine.
+    // It may have been carried out, so it counts as an attempt.
     const noted = { attempts: 1, askedAtMs: stand.clock.now() };
     expect(recovery()).toMatchObject(noted);
     await stage.dies();

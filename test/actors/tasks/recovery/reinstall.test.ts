@@ -15,7 +15,7 @@ beforeEach(() => void (oldKey = stand.host.hostKey));
 const reinstalling = (change: Partial<LadderRow> = {}, hostKey: string | null = oldKey) =>
   onRung('reinstalling', change, { hostKey });
 
-/** What may happen to the machine within a minute. */
+/** Possible events of the machine within a minute. */
 const nothing = () => undefined;
 const isInstalled = () => void (stand.status = 'Provisioning');
 const runs = () => void (stand.status = 'Running');
@@ -23,7 +23,7 @@ const boots = () => void (stand.host.bootId = 'of the new system');
 const hasNewKey = () => void (stand.host.hostKey = 'bmV3IGtleQ==');
 const newSystem = () => (boots(), hasNewKey());
 const SECRET = newSecret(systemRandom);
-/** The provider knows the hash of the secret, and the system shows this one. */
+/** The provider knows the secret's hash, and the system shows this secret. */
 const shows = (secret: string | null) => () => {
   stand.host.secret = secret;
   const tags = { [SECRET_TAG]: hashOf(SECRET) };
@@ -36,7 +36,7 @@ const both =
   () =>
     changes.forEach((change) => change());
 
-/** The whole attempt, as far as it gets while the machine does this, minute by minute. */
+/** The attempt's progress while the machine does this, minute by minute. */
 const during = async (...minutes: (() => void)[]) => {
   const { result, ended } = stage.attempt();
   await settled();
@@ -73,7 +73,9 @@ test('is done when a new host answers in a new boot', async () => {
   expect(process).toMatchObject({ process: 'ShepherdReinstall', event: 'Finished' });
 });
 
-/** What happens minute by minute, and whether it is proved at the end of the last one: by then, not before. */
+/**
+ * Events minute by minute, and whether they are proof at the end of the last minute, not earlier.
+ */
 type MinuteRow = readonly [string, readonly (() => void)[], boolean];
 const PINNED: readonly MinuteRow[] = [
   ['seen at work by the provider, in a new boot', [isInstalled, boots, runs], true],

@@ -5,7 +5,7 @@ import { device, MACHINE } from '../../../support/facts.ts';
 import { advance } from '../../../doubles/simulated-clock.ts';
 import { MINUTE, noting, onRung, permit, recovery, setStage, stage, stand } from './stage.ts';
 
-/** The answer of the next note of a reset is lost. */
+/** The next reset note loses its answer. */
 let isLost = false;
 setStage(
   noting(async (note, write) => {
@@ -24,7 +24,9 @@ setStage(
 const HUNG = new ProviderError('transient', 'the controller does not answer');
 const BMC = { id: 'bmc-7', hangs: true };
 
-/** The controller hangs until it was restarted; so long the provider cannot look at the machine. */
+/**
+ * The BMC hangs until it was restarted this often; meanwhile the provider cannot read the machine.
+ */
 function hangs(after: (tries: number) => boolean = () => true): void {
   let tries = 0;
   stand.controller = BMC;
@@ -39,7 +41,7 @@ function hangs(after: (tries: number) => boolean = () => true): void {
     return 'operation-1';
   };
 }
-/** Another boot with each reboot. */
+/** Each reboot gives a new boot id. */
 function reboots(): void {
   const { bootId } = stand.host;
   stand.reboot = async () => {
@@ -47,7 +49,7 @@ function reboots(): void {
     return 'operation-2';
   };
 }
-/** When nothing that failed before is waited for any more. */
+/** After all waits for earlier failures. */
 async function attemptedLater() {
   await advance(stand.clock, 60 * MINUTE);
   return stage.attempted();

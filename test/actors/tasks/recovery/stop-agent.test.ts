@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { stopAgentCommand } from '../../../../src/actors/tasks/end-agent.ts';
 
-/** The command as machines run it, on processes of this one that end with a path of our own. */
+/** The command as machines run it, on processes of this computer that end with our own path. */
 
 let dir: string;
 let agentPath: string;
@@ -32,12 +32,13 @@ async function start(code: string, ...words: string[]): Promise<ChildProcess> {
 const lives = ({ exitCode, signalCode }: ChildProcess) => exitCode === null && signalCode === null;
 const shells = ['sh', 'bash', 'dash', 'busybox'].filter((name) => {
   const { error } = spawnSync(name, ['--help']);
-  // Where `CI` is set, a missing shell fails the run: these tests may not disappear in silence.
+  // Where `CI` is set, a missing shell fails the run, so that these tests cannot disappear
+  // silently.
   if (error && process.env['CI']) throw error;
   return !error;
 });
 
-/** A folder with the programs of busybox alone, which are all that a host with Alpine Linux has. */
+/** A folder with busybox programs only, as on Alpine Linux. */
 function busyboxPath(): string {
   const folder = mkdtempSync(join(dir, 'bin-'));
   execFileSync('busybox', ['--install', '-s', folder]);

@@ -118,15 +118,18 @@ test('writes tags one by one, whoever writes them', async () => {
   expect(stand.fake.requests().some(({ status }) => status === 409)).toBe(false);
 });
 
-describe.each(['paged', 'wrapped', 'array'] as const)('lists of the Engine in the form %s', (listForm) => {
-  testRows(['short', 'full'] as const)('are read to the end with rows %s', async (rows) => {
-    const stand = await createStand({ knobs: { listForm, rows, limitMax: 2 } });
-    await stand.build();
-    expect(await stand.observe(stand.another())).toHaveLength(12);
-    const pages = stand.fake.requests().filter(({ query }) => query['tag_name'] !== undefined);
-    expect(pages.at(-1)?.query['page']).toBe('7');
-  });
-});
+describe.each(['paged', 'wrapped', 'array'] as const)(
+  'lists of the Engine in the form %s',
+  (listForm) => {
+    testRows(['short', 'full'] as const)('are read to the end with rows %s', async (rows) => {
+      const stand = await createStand({ knobs: { listForm, rows, limitMax: 2 } });
+      await stand.build();
+      expect(await stand.observe(stand.another())).toHaveLength(12);
+      const pages = stand.fake.requests().filter(({ query }) => query['tag_name'] !== undefined);
+      expect(pages.at(-1)?.query['page']).toBe('7');
+    });
+  },
+);
 
 test('escape filters twice and send the rest as the service wants it', async () => {
   const stand = await createStand();

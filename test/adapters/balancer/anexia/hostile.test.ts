@@ -30,7 +30,7 @@ const EMPTY = { page: 9, total_pages: 0, total_items: 0, limit: 2, data: [] };
 
 type HostileHandler = (url: URL, response: ServerResponse, request: IncomingMessage) => void;
 
-/** A server that answers as it likes: with the answer given, else as if nothing was there. */
+/** A server that returns the given answer, or else "not found". */
 async function createLiar(answer: (url: URL) => HostileHandler | undefined) {
   const requests: string[] = [];
   const server = createServer((request, response) => {

@@ -11,12 +11,12 @@ const BACKEND = 'backend http.api.eu';
 
 const glance = (stand: EngineStand): Promise<readonly Observed[]> =>
   stand.run(stand.balancer.observe(OWNER, { signal, mayRecall: true }));
-/** What was asked for by itself since `forget`. */
+/** Resources that were read individually since `forget`. */
 const fetches = (stand: EngineStand): string[] =>
   stand.routes().filter((one) => one.startsWith('GET') && one.endsWith('{id}'));
 const idsOf = (objects: readonly Observed[]) => objects.map(({ ref }) => ref.id).toSorted();
 
-/** Everything is there, and was read in full. */
+/** Every resource exists and was read in full. */
 async function settled(options: Parameters<typeof createStand>[0] = {}) {
   const stand = await createStand(options);
   const refs = await stand.build();
@@ -44,7 +44,7 @@ describe('remembered objects of the Engine', () => {
     await stand.call('DELETE', `/api/LBaaS/v1/server.json/${server.id}`);
     const left = [...refs.values()].map(({ id }) => id).filter((id) => id !== server.id);
     expect(idsOf(await glance(stand))).toEqual(left.toSorted());
-    // What was made lately is asked for, since lists may be behind; nothing else is.
+    // The driver reads recent creations individually, since lists may lag, and nothing else.
     expect(fetches(stand)).toHaveLength(1);
   });
 
@@ -99,7 +99,7 @@ describe('remembered objects of the Engine', () => {
 test('asks once for an object of another load balancer and sees it when it becomes ours', async () => {
   const { stand, backend } = await settled();
   stand.fake.setFields(backend.id, { load_balancer: stand.fake.loadBalancers[1]! });
-  // It, its frontend's bind and servers hang on it: only the servers of it are not ours any more.
+  // The backend, its frontend's bind and servers depend on it: only its servers are no longer ours.
   const without = idsOf(await stand.observe());
   expect(without).not.toContain(backend.id);
   stand.forget();

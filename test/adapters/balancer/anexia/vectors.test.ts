@@ -4,7 +4,10 @@ import type { Observed, Ref } from '../../../../src/domain/balancing/objects.ts'
 import { testRows } from '../../../support/rows.ts';
 import { createStand, desiredOf, live, OWNER, TAG, type EngineStand } from './stand.ts';
 
-/** Vectors by number whose details only a driver shows; a running pool on the emulator shows the others. */
+/**
+ * Vectors by number whose details only a driver shows. A running pool on the emulator shows the
+ * others.
+ */
 
 const BACKEND = '/api/LBaaS/v1/backend.json';
 const RESOURCE = '/api/core/v1/resource.json';
@@ -92,13 +95,16 @@ testRows([
   ['title', '4', 'progressing'],
   ['title', '17', 'progressing'],
   ['title', null, 'progressing'],
-] as const)('10: reads a state in the form %s with the id %s as %s', async (stateForm, id, phase) => {
-  const stand = await createStand({ knobs: { stateForm } });
-  const ref = await stand.run(create(stand, 'backend http.api.eu'));
-  stand.fake.setState(ref.id, id);
-  expect(await stand.run(stand.balancer.refresh(ref, OWNER, { signal }))).toBe(phase);
-  expect(await stand.observe()).toMatchObject([{ phase }]);
-});
+] as const)(
+  '10: reads a state in the form %s with the id %s as %s',
+  async (stateForm, id, phase) => {
+    const stand = await createStand({ knobs: { stateForm } });
+    const ref = await stand.run(create(stand, 'backend http.api.eu'));
+    stand.fake.setState(ref.id, id);
+    expect(await stand.run(stand.balancer.refresh(ref, OWNER, { signal }))).toBe(phase);
+    expect(await stand.observe()).toMatchObject([{ phase }]);
+  },
+);
 
 test('12: doubles waits up to half an hour without a given time, and starts anew after an answer', async () => {
   const stand = await createStand();
@@ -171,7 +177,7 @@ test('18: retries a tag conflict three times a second apart; an existing tag is 
   conflict(2);
   const beforeMs = stand.clock.now();
   await stand.run(create(stand, 'backend http.api.eu'));
-  // The tagging itself takes a millisecond.
+  // The tagging request itself takes a millisecond.
   expect(stand.clock.now() - beforeMs).toBe(2_001);
   stand.fake.addFault({
     id: 'conflict',

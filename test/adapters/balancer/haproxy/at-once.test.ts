@@ -28,7 +28,7 @@ import {
 
 const MANY = 60;
 
-/** Calls that are made in one turn share what each would need for itself. */
+/** Calls in one turn of the event loop share their common requests. */
 describe.runIf(hasHaproxyFor('many calls at once'))('many calls at once at HAProxy', () => {
   async function counting() {
     const { haproxy, file } = await stand();
@@ -40,7 +40,7 @@ describe.runIf(hasHaproxyFor('many calls at once'))('many calls at once at HAPro
     const { backend: above } = await makePort(balancer, 'http', port);
     return { haproxy, balancer, checks, told, above, file };
   }
-  /** A socket that leads to the master's, and how often something was said there. */
+  /** A socket that forwards to the master's, with a count of its commands. */
   async function door({ dir, masterSocket: real }: Haproxy) {
     let count = 0;
     const masterSocket = join(dir, 'counting.sock');
@@ -90,7 +90,7 @@ describe.runIf(hasHaproxyFor('many calls at once'))('many calls at once at HAPro
     await all(others, (ref) => balancer.destroy(ref, OWNER, live()));
     expect(await modesOf(balancer)).toEqual(Array(20).fill('off'));
     expect(await since()).toEqual([4, 0]);
-    // One by one, each server takes some ten commands.
+    // Individually, each server takes about ten commands.
     expect(told() - toldBefore).toBeLessThan(3 * MANY);
     expect((await readFile(file, 'utf8')).match(/^ {2}server /gm)).toHaveLength(20);
   });
@@ -131,7 +131,7 @@ describe.runIf(hasHaproxyFor('many calls at once'))('many calls at once at HAPro
     const refusals = made.map((each) => (each.status === 'rejected' ? String(each.reason) : null));
     const refusal = expect.stringContaining(`HAProxy cannot listen at 127.0.0.1 port ${taken}`);
     expect(refusals).toEqual([null, null, refusal, null, null, null]);
-    // Nothing is loaded that cannot be had.
+    // The driver loads no configuration with unavailable resources.
     expect(await ask(haproxy.masterSocket, 'show proc')).toMatch(/master.*\[failed: 0\]/);
     expect((await reloadsOf(haproxy)) - before).toBe(2);
     expect(await balancer.observe(OWNER, live())).toHaveLength(2 + 4);

@@ -63,7 +63,7 @@ describe.runIf(hasHaproxyFor('faults around HAProxy'))('faults around HAProxy', 
     const { balancer, haproxy, file, servers, to } = await serving();
     const taken = await occupy();
     const before = await read(file);
-    // It is in order, and cannot be had: only a reload finds that out.
+    // The configuration is valid but cannot be applied. Only a reload shows that.
     const own = `frontend own\n  mode tcp\n  timeout client 1s\n  bind 127.0.0.1:${taken}\n`;
     await appendFile(haproxy.baseFile, `\n${own}`);
     const call = balancer.create(backend('second'), null, OWNER, live());
@@ -74,7 +74,7 @@ describe.runIf(hasHaproxyFor('faults around HAProxy'))('faults around HAProxy', 
     expect(await read(file)).toBe(before);
     expect(await callOnce(to)).toBeNull();
     expect(await differing(balancer)).toEqual([]);
-    // Servers need no reload, and go on.
+    // Servers need no reload and continue.
     await balancer.setMember!(servers[0]!, 'drain', OWNER, live());
     expect(find(await balancer.observe(OWNER, live()), servers[0]!)?.server?.mode).toBe('drain');
   });
@@ -164,7 +164,7 @@ describe.runIf(hasHaproxyFor('faults around HAProxy'))('faults around HAProxy', 
     await expect(call).rejects.toThrow(`no HAProxy listens at ${haproxy.masterSocket}`);
     expect(await codeOf(call)).toBe('unreachable');
     expect(await codeOf(balancer.observe(OWNER, live()))).toBe('unreachable');
-    // It may be that it is just loaded anew.
+    // HAProxy may be reloading at this moment.
     ending.abort();
     expect(await look).toBe('cancelled');
     expect(await readdir(haproxy.poolsDir)).toEqual([]);

@@ -39,6 +39,6 @@ test('gives a check of HAProxy only the PATH of the environment', async () => {
   await files.check([{ owner, text }], new AbortController().signal);
   const seen = readFileSync(join(poolsDir, 'seen'), 'utf8');
   expect(seen).not.toContain('correct horse');
-  // The shell itself adds where it is.
+  // The shell itself adds its working directory.
   expect(seen.replaceAll(/^(PWD|OLDPWD|SHLVL|_)=.*\n/gm, '')).toMatch(/^PATH=.*\n$/);
 });

@@ -19,14 +19,15 @@ import {
   tellWorker,
 } from './stand.ts';
 
-/** What a daemon that ended, or a hand in the files, leaves to the next one. */
+/** Leftovers of an ended daemon, or of a manual edit, that the next daemon finds. */
 describe.runIf(hasHaproxyFor('what others left behind'))('leftovers of others at HAProxy', () => {
   test('include no own listener', async () => {
     const { balancer, haproxy, servers, number, file, frontend: front } = await serving();
     const other = await freePort();
     const web = await makePort(balancer, 'web', { number: other, machines: [], owner: OTHER });
     const loaded = [`${file}.loaded`, join(haproxy.poolsDir, 'web.eu.cfg.loaded')];
-    // As if it ended before it could say what is loaded, and as if that was removed.
+    // As if the daemon ended before it could record the loaded configuration, which was then
+    // removed.
     const text = await readFile(file, 'utf8');
     await writeFile(loaded[0]!, text.replace(/^ {2}bind .*\n/m, ''));
     await balancer.setMember!(servers[0]!, 'drain', OWNER, live());

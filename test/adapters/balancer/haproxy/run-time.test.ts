@@ -8,7 +8,7 @@ const HEAD = '1\n# be_name srv_name srv_addr srv_port srv_admin_state srv_uweigh
 const server = (name: string, number: number, mode: 'drain') =>
   ({ backend: 'b', name, wanted: { address: '10.0.0.1', number, mode } }) as const;
 
-/** A worker that does not what it is told about some servers. */
+/** A worker that ignores commands about some servers. */
 function deafTo(deaf: ReadonlySet<string>) {
   const servers = new Map([['there', { number: 1, state: 0 }]]);
   const said: string[] = [];

@@ -8,7 +8,7 @@ import { hasHaproxyFor } from '../../../support/haproxy.ts';
 import { PATIENCE } from '../../../support/patience.ts';
 import { backend, find, freePort, live, makePort, OWNER, serving } from './stand.ts';
 
-/** What the driver says of HAProxy is compared with what clients find. */
+/** Compares the driver's report of HAProxy with the experience of clients. */
 describe.runIf(hasHaproxyFor('traffic through HAProxy'))('traffic through HAProxy', () => {
   const observe = (balancer: LoadBalancer) => balancer.observe(OWNER, live());
   const readingOf = async (balancer: LoadBalancer, ref: Ref) =>
@@ -44,9 +44,9 @@ describe.runIf(hasHaproxyFor('traffic through HAProxy'))('traffic through HAProx
     const asked = await more.stop();
     expect(asked.refused).toBe(0);
     expect(await sessionsOf(servers[0]!)).toBe(2);
-    // Those that are held ask five times a second each; all that is new went to the other machine.
+    // Held clients retry five times a second each. All new requests went to the other machine.
     expect(machines[1]!.answered() - before[1]!).toBeGreaterThanOrEqual(asked.answered);
-    // An old worker does not take the usual command for it.
+    // An old worker does not accept the usual command for this.
     await balancer.setMember!(servers[0]!, 'off', OWNER, live());
     expect(await readingOf(balancer, servers[0]!)).toMatchObject({ mode: 'off', sessions: 0 });
     await vi.waitFor(() => expect(traffic.figures().cut).toBe(2), PATIENCE);
@@ -72,7 +72,7 @@ describe.runIf(hasHaproxyFor('traffic through HAProxy'))('traffic through HAProx
     const lost = async () =>
       (await observe(balancer)).flatMap(({ ref, differs }) => (differs === undefined ? [] : [ref]));
     expect(await lost()).toEqual([above, second.backend]);
-    // Whatever is changed first, all of it is written.
+    // Whatever changes first, the driver writes the whole configuration.
     await balancer.update!(above, backend('http'), null, OWNER, live());
     expect(await readFile(file, 'utf8')).toBe(before);
     expect(await lost()).toEqual([]);

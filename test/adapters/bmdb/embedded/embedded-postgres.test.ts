@@ -51,7 +51,7 @@ interface ProcessEntry {
   readonly command: string;
 }
 
-/** Environments of the processes that are meant, as /proc shows them to their own account. */
+/** Environments of the given processes, as /proc shows them to their own account. */
 async function environmentsOf(
   isMeant: (pid: number, ran: ProcessEntry) => boolean,
 ): Promise<string[][]> {
@@ -65,7 +65,7 @@ async function environmentsOf(
   return found;
 }
 
-/** Another process that starts a server on the directory and waits to be killed. */
+/** Another process that starts a server on the directory and waits for its kill. */
 async function startInChild(dataDir: string, temporary = tmpdir()) {
   const module = new URL(
     '../../../../src/adapters/bmdb/embedded/embedded-postgres.ts',
@@ -211,11 +211,11 @@ describe('the embedded PostgreSQL', () => {
         const isServer = pid === postmaster || parent === postmaster;
         return isServer || (command.includes('watchdog') && command.includes(String(postmaster)));
       });
-      // The server, what it starts at once, and the watchdog.
+      // The server, its first child processes, and the watchdog.
       expect(environments.length).toBeGreaterThan(3);
       const names = environments.flatMap((each) => each.map((line) => line.split('=')[0]!));
       const allowed = ['PATH', 'TMPDIR', 'TZ', 'LC_ALL', 'PWD', 'SHLVL', '_'];
-      // The server itself adds those of its own.
+      // The server itself adds its own variables.
       expect([...new Set(names)].filter((name) => !/^(PG|LC_)/.test(name))).toEqual(
         expect.toSatisfy((found: string[]) => found.every((name) => allowed.includes(name))),
       );

@@ -49,11 +49,11 @@ async function refusalOf(call: Promise<unknown>) {
   return { code: codeOf(error), retryable: isRetryable(error), text: explain(error) };
 }
 
-/** The same address with something wrong. */
+/** The same address with one fault. */
 const urlWith = (change: Partial<Pick<URL, 'username' | 'password' | 'pathname' | 'port'>>) =>
   Object.assign(new URL(server.url), change).href;
 const SECRET = () => new URL(server.url).password;
-/** Every message: one line, what was being done, where, and never the password. */
+/** Every message is one line with the action and the place, and never has the password. */
 function expectClear(text: string, where = '@127.0.0.1:'): void {
   expect(text).toMatch(/^could not /);
   expect(text).toContain(where);
@@ -148,7 +148,7 @@ describe('an unusable database', () => {
       }
     }
     try {
-      // A connection that another one of the server's just gave back is taken, too.
+      // A connection that another process just freed is used, too.
       const refusal = await vi.waitFor(async () => {
         await fill();
         await bmdb?.close();
@@ -225,7 +225,7 @@ describe('a database that cannot be written', () => {
       await sql('ALTER ROLE shepherd RESET default_transaction_read_only');
     }
     expect(session.signal.aborted).toBe(false);
-    // A connection that turned out to be read-only is not used again.
+    // A connection that proved read-only is not used again.
     const work = await session.claim('UnitTest1', row.machineId);
     await work.finish({ kind: 'nothing' });
   });
@@ -241,7 +241,7 @@ describe('a database that cannot be written', () => {
       expect(refusal).toMatchObject({ code: 'unreachable', retryable: true });
       expect(refusal.text).toMatch(/the disk of the server is full; free space there: .*No space/);
       expectClear(refusal.text);
-      // What needs no room goes on.
+      // Operations that need no disk space continue.
       await session.poke();
       const { machines } = await bmdb!.scan(SIGNAL);
       expect(machines.flatMap((each) => each.work)).toEqual([]);
@@ -267,7 +267,7 @@ it('reports that the server is stopping', async () => {
     `SELECT pg_read_file('postmaster.pid') AS text`,
   );
   const pid = Number.parseInt(rows[0]!.text, 10);
-  // A smart shutdown: nobody new is let in, and the server waits for those who are there.
+  // A smart shutdown: the server refuses new connections and waits for the present ones.
   process.kill(pid, 'SIGTERM');
   let refusal = await refusalOf(checkSchema(own.url));
   await vi.waitUntil(async () => {

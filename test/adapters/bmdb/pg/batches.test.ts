@@ -84,7 +84,7 @@ describe('a COMMIT that the server still works on', () => {
   );
   afterAll(() => s.sql(`DROP FUNCTION stall CASCADE`));
 
-  /** Loses the connection during the COMMIT, and lets it through when somebody asks for its fate. */
+  /** Breaks the connection during the COMMIT, and lets the query for its outcome through. */
   const lose = <T>(call: () => Promise<T>) =>
     s.behind(`SELECT pg_advisory_xact_lock(${STALL})`, call, () => {
       s.proxy.mood = 'down';

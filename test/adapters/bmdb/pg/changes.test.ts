@@ -50,7 +50,7 @@ describe('the feed of changes', () => {
     const [writer, second] = [await server.sql.connect(), await server.sql.connect()];
     await writer.query('BEGIN');
     await writer.query(move, [early, 'la']);
-    // Another one ends in between, so that ids do not end in the order in which they were given.
+    // Another transaction ends in between, so that ids end in another order than they were given.
     await second.query('BEGIN');
     await second.query(move, [late, 'la']);
     await second.query('COMMIT');
@@ -94,7 +94,7 @@ describe('the feed of changes', () => {
   it('returns nothing after a crash has emptied it, until it starts again', async () => {
     const id = await add();
     const cursor = await scanned();
-    // What PostgreSQL does to unlogged tables when it recovers.
+    // PostgreSQL does this to unlogged tables in a recovery.
     const unlogged = await server.sql.query<{ name: string }>(
       `SELECT relname AS name FROM pg_class WHERE relpersistence = 'u' AND relkind = 'r' ORDER BY 1`,
     );
@@ -114,7 +114,7 @@ describe('the feed of changes', () => {
     await server.sql.query(move, [id, 'la']);
     const ahead = `${era} 99999999999` as Cursor;
     expect(await bmdb.changesSince(ahead, SIGNAL)).toBeNull();
-    // As after a dump was restored: trimmed up to where this server is not yet.
+    // As after the restore of a dump: trimmed up to a position that this server has not reached.
     await server.sql.query(`UPDATE change_feed SET trimmed_xid = '99999999998'`);
     const young = await scanned();
     expect(young.split(' ')[0]).not.toBe(era);
@@ -254,7 +254,7 @@ describe('values that this program does not know', () => {
 });
 
 describe('notifications of changes', () => {
-  /** Ends every connection for wakes; answers how many there were. */
+  /** Ends every connection for wakes, and returns their number. */
   const cut = async () => {
     const { rowCount } = await server.sql.query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity

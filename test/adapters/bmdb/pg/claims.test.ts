@@ -209,7 +209,8 @@ describe('a permit in a race', () => {
     const quarantine = { kind: 'byOperator', reason: 'test', untilMs: null } as const;
     const id = await s.addLost({ permit: true, quarantine });
     await s.sql(`UPDATE recovery_permits SET granted_at = now() - interval '1 hour'`);
-    // The claim is in its transaction: the machine is free again, but nobody can see it yet.
+    // The claim is in its transaction: the machine is free again, but no other session can see that
+    // yet.
     await s.holding(`SELECT 1 FROM recovery_permits FOR KEY SHARE`, async () => {
       expect((await s.bmdb.sweep()).permits).toBe(0);
     });
@@ -224,7 +225,7 @@ it('distinguishes dead work from work that began meanwhile', async () => {
   const id = await s.add();
   await start(id);
   await s.expire(s.session, '1 s');
-  // Between its snapshot and its locks the statement waits for a lock of ours.
+  // Between its snapshot and its locks the statement waits for a lock of the test.
   const pieces = [
     ['FOR UPDATE OF w SKIP LOCKED', 'FOR UPDATE OF w'],
     [

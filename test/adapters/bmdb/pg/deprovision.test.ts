@@ -11,7 +11,7 @@ import { claimStand, refusedWith, SIGNAL } from './claim-stand.ts';
 import { openPgDatabase } from './pg-harness.ts';
 
 const s = claimStand();
-/** Of a machine that was just added. */
+/** For a machine that was just added. */
 const TAGS = ['machine_provided', 'machine_deprovision_request'];
 const DEPROVISIONED = { kind: 'deprovisioned' } as const;
 
@@ -54,8 +54,8 @@ it('reports an end that the server still works on after it has ended', async () 
 });
 
 /**
- * Somebody holds what he took first, we begin to wait for it, and he goes on to what he takes next.
- * If we had that already, one of us would have to give up.
+ * Another transaction holds its first lock, we begin to wait for that lock, and the other goes on
+ * to its next lock. If we held the next lock already, one of us would have to give up.
  */
 describe('work on a machine before it is given back', () => {
   const STARTED_AGENT = 'SELECT 1 FROM machine_agent_started WHERE machine_id = $1 FOR SHARE';
@@ -109,7 +109,7 @@ describe('work on a machine before it is given back', () => {
 });
 
 describe('work on a machine while it is given back', () => {
-  /** As far as it has come; not committed yet. */
+  /** The progress so far, not committed yet. */
   const going = async () => {
     const id = await s.add(startedAt(Date.now()));
     const key = await s.file({ verb: 'deprovision', target: await s.target(id) });

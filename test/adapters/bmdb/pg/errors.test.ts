@@ -10,7 +10,7 @@ import { codeOf, explain, isRetryable } from '../../../../src/domain/errors.ts';
 const errorOf = (code: string, text = 'what the server said') =>
   Object.assign(new Error(text), code === '' ? {} : { code });
 
-// Retryable: the same call may succeed later. Lost: a COMMIT under way has an unknown outcome.
+// Retryable: the same call may succeed later. Lost: a COMMIT in progress has an unknown outcome.
 it.each([
   ['57P03', 'unreachable', 'retryable', 'lost', /starting or stopping; wait/],
   ['57P01', 'unreachable', 'retryable', 'lost', /ended the connection/],

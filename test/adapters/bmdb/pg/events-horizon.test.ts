@@ -15,7 +15,7 @@ import { PATIENCE } from '../../../support/patience.ts';
 import { openPgBmdb, startOwnPgServer } from './pg-harness.ts';
 import type { PgServer } from './pg-harness.ts';
 
-/** A transaction of the model: it has an id before it takes numbers, as the trigger sees to. */
+/** A transaction of the model. It gets an id before it takes numbers, as the trigger ensures. */
 interface Running {
   readonly xid: bigint;
   readonly numbers: bigint[];
@@ -33,7 +33,7 @@ describe('the horizon of complete events', () => {
         (steps) => {
           const world = createModel();
           for (const [step, which] of steps) world.step(step, which);
-          // At rest, one look tells the rest.
+          // At rest, one read returns the rest.
           world.end();
           expect(world.told).toEqual(world.committed());
         },
@@ -50,7 +50,10 @@ function createModel() {
   const told: bigint[] = [];
   const asked: { readonly before: Horizon; readonly sight: ReturnType<typeof see> }[] = [];
   let horizon = NOTHING_SEEN;
-  /** As PostgreSQL does: of those that run, a snapshot lists only what is older than the last that ended. */
+  /**
+   * Like PostgreSQL: a snapshot lists only those running transactions that are older than the last
+   * ended one.
+   */
   const see = () => ({
     newest: committed.reduce((most, each) => (each > most ? each : most), 0n),
     xmin: running.reduce((least, { xid }) => (xid < least ? xid : least), lastEnded + 1n),
@@ -135,7 +138,7 @@ describe('events in PostgreSQL', () => {
     await add(late, 'late', 'slot_events');
     expect((await read(start)).actors).toEqual([]);
     expect((await read(start)).actors).toEqual([]);
-    // Another transaction is always under way, as in a fleet that works.
+    // Another transaction is always running, as in a busy fleet.
     await other.query('BEGIN');
     await add(other, 'never');
     await early.query('COMMIT');
@@ -156,7 +159,8 @@ describe('events in PostgreSQL', () => {
     await add(younger, 'smaller');
     await add(older, 'greater');
     await older.query('COMMIT');
-    // What a snapshot calls its end is what still runs: by it alone nothing would run here.
+    // The snapshot's end is itself still running: without other transactions nothing would run
+    // here.
     const { rows } = await younger.query<{ listed: boolean }>(
       `SELECT pg_current_xact_id() < pg_snapshot_xmax(pg_current_snapshot()) AS listed`,
     );

@@ -12,7 +12,7 @@ const age = () => s.sql(`UPDATE guard_pulse SET assessed_at = assessed_at - inte
 it('does not give a freeze the end of an earlier one that an older daemon thawed', async () => {
   const freeze = `UPDATE fleet_guard SET frozen_at = now(), frozen_by = 'ann', frozen_kind = 'manual'`;
   await s.sql(`${freeze}, frozen_until = now() + interval '1 hour'`);
-  // The version before writes no other columns.
+  // The previous version writes no other columns.
   await s.sql(`UPDATE fleet_guard SET frozen_at = NULL, frozen_by = NULL, frozen_kind = NULL`);
   await s.sql(freeze);
   expect((await assess()).rows).toMatchObject([{ frozen: { kind: 'manual', untilMs: null } }]);
@@ -20,7 +20,7 @@ it('does not give a freeze the end of an earlier one that an older daemon thawed
 
 describe('an assessment of the fleet in PostgreSQL', () => {
   it('notifies nobody without news', async () => {
-    // What is written anew has another version.
+    // A rewritten row has another version.
     const versions = () => s.sql(`SELECT scope, xmin::text FROM fleet_guard`);
     await assess();
     const before = await versions();

@@ -16,7 +16,7 @@ const REFUSED = {
   error: { retryable: true, message: expect.stringMatching(/could not record.*machine .*locked/) },
 };
 
-/** Somebody's transaction that is forgotten; the machine's row in this table is locked by it. */
+/** A forgotten transaction that locks the machine's row in this table. */
 async function hold(table: string, id: MachineId) {
   const holder = await s.begin();
   expect((await holder.query(locking(table, id))).rowCount, 'a row to hold').toBe(1);
@@ -55,7 +55,7 @@ test.each(CASES)(
     const holder = await hold(table, ids[20]!);
     const records = ids.map((id) => recordOf(id, report));
 
-    // A statement that waited for all of its time would fail the whole batch.
+    // A statement that waited for its full time would fail the whole batch.
     const outcomes = await s.send(records);
     expect(outcomes[20]).toMatchObject(REFUSED);
     expect(outcomes.filter(({ kind }) => kind === 'accepted')).toHaveLength(49);
@@ -94,7 +94,7 @@ it('accepts those of several locked machines that are released in time', async (
     await hold('machine_agent_started', long!),
     await hold('machine_agent_heartbeat', long!),
   ];
-  // Waits so long that a busy machine lets go in time, too.
+  // Waits so long that a busy machine also releases in time.
   const patient = openPgBmdb({ url: s.server.url, lockTimeoutMs: 5_000 });
   onTestFinished(() => patient.close());
   const sent = patient.heartbeats.recordHeartbeats(ids.map((id) => recordOf(id)));

@@ -14,7 +14,9 @@ const s = beatStand();
 const NEW_KEY = Buffer.alloc(32, 9);
 
 const dropBeat = 'DELETE FROM machine_agent_heartbeat WHERE machine_id = $1';
-/** What the end of an agent start or of a recovery does to a start and its heartbeats, in this order. */
+/**
+ * Effects of the end of an agent start or a recovery on a start and its heartbeats, in this order.
+ */
 const ENDS = {
   replaced: async (t: HeldOpen, id: MachineId) => {
     await t.query(
@@ -29,7 +31,7 @@ const ENDS = {
     await t.query(dropBeat, [id]);
   },
 };
-/** A heartbeat that is written, and not committed yet. */
+/** A heartbeat that is written and not committed yet. */
 const heartbeatOf = async (id: MachineId, what: 'beat' | 'admit') => {
   const sent = [recordOf(id)];
   const heartbeat = await s.begin();
@@ -138,7 +140,7 @@ describe('overlapping batches of two agent servers', () => {
         expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(['accepted']));
       }
     };
-    // From the first heartbeats on, which have to make the rows.
+    // From the first heartbeats on, which must create the rows.
     await Promise.all([
       ...[caller(s.bmdb, forth), caller(s.bmdb, back)],
       ...[caller(s.other, back), caller(s.other, forth)],

@@ -11,9 +11,9 @@ import { beatStand, recordOf } from './beat-stand.ts';
 import { openPgDatabase, startOwnPgServer } from './pg-harness.ts';
 import { complaintsAboutPlan, genericPlan, outlineOf } from './query-plans.ts';
 
-// A server of its own: a transaction in any database keeps old versions of rows, and so their pages.
+// A separate server: a transaction in any database keeps old row versions, and so their pages.
 const s = beatStand(undefined, startOwnPgServer);
-/** What the outcomes are, in order. */
+/** The outcomes in order. */
 const kindsOf = async (sent: ReturnType<typeof s.send>) => (await sent).map(({ kind }) => kind);
 
 describe('a heartbeat in PostgreSQL', () => {
@@ -252,7 +252,7 @@ describe('a plan made while the tables are empty', () => {
   ];
   const sizes = new Map(TABLES.map((table) => [table, 100_000]));
   const all = { ...beats, ...reports, ...locks, ...episodes };
-  /** Ends at the first row that it meets. */
+  /** Ends at the first row that it finds. */
   const ASKS_FOR_ANY = /\(SELECT EXISTS \(SELECT 1 FROM \w+\)\) AND/g;
 
   test.each(Object.entries(all))('uses keys for %s', async (_, { text }) => {

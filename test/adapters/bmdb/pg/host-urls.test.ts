@@ -3,7 +3,7 @@ import { whereOf } from '../../../../src/adapters/bmdb/pg/errors.ts';
 import { hostUrlsOf } from '../../../../src/adapters/bmdb/pg/host-urls.ts';
 import { UsageError } from '../../../../src/domain/errors.ts';
 
-// The forms are those of libpq's documentation, "Connection URIs" and "Specifying Multiple Hosts".
+// The forms come from libpq's documentation, "Connection URIs" and "Specifying Multiple Hosts".
 describe('a database URL', () => {
   it.each([
     ['postgres://a:b@one,two/db', ['postgres://a:b@one/db', 'postgres://a:b@two/db'], 'any'],

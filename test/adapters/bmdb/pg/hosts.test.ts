@@ -15,7 +15,7 @@ import { Denied, NotWritable, Unreachable } from '../../../../src/domain/errors.
 import { PATIENCE } from '../../../support/patience.ts';
 import { startTestPostgres } from '../../../support/postgres.ts';
 
-/** Two real servers that know one role. */
+/** Two real servers that share one role. */
 let servers: readonly [EmbeddedPostgres, EmbeddedPostgres];
 beforeAll(async () => {
   servers = await Promise.all([startTestPostgres(), startTestPostgres()]);
@@ -37,7 +37,7 @@ async function asOwner({ ownerUrl }: EmbeddedPostgres, ...statements: string[]) 
 const portOf = ({ url }: EmbeddedPostgres) => Number(new URL(url).port);
 const ports = () => servers.map(portOf);
 
-/** As a primary that was demoted, or a standby that was promoted. */
+/** Like a demoted primary or a promoted standby. */
 async function fence(server: EmbeddedPostgres, isReadOnly: boolean): Promise<void> {
   await asOwner(
     server,

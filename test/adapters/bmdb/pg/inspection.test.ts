@@ -20,7 +20,7 @@ import { createStage, refusedWith, SIGNAL, UNKNOWN } from '../../../contracts/bm
 import { agentTags, installing } from '../../../contracts/bmdb-vectors.ts';
 import { pgStand } from './contract-on-pg.ts';
 
-// What only people read, which memory does not keep.
+// Columns only for people, which the memory implementation does not keep.
 const stand = pgStand();
 const s = createStage(stand.make);
 const inspection = () => s.h.other.inspection;
@@ -38,7 +38,7 @@ interface InspectionPage {
   readonly machines: readonly { readonly machineId: MachineId }[];
   readonly next: MachineId | null;
 }
-/** Sizes of the pages, and ids in the order in which they come. */
+/** Page sizes, and ids in the order of their appearance. */
 async function walk(read: (after: { after?: MachineId }) => Promise<InspectionPage>) {
   const sizes: number[] = [];
   const ids: MachineId[] = [];
@@ -307,7 +307,7 @@ describe('the view of machines', () => {
     expect(told.length).toBe(1 + 1 + tagTypes.length + 2);
     const counts = [];
     for (const text of told) counts.push((await sql(text)).rows.length);
-    // The machine, the columns of all tags, and the one tag it has.
+    // The machine, the columns of all tags, and its one tag.
     expect(counts.filter((count) => count === 1)).toHaveLength(2);
     expect(told.join('\n')).toContain(`'${machineId}'::uuid`);
     expect(told.join('\n')).not.toMatch(/\$\d/);

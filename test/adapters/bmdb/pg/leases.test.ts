@@ -7,7 +7,7 @@ import { claimStand, openOn, refusedWith, SIGNAL } from './claim-stand.ts';
 const s = claimStand();
 const JOB = 'provisioner/metal';
 const SLOT = { provider: PROVIDER, slotId: 'reservation-1', hostname: 'm-1' };
-/** A session that began just now, in the transaction that has it. */
+/** A session that began just now, in the current transaction. */
 const YOUNG = '00000000-0000-4000-8000-0000000000ff';
 const BEGUN = `INSERT INTO sessions (session_id, session_component_name, session_runtime_info,
   session_interval_seconds, session_deadline)
@@ -115,8 +115,8 @@ describe('a slot whose intent ends while it is requested', () => {
   const EXPIRED = `INSERT INTO provider_holds (provider, kind, key, until, cause)
     VALUES ('${SLOT.provider}', 'penalty', '${SLOT.slotId}', now() - interval '1 s', 'no disk')`;
   /**
-   * The end is held up by an old penalty of the slot, which somebody has locked: by then it has let go
-   * of the slot, and nobody sees yet what it leaves there.
+   * An old penalty of the slot, locked by another transaction, delays the end. By then the end has
+   * released the slot, and nobody sees yet what it leaves there.
    */
   const ending = async (end: (intent: IntentRow) => Promise<unknown>) => {
     await s.sql(EXPIRED);

@@ -19,7 +19,7 @@ it('sweeps at most 100 sessions, the longest dead first, and the rest next time'
     Array.from({ length: 30 }, (_, at) => `dead ${at + 1}`),
   );
   expect(await s.bmdb.sweep()).toMatchObject({ sessions: 30, work: 0 });
-  // The living ones stay.
+  // The live ones stay.
   await Promise.all([s.session.poke(), s.rival.poke()]);
 });
 

@@ -17,7 +17,7 @@ import {
 import { STARTED, STEADY } from './claim-stand.ts';
 import { PATIENCE } from '../../../support/patience.ts';
 
-// Somebody (an operator's transaction, a daemon that stopped in the middle) has locked one row.
+// Another transaction (an operator's, or of a stopped daemon) has locked one row.
 const s = claimStand(SOON_MS);
 const lease = (id: MachineId) => locking('work', id);
 const claimAll = (ids: readonly MachineId[], session = s.session) =>
@@ -34,7 +34,7 @@ const killLongAgo = (sessions: readonly { readonly sessionId: SessionId }[]) =>
 const untilCount = (table: string, count: number) =>
   vi.waitUntil(async () => (await s.count(table)) === count, { ...PATIENCE, interval: 20 });
 const untilHeld = (count: number) => untilCount('work WHERE session_id IS NOT NULL', count);
-/** What is waited for meanwhile, in time that does not go on. @returns what the calls end with. */
+/** Locks waited for meanwhile, while time stands still. @returns the results of the calls. */
 const behind = async <T>(
   lock: string,
   calls: () => Promise<T>[],
@@ -101,7 +101,7 @@ describe('ends of work with one locked row', () => {
 
 it('lets others claim when one claim needs a locked row', async () => {
   const ids = await s.addMany(10);
-  // An uncommitted lease of a group that has no rows yet.
+  // An uncommitted lease of a group without rows.
   const inserting = `INSERT INTO work (machine_id, exclusion_group) VALUES ('${ids[2]}', 'UnitTest1')`;
   await s.holding(inserting, async () => {
     const { done, codes } = await sorted(ids.map((id) => s.session.claim('UnitTest1', id)));

@@ -4,8 +4,8 @@ import type { MachineId } from '../../../../src/domain/ids.ts';
 import { IMAGE, MINUTE, requestedAt } from '../../../contracts/bmdb-rows.ts';
 import { claimStand, locking, lockingSession, openOn, refusedWith, SIGNAL } from './claim-stand.ts';
 
-// A machine that is claimed to be interrupted must not begin to serve, and one that begins to serve
-// must not be claimed, in whichever order the two are made.
+// A machine that is claimed for an interruption must not begin to serve, and a machine that begins
+// to serve must not be claimed, in either order.
 const s = claimStand();
 const POOL = { pool: 'api', balancer: 'front' };
 const leaving = () => ({ deprovision: requestedAt(Date.now() - MINUTE) });
@@ -18,7 +18,7 @@ async function write(session: BmdbSession, ...changes: readonly MemberChange[]) 
 const drop = (id: MachineId): MemberChange => ({ machineId: id, to: 'drained', how: 'gone' });
 const waive = (id: MachineId): MemberChange => ({ machineId: id, waived: true });
 const join = (id: MachineId): MemberChange => ({ machineId: id, to: 'joining' });
-/** As a program had it that knew of no lease rows that are there before the first claim. */
+/** The state of a program that did not yet create lease rows before the first claim. */
 const forget = (id: MachineId) => s.sql(`DELETE FROM work WHERE machine_id = $1`, [id]);
 
 describe('a machine that starts to serve', () => {
@@ -98,7 +98,7 @@ describe('a machine that starts to serve', () => {
           work.length > 0 && members.some(({ state, waived }) => state !== 'drained' && !waived),
       );
       expect(both).toEqual([]);
-      // Each of them was had by exactly one of the two sides.
+      // Exactly one of the two sides got each machine.
       expect(said.filter((each) => each === 'claimed' || each === 'written')).toHaveLength(30);
     },
   );

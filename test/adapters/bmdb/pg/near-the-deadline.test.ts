@@ -78,7 +78,7 @@ describe('an answer that comes after the local deadline', () => {
   let clock: MovedClock;
   let aheadMs: number;
   let bmdb: Bmdb;
-  /** Whoever writes history waits at its COMMIT for whoever has that lock. */
+  /** Every writer of history waits at its COMMIT for the holder of that lock. */
   beforeAll(() =>
     s.sql(`CREATE FUNCTION stall() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
         PERFORM set_config('lock_timeout', '0', true), pg_advisory_xact_lock(4712); RETURN NULL;
@@ -93,7 +93,7 @@ describe('an answer that comes after the local deadline', () => {
     bmdb = openPgBmdb({ url: s.server.url, clock: { ...clock, monotonic } });
   });
   afterEach(() => bmdb.close());
-  /** As after a stop of the whole process: the answer is there before any timer has fired. */
+  /** As after a stop of the whole process: the answer has arrived before any timer fires. */
   const stopped = () => void (aheadMs = MINUTE);
 
   it.each([
@@ -115,7 +115,7 @@ describe('an answer that comes after the local deadline', () => {
     const release = () => refusedWith(session.releaseWork(id));
     expect(await s.behind(locking('work', id), release, stopped)).toBe('session-expired');
     expect(session.signal.aborted).toBe(true);
-    // It was the answer that came late: the database did as it was told.
+    // The answer came late. The database did execute the call.
     expect(await s.history(id)).toEqual(['Started', 'Canceled released']);
   });
 
@@ -141,7 +141,7 @@ describe('an answer that comes after the local deadline', () => {
   it('counts from the start of a renewal', async () => {
     const session = await openOn(bmdb, MINUTE);
     clock.move(LATE_MS);
-    // Half of what is left, so that the poke is not given up.
+    // Half of the remaining time, so that the poke is not given up.
     await s.behind(
       lockingSession(session),
       () => session.poke(),

@@ -5,7 +5,7 @@ import { agentStarted, createStage, refusedWith, SIGNAL } from '../../../contrac
 import { targetOf } from '../../../contracts/requests-of.ts';
 import { pgStand } from './contract-on-pg.ts';
 
-/** A newer daemon is at the ladder of a machine, on a rung of which this program never heard. */
+/** A newer daemon climbs a machine's ladder, on a rung that this program does not know. */
 const stand = pgStand();
 const s = createStage(stand.make);
 const sql = (text: string, ...values: unknown[]) => stand.server.sql.query(text, values);
@@ -108,8 +108,8 @@ describe.each(places)('a rung that this program does not know: %s', (place) => {
 });
 
 /**
- * As the version before `resettingBmc` reads a machine, and decides whether recovery may take it: its
- * SQL, which must not be changed.
+ * How the version before `resettingBmc` reads a machine and decides whether recovery may take it.
+ * Its SQL must not change.
  */
 const OLD_READER = `
   SELECT l.rung::text AS rung, l.attempts, l.asked_at, l.asked_rung::text AS asked_rung,
@@ -136,7 +136,7 @@ it('shows an older daemon nothing of a BMC reset', async () => {
   await work.note({ kind: 'controllerResetAsked', controller: 'bmc-7' });
   const during = await oldReader();
   expect(during).toEqual({ ...before, refusal: 'it is being worked on' });
-  // The daemon that asked for it dies: the other one goes on where the ladder stands.
+  // The requesting daemon dies. The other daemon continues at the ladder's present rung.
   await s.h.expireSession(s.session.sessionId);
   expect(await oldReader()).toEqual(before);
 });

@@ -6,7 +6,7 @@ import { PATIENCE } from '../../../support/patience.ts';
 
 const s = claimStand();
 
-/** Tells how often whoever listens is woken by what is done. */
+/** Counts how often an action wakes a listener. */
 async function listen() {
   const heard: string[] = [];
   const client = new pg.Client({ connectionString: s.server.url });
@@ -14,7 +14,7 @@ async function listen() {
   await client.connect();
   client.on('notification', (each) => heard.push(each.payload || 'wake'));
   await client.query('LISTEN shepherd_wake');
-  /** What was committed earlier is heard earlier. */
+  /** An earlier commit is heard earlier. */
   let markers = 0;
   const heardAll = async () => {
     const marker = `marker ${(markers += 1)}`;
