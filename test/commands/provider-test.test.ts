@@ -66,7 +66,7 @@ describe('the provider is', () => {
   });
   test('named rather than guessed', async () => {
     expect(await refused(TWO)).toBe(
-      'several providers have the driver static; give one of one, two',
+      'several providers have the driver static; give one of these names: one, two',
     );
     expect(await refused(TWO, { provider: 'three' })).toBe(
       'no provider is named three or has that driver; there is one, two',
@@ -103,7 +103,7 @@ describe('refused before anything is opened', () => {
     const own = 'Fleet-fleet-000000000000001';
     const memory = { driver: 'memory' };
     const file = configFile({ providers: { one: memory, two: { ...memory, instanceSetId: own } } });
-    const says = /^the instance set fleet-.* belongs to provider two: .*--set-id$/;
+    const says = /^the instance set fleet-.* belongs to provider two, .*--set-id$/;
     const given = { provider: 'one', configFile: file, setId: own.toLowerCase() };
     const asked = { ...OPTIONS, ...given, destroyExisting: true };
     await expect(providerTest(asked, { ...around, log: silentLog })).rejects.toThrow(says);

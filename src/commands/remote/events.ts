@@ -70,7 +70,7 @@ async function follow(flags: EventsFlags, session: Session): Promise<CommandOutp
     } catch (error) {
       if (signal.aborted) break;
       if (!isAway(error)) throw error;
-      if (!isLost) say(`${error.message}; it is tried again`);
+      if (!isLost) say(`${error.message}; trying again`);
       isLost = true;
     }
     await sleep(LOOK_MS);

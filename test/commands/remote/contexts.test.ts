@@ -244,7 +244,7 @@ describe('what a console answers', () => {
     },
   );
 
-  test('is no mistake of this program when it makes no sense, unless it comes from our version', async () => {
+  test('is no mistake of this program when it has an unexpected form, unless it comes from our version', async () => {
     const failing = () => Promise.reject(new TypeError('undefined is not iterable'));
     const where = 'http://console/';
     const strange = understood(failing(), { where, isOurs: () => false });
@@ -259,7 +259,7 @@ describe('what a console answers', () => {
     onTestFinished(() => void (process.exitCode = 0));
     const flags = { url, output: 'table', json: false, color: 'never' } as const;
     await throughDoor(flags, (session) => poolStatus(session, {}));
-    expect(told.join('')).toContain('makes no sense');
+    expect(told.join('')).toContain('has an unexpected form');
     expect(process.exitCode).toBe(1);
   });
 });

@@ -50,7 +50,7 @@ describe('V47: the exit code says what is missing, and the words what to do', ()
       for (const command of [['fleet', 'status'], FREEZE]) {
         const { code, stderr, stdout } = await run(doorTo(url, token), ...command);
         expect({ code, stdout }).toEqual({ code: 4, stdout: '' });
-        expect(stderr).toMatch(/"shepherd login URL" logs in/);
+        expect(stderr).toMatch(/log in with "shepherd login URL"/);
       }
     }
   });

@@ -257,7 +257,7 @@ describe('a command repeated with --key', () => {
       const { code, stderr } = await run(...hold, ...args);
       expect({ code, stderr }).toEqual({
         code: 2,
-        stderr: expect.stringMatching(/key "K" was used/),
+        stderr: expect.stringMatching(/key "K" belongs to another request/),
       });
       expect(keysOf('POST')).toEqual([]);
     }

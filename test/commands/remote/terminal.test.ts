@@ -98,7 +98,7 @@ describe('login', () => {
 
   test.each([
     ['Ctrl-C', CTRL_C, 130, 'ended by SIGINT'],
-    ['Ctrl-D', '\u0004', 2, 'no token was given'],
+    ['Ctrl-D', '\u0004', 2, 'standard input has no token'],
   ])(
     'that is broken off by %s at the question ends, and makes no context',
     async (_, key, code, words) => {
