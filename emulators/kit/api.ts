@@ -67,9 +67,7 @@ export interface Occasion<Effect extends { readonly type: string }> {
   readonly subject: RuleSubject;
   /** Waits on the emulator's clock. Rejects when the emulator ends. */
   wait(delayMs: number): Promise<void>;
-  /**
-   * The first fault of this type, accepted by `fits`, that strikes the request or another subject.
-   */
+  /** The first fault of this type that `fits` accepts and that strikes the request or subject. */
   strike<T extends Effect['type']>(
     type: T,
     fits?: (effect: TypedEffect<Effect, T>) => boolean,
@@ -103,9 +101,7 @@ export interface EmulatedApi<Call, Effect extends { readonly type: string }> {
   admit?(occasion: Occasion<Effect>): void | Promise<void>;
   /** The handlers' input. @throws {Refusal} */
   call(occasion: Occasion<Effect>): Call;
-  /**
-   * `X-RateLimit-…` headers tell the rest of a `rateLimit` rule. Default false: only `Retry-After`.
-   */
+  /** Sends `X-RateLimit-…` headers for a `rateLimit` rule. Default: only `Retry-After`. */
   readonly tellsRate?: boolean;
   /** Requests with equal logins share a `rateLimit` rule's count. Default: all requests. */
   login?(occasion: Occasion<Effect>): string;

@@ -28,7 +28,7 @@ src/domain/eligibility.ts test/domain/eligibility.test.ts test/actors/provisioni
 src/domain/eligibility.ts test/domain/eligibility.test.ts test/domain/recovery/ladder.test.ts
   preserve-lets-a-reinstallation-through: ShepherdReinstall: ['no-recover'[-, 'preserve'-]],
 src/domain/eligibility.ts test/domain/eligibility.test.ts test/domain/requests.test.ts test/actors/tasks/orders.test.ts
-  an-order-goes-past-a-hold: LIFTED_BY_ORDER: ReadonlySet<Refusal> = new Set([{+'a hold forbids it', +}
+  an-order-goes-past-a-hold: LIFTED_BY_ORDER: ReadonlySet<Ineligibility> = new Set([{+'a hold forbids it', +}
 src/domain/eligibility.ts test/domain/eligibility.test.ts test/domain/requests.test.ts test/domain/recovery/ladder.test.ts
   an-order-that-expired-is-carried-out:
     PROCESS_FOR[order.verb] === process [-&& order.expiresAtMs > nowMs -]? order : null

@@ -37,7 +37,7 @@ const REAL_SCHEDULERS = /^(async|asap|animationFrame)Scheduler$|^animationFrames
 const PURE_PACKAGES = /^(\..*|xstate|rxjs|zod|tinyqueue|p-limit|fast-xml-builder|node:crypto)$/;
 /** Adapters of every daemon, whatever the world: without I/O of their own. */
 const PURE_ADAPTERS =
-  /\/adapters\/(.+\/port|agents\/takeover-protocol|driver-kit\/(fleet-provider|calls|orders|looks|creation|stand-ins|redaction))\.ts$/;
+  /\/adapters\/(.+\/port|agents\/takeover-protocol|driver-kit\/(fleet-provider|calls|orders|looks|creation|memory-shell|redaction))\.ts$/;
 /** Functions that keep their own time: by name, with the parameter that replaces that time. */
 const TIMED: Readonly<Record<string, RegExp>> = {
   ...Object.fromEntries(

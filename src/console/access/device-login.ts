@@ -8,7 +8,7 @@ import {
   USER_CODE_LETTERS,
   type Role,
 } from '../../domain/access.ts';
-import type { DeviceLogin, DevicePoll } from '../../adapters/bmdb/access-port.ts';
+import type { DeviceLogin, DevicePoll } from '../../adapters/bmdb/port.ts';
 import type { Random } from '../../adapters/clock/port.ts';
 import { printable } from '../../lib/texts.ts';
 import { described, type Api } from '../api/kit.ts';

@@ -107,7 +107,7 @@ const HIDDEN = 'the device on the reservation cannot be read; it may be ours';
 const isDevice = (holder: Holder): holder is Device => holder !== null && holder !== 'hidden';
 
 /** A creation and its progress. */
-interface DeviceOrder extends Sought {
+interface Order extends Sought {
   readonly call: Call;
   readonly reservationId: string;
   readonly request: CreateRequest;
@@ -119,11 +119,11 @@ interface DeviceOrder extends Sought {
 /** The hardware, as the request names it. */
 type Target = Pick<CreateDeviceBody, 'plan' | 'metro'>;
 /** `adopted`: an earlier request whose reply was lost created the device. */
-interface CreatedDevice {
+interface Creation {
   readonly device: Device;
   readonly outcome: 'created' | 'adopted';
 }
-const adopted = (device: Device): CreatedDevice => ({ device, outcome: 'adopted' });
+const adopted = (device: Device): Creation => ({ device, outcome: 'adopted' });
 
 /** How often and how long to search, in milliseconds. */
 interface LookTimes {
@@ -162,7 +162,7 @@ export function createCreation(config: EquinixConfig, deps: CreationDeps) {
     throw new ProviderError('invalid', `a device ${hostname} could not be identified as ours`);
   }
 
-  function bodyFor({ request, witness, reservationId, sshKeyId }: DeviceOrder, target: Target) {
+  function bodyFor({ request, witness, reservationId, sshKeyId }: Order, target: Target) {
     const marks = { [WITNESS_TAG]: witness, [SET_ID_TAG]: config.instanceSetId };
     return {
       hostname: request.hostname,
@@ -177,7 +177,7 @@ export function createCreation(config: EquinixConfig, deps: CreationDeps) {
 
   /** Searches until patience ends; then null. @throws {ProviderError} `race-lost`. */
   async function lookUntil(
-    order: DeviceOrder,
+    order: Order,
     { delayMs, gapMs, untilMs, looksMin }: LookTimes,
   ): Promise<Device | null> {
     const { call } = order;
@@ -194,16 +194,12 @@ export function createCreation(config: EquinixConfig, deps: CreationDeps) {
   }
 
   /** Null after two searches without the device: then the request may be sent once more. */
-  function lookBeforeRepeating(order: DeviceOrder): Promise<Device | null> {
+  function lookBeforeRepeating(order: Order): Promise<Device | null> {
     return lookUntil(order, { delayMs: gapMs / 2, gapMs, untilMs: 0, looksMin: 2 });
   }
 
   /** If a repetition is refused, the lost request may have succeeded invisibly. */
-  async function outlastRefusal(
-    order: DeviceOrder,
-    cause: unknown,
-    lostAtMs: number,
-  ): Promise<CreatedDevice> {
+  async function outlastRefusal(order: Order, cause: unknown, lostAtMs: number): Promise<Creation> {
     const { call } = order;
     const untilMs = lostAtMs + settleMs - call.now();
     const found = await lookUntil(order, { delayMs: 0, gapMs, untilMs, looksMin: 1 });
@@ -213,18 +209,13 @@ export function createCreation(config: EquinixConfig, deps: CreationDeps) {
   }
 
   /** The device is known to be ours: it exists, whatever fails from here on. */
-  async function adoptSeen(
-    { call, progress }: DeviceOrder,
-    { id }: Device,
-  ): Promise<CreatedDevice> {
+  async function adoptSeen({ call, progress }: Order, { id }: Device): Promise<Creation> {
     progress.ambiguous = true;
     return adopted(await client.getDevice(call, id));
   }
 
   /** The device on the reservation, or the reservation's hardware if it is empty. */
-  async function preCheck(
-    order: DeviceOrder,
-  ): Promise<CreatedDevice | { readonly target: Target }> {
+  async function preCheck(order: Order): Promise<Creation | { readonly target: Target }> {
     const { call, progress } = order;
     const reservation = await client.getReservation(call, order.reservationId);
     const holder = await search.holderOf(call, reservation);
@@ -247,7 +238,7 @@ export function createCreation(config: EquinixConfig, deps: CreationDeps) {
   }
 
   /** If the reservation is not free, the lost request may have succeeded. */
-  async function resume(order: DeviceOrder) {
+  async function resume(order: Order) {
     const lostAtMs = order.call.now();
     const found = await lookBeforeRepeating(order);
     if (found) return adopted(found);
@@ -259,7 +250,7 @@ export function createCreation(config: EquinixConfig, deps: CreationDeps) {
     }
   }
 
-  function post(order: DeviceOrder, target: Target): Promise<Device> {
+  function post(order: Order, target: Target): Promise<Device> {
     const { call, progress, request } = order;
     return client.postDevice(call, bodyFor(order, target), async () => {
       progress.attempts++;
@@ -268,7 +259,7 @@ export function createCreation(config: EquinixConfig, deps: CreationDeps) {
     });
   }
 
-  function requireAsOrdered(order: DeviceOrder, device: Device): Device {
+  function requireAsOrdered(order: Order, device: Device): Device {
     const reservationId = idOf(device.hardware_reservation);
     const agrees =
       device.hostname === order.request.hostname &&
@@ -280,10 +271,7 @@ export function createCreation(config: EquinixConfig, deps: CreationDeps) {
   }
 
   /** A first refusal is believed; one more read shows whether another creation was faster. */
-  async function explainRefusal(
-    order: DeviceOrder,
-    refusal: ProviderError,
-  ): Promise<CreatedDevice> {
+  async function explainRefusal(order: Order, refusal: ProviderError): Promise<Creation> {
     const { call, reservationId } = order;
     if (![409, 422].includes(refusal.answer?.status ?? 0)) throw refusal;
     const holder = await client
@@ -297,7 +285,7 @@ export function createCreation(config: EquinixConfig, deps: CreationDeps) {
     return adoptSeen(order, holder);
   }
 
-  async function settle(order: DeviceOrder): Promise<CreatedDevice> {
+  async function settle(order: Order): Promise<Creation> {
     const { call, progress } = order;
     let lostAtMs = call.now();
     const first = progress.ambiguous ? await resume(order) : await preCheck(order);
@@ -320,7 +308,7 @@ export function createCreation(config: EquinixConfig, deps: CreationDeps) {
   }
 
   /** @throws {ProviderError} see `Provider.createMachine`. */
-  async function makeOne(order: DeviceOrder): Promise<Device> {
+  async function makeOne(order: Order): Promise<Device> {
     let outcome: LabelsOf<'equinix_create_outcomes_total'>['outcome'] = 'rejected';
     try {
       const made = await settle(order);
@@ -337,11 +325,8 @@ export function createCreation(config: EquinixConfig, deps: CreationDeps) {
   }
 
   /** Stores our key again, once, if it was removed; a missing key is no slot's fault. */
-  async function withOurKey(
-    order: Omit<DeviceOrder, 'progress' | 'sshKeyId'>,
-    signal: AbortSignal,
-  ) {
-    const orderWith = (sshKeyId: string | undefined): DeviceOrder => {
+  async function withOurKey(order: Omit<Order, 'progress' | 'sshKeyId'>, signal: AbortSignal) {
+    const orderWith = (sshKeyId: string | undefined): Order => {
       const progress = { attempts: 0, ambiguous: order.request.resumed };
       return { ...order, sshKeyId, progress };
     };

@@ -8,12 +8,7 @@ import type {
 import type { Clock } from '../../../adapters/clock/port.ts';
 import type { PoolRow } from '../../../domain/balancing/pool-row.ts';
 import { BatchRefused, KeyReused, NothingToDo, UsageError } from '../../../domain/errors.ts';
-import {
-  requireProvider,
-  namesOf,
-  type NamedSlot,
-  type NamedFleet,
-} from '../../../domain/submission/named-fleet.ts';
+import { requireProvider } from '../../../domain/submission/named-fleet.ts';
 import {
   lossAt,
   offersOf,
@@ -32,7 +27,7 @@ import {
   type SelectedRequest,
   type Selected,
 } from '../../../domain/submission/selection.ts';
-import { slot, type ProviderName, type Slot } from '../../../domain/ids.ts';
+import { slot, type ProviderName } from '../../../domain/ids.ts';
 import type { GuardRow } from '../../../domain/machine.ts';
 import type { LossPolicy } from '../../../domain/policy.ts';
 import { VERBS, type MachineVerb } from '../../../domain/verbs.ts';
@@ -45,10 +40,11 @@ import {
   type OperatorRequest,
 } from '../../../domain/operator-request.ts';
 import type { Person } from '../../access/port.ts';
-import type { FleetView, MachineEntry } from '../../port.ts';
+import type { FleetView } from '../../port.ts';
 import { etagOf, machineRow } from '../machine.ts';
 import { Problem } from '../problem.ts';
 import { foreseen, type Foreseen, type PreviewAnswer } from './answers.ts';
+import { namedFleet } from './known-fleet.ts';
 import {
   isOfMachines,
   selectorOf,
@@ -369,47 +365,4 @@ export interface FilingMeans {
   readonly means: (provider: string) => Promise<ProviderMeans | null>;
   /** Called with the outcome of each request: `filed`, or the code of its refusal. */
   readonly onAsked?: ((verb: string, via: string, outcome: string) => void) | undefined;
-}
-
-type KnownFleet = Pick<FleetView, 'entries' | 'facts'>;
-
-/**
- * The fleet as this daemon knows it, for look-ups by name, in the states shown. Entries are made
- * during the walk, so that nothing of a large fleet is kept.
- */
-export function namedFleet(fleet: KnownFleet, providers: readonly string[]): NamedFleet {
-  const { entries } = fleet;
-  return {
-    entries: { [Symbol.iterator]: () => inOrder(fleet) },
-    bySlot: { get: (slot) => entryOf(fleet, slot) },
-    machine: (id) => {
-      for (const { view } of entries.values()) {
-        if (view.machineId === id) return fleet.facts(view.slot)?.row ?? null;
-      }
-      return null;
-    },
-    providers: namesOf([...providers, ...providersOf(entries)]),
-  };
-}
-
-function providersOf(entries: ReadonlyMap<Slot, MachineEntry>): Set<string> {
-  const names = new Set<string>();
-  for (const { view } of entries.values()) names.add(view.provider);
-  return names;
-}
-
-function* inOrder(fleet: KnownFleet): Generator<NamedSlot> {
-  for (const slot of [...fleet.entries.keys()].toSorted()) {
-    const entry = entryOf(fleet, slot);
-    if (entry) yield entry;
-  }
-}
-
-/** If several machines claim a slot, only one row is known, and `facts.conflict` reports it. */
-function entryOf({ entries, facts: factsOf }: KnownFleet, slot: Slot): NamedSlot | undefined {
-  const shown = entries.get(slot);
-  const facts = factsOf(slot);
-  if (!shown || !facts) return undefined;
-  const { view, state, substate } = shown;
-  return { view: { ...view, state, substate }, facts, rows: facts.row ? [facts.row] : [] };
 }
