@@ -1,7 +1,6 @@
 /**
- * Makes one executable file of the agent's script and a Node runtime: Node's single executable
- * application. All that it takes comes from the npm registry; `strip`, where the machine has it,
- * makes the file smaller.
+ * Builds one executable file from the agent's script and a Node runtime: Node's single executable
+ * application. All parts come from the npm registry; `strip`, if installed, makes the file smaller.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import {
@@ -20,28 +19,28 @@ import { dirname, join } from 'node:path';
 const PACKAGES = join(import.meta.dirname, '..', 'node_modules');
 const NODE = join(PACKAGES, 'node', 'bin', 'node');
 const POSTJECT = join(PACKAGES, 'postject', 'dist', 'cli.js');
-/** Where the runtime looks for what was put into it: fixed by Node. */
+/** Where the runtime looks for the embedded blob: fixed by Node. */
 const RESOURCE = 'NODE_SEA_BLOB';
 const FUSE = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2';
 const EXECUTABLE_MODE = 0o755;
 
-/** Processors that executables are built for, as Node names them. */
+/** Processors for which executables are built, as Node names them. */
 export const ARCHITECTURES = ['x64', 'arm64'];
 
-/** For which machines an executable is, as in its name. */
+/** The target platform of an executable, as in its name. */
 export const platformOf = (arch: string): string => `${process.platform}-${arch}`;
 
 export interface ExecutableOptions {
   readonly script: Uint8Array;
   readonly outFile: string;
-  /** Of {@link ARCHITECTURES}; another than this machine's runtime is fetched from the registry. */
+  /** One of {@link ARCHITECTURES}; the runtime of another architecture comes from the registry. */
   readonly arch: string;
 }
 
 /**
- * Writes the executable, mode 0755; it appears whole or not at all. The same script and the same
- * packages give the same bytes, wherever it is built.
- * @throws {Error} one of the steps failed.
+ * Writes the executable, mode 0755, as a whole or not at all. The same script and packages give the
+ * same bytes wherever they are built.
+ * @throws {Error} a step failed.
  */
 export function buildAgentExecutable(options: ExecutableOptions): void {
   const scratch = mkdtempSync(join(tmpdir(), 'shepherd-agent-'));
@@ -51,7 +50,7 @@ export function buildAgentExecutable(options: ExecutableOptions): void {
     const blob = prepareBlob(scratch, options.script);
     copyFileSync(runtimeFor(options.arch, scratch), draft);
     chmodSync(draft, EXECUTABLE_MODE);
-    // Before the script goes in: afterwards it would be taken out again.
+    // Must precede the injection, because `strip` would remove the blob.
     spawnSync('strip', [draft], { stdio: 'ignore' });
     const injection = [draft, RESOURCE, blob, '--sentinel-fuse', FUSE];
     run([POSTJECT, ...injection]);
@@ -62,7 +61,7 @@ export function buildAgentExecutable(options: ExecutableOptions): void {
   }
 }
 
-/** The Node of the same version for such machines. */
+/** The same Node version for this architecture. */
 function runtimeFor(arch: string, scratch: string): string {
   if (arch === process.arch) return NODE;
   const name = `node-${platformOf(arch)}`;
@@ -76,7 +75,7 @@ function runtimeFor(arch: string, scratch: string): string {
   return join(scratch, 'package', 'bin', 'node');
 }
 
-/** The file names become part of the blob, so they are the same each time. */
+/** The file names are part of the blob, so they are constant. */
 function prepareBlob(scratch: string, script: Uint8Array): string {
   const [main, output, config] = ['agent.js', 'agent.blob', 'sea-config.json'];
   writeFileSync(join(scratch, main), script);
@@ -87,8 +86,8 @@ function prepareBlob(scratch: string, script: Uint8Array): string {
 }
 
 /**
- * By the runtime that goes into the file: the two must be of one version. What it says on standard
- * error is part of the error when it fails, and else of no interest.
+ * Runs the runtime that goes into the file, because both must have one version. A failure's error
+ * contains its standard error.
  */
 function run(args: readonly string[], cwd?: string): void {
   execFileSync(NODE, args, { cwd, stdio: ['ignore', 'ignore', 'pipe'] });

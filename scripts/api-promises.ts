@@ -1,6 +1,6 @@
 /*
- * What the description of the API promises to programs that were written against it, as lines of text: a
- * line that is missing later is something removed or narrowed. Lines are only ever added, by `npm run api`.
+ * The promises of the API's description to existing programs, as lines of text: a missing line
+ * later means that something was removed or narrowed. `npm run api` only ever adds lines.
  */
 
 type Schema = Readonly<Record<string, unknown>>;
@@ -21,7 +21,7 @@ interface Parameter {
 }
 type Content = Readonly<Record<string, { readonly schema: Schema }>>;
 
-/** How large or long something may be, and how it is written: of what comes in. */
+/** Limits of size, length and form, for input only. */
 const LIMITS = ['minimum', 'maximum', 'minLength', 'maxLength', 'minItems', 'maxItems', 'pattern'];
 
 /** Sorted. */
@@ -33,7 +33,7 @@ export function promisesOf({ paths, components }: Description): string[] {
     }
   }
   for (const [name, schema] of Object.entries(components.schemas)) {
-    // As the description tells them apart: what comes in has a name of its own.
+    // The description names input schemas differently.
     addSchema(told, name, schema, name.endsWith('Input'));
   }
   return [...told].toSorted();
@@ -57,7 +57,7 @@ function addOperation(told: Set<string>, name: string, operation: Operation): vo
   }
 }
 
-/** @param isIn it comes from whoever asks: less must not be taken. Else: not less must be told. */
+/** @param isIn true for input, which later versions must accept; else they must send it. */
 function addSchema(told: Set<string>, at: string, schema: Schema, isIn: boolean): void {
   const { $ref, type, enum: values, properties, required, items, additionalProperties } = schema;
   if (typeof $ref === 'string') told.add(`${at}: ${$ref.split('/').at(-1)}`);
@@ -79,7 +79,7 @@ function addSchema(told: Set<string>, at: string, schema: Schema, isIn: boolean)
     addSchema(told, `${at}{}`, additionalProperties as Schema, isIn);
   }
   for (const part of [...listOf(schema['anyOf']), ...listOf(schema['oneOf'])]) {
-    // Of several ways each is a part of its own; its verb or type says which.
+    // Each alternative is a part of its own, identified by its verb or type.
     for (const kind of kindsOf(part)) addSchema(told, `${at}${kind}`, part, isIn);
   }
   for (const part of listOf(schema['allOf'])) addSchema(told, at, part, isIn);

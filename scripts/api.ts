@@ -1,7 +1,7 @@
 /**
- * Writes `generated/openapi.json`: the description of the console's API, made of the schemas of
- * its routes; and adds to `promised.txt` beside it what is new, so that it is promised from then on. With
- * `--check` it changes nothing and exits 1 when a file is another.
+ * Writes `generated/openapi.json`, the description of the console's API, from the schemas of its
+ * routes. Adds new promises to `promised.txt` beside it. With `--check` it changes nothing and
+ * exits 1 if a file differs.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,8 +1,8 @@
 /**
- * Builds the agent below `dist/agent`: `shepherd-agent`, a script for machines that have Node, and
- * `shepherd-agent-<platform>-<arch>`, one executable that needs nothing. `--script` or `--sea` builds
- * one of the two; `--arch x64` or `--arch arm64` for such machines instead of those like this one;
- * `--out <directory>` builds elsewhere.
+ * Builds the agent below `dist/agent`: `shepherd-agent`, a script for machines with Node, and
+ * `shepherd-agent-<platform>-<arch>`, one executable without dependencies. `--script` or `--sea`
+ * builds one of both; `--arch x64` or `--arch arm64` builds for that processor; `--out <directory>`
+ * builds elsewhere.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';

@@ -1,10 +1,10 @@
 /**
- * Makes `dist/page/`, the page that the console serves: hashed files, the same compressed, the
- * licences of what is in them, and a manifest with a hash of everything they were made from.
+ * Builds `dist/page/`, the page that the console serves: hashed files, compressed copies, the
+ * licences of their contents, and a manifest with a hash of all sources.
  *
- *   node scripts/build-page.ts            builds, unless the page is of these very sources
- *   node scripts/build-page.ts --force    builds in any case
- *   node scripts/build-page.ts --lenient  says what to run where the tools to build are not installed
+ * node scripts/build-page.ts builds, unless the page is up to date node scripts/build-page.ts
+ * --force builds in any case node scripts/build-page.ts --lenient prints a hint if the build tools
+ * are not installed
  */
 import { createRequire } from 'node:module';
 import { existsSync, globSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -20,10 +20,10 @@ import {
 
 const root = join(import.meta.dirname, '..');
 const folder = join(root, PAGE_FOLDER);
-/** Smaller files are not worth the trouble. */
+/** Compressing smaller files saves too little. */
 const COMPRESSED_FROM_BYTES = 512;
 
-/** Whether this installation has what the page is built with. */
+/** Whether the tools to build the page are installed. */
 function toolsAreThere(): boolean {
   try {
     const { resolve } = createRequire(import.meta.url);
@@ -33,10 +33,10 @@ function toolsAreThere(): boolean {
   }
 }
 
-/** Builds into a folder beside, and then takes the place of the page that was there. */
+/** Builds into a separate folder, which then replaces the old page. */
 async function build(): Promise<void> {
   const staging = `${folder}-${process.pid}`;
-  // Whoever runs it, a test too: libraries are bundled as they are published, not as they are debugged.
+  // Also under a test: libraries are bundled in their production form.
   process.env['NODE_ENV'] = 'production';
   const { build: bundle } = await import('vite');
   const modules = new Set<string>();
@@ -67,7 +67,7 @@ function compress(path: string): void {
   writeFileSync(`${path}.br`, brotliCompressSync(content, { params }));
 }
 
-/** What a browser has to fetch at the first look, and all that is there. */
+/** Prints the size of the first load, and of all files. */
 function report(files: readonly string[]): void {
   const sizeOf = (file: string) => {
     const compressed = join(folder, `${file}.br`);

@@ -1,6 +1,6 @@
 /**
- * Makes `dist/`, what is published: the sources as JavaScript, the files beside them that are read
- * at run time, and the agent as one executable file.
+ * Builds `dist/`, the published files: the sources as JavaScript, the files that they read at run
+ * time, and the agent as one executable file.
  */
 import { execFileSync } from 'node:child_process';
 import { cpSync, globSync, rmSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { buildAgent } from '../src/agent-bundle.ts';
 const root = join(import.meta.dirname, '..');
 const dist = join(root, 'dist');
 
-/** Everything but TypeScript, whose JavaScript the compiler writes. */
+/** Copies everything but TypeScript, for which the compiler writes JavaScript. */
 function copyAssets(): number {
   const files = globSync('{src,emulators}/**/*.*', { cwd: root }).filter(
     (file) => !/(?<!\.d)\.ts$/.test(file),

@@ -1,4 +1,4 @@
-/** Writes the dashboards of `deploy/grafana/`, as Grafana imports them. A test compares them with this. */
+/** Writes the dashboards of `deploy/grafana/` in Grafana's import format. A test compares them. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { format, resolveConfig } from 'prettier';

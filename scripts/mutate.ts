@@ -1,18 +1,17 @@
 /**
- * Asks the tests whether they would notice: makes each mutation of `test/mutations/` in a copy of the
- * tree, runs the tests that it names, and tells which mutations none of them noticed.
+ * Checks whether the tests notice mistakes: makes each mutation of `test/mutations/` in a copy of
+ * the tree, runs the tests that it names, and lists the mutations that no test noticed.
  *
  *     npm run mutate -- [FILE …] [--only ID[,ID]] [--jobs N] [--every N] [--judge simulation [--seeds N]]
  *
- * FILE is a list (`test/mutations/sql.ts`, or `sql`), or a file or folder of `src/` whose mutations are
- * meant, or `core` for the lists of what decides; all without one. Only a test that fails by what it
- * expects has noticed a mutation. A run that was red by time, hooks or a crash counts if the same tests
- * are green without the mutation. A mutation that cannot be loaded does not count as noticed. Exits with
- * 1 when less than 95 % of the mutations were noticed, when a mutation no longer applies or cannot be
- * loaded, or when the tests are red without any mutation.
+ * FILE is a list (`test/mutations/sql.ts`, or `sql`), a file or folder of `src/`, or `core` for the
+ * lists of deciding code; default: all. Only a failed expectation notices a mutation. A run that
+ * failed by time, hooks or a crash counts if the same tests pass without the mutation. A mutation
+ * that fails to load does not count. Exits 1 if less than 95 % were noticed, if a mutation no
+ * longer applies or fails to load, or if tests fail without any mutation.
  *
- * `--judge simulation` asks the simulation instead of the tests: each mutation is played by the first N
- * seeds (20), as far as they reach it, until a rule is broken. `--every N` takes every Nth mutation.
+ * `--judge simulation` uses the simulation instead of the tests: the first N seeds (20) that reach
+ * a mutation play it until a rule breaks. `--every N` takes every Nth mutation.
  */
 import { spawn } from 'node:child_process';
 import {
@@ -35,14 +34,14 @@ import { CORE, createSimulationJudge, type SimulationJudge } from './simulation-
 import { verdictOf, type Report, type RunEnd } from './verdict.ts';
 
 const AIM = 0.95;
-/** A run that hangs may have noticed something, but nobody can wait for it. */
+/** Time limit of a run that may hang. */
 const LIMIT_S = 240;
 /**
- * What a mistake keeps from coming never comes: tests with a mutation need not wait for it as long as others.
- * A run that took longer may be red by the machine's fault, and is compared with one without the mutation.
+ * Time limit of waits in tests with a mutation, which often prevents what they wait for. A longer
+ * run may fail because the machine is slow, and is compared with a run without the mutation.
  */
 const PATIENCE_S = 30;
-/** What each file of tests may take where all of them run at once. */
+/** Time per test file if all of them run at once. */
 const LIMIT_PER_FILE_S = 60;
 const root = join(import.meta.dirname, '..');
 const LISTS = 'test/mutations/*.ts';
@@ -50,7 +49,7 @@ const LISTS = 'test/mutations/*.ts';
 interface Listed extends Mutation {
   readonly area: string;
 }
-/** `late`: noticed only by time, hooks or a crash. `unsure`: the tests are red without it, too. */
+/** `late`: noticed only by time, hooks or a crash. `unsure`: the tests also fail without it. */
 type Found = 'killed' | 'late' | 'survived' | 'unsure' | 'broken' | 'stale';
 
 const { values, positionals } = parseArgs({
@@ -83,7 +82,7 @@ const isMeant = (mutation: Listed): boolean =>
       (name) => basename(name, '.ts') === mutation.area || mutation.file.startsWith(name),
     ));
 
-/** A copy of the tree to make mistakes in; the installed packages are shared. */
+/** Copies the tree for mutations; the installed packages are shared. */
 function copyTree(): void {
   const copy = mkdtempSync(join(tmpdir(), 'shepherd-mutate-'));
   copies.push(copy);
@@ -107,7 +106,7 @@ function copyTree(): void {
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
 }
 
-/** Groups of processes that run now. */
+/** Process groups of current runs. */
 const running = new Set<number>();
 const copies: string[] = [];
 
@@ -124,7 +123,7 @@ function killGroup(group: number): void {
   }
 }
 
-// The tests run in groups of their own, which an interrupt of ours does not reach.
+// The tests run in their own process groups, which our interrupt does not reach.
 for (const [signal, code] of [
   ['SIGINT', 130],
   ['SIGTERM', 143],
@@ -138,7 +137,7 @@ for (const [signal, code] of [
 
 type Tests = Pick<Mutation, 'tests' | 'named'>;
 
-/** Runs a program of Node in a copy. @returns its code; null: it took too long. */
+/** Runs a Node program in a copy. @returns its exit code; null: timeout. */
 async function spawnIn(
   copy: string,
   args: readonly string[],
@@ -168,7 +167,7 @@ async function spawnIn(
   return { code: isLate ? null : code, output };
 }
 
-/** Runs tests in a copy until the first is red. */
+/** Runs tests in a copy until the first failure. */
 async function run(
   copy: string,
   { tests, named }: Tests,
@@ -211,7 +210,7 @@ async function judge(copy: string, mutation: Mutation): Promise<Found> {
   return verdictOf(end) === 'survived' ? 'late' : 'unsure';
 }
 
-/** The tests must be green before a red one means anything. */
+/** Checks that the tests pass without a mutation. */
 async function checkUnchanged(copy: string, mutations: readonly Listed[]): Promise<void> {
   const all = [...new Set(mutations.flatMap(({ tests }) => tests))];
   const limitS = LIMIT_S + LIMIT_PER_FILE_S * all.length;
@@ -219,7 +218,7 @@ async function checkUnchanged(copy: string, mutations: readonly Listed[]): Promi
   if (end.code === 0) return;
   process.stderr.write(output);
   if (end.code === null) throw new Error(`mutate: the tests did not end within ${limitS} s`);
-  throw new Error('mutate: the tests are red without a mutation; mend them first');
+  throw new Error('mutate: the tests fail without a mutation; fix them first');
 }
 
 const mutations = (await readLists()).filter(isMeant);

@@ -1,16 +1,14 @@
 /**
- * Makes `docs/pictures/`: the page as it shows a simulated fleet, in both themes, for README and documents.
- * Beside the pictures it writes a hash of the sources of the page. With `--check` nothing is made: it exits
- * 1 when these sources are others than those that the pictures show. That tells that the page may look
- * otherwise by now, not that it does, nor that the pictures are good.
+ * Makes `docs/pictures/`: screenshots of the page with a simulated fleet, in both themes, and a
+ * hash of the page's sources. With `--check` it makes nothing and exits 1 if the sources have
+ * changed since: then the pictures may be outdated.
  */
-import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { globSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import type { Page } from 'playwright-core';
 import { withBrowser } from '../test/support/browser.ts';
+import { startSimulator } from './simulator.ts';
 
 const root = join(import.meta.dirname, '..');
 const FOLDER = join(root, 'docs/pictures');
@@ -27,25 +25,13 @@ function hashOfSources(): string {
   return hash.digest('hex');
 }
 
-/** A simulated fleet of which some machines die, while `use` has the link that logs in. */
+/** Runs a simulated fleet with dying machines; `use` gets the login link. */
 async function withSimulator(use: (link: string) => Promise<void>): Promise<void> {
-  const args = ['sim', '--machines', '24', '--chaos', '--console-port', '0'];
-  const child = spawn(process.execPath, [join(root, 'bin/shepherd.mjs'), ...args], {
-    stdio: ['ignore', 'pipe', 'ignore'],
-  });
-  const ended = new Promise((resolve) => child.once('exit', resolve));
+  const simulator = await startSimulator(['--machines', '24', '--chaos']);
   try {
-    let link: string | undefined;
-    for await (const line of createInterface({ input: child.stdout })) {
-      link = /http:\S+\/login#\S+/.exec(line)?.[0];
-      if (link !== undefined) break;
-    }
-    if (link === undefined) throw new Error('the simulator ended before it told its link');
-    child.stdout.resume();
-    await use(link);
+    await use(simulator.link);
   } finally {
-    child.kill('SIGINT');
-    await ended;
+    await simulator.stop();
   }
 }
 
@@ -85,6 +71,6 @@ async function make(): Promise<void> {
 
 if (!process.argv.includes('--check')) await make();
 else if (readFileSync(HASH_FILE, 'utf8').trim() !== hashOfSources()) {
-  console.error('docs/pictures shows an earlier page: npm run pictures makes it anew');
+  console.error('docs/pictures shows an outdated page: run npm run pictures');
   process.exitCode = 1;
 }

@@ -1,4 +1,4 @@
-/** Writes the alerts as the Prometheus operator wants them, for `deploy/kubernetes`. A test compares the two. */
+/** Writes the alerts in the Prometheus operator's form, for `deploy/kubernetes`. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 

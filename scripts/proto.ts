@@ -1,7 +1,7 @@
 /**
- * Generates from `proto/` what `src/wire/` needs of it: the types of the messages, and the descriptor
- * from which protobufjs makes their readers and writers. With `--check` it changes nothing and exits
- * 1 when the generated files are not what `proto/` says.
+ * Generates files of `src/wire/` from `proto/`: the message types, and the descriptor from which
+ * protobufjs builds readers and writers. With `--check` it changes nothing and exits 1 if a file is
+ * outdated.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ function load(): protobuf.Root {
   return root;
 }
 
-/** All messages and enums, in the order of the schemas, each message before what it holds. */
+/** All messages and enums in schema order, each message before its nested types. */
 function declared(scope: protobuf.NamespaceBase): (protobuf.Type | protobuf.Enum)[] {
   return scope.nestedArray.flatMap((each) => {
     if (each instanceof protobuf.Type) return [each, ...declared(each)];
@@ -39,7 +39,7 @@ function typeOf(field: protobuf.Field): string {
   if (field.map) throw new Error(`${field.fullName}: maps have no type here`);
   const { resolvedType, type } = field;
   if (resolvedType instanceof protobuf.Type) return nameOf(resolvedType);
-  // Enums are open: another program may send a number that has no name here.
+  // Enums are open: a newer program may send a number without a name here.
   if (resolvedType || NUMBERS.test(type)) return 'number';
   if (BIG_NUMBERS.test(type)) return 'bigint';
   return { string: 'string', bool: 'boolean', bytes: 'Uint8Array' }[type] ?? 'never';
@@ -65,13 +65,13 @@ const declareField = (field: protobuf.Field) =>
   `${comment(field.comment)}readonly ${field.name}?: ${field.repeated ? 'readonly ' : ''}` +
   `${typeOf(field)}${field.repeated ? '[]' : ''} | null;`;
 
-/** Which member is set, as the reader says; an `optional` field is a choice of one, and has none. */
+/** The reader's discriminator; an `optional` field is a choice of one without discriminator. */
 function declareOneOf({ name, oneof, fieldsArray }: protobuf.OneOf): string {
   if (fieldsArray[0]?.getOption('proto3_optional')) return '';
   return `readonly ${name}?: ${oneof.map((member) => `'${member}'`).join(' | ')};`;
 }
 
-/** The schemas without the names of fields in `proto/`, which stand on no wire. */
+/** The schemas without the original field names, which are not on the wire. */
 const describe = (root: protobuf.Root): string =>
   JSON.stringify(root, (key, value: unknown) => (key === 'protoName' ? undefined : value));
 

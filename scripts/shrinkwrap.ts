@@ -1,7 +1,7 @@
 /**
- * Makes `npm-shrinkwrap.json` for the package, so that it is installed with the versions that were tested:
- * the lock file without what only development needs. `npm pack` deletes it again, since `npm ci` in a
- * checkout would read it in place of the lock file.
+ * Makes `npm-shrinkwrap.json` for the package from the lock file, without development dependencies,
+ * so that installations get the tested versions. `npm pack` deletes it again, because `npm ci` in a
+ * checkout would prefer it to the lock file.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ interface LockedPackage {
   readonly devDependencies?: object;
 }
 
-/** No addresses are in it: each registry that an operator has will do. */
+/** Leaves out addresses, so that any registry works. */
 export function shrinkwrapOf<Of extends Lock>(lock: Of): Of {
   const packages = Object.entries(lock.packages)
     .filter(([, { dev }]) => dev !== true)

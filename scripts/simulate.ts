@@ -1,14 +1,14 @@
 /**
- * Plays fleets in virtual time by plans that seeds draw, and tells which rules were broken:
+ * Plays fleets in virtual time with plans drawn from seeds, and lists broken rules:
  *
  *     npm run simulate -- [--runs N] [--seed S | --seeds S,S,…] [--machines M] [--daemons D] [--hours H] [--jobs J]
  *         [--budget NAME] [--plan FILE] [--twice] [--calm] [--first] [--no-shrink] [--json]
  *
- * `--seed` plays one seed, or begins with it where `--runs` is given; seeds are fresh otherwise, and
- * printed. `--budget` plays seeds that are fixed, and every situation of `sometimes.ts` that is meant
- * for it must come about. `--plan` plays a plan as it was printed. `--twice` plays each plan twice: both
- * runs must leave the same trace. `--calm` strikes nothing. `--first` ends with the first violation.
- * Exits with 1 when a rule was broken or a situation of the budget did not come about.
+ * `--seed` plays one seed, or starts with it if `--runs` is given; otherwise seeds are fresh and
+ * printed. `--budget` plays fixed seeds, and every situation of `sometimes.ts` with this budget
+ * must occur. `--plan` plays a printed plan. `--twice` plays each plan twice: both traces must be
+ * equal. `--calm` injects no faults. `--first` stops at the first violation. Exits 1 if a rule was
+ * broken or a situation of the budget did not occur.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
@@ -35,7 +35,7 @@ interface Judged extends Pick<
 > {
   readonly situations: readonly string[];
   readonly cpuMs: number;
-  /** The smallest run that breaks the first rule; null: there is none. */
+  /** The smallest run that breaks the first rule; null: none. */
   readonly shrunk: Pick<SimulationOutcome, 'plan' | 'violations' | 'story'> | null;
 }
 
@@ -48,7 +48,7 @@ const ENDS: Omit<Violation, 'detail' | 'atMs'> = {
   sentence: 'a run is played to its end',
 };
 
-/** A run that breaks off is a violation like any other, and takes no other run with it. */
+/** An aborted run is a violation like any other, and does not affect other runs. */
 const judge = (job: Job): Promise<Judged> =>
   play(job).catch((error: unknown): Judged => {
     const detail = error instanceof Error ? String(error.stack) : String(error);
@@ -78,10 +78,10 @@ async function play({ plan, isTwice, shrinks, stopsAtFirst }: Job): Promise<Judg
   };
 }
 
-/** Plays the jobs in threads, each with one run at a time. */
+/** Plays the jobs in threads, one run per thread at a time. */
 async function judgeAll(jobs: readonly Job[], threads: number, tell: (judged: Judged) => boolean) {
   const waiting = [...jobs];
-  // One thread needs no other.
+  // A single thread plays all waiting jobs.
   while (threads === 1 && waiting.length > 0) {
     if (!tell(await judge(waiting.shift()!))) return;
   }

@@ -3,16 +3,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Mutation } from '../test/mutations/mutation.ts';
 
-/** The lists of mistakes in what decides; those in their SQL are not reached, as the database is a double. */
+/** Mutation lists of deciding code; the database is a double, so SQL is not reached. */
 export const CORE: readonly string[] = [
   ...['actors', 'balancer-turns', 'bring-up', 'chart-traps', 'domain', 'faults', 'fleet-charts'],
   ...['fleet-parts', 'lifecycle', 'lifecycle-setup', 'recovery', 'supervisor-traps', 'tasks'],
 ];
 
-/** Small enough that a mutation is judged in seconds; two daemons, as most mistakes need another one. */
+/** Small, so that a run takes seconds; two daemons, because most mistakes need another daemon. */
 const SIZE = ['--machines', '6', '--daemons', '2', '--hours', '2'];
 const BASELINE_LIMIT_S = 900;
-/** A run with a mutation that takes so many times longer than one without will not end. */
+/** A mutated run that takes this many times longer than a normal one counts as endless. */
 const PATIENCE = 5;
 
 type Verdict = 'killed' | 'late' | 'survived' | 'broken';
@@ -23,9 +23,9 @@ type Spawn = (
   limitS: number,
 ) => Promise<{ readonly code: number | null; readonly output: string }>;
 
-/** Tells whether runs of the simulation notice a mutation. */
+/** Decides whether simulation runs notice a mutation. */
 export interface SimulationJudge {
-  /** @param original text of the file that is mutated in the copy. */
+  /** @param original the unmutated text of the file. */
   judge(copy: string, mutation: Mutation, original: string): Promise<Verdict>;
 }
 
@@ -40,14 +40,14 @@ interface Coverage {
     readonly functions: readonly { readonly ranges: readonly Range[] }[];
   }[];
 }
-/** A seed that breaks no rule without a mutation, how long it takes, and what it executes by file. */
+/** A seed without violations, its duration, and its code coverage by file. */
 interface Seed {
   readonly seed: number;
   readonly tookS: number;
   readonly ranges: ReadonlyMap<string, readonly Range[]>;
 }
 
-/** Plays the seeds without a mutation first: those that break a rule then judge nothing. */
+/** Plays the seeds without a mutation first; seeds that break a rule are not used. */
 export async function createSimulationJudge(
   copy: string,
   count: number,
@@ -70,7 +70,7 @@ export async function createSimulationJudge(
     const { code } = await play(copy, [seed], { NODE_V8_COVERAGE }, BASELINE_LIMIT_S);
     const tookS = (performance.now() - begunAt) / 1_000;
     if (code === 0) good.push({ seed, tookS, ranges: rangesIn(copy, NODE_V8_COVERAGE) });
-    else console.log(`seed ${seed} breaks a rule without a mutation, and judges nothing`);
+    else console.log(`seed ${seed} breaks a rule without a mutation, and is not used`);
     rmSync(NODE_V8_COVERAGE, { recursive: true });
   }
   return {
@@ -90,19 +90,19 @@ export async function createSimulationJudge(
       );
       if (code === 0) return 'survived';
       if (code === null) return 'late';
-      // A run that was begun and crashed has noticed the mutation, too.
+      // A run that began and crashed also noticed the mutation.
       return /^\d+ runs, seeds/m.test(output) ? 'killed' : 'broken';
     },
   };
 }
 
-/** Where the first change stands in the file. */
+/** Position of the first change in the file. */
 function offsetOf({ find, replace }: Mutation, original: string): number {
   const same = Array.from(find).findIndex((char, at) => char !== replace[at]);
   return original.indexOf(find) + Math.max(0, same);
 }
 
-/** The innermost range around a place tells whether it was executed. */
+/** The innermost range around a position shows whether it was executed. */
 const isReached = (ranges: readonly Range[], offset: number): boolean =>
   (ranges
     .filter(({ startOffset, endOffset }) => startOffset <= offset && offset < endOffset)

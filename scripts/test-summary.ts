@@ -1,8 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 
 /**
- * Prints `Tests: X passed, Y failed` from vitest's JSON reports, after the names of tests that did not run:
- * each counts as failed. Exits with 1 when a test failed, a file could not be loaded, or a report is missing.
+ * Prints `Tests: X passed, Y failed` from vitest's JSON reports, after the names of tests that did
+ * not run; each of those counts as failed. Exits 1 if a test failed, a file could not be loaded, or
+ * a report is missing.
  */
 interface Report {
   readonly success: boolean;
@@ -20,14 +21,14 @@ function readReport(path: string): Report | null {
   return text === '' ? null : (JSON.parse(text) as Report);
 }
 
-/** A file that failed outside its tests, in what comes before or after them, counts as one more. */
+/** A file that failed outside its tests counts as one more failure. */
 const brokenFiles = (report: Report): number =>
   report.testResults.filter(
     (file) =>
       file.status === 'failed' && !file.assertionResults.some(({ status }) => status === 'failed'),
   ).length;
 
-/** Tests that were left out: a program that they need is missing, or they are switched off. */
+/** Skipped tests: a required program is missing, or they are switched off. */
 const leftOut = ({ testResults }: Report): string[] =>
   testResults.flatMap(({ name, status, assertionResults }) =>
     status === 'failed'

@@ -1,6 +1,6 @@
-/** What a run of vitest says about a mutation, read from its report. */
+/** Reads the result of a vitest run with a mutation from its report. */
 
-/** The part of vitest's JSON report that is looked at. */
+/** The used part of vitest's JSON report. */
 export interface Report {
   readonly testResults: readonly {
     readonly status: string;
@@ -11,20 +11,20 @@ export interface Report {
   }[];
 }
 
-/** How a run of tests ended. */
+/** The end of a test run. */
 export interface RunEnd {
-  /** Exit code; null: it was ended by us, since it took too long. */
+  /** Exit code; null: we stopped it after its time limit. */
   readonly code: number | null;
-  /** Null: it wrote none. */
+  /** Null: no report was written. */
   readonly report: Report | null;
 }
 
 /**
- * - `killed`: a test failed by what it expects.
- * - `survived`: all were green.
- * - `broken`: a file of tests could not even be loaded, or the runner broke: no test has judged it.
- * - `doubtful`: red by nothing but time, hooks or a crash, which a busy machine or a broken copy can
- *   do as well; the same tests have to be green without the mutation before it means anything.
+ * - `killed`: an expectation of a test failed.
+ * - `survived`: all tests passed.
+ * - `broken`: a test file could not be loaded, or the runner broke: no test has judged it.
+ * - `doubtful`: failed only by time, hooks or a crash, which a busy machine or a broken copy can
+ * also cause; the same tests must pass without the mutation.
  */
 export type Verdict = 'killed' | 'survived' | 'broken' | 'doubtful';
 
@@ -44,5 +44,5 @@ export function verdictOf({ code, report }: RunEnd): Verdict {
   return isUnloaded && failures.length === 0 ? 'broken' : 'doubtful';
 }
 
-/** A test or hook that took too long, and a poll that gave up. */
+/** A test or hook that timed out, or a poll that gave up. */
 const OUT_OF_TIME = /timed out|__VITEST_POLL_CHAIN__|ran out of patience/i;

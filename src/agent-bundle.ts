@@ -13,20 +13,20 @@ export interface AgentProgram {
 }
 
 const EXECUTABLE_MODE = 0o755;
-/** Where a published package has the program that was built with it. */
+/** The prebuilt program in a published package. */
 const PREBUILT = join(import.meta.dirname, 'agent', 'shepherd-agent');
 const ENTRY = join(import.meta.dirname, 'agent', 'main.ts');
 
 /**
- * The file may lie below a package.json that makes it an ES module, or below none: the one line
- * gives it `require` either way.
+ * A package.json above the file may make it an ES module: this line provides `require` in either
+ * case.
  */
 const HEAD = `#!/usr/bin/env node
 var require = process.getBuiltinModule('node:module').createRequire('/');`;
 
 /**
- * The program that a file names; without one the prebuilt program, or else one built from source.
- * @throws {NotFound} the file is missing or cannot be read.
+ * Loads the named program; by default the prebuilt one, or one built from source.
+ * @throws {NotFound} the file is missing or unreadable.
  */
 export async function loadAgentProgram(path?: string): Promise<AgentProgram> {
   const prebuilt = path === undefined ? readIfPresent(PREBUILT) : null;
@@ -39,12 +39,13 @@ export async function loadAgentProgram(path?: string): Promise<AgentProgram> {
   }
 }
 
-/** How many are under way: all of them share the bundler's process. */
+/** Number of builds under way; they share the bundler's process. */
 let building = 0;
 
 /**
- * Bundles `src/agent` into one file that needs nothing but Node 20.16 or later. The same sources
- * give the same bytes. Writes it, mode 0755, when told where. @throws {Malformed} sources are broken.
+ * Bundles `src/agent` into one file that needs only Node 20.16 or later. The same sources give the
+ * same bytes. Writes the file, mode 0755, if a path is given. @throws {Malformed} the sources are
+ * broken.
  */
 export async function buildAgent(options: { outFile?: string } = {}): Promise<AgentProgram> {
   const { build, stop } = await import('esbuild');
@@ -53,7 +54,7 @@ export async function buildAgent(options: { outFile?: string } = {}): Promise<Ag
     return await bundleBy(build, options);
   } finally {
     building -= 1;
-    // Else the bundler's own process stays as long as ours. A build that runs in it would never end.
+    // Otherwise the bundler's process lives as long as ours. A build still running would hang.
     if (building === 0) void stop();
   }
 }

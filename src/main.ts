@@ -6,10 +6,10 @@ import { programVersion } from './commands/version.ts';
 import { explain, FleetError, isDiskFull } from './domain/errors.ts';
 
 const EXIT_USAGE = 2;
-/** EX_SOFTWARE of sysexits.h: a bug of ours. */
+/** EX_SOFTWARE of sysexits.h: our bug. */
 const EXIT_BUG = 70;
 
-/** Adds the commands of the pretended world, unless one of ours is called: the daemon does not load them. */
+/** Adds the commands of emulators, unless ours is called: the daemon does not load them. */
 async function addPretended(
   cli: Command,
   version: string,
@@ -36,7 +36,7 @@ async function main(): Promise<void> {
   }
 }
 
-/** One clear message for what a person can mend; the stack only for what is our fault. */
+/** One clear message for mistakes that a person can fix; the stack only for our bugs. */
 function report(error: unknown): number {
   const { code, exitCode } = error as { code?: unknown; exitCode?: unknown };
   if (typeof code === 'string' && code.startsWith('commander.')) {
@@ -52,7 +52,7 @@ function report(error: unknown): number {
   }
   const stack = error instanceof Error ? error.stack : String(error);
   process.stderr.write(`shepherd: internal error; please report it\n${stack}\n`);
-  // Services of a crashed supervisor may still hold the event loop.
+  // Services of a crashed supervisor may keep the event loop alive.
   process.exit(EXIT_BUG);
 }
 

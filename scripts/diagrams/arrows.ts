@@ -10,7 +10,7 @@ export interface Arrow {
   readonly label: string;
 }
 
-/** Event transitions come from the directed graph; eventless ones it leaves out. */
+/** Event transitions from the directed graph, which has no eventless transitions. */
 export function arrowsOf(graph: Digraph, name: (node: AnyStateNode) => string): Arrow[] {
   const node = graph.stateNode as AnyStateNode;
   const evented = graph.edges.map((edge) => ({

@@ -39,7 +39,7 @@ const PURPOSES: Readonly<Record<Whole, string>> = {
   provisioner: 'Machines made of free capacity',
 };
 
-/** What is to be laid out. */
+/** A drawing before its layout. */
 interface Sketch {
   readonly id: string;
   readonly title: string;
@@ -71,7 +71,7 @@ function sketches(): Sketch[] {
   ];
 }
 
-/** The arrows that a machine's life usually follows. */
+/** The usual path of a machine's life. */
 const MAIN: readonly (readonly [MachineState, MachineState])[] = [
   ['Reserved', 'Provisioned'],
   ['Provisioned', 'AgentStarting'],
@@ -83,7 +83,10 @@ const MAIN: readonly (readonly [MachineState, MachineState])[] = [
   ['Deprovisioning', 'Released'],
 ];
 
-/** The nine states. Any may be found after any other, where somebody else acted: that is not drawn. */
+/**
+ * The nine states. If another process acts, any state may follow any other; the drawing leaves
+ * those arrows out.
+ */
 function lifeOf(life: AnyStateNode): Sketch {
   const released = lifecycle.root.states['Released']! as AnyStateNode;
   const states = STATES.map((name) => life.states[name] ?? released);
@@ -96,7 +99,7 @@ function lifeOf(life: AnyStateNode): Sketch {
   return { id: 'life', title: 'The life of a machine', states, nameOf, arrows };
 }
 
-/** As the chart has them; those that all states have in common are drawn for each. */
+/** The chart's arrows; an arrow common to all states is drawn for each. */
 function lifeArrows(life: AnyStateNode, nameOf: (node: AnyStateNode) => string): Arrow[] {
   const names: readonly string[] = STATES;
   const region = nameOf(life);
@@ -210,7 +213,7 @@ function boxOf(node: AnyStateNode, sketch: Sketch): ElkNode {
   };
 }
 
-/** Where each box is, seen from the whole drawing. */
+/** The position of each box in the whole drawing. */
 function placed({ children = [] }: ElkNode, from: { x: number; y: number }): Map<string, Box> {
   return new Map(
     children.flatMap((child): [string, Box][] => {
@@ -229,7 +232,7 @@ const edgesOf = ({ edges = [], children = [] }: ElkNode): ElkExtendedEdge[] => [
   ...children.flatMap(edgesOf),
 ];
 
-/** Bends are told as seen from whatever contains the edge. */
+/** Bends are relative to the edge's container. */
 function routeOf(edge: ElkExtendedEdge, boxes: ReadonlyMap<string, Box>): ChartArrow['points'] {
   const { container } = edge as { readonly container?: string };
   const { x, y } = boxes.get(container ?? 'root') ?? { x: 0, y: 0 };
@@ -237,7 +240,7 @@ function routeOf(edge: ElkExtendedEdge, boxes: ReadonlyMap<string, Box>): ChartA
   return [startPoint, ...bendPoints, endPoint].map((at) => [whole(x + at.x), whole(y + at.y)]);
 }
 
-/** A line for each state and arrow, so that a change can be read. */
+/** One line per state and arrow, so that changes are readable. */
 function textOf({ states, arrows, ...head }: ChartLayout): string {
   const lines = (all: readonly object[]) =>
     all.map((each) => `    ${JSON.stringify(each)}`).join(',\n');

@@ -36,7 +36,7 @@ export function overviewOf(machine: AnyStateMachine): string {
 const stateOf = ({ path }: AnyStateNode): string =>
   path.find((key) => (STATES as readonly string[]).includes(key)) ?? path.join('_');
 
-/** Mermaid ids may not hold dots. */
+/** Mermaid ids may not contain dots. */
 const idOf = (node: AnyStateNode): string => [node.machine.id, ...node.path].join('_');
 
 function inside(node: AnyStateNode, depth: number): string[] {

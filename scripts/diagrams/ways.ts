@@ -9,14 +9,14 @@ export interface Box {
 type Way = ChartArrow['points'];
 type Point = Way[number];
 
-/** How far a way keeps from boxes that it passes. */
+/** Minimum distance of a route from boxes. */
 const CLEAR = 4;
-/** How far from boxes a way runs along them. */
+/** Distance of a lane from its boxes. */
 const LANE = 8;
 
 /**
- * From one box to another, through no third: straight, where that is free, else along a lane above or below
- * some boxes: into it up or down, else by a side. The shortest; straight where there is none.
+ * A route from one box to another, around all others: straight if possible, else along a lane above
+ * or below some boxes. Takes the shortest; straight if there is none.
  */
 export function wayBetween(from: Box, to: Box, all: readonly Box[]): Way {
   const others = all.filter((box) => box !== from && box !== to);
@@ -33,13 +33,13 @@ export function wayBetween(from: Box, to: Box, all: readonly Box[]): Way {
   );
 }
 
-/** None, where the lane leaves no room to go out of the one box and into the other. */
+/** None if the lane leaves no room to leave or enter a box. */
 function upOrDown(y: number, from: Box, to: Box): Way[] {
   if (!isBeside(y, from) || !isBeside(y, to)) return [];
   return [[...door(from, y), ...door(to, y).toReversed()]];
 }
 
-/** The lower or upper wall of a box, and the lane straight across from it. */
+/** The lower or upper wall of a box, and the point of the lane straight across from it. */
 function door(box: Box, y: number): Way {
   const x = whole(box.x + box.width / 2);
   return [
@@ -65,7 +65,7 @@ function bySide(y: number, from: Box, to: Box): Way[] {
 
 const isBeside = (at: number, { y, height }: Box) => at <= y - LANE || at >= y + height + LANE;
 
-/** From the middle of one box to that of the other, as far as it is outside of both. */
+/** From the middle of one box to the middle of the other, as far as it is outside both. */
 function straight(from: Box, to: Box): Way {
   const [begin, end] = [middleOf(from), middleOf(to)];
   return [edgeOf(from, begin, end), edgeOf(to, end, begin)];
@@ -73,7 +73,7 @@ function straight(from: Box, to: Box): Way {
 
 const middleOf = ({ x, y, width, height }: Box): Point => [x + width / 2, y + height / 2];
 
-/** Where the way from the middle of a box to another place leaves it. */
+/** Where a line from a box's middle to a point leaves the box. */
 function edgeOf({ width, height }: Box, middle: Point, towards: Point): Point {
   const [dx, dy] = [towards[0] - middle[0], towards[1] - middle[1]];
   const share = Math.min(width / 2 / Math.abs(dx || 1e-9), height / 2 / Math.abs(dy || 1e-9));
@@ -85,7 +85,7 @@ const partsOf = (way: Way) => way.slice(1).map((end, at) => [way[at]!, end] as c
 const lengthOf = (way: Way): number =>
   partsOf(way).reduce((sum, [a, b]) => sum + Math.hypot(b[0] - a[0], b[1] - a[1]), 0);
 
-/** Clips each part of the way to the box and its surroundings (Liang and Barsky). */
+/** Clips each part of the route to the box and its surroundings (Liang and Barsky). */
 function runsThrough(way: Way, { x, y, width, height }: Box): boolean {
   const ranges = [
     [x - CLEAR, x + width + CLEAR],

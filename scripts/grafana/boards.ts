@@ -1,9 +1,9 @@
 import type { Board, Figure } from './panel.ts';
 
 /*
- * A line for each panel: title, why somebody looks at it, and as far as they are other than usual: `in UNIT` (of
- * Grafana), `now` (one number for each line, not a course), `see RUNBOOK` (of the alert that watches it).
- * Below it, indented, what its lines are called, and the expression over Prometheus that gives them.
+ * One line per panel: title, purpose, and optionally `in UNIT` (of Grafana), `now` (single numbers,
+ * no history), `see RUNBOOK` (of its alert). The indented lines below it hold each legend and its
+ * Prometheus expression.
  */
 const FLEET = `
 Machines by state | Every daemon sees the whole fleet, so one of them is enough.
@@ -132,7 +132,7 @@ const board = (name: string, title: string, text: string): Board => ({
   ...{ uid: `shepherd-${name}`, title: `Shepherd: ${title}`, figures: figuresOf(text) },
 });
 
-/** Every dashboard, by the name of its file in `deploy/grafana/`. */
+/** All dashboards, by file name in `deploy/grafana/`. */
 export const BOARDS: Readonly<Record<string, Board>> = {
   fleet: board('fleet', 'fleet', FLEET),
   providers: board('providers', 'providers', PROVIDERS),

@@ -1,16 +1,16 @@
 import type { Dashboard, DashboardLink, Panel } from '@grafana/schema';
 
-/** What one panel shows: expressions over Prometheus, each with what its lines are called. */
+/** The content of a panel: Prometheus expressions with their legends. */
 export interface Figure {
   readonly title: string;
-  /** Why somebody looks at it; shown by the panel. */
+  /** The panel's purpose, shown as its description. */
   readonly says: string;
   readonly queries: readonly (readonly [expression: string, legend: string])[];
-  /** Unit of Grafana: `short`, `s`, `percentunit`, `bytes`, `reqps`. */
+  /** Grafana's unit: `short`, `s`, `percentunit`, `bytes`, `reqps`. */
   readonly unit?: string;
-  /** One number for each line, not a course. */
+  /** Single numbers without history. */
   readonly isNow?: boolean;
-  /** Runbook of the alert that watches it. */
+  /** Runbook of the alert on this figure. */
   readonly runbook?: string;
 }
 
@@ -21,11 +21,11 @@ export interface Board {
 }
 
 const SOURCE = { type: 'prometheus', uid: '${source}' } as const;
-/** Panels beside each other, and the size of one. */
+/** Panels per row, and the size of a panel. */
 const COLUMNS = 2;
 const SIZE = { w: 24 / COLUMNS, h: 8 };
 
-/** A dashboard as Grafana imports it. Where the console is, it asks when it is imported. */
+/** A dashboard in Grafana's import format; the import asks for the console's address. */
 export const dashboardOf = ({ uid, title, figures }: Board): Dashboard => ({
   uid,
   title,

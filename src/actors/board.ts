@@ -7,7 +7,7 @@ import type { MachineView } from '../domain/view.ts';
 import type { Shown } from '../machines/shown.ts';
 import { RUNGS } from '../domain/recovery/rungs.ts';
 
-/** Machines of a provider in one state and substate, and those of them that need a person. */
+/** Machines of a provider in one state and substate, and those that need a person. */
 export interface PlaceCount {
   readonly provider: string;
   readonly state: string;
@@ -16,23 +16,23 @@ export interface PlaceCount {
   readonly needHuman: number;
 }
 
-/** One machine as people see it: its actor's state, and what the rows say of it. */
+/** One machine as people see it: its actor's state, and the facts from its rows. */
 export interface BoardEntry {
   readonly view: MachineView;
   readonly state: MachineState;
   readonly substate: string;
   /**
-   * In this state (not substate) since, epoch ms of the database clock. A silent machine was heard last
-   * then, though attempts on it came between.
+   * Start of this state (not substate), epoch ms of the database clock. For a silent machine: its
+   * last heartbeat, even after recovery attempts.
    */
   readonly sinceMs: number;
-  /** The last change of state or substate that was seen; null: none yet. */
+  /** The last observed change of state or substate; null: none yet. */
   readonly last: BoardMove | null;
-  /** It was seen to enter its state; else it was in it before anybody looked. */
+  /** The start of its state was observed; otherwise it began before the daemon looked. */
   readonly isSinceSeen: boolean;
 }
 
-/** From one place to another, in the words of people. */
+/** A change of state, in the words of people. */
 interface BoardMove {
   readonly from: { readonly state: MachineState; readonly substate: string };
   readonly atMs: number;
@@ -46,27 +46,27 @@ interface BoardOptions {
   /** Database clock, epoch ms. */
   readonly nowMs: () => number;
   readonly metrics: Metrics;
-  /** Told how long a machine was in a place that it was seen to enter and to leave. */
+  /** Called with the length of each stay whose start and end were observed. */
   readonly onStay?: (entry: BoardEntry, forMs: number) => void;
-  /** Told of each change at once, before anything else happens. */
+  /** Called at once with each change. */
   readonly changes: Pick<Observer<BoardChange>, 'next'>;
 }
 
 export interface Board {
   readonly entries: ReadonlyMap<Slot, BoardEntry>;
-  /** Machines per state. */
+  /** Machines by state. */
   counts(): Partial<Record<MachineState, number>>;
-  /** How they are, at a glance. */
+  /** The fleet at a glance. */
   headline(): Headline;
-  /** Machines that need a person. */
+  /** Number of machines that need a person. */
   needHuman(): number;
-  /** Machines per provider, state and substate. */
+  /** Machines by provider, state and substate. */
   census(): readonly PlaceCount[];
-  /** How many recoveries were begun since start, refused claims not counted. */
+  /** Recoveries begun since start, without refused claims. */
   recoveries(): number;
   onView(view: MachineView): void;
   onVanished(slot: Slot): void;
-  /** A machine's actor, or its task, shows this now. */
+  /** To be called with the state that a machine's actor, or its task, shows now. */
   onShown(shown: Shown): void;
 }
 
@@ -93,7 +93,7 @@ const isCountedAlike = (a: BoardEntry, b: BoardEntry): boolean =>
   a.state === b.state && a.substate === b.substate && a.view.needsHuman === b.view.needsHuman;
 const isRung = (step: string): boolean => (RUNGS as readonly string[]).includes(step);
 
-/** Keeps what the page, the live line and the metrics show. */
+/** Keeps the data for the page, the live line and the metrics. */
 export function createBoard({ nowMs, metrics, changes, onStay }: BoardOptions): Board {
   const entries = new Map<Slot, Entered>();
 
@@ -137,7 +137,7 @@ export function createBoard({ nowMs, metrics, changes, onStay }: BoardOptions): 
         from: entry.state,
         to: state,
       });
-    // Where the claim was refused, the rows may show the rung of another daemon.
+    // After a refused claim, the rows may show another daemon's rung.
     const begun = working && entry.substate === 'claiming' && isRung(substate);
     if (state === 'Recovering' && begun) recovered += 1;
     const atMs = nowMs();

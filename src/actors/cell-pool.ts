@@ -24,22 +24,22 @@ interface Cell {
 }
 
 export interface CellPoolOptions {
-  /** Builds the provided chart of one cell; told of machines that crash or end. */
+  /** Builds the provided chart of one cell; the hooks report machines that crash or end. */
   readonly createCell: (hooks: CellHooks) => CellLogic;
   readonly clock: Clock;
   readonly log: Log;
-  /** Aborts the I/O of a machine and gives back what its task held. */
+  /** Aborts the I/O of a machine and returns the resources of its task. */
   readonly dropWork: (slot: Slot) => void;
   /** Cancels work rows that a crashed machine may have left under our live session. */
   readonly releaseWork: (view: MachineView) => Promise<void>;
   readonly onCrash: (slot: Slot, error: unknown) => void;
-  /** Told what a machine's actor shows, after its news and whenever it moves by itself. */
+  /** Called with the state of a machine's actor, after its news and after its own changes. */
   readonly onShown: (shown: Shown) => void;
-  /** Where whoever only looks finds the actors. */
+  /** Lets observers find the actors. */
   readonly finder?: MachineFinder;
-  /** A machine's actor is at rest in another state than its rows tell, and no news of it are on their way. */
+  /** Called when a machine's actor at rest and its rows disagree, with no news on the way. */
   readonly onMismatch?: (view: MachineView) => void;
-  /** Observers of a cell's actor system; undefined costs nothing. */
+  /** Observers of a cell's actor system; undefined adds no cost. */
   readonly inspect?: (cellId: string) => ((event: InspectionEvent) => void) | undefined;
   readonly cellCapacity?: number;
 }
@@ -52,9 +52,9 @@ const RESPAWN_FIRST_MS = 1_000;
 const RESPAWN_MAX_MS = 300_000;
 
 /**
- * The `cellPool` service of the fleet: puts each slot into a cell with room, passes its news on, and
- * respawns a machine whose actor crashed from its latest view, later each time. A dead cell is
- * rebuilt with all its machines.
+ * The `cellPool` service of the fleet. Puts each slot into a cell with room, and forwards its news.
+ * Restarts a crashed machine's actor from its latest view, with a growing pause. Rebuilds a dead
+ * cell with all its machines.
  */
 export const cellPool = (options: CellPoolOptions) =>
   fromCallback<SlotsChanged, void>(({ receive, sendBack }) => {
@@ -68,7 +68,8 @@ export const cellPool = (options: CellPoolOptions) =>
       try {
         told.take(news);
       } catch (error) {
-        // XState disposes of no callback that threw: the cells would live on beside the new ones.
+        // XState does not dispose of a callback that threw: its cells would live on beside new
+        // ones.
         told.stop();
         pool.stop();
         throw error;
@@ -82,15 +83,15 @@ export const cellPool = (options: CellPoolOptions) =>
     };
   });
 
-/** A hundred thousand machines take seconds to spawn: meanwhile the session must be kept alive. */
+/** Spawning 100,000 machines takes seconds; the session must be renewed meanwhile. */
 const SLICE_MS = 2;
-/** Where no time passes, a slice ends all the same. */
+/** Ends a slice even if the clock stands still. */
 const SLICE_MAX = 1_000;
 
-/** Handles a few pieces of news at once, and many of them slice by slice; always in their order. */
+/** Handles a few news items at once and many in slices, always in order. */
 function inSlices(clock: Clock, handle: (item: SlotNews) => void) {
   let queue: readonly SlotNews[] = [];
-  /** Where in the queue the next slice begins. */
+  /** Position in the queue where the next slice begins. */
   let from = 0;
   let timer: unknown;
   let broken: (error: unknown) => void = () => undefined;
@@ -124,7 +125,7 @@ function inSlices(clock: Clock, handle: (item: SlotNews) => void) {
       [queue, from] = [isIdle ? news : [...queue.slice(from), ...news], 0];
       if (isIdle) next();
     },
-    /** News of this slot have come and were not handled yet. */
+    /** Whether news of this slot wait in the queue. */
     isAwaited(slot: Slot): boolean {
       for (let at = from; at < queue.length; at += 1) if (slotOf(queue[at]!) === slot) return true;
       return false;
@@ -140,15 +141,15 @@ function createPool(options: CellPoolOptions, isAwaited: (slot: Slot) => boolean
   const { clock, log, dropWork } = options;
   const cells = new Set<Cell>();
   const capacity = options.cellCapacity ?? CELL_CAPACITY;
-  /** Cells that have room. */
+  /** Cells with room. */
   const roomy = new Set<Cell>();
   const cellOf = new Map<Slot, Cell>();
   const views = new Map<Slot, MachineView>();
   const crashes = new Map<Slot, number>();
   const respawns = new Map<Slot, unknown>();
-  /** What ends the following of a machine that is busy. */
+  /** Stops the observation of a busy machine. */
   const followed = new Map<Slot, () => void>();
-  /** Machines at rest whose actors show another state than their rows. */
+  /** Machines at rest whose actors and rows disagree. */
   const apart = new Set<Slot>();
   let born = 0;
   let stopped = false;
@@ -166,7 +167,7 @@ function createPool(options: CellPoolOptions, isAwaited: (slot: Slot) => boolean
   const machineIn = ({ ref }: Cell, slot: Slot): MachineRef | undefined =>
     ref.getSnapshot().children[slot];
 
-  /** The cell makes a machine; one that is there is told without it. */
+  /** Tells a machine's actor directly; the cell creates a missing actor. */
   const send = (view: MachineView): void => {
     const home = place(view.slot);
     const there = machineIn(home, view.slot);
@@ -191,8 +192,8 @@ function createPool(options: CellPoolOptions, isAwaited: (slot: Slot) => boolean
   };
 
   /**
-   * While it works, its rows may be ahead or behind; after its work it knows what news on their way
-   * tell. Told once, until both agree again.
+   * Compares actor and rows at rest. During work, rows may differ; after work, the actor may know
+   * more than news on the way. Reports once until both agree again.
    */
   const compare = ({ slot, state, working }: Shown): void => {
     const view = views.get(slot);
@@ -239,7 +240,7 @@ function createPool(options: CellPoolOptions, isAwaited: (slot: Slot) => boolean
   const cellDied = (dead: Cell, error: unknown) => {
     cells.delete(dead);
     roomy.delete(dead);
-    log.error({ err: error, cell: dead.id }, 'a cell crashed and is rebuilt');
+    log.error({ err: error, cell: dead.id }, 'a cell crashed and is being rebuilt');
     const orphans = dead.ref.getSnapshot().children as Record<string, AnyActorRef | undefined>;
     for (const slot of dead.slots) {
       unfollow(slot);
@@ -292,7 +293,7 @@ function createPool(options: CellPoolOptions, isAwaited: (slot: Slot) => boolean
       if (respawns.has(slot)) return;
       const home = cellOf.get(slot);
       const machine = home && machineIn(home, slot);
-      // What does not move the chart costs it nothing; only what is shown may change.
+      // News that do not move the chart are not sent; only the display may change.
       if (machine && before && isSameToChart(before, view)) show(slot, machine);
       else send(view);
     },
@@ -316,8 +317,8 @@ function createPool(options: CellPoolOptions, isAwaited: (slot: Slot) => boolean
 }
 
 /**
- * XState leaves the children of a crashed actor running. A machine of a dead cell is told that its
- * slot is gone, again and again until it believes it: while it works it takes no news.
+ * XState leaves the children of a crashed actor running. Tells a machine of a dead cell that its
+ * slot is gone, repeatedly, because it takes no news while it works.
  */
 function layToRest(orphan: AnyActorRef | undefined, view: MachineView | undefined): void {
   if (!view || orphan?.getSnapshot().status !== 'active') return;
@@ -327,7 +328,7 @@ function layToRest(orphan: AnyActorRef | undefined, view: MachineView | undefine
     next: (snapshot: AnyMachineSnapshot) => {
       if (snapshot.status === 'active' && !snapshot.hasTag('working')) tell();
     },
-    // The cell is dead already. Without this observer its error would end the process.
+    // The cell is already dead. Without this observer, its error would end the process.
     error: () => undefined,
   });
   tell();
@@ -335,10 +336,10 @@ function layToRest(orphan: AnyActorRef | undefined, view: MachineView | undefine
 
 type Find = (slot: Slot) => MachineRef | undefined;
 
-/** Finds the actor of a machine for those who look and do not touch: it is never sent anything. */
+/** Finds the actor of a machine for observers, who never send it anything. */
 export interface MachineFinder {
   find(slot: Slot): MachineRef | undefined;
-  /** Tells how actors are found from now on; null: there are none. */
+  /** Sets the lookup of actors; null: there are none. */
   use(find: Find | null): void;
 }
 

@@ -1,11 +1,11 @@
 import TinyQueue from 'tinyqueue';
 import type { Clock } from '../adapters/clock/port.ts';
 
-/** One timer for many due times. A later time replaces an earlier one of the same key lazily. */
+/** One timer for many due times. Moving a key to a later time is lazy. */
 export interface DueTimes<Key> {
   /** Calls back at `atMs` or soon after; null forgets the key. Time as of `now`. */
   set(key: Key, atMs: number | null): void;
-  /** No call comes any more, whatever is set later. */
+  /** Stops all later calls. */
   stop(): void;
 }
 
@@ -14,7 +14,7 @@ interface Entry<Key> {
   readonly atMs: number;
 }
 
-/** `now` gives the time that due times are meant in (epoch ms of the database). */
+/** `now` is the clock of the due times (epoch ms of the database). */
 export function createDueTimes<Key>(
   clock: Clock,
   now: () => number,
@@ -22,10 +22,10 @@ export function createDueTimes<Key>(
 ): DueTimes<Key> {
   const heap = new TinyQueue<Entry<Key>>([], (a, b) => a.atMs - b.atMs);
   const due = new Map<Key, number>();
-  /** Earliest entry of a key in the heap, so that a moved due time costs no second entry. */
+  /** Earliest heap entry of each key, so that a moved due time adds no second entry. */
   const queued = new Map<Key, number>();
   const MAX_SLEEP_MS = 60_000;
-  /** Keys of one call: what is due beyond that comes a moment later. */
+  /** Maximum number of keys per callback; the rest follows a moment later. */
   const TURN_MAX = 200;
   let timer: unknown;
   let timerAtMs = Infinity;

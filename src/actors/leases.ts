@@ -5,18 +5,18 @@ import { explain } from '../domain/errors.ts';
 import type { ProviderName, SessionId } from '../domain/ids.ts';
 import type { SessionKeeper } from './session-keeper.ts';
 
-/** Jobs that one daemon has at a time, and which of them this daemon has. */
+/** Jobs that one daemon holds at a time, and those that this daemon holds. */
 export interface Leases {
   /**
-   * Resolves when the job is ours, at once if it still is; asks every few seconds until then.
+   * Resolves once the job is ours, at once if it already is; tries every few seconds.
    * @throws {SessionExpired}
    */
   take(job: string, signal: AbortSignal): Promise<Lease>;
-  /** The lease of the living session, if the job was taken by it. */
+  /** The live session's lease, if the session took the job. */
   held(job: string): Lease | null;
   /**
-   * Gives back all jobs that the session took, so that others need not wait for it to end; of any
-   * session when it is absent. Never fails.
+   * Returns all jobs of a session, so that others need not wait for its end; absent: of any
+   * session. Never fails.
    */
   releaseAll(of?: BmdbSession | null): Promise<void>;
 }
@@ -26,13 +26,13 @@ interface LeasesDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** Who has the job as of the last read of the BMDB; null: nobody, as far as is known. */
+  /** Holder of the job as of the last read of the BMDB; null: none known. */
   readonly holderOf: (job: string) => SessionId | null;
-  /** How often a job that another daemon has is asked for, ± 20 %. */
+  /** Interval between requests for a job that another daemon holds, ± 20 %. */
   readonly retryMs: number;
 }
 
-/** The job of provisioning and updating a provider. */
+/** The lease for provisioning and updating a provider. */
 export const provisionerJob = (provider: ProviderName): string => `provisioner/${provider}`;
 
 export function createLeases(deps: LeasesDeps): Leases {
@@ -43,7 +43,7 @@ export function createLeases(deps: LeasesDeps): Leases {
       for (;;) {
         const session = keeper.require();
         const known = taken.get(job);
-        // A job is its holder's as long as the session lives, and nobody else's row says otherwise.
+        // A job stays its holder's while the session lives and no row names another session.
         if (known?.session === session && holderOf(job) === session.sessionId) return known.lease;
         const lease = await session.lease(job);
         if (lease) {
@@ -63,11 +63,11 @@ export function createLeases(deps: LeasesDeps): Leases {
       const ending = [...taken].filter(([, { session }]) => of === undefined || session === of);
       for (const [job] of ending) taken.delete(job);
       for (const [, { lease, session }] of ending) {
-        // A session that died took its jobs with it.
+        // A dead session has lost its jobs already.
         if (session.signal.aborted) continue;
         await lease.release().catch((error: unknown) => {
           const fields = { job: lease.name, cause: explain(error) };
-          log.warn(fields, 'a job could not be given back; it is free when the session ends');
+          log.warn(fields, 'a job could not be released; it becomes free when the session ends');
         });
       }
     },

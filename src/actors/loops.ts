@@ -7,16 +7,16 @@ import { explain } from '../domain/errors.ts';
 import type { LoopSummary } from '../domain/daemons.ts';
 import type { FleetEvent } from '../machines/fleet.ts';
 
-/** Told how each run of a loop ends. Neither throws nor waits. */
+/** Receives the result of each run of a loop. Neither throws nor waits. */
 export interface Loop {
   succeeded(): void;
   failed(error: unknown): void;
 }
 
 export interface Loops {
-  /** Runs the task, which extends the session, and tells how long it took. */
+  /** Runs the task, which extends the session, and records its duration. */
   timedPoke(task: () => Promise<void>): Promise<void>;
-  /** The loop of this name, which is known from then on. */
+  /** Returns the loop of this name, and registers it. */
   of(name: string, periodMs: number, job?: string): Loop;
   all(): readonly LoopSummary[];
 }
@@ -25,7 +25,7 @@ interface Kept {
   readonly name: string;
   readonly periodMs: number;
   readonly job: string | null;
-  /** By the monotonic clock, as that of the database may not be known yet. */
+  /** On the monotonic clock, because the database clock may still be unknown. */
   successAt: number | null;
   failure: { readonly count: number; readonly at: number; readonly cause: string } | null;
 }
@@ -75,7 +75,7 @@ export function createLoops(
   };
 }
 
-/** Runs the task as a run of the loop. */
+/** Runs the task as one run of the loop. */
 export async function runOf<Result>(loop: Loop, task: () => Promise<Result>): Promise<Result> {
   try {
     const result = await task();
@@ -94,7 +94,7 @@ interface BmdbPeriods {
   readonly sweepMs: number;
 }
 
-/** The same BMDB; the loops that live by it are told how its calls end. */
+/** Wraps the BMDB so that its calls report their results to the loops that depend on them. */
 export function loopingBmdb(bmdb: Bmdb, loops: Loops, periods: BmdbPeriods): Bmdb {
   const session = loops.of('session', periods.sessionMs);
   const rows = loops.of('rows', periods.readMs);
@@ -115,8 +115,8 @@ export function loopingBmdb(bmdb: Bmdb, loops: Loops, periods: BmdbPeriods): Bmd
 }
 
 /**
- * A service that runs `task` again and again, `periodMs` after it ended, while its state lasts. A
- * failure is logged and the next run comes all the same.
+ * A service that repeats `task` while its state lasts, each time `periodMs` after its end. A
+ * failure is logged and does not stop the loop.
  */
 export const every = (
   periodMs: number,

@@ -54,12 +54,12 @@ export interface ProvideDeps {
   readonly taskPool: TaskPool;
   readonly keeper: SessionKeeper;
   readonly mirror: Mirror;
-  /** Removes what dead sessions left behind. */
+  /** Removes leftovers of dead sessions. */
   readonly sweep: (signal: AbortSignal) => Promise<void>;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
-  /** Told how what is done again and again ends. */
+  /** Receives the results of all repeated activities. */
   readonly loops: Loops;
   readonly periods: {
     readonly sweepMs: number;
@@ -68,21 +68,21 @@ export interface ProvideDeps {
     /** Work under way may take this long to end at a stop. */
     readonly drainMs: number;
   };
-  /** What of all this the daemon does; absent: everything. */
+  /** The roles of this daemon; absent: all. */
   readonly roles?: DaemonRoles | undefined;
-  /** Ends the intake of heartbeats, while there is still a session by which they are stored. */
+  /** Stops the reception of heartbeats while a session can still store them. */
   readonly closeIntake?: (() => Promise<void>) | undefined;
-  /** Told what the actors of machines show. */
+  /** Called with the states that machines' actors show. */
   readonly onShown: (shown: Shown) => void;
-  /** Where whoever only looks finds the actors of machines. */
+  /** Lets observers find the machines' actors. */
   readonly finder?: MachineFinder;
-  /** Observers of each cell's actor system; undefined costs nothing. */
+  /** Observers of each cell's actor system; undefined adds no cost. */
   readonly inspectCell: (cellId: string) => ((event: InspectionEvent) => void) | undefined;
   /** Observer of the provisioners' actor systems. */
   readonly inspectRoot: ((event: InspectionEvent) => void) | undefined;
 }
 
-/** The only place where charts meet services: every service of every chart is provided here. */
+/** The only place where charts get their services: provides every service of every chart. */
 export function provideFleet(deps: ProvideDeps) {
   const { keeper, log, mirror, taskPool, clock, periods, metrics } = deps;
   const provisioning = createProvisioning(deps.provision);
@@ -104,7 +104,10 @@ export function provideFleet(deps: ProvideDeps) {
             },
             onCrash: (slot, err) => {
               metrics.count('shepherd_actor_crashes_total', {});
-              log.error({ err, slot }, "a machine's actor crashed; it is respawned from the BMDB");
+              log.error(
+                { err, slot },
+                "a machine's actor crashed; it restarts from the rows of the BMDB",
+              );
             },
             onShown: deps.onShown,
             ...(deps.finder && { finder: deps.finder }),
@@ -112,7 +115,7 @@ export function provideFleet(deps: ProvideDeps) {
               metrics.count('shepherd_state_mismatch_total', {});
               log.error(
                 { slot, rows: state },
-                "a machine's actor shows another state than its rows",
+                "a machine's actor and its rows show different states",
               );
             },
             inspect: deps.inspectCell,
@@ -144,33 +147,33 @@ export function provideFleet(deps: ProvideDeps) {
         metrics.count('shepherd_session_expired_total', { processor: 'shepherd' });
         log.error(
           { code: failure?.code, cause: failure?.message },
-          'the session was lost or could not be opened; work is stopped until there is a new one',
+          'the session was lost or could not be opened; work stops until a new session is open',
         );
       },
       reportServiceCrash: (_, { error }) => {
         metrics.count('shepherd_service_crashes_total', { service: 'supervisor' });
-        log.error({ err: error }, 'a service of the supervisor crashed; it is rebuilt');
+        log.error({ err: error }, 'a service of the supervisor crashed; all services are rebuilt');
       },
       forgetGuard: () => deps.guard.watch.lose(),
       reportGuardCrash: (_, { error }) => {
         metrics.count('shepherd_service_crashes_total', { service: 'guard' });
-        log.error({ err: error }, 'the guard crashed; it is rebuilt, and nothing else is touched');
+        log.error({ err: error }, 'the guard crashed; only the guard is rebuilt');
       },
     },
     delays: {
-      // Daemons that lost their sessions together do not come back in one moment.
+      // Spreads the return of daemons that lost their sessions together.
       sessionRetry: ({ context }) =>
         sessionPauseMs(context) * (0.8 + 0.4 * deps.turns.random.next()),
     },
   });
 }
 
-/** In place of a service that is of another role. */
+/** Replaces a service of another role. */
 const nobody = <Received extends AnyEventObject>() => fromCallback<Received, void>(() => undefined);
 
 /**
- * Removes what dead sessions left behind, as the janitor; where machines are worked on, also gives back
- * work of our own session that no task holds: nobody else may, as long as we live.
+ * Removes leftovers of dead sessions, as the janitor. Where machines are worked on, it also returns
+ * work of our own session without a task, because no other process may while we live.
  */
 function sweeping(deps: ProvideDeps, roles: DaemonRoles) {
   const releaseOrphans = createOrphanWatch(deps);
@@ -205,7 +208,7 @@ function provideCell(deps: ProvideDeps, hooks: CellHooks) {
   });
 }
 
-/** Also used by tests that run one machine. */
+/** Also for tests that run one machine. */
 function provideLifecycle(deps: Omit<ProvideDeps, 'provision' | 'update' | 'balance' | 'loops'>) {
   const { taskPool, log, mirror } = deps;
   const reread = fromPromise<MachineView | null, Job>(({ input, signal }) =>
@@ -232,7 +235,7 @@ function provideLifecycle(deps: Omit<ProvideDeps, 'provision' | 'update' | 'bala
   });
 }
 
-/** One root actor per provider: a crash of one is reported and leaves the others alone. */
+/** One root actor per provider: a crash is reported and does not affect the others. */
 function provisioners(deps: ProvideDeps, { services, report }: Provisioning) {
   const { clock, log, provision, periods, inspectRoot } = deps;
   const loops = new Map(
@@ -254,7 +257,7 @@ function provisioners(deps: ProvideDeps, { services, report }: Provisioning) {
       },
       reportFailure: (_, { provider, error }) => {
         loops.get(provider)?.failed(error);
-        log.warn({ err: error, provider }, 'the provisioner failed and tries again later');
+        log.warn({ err: error, provider }, 'the provisioner failed and retries later');
       },
     },
   });
@@ -276,4 +279,4 @@ function provisioners(deps: ProvideDeps, { services, report }: Provisioning) {
   });
 }
 
-const PAUSED = 'the provider is not asked for a while';
+const PAUSED = 'no call goes to the provider for a while';

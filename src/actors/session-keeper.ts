@@ -9,20 +9,20 @@ interface SessionKeeperOptions {
   readonly bmdb: Bmdb;
   readonly component: string;
   readonly runtimeInfo: string;
-  /** What people are told of the daemon, as it is when a session is opened; absent: nothing. */
+  /** Information about the daemon for people, taken when a session opens; absent: none. */
   readonly about?: () => DaemonAbout;
   readonly log: Log;
 }
 
-/** Holds the daemon's session object beside the `session` chart, and provides that chart's services. */
+/** Holds the daemon's session object beside the `session` chart, and provides its services. */
 export interface SessionKeeper {
   /** The live session, or null. */
   current(): BmdbSession | null;
-  /** @throws {SessionExpired} none is alive. */
+  /** @throws {SessionExpired} no session is alive. */
   require(): BmdbSession;
   /** Resolves with a session that is alive at that moment. */
   whenAlive(signal: AbortSignal): Promise<BmdbSession>;
-  /** Closes the session. It may be called again after it failed. */
+  /** Closes the session. May be called again after a failure. */
   close(): Promise<void>;
   readonly services: ReturnType<typeof sessionServices>;
 }
@@ -92,7 +92,7 @@ function sessionServices(options: SessionKeeperOptions, holder: Holder) {
         const { session: left } = holder;
         holder.session = session;
         left?.close().catch((err: unknown) => {
-          log.warn({ err }, 'the session before could not be closed; it ends at its deadline');
+          log.warn({ err }, 'the previous session could not be closed; it ends at its deadline');
         });
         log.info({ session: session.sessionId }, 'session opened');
         for (const onAlive of [...holder.waiting]) onAlive(session);

@@ -15,7 +15,7 @@ import {
 import type { Leases } from './leases.ts';
 import { runOf, type Loop } from './loops.ts';
 
-/** The job of counting the fleet. */
+/** The lease for counting the fleet. */
 export const STATISTICS_JOB = 'statistics';
 
 export interface StatisticsDeps {
@@ -28,14 +28,13 @@ export interface StatisticsDeps {
   /** Database clock, epoch ms. */
   readonly nowMs: () => number;
   readonly periodMs: number;
-  /** Before the job is asked for again when there is no session. */
+  /** Pause before the next request for the job without a session. */
   readonly retryMs: number;
 }
 
 /**
- * Counts the fleet again and again, as long as this daemon has the job: what it counted is exported
- * by it alone. A query that fails leaves its figures as they were, and keeps none of the others from
- * being made. Ends with the signal.
+ * Counts the fleet repeatedly while this daemon has the job; only this daemon exports the counts. A
+ * failed query leaves its figures unchanged and does not stop the others. Ends with the signal.
  */
 export async function countFleet(deps: StatisticsDeps, signal: AbortSignal): Promise<void> {
   const { leases, metrics, clock, periodMs, retryMs } = deps;
@@ -56,7 +55,7 @@ export async function countFleet(deps: StatisticsDeps, signal: AbortSignal): Pro
   }
 }
 
-/** @throws the error of the first query that failed, once all were made. */
+/** @throws the error of the first failed query, after all queries. */
 async function countOnce(deps: StatisticsDeps, signal: AbortSignal): Promise<void> {
   const { inspection, metrics } = deps;
   const failures: unknown[] = [];
@@ -80,7 +79,7 @@ async function countOnce(deps: StatisticsDeps, signal: AbortSignal): Promise<voi
   if (failures.length > 0) throw failures[0];
 }
 
-/** Page by page; the next one begins behind the last machine read, whether it counted or not. */
+/** Reads page by page; the next page begins after the last machine read. */
 async function sumHardware(
   { inspection, log }: StatisticsDeps,
   signal: AbortSignal,
@@ -98,7 +97,8 @@ async function sumHardware(
     after = page.next;
   } while (after !== null);
   const { skipped } = sums();
-  if (skipped > 0) log.debug({ skipped }, 'machines that tell no hardware or no place');
+  if (skipped > 0)
+    log.debug({ skipped }, 'machines without a hardware report or location are left out');
   return sums();
 }
 
@@ -146,7 +146,7 @@ function tellCounts(
   }
 }
 
-/** Another daemon counts from now on: what was counted here is 0, and is not taken for the fleet's. */
+/** Resets the counts to 0, because another daemon counts from now on. */
 function forget(metrics: Metrics): void {
   const none = Object.fromEntries(CONDITIONS.map((condition) => [condition, 0]));
   const zeros = byProcess(() => 0);

@@ -12,12 +12,12 @@ import { GrpcError, GrpcStatus, callUnary } from '../wire/grpc.ts';
 import { HEARTBEAT_PATH } from '../wire/codec.ts';
 import type { ClientIdentity } from './keys.ts';
 
-/** The agent's way to the callback service. */
+/** The agent's client of the callback service. */
 export interface CallbackClient {
   /**
-   * One call on the connection that is open, or on a new one. Ends within the time limit.
-   * @throws {GrpcError} the service's status, or UNAVAILABLE / DEADLINE_EXCEEDED of our own; the
-   * connection is closed then, so that the next call starts afresh.
+   * Makes one call on the open connection or on a new one, within the time limit.
+   * @throws {GrpcError} the service's status, or our own UNAVAILABLE / DEADLINE_EXCEEDED; this
+   * closes the connection, so that the next call opens a new one.
    */
   heartbeat(request: HeartbeatRequest, signal: AbortSignal): Promise<HeartbeatResponse>;
   /** Closes the connection. Idempotent. */
@@ -27,9 +27,9 @@ export interface CallbackClient {
 export interface CallbackClientOptions {
   readonly endpoint: Endpoint;
   readonly identity: ClientIdentity;
-  /** PEM of the certificate that the service's must chain to; null for the system's roots. */
+  /** PEM of the root certificate of the service; null: the system's roots. */
   readonly trust: string | null;
-  /** Of a whole call, connecting included. */
+  /** Limit of a whole call, including the connection. */
   readonly callTimeoutMs: number;
 }
 
@@ -72,26 +72,26 @@ export function createCallbackClient(options: CallbackClientOptions): CallbackCl
   };
 }
 
-/** What TLS says of a certificate, by OpenSSL's name of it or Node's own. */
+/** Names of certificate errors from OpenSSL and Node. */
 const DISTRUST =
   /^(UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|CERT_|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_|HOSTNAME_MISMATCH|ERR_TLS_CERT_)/;
 const isDistrust = (error: Error): boolean =>
   DISTRUST.test(String((error as NodeJS.ErrnoException).code));
 
-/** Said to whoever can mend it: here is only half of it, and the other half hears nothing. */
+/** The error text for an operator, because the server side learns nothing of this failure. */
 function notTrusted({ endpoint, trust }: CallbackClientOptions, cause: Error): GrpcError {
   const { host, port } = endpoint;
   const { code } = cause as NodeJS.ErrnoException;
   const told =
     trust === null
-      ? 'no authority was told to this agent, so it knows those of its runtime only'
-      : `told to this agent was the authority ${subjectOf(trust)}`;
+      ? 'this agent was given no authority, so that it trusts only those of its runtime'
+      : `this agent was given the authority ${subjectOf(trust)}`;
   return new GrpcError(
     GrpcStatus.unavailable,
     `the certificate of the server at ${host}:${port} is not trusted (${code}: ${cause.message}); ` +
       `${told}. See that agentServer.certificatePath names ${host} and comes from the authority in ` +
-      'agent.endpointCaCertificatePath ("shepherd run --check-config" tells), then have the agent ' +
-      'started anew ("shepherd machine restart-agent")',
+      'agent.endpointCaCertificatePath ("shepherd run --check-config" shows this), then restart the agent ' +
+      '("shepherd machine restart-agent MACHINE")',
     { cause },
   );
 }
@@ -116,8 +116,8 @@ function openSession(
   const session = connectHttp2(authority, {
     createConnection: () => openSocket(options).on('error', onError),
   });
-  // Without a listener an idle connection that breaks would end the program; calls in flight are
-  // told by their own stream.
+  // Without a listener, a broken idle connection would end the program. Streams report errors of
+  // their calls.
   session.on('error', () => session.destroy());
   return session;
 }
@@ -127,7 +127,7 @@ function openSocket({ endpoint, identity, trust }: CallbackClientOptions): TLSSo
   const socket = connectTls({
     host,
     port,
-    // An address is not a server name (RFC 6066); the certificate is checked against `host`.
+    // An address is no server name (RFC 6066); the certificate is checked against `host`.
     ...(isIP(host) === 0 ? { servername: host } : {}),
     ...(trust === null ? {} : { ca: [trust] }),
     key: identity.key,
@@ -145,8 +145,8 @@ export interface Endpoint {
 }
 
 /**
- * Reads `host:port`; an IPv6 address is in brackets.
- * @throws {Error} anything else.
+ * Parses `host:port`; an IPv6 address needs brackets.
+ * @throws {Error} any other form.
  */
 export function parseEndpoint(text: string): Endpoint {
   const match = /^(?:\[([^\]]+)\]|([^:[\]\s/]+)):(\d{1,5})$/.exec(text);

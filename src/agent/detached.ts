@@ -14,33 +14,33 @@ import { forgetAgent } from './pid-file.ts';
 import { keepForNextBoot, openSystem, type System } from './system.ts';
 import { readAll } from './takeover.ts';
 
-/** Put in place when the program is bundled. */
+/** Defined by the bundler. */
 declare const SHEPHERD_VERSION: string;
 
-/** What the agent calls itself, such as `shepherd-agent/0.1.0`. */
+/** The agent's name, such as `shepherd-agent/0.1.0`. */
 const agentVersion = `shepherd-agent/${
   typeof SHEPHERD_VERSION === 'undefined' ? 'source' : SHEPHERD_VERSION
 }`;
 
 const CALL_TIMEOUT_MS = 10_000;
-/** From the last word to the server until the machine goes down. */
+/** Time between the last message to the server and the reboot. */
 const LAST_WORD_MS = 1_000;
 
 /**
- * The long life of the program: reports until SIGTERM or SIGINT, until for half an hour nobody knew
- * its key, or until the machine is to be rebooted into an image that it installed. An agent that
- * nobody knows any more, or that cannot set itself up, ends and touches nothing: the machine may be
- * somebody else's by now. Reads `AgentInit` from standard input.
+ * The long-running part of the program. Reports until SIGTERM or SIGINT, until its key was unknown
+ * for half an hour, or until the machine must reboot into an installed image. An agent that is
+ * unknown or cannot start ends and touches nothing, because others may own the machine by now.
+ * Reads `AgentInit` from standard input.
  */
 export async function runAgent({ path }: Program): Promise<void> {
   const stop = stopSignal();
   const system = openSystem();
   const input = await readAll(process.stdin);
-  // The takeover died before it answered, so nobody knows this agent.
-  if (input.length === 0) return log('ended: the takeover did not come to its end');
+  // The agent start died before its answer, so nobody knows this agent.
+  if (input.length === 0) return log('ended: the agent start was not completed');
   keepForNextBoot(input);
   const agent = await setUp(input, system).catch((error: unknown) => {
-    log(`cannot set itself up: ${error instanceof Error ? error.message : String(error)}`);
+    log(`cannot start: ${error instanceof Error ? error.message : String(error)}`);
   });
   const end = agent ? await runHeartbeatLoop(agent, stop) : 'unusable';
   agent?.client.close();
@@ -49,7 +49,7 @@ export async function runAgent({ path }: Program): Promise<void> {
   forgetAgent(path, process.pid);
 }
 
-/** Only an image that was installed is a reason for an agent to take its machine down. */
+/** Reboots the machine only after an installation. */
 export async function rebootAfter(
   end: LoopEnd | 'unusable',
   { reboot }: Pick<System, 'reboot'>,
@@ -88,7 +88,7 @@ async function setUp(input: Buffer, system: System): Promise<HeartbeatLoopDeps> 
 function installerOf(system: System, trust: string | null): Installer {
   const { diskRoot, isReal, programs } = system;
   if (diskRoot === null) {
-    return () => Promise.reject(new Error('this machine has no disks to install to'));
+    return () => Promise.reject(new Error('this machine has no disk for an installation'));
   }
   return createImageInstaller({
     root: diskRoot,
@@ -98,14 +98,14 @@ function installerOf(system: System, trust: string | null): Installer {
     time: systemTime,
     log,
     dropCaches: () => system.dropCaches(),
-    // Half of what nobody uses: the rest is for unpacking, and for all else that runs there.
+    // Half of the free memory: the rest is for unpacking and for other programs.
     roomBytes: () => freemem() / 2,
   });
 }
 
 const systemTime: LoopTime = {
   now: () => performance.now(),
-  // It rejects only when it is aborted, which here is one of the two ways to wake up.
+  // Rejects only when aborted, which is one of the two ways to wake up.
   sleep: (delayMs, signal) => sleep(delayMs, undefined, { signal }).catch(() => undefined),
   random: Math.random,
 };
@@ -118,6 +118,6 @@ function stopSignal(): AbortSignal {
 
 function readInit(bytes: Uint8Array): { init: TakeoverInit; pair: RawKeyPair } {
   const { takeoverInit, privateKey } = agentInitCodec.decode(bytes);
-  if (!takeoverInit || !privateKey) throw new Error('the takeover gave no AgentInit');
+  if (!takeoverInit || !privateKey) throw new Error('the agent start passed no AgentInit');
   return { init: takeoverInit, pair: splitKeyPair(privateKey) };
 }

@@ -2,20 +2,20 @@ import { createHash } from 'node:crypto';
 import { hardwareReportCodec, type HardwareReport } from '../wire/codec.ts';
 
 export interface HardwareScheduleDeps {
-  /** Problems are the report's warnings. */
+  /** Problems appear as warnings in the report. */
   readonly collect: () => Promise<HardwareReport>;
-  /** Only differences mean anything, milliseconds. */
+  /** Monotonic milliseconds; only differences count. */
   readonly now: () => number;
   readonly log: (message: string) => void;
 }
 
 const AGAIN_MS = 24 * 3600_000;
-/** How often it is looked whether anything changed. */
+/** Interval of checks for changes. */
 const CHECK_MS = 10 * 60_000;
 
 /**
- * When the hardware report goes along: not with the first heartbeat, then with each until one came
- * through; again once a day, when it is asked for, and when it is another than before.
+ * Decides which heartbeats carry the hardware report: not the first one, then each until one
+ * succeeds; again once a day, on request, and after a change.
  */
 export function createHardwareSchedule(deps: HardwareScheduleDeps) {
   const { collect, now, log } = deps;
@@ -39,11 +39,11 @@ export function createHardwareSchedule(deps: HardwareScheduleDeps) {
     }
   };
   return {
-    /** The report that the next heartbeat is to carry; null for none. */
+    /** The report for the next heartbeat; null: none. */
     get report(): HardwareReport | null {
       return report;
     },
-    /** A heartbeat came through; `carried` is the report it had. */
+    /** To be called after a successful heartbeat; `carried` is its report. */
     accepted(carried: HardwareReport | null, wanted: boolean): void {
       if (carried) {
         deliveredHash = hashOf(carried);
@@ -52,7 +52,7 @@ export function createHardwareSchedule(deps: HardwareScheduleDeps) {
       }
       isDue ||= wanted || now() >= againAtMs;
       if (isCollecting || report) return;
-      // Heartbeats do not wait for it: programs that are asked may take their time.
+      // Heartbeats do not wait, because the called programs may be slow.
       if (isDue || now() >= checkAtMs) void check();
     },
   };

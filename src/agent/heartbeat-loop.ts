@@ -8,12 +8,12 @@ export interface HeartbeatLoopDeps {
   readonly client: CallbackClient;
   readonly machineId: string;
   readonly bootId: string;
-  /** The system may be thrown away: after an installation the server may have it rebooted. */
+  /** The system is disposable: after an installation, the server may have it rebooted. */
   readonly isThrowAway: boolean;
   readonly agentVersion: string;
   /** Seconds since the machine's boot. */
   readonly uptime: () => number;
-  /** Problems are the report's warnings. */
+  /** Problems appear as warnings in the report. */
   readonly hardwareReport: () => Promise<HardwareReport>;
   readonly install: Installer;
   readonly time: LoopTime;
@@ -23,17 +23,17 @@ export interface HeartbeatLoopDeps {
 
 /** Time and chance. */
 export interface LoopTime {
-  /** Only differences mean anything, milliseconds. */
+  /** Monotonic milliseconds; only differences count. */
   now(): number;
-  /** Resolves after the time, or as soon as the signal is aborted. */
+  /** Resolves after the delay, or as soon as the signal aborts. */
   sleep(delayMs: number, signal: AbortSignal): Promise<void>;
   /** Uniform in [0, 1). */
   random(): number;
 }
 
 /**
- * Why the loop ended. `disowned`: for half an hour nobody knew our key. `installed`: an image was
- * installed, and the server wants the machine rebooted.
+ * Why the loop ended. `disowned`: our key was unknown for half an hour. `installed`: an image was
+ * installed, and the server wants a reboot.
  */
 export type LoopEnd = 'stopped' | 'disowned' | 'installed';
 
@@ -45,11 +45,11 @@ const REFUSALS: ReadonlySet<number> = new Set([
   GrpcStatus.unauthenticated,
   GrpcStatus.permissionDenied,
 ]);
-/** Also what is urgent waits so long, so that no answer makes the loop run hot. */
+/** Shortest pause, even for urgent reports, so that no answer makes the loop spin. */
 const BREATH_MS = 200;
 const PHASES = { idle: 0, installing: 1, reporting: 2 } as const;
 
-/** Reports until the signal says stop. Every turn of the loop sleeps, whatever it met. */
+/** Reports until the signal aborts. Every iteration pauses, whatever its result. */
 export async function runHeartbeatLoop(
   deps: HeartbeatLoopDeps,
   signal: AbortSignal,
@@ -92,31 +92,31 @@ function createTurn(deps: HeartbeatLoopDeps) {
     const { installationReport: report } = request;
     if (report?.success && deps.isThrowAway) {
       if (response.reboot === true) return 'installed';
-      // It goes along with each heartbeat until the server says that its time has come, or wants
-      // another image.
+      // Each heartbeat carries it until the server says that it is too early or wants another
+      // image.
       const wanted = response.installationRequest?.generation ?? report.generation;
       if (wanted === report.generation) return null;
       installation.delivered(report);
     } else if (report && installation.delivered(report)) {
-      log('an image was installed; the machine is not rebooted: its system may not be thrown away');
+      log('an image was installed; the machine is not rebooted, because its system must be kept');
     }
     if (response.installationRequest) installation.consider(response.installationRequest);
     return null;
   };
-  /** What the server does not take is not sent again and again: heartbeats come first. */
+  /** Drops a report that the server rejects, because heartbeats come first. */
   const lighten = (request: HeartbeatRequest, { status }: GrpcError) => {
     const { hardwareReport, installationReport } = request;
     const isInvalid = status === GrpcStatus.invalidArgument;
     if (isInvalid && installationReport) {
       installation.refused(installationReport);
-      log('the server does not want the installation report, it is dropped');
+      log('the server rejects the installation report; it is dropped');
     } else if (isInvalid || status === GrpcStatus.resourceExhausted) {
       isHardwareLeftOut = Boolean(hardwareReport);
     }
   };
 
   return {
-    /** One call. Answers why to end, or how long to wait before the next. */
+    /** Makes one call. Returns why to end, or the pause before the next call. */
     async next(signal: AbortSignal): Promise<LoopEnd | { delayMs: number }> {
       wake = new AbortController();
       const hardwareReport = isHardwareLeftOut ? null : hardware.report;
@@ -131,7 +131,7 @@ function createTurn(deps: HeartbeatLoopDeps) {
         return failing.failed(error) ? 'disowned' : { delayMs: failing.delayMs() };
       }
     },
-    /** Ends early when there is an installation report to send. */
+    /** Ends early if an installation report is ready. */
     async pause(delayMs: number, signal: AbortSignal): Promise<void> {
       const breathMs = Math.min(delayMs, BREATH_MS);
       await time.sleep(breathMs, signal);
@@ -178,7 +178,7 @@ function createFailureTrack({ log, time }: HeartbeatLoopDeps) {
       refusedSinceMs = null;
       say('heartbeats are accepted');
     },
-    /** Answers whether refusals, and nothing else, went on for too long. */
+    /** Returns whether only refusals have come for too long. */
     failed(error: unknown): boolean {
       failures += 1;
       const refused = error instanceof GrpcError && REFUSALS.has(error.status);
@@ -195,14 +195,14 @@ const SPREAD = 0.5;
 const MAX_MS = 60_000;
 
 /**
- * How long to wait after the `failures`-th failure in a row (from 1), milliseconds: 500 ms growing
- * by half each time, ±50 %, never over a minute. `random` is uniform in [0, 1).
+ * Pause after the `failures`-th failure in a row (from 1), milliseconds: 500 ms, growing by half
+ * each time, ±50 %, at most a minute. `random` is uniform in [0, 1).
  */
 export function failureDelayMs(failures: number, random: number): number {
   const base = Math.min(FIRST_MS * FACTOR ** (failures - 1), MAX_MS);
   return Math.min(spread(base, SPREAD, random), MAX_MS);
 }
 
-/** The value, moved by up to ± its share, so that agents do not move in step. */
+/** Moves the value by up to ± its share, so that agents do not run in step. */
 export const spread = (value: number, share: number, random: number): number =>
   value * (1 + share * (2 * random - 1));

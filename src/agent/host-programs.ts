@@ -2,22 +2,22 @@ import { execFile } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { join } from 'node:path';
 
-/** Programs that a machine may have, or not. */
+/** Programs that a machine may have. */
 export interface HostPrograms {
-  /** Where the first of these programs is; null when the machine has none of them. */
+  /** Path of the first of these programs; null: none is installed. */
   find(...names: readonly string[]): string | null;
   /**
-   * All that the program writes to its standard output, whatever its exit status.
-   * @throws {Error} it is not there, cannot be run, says nothing, or takes too long.
+   * The program's standard output, whatever its exit status.
+   * @throws {Error} it is missing, cannot run, writes nothing, or takes too long.
    */
   run(name: string, args: readonly string[]): Promise<string>;
 }
 
 const OUTPUT_MAX_BYTES = 1024 * 1024;
-/** Also where a login over SSH does not look. */
+/** Includes directories where an SSH login does not look. */
 const DIRECTORIES = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
 
-/** Those of this system, each run for at most `limitMs`. */
+/** The programs of this system, each limited to `limitMs`. */
 export function createHostPrograms(limitMs: number, directories = DIRECTORIES): HostPrograms {
   const locate = (name: string) =>
     directories.map((directory) => join(directory, name)).find(isExecutable) ?? null;
@@ -32,7 +32,7 @@ export function createHostPrograms(limitMs: number, directories = DIRECTORIES): 
   };
 }
 
-/** For machines that have none, and for those that are only files. */
+/** For machines without programs, and for simulated ones. */
 export const noPrograms: HostPrograms = {
   find: () => null,
   run: (name) => Promise.reject(new Error(`${name} is not on this machine`)),
@@ -47,7 +47,7 @@ function isExecutable(path: string): boolean {
   }
 }
 
-/** One that hangs in the kernel survives its kill, so its end is not waited for. */
+/** Does not wait for the end, because a program that hangs in the kernel survives its kill. */
 function runProgram(path: string, args: readonly string[], limitMs: number): Promise<string> {
   return new Promise((resolve, reject) => {
     const options = { maxBuffer: OUTPUT_MAX_BYTES, env: { ...process.env, LC_ALL: 'C' } };

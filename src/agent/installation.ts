@@ -1,24 +1,24 @@
 import type { InstallationReport, InstallationRequest } from '../wire/codec.ts';
 
-/** Installs an operating system. A rejection's message becomes the report's error. */
+/** Installs an operating system. The message of a rejection becomes the report's error. */
 export type Installer = (request: InstallationRequest, signal: AbortSignal) => Promise<void>;
 
 export type Installation = ReturnType<typeof createInstallation>;
 
 export interface InstallationDeps {
   readonly install: Installer;
-  /** Runs when a report is ready to be sent. */
+  /** Called when a report is ready. */
   readonly onResult: () => void;
-  /** Resolves after the time, or as soon as the signal is aborted. */
+  /** Resolves after the delay, or as soon as the signal aborts. */
   readonly sleep: (delayMs: number, signal: AbortSignal) => Promise<void>;
 }
 
 const LIMIT_MS = 15 * 60_000;
-/** How long a cancelled installation may take to end; a disk may hang for ever. */
+/** Time for a cancelled installation to end, because a disk may hang forever. */
 const END_MS = 10_000;
 const ERROR_MAX = 4096;
 
-/** Runs installation requests one at a time and keeps the report until it was delivered. */
+/** Runs installation requests one at a time and keeps the report until its delivery. */
 export function createInstallation(deps: InstallationDeps) {
   let generation: bigint | null = null;
   let phase: Installation['phase'] = 'idle';
@@ -40,11 +40,11 @@ export function createInstallation(deps: InstallationDeps) {
     get phase(): 'idle' | 'installing' | 'reporting' {
       return phase;
     },
-    /** The result that waits for delivery. */
+    /** The result to deliver. */
     get report(): InstallationReport | null {
       return report;
     },
-    /** Starts the request, unless one runs or this generation was dealt with already. */
+    /** Starts the request, unless one is running or this generation was handled already. */
     consider(request: InstallationRequest): void {
       const wanted = request.generation ?? 0n;
       if (phase !== 'idle' || wanted === generation) return;
@@ -52,12 +52,12 @@ export function createInstallation(deps: InstallationDeps) {
       phase = 'installing';
       void attempt(deps, request, cancel.signal).then(finish);
     },
-    /** The report came through. Answers whether it was one of success. */
+    /** The report was delivered. Returns whether it reported success. */
     delivered: (done: InstallationReport): boolean =>
       drop(done) && done.success !== undefined && done.success !== null,
-    /** The report is not wanted, and never will be; its generation is not tried again. */
+    /** The server will never accept the report; its generation is not tried again. */
     refused: (done: InstallationReport): void => void drop(done),
-    /** Cancels what runs; its result is not wanted any more. */
+    /** Cancels the current installation and drops its result. */
     stop: (): void => cancel.abort(new Error('the agent ends')),
   };
 }
@@ -78,7 +78,7 @@ async function attempt(
   }
 }
 
-/** Ends soon after the limit, even when the installer does not. */
+/** Ends soon after the limit, even if the installer does not. */
 async function withinLimit(
   { install, sleep }: InstallationDeps,
   request: InstallationRequest,
@@ -95,7 +95,7 @@ async function withinLimit(
     throw tooLong;
   };
   const running = install(request, signal).catch((error: unknown) => {
-    // What the installer says when it is cut short is less than why it was.
+    // The abort's reason says more than the installer's error.
     signal.throwIfAborted();
     throw error;
   });

@@ -31,7 +31,7 @@ export function splitKeyPair(joined: Uint8Array): RawKeyPair {
 export const privateKeyOf = ({ seed }: RawKeyPair): KeyObject =>
   createPrivateKey({ key: Buffer.concat([PKCS8_PREFIX, seed]), format: 'der', type: 'pkcs8' });
 
-/** What the TLS client presents, PEM. */
+/** The TLS client's credentials, PEM. */
 export interface ClientIdentity {
   readonly key: string;
   readonly certificate: string;
@@ -41,9 +41,9 @@ const CLIENT_AUTH = '1.3.6.1.5.5.7.3.2';
 const ALGORITHM = { name: 'Ed25519' };
 
 /**
- * Self-signed certificate of the agent's key: serial 1, client authentication, no expiry. Only the
- * key in it counts. The X.509 library is loaded here and not earlier, because the takeover, which
- * a person may wait for, does without it.
+ * Self-signed certificate of the agent's key: serial 1, client authentication, no expiry. Only its
+ * key counts. Loads the X.509 library lazily, because the agent start, for which a person may wait,
+ * does not need it.
  */
 export async function createClientIdentity(pair: RawKeyPair): Promise<ClientIdentity> {
   await import('reflect-metadata');

@@ -3,8 +3,8 @@ import { log, thisProgram } from './program.ts';
 import { DETACHED_FLAG, takeOver } from './takeover.ts';
 
 /**
- * The program that runs on a machine. Called over SSH it takes the machine over and starts itself
- * once more, detached; that copy is the agent.
+ * The program on a machine. Started over SSH, it answers and starts a detached copy of itself; this
+ * copy is the agent.
  */
 const life = process.env[DETACHED_FLAG] === '1' ? runAgent : takeOver;
 

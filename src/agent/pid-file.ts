@@ -1,10 +1,10 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Which process is the agent of an executable. Kept beside the executable. */
+/** The agent's process, recorded beside the executable. */
 interface Recorded {
   readonly pid: number;
-  /** Clock ticks from boot to its start: tells it from a later process with the same number. */
+  /** Start in clock ticks since boot: tells it from a later process with the same number. */
   readonly startTicks: string;
 }
 
@@ -23,15 +23,15 @@ export function recordAgent(executable: string, pid: number): void {
   renameSync(`${path}.new`, path);
 }
 
-/** Removes the record if it is about this process. */
+/** Removes the record if it names this process. */
 export function forgetAgent(executable: string, pid: number): void {
   if (readRecord(executable)?.pid === pid) rmSync(pidFileOf(executable), { force: true });
 }
 
 /**
- * Ends the agent that an earlier takeover left running: asks, then kills. A machine has one agent.
- * Does nothing when the record is about no living process.
- * @throws {Error} it cannot be ended.
+ * Ends the agent of an earlier start: with TERM, then KILL. A machine has one agent. Does nothing
+ * if the record names no living process.
+ * @throws {Error} the agent does not end.
  */
 export async function stopPredecessor(executable: string): Promise<void> {
   const recorded = readRecord(executable);
@@ -53,11 +53,11 @@ async function isGone(recorded: Recorded, withinMs: number): Promise<boolean> {
 
 const lives = ({ pid, startTicks }: Recorded): boolean => startTicksOf(pid) === startTicks;
 
-/** Null when there is no such process, or only its exit status is left of it. */
+/** Null: there is no such process, or only its exit status. */
 function startTicksOf(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The name in parentheses may hold anything; the state comes after the last of them.
+    // The name in parentheses may hold anything; the state follows the last parenthesis.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     return fields[0] === 'Z' || fields[0] === 'X' ? null : (fields[19] ?? null);
   } catch (error) {

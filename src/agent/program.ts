@@ -1,15 +1,15 @@
 import { realpathSync, closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 
-/** How this program lies on the machine, and how another copy of it is started. */
+/** The program's file on the machine, and how to start another copy. */
 export interface Program {
-  /** The file that was uploaded. */
+  /** The uploaded file. */
   readonly path: string;
-  /** What to execute, with which arguments. */
+  /** The executable and its arguments. */
   readonly command: readonly [file: string, ...args: string[]];
 }
 
 /**
- * Either a script, which its runtime executes, or one executable that has the runtime in it.
+ * Either a script with its runtime, or one executable that contains the runtime.
  * @throws {Error} the program's own file cannot be found.
  */
 export function thisProgram(): Program {
@@ -19,7 +19,7 @@ export function thisProgram(): Program {
   return { path, command: [execPath, path] };
 }
 
-/** Runtimes that cannot be one do not have the module. */
+/** Old runtimes lack this module. */
 function isSingleExecutable(): boolean {
   const sea = process.getBuiltinModule('node:sea') as { isSea(): boolean } | undefined;
   return sea?.isSea() ?? false;
@@ -31,8 +31,7 @@ const AT_EASE = / heartbeats are accepted$/;
 const AS_ASKED = / ended: stopped$/;
 
 /**
- * What an earlier agent wrote to its log after all was well with it for the last time, on one line;
- * null: nothing that anybody would want to know, or nothing that can be read.
+ * An earlier agent's log after its last success, on one line; null: nothing relevant or readable.
  */
 export function lastWords(path: string): string | null {
   const lines = tailOf(path)
@@ -43,7 +42,7 @@ export function lastWords(path: string): string | null {
   return words.length === 0 ? null : words.slice(-LINES_MAX).join(' | ');
 }
 
-/** Whole lines only. Not of what only looks like a file: to read that could take for ever. */
+/** Whole lines of a regular file only: reading other files could take forever. */
 function tailOf(path: string): string {
   let file: number | undefined;
   try {
@@ -55,14 +54,14 @@ function tailOf(path: string): string {
     const text = bytes.toString('utf8', 0, readSync(file, bytes, 0, BYTES_MAX, start));
     return start === 0 ? text : text.slice(text.indexOf('\n') + 1);
   } catch {
-    // It is only for people: a takeover goes on without.
+    // Only for people: the agent start continues without it.
     return '';
   } finally {
     if (file !== undefined) closeSync(file);
   }
 }
 
-/** One line to the log file, which is what standard error of the agent is. */
+/** Writes one line to the log file, which is the agent's standard error. */
 export const log = (message: string): void => {
   process.stderr.write(`${new Date().toISOString()} ${message}\n`);
 };

@@ -3,16 +3,16 @@ import { writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { log } from './program.ts';
 
-/** What a reboot does to the system. */
+/** The effects of a reboot on the system. */
 export interface RebootSteps {
-  /** Answers whether the program ended well within its time. Never rejects, never hangs. */
+  /** Returns whether the program ended well within its time. Never rejects, never hangs. */
   run(name: string, args: readonly string[]): Promise<boolean>;
   wait(delayMs: number): Promise<void>;
-  /** Asks the kernel itself: one letter of its system requests. */
+  /** Asks the kernel directly, with one letter of its system requests. */
   request(letter: string): void;
 }
 
-/** From the mildest: each is given time to work. */
+/** From mild to hard; each gets time to work. */
 const COMMANDS: readonly (readonly [string, ...string[]])[] = [
   ['systemctl', 'reboot'],
   ['reboot'],
@@ -22,8 +22,8 @@ const LIMIT_MS = 60_000;
 const REQUESTS_PATH = '/proc/sysrq-trigger';
 
 /**
- * Writes back what is in memory and starts the system anew. A system that is asked to reboot ends
- * this process; while it lives on, it asks harder. Returns when nothing helped.
+ * Syncs disks and restarts the system. A rebooting system ends this process; while it lives, uses
+ * harder means. Returns if nothing helped.
  */
 export async function rebootForReal(steps: RebootSteps = realSteps): Promise<void> {
   await steps.run('sync', []);
@@ -37,7 +37,7 @@ export async function rebootForReal(steps: RebootSteps = realSteps): Promise<voi
 const realSteps: RebootSteps = {
   run: (name, args) => runToEnd(name, args),
   wait: (delayMs) => sleep(delayMs),
-  // Not by the thread pool: writes to a disk that hangs may have all of its threads.
+  // Avoids the thread pool, whose threads may all hang in disk writes.
   request(letter) {
     try {
       writeFileSync(REQUESTS_PATH, letter);
@@ -48,8 +48,8 @@ const realSteps: RebootSteps = {
 };
 
 /**
- * Whether the program ended well within its time. One that hangs in the kernel survives its kill, so
- * its end is not waited for.
+ * Whether the program ended well within its time. Does not wait longer, because a program that
+ * hangs in the kernel survives its kill.
  */
 export function runToEnd(
   name: string,
@@ -78,7 +78,7 @@ export function runToEnd(
 
 type Start = (name: string, args: string[], options: { stdio: 'ignore' }) => Started;
 
-/** What is needed of a process. */
+/** The used part of a process. */
 interface Started {
   kill(signal: 'SIGKILL'): boolean;
   unref(): void;

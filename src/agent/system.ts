@@ -4,33 +4,33 @@ import { createHostPrograms, noPrograms, type HostPrograms } from './host-progra
 import { log } from './program.ts';
 import { rebootForReal, runToEnd } from './reboot.ts';
 
-/** The machine as the agent meets it: the real one, or a directory that plays one. */
+/** The machine as the agent sees it: the real one, or a directory that simulates one. */
 export interface System {
   readonly isReal: boolean;
-  /** Where `/proc`, `/sys` and `/dev` are; null when the machine has no disks to install to. */
+  /** Parent of `/proc`, `/sys` and `/dev`; null: the machine has no disks for an installation. */
   readonly diskRoot: string | null;
   readonly bootId: string;
   readonly programs: HostPrograms;
-  /** After this what is read from a disk comes from the disk. Best effort. */
+  /** Later reads come from the disk itself. Best effort. */
   dropCaches(): Promise<void>;
-  /** Writes back what is in memory and starts the machine anew. Returns when it cannot. */
+  /** Syncs disks and restarts the machine. Returns if it cannot. */
   reboot(): Promise<void>;
 }
 
-/** Names a file that stands in for the kernel's boot id: makes the machine a simulated one. */
+/** File that replaces the kernel's boot id: makes the machine a simulated one. */
 const BOOT_ID_VARIABLE = 'SHEPHERD_AGENT_BOOT_ID_FILE';
-/** Of a simulated machine: the directory that holds its `/proc`, `/sys` and `/dev`. */
+/** Of a simulated machine: the parent of its `/proc`, `/sys` and `/dev`. */
 const ROOT_VARIABLE = 'SHEPHERD_AGENT_ROOT';
 /** Of a simulated machine: the shell command that reboots it. */
 const REBOOT_VARIABLE = 'SHEPHERD_AGENT_REBOOT_COMMAND';
 
-/** Of a simulated machine: where what the agent is started with is kept for the machine's next boot. */
+/** Of a simulated machine: where the agent's input is kept for the next boot. */
 const INIT_VARIABLE = 'SHEPHERD_AGENT_INIT_FILE';
 
 const PROGRAM_LIMIT_MS = 10_000;
 const KERNEL_BOOT_ID = '/proc/sys/kernel/random/boot_id';
 
-/** What the environment says the machine is. @throws {Error} its boot id cannot be read. */
+/** The machine that the environment describes. @throws {Error} its boot id is unreadable. */
 export function openSystem(
   env: NodeJS.ProcessEnv = process.env,
   reboot: System['reboot'] = () => rebootForReal(),
@@ -42,7 +42,7 @@ export function openSystem(
     : { ...simulatedSystem(env), bootId };
 }
 
-/** On a simulated machine that wants it; on a real one the key stays in memory. */
+/** On a simulated machine that wants it; on a real machine the key stays in memory. */
 export function keepForNextBoot(agentInit: Uint8Array, env: NodeJS.ProcessEnv = process.env): void {
   const file = env[INIT_VARIABLE];
   if (env[BOOT_ID_VARIABLE] === undefined || file === undefined) return;
@@ -57,7 +57,7 @@ const realSystem = (): Omit<System, 'bootId' | 'reboot'> => ({
   dropCaches: () => tell('/proc/sys/vm/drop_caches', '1'),
 });
 
-/** Nothing that it does reaches the machine it is simulated on. */
+/** Does not affect the host of the simulation. */
 const simulatedSystem = (env: NodeJS.ProcessEnv): Omit<System, 'bootId'> => ({
   isReal: false,
   diskRoot: env[ROOT_VARIABLE] ?? null,
@@ -70,7 +70,7 @@ const simulatedSystem = (env: NodeJS.ProcessEnv): Omit<System, 'bootId'> => ({
   },
 });
 
-/** The programs that read no hardware. */
+/** Programs that do not read hardware. */
 function unpackers(): HostPrograms {
   const programs = createHostPrograms(PROGRAM_LIMIT_MS);
   return {

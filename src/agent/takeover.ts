@@ -14,9 +14,9 @@ import { recordAgent, stopPredecessor } from './pid-file.ts';
 export const DETACHED_FLAG = 'TAKEOVER_DETACHED_LAUNCH';
 
 /**
- * The short life of the program over SSH: reads `TakeoverInit` from standard input, makes the
- * agent's key, starts the agent and answers. The agent waits for its key until the answer is out,
- * so that none runs whose key nobody was told. Whatever fails becomes the answer's error.
+ * The short-lived part over SSH: reads `TakeoverInit` from standard input, generates the agent's
+ * key, starts the agent and answers. The agent waits for its key until the answer is sent, so that
+ * no agent runs with an unknown key. Any failure becomes the answer's error.
  */
 export async function takeOver(program: Program): Promise<void> {
   let stage: Stage;
@@ -48,7 +48,7 @@ async function prepare(program: Program, input: Buffer): Promise<Stage> {
   const pair = generateRawKeyPair();
   await stopPredecessor(program.path);
   const said = lastWords(logOf(program));
-  const warning = said === null ? [] : [`the agent before this one wrote: ${said}`];
+  const warning = said === null ? [] : [`the previous agent wrote: ${said}`];
   const agent = await startDetached(program, warning);
   return {
     agent,
@@ -66,13 +66,13 @@ function assertUsable({ machineId, bmaasEndpoint, caCertificate }: TakeoverInit)
   try {
     void new X509Certificate(caCertificate);
   } catch (error) {
-    throw new Error('TakeoverInit has a CA certificate that cannot be read', { cause: error });
+    throw new Error('TakeoverInit has an unreadable CA certificate', { cause: error });
   }
 }
 
 const logOf = ({ path }: Program): string => `${path}.log`;
 
-/** Its own session, no terminal, and a log file in place of standard error. */
+/** With its own session, no terminal, and a log file as standard error. */
 async function startDetached(program: Program, warnings: string[]): Promise<ChildProcess> {
   const [file, ...args] = program.command;
   const log = openLog(logOf(program), warnings);
@@ -108,7 +108,7 @@ function record(executable: string, pid: number, warnings: string[]): void {
   }
 }
 
-/** Hands the agent its key; from then on it lives by itself. */
+/** Gives the agent its key; from then on it runs independently. */
 function launch({ agent, agentInit }: Stage): Promise<void> {
   agent.unref();
   return send(agent.stdin!, agentInit);
@@ -116,7 +116,7 @@ function launch({ agent, agentInit }: Stage): Promise<void> {
 
 const writeOut = (bytes: Uint8Array): Promise<void> => send(process.stdout, bytes);
 
-/** All that the stream ever gets. Not by the callback of `end`: that one hears of errors, too. */
+/** Writes the stream's only content. The callback of `end` would also report errors. */
 function send(stream: Writable, bytes: Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => {
     stream.on('error', reject);
@@ -125,7 +125,7 @@ function send(stream: Writable, bytes: Uint8Array): Promise<void> {
   });
 }
 
-/** All of a stream, to its end. */
+/** Reads a stream to its end. */
 export async function readAll(stream: AsyncIterable<Uint8Array>): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   for await (const chunk of stream) chunks.push(chunk);

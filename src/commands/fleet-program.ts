@@ -1,22 +1,20 @@
 import { type Command, Option } from 'commander';
 import { examples } from './help.ts';
-import { countOf } from './options.ts';
-import { UsageError } from '../domain/errors.ts';
+import { countOf, WHEN_HELP, whenOf } from './options.ts';
 import { PROVIDER_HOLD_KINDS } from '../domain/verbs.ts';
-import { asking, type AskFlags } from './remote/ask-flags.ts';
+import { asking } from './remote/ask-flags.ts';
 import { acting, byFlags, remote, type Through } from './remote/flags.ts';
-
-/** The API's name of the scope that covers all providers. */
-const FLEET = 'fleet';
+import type { ScopeFlags } from './remote/verbs.ts';
 
 const FREEZE_HELP = `
-A freeze stops new recoveries, whoever asks for them. Recoveries that are under way go on. Only an
-operator thaws what an operator froze. After a thaw daemons look at each machine as it is then.`;
+A freeze stops new recoveries, whoever asks for them. Recoveries that are under way go on. A freeze by an
+operator lasts until an operator thaws it, or until --for is over. A second freeze replaces the end. After
+a freeze daemons look at each machine as it is then.`;
 
 const FREEZE_EXAMPLES = {
   freeze: [
     "shepherd fleet freeze --reason 'network maintenance until 14:00'",
-    "shepherd fleet freeze --provider rack --reason 'power test'",
+    "shepherd fleet freeze --provider rack --for 2h --reason 'power test'",
   ],
   thaw: ["shepherd fleet thaw --reason 'maintenance is over'"],
 } as const;
@@ -48,7 +46,7 @@ export function addFleetCommands(cli: Command, through: Through = byFlags): void
     'shepherd fleet status',
   );
   const verbs = {
-    freeze: 'Stop recovery of the fleet or of one provider until a thaw',
+    freeze: 'Stop recovery of the fleet or of one provider, until a thaw or for a time',
     thaw: 'End a freeze: recover machines again',
   } as const;
   for (const verb of ['freeze', 'thaw'] as const) {
@@ -57,16 +55,17 @@ export function addFleetCommands(cli: Command, through: Through = byFlags): void
       .option('--provider <name>', 'Only machines of this provider')
       .action(
         act(async () => {
-          const { file } = await import('./remote/filing.ts');
-          return (session, { provider, ...flags }: AskFlags & { provider?: string }) => {
-            if (provider === FLEET) {
-              throw new UsageError(`--provider ${FLEET} names no provider; leave it out`);
-            }
-            const waiting = { ...flags, waitMs: 30_000 };
-            return file(session, { verb, scope: provider ?? FLEET }, waiting);
-          };
+          const { askForScope } = await import('./remote/verbs.ts');
+          return (session, flags: ScopeFlags) => askForScope(session, verb, flags);
         }),
       );
+    if (verb === 'freeze') {
+      command.option(
+        '--for <when>',
+        `End the freeze by itself after this time: ${WHEN_HELP}`,
+        whenOf,
+      );
+    }
     examples(command, ...FREEZE_EXAMPLES[verb]).addHelpText('after', FREEZE_HELP);
   }
 }

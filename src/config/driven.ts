@@ -7,20 +7,20 @@ export const notASection = () => 'is not a section; give key: value lines';
 export const section = <Shape extends z.core.$ZodLooseShape>(shape: Shape) =>
   z.strictObject(shape, { error: notASection });
 
-/** A section that may be left out: then its defaults hold, and its required keys are reported. */
+/** An optional section: absent, it has its defaults, and its required keys are reported. */
 export const filledSection = <Shape extends z.core.$ZodLooseShape>(shape: Shape) =>
   section(shape).prefault({} as never);
 
-/** What a pool, a balancer and a provider are named: part of names that others must be able to hold. */
+/** Names of pools, balancers and providers, which become part of names elsewhere. */
 export const nameOf = (what: string) =>
   z
     .string()
     .regex(/^[a-z][a-z0-9-]{0,30}$/, {
-      error: `is no name for a ${what}; give a-z first, then a-z, 0-9 or -, at most 31 in all`,
+      error: `is not a valid name for a ${what}; give a-z first, then a-z, 0-9 or -, at most 31 in all`,
     });
 
 export type DriverKeys = Readonly<Record<string, unknown>>;
-/** What a section of a driver is: its driver, and keys that all have or that are the driver's. */
+/** A driver's section: the driver, common keys, and the driver's keys. */
 export type Driven = { readonly driver: string } & DriverKeys;
 
 interface AnyDriver {
@@ -30,7 +30,7 @@ interface AnyDriver {
 }
 type Drivers = ReadonlyMap<string, AnyDriver>;
 
-/** The keys of one driver's sections. @throws {Error} it has one that all of its kind have. */
+/** The keys of one driver's sections. @throws {Error} a driver's key repeats a common one. */
 export function settingsOf(
   { name, settings }: Pick<AnyDriver, 'name' | 'settings'>,
   around: Surroundings,
@@ -43,7 +43,7 @@ export function settingsOf(
   return own.safeExtend(shared);
 }
 
-/** One section that names its driver. @param instead what to say of a driver that there is not. */
+/** One section that names its driver. @param instead advice for an unknown driver. */
 export function drivenSchema(
   variants: readonly z.ZodObject[],
   drivers: Drivers,
@@ -53,14 +53,14 @@ export function drivenSchema(
   return z.discriminatedUnion('driver', variants as [z.ZodObject, ...z.ZodObject[]], {
     error: ({ input }) => {
       const { driver } = input as { readonly driver?: unknown };
-      return `names no driver that exists; give one of ${names}${instead(driver)}`;
+      return `names an unknown driver; give one of ${names}${instead(driver)}`;
     },
   });
 }
 
 /**
- * No two of these may be one: what one of them writes the other would undo.
- * @param told what is wrong with a key that leads where the same key of another one does.
+ * No two sections may share a target, because their writes would undo each other.
+ * @param told the fault of a key with the same target as another section's key.
  */
 export const apart =
   (drivers: Drivers, told: (other: string, key: string) => string, ownOf = (all: Driven) => all) =>

@@ -3,13 +3,13 @@ import { UsageError } from '../domain/errors.ts';
 import { noSource, type SourceText } from './source.ts';
 import { childrenOf, schemaAt } from './walk.ts';
 
-/** One mistake: where, and what is wrong together with what to do about it. */
+/** One mistake: its place, the fault, and what to do. */
 export interface Fault {
   readonly path: readonly PropertyKey[];
   readonly message: string;
 }
 
-/** Translates what zod found; one entry per key, in the order of the file's sections. */
+/** Translates zod's issues; one entry per key, in file order. */
 export function faultsOf(error: z.ZodError, schema: z.ZodType, value: unknown): Fault[] {
   return error.issues.flatMap((issue) => faultsOfIssue(issue, schema, value));
 }
@@ -18,7 +18,7 @@ function faultsOfIssue(issue: z.core.$ZodIssue, schema: z.ZodType, value: unknow
   if (issue.code === 'unrecognized_keys') {
     const section = schemaAt(schema, issue.path, value);
     const known = section ? [...childrenOf(section).keys()].join(', ') : '';
-    const message = known === '' ? 'is not known' : `is not known; known here: ${known}`;
+    const message = known === '' ? 'is not known' : `is unknown; valid here: ${known}`;
     return issue.keys.map((key) => ({ path: [...issue.path, key], message }));
   }
   if (issue.code === 'invalid_key') {
@@ -28,8 +28,8 @@ function faultsOfIssue(issue: z.core.$ZodIssue, schema: z.ZodType, value: unknow
 }
 
 /**
- * A part of a configuration that stands for itself, checked.
- * @param file what to call the configuration.
+ * Checks an independent part of a configuration.
+ * @param file name of the configuration in messages.
  * @throws {UsageError} listing every mistake.
  */
 export function checkedPart<Schema extends z.ZodType>(
@@ -43,7 +43,7 @@ export function checkedPart<Schema extends z.ZodType>(
   throw new UsageError(describeFaults(faults, { ...noSource, name: file }));
 }
 
-/** Texts in which a placeholder was left, wherever they stand. The text itself is not repeated. */
+/** Texts that still contain a placeholder. Does not repeat the text. */
 export function placeholdersIn(value: unknown, path: readonly PropertyKey[] = []): Fault[] {
   if (typeof value === 'string')
     return isPlaceholder(value) ? [{ path, message: PLACEHOLDER }] : [];
@@ -56,13 +56,13 @@ export function placeholdersIn(value: unknown, path: readonly PropertyKey[] = []
 const isPlaceholder = (text: string) => /fixme/i.test(text);
 const PLACEHOLDER = 'still holds the placeholder FIXME; replace it by a value of your own';
 
-/** All of `more` that speak of a path where nothing is wrong yet. */
+/** Faults of `more` at paths without an earlier fault. */
 export function alsoAt(faults: readonly Fault[], more: readonly Fault[]): Fault[] {
   const known = new Set(faults.map(({ path }) => nameOfPath(path)));
   return [...faults, ...more.filter(({ path }) => !known.has(nameOfPath(path)))];
 }
 
-/** Such as `providers.rack.sharedTags["a.b/c"]`: a key that would be taken for several is quoted. */
+/** Such as `providers.rack.sharedTags["a.b/c"]`: a key with special characters is quoted. */
 export function nameOfPath(path: readonly PropertyKey[]): string {
   const parts = path.map((key) => {
     const text = String(key);
@@ -71,7 +71,7 @@ export function nameOfPath(path: readonly PropertyKey[]): string {
   return parts.join('').replace(/^\./, '');
 }
 
-/** One line per fault: path, position in the file where there is one, what, what to do. */
+/** One line per fault: path, position in the file if known, fault, and what to do. */
 export function describeFaults(faults: readonly Fault[], source: SourceText): string {
   const lines = faults.map(({ path, message }) => {
     const name = path.length === 0 ? 'the configuration' : nameOfPath(path);

@@ -8,30 +8,28 @@ import { filledSection, section } from './driven.ts';
 
 const orderOf = (rung: Rung): string => RUNG_FACTS[rung].words.order;
 
-const ERASES = `which erases its disks; unset: ${ERASING_LADDER.reinstalling.attempts} where recoveryMayEraseDisks, else 0.`;
+const ERASES = `which erases its disks. Default: ${ERASING_LADDER.reinstalling.attempts} with recoveryMayEraseDisks, otherwise 0.`;
 
 const attempts = (rung: Rung) =>
   leaf.count(
     RUNG_FACTS[rung].erases
-      ? `How often to ${orderOf(rung)} in one episode, ${ERASES}`
-      : `How often to ${orderOf(rung)} in one episode; 0 leaves it out.`,
+      ? `Maximum attempts to ${orderOf(rung)} in one episode, ${ERASES}`
+      : `Maximum attempts to ${orderOf(rung)} in one episode. 0: never.`,
     0,
     100,
   );
 
-/** The switch of one provider without which nothing of its machines is ever reinstalled by itself. */
+/** A provider's switch; without it, its machines are never reinstalled automatically. */
 export const erasingSwitch = () =>
   leaf
-    .flag(
-      'Whether recovery may reinstall machines that nothing else brings back: all on their disks is lost.',
-    )
+    .flag('Recovery may reinstall machines that nothing else brings back. This erases their disks.')
     .prefault(false);
 
 const patience = (rung: Rung) =>
   leaf.duration(
     rung === 'restartingAgent'
-      ? `How long it may take to ${orderOf(rung)}.`
-      : `How long to wait for evidence after asking to ${orderOf(rung)}.`,
+      ? `Time limit to ${orderOf(rung)}.`
+      : `How long to wait for the effect after a request to ${orderOf(rung)}.`,
     1000,
   );
 
@@ -52,7 +50,7 @@ export const ladderSchema = () =>
     ),
   );
 
-/** What is different with the machines of one provider. */
+/** Changes of the ladder for one provider's machines. */
 export const ladderChangeSchema = () =>
   section(
     byRung((rung) =>
@@ -65,7 +63,7 @@ export const ladderChangeSchema = () =>
 
 type RungSettings = { readonly attempts?: number | undefined; readonly patience: number };
 type RungChange = { readonly [Key in keyof RungSettings]?: RungSettings[Key] | undefined };
-/** What a provider says of its ladder. */
+/** A provider's ladder settings. */
 export interface LadderOfProvider {
   readonly recoveryMayEraseDisks?: boolean | undefined;
   readonly ladder?: { readonly [Of in Rung]?: RungChange | undefined } | undefined;
@@ -85,7 +83,7 @@ export const ladderPolicy = (
     };
   });
 
-/** Where reinstallations are asked for, of a provider whose disks may not be erased; what to do. */
+/** Reinstallations configured for a provider whose disks may not be erased, with what to do. */
 export function unwantedErasures(
   common: number | undefined,
   providers: Readonly<Record<string, LadderOfProvider>>,
@@ -106,7 +104,7 @@ export function unwantedErasures(
 const erasureRefusal = (names: readonly string[]): string => {
   const switches = names.map((name) => `providers.${name}.recoveryMayEraseDisks: true`).join(', ');
   return (
-    'has machines reinstalled, by which everything on the disks of a machine is lost; ' +
-    `give 0, or ${switches} if that may be`
+    'causes reinstallations, which erase all disks of a machine; ' +
+    `give 0, or ${switches} to allow that`
   );
 };

@@ -1,15 +1,15 @@
 import { canonicalAddress, familyOf } from '../domain/balancing/pools.ts';
 import { uidOf } from './pool-schema.ts';
 
-/** What is wrong between pools, and between them and the rest; the other place stands in the message. */
+/** A conflict between pools, or with other sections; the message names the other place. */
 export interface PoolFault {
   readonly path: readonly string[];
   readonly message: string;
 }
 
 /**
- * Everything in which pools contradict each other, or name what is not there. Whatever is wrong in
- * itself is passed over: its own message says so already.
+ * All conflicts between pools, and references to missing sections. Ignores invalid sections, which
+ * have their own messages.
  */
 export function poolFaults(value: unknown): readonly PoolFault[] {
   const { fleet, balancers, pools, providers } = section(value);
@@ -65,7 +65,7 @@ function strangers(
     .filter((each) => !known.includes(each))
     .map((each) => ({
       path: ['pools', name, ...key.split('.')],
-      message: `names ${JSON.stringify(each)}, but ${what}; give a name that stands there`,
+      message: `names ${JSON.stringify(each)}, but ${what}; give a name from there`,
     }));
 }
 
@@ -80,7 +80,7 @@ const sameExternal = ({ name, ports }: PoolSketch): PoolFault[] =>
       })),
   );
 
-/** Tags and marks are compared by others, who may not tell large letters from small ones. */
+/** Others compare tags and marks, perhaps without case. */
 const sameUid = (pool: PoolSketch, before: PoolSketch): PoolFault[] =>
   pool.uid.toLowerCase() === before.uid.toLowerCase()
     ? [
@@ -111,7 +111,7 @@ function sameBinds(pool: PoolSketch, before: PoolSketch): PoolFault[] {
   });
 }
 
-/** Two listeners of one port get in each other's way: one address, or one that stands for all. */
+/** Two listeners on one port conflict if they have one address, or a wildcard. */
 const meets = (one: string, other: string): boolean =>
   one === other ||
   one === '::' ||

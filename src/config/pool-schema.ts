@@ -13,16 +13,16 @@ import { filledSection, nameOf, notASection, section } from './driven.ts';
 
 const PORT_MAX = 65_535;
 
-/** Last part of the name of everything that is ours at a balancer. */
+/** Last part of our objects' names at a balancer. */
 export const fleetSchema = () =>
   leaf
-    .text('Name of this fleet at its balancers: last part of the name of whatever is ours there.', {
+    .text('Name of this fleet at its balancers. All names there end with it.', {
       matches: /^[A-Za-z0-9][A-Za-z0-9-]{0,30}$/,
       type: 'a name of letters, digits and -, at most 31',
     })
     .prefault('shepherd');
 
-/** Texts of one kind, none of them twice. */
+/** A list of texts of one kind, without duplicates. */
 function list<Of extends z.ZodType>(of: Of, kind: string, meaning: string) {
   const type = `a list of ${kind}`;
   const error = (issue: { readonly input?: unknown }) =>
@@ -44,13 +44,15 @@ function list<Of extends z.ZodType>(of: Of, kind: string, meaning: string) {
 }
 
 const addressSchema = () =>
-  z.string({ error: 'is no IP address; give a text such as 192.0.2.10' }).transform((text, on) => {
-    const address = canonicalAddress(text);
-    if (address !== null) return address;
-    const message = `is ${leaf.show(text)}; give an IP address without port, zone and leading zeros`;
-    on.addIssue({ code: 'custom', message });
-    return z.NEVER;
-  });
+  z
+    .string({ error: 'is not an IP address; give a text such as 192.0.2.10' })
+    .transform((text, on) => {
+      const address = canonicalAddress(text);
+      if (address !== null) return address;
+      const message = `is ${leaf.show(text)}; give an IP address without port, zone and leading zeros`;
+      on.addIssue({ code: 'custom', message });
+      return z.NEVER;
+    });
 
 const CHECK = 'tcp, or { http: /path }';
 const PATH_TYPE = 'of letters, digits, ._~!&()*+,;=:@/?- and escapes such as %20, at most 200';
@@ -68,13 +70,12 @@ const checkSchema = () =>
     .prefault('tcp')
     .meta({
       type: CHECK,
-      description:
-        'Whether a machine is well: it can be connected to, or answers GET of the path with a status below 400.',
+      description: 'Health check: a TCP connect, or a GET of the path with a status below 400.',
     });
 
 const portSchema = () =>
   section({
-    external: leaf.count('Port of the balancer, where clients come in.', 1, PORT_MAX),
+    external: leaf.count('Port for clients at the balancer.', 1, PORT_MAX),
     internal: leaf.count('Port of the machines.', 1, PORT_MAX),
     check: checkSchema(),
   });
@@ -85,7 +86,7 @@ const portsSchema = () =>
       z
         .string()
         .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,30}$/, {
-          error: 'is no name for a port; give letters, digits, - or _, at most 31 in all',
+          error: 'is not a valid name for a port; give letters, digits, - or _, at most 31 in all',
         }),
       portSchema(),
       { error: 'is missing; give at least one port by its name' },
@@ -103,16 +104,16 @@ const selectSchema = () =>
       plans: list(
         z.string(),
         'plans',
-        'Machines of these plans, as their provider’s listing calls them.',
+        "Machines of these plans, as in the provider's listing.",
       ).optional(),
       labels: z
-        .record(z.string().min(1), leaf.text('Value of a tag that its device has at its provider.'))
+        .record(z.string().min(1), leaf.text('Value of a tag of the device at its provider.'))
         .prefault({}),
     },
     {
       error: (issue) =>
         issue.input === undefined
-          ? 'is missing; say which machines serve here, or {} for all of them'
+          ? 'is missing; select the machines that serve here, or give {} for all'
           : notASection(),
     },
   );
@@ -120,7 +121,7 @@ const selectSchema = () =>
 const drainSchema = () =>
   filledSection({
     grace: leaf
-      .duration('So long connections may go on, at most 5m; then they are cut.', 1000)
+      .duration('How long connections may continue before they are cut, at most 5m.', 1000)
       .refine((ms) => typeof ms !== 'number' || ms <= LONGEST_GRACE_MS, {
         error: `is too long; give at most ${formatDuration(LONGEST_GRACE_MS)}`,
       })
@@ -128,66 +129,69 @@ const drainSchema = () =>
     policy: leaf
       .choice(
         DRAIN_POLICIES,
-        'While a balancer cannot be reached: require refuses planned interruptions, best-effort goes on without.',
+        'What happens to planned interruptions while a balancer cannot be reached: require refuses them, best-effort continues.',
       )
       .prefault('require'),
     wait: leaf
-      .duration('require: so long one waits for the balancer before it is refused.', 1000)
+      .duration(
+        'With require: how long an interruption waits for the balancer before it is refused.',
+        1000,
+      )
       .prefault('10m'),
-    atOnce: leaf.count('Members that are interrupted by plan at once.', 1, 1000).prefault(1),
+    atOnce: leaf.count('Maximum members interrupted by plan at once.', 1, 1000).prefault(1),
   });
 
 const poolSchema = () =>
   section({
-    balancers: list(z.string(), 'balancers', 'Which balancers serve it.'),
+    balancers: list(z.string(), 'balancers', 'Balancers that serve the pool.'),
     uid: leaf
       .text(
-        'Marks what is ours at the balancers; never changed while there is something. Unset: <pool>.<fleet>.',
+        'Marks our objects at the balancers. Never change it while the pool exists. Default: <pool>.<fleet>.',
         {
           matches: /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/,
           type: 'a text of letters, digits, ., - and _, at most 100',
         },
       )
       .optional(),
-    addresses: list(addressSchema(), 'IP addresses', 'Where clients come in.'),
+    addresses: list(addressSchema(), 'IP addresses', 'Addresses for clients.'),
     ports: portsSchema(),
     select: selectSchema(),
     memberStates: list(
       leaf.choice(SERVING_STATES, 'State of a machine.'),
       `states of ${SERVING_STATES.join(', ')}`,
-      'In which states of a machine it serves.',
+      'States in which a machine serves.',
     ).prefault(['Running']),
     drain: drainSchema(),
     minActive: leaf
-      .count('No planned interruption leaves fewer active members.', 0, 10_000)
+      .count('Minimum active members that a planned interruption must leave.', 0, 10_000)
       .prefault(1),
     warmUp: leaf
       .duration(
-        'A new member that no check finds well after this gets traffic all the same, and is flagged.',
+        'After this time a new member gets traffic even if its checks fail, and a note.',
         1000,
       )
       .prefault('2m'),
   });
 
-/** All pools, by name. What they have in common is checked with the whole configuration. */
+/** All pools by name. Conflicts are checked with the whole configuration. */
 export const poolsSchema = () =>
   z
     .record(nameOf('pool'), poolSchema(), { error: 'is not a section; give pools by their names' })
     .prefault({});
 
 type PoolSettings = z.output<ReturnType<typeof poolSchema>>;
-/** What pools are made of. */
+/** The sections that define pools. */
 export interface PoolsPart {
   readonly fleet: string;
   readonly pools: Readonly<Record<string, DeepReadonly<PoolSettings>>>;
 }
 type DeepReadonly<T> = { readonly [Key in keyof T]: DeepReadonly<T[Key]> };
 
-/** What its objects are marked with. */
+/** The mark of the pool's objects. */
 export const uidOf = (pool: string, uid: string | undefined, fleet: string): string =>
   uid ?? `${pool}.${fleet}`;
 
-/** The configured pools, as the program has them, in the order of the file. */
+/** The configured pools as `Pool` values, in file order. */
 export const poolsOf = ({ fleet, pools }: PoolsPart): readonly Pool[] =>
   Object.entries(pools).map(([name, pool]) => ({
     pool: name,

@@ -8,36 +8,40 @@ import type { Surroundings } from '../settings/secret.ts';
 import { apart, drivenSchema, nameOf, settingsOf, type DriverKeys } from './driven.ts';
 import { erasingSwitch, ladderChangeSchema } from './ladder-schema.ts';
 
-/** Room that the site's own lines of the first boot have beside ours; user data is scarce. */
+/** Space for the site's own first-boot commands beside ours; user data is limited. */
 const INIT_COMMAND_BYTES = 800;
 
 /** Keys of every configured provider, whatever its driver. */
 const commonShape = (around: Surroundings) => ({
   instanceSetId: leaf.text(
-    'Marks every device of ours: never shared, never changed while machines exist.',
+    'Marks all devices of this fleet. Never share it, and never change it while machines exist.',
     {
       matches: /^[0-9a-z]{5}-[0-9a-z]{5}-[0-9a-z]{15}$/i,
       type: 'an id of 5-5-15 letters and digits, such as zzzzz-zzzzz-zzzzzzzzzzzzzzz',
     },
   ),
   sharedTags: z
-    .record(tagKey(), leaf.text('Value of a tag that is put on everything that is made.'))
+    .record(tagKey(), leaf.text('Value of a tag for everything that Shepherd creates.'))
     .prefault({}),
-  image: leaf.text('Operating system of new machines; unset: the driver’s usual.').optional(),
+  image: leaf.text("Operating system of new machines. Default: the driver's.").optional(),
   initCommand: leaf
     .script('Shell lines that a new machine runs at its first boot.', INIT_COMMAND_BYTES, around)
     .optional(),
   callsPerSecond: leaf
-    .ratio('Calls of all daemons together, destroying ones first; 0 is no limit.', 0, 1000)
+    .ratio(
+      'Maximum calls per second of all daemons together. Deletions go first. 0: no limit.',
+      0,
+      1000,
+    )
     .prefault(10),
   maxMachines: leaf
-    .count('Most machines of this provider; unset: provisioner.maxMachines.', 0)
+    .count('Maximum machines of this provider. Default: provisioner.maxMachines.', 0)
     .optional(),
   recoveryMayEraseDisks: erasingSwitch(),
   hostKeyPolicy: leaf
     .choice(
       HOST_KEY_POLICIES,
-      'For its machines, instead of ssh.hostKeyPolicy; unset: strict for static, else as there.',
+      'Host key policy of its machines. Default: strict for static, otherwise ssh.hostKeyPolicy.',
     )
     .optional(),
   ladder: ladderChangeSchema(),
@@ -47,36 +51,36 @@ const tagKey = () =>
   z
     .string()
     .refine((key) => /^[!-~]{1,100}$/.test(key) && !key.startsWith(TAG_PREFIX), {
-      error: `is no key for a tag of yours; give printable characters, not ${TAG_PREFIX}… at the start`,
+      error: `is not a valid key for your tags; give printable characters, not ${TAG_PREFIX}… at the start`,
     });
 
-/** What all configured providers have, as the program has it. */
+/** Common settings of all providers, after parsing. */
 export type CommonSettings = z.output<z.ZodObject<ReturnType<typeof commonShape>>>;
-/** One configured provider: what all have, and the keys of its driver. */
+/** One configured provider: common keys and its driver's keys. */
 export type ProviderSettings = CommonSettings & { readonly driver: string } & DriverKeys;
 type ProviderInput = z.input<z.ZodObject<ReturnType<typeof commonShape>>> & {
   readonly driver: string;
 } & DriverKeys;
 
-/** The keys of one driver's providers. @throws {Error} it has one that all providers have. */
+/** The keys of one driver's providers. @throws {Error} a driver's key repeats a common one. */
 export const providerSettingsOf = (driver: Driver, around: Surroundings): z.ZodObject =>
   settingsOf(driver, around, { kind: 'hardware supply', common: commonShape(around) });
 
 const NOWHERE: Surroundings = { env: {}, baseDirectory: '/', checkFiles: false };
 
-/** The part of a configured provider that is its driver's. */
+/** The driver's part of a configured provider. */
 export function ownSettingsOf(settings: Pick<ProviderSettings, 'driver'>): DriverKeys {
   const common = new Set(['driver', ...Object.keys(commonShape(NOWHERE))]);
   return Object.fromEntries(Object.entries(settings).filter(([key]) => !common.has(key)));
 }
 
-/** What it, or else its driver, says of its machines' host keys; undefined: what the fleet says. */
+/** The host key policy of the provider, or else of its driver; undefined: the fleet's. */
 export const hostKeyPolicyOf = (
   { driver, hostKeyPolicy }: Pick<CommonSettings, 'hostKeyPolicy'> & { readonly driver: string },
   drivers = DRIVERS,
 ): HostKeyPolicy | undefined => hostKeyPolicy ?? drivers.get(driver)?.hostKeyPolicy;
 
-/** Drivers of earlier releases, whose machines were pretended. */
+/** Drivers of earlier releases with simulated machines. */
 const FORMER: readonly unknown[] = ['stub', 'loopback'];
 const INSTEAD =
   'to try Shepherd, run shepherd sim, or list machines of your own with driver static';
@@ -89,7 +93,7 @@ export const providerSchema = (around: Surroundings, drivers = DRIVERS) =>
     (driver) => (FORMER.includes(driver) ? `; ${INSTEAD}` : ''),
   ) as unknown as z.ZodType<ProviderSettings, ProviderInput>;
 
-/** All providers, by name. Two of them must never claim the same devices. */
+/** All providers by name. No two of them may claim the same devices. */
 export const providersSchema = (around: Surroundings, drivers = DRIVERS) =>
   z
     .record(nameOf('provider'), providerSchema(around, drivers), {
@@ -99,5 +103,5 @@ export const providersSchema = (around: Surroundings, drivers = DRIVERS) =>
       error: 'is empty; give at least one provider',
     })
     .superRefine(
-      apart(drivers, (other) => `overlaps with that of provider ${other}; give it one of its own`),
+      apart(drivers, (other) => `overlaps with that of provider ${other}; give it a different one`),
     );

@@ -15,17 +15,17 @@ import { providersSchema, type ProviderSettings } from './provider-schema.ts';
 import { sshSchema } from './schema.ts';
 import { noSource, readYaml } from './source.ts';
 
-/** A configured provider as it is written. */
+/** A provider's section as written. */
 export type Section = Readonly<Record<string, unknown>>;
 /** The `ssh` section, checked. */
 export type SshSettings = z.output<ReturnType<typeof sshSchema>>;
 
-/** The parts of a configuration that a provider alone needs; the rest is not even looked at. */
+/** The parts of a configuration that a single provider needs; other parts are ignored. */
 export interface ProvidersOnly {
   readonly sections: ReadonlyMap<string, Section>;
   /** Null: there is no such section. @throws {UsageError} it has mistakes. */
   ssh(): SshSettings | null;
-  /** What is wrong with a section that would stand there under this name. */
+  /** The faults of a section under this name. */
   faultsOf(name: string, section: Section): readonly Fault[];
   /** @throws {UsageError} listing every mistake. */
   settingsOf(name: string, section: Section): ProviderSettings;
@@ -34,13 +34,13 @@ export interface ProvidersOnly {
 export interface ProvidersOnlyOptions {
   /** YAML. */
   readonly text: string;
-  /** What to call it in messages. */
+  /** Its name in messages. */
   readonly name: string;
   readonly around: Surroundings;
   readonly drivers?: ReadonlyMap<string, Driver>;
 }
 
-/** @throws {UsageError} not YAML, or no `providers` in it. */
+/** @throws {UsageError} the text is no YAML, or has no `providers`. */
 export function readProvidersOnly(options: ProvidersOnlyOptions): ProvidersOnly {
   const { text, name: file, around, drivers = DRIVERS } = options;
   const { value } = readYaml(text, file);

@@ -7,21 +7,22 @@ import type { Surroundings } from '../settings/secret.ts';
 import { BALANCER_DRIVERS } from '../adapters/balancer/drivers.ts';
 import { apart, drivenSchema, nameOf, settingsOf, type Driven, type DriverKeys } from './driven.ts';
 
-/** What a daemon does, in the order of the documentation whatever the order of the file. */
+/** A daemon's roles, in the documentation's order. */
 export const rolesSchema = () =>
   z
-    .array(leaf.choice(DAEMON_ROLES, 'What the daemon does.'), {
+    .array(leaf.choice(DAEMON_ROLES, 'Part of Shepherd that the daemon runs.'), {
       error: `is no list; give some of ${DAEMON_ROLES.join(', ')}`,
     })
     .min(1, { error: `is empty; give some of ${DAEMON_ROLES.join(', ')}, or leave it out` })
     .transform((named) => DAEMON_ROLES.filter((role) => named.includes(role)))
     .meta({
       type: `some of ${DAEMON_ROLES.join(', ')}`,
-      description: 'What this daemon does; others of the same database do the rest.',
+      description:
+        'Parts of Shepherd that this daemon runs. Other daemons of the same database must run the rest.',
     })
     .prefault([...DAEMON_ROLES]);
 
-/** What of the configuration says whether roles make sense, whatever else is wrong in it. */
+/** The parts of the configuration that decide whether roles make sense, valid or not. */
 interface Written {
   readonly roles?: unknown;
   readonly database?: { readonly url?: unknown; readonly embedded?: unknown };
@@ -29,73 +30,78 @@ interface Written {
   readonly balancers?: object;
 }
 
-/** Why a daemon with these roles, and this configuration, could do nothing or would do harm; null: neither. */
+/** Why a daemon with these roles and this configuration would be useless or harmful; else null. */
 export function complaintAboutRoles({ roles, database, agent, balancers }: Written): string | null {
   if (!Array.isArray(roles)) return null;
   const has = (role: DaemonRole) => roles.includes(role);
   if (database?.embedded !== undefined && !DAEMON_ROLES.every(has)) {
-    return 'leave work to other daemons, and no other one reaches database.embedded; give database.url, or all roles';
+    return 'leave work to other daemons, and no other daemon reaches database.embedded; give database.url, or all roles';
   }
   if (has('loops') && !has('agent-server') && agent?.endpoint === undefined) {
     return 'have machines started whose agents do not report here; give agent.endpoint, where they do';
   }
   if (roles.length === 1 && has('balancer') && Object.keys(balancers ?? {}).length === 0) {
-    return 'leave nothing to do: no balancers are configured';
+    return 'have no work: no balancers are configured';
   }
   return null;
 }
 
 const WEBHOOK_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
-/** What is told goes there in clear otherwise. */
+/** Otherwise the events would travel unencrypted. */
 const isSafe = (url: string): boolean =>
   url.startsWith('https:') || /^http:\/\/(127\.[\d.]+|\[::1\]|localhost)(:|\/|$)/.test(url);
 const NO_SECRET =
   'leads to no signing secret; give whsec_ and 24 to 64 bytes in base64, such as of ' +
   'echo whsec_$(openssl rand -base64 32), or whsk_ and an ed25519 key';
 
-/** Who is told of events over HTTP. */
+/** Receivers of events over HTTP. */
 export const webhooksSchema = (around: Surroundings) =>
   z
     .record(
       z.string().regex(WEBHOOK_NAME, 'give 1 to 64 letters, digits, dots, dashes'),
       z.strictObject({
         url: leaf
-          .url('Where events are sent.')
-          .refine(isSafe, { error: 'would be told in clear; give an https URL' }),
+          .url('Address that receives events.')
+          .refine(isSafe, { error: 'would receive events without encryption; give an https URL' }),
         types: z
           .array(
             leaf
               .text('Type of an event, or a group such as `machine.*`.')
-              .refine(namesTypes, { error: 'is no type of events, nor a group such as guard.*' }),
+              .refine(namesTypes, {
+                error: 'is neither a type of event nor a group such as guard.*',
+              }),
           )
           .min(1)
-          .meta({ type: 'list of types', description: 'What is sent; absent: everything.' })
+          .meta({ type: 'list of types', description: 'Types to send. Default: all.' })
           .optional(),
         secrets: z
           .array(
             leaf
-              .secret('What it is signed with.', around)
+              .secret('Signing secret.', around)
               .refine((secret) => signingSecretOf(secret.read()) !== null, { error: NO_SECRET }),
           )
           .min(1)
           .max(2)
-          .meta({ type: 'list of secrets', description: 'One; two while they are changed.' }),
-        source: leaf.text('Names the fleet in what is sent, as a URI.').prefault('urn:shepherd'),
+          .meta({
+            type: 'list of secrets',
+            description: 'Signing secrets: one, or two during a change.',
+          }),
+        source: leaf.text('URI that names the fleet in events.').prefault('urn:shepherd'),
       }),
     )
     .meta({
       type: 'by name: url, types, secrets, source',
-      description: 'Who is told of events over HTTP.',
+      description: 'Receivers of events over HTTP.',
     })
     .prefault({});
 
-/** One configured balancer: its driver, and the keys of that. */
+/** One configured balancer: its driver and the driver's keys. */
 export type BalancerSettings = Driven;
 
-/** The part of a configured balancer that is its driver's. */
+/** The driver's part of a configured balancer. */
 export const ownBalancerSettingsOf = ({ driver: _, ...own }: BalancerSettings): DriverKeys => own;
 
-/** All balancers, by name. */
+/** All balancers by name. */
 export const balancersSchema = (around: Surroundings, drivers = BALANCER_DRIVERS) =>
   z
     .record(
@@ -112,7 +118,7 @@ export const balancersSchema = (around: Surroundings, drivers = BALANCER_DRIVERS
       apart(
         drivers,
         (other, key) =>
-          `leads to the balancer that balancers.${other}.${key} leads to; keep one of them, and name it in every pool`,
+          `names the same balancer as balancers.${other}.${key}; keep one of them, and use its name in every pool`,
         ({ driver: _, ...own }) => own as Driven,
       ),
     )

@@ -3,18 +3,18 @@ import { LineCounter, isMap, isNode, parse, parseDocument } from 'yaml';
 import type { Document } from 'yaml';
 import { UsageError } from '../domain/errors.ts';
 
-/** Where a configuration came from, for messages. */
+/** The origin of a configuration, for messages. */
 export interface SourceText {
-  /** What to call it, such as `shepherd.yaml`. */
+  /** Its name, such as `shepherd.yaml`. */
   readonly name: string;
-  /** ` (line 3, column 5)` of the key, or of the nearest section that exists; else empty. */
+  /** ` (line 3, column 5)` of the key, or of its nearest existing section; else empty. */
   positionOf(path: readonly PropertyKey[]): string;
 }
 
-/** Values that were handed over and never were text. */
+/** For values that never were text. */
 export const noSource: SourceText = { name: 'the configuration', positionOf: () => '' };
 
-/** The text of a configuration. @throws {UsageError} the file cannot be read. */
+/** Reads a configuration file. @throws {UsageError} the file is unreadable. */
 export function readSource(file: string): string {
   try {
     return readFileSync(file, 'utf8');
@@ -24,8 +24,8 @@ export function readSource(file: string): string {
 }
 
 /**
- * Reads one YAML document.
- * @throws {UsageError} not YAML, a key written twice, or more than one document.
+ * Parses one YAML document.
+ * @throws {UsageError} the text is no YAML, repeats a key, or has several documents.
  */
 export function readYaml(text: string, name: string): { value: unknown; source: SourceText } {
   const lineCounter = new LineCounter();
@@ -38,7 +38,7 @@ export function readYaml(text: string, name: string): { value: unknown; source: 
   return { value: valueOf(document, name), source: { name, positionOf } };
 }
 
-/** Aliases are resolved here, which is where a document can still turn out to be wrong. */
+/** Resolves aliases, which may reveal further faults. */
 function valueOf(document: Document, name: string): unknown {
   try {
     return document.toJS({ maxAliasCount: 100 }) ?? {};
@@ -66,10 +66,10 @@ function positionIn(
   return ` (line ${line}, column ${col})`;
 }
 
-/** Values of the command line, by dotted path; they win over the file. Absent ones are ignored. */
+/** Values of the command line by dotted path; they override the file. Absent ones are ignored. */
 export type Flags = Readonly<Record<string, unknown>>;
 
-/** A copy of `value` with the flags in it. Texts are read as YAML would read them. */
+/** A copy of `value` with the flags. Texts are parsed as YAML. */
 export function withFlags(value: unknown, flags: Flags): unknown {
   const set = Object.entries(flags).filter(([, flag]) => flag !== undefined);
   return set.reduce<unknown>(

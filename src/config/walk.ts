@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 
-/** The part of a zod schema's definition that a walk over it looks at. */
+/** The used part of a zod schema's definition. */
 interface Definition {
   readonly type: string;
   readonly innerType?: z.ZodType;
@@ -16,19 +16,19 @@ interface Definition {
 }
 const definitionOf = (schema: z.ZodType) => schema.def as unknown as Definition;
 
-/** A schema without its wrappers (default, optional, transform), and what they said. */
+/** A schema without its wrappers (default, optional, transform), and their information. */
 export interface Unwrapped {
   readonly schema: z.ZodType;
   readonly required: boolean;
   readonly defaultValue: unknown;
-  /** From the leaf's own `.meta()`; empty for a section. */
+  /** From the leaf's `.meta()`; empty for a section. */
   readonly type: string;
   readonly meaning: string;
-  /** Of a section with variants, the key that tells them apart; else empty. */
+  /** Key that distinguishes a section's variants; else empty. */
   readonly discriminator: string;
 }
 
-/** Looks through defaults, optionals and transforms to the section or leaf itself. */
+/** Unwraps defaults, optionals and transforms down to the section or leaf. */
 export function unwrap(wrapped: z.ZodType): Unwrapped {
   let found: Unwrapped = {
     schema: wrapped,
@@ -55,8 +55,8 @@ export function unwrap(wrapped: z.ZodType): Unwrapped {
 }
 
 /**
- * Children of a section by key; `<name>` stands for the keys of a map. Of a section with variants
- * those that all of them have. Empty for a leaf.
+ * Children of a section by key; `<name>` stands for the keys of a map. For variants, their common
+ * keys. Empty for a leaf.
  */
 export function childrenOf(section: z.ZodType): ReadonlyMap<string, z.ZodType> {
   const definition = definitionOf(unwrap(section).schema);
@@ -67,7 +67,7 @@ export function childrenOf(section: z.ZodType): ReadonlyMap<string, z.ZodType> {
   return new Map(shared);
 }
 
-/** The variants of a section that has several, by the value of the key that tells them apart. */
+/** The variants of a section by the value of their discriminator. */
 export function variantsOf(section: z.ZodType): ReadonlyMap<string, z.ZodType> {
   const { schema, discriminator } = unwrap(section);
   const { options = [] } = definitionOf(schema);
@@ -81,8 +81,8 @@ export function variantsOf(section: z.ZodType): ReadonlyMap<string, z.ZodType> {
 }
 
 /**
- * The schema of the section, leaf or item of a list at a path of the configuration; of a section with variants that
- * of the one that `value` (the whole configuration as it was written) chooses.
+ * The schema of the section, leaf or list item at a path of the configuration; for variants, the
+ * one chosen by `value` (the whole configuration as written).
  */
 export function schemaAt(
   root: z.ZodType,

@@ -23,7 +23,7 @@ const machine = z.object({
   spot: z.boolean().optional(),
 });
 
-/** What each method may answer with, and what a wrong answer says of the request. */
+/** The schema of each method's answer, and the outcome that an invalid answer implies. */
 const ANSWERS: Partial<Record<keyof Provider, [z.ZodType, 'not-done' | 'unknown']>> = {
   listMachines: [z.object({ machines: z.array(machine), complete: z.boolean() }), 'not-done'],
   getMachine: [machine, 'not-done'],
@@ -43,8 +43,8 @@ const ANSWERS: Partial<Record<keyof Provider, [z.ZodType, 'not-done' | 'unknown'
 };
 
 /**
- * A provider whose answers are checked at run time against the port. Drivers of others may be plain
- * JavaScript, so their test checks what the compiler checks of ours.
+ * Checks a provider's answers against the port at run time. Other people's drivers may be plain
+ * JavaScript, so that the compiler does not check them.
  * @throws {UsageError} its capabilities contradict its methods.
  */
 export function checkedProvider(type: string, provider: Provider): Provider {
@@ -86,7 +86,7 @@ function refuseContradictions(type: string, provider: Provider): void {
   );
   const { maxConcurrency, power, resetController } = capabilities;
   if (!Number.isInteger(maxConcurrency) || maxConcurrency < 1) {
-    faults.push('capabilities.maxConcurrency is no whole number from 1');
+    faults.push('capabilities.maxConcurrency is not a whole number from 1');
   }
   if (resetController && !provider.resetController) {
     faults.push('capabilities.resetController is true without a resetController');

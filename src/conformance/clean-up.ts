@@ -7,7 +7,7 @@ import type { Stage } from './stage.ts';
 import type { LeftBehind } from './step.ts';
 import { NotInTime, pending, within } from './waiting.ts';
 
-/** Destroys machines side by side; answers those that are left. */
+/** Destroys machines in parallel; returns the remaining ones. */
 export async function destroyAll(
   stage: Stage,
   ids: readonly string[],
@@ -28,8 +28,8 @@ export interface CleanedUp {
 }
 
 /**
- * Destroys whatever this run made, found by its witness or by the id that was answered. What may
- * yet appear is waited for, and told if it does not.
+ * Destroys all machines of this run, found by creation key or answered id. Waits for machines that
+ * may still appear, and reports missing ones.
  */
 export async function cleanUp(stage: Stage): Promise<CleanedUp> {
   const { ledger, found } = stage;
@@ -44,16 +44,16 @@ export async function cleanUp(stage: Stage): Promise<CleanedUp> {
   );
   const left = await destroySeen(stage, seen, new Set());
   if (isListed) {
-    await awaitRest(stage, seen).catch(told('what may still appear could not be listed'));
+    await awaitRest(stage, seen).catch(told('machines that may still appear could not be listed'));
     const before = new Set(left.map(({ id }) => id));
     left.push(...(await destroySeen(stage, seen, before)));
-    const strays = others(stage, seen).catch(told('what else came could not be listed'));
+    const strays = others(stage, seen).catch(told('other new machines could not be listed'));
     left.push(...((await strays) ?? []));
   }
   return { leftBehind: [...left, ...openOnes(stage, seen).map(mayAppear)], errors };
 }
 
-/** What is known without asking: for a clean-up that did not end. */
+/** What is known without calls, after a clean-up that did not end. */
 export function unclean(stage: Stage): LeftBehind[] {
   const reason = 'the clean-up did not end';
   const seen: Seen = { slots: new Map(), witnesses: new Set() };
@@ -63,7 +63,7 @@ export function unclean(stage: Stage): LeftBehind[] {
   return [...known, ...openOnes(stage, seen).map(mayAppear)];
 }
 
-/** Machines of this run: their slots by their ids, and the witnesses of all that were listed. */
+/** Machines of this run: slots by id, and the creation keys in listings. */
 interface Seen {
   readonly slots: Map<string, string | null>;
   readonly witnesses: Set<string>;
@@ -75,15 +75,15 @@ async function others(stage: Stage, { slots }: Seen): Promise<LeftBehind[]> {
   return strays.map((stray) => ({ ...stray, reason }));
 }
 
-/** What is still asked for is waited for, for a while. */
+/** Waits for pending requests, for a while. */
 async function settle({ ledger, clock, patience, signal }: Stage): Promise<void> {
   const limits = { clock, signal, timeoutMs: patience.stopMs };
   const ends = Promise.all(ledger.creations.map(({ ended }) => ended));
-  // One that does not end is awaited as a machine that may yet appear.
+  // A request that does not end is awaited as a machine that may still appear.
   await within('what was asked for', limits, () => ends).catch(() => undefined);
 }
 
-/** Adds what a complete listing and the driver's answers tell. */
+/** Adds machines from a complete listing and from the driver's answers. */
 async function look(stage: Stage, seen: Seen): Promise<void> {
   for (const { id, slotId } of answered(stage)) {
     if (!seen.slots.has(id)) seen.slots.set(id, slotId);
@@ -96,7 +96,7 @@ async function look(stage: Stage, seen: Seen): Promise<void> {
   }
 }
 
-/** A driver may answer with the machine of somebody else; that one was there before. */
+/** A driver may answer with a foreign machine, which existed before. */
 function answered({ ledger, found }: Stage) {
   return ledger.creations.flatMap(({ id, slotId }) =>
     id === null || found.before?.has(id) ? [] : { id, slotId },
@@ -127,22 +127,22 @@ async function destroySeen(
   return left.map((one) => ({ ...one, reservationId: seen.slots.get(one.id!) ?? null }));
 }
 
-/** Waits for what may yet appear, for a while. */
+/** Waits, for a while, for machines that may still appear. */
 async function awaitRest(stage: Stage, seen: Seen): Promise<void> {
   if (openOnes(stage, seen).length === 0) return;
   const { cleanUpMs: timeoutMs, syncMs: intervalMs } = stage.patience;
   try {
-    await stage.until('everything that was asked for', { timeoutMs, intervalMs }, async () => {
+    await stage.until('all pending requests', { timeoutMs, intervalMs }, async () => {
       await look(stage, seen);
       return openOnes(stage, seen).length === 0 ? true : pending('it may still appear');
     });
   } catch (error) {
-    // What did not come is told by its witness.
+    // A missing machine is reported by its creation key.
     if (!(error instanceof NotInTime)) throw error;
   }
 }
 
-/** Creations of which a machine may yet appear, one for each witness. */
+/** Creations whose machine may still appear, one per creation key. */
 function openOnes(stage: Stage, seen: Seen): readonly Creation[] {
   const byWitness = Map.groupBy(stage.ledger.creations, ({ witness }) => witness);
   return [...byWitness].flatMap(([witness, creations]) =>
@@ -152,7 +152,7 @@ function openOnes(stage: Stage, seen: Seen): readonly Creation[] {
   );
 }
 
-/** Its machine is known, and nothing that a late listing shows is needed to find it. */
+/** Its machine is known, and no later listing is needed to find it. */
 function isAccounted({ found, raw }: Stage, { id }: Creation): boolean {
   if (id === null) return false;
   const isOld = found.before?.has(id) ?? false;
@@ -167,5 +167,5 @@ function mayStillMake({ raw }: Stage, { state }: Creation): boolean {
 const mayAppear = ({ witness, slotId }: Creation): LeftBehind => ({
   id: null,
   reservationId: slotId,
-  reason: `it may still appear: witness ${witness} on slot ${slotId ?? 'unknown'}`,
+  reason: `it may still appear: creation key ${witness} on slot ${slotId ?? 'unknown'}`,
 });

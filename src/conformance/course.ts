@@ -3,15 +3,15 @@ import { explain, UsageError } from '../domain/errors.ts';
 import { plainText } from '../lib/texts.ts';
 import { StepSkipped } from './waiting.ts';
 
-/** One thing that a driver is tested for. */
+/** One test of a driver. */
 export interface CourseStep {
-  /** Names it on the command line; never changes. */
+  /** Name on the command line; never changes. */
   readonly id: string;
-  /** What is true when it passes. */
+  /** What is true if it passes. */
   readonly title: string;
-  /** What it builds on: facts that earlier steps bring about. */
+  /** Facts from earlier steps that it requires. */
   readonly takes: readonly string[];
-  /** The fact that it brings about. */
+  /** The fact that it establishes. */
   readonly gives?: string;
 }
 
@@ -21,7 +21,7 @@ export interface StepResult {
   readonly id: string;
   readonly title: string;
   readonly outcome: Outcome;
-  /** What was found, what went wrong, or why it was not tried; empty: nothing to say. */
+  /** The finding, the fault, or why it was skipped; may be empty. */
   readonly message: string;
   readonly durationMs: number;
 }
@@ -35,42 +35,42 @@ export interface CourseReport {
   readonly startedAtMs: number;
   readonly durationMs: number;
   readonly steps: readonly StepResult[];
-  /** No step failed, and none was kept from running by a failure or an end before time. */
+  /** No step failed, and no failure or early end prevented a step. */
   readonly passed: boolean;
   readonly interrupted: boolean;
-  /** What went wrong when the test cleaned up after itself. */
+  /** Errors of the clean-up. */
   readonly cleanUpErrors: readonly string[];
 }
 
-/** How often, for how long, and who is told. */
+/** Steps, limits and callbacks of a run. */
 export interface CourseRun<Step extends CourseStep> {
   readonly steps: readonly Step[];
-  /** Ends the steps before their time; what the test made is cleaned up all the same. */
+  /** Ends the steps early; the clean-up still runs. */
   readonly signal: AbortSignal;
-  /** Of all steps together, milliseconds. */
+  /** Limit of all steps together, milliseconds. */
   readonly timeoutMs: number;
-  /** Told of each result as it comes. */
+  /** Called with each result. */
   onResult?(result: StepResult): void;
 }
 
 export interface Course<Step extends CourseStep, Left> extends CourseRun<Step> {
   readonly clock: Clock;
-  /** A verdict without a trial, such as on a driver that says it cannot; null: there is none. */
+  /** A verdict without a run, for example if the driver lacks a capability; null: run it. */
   bar(step: Step, signal: AbortSignal): Promise<Verdict | null> | null;
-  /** Answers a detail worth showing. @throws {StepFailed} @throws {StepSkipped} */
+  /** Returns a detail to show. @throws {StepFailed} @throws {StepSkipped} */
   run(step: Step, signal: AbortSignal): Promise<string | void>;
-  /** Stands around each step; only runs it when absent. */
+  /** Wraps each step; absent: no wrapper. */
   around?(step: Step, work: () => Promise<Verdict>): Promise<Verdict>;
-  /** Removes what the steps made, whatever became of them. */
+  /** Removes the steps' objects, whatever their results. */
   cleanUp(
     passed: boolean,
   ): Promise<{ readonly leftBehind: readonly Left[]; readonly errors: readonly string[] }>;
 }
 
-/** Without what a terminal or a parser would take for more than text. */
+/** Removes control characters that a terminal or parser would interpret. */
 export const oneLine = (text: string): string => plainText(text).replaceAll(/\s+/g, ' ').trim();
 
-/** Takes the steps one after the other, and cleans up. What goes wrong is in the report. */
+/** Runs the steps in order, and cleans up. The report contains failures. */
 export async function runCourse<Step extends CourseStep, Left>(
   course: Course<Step, Left>,
 ): Promise<CourseReport & { readonly leftBehind: readonly Left[] }> {
@@ -89,7 +89,7 @@ export async function runCourse<Step extends CourseStep, Left>(
       : await around(step, judging);
     const durationMs = clock.monotonic() - from;
     const { id, title } = step;
-    // What drivers and machines say ends up on terminals and in XML.
+    // Texts of drivers and machines end up on terminals and in XML.
     const result = { id, title, outcome, message: oneLine(message), durationMs };
     steps.push(result);
     course.onResult?.(result);
@@ -108,7 +108,7 @@ export async function runCourse<Step extends CourseStep, Left>(
   };
 }
 
-/** Why the steps end before their time. */
+/** Why the steps end early. */
 const overBy = ({ aborted }: AbortSignal): string => (aborted ? 'interrupted' : 'out of time');
 
 async function judge<Step extends CourseStep, Left>(
@@ -134,7 +134,7 @@ const SHOWN: Readonly<Record<Outcome, string>> = {
   'not-run': 'was not run',
 };
 
-/** What the step builds on and is not there: then it is skipped or left out, like that. */
+/** A missing requirement: the step is skipped or left out for the same reason. */
 function unmetBy(
   { takes }: CourseStep,
   steps: readonly CourseStep[],
@@ -152,7 +152,7 @@ function unmetBy(
 }
 
 /**
- * The steps of these ids and all that they build on, in order; all when none are named.
+ * The steps with these ids and all that they require, in order; without ids, all.
  * @throws {UsageError} there is no such step.
  */
 export function chooseSteps<Step extends CourseStep>(

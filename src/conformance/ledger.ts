@@ -8,31 +8,31 @@ import { facetsOf } from '../domain/provisioning/provider-holds.ts';
 import { WITNESS_TAG } from '../domain/provisioning/provider-tags.ts';
 
 /**
- * How a creation ended: `refused` is the driver's word that nothing was made, `unknown` says that
- * something may have been.
+ * How a creation ended. `refused`: the driver says that nothing was made. `unknown`: something may
+ * exist.
  */
 export type CreationState = 'under-way' | 'made' | 'refused' | 'unknown';
 
-/** One call of the driver's `createMachine`, whoever made it. */
+/** One call of the driver's `createMachine`. */
 export interface Creation {
   readonly witness: string;
   readonly slotId: string | null;
   readonly state: CreationState;
-  /** What the driver had on record when it answered; none where it failed. */
+  /** The driver's records when it answered; empty after a failure. */
   readonly claims: readonly string[];
-  /** What the driver answered, however unusable the rest of the answer is. */
+  /** The id in the driver's answer, even if the rest is unusable. */
   readonly id: string | null;
   /** Resolves when the call has ended. */
   readonly ended: Promise<void>;
 }
 
-/** By which a driver may know what was made, or what it was made on. */
+/** Names under which a driver may know the machine or its slot. */
 export const namesOf = ({ witness, slotId, id }: Pick<Creation, 'witness' | 'slotId' | 'id'>) =>
   [witness, slotId, id].filter((name) => name !== null);
 
 type Booked = { -readonly [Key in keyof Creation]: Creation[Key] };
 
-/** @param claims tells what the driver has on record now of what has such names. */
+/** @param claims returns the driver's current records about these names. */
 export function createLedger(
   claims: (names: readonly string[], signal: AbortSignal) => Promise<readonly string[]>,
 ) {
@@ -63,7 +63,7 @@ export function createLedger(
 
   return {
     creations,
-    /** The same driver, with its creations booked. */
+    /** Wraps the driver and records its creations. */
     watch(provider: Provider): Provider {
       const createMachine: Provider['createMachine'] = (request, options) =>
         create(provider, request, options);
@@ -71,10 +71,10 @@ export function createLedger(
     },
   };
 }
-/** Keeps book of every creation that a driver is asked for. */
+/** Records every creation requested from a driver. */
 export type Ledger = ReturnType<typeof createLedger>;
 
-/** Counts the requests that may leave. */
+/** Counts requests that were allowed to leave. */
 function announcing(request: CreateRequest) {
   let allowed = 0;
   let barred = 0;
@@ -87,24 +87,25 @@ function announcing(request: CreateRequest) {
     }
     allowed += 1;
   };
-  /** Whether a creation that failed may have made something all the same. */
+  /** Whether a failed creation may have made something. */
   const isDone = (error: unknown, { aborted }: AbortSignal): boolean => {
     if (allowed === 0 && barred > 0) return false;
-    // Called off after a request had leave to go: whatever the driver says, nobody can know.
+    // Aborted after a request was allowed to leave: the outcome is unknown, whatever the driver
+    // says.
     return (aborted && allowed > 0) || facetsOf(error).outcome === 'unknown';
   };
   return { request: { ...request, onAttempt }, isDone };
 }
 
-/** An answer of a driver that is under test may be anything. */
+/** The answer of a driver under test may be anything. */
 function idOf(made: DriverMachine | null | undefined): string | null {
   const id: unknown = made?.id;
   return typeof id === 'string' && id !== '' ? id : null;
 }
 
-/** The provider with other methods in front; its own keep their `this`. */
+/** The provider with some methods replaced; its own methods keep their `this`. */
 export function replacing(provider: Provider, methods: Partial<Provider>): Provider {
-  // The target is empty, since a frozen one would have to show what it holds.
+  // The target is empty, because a proxy of a frozen target must show its values.
   return new Proxy({} as Provider, {
     get(_, key) {
       if (Object.hasOwn(methods, key)) return Reflect.get(methods, key) as unknown;

@@ -5,7 +5,7 @@ import { must, pending } from './waiting.ts';
 
 export interface Bound {
   readonly timeoutMs: number;
-  /** Its end was asked for just now. */
+  /** Its removal was just requested. */
   readonly asked?: boolean;
 }
 
@@ -13,9 +13,9 @@ const REISSUE_FIRST_MS = 10_000;
 const REISSUE_LONGEST_MS = 10 * 60_000;
 
 /**
- * Asks for the end of a machine, and again with growing gaps, until a complete listing does not
- * have it and it is not found by itself either. Answers how often it asked.
- * @throws {StepFailed} it is still there after `timeoutMs`.
+ * Requests the removal of a machine, repeatedly with growing pauses, until neither a complete
+ * listing nor a direct look-up finds it. Returns the number of requests.
+ * @throws {StepFailed} it still exists after `timeoutMs`.
  */
 export async function destroyUntilGone(
   stage: Stage,
@@ -41,7 +41,7 @@ export async function destroyUntilGone(
   });
 }
 
-/** Where a machine still shows; null: nowhere. */
+/** Where a machine still appears; null: nowhere. */
 export async function presenceOf({ fleet, call }: Stage, id: string): Promise<string | null> {
   const { machines, complete, unreadable = [] } = await fleet.listMachines(call);
   if (machines.some((machine) => machine.id === id)) return 'it is still listed';
@@ -56,7 +56,7 @@ export async function presenceOf({ fleet, call }: Stage, id: string): Promise<st
   }
 }
 
-/** Lists until nothing can be missing. */
+/** Lists until the listing is complete. */
 export const listWhole = <Listing extends { readonly complete: boolean }>(
   { until, patience }: Stage,
   list: () => Promise<Listing>,
@@ -70,20 +70,20 @@ export const listWhole = <Listing extends { readonly complete: boolean }>(
     },
   );
 
-/** A machine that was not there before, and that nobody is known to have made. */
+/** A new machine that no known request made. */
 export interface Stray {
   readonly id: string;
   readonly reservationId: string | null;
 }
 
-/** Remembers which machines there are, before the first of ours is made. */
+/** Records the existing machines before the first creation. */
 export async function lookBefore(stage: Stage): Promise<void> {
   stage.found.before ??= new Set((await lookAround(stage)).map(({ id }) => id));
 }
 
 /**
- * Machines that came since, besides `known` ones. What carries the mark of another fleet is that
- * fleet's, which works on while we test.
+ * New machines except `known` ones. Machines with the mark of another fleet belong to that fleet,
+ * which keeps working during the test.
  */
 export async function straysOf(
   stage: Stage,
@@ -97,7 +97,7 @@ export async function straysOf(
     .map(({ id, reservationId }) => ({ id, reservationId }));
 }
 
-/** A machine that nobody asked for may be anywhere, and carry no mark of ours. @throws {StepFailed} */
+/** Fails if there is an unrequested machine, anywhere and with any mark. @throws {StepFailed} */
 export async function assertNoStrays(
   stage: Stage,
   known: ReadonlySet<string>,
@@ -116,7 +116,7 @@ const isOther = ({ subject }: Stage, owner: unknown): boolean =>
   SET_ID.test(owner) &&
   owner.toLowerCase() !== subject.setId.toLowerCase();
 
-/** Everything with an id that is not free, as the driver itself shows it, faulty or not. */
+/** All entries with an id that are not free, as the driver shows them, faulty or not. */
 async function lookAround(stage: Stage) {
   const { machines } = await listWhole(stage, stage.listRaw);
   return machines.flatMap((machine) => {

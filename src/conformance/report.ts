@@ -2,28 +2,28 @@ import XmlBuilder from 'fast-xml-builder';
 import type { CourseReport, Outcome, StepResult } from './course.ts';
 import { shown } from './waiting.ts';
 
-/** A report as it is printed, whatever was tested. */
+/** A report in its printed form, whatever was tested. */
 export interface PrintedReport extends CourseReport {
   readonly driver: string;
-  /** What is there still, in whatever form. */
+  /** Remaining objects, in any form. */
   readonly leftBehind: readonly unknown[];
 }
 
-/** What the forms of a report must be told, as what was tested has names of its own. */
+/** Names for the forms of a report. */
 export interface ReportNames {
   readonly kind: 'provider' | 'balancer';
-  /** Of what was tested. */
+  /** Name of the tested provider or balancer. */
   readonly name: string;
-  /** What is there still, a text each. */
+  /** Remaining objects as texts. */
   readonly left: readonly string[];
 }
 
 const EXIT_FAILED = 1;
 const EXIT_LEFT_BEHIND = 3;
-/** As a shell shows a process that SIGINT ended. */
+/** A shell's exit status of a process that SIGINT ended. */
 const EXIT_INTERRUPTED = 130;
 
-/** 0 it passed, 1 it failed, 3 it passed and left something behind, 130 it was interrupted. */
+/** 0 passed, 1 failed, 3 passed with leftovers, 130 interrupted. */
 export function exitCodeOf({ interrupted, passed, ...rest }: PrintedReport): number {
   if (interrupted) return EXIT_INTERRUPTED;
   if (!passed) return EXIT_FAILED;
@@ -45,7 +45,7 @@ const SHOWN: Readonly<Record<Outcome, string>> = {
 const ID_WIDTH = 14;
 const TITLE_WIDTH = 74;
 
-/** One step for a terminal; a second line holds what there is to say of it. */
+/** One step for a terminal; a second line shows its message. */
 export function stepLine({ id, title, outcome, message, durationMs }: StepResult): string {
   const took = outcome === 'passed' || outcome === 'failed' ? shown(durationMs) : '';
   const head = `${SIGNS[outcome]} ${id.padEnd(ID_WIDTH)} ${title.padEnd(TITLE_WIDTH)} ${took}`;
@@ -54,7 +54,7 @@ export function stepLine({ id, title, outcome, message, durationMs }: StepResult
   return `${head.trimEnd()}${detail}\n`;
 }
 
-/** What comes after the last step. */
+/** The text after the last step. */
 export function summary(report: PrintedReport, { left }: Pick<ReportNames, 'left'>): string {
   const { steps, durationMs, cleanUpErrors, interrupted, passed } = report;
   const counted = (['passed', 'failed', 'skipped', 'not-run'] as const).map((outcome) => {
@@ -81,8 +81,8 @@ export function toJson({ startedAtMs, ...rest }: PrintedReport): string {
 type Element = Readonly<Record<string, unknown>>;
 
 /**
- * JUnit's XML, as build servers read it. Steps that could not be run are errors: time was up, it was
- * interrupted, or what they build on failed. What was left behind is a failed test case of its own.
+ * JUnit XML for build servers. Steps that could not run are errors: timeout, interruption, or a
+ * failed requirement. Leftovers are a failed test case of their own.
  */
 export function toJunit(report: PrintedReport, { kind, name, left }: ReportNames): string {
   const { steps, startedAtMs, durationMs, cleanUpErrors } = report;
@@ -147,6 +147,6 @@ const seconds = ({ durationMs }: { readonly durationMs: number }): string =>
   (durationMs / 1_000).toFixed(3);
 
 export type ReportFormat = 'text' | 'json' | 'junit';
-/** The end of a report on a terminal, or all of it. */
+/** The end of a report on a terminal, or the whole report. */
 export const printed = (format: ReportFormat, report: PrintedReport, names: ReportNames): string =>
   ({ text: summary, json: toJson, junit: toJunit })[format](report, names);

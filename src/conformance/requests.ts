@@ -8,7 +8,7 @@ import type { Stage } from './stage.ts';
 import type { Need } from './step.ts';
 import { StepFailed } from './waiting.ts';
 
-/** Has the form of many drivers' ids, and names nothing. */
+/** Has the form of many drivers' ids, but does not exist. */
 export const UNKNOWN_ID = '00000000-0000-4000-8000-00000000dead';
 
 const NOWHERE: ProviderMachine = {
@@ -28,7 +28,7 @@ const NOWHERE: ProviderMachine = {
   observedAtMs: 0,
 };
 
-/** A creation asked of the driver itself, past the core. It leaves no secret. */
+/** A direct creation request for the driver. It installs no secret. */
 export function requestOf(stage: Stage, unused: ProviderMachine, mark: Witness): CreateRequest {
   const { subject, found } = stage;
   return {
@@ -49,12 +49,12 @@ export function requestOf(stage: Stage, unused: ProviderMachine, mark: Witness):
   };
 }
 
-/** By which a slot is named. */
+/** The name of a slot. */
 export const slotIdOf = ({ reservationId, id }: ProviderMachine): string => reservationId ?? id!;
 export const hostnameOf = ({ fleet }: Stage, unused: ProviderMachine): string =>
   fleet.hostnameFor(slotIdOf(unused));
 
-/** Has the driver make a machine, past the core. */
+/** Creates a machine directly with the driver. */
 export function createRaw(
   { ask, raw }: Stage,
   request: CreateRequest,
@@ -63,7 +63,7 @@ export function createRaw(
   return ask('Create', (options) => raw.createMachine(request, options), mark);
 }
 
-/** @throws {StepFailed} it resolved, or rejected with something else. */
+/** @throws {StepFailed} it resolved, or rejected with another error. */
 export async function mustReject(
   what: string,
   kinds: readonly ProviderErrorKind[],
@@ -99,9 +99,9 @@ const CALLS: Readonly<Record<Need, Call>> = {
 };
 
 /**
- * What a driver says it cannot, it must refuse before anything else. The calls name a machine that
- * does not exist, so that a driver that lies does no harm.
- * @throws {StepFailed} it does not.
+ * A driver must refuse a missing capability first. The calls name a machine that does not exist, so
+ * that a wrong driver does no harm.
+ * @throws {StepFailed} it does not refuse.
  */
 export async function assertRefuses(stage: Stage, need: Need): Promise<void> {
   const { raw } = stage;
@@ -111,7 +111,7 @@ export async function assertRefuses(stage: Stage, need: Need): Promise<void> {
   );
 }
 
-/** Calls of what the driver can that change nothing: the machine that they are about does not exist. */
+/** Harmless calls of the driver's capabilities: their machine does not exist. */
 export function callsOn(raw: Provider) {
   const { tags, reboot, deprovision } = raw.capabilities;
   return {

@@ -17,16 +17,16 @@ import type { ConformanceDeps } from './subject.ts';
 import { assertRefuses } from './requests.ts';
 
 export interface ConformanceRun extends CourseRun<Step> {
-  /** Told now and then what a step that takes long waits for. */
+  /** Called now and then with what a long step waits for. */
   onWait?(text: string): void;
 }
 
-/** A driver that does not end when it is told to is left alone after this. */
+/** A driver that ignores an abort is left alone after this. */
 const ABORT_GRACE_MS = 10_000;
 
 /**
- * Puts a driver to the test, step by step, and removes what it made. Never rejects: what goes wrong
- * is in the report.
+ * Tests a driver step by step, and removes its machines. Never rejects: the report contains
+ * failures.
  */
 export async function runConformance(
   deps: ConformanceDeps,
@@ -54,10 +54,10 @@ export async function runConformance(
   return { provider, driver, setId, ...report, leftBehind };
 }
 
-/** A step that takes longer tells what it waits for, and again after as long. */
+/** A step that takes longer reports its wait, and repeats the report at this interval. */
 const WAIT_TOLD_MS = 15_000;
 
-/** Does the work, and tells now and then for how long and what for. */
+/** Does the work, and reports long waits. */
 async function aloud<T>(
   { clock, found }: Stage,
   name: string,
@@ -82,7 +82,7 @@ async function aloud<T>(
   }
 }
 
-/** What a driver says it cannot, it has to refuse; each refusal is asked for once. */
+/** A driver must refuse its missing capabilities; each refusal is tested once. */
 function barOf(stage: Stage): Course<Step, LeftBehind>['bar'] {
   const refusals = new Map<Need, Verdict>();
   return async (step, signal) => {
@@ -105,13 +105,13 @@ function isForbidden(stage: Stage, { destructive }: Step): boolean {
   return destructive === 'always' || !stage.raw.capabilities.create;
 }
 
-/** A step ends with its signal even where the driver does not. */
+/** A step ends with its signal even if the driver does not. */
 async function bounded(stage: Stage, step: Step, signal: AbortSignal): Promise<string | void> {
   let onAbort: (() => void) | undefined;
   let timer: unknown;
   const deserted = new Promise<never>((_, reject) => {
     onAbort = () => {
-      const leave = () => reject(new Error('called off, and the driver did not end its call'));
+      const leave = () => reject(new Error('aborted, and the driver did not end its call'));
       timer = stage.clock.setTimeout(leave, ABORT_GRACE_MS);
     };
     signal.addEventListener('abort', onAbort, { once: true });
@@ -124,10 +124,10 @@ async function bounded(stage: Stage, step: Step, signal: AbortSignal): Promise<s
   }
 }
 
-/** It lists, destroys, waits for what is late, destroys that, and looks around. */
+/** It lists, destroys, waits for late machines, destroys those, and looks around. */
 const CLEAN_UP_PARTS = 5;
 
-/** Cleans up and stops the driver, whatever became of the steps. */
+/** Cleans up and stops the driver, whatever the steps' results. */
 async function end(stage: Stage): Promise<CleanedUp> {
   const { clock, patience, found } = stage;
   const timeoutMs = patience.stopMs + patience.cleanUpMs * CLEAN_UP_PARTS;

@@ -7,28 +7,28 @@ import { createLedger, type Ledger } from './ledger.ts';
 import { must, type Pending, until, type WaitOptions, within } from './waiting.ts';
 import type { ConformanceDeps, Opened } from './subject.ts';
 
-/** What the steps of one run found out so far. */
+/** Findings of one run so far. */
 export interface Findings {
   opened: Opened | null;
-  /** Free capacity that the machine was made of. */
+  /** The free capacity that became the machine. */
   unused: ProviderMachine | null;
   /** Newest snapshot of the machine under test. */
   machine: ProviderMachine | null;
   witness: Witness | null;
-  /** The key that proved itself, base64 of the wire form. */
+  /** The proved key, base64 of the wire form. */
   hostKey: string | null;
   bootId: string | null;
-  /** What the step waits for now, and what it saw last; null: it waits for nothing. */
+  /** The current wait of the step and its last observation; null: no wait. */
   waitsFor: string | null;
-  /** The machine is gone, and its slot can be used again. */
+  /** The machine is gone, and its slot is reusable. */
   isFree: boolean;
-  /** Ids of all machines, whosever, that were there before anything was made; null: not looked. */
+  /** Ids of all earlier machines of any owner; null: not read yet. */
   before: ReadonlySet<string> | null;
   /** Machines that are gone for good. */
   readonly goneIds: Set<string>;
 }
 
-/** Where the steps play: the means they have, and what they found. */
+/** The steps' environment: their means and findings. */
 export type Stage = ReturnType<typeof stageWith>;
 
 export function createStage(deps: ConformanceDeps): Stage {
@@ -40,14 +40,14 @@ export function createStage(deps: ConformanceDeps): Stage {
   return stageWith({ ...deps, ledger, found }, new AbortController().signal);
 }
 
-/** The same stage, with another signal: it ends what is under way there. */
+/** The same stage with another signal for its calls. */
 export const stageAt = ({ parts }: Stage, signal: AbortSignal): Stage => stageWith(parts, signal);
 
-/** The driver, and the machine under test, are there once a step has opened it, and made one. */
+/** The driver and the machine exist only after the steps that open and create them. */
 function stageWith(
   parts: ConformanceDeps & {
     readonly found: Findings;
-    /** Everything that this run may have made, for the clean-up. */
+    /** All possible creations of this run, for the clean-up. */
     readonly ledger: Ledger;
   },
   signal: AbortSignal,
@@ -69,9 +69,9 @@ function stageWith(
     });
   return {
     ...{ ...parts, parts, signal, call },
-    /** Opens the driver once more. */
+    /** Opens the driver again. */
     open: () => subject.open(ledger.watch),
-    /** The driver as it is. */
+    /** The driver itself, without the core. */
     get raw() {
       return raw();
     },
@@ -85,7 +85,7 @@ function stageWith(
     get machineId() {
       return found.machine!.id!;
     },
-    /** Names a creation. */
+    /** A new creation key. */
     newWitness: () => witness(random.uuid()),
     /** Asks the provider for the machine under test. @throws {StepFailed} it is no longer ours. */
     async refresh(): Promise<ProviderMachine> {
@@ -94,21 +94,21 @@ function stageWith(
       found.machine = machine;
       return machine;
     },
-    /** Everything that the fleet sees. */
+    /** All machines that the fleet sees. */
     list: async () => (await fleet().listMachines(call)).machines,
-    /** Looks again and again, as `until` does, and keeps what is waited for. */
+    /** Looks repeatedly, as `until` does, and records the wait. */
     until: <T extends object | string | number | true>(
       what: string,
       limits: Pick<WaitOptions, 'timeoutMs' | 'intervalMs'>,
       look: () => Promise<T | Pending>,
     ): Promise<T> => until(what, { clock, signal, onLook, ...limits }, look),
-    /** Calls the driver past the core, with a limit of its own. */
+    /** Calls the driver directly, with a time limit of its own. */
     ask,
-    /** Lists past the core. */
+    /** Lists directly with the driver. */
     listRaw: () => ask('List', (options) => raw().listMachines({}, options)),
     /**
-     * Has the driver give a machine back, past the core. That there is none has succeeded; a driver that
-     * announces says so as `not-found`.
+     * Destroys a machine directly with the driver. A missing machine is a success, which a driver
+     * that announces reports as `not-found`.
      */
     destroyPastTheCore: (id: string) =>
       ask('Destroy', (options) => raw().deprovisionMachine(id, options)).catch((error: unknown) => {
@@ -118,7 +118,7 @@ function stageWith(
   };
 }
 
-/** Nothing that carries another mark is touched, whatever the driver says it is. */
+/** Protects machines with another mark, whatever the driver says. */
 export function assertOurs({ id, ownership, tags }: ProviderMachine): void {
   const owner = tags[SET_ID_TAG] ?? 'none';
   must(ownership === 'ours', `machine ${id} is not the test's: its instance set is ${owner}`);

@@ -5,23 +5,23 @@ import type { Stage } from './stage.ts';
 /** A capability that a driver may lack; then it must refuse. */
 export type Need = 'create' | 'deprovision' | 'reboot' | 'reinstall' | 'power' | 'tags';
 
-/** Something that a step brings about and later ones build on. */
+/** A fact that one step establishes and later steps require. */
 export type Fact = 'opened' | 'listed' | 'machine' | 'trusted' | 'booted' | 'gone' | 'free';
 
-/** One thing that a driver of providers is tested for. */
+/** One test of a provider's driver. */
 export interface Step extends CourseStep {
   readonly needs: readonly Need[];
-  /** Is tried only where the tester allows it; `existing`: on machines that were there before. */
+  /** Needs the tester's permission; `existing`: on machines that existed before. */
   readonly destructive?: 'always' | 'existing';
   readonly takes: readonly Fact[];
   readonly gives?: Fact;
-  /** Answers a detail worth showing. @throws {StepFailed} @throws {StepSkipped} */
+  /** Returns a detail to show. @throws {StepFailed} @throws {StepSkipped} */
   run(stage: Stage): Promise<string | void>;
 }
 
-/** A machine of the test that is still there, or may yet come to be. */
+/** A machine of the test that remains, or may still appear. */
 export interface LeftBehind {
-  /** Null: not known; the reason names the witness. */
+  /** Null: unknown; the reason names the creation key. */
   readonly id: string | null;
   readonly reservationId: string | null;
   readonly reason: string;

@@ -5,7 +5,7 @@ import { CREATION } from './steps/creation.ts';
 import { ENDING } from './steps/ending.ts';
 import { OPENING } from './steps/opening.ts';
 
-/** Everything a driver is tested for, in order. */
+/** All tests of a driver, in order. */
 export const STEPS: readonly Step[] = [
   ...OPENING,
   ...CREATION,

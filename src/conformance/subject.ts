@@ -4,32 +4,32 @@ import type { Clock, Random } from '../adapters/clock/port.ts';
 import type { Tags } from '../domain/provisioning/provider-tags.ts';
 import type { HostKeyPolicy } from '../domain/policy.ts';
 
-/** A configured provider that is put to the test. */
+/** A configured provider under test. */
 export interface Subject {
   /** Its name in the configuration. */
   readonly name: string;
   /** The driver's name. */
   readonly driver: string;
-  /** Marks what the test makes; nothing with another mark is ever touched. */
+  /** Mark of the test's machines; nothing with another mark is touched. */
   readonly setId: string;
   /** OpenSSH line of the tester's key. */
   readonly publicKey: string;
-  /** Put on everything that is made, next to our own. */
+  /** Tags added to all creations, besides our own. */
   readonly sharedTags: Tags;
-  /** What its section, or its driver, says of host keys; undefined: what counts for all. */
+  /** The host key policy of its section or driver; undefined: the common one. */
   readonly hostKeyPolicy: HostKeyPolicy | undefined;
-  /** Its section of the configuration, as written. */
+  /** Its configuration section, as written. */
   readonly section: Readonly<Record<string, unknown>>;
-  /** The mistakes that a section has. Makes no call. */
+  /** The mistakes of a section. Makes no call. */
   mistakesOf(section: Readonly<Record<string, unknown>>): readonly Mistake[];
   /**
-   * Keys of what the driver has on record of a machine or a slot: its claims.
-   * @param names its slot, its witness, its id: what a claim has as its key or names.
+   * Keys of the driver's records about a machine or slot: its claims.
+   * @param names its slot, creation key and id: possible keys or names of a claim.
    */
   claims(names: readonly string[], signal: AbortSignal): Promise<readonly string[]>;
-  /** Meanwhile nothing can be put on record. */
+  /** During the work, no record can be written. */
   withoutRecords<T>(work: () => Promise<T>): Promise<T>;
-  /** Opens the driver once more, bound to `setId`. `watch` is put between it and the core. */
+  /** Opens the driver again, bound to `setId`. `watch` wraps it below the core. */
   open(watch: (provider: Provider) => Provider): Promise<Opened>;
 }
 
@@ -39,41 +39,41 @@ export interface Mistake {
   readonly message: string;
 }
 
-/** One instance of the driver: as it is, and in the core's hands. */
+/** An instance of the driver: directly, and through the core. */
 export interface Opened {
   readonly raw: Provider;
   readonly fleet: FleetProvider;
 }
 
-/** What the tester asked for. */
+/** The tester's options. */
 export interface Wishes {
   readonly plan: string | null;
-  /** Slot to create on; id of the machine to look at where the driver makes none. */
+  /** Slot to create on; for a driver without creations, the id of the machine to use. */
   readonly reservation: string | null;
-  /** Machines that an earlier test left behind are destroyed, instead of an error. */
+  /** Destroys machines that an earlier test left, instead of an error. */
   readonly destroyExisting: boolean;
-  /** Power and reinstallation may be tried. */
+  /** Allows power and reinstallation tests. */
   readonly allowDestructive: boolean;
-  /** Run on the machine once it is up. */
+  /** Command to run on the machine once it is up. */
   readonly command: string | null;
-  /** Shown how to log in; the test goes on when it resolves. */
+  /** Shows how to log in; the test continues when it resolves. */
   readonly pause: ((line: string, signal: AbortSignal) => Promise<void>) | null;
 }
 
-/** How long things may take, milliseconds. */
+/** Time limits, milliseconds. */
 export interface Patience {
-  /** From a creation, or a reinstallation, to a machine that lets us in. */
+  /** From a creation or reinstallation to a successful login. */
   readonly bootMs: number;
-  /** Between two looks at a machine, at most. */
+  /** Longest interval between two looks at a machine. */
   readonly probeMs: number;
-  /** Between two listings, at most. */
+  /** Longest interval between two listings. */
   readonly syncMs: number;
-  /** To see that a machine rebooted, or that its power changed. */
+  /** Until a reboot or a change of power is visible. */
   readonly rebootMs: number;
-  /** From a destruction to a slot that can be used again. */
+  /** From a destruction to a reusable slot. */
   readonly destroyMs: number;
   readonly cleanUpMs: number;
-  /** Of one call made past the core. */
+  /** Limit of one direct call. */
   readonly callMs: number;
   readonly stopMs: number;
 }

@@ -3,9 +3,9 @@ import { explain, isProviderError, TimedOut } from '../domain/errors.ts';
 import { facetsOf } from '../domain/provisioning/provider-holds.ts';
 import { formatDuration } from '../settings/duration.ts';
 
-/** The driver does not do what it should. */
+/** The driver does not do what it must. */
 export class StepFailed extends Error {}
-/** The step makes no sense here. */
+/** The step does not apply here. */
 export class StepSkipped extends Error {}
 
 /** @throws {StepFailed} unless `condition`. */
@@ -13,10 +13,10 @@ export function must(condition: boolean, message: string): asserts condition {
   if (!condition) throw new StepFailed(message);
 }
 
-/** It did not come in time. */
+/** The awaited event did not come in time. */
 export class NotInTime extends StepFailed {}
 
-/** What is waited for is not there yet, and why. */
+/** The awaited state is not reached, with the reason. */
 export interface Pending {
   readonly pending: string;
 }
@@ -26,25 +26,25 @@ export interface WaitOptions {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly timeoutMs: number;
-  /** Longest time between two looks; the first ones come quicker. */
+  /** Longest interval between two looks; the first ones are shorter. */
   readonly intervalMs: number;
-  /** Told after each look: what is still waited for, and what was seen; null: nothing any more. */
+  /** Called after each look with the wait and the observation; null: no longer waiting. */
   readonly onLook?: (waitsFor: string | null) => void;
 }
 
 const FIRST_INTERVAL_MS = 100;
 const GROWTH = 1.5;
 
-/** Whole seconds are enough for a reader. */
+/** Whole seconds suffice for a reader. */
 export const shown = (durationMs: number): string =>
   formatDuration(
     durationMs < 1_000 ? Math.round(durationMs) : Math.round(durationMs / 1_000) * 1_000,
   );
 
 /**
- * Looks again and again until there is something to see. A passing failure of the provider is a
- * look that saw nothing; a rate limit is kept. Called off, it says what was seen last as well.
- * @throws {NotInTime} the message says what was seen last.
+ * Looks repeatedly until it sees something. A transient failure of the provider counts as an empty
+ * look; a rate limit is respected. An abort's message contains the last observation.
+ * @throws {NotInTime} the message contains the last observation.
  */
 export async function until<T extends object | string | number | true>(
   what: string,
@@ -92,7 +92,7 @@ async function lookOnce<T>(look: () => Promise<T | Pending>, clock: Clock): Prom
 }
 
 /**
- * Gives `work` a signal that ends with time, and does not wait for a work that ignores it.
+ * Gives `work` a signal that ends with the time limit, and does not wait for work that ignores it.
  * @throws {TimedOut} no end within the limit.
  */
 export async function within<T>(

@@ -1,4 +1,4 @@
-/** What the thread of the agent server runs; see `openAgentServer`. */
+/** The thread of the agent server; see `openAgentServer`. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { runFrontThread } from '../adapters/agents/front-thread.ts';
 import type { ThreadStart } from '../adapters/agents/front-thread.ts';

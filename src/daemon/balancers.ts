@@ -4,15 +4,15 @@ import { ownBalancerSettingsOf, type BalancerConfig } from '../config.ts';
 import { UsageError } from '../domain/errors.ts';
 import type { DriverMeans, Means } from './ports.ts';
 
-/** What a balancer is opened with. */
+/** The means to open a balancer. */
 export interface BalancerMeans extends DriverMeans {
-  /** By the name that a configuration gives in `driver:`. */
+  /** By the value of `driver:` in a configuration. */
   readonly drivers: ReadonlyMap<string, BalancerDriver>;
 }
 
 /**
- * Opens one configured balancer; makes no call yet. Whoever opens it closes it.
- * @throws {UsageError} settings that contradict each other.
+ * Opens one configured balancer; makes no call yet. The caller closes it.
+ * @throws {UsageError} contradictory settings.
  */
 export function openBalancer(
   name: string,
@@ -33,8 +33,8 @@ export function openBalancer(
 }
 
 /**
- * Opens every configured balancer; they are closed with the daemon, and go on as they are.
- * @throws {UsageError} settings that contradict each other.
+ * Opens every configured balancer. The daemon closes them; their objects stay.
+ * @throws {UsageError} contradictory settings.
  */
 export function openBalancers(
   means: Means,

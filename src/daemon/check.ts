@@ -23,13 +23,13 @@ import { openProvider } from './providers.ts';
 import { hostOf } from './real-ports.ts';
 import { sshKeyFiles } from './ssh-keys.ts';
 
-/** What is wrong with what a configuration leads to, though the configuration itself is good. */
+/** A problem with files or other objects that a valid configuration names. */
 export interface Finding {
   /** Such as `['agentServer', 'keyPath']`. */
   readonly path: readonly string[];
-  /** What is wrong, and what to do. */
+  /** The problem, and what to do. */
   readonly message: string;
-  /** It may be meant: a daemon starts all the same. */
+  /** The setting may be intended: a daemon starts nevertheless. */
   readonly isWarning?: boolean;
 }
 
@@ -37,13 +37,13 @@ interface CheckMeans {
   readonly clock: Clock;
   readonly random: Random;
   readonly version: string;
-  /** Those of the program when absent. */
+  /** Default: the program's own. */
   readonly balancerDrivers?: ReadonlyMap<string, BalancerDriver>;
 }
 
 /**
- * Everything that would keep a daemon with this configuration from starting, or from ever hearing of
- * an agent, as far as files tell. Makes and changes nothing, and connects to nobody.
+ * All problems that would prevent a daemon's start or the agents' reports, as far as files show.
+ * Changes nothing, and makes no connection.
  */
 export async function checkAround(config: Config, means: CheckMeans): Promise<readonly Finding[]> {
   const checks = [
@@ -100,7 +100,7 @@ async function checkBalancer(config: Config, name: string, means: CheckMeans): P
   ];
 }
 
-/** Ours may not be made yet. */
+/** Our own key may not exist yet. */
 const SOME_KEY = `ssh-ed25519 ${publicBlob(Buffer.alloc(32)).toString('base64')} check`;
 
 async function refusalOf(open: () => unknown): Promise<string | null> {
@@ -113,10 +113,10 @@ async function refusalOf(open: () => unknown): Promise<string | null> {
   }
 }
 
-/** `e_machine` of ELF, by the name of the processor. */
+/** ELF's `e_machine` by processor name. */
 const ELF_MACHINES: Readonly<Record<string, number>> = { x64: 62, arm64: 183 };
 
-/** That they can be read was checked with the configuration. */
+/** The configuration check already made sure that they are readable. */
 async function checkPrograms({ agent }: Config): Promise<Finding[]> {
   return Object.entries(agent.executables ?? {}).flatMap(([processor, file]) => {
     const head = file === undefined ? Buffer.alloc(0) : readFileSync(file).subarray(0, 20);
@@ -166,7 +166,7 @@ async function checkAgentServer(config: Config, { clock }: CheckMeans): Promise<
 
 const textOf = (path: string): string => readFileSync(path, 'utf8');
 
-/** A group of its own for those who may read keys is common; other access rights are mistakes. */
+/** A separate group of key readers is common; other access rights are mistakes. */
 function checkPrivacy(path: string): Finding[] {
   const found = statSync(path);
   const complaint = complaintAboutPrivacy(path, found, 0o027);
@@ -184,5 +184,4 @@ function checkDevCertificates(dir: string, authority: string | undefined): Findi
     ...(authority === undefined ? [] : [{ path: AUTHORITY, message: UNUSED, isWarning: true }]),
   ];
 }
-const UNUSED =
-  'is not used: with agentServer.devCertificates, agents are told of the authority there';
+const UNUSED = 'is not used: with agentServer.devCertificates, agents get the authority from there';

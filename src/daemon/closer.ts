@@ -2,11 +2,11 @@ import type { Log } from '../adapters/log/port.ts';
 import { explain } from '../domain/errors.ts';
 import type { Clock } from '../adapters/clock/port.ts';
 
-/** What was opened, to be closed in reverse. */
+/** Opened resources, to be closed in reverse order. */
 export interface Closer {
-  /** Registers how to close something, by a name for the log. */
+  /** Registers a resource with its name for the log. */
   add(name: string, close: () => Promise<void> | void): void;
-  /** Closes all that is open, last first; a failure is logged and the rest goes on. */
+  /** Closes all open resources, last first; a failure is logged and the rest continues. */
   close(): Promise<void>;
 }
 
@@ -28,7 +28,7 @@ export function createCloser(log: Log): Closer {
 
 const DAY_MS = 86_400_000;
 
-/** Says once a day how the fleet is: a log that says nothing else has come from a daemon that lives. */
+/** Logs the fleet's state once a day, so that a quiet log still proves a living daemon. */
 export function tellDaily(
   summary: () => Readonly<Record<string, unknown>>,
   { clock, log, closer }: { readonly clock: Clock; readonly log: Log; readonly closer: Closer },

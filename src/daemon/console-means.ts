@@ -20,7 +20,7 @@ const grantsBy = (table: Readonly<Record<string, Granted>>): ReadonlyMap<string,
 
 type IdentityPorts = Pick<Ports, 'createIdentities' | 'clock'>;
 
-/** Where people of an organisation log in; undefined: nowhere. */
+/** Login of an organisation's people; undefined: none. */
 function identityMeans({ console: { url, oidc } }: Config, ports: IdentityPorts) {
   if (!oidc || url === undefined) return undefined;
   const { groups, clientSecret, consent, ...rest } = oidc;
@@ -34,7 +34,7 @@ function identityMeans({ console: { url, oidc } }: Config, ports: IdentityPorts)
   return { provider, groups: grantsBy(groups) };
 }
 
-/** Who may come in, as the configuration says. Secrets are read again at each use. */
+/** Logins that the configuration allows. Secrets are read again at each use. */
 export function accessMeans(config: Config, ports: IdentityPorts) {
   const { url, tls, proxy, token, tokens = {}, metricsToken } = config.console;
   return {
@@ -52,6 +52,7 @@ export function accessMeans(config: Config, ports: IdentityPorts) {
 }
 
 export interface LogControlDeps {
+  readonly recent: LogControl['recent'];
   readonly levels: Levels;
   readonly events: Pick<EventBook, 'append'>;
   readonly clock: Pick<Clock, 'now'>;
@@ -60,27 +61,33 @@ export interface LogControlDeps {
   readonly host: string;
 }
 
-/** The log of this daemon, as people tell it what to write. */
+/** Controls this daemon's log levels for operators. */
 export const createLogControl = ({
+  recent,
   levels,
   events,
   clock,
   log,
   host,
 }: LogControlDeps): LogControl => ({
+  host,
+  recent,
   usual: levels.usual,
   changes: () => levels.changes(),
   async set({ level, component, forMs, by }) {
     const fields = { level, ...(component !== null && { of: component }), by, forMs };
-    // Before the change, as a level of errors alone would keep this line to itself.
-    log.warn(fields, 'the level of the log is another for a while');
+    // Before the change, because a level of errors only would hide this line.
+    log.warn(fields, 'the log level is changed for a while');
     levels.set({ level, component, untilMs: clock.now() + forMs });
     const reason = `${level} of ${component ?? 'everything'} on ${host} for ${spanText(forMs)}`;
     const details = { level, component, forMs, host };
     try {
       await events.append({ type: 'log.level_set', actor: by, reason, details });
     } catch (error) {
-      log.warn({ cause: explain(error), by }, 'the audit does not have that the level was changed');
+      log.warn(
+        { cause: explain(error), by },
+        'the change of the log level could not be written to the audit',
+      );
     }
   },
 });

@@ -36,21 +36,21 @@ import { startWebhooks, webhooksView } from './webhooks.ts';
 
 export interface DaemonOptions {
   readonly config: Config;
-  /** The world around it; `realPorts` for users. */
+  /** The outside world; `realPorts` for users. */
   readonly ports: Ports;
-  /** Of this program. */
+  /** Version of this program. */
   readonly version: string;
-  /** What differs from the figures of the design. */
+  /** Deviations from the design's figures. */
   readonly tuning?: Partial<Tuning>;
-  /** How the operator sets the console's address, for the message when it is taken. */
+  /** The option for the console's address, named if the address is taken. */
   readonly consoleOption?: string;
 }
 
-/** The guard as this daemon sees it. */
+/** This daemon's view of the guard. */
 export interface GuardSnapshot extends GuardView {
-  /** The most machines that held a permit at once since start, as far as was seen. */
+  /** Largest observed number of simultaneous permits since start. */
   readonly maxRecovering: number;
-  /** How the recovery budget is used, by scope. */
+  /** Use of the recovery budget by scope. */
   readonly budget: readonly BudgetUse[];
 }
 
@@ -60,34 +60,33 @@ export interface Daemon {
   readonly inspectorUrl: string | null;
   readonly board: Board;
   readonly fleet: FleetView;
-  /** Why machines are where they are, and what their actors do. */
+  /** Explains machines' states and shows their actors. */
   readonly insight: Explainer;
   readonly bmdb: Bmdb;
-  /** How the fleet guard stands now. */
+  /** Current state of the fleet guard. */
   guard(): GuardSnapshot;
-  /** Resolves when it has stopped and everything is closed; rejects when the supervisor crashed. */
+  /** Resolves when all is stopped and closed; rejects after a crash of the supervisor. */
   readonly stopped: Promise<void>;
   /**
-   * Has every provider look again at what is kept outside: inventories, and keys at the provider;
-   * the agent server at its certificate; and reads our SSH keys again, before all that.
-   * Tells in the log what cannot be read; never fails.
+   * Reloads external data: first our SSH keys, then the inventories and keys of providers, and the
+   * agent server's certificate. Logs what is unreadable; never fails.
    */
   reload(): Promise<void>;
-  /** Whether the supervisor takes a turn when it is given something; a crashed one does not. */
+  /** Whether the supervisor handles an event; a crashed one does not. */
   takesTurns(): boolean;
-  /** Ends work in time or cancels it, closes the session and everything else. Idempotent. */
+  /** Completes or cancels work, closes the session and everything else. Idempotent. */
   stop(): Promise<void>;
-  /** What it is made of, for whoever looks inside: tests, simulations and benchmarks. */
+  /** Its parts, for tests, simulations and benchmarks. */
   readonly parts: Parts;
-  /** Its supervisor, the root of all that it does. */
+  /** Its supervisor, the root of all actors. */
   readonly supervisor: ActorRefFrom<ReturnType<typeof provideFleet>>;
 }
 
 /**
- * The one composition of a daemon: builds every part from the leaves up, over the ports it is given,
- * and starts the supervisor. Several daemons may live in one process. What was opened before a
- * failure is closed again.
- * @throws {FleetError} what is wrong with configuration, database, provider or port.
+ * The only composition of a daemon: builds every part from the leaves up over the given ports, and
+ * starts the supervisor. Several daemons may share a process. After a failure, closes everything
+ * opened before.
+ * @throws {FleetError} a fault of configuration, database, provider or port.
  */
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const { clock, random, log, metrics } = options.ports;
@@ -101,7 +100,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   }
 }
 
-/** How the operator sets the console's address is of no use to any part. */
+/** No part needs the option for the console's address. */
 type Built = Means & Pick<DaemonOptions, 'ports' | 'consoleOption'>;
 
 async function build({ ports, consoleOption, ...means }: Built): Promise<Daemon> {
@@ -166,7 +165,7 @@ const RELOAD_MS = 60_000;
 
 async function reload({ clock, log, ...parts }: Parts): Promise<void> {
   const { providers, renewCertificate, renewKeys } = parts;
-  // First, as it is what providers have new machines let in.
+  // First, because providers give these keys to new machines.
   await renewKeys();
   const looks = [...providers.values()].map(async (provider) => {
     const fields = { provider: provider.name };
@@ -205,7 +204,7 @@ function startSupervisor(parts: Parts, { inspection }: Watchers) {
       throw new Error('the supervisor crashed', { cause });
     },
   );
-  // Whoever waits for the end is told; before anybody waits it is no unhandled rejection.
+  // Prevents an unhandled rejection before anybody waits for the end.
   stopped.then(undefined, () => undefined);
   actor.start();
   return { stopped, supervisor: actor };
@@ -277,6 +276,7 @@ async function openConsole(
     ...(ports.levels && {
       logControl: createLogControl({
         ...{ levels: ports.levels, events: bmdb.events, clock, host: ports.hostname },
+        recent: ports.recentLog,
         log: log.child({ component: 'console' }),
       }),
     }),
@@ -294,11 +294,11 @@ const daemonsView = ({ bmdb, keeper, loops, mirror }: Parts): DaemonsView => ({
   holderOf: (job) => mirror.leases().find(({ name }) => name === job)?.sessionId ?? null,
 });
 
-/** Whoever listens on every address is found by the name of its host. */
+/** A listener on every address is reached by its host name. */
 const reachableUrl = (url: string, hostname: string): string =>
   url.replace(/^(https?:\/\/)(\[::\]|0\.0\.0\.0|)(?=:)/, `$1${hostname}`);
 
-/** Counts the fleet for as long as the daemon runs and has the job; never stops the supervisor. */
+/** Counts the fleet while the daemon runs and has the job; never stops the supervisor. */
 function startCounting(parts: Parts): void {
   const { config, clock, log, metrics, closer, bmdb, loops, mirror } = parts;
   const { statisticsLeases: leases } = parts;
@@ -318,7 +318,7 @@ function startCounting(parts: Parts): void {
     return counting;
   });
 }
-/** Without a session nothing is counted; there is one again soon. */
+/** Without a session nothing is counted; a new session follows soon. */
 const RETRY_MS = 5_000;
 
 function filingMeans({ mirror, ...parts }: Parts): FilingMeans {
@@ -333,11 +333,11 @@ function filingMeans({ mirror, ...parts }: Parts): FilingMeans {
   };
 }
 
-/** How people look at actors. */
+/** Observers of actors. */
 interface Watchers {
-  /** To Stately's inspector. */
+  /** Relay to Stately's inspector. */
   readonly relay: InspectorRelay | null;
-  /** Feeds the relay, and the inspector of the console where that is on. */
+  /** Feeds the relay, and the console's inspector if enabled. */
   readonly inspection: Inspection | null;
 }
 
@@ -365,7 +365,7 @@ async function openRelay({ log, closer, ports }: Parts, port: number, inspector:
 
 type Inspect = (event: InspectionEvent) => void;
 
-/** One observer that tells all that there are; none costs nothing. */
+/** Combines several observers into one; without any, there is no cost. */
 function allOf(...observers: readonly (Inspect | null | undefined)[]): Inspect | undefined {
   const there = observers.filter((each) => typeof each === 'function');
   if (there.length < 2) return there[0];

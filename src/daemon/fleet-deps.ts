@@ -5,7 +5,7 @@ import type { Parts } from './parts.ts';
 
 type Watching = Pick<ProvideDeps, 'inspectCell' | 'inspectRoot'>;
 
-/** What the charts are filled with: each gets the parts, and what is its own. */
+/** Dependencies of the charts' services: the parts, and each service's own. */
 export function fleetDeps(parts: Parts, watching: Watching): ProvideDeps {
   const { config, tuning, mirror, providers, watch, server } = parts;
   const { nowMs, facts, sessions } = mirror;
@@ -85,7 +85,7 @@ export function fleetDeps(parts: Parts, watching: Watching): ProvideDeps {
   };
 }
 
-/** Removes what dead sessions left behind. */
+/** Removes leftovers of dead sessions. */
 async function sweep({ bmdb, log, metrics, mirror }: Parts): Promise<void> {
   const swept = await bmdb.sweep();
   const { sessions: session, work, permits: permit, history } = swept;

@@ -9,7 +9,7 @@ export interface HealthDeps {
   readonly keeper: Pick<SessionKeeper, 'current'>;
   readonly mirror: Pick<Mirror, 'lastScanAt'>;
   readonly clock: Pick<Clock, 'monotonic'>;
-  /** Period of the full scan; null: this daemon does not read the fleet. */
+  /** Interval of full scans; null: this daemon does not read the fleet. */
   readonly scanMs: number | null;
   /** Providers that cannot be listed now. */
   readonly unlisted: () => readonly UnlistedHere[];
@@ -18,13 +18,13 @@ export interface HealthDeps {
 /** Scans may fail for this many periods before the daemon counts as not ready. */
 const PERIODS_MAX = 3;
 const PATIENCE_MIN_MS = 10_000;
-/** An answer of the database counts for this long: whoever asks often costs it nothing. */
+/** A database answer stays valid for this long, so that frequent queries add no load. */
 const ANSWER_MS = 1_000;
 
 /**
- * What `/readyz` says: a live session, rows that are not stale, and a database that answers now. A
- * provider that cannot be listed is named, and makes nothing unready: machines are watched and
- * started all the same, and to end the daemon for it would mend nothing.
+ * The answer of `/readyz`: a live session, fresh rows, and a database that answers now. An unlisted
+ * provider is named but does not make the daemon unready: machines are still watched and started,
+ * and a restart would fix nothing.
  */
 export function healthOf(deps: HealthDeps): () => Promise<HealthReport> {
   const { keeper, mirror, clock, scanMs, unlisted } = deps;
@@ -68,9 +68,9 @@ const checkOf = ({ provider, sinceMs, cause }: UnlistedHere): [string, HealthChe
 ];
 
 /**
- * Extends the session, which is what a daemon lives by: at the end of an outage, too, the next one
- * does it. One asks at a time.
- * @returns why the database does not answer; null: it does, or there is no session to ask by.
+ * Tests the database by extending the session, which a daemon depends on: also at the end of an
+ * outage. One test at a time.
+ * @returns why the database does not answer; null: it does, or there is no session.
  */
 function databaseProbe({ keeper, clock }: HealthDeps): () => Promise<string | null> {
   let asked: Promise<string | null> | null = null;

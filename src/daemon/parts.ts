@@ -37,28 +37,28 @@ import { createSeries } from './views/last-hour.ts';
 import { openProviders } from './providers.ts';
 import { withTimeLimit } from '../adapters/clock/port.ts';
 
-/** A listing answers for the moment if it is not older. */
+/** Maximum age of a reusable listing. */
 const LISTING_AGE_MAX_MS = 30_000;
 /**
- * So much of the period is the age limit: whoever else lists as often shares the mirror's listings,
- * and the mirror's next one is due a little late or early.
+ * The age limit as a share of the period. Others with the same period share the mirror's listings,
+ * whose next one may be slightly late or early.
  */
 const LISTING_AGE_SHARE = 0.9;
-/** Machines given back at once; their long waits occupy nothing. */
+/** Simultaneous deprovisions; their long waits use nothing. */
 const DEPROVISIONS_AT_ONCE = 10;
 
-/** Who counts the fleet may be another one a little later. */
+/** Another daemon may take over the count a little later. */
 const STATISTICS_RETRY_MS = 30_000;
 
 /**
- * Everything a daemon is made of but the supervisor and the console, with what it was opened with: what
- * charts are filled from, and what its views are told from.
+ * All parts of a daemon except the supervisor and the console, with their inputs: the source of the
+ * charts' services and of the views.
  */
 export type Parts = Awaited<ReturnType<typeof openParts>>;
 
 /**
- * Opens the parts from the leaves up; the closer that is given closes them again.
- * @throws {FleetError} what is wrong with configuration, database, provider or port.
+ * Opens the parts from the leaves up; the given closer closes them.
+ * @throws {FleetError} a fault of configuration, database, provider or port.
  */
 export async function openParts(given: Means, ports: Ports) {
   const series = createSeries(given);
@@ -70,9 +70,9 @@ export async function openParts(given: Means, ports: Ports) {
   const roles: DaemonRoles = new Set(config.roles);
   const files = await ports.loadAgent(config);
   const { keys, shell, driverShell, renewKeys } = await ports.openShell(means);
-  // Before the first read of the database this daemon knows of no other.
+  // Before the first read of the database, no other daemon is known.
   let daemons = () => 1;
-  // Drivers keep records in the database, so they are closed before it.
+  // Drivers keep records in the database, so they close before it.
   const loops = createLoops(clock, () => mirror.nowMs(), metrics);
   const opened = await ports.openBmdb(means, { loss, budget: config.guard, guard: guardPolicy });
   const bmdb = loopingBmdb(opened, loops, {
@@ -81,7 +81,7 @@ export async function openParts(given: Means, ports: Ports) {
     assessMs: tuning.assessMs,
     sweepMs: tuning.sweepMs,
   });
-  /** What this daemon is, once it is known. */
+  /** This daemon's address, once it is known. */
   const self = { consoleUrl: null as string | null };
   const keeper = createSessionKeeper({
     bmdb,
@@ -192,7 +192,7 @@ export async function openParts(given: Means, ports: Ports) {
     loss,
     scanMs: config.mirror.scanInterval,
     scanGapMs: tuning.scanGapMs,
-    // Sessions die without a wake, so changes are asked for even where wakes come.
+    // The end of a session sends no wake, so changes are polled even with wakes.
     pollMs: config.mirror.pollInterval,
     listMs: config.mirror.listInterval,
     clock,
@@ -206,7 +206,7 @@ export async function openParts(given: Means, ports: Ports) {
     },
     onView: (view) => {
       board.onView(view);
-      // Where no actor stands for the machine, what is true of it is all that there is to show.
+      // Without an actor for the machine, its rows alone are shown.
       if (!roles.has('loops')) board.onShown({ ...view, working: false });
       wishes.onView(view);
     },
@@ -300,14 +300,14 @@ export async function openParts(given: Means, ports: Ports) {
     poolsBoard,
     poolSummaries,
     poolChanges,
-    /** Jobs of balancers are given back when what is under way at them has ended. */
+    /** Balancer jobs are released after the work under way has ended. */
     balancerLeases: openLeases(),
     statisticsLeases: openLeases(STATISTICS_RETRY_MS),
     certificateNotAfterMs: agents.notAfterMs,
   };
 }
 
-/** Agents report to other daemons; those that are started here are told of their authority. */
+/** Agents report to other daemons; agents started here must trust those daemons' authority. */
 async function noAgentServer(means: Means, ports: Ports): Promise<OpenedAgentServer> {
   const authority = await ports.readAuthority(means);
   return {
@@ -324,7 +324,7 @@ async function noAgentServer(means: Means, ports: Ports): Promise<OpenedAgentSer
   };
 }
 
-/** The same; the loop of each provider's listing is told how it ends. */
+/** The same listings, whose results reach each provider's loop. */
 function loopingListings(
   health: ListingHealth,
   providers: readonly ProviderName[],
@@ -345,7 +345,7 @@ function loopingListings(
 
 const PREPARE_MS = 30_000;
 
-/** A refused token is a mistake to be mended now; a provider that does not answer may come back. */
+/** A refused token is a mistake to fix now; a provider that does not answer may come back. */
 const prepareProviders = (
   providers: ReturnType<typeof openProviders>,
   { clock, log }: Means,
@@ -356,7 +356,7 @@ const prepareProviders = (
       try {
         await provider.prepare({ signal });
       } catch (error) {
-        // A daemon that only shows tells what is recorded, whatever is the matter with the provider.
+        // A daemon that only shows machines works without the provider.
         if (works || !isProviderError(error)) requireMayComeBack(name, error, log);
         else log.warn({ provider: name, cause: explain(error) }, 'the provider is not ready');
       }
@@ -364,7 +364,7 @@ const prepareProviders = (
   });
 
 function requireMayComeBack(name: ProviderName, error: unknown, log: Log): void {
-  // Something of somebody else's is in our way: creations wait, recovery need not.
+  // A foreign object is in our way: creations wait, recovery need not.
   if (isProviderError(error, 'conflict')) {
     log.error({ provider: name, cause: explain(error) }, 'the provider is not ready for creations');
     return;
@@ -374,6 +374,6 @@ function requireMayComeBack(name: ProviderName, error: unknown, log: Log): void 
     return;
   }
   if (!isProviderError(error, 'auth')) throw error;
-  const mend = `check its credentials, such as providers.${name}.token, and what they are for`;
+  const mend = `check its credentials, such as providers.${name}.token, and their rights`;
   throw new Denied(`provider ${name} refused our token; ${mend}`, { cause: error });
 }

@@ -12,7 +12,7 @@ import {
   type Reconciliation,
 } from '../domain/provisioning/reconcile.ts';
 
-/** What the provisioner would do by what was listed, as long as nothing is under way. */
+/** The provisioner's plan from the last listing, without work under way. */
 export function provisioningPlan(
   config: Config,
   provider: FleetProvider,
@@ -34,19 +34,19 @@ export function provisioningPlan(
   });
 }
 
-/** A foresight, and when it was made, epoch ms of the database clock. */
+/** A foresight and its time, epoch ms of the database clock. */
 export interface Planned {
   readonly atMs: number;
   readonly foresight: Foresight;
 }
 
-/** Knows what the provisioners of this daemon decide, and foretells what those of others would. */
+/** Records the plans of this daemon's provisioners, and predicts those of other daemons. */
 export interface Planner {
-  /** An iteration here decided this. */
+  /** Records a plan of an iteration here. */
   take(provider: ProviderName, plan: Reconciliation): void;
-  /** The last one, whoever made it; null: none yet. */
+  /** The last plan from any source; null: none yet. */
   known(provider: ProviderName): Planned | null;
-  /** One that is fresh, made from memory; null: the provider was not listed yet. */
+  /** A fresh plan from memory; null: the provider was not listed yet. */
   fresh(provider: ProviderName): Planned | null;
 }
 
@@ -58,7 +58,7 @@ export interface PlannerDeps {
   readonly clock: Pick<Clock, 'monotonic'>;
 }
 
-/** One that was made for a reader serves all readers for so long: it costs a pass over the fleet. */
+/** A plan made for a reader serves all readers for this long: it costs a pass over the fleet. */
 const LOOK_MS = 10_000;
 
 export function createPlanner({
@@ -79,7 +79,7 @@ export function createPlanner({
     return made;
   };
   return {
-    // The next iteration comes about then; it knows more than anybody who only looks.
+    // Valid until about the next iteration, which knows more than a prediction.
     take: (provider, plan) => void keep(provider, plan, 2 * config.provisioner.reconcilerRate),
     known: (provider) => plans.get(provider) ?? null,
     fresh(name) {

@@ -10,7 +10,7 @@ import type { Identities } from '../adapters/identities/port.ts';
 import type { Inspection } from '../adapters/inspector/port.ts';
 import type { InspectorRelay, InspectorRelayOptions } from '../adapters/inspector/relay.ts';
 import type { Levels } from '../adapters/log/quiet-log.ts';
-import type { Log } from '../adapters/log/port.ts';
+import type { Log, LogReader } from '../adapters/log/port.ts';
 import type { Metrics } from '../adapters/metrics/port.ts';
 import type { Driver, DriverShell } from '../adapters/provider/port.ts';
 import type { HttpSenderOptions } from '../adapters/webhooks/http-sender.ts';
@@ -26,104 +26,106 @@ import type { Closer } from './closer.ts';
 import type { Tuning } from './tuning.ts';
 
 /**
- * Everything by which a daemon reaches for time, chance and the world. All of it is required: a
- * daemon never falls back on the real world by itself. `realPorts` is what users get.
+ * All access of a daemon to time, randomness and the outside world. All are required: a daemon
+ * never uses the real world by default. Users get `realPorts`.
  */
 export interface Ports {
   readonly clock: Clock;
-  /** For streams; it must keep the time of `clock`. */
+  /** For streams; must share the time of `clock`. */
   readonly scheduler: SchedulerLike;
   readonly random: Random;
   readonly log: Log;
-  /** What the log writes; null: nobody tells it anything. */
+  /** Log levels; null: fixed. */
   readonly levels: Levels | null;
+  /** The latest lines of the log; null: they are not kept. */
+  readonly recentLog: LogReader | null;
   readonly metrics: Metrics & MetricsSource;
-  /** Name of this computer, which the daemon's sessions carry. */
+  /** Name of this computer, stored with the daemon's sessions. */
   readonly hostname: string;
   /** Newest migration that this program knows. */
   readonly schema: string;
-  /** Kinds of providers, by the name that a configuration gives in `driver:`. */
+  /** Kinds of providers, by the value of `driver:`. */
   readonly drivers: ReadonlyMap<string, Driver>;
-  /** Kinds of load balancers, likewise. */
+  /** Kinds of load balancers, by the value of `driver:`. */
   readonly balancerDrivers: ReadonlyMap<string, BalancerDriver>;
-  /** Reads the agent's program, or one for each kind of processor. */
+  /** Reads the agent's program, or one per processor. */
   loadAgent(config: Config): Promise<TakeOverDeps['agent']['file']>;
-  /** @throws {FleetError} keys that cannot be read. */
+  /** @throws {FleetError} the keys are unreadable. */
   openShell(means: Means): Promise<OpenedShell>;
-  /** @throws {FleetError} the database cannot be started, or has another schema. */
+  /** @throws {FleetError} the database cannot start, or has another schema. */
   openBmdb(means: Means, policies: BmdbPolicies): Promise<Bmdb>;
   /**
    * The daemon closes the server.
-   * @throws {FleetError} the address is taken, or the certificate cannot be used.
+   * @throws {FleetError} the address is taken, or the certificate is unusable.
    */
   openAgentServer(means: Means, fleet: FleetForAgents): Promise<OpenedAgentServer>;
-  /** The authority that new agents are to trust, DER, where another daemon has the agent server. */
+  /** The authority for new agents, DER, if another daemon runs the agent server. */
   readAuthority(means: Means): Promise<Uint8Array>;
   /** @throws {UsageError} the address is taken, or open to the network without a token. */
   startConsole(deps: ConsoleDeps): Promise<Console>;
-  /** Called only where people of an organisation may log in. Asks nobody yet. */
+  /** Called only with a login service configured. Makes no call yet. */
   createIdentities(options: OidcOptions): Identities;
-  /** Called only where the configuration has webhooks. Sends nothing yet. */
+  /** Called only with webhooks configured. Sends nothing yet. */
   createWebhookSender(options: HttpSenderOptions): WebhookSender;
-  /** Called only where the configuration has an inspector. @throws {UsageError} the port is taken. */
+  /** Called only with an inspector configured. @throws {UsageError} the port is taken. */
   startInspector(options: InspectorRelayOptions): Promise<InspectorRelay>;
-  /** Called only where the configuration lets admins look at actors. */
+  /** Called only if the configuration lets admins inspect actors. */
   createInspection(deps: { readonly clock: Clock }): Inspection;
-  /** Told what every actor system of the daemon does; null: nobody is. */
+  /** Observer of all actor systems of the daemon; null: none. */
   readonly inspect: ((event: InspectionEvent) => void) | null;
 }
 
-/** What the parts of a daemon are opened with. What is opened is to be registered with `closer`. */
+/** Inputs to open a daemon's parts. Opened resources must be registered with `closer`. */
 export interface Means extends Pick<Ports, 'clock' | 'random' | 'log'> {
   readonly metrics: Metrics;
   readonly config: Config;
   readonly tuning: Tuning;
-  /** Of this program. */
+  /** Version of this program. */
   readonly version: string;
   readonly closer: Closer;
 }
 
-/** What a driver of the configuration is opened with. */
+/** Inputs to open a configured driver. */
 export type DriverMeans = Pick<Means, 'clock' | 'random' | 'log' | 'metrics' | 'version'>;
 
-/** The rules that the database applies within its transactions. */
+/** Rules that the database applies within its transactions. */
 export interface BmdbPolicies {
   readonly loss: LossPolicy;
   readonly budget: RecoveryBudget;
   readonly guard: GuardPolicy;
 }
 
-/** OpenSSH lines of our keys. They may change, so they are read when they are needed. */
+/** OpenSSH lines of our keys. They may change, so they are read at each use. */
 export interface OurKeyLines {
   readonly publicLine: string;
-  /** Of earlier keys; none when absent. */
+  /** Lines of earlier keys; absent: none. */
   readonly previousLines?: readonly string[];
 }
 
-/** The way to machines, and the keys by which we log in to them. */
+/** SSH to machines, and our login keys. */
 export interface OpenedShell {
   readonly shell: RemoteShell;
-  /** The same for drivers. */
+  /** SSH for drivers. */
   readonly driverShell: DriverShell;
   readonly keys: OurKeyLines;
-  /** Reads the keys again; the next connections offer what was found. */
+  /** Reads the keys again; new connections offer them. */
   renewKeys(): Promise<void>;
 }
 
-/** What an agent server needs of its daemon. */
+/** An agent server's needs of its daemon. */
 export interface FleetForAgents {
   readonly store: HeartbeatStore;
-  /** Whether calls of agents are answered now. */
+  /** Whether agents' calls are answered now. */
   readonly isReady: () => boolean;
 }
 
-/** The listener for agents, and what they are told of it. */
+/** The listener for agents, and its data for them. */
 export interface OpenedAgentServer {
   readonly server: AgentServer;
-  /** When the certificate that is served now ends, epoch ms; null: not known. */
+  /** End of the current certificate, epoch ms; null: unknown. */
   notAfterMs(): number | null;
-  /** Authority that new agents are to trust, DER; empty: the system's. */
+  /** Authority for new agents, DER; empty: the system's. */
   caCertificate(): Uint8Array;
-  /** Looks whether there is a new certificate. Never fails: what is wrong is told in the log. */
+  /** Looks for a new certificate. Never fails: problems are logged. */
   renewCertificate(): Promise<void>;
 }

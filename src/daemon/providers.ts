@@ -15,25 +15,25 @@ import { explain, UsageError } from '../domain/errors.ts';
 import { providerName, type ProviderName } from '../domain/ids.ts';
 import type { DriverMeans, Means, OurKeyLines } from './ports.ts';
 
-/** What a provider is opened with. */
+/** Inputs to open a provider. */
 export interface ProviderMeans extends DriverMeans {
-  /** OpenSSH line of the key that new machines let in; may change, so it is read when needed. */
+  /** OpenSSH line of the key for new machines; may change, so it is read at each use. */
   readonly publicKey: string;
-  /** OpenSSH lines of our earlier keys; none when absent. They may change, too. */
+  /** OpenSSH lines of our earlier keys; absent: none. They may change, too. */
   readonly previousKeys?: readonly string[] | undefined;
-  /** Live daemons that share the budget of calls; one when absent. */
+  /** Live daemons that share the call budget; absent: one. */
   readonly daemons?: () => number;
-  /** What the driver of a configured provider keeps. */
+  /** Records of a configured provider's driver. */
   readonly records: (provider: ProviderName) => Records;
-  /** Where drivers have events written; nowhere when absent. */
+  /** Where drivers write events; absent: nowhere. */
   readonly events?: Pick<EventBook, 'append'> | undefined;
-  /** SSH for drivers; none when absent. */
+  /** SSH for drivers; absent: none. */
   readonly driverShell?: DriverShell;
-  /** By the name that a configuration gives in `driver:`. */
+  /** By the value of `driver:` in a configuration. */
   readonly drivers: ReadonlyMap<string, Driver>;
 }
 
-/** A configured provider: the driver's own, and the same in the core's hands. */
+/** A configured provider: its driver directly, and through the core. */
 export interface OpenedProvider {
   readonly driven: Provider;
   readonly provider: FleetProvider;
@@ -41,7 +41,7 @@ export interface OpenedProvider {
 
 /**
  * Opens one configured provider; makes no call yet.
- * @throws {UsageError} settings that contradict each other, or a driver that contradicts itself.
+ * @throws {UsageError} contradictory settings, or a contradictory driver.
  */
 export function openProvider(
   name: ProviderName,
@@ -93,7 +93,7 @@ export function openProvider(
   return { driven, provider: createFleetProvider(driven, options, { ...shared, underWay }) };
 }
 
-/** What the providers of a daemon share. */
+/** Inputs that a daemon's providers share. */
 export interface ProvidersMeans extends Required<
   Pick<ProviderMeans, 'drivers' | 'daemons' | 'records' | 'driverShell'>
 > {

@@ -18,7 +18,7 @@ import { createOidc } from '../adapters/identities/oidc.ts';
 import { createInspection } from '../adapters/inspector/inspection.ts';
 import { startInspectorRelay } from '../adapters/inspector/relay.ts';
 import type { Log } from '../adapters/log/port.ts';
-import type { QuietLog } from '../adapters/log/quiet-log.ts';
+import type { DaemonLog } from '../adapters/log/pino-log.ts';
 import { createPromMetrics } from '../adapters/metrics/prom-metrics.ts';
 import { BALANCER_DRIVERS } from '../adapters/balancer/drivers.ts';
 import { DRIVERS } from '../adapters/provider/drivers.ts';
@@ -42,10 +42,10 @@ import { openSshKeys } from './ssh-keys.ts';
 
 export interface RealWorld {
   readonly version: string;
-  readonly log: Log & Partial<Pick<QuietLog, 'suppressed' | 'levels'>>;
-  /** Listening sockets that were passed to this process: descriptors by name. */
+  readonly log: Log & Partial<Pick<DaemonLog, 'suppressed' | 'levels' | 'recent'>>;
+  /** Listening sockets passed to this process: descriptors by name. */
   readonly sockets?: ReadonlyMap<string, number>;
-  /** Whether a database that is away is waited for; else the start fails. */
+  /** Whether the start waits for an unavailable database; otherwise it fails. */
   readonly mayWait?: boolean;
 }
 
@@ -60,6 +60,7 @@ export async function realPorts({
   return {
     log,
     levels: log.levels ?? null,
+    recentLog: log.recent ?? null,
     clock: systemClock,
     scheduler: asyncScheduler,
     random: systemRandom,
@@ -88,7 +89,7 @@ export async function realPorts({
   };
 }
 
-/** How many descriptors this process may have; null: this system does not say. */
+/** This process's limit of descriptors; null: unknown on this system. */
 export function descriptorsMax(): number | null {
   try {
     const found = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'));
@@ -99,8 +100,8 @@ export function descriptorsMax(): number | null {
 }
 
 /**
- * With the descriptor of a socket that somebody else holds.
- * @throws {UsageError} none of that name was passed on.
+ * Adds the descriptor of a passed socket.
+ * @throws {UsageError} no socket of this name was passed.
  */
 function heldOf(sockets: ReadonlyMap<string, number>, listen: ListenAddress, key: string) {
   const { socket } = listen;
@@ -114,7 +115,7 @@ function heldOf(sockets: ReadonlyMap<string, number>, listen: ListenAddress, key
   );
 }
 
-/** The database: our own embedded one (migrated here), or one by URL (its schema is checked). */
+/** The database: our embedded one (migrated here), or one by URL (its schema is checked). */
 async function openBmdb(means: Means, policies: BmdbPolicies, mayWait: boolean): Promise<Bmdb> {
   const { config, clock, random, log, metrics, closer } = means;
   const database = await openDatabase(means, mayWait);
@@ -133,7 +134,7 @@ async function openBmdb(means: Means, policies: BmdbPolicies, mayWait: boolean):
   return database.isChecked ? bmdb : checkedOnce(bmdb, database.url);
 }
 
-/** Opens no session before the schema of a database that was away at the start was found good. */
+/** Opens no session until the schema is checked, if the database was unavailable at the start. */
 function checkedOnce(bmdb: Bmdb, url: string): Bmdb {
   let isChecked = false;
   return {
@@ -146,12 +147,12 @@ function checkedOnce(bmdb: Bmdb, url: string): Bmdb {
   };
 }
 
-/** A statement that outlasts its session is of no use to anybody. */
+/** A statement that outlasts its session is useless. */
 const STATEMENT = { maxMs: 4_000, share: 0.8 };
-/** Three pokes that hang fit into one interval. */
+/** Three hanging session renewals fit into one interval. */
 const POKE = { maxMs: 1_500, share: 0.3 };
 
-/** How long the database may take, below the session interval however short that is. */
+/** Time limits of the database, always below the session interval. */
 export function databaseTimeouts({ session }: Pick<Config, 'session'>) {
   const within = ({ maxMs, share }: typeof STATEMENT) =>
     Math.min(maxMs, Math.floor(session.interval * share));
@@ -160,11 +161,11 @@ export function databaseTimeouts({ session }: Pick<Config, 'session'>) {
 
 interface OpenedDatabase {
   readonly url: string;
-  /** Whether its schema was found to be that of this program. */
+  /** Whether its schema matches this program. */
   readonly isChecked: boolean;
 }
 
-/** Where somebody is told of it, one that does not answer is no reason to end: nothing would come back sooner. */
+/** A database that is unavailable at a watched start ends nothing: a restart would not help. */
 async function openDatabase(
   { config: { database }, log, closer }: Means,
   mayWait: boolean,
@@ -216,13 +217,13 @@ async function openShell({ config, clock, log, metrics }: Means): Promise<Opened
   };
 }
 
-/** How often the files of the agent server's certificate are looked at. */
+/** Interval of checks of the agent server's certificate files. */
 const CERTIFICATE_CHECK_MS = 30_000;
 
-/** Sources are TypeScript in a checkout, and JavaScript where they were built. */
+/** TypeScript in a checkout, JavaScript in a build. */
 const AGENT_THREAD = new URL(`./agent-thread${extname(import.meta.filename)}`, import.meta.url);
 
-/** Also used by a test, with certificates in files. */
+/** Also for a test with certificate files. */
 export async function openAgentServer(
   means: Means,
   { store, isReady }: FleetForAgents,
@@ -283,7 +284,7 @@ async function tlsOf({ agentServer, agent }: Config) {
   };
 }
 
-/** Without port and brackets. */
+/** Removes port and brackets. */
 export const hostOf = (endpoint: string): string =>
   endpoint.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1');
 
@@ -292,7 +293,7 @@ const certificateNotAfterMs = (pem: string): number =>
 
 const derOf = (pem: Buffer): Uint8Array => new X509Certificate(pem).raw;
 
-/** What is put on machines: one program for all, or one for each kind of processor. */
+/** The agent for machines: one program, or one per processor. */
 async function loadAgent({ agent }: Config) {
   const load = async (path?: string): Promise<UploadFile> => {
     const { content, sha256 } = await loadAgentProgram(path);

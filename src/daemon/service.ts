@@ -6,18 +6,18 @@ import type { Daemon } from './daemon.ts';
 
 type Watched = Pick<Daemon, 'supervisor' | 'takesTurns' | 'reload'>;
 
-/** A start or a stop that goes on is said so often, and to go on for so long; not for ever. */
+/** Interval and duration of messages during a long start or stop, which are limited. */
 const STEP = { everyMs: 10_000, forMs: 30_000 };
 const START_MAX_MS = 15 * 60_000;
 const STOP_MAX_MS = 2 * 60_000;
-/** How often people are told how the daemon is, where nobody watches. */
+/** Interval of status texts for the service manager. */
 const STATUS_MS = 20_000;
-/** So many signs of life come in the time after which one is missed. */
+/** Number of watchdog signals per watchdog period. */
 const SIGNS = 3;
 
-/** What the service manager is told of a daemon, from the start of the process to its end. */
+/** Messages to the service manager, from the start of the process to its end. */
 export interface Service {
-  /** Listeners are open: resolves when a session was tried once, which may have failed, and this was told. */
+  /** Call it when listeners are open. Resolves after the first attempt for a session. */
   started(daemon: Watched): Promise<void>;
   reload(daemon: Watched): Promise<void>;
   stopping(): void;
@@ -25,9 +25,9 @@ export interface Service {
 }
 
 /**
- * Begins with a start that goes on. That the database answers is no sign of life: a restart would bring
- * it back no sooner, and the status says it.
- * @param summary how the fleet is, on one line.
+ * Begins with a long start. The database's answer is no sign of life, because a restart would not
+ * help; the status shows it.
+ * @param summary the fleet's state on one line.
  */
 export function createService(
   manager: ServiceManager,
@@ -65,7 +65,7 @@ export function createService(
   return {
     async started(daemon) {
       await firstTry(daemon);
-      // A supervisor that crashed at once ends the process, which says why: it was never ready.
+      // A supervisor that crashed at once ends the process with the reason: it was never ready.
       if (isStopping || daemon.supervisor.getSnapshot().status === 'error') return;
       isReady = true;
       told = statusOf(daemon);
@@ -103,7 +103,7 @@ export function createService(
   };
 }
 
-/** Resolves when a session is alive, could not be opened, or is not opened any more. */
+/** Resolves when a session is alive, failed to open, or is no longer opened. */
 function firstTry({ supervisor }: Watched): Promise<void> {
   return new Promise((resolve) => {
     const isOver = (snapshot: SnapshotFrom<typeof fleet>) =>
@@ -126,7 +126,7 @@ const OPENING = 'opening a session';
 function standingOf(snapshot: SnapshotFrom<typeof fleet>): string {
   const { failure } = snapshot.context;
   if (snapshot.matches({ active: { attended: 'working' } })) return 'at work';
-  if (failure) return `no session, so work is stopped: ${failure.message}`;
+  if (failure) return `no session, so work stops: ${failure.message}`;
   if (snapshot.matches('restarting')) return 'rebuilding itself after a crash';
   return snapshot.matches({ active: { attended: 'opening' } }) ? OPENING : 'stopping';
 }

@@ -4,13 +4,13 @@ import { openKeyRing, type KeyRing } from '../adapters/ssh/key-ring.ts';
 import type { Config } from '../config.ts';
 
 /**
- * Our SSH keys, as the `ssh` section names them; the current one is made if it is not there.
- * @throws {UsageError} @throws {Malformed} a file that cannot be used.
+ * Our SSH keys from the `ssh` section; creates a missing current key.
+ * @throws {UsageError} @throws {Malformed} an unusable file.
  */
 export const openSshKeys = (ssh: Config['ssh'], log: Log): Promise<KeyRing> =>
   openKeyRing({ ...sshKeyFiles(ssh), log });
 
-/** Where they are, and how they are opened. */
+/** Paths of the keys, and their passphrase. */
 export const sshKeyFiles = ({ keyPath, previousKeyPaths, keyPassphrase }: Config['ssh']) => ({
   path: keyPath,
   previousPaths: previousKeyPaths,

@@ -3,21 +3,21 @@ import { DEFAULT_ESCALATION, DEFAULT_LOSS, type EscalationPolicy } from '../doma
 import { DEFAULT_GUARD, type GuardPolicy } from '../domain/recovery/guard-judgement.ts';
 import type { Config } from '../config.ts';
 
-/** Periods and limits that are not configuration: figures of the design, changed only by tests. */
+/** Periods and limits that are no configuration: design figures that only tests change. */
 export interface Tuning {
-  /** Scans that wakes ask for are at least this far apart. */
+  /** Shortest interval between scans after wakes. */
   readonly scanGapMs: number;
-  /** A daemon of rank n waits n times this before it asks for a machine. */
+  /** A daemon of rank n waits n times this before it requests a machine. */
   readonly headStartMs: number;
-  /** A reboot asked for less than this ago is not asked for again. */
+  /** A reboot requested less than this ago is not requested again. */
   readonly askAgainMs: number;
   /** Unbroken heartbeats for this long end an episode of recovery. */
   readonly ladderResetMs: number;
-  /** An installation that was handed out may keep the machine silent for so long. */
+  /** An installation that was handed out may keep the machine silent for this long. */
   readonly handOutMs: number;
-  /** When starting the agent is given up. */
+  /** When agent start is given up. */
   readonly escalation: EscalationPolicy;
-  /** Longest pause of a machine after tasks that went wrong in a row, besides its backoff. */
+  /** Longest pause of a machine after consecutive failed tasks, besides its backoff. */
   readonly setbackMaxMs: number;
   /** The janitor's period. */
   readonly sweepMs: number;
@@ -27,24 +27,24 @@ export interface Tuning {
   readonly agentServerGraceMs: number;
   /** Pause before another session after one was lost; doubles up to 30 s, ± 20 %. */
   readonly sessionRetryMs: number;
-  /** A granted turn that no task began is taken back after this. */
+  /** A granted turn that no task began is withdrawn after this. */
   readonly turnUnusedMs: number;
-  /** An intent whose device was never seen is forgotten after this. */
+  /** An intent whose device never appears is forgotten after this. */
   readonly abandonMs: number;
-  /** The state of a machine that is given back is read so often. */
+  /** Interval of reads of a machine that is given back. */
   readonly deprovisionPollMs: number;
-  /** A job that another daemon has is asked for so often. */
+  /** Interval of requests for a job that another daemon holds. */
   readonly leaseRetryMs: number;
-  /** The guard assesses the fleet so often. */
+  /** Interval of the guard's assessments. */
   readonly assessMs: number;
   /**
-   * Heartbeats not taken in anywhere for so long: the observer was out. Null: two periods of
-   * heartbeats, and some assessments of the guard at least.
+   * After this long without heartbeats at any daemon, the observer was out. Null: two heartbeat
+   * periods, and at least some assessments of the guard.
    */
   readonly ingestGapMs: number | null;
-  /** It is looked so often for events to deliver to a webhook. */
+  /** Interval of checks for webhook events. */
   readonly webhookPollMs: number;
-  /** How heartbeats share statements. */
+  /** Batching of heartbeats into statements. */
   readonly heartbeatBatch: BatchOptions;
 }
 
@@ -67,14 +67,14 @@ export const TUNING: Tuning = {
   assessMs: DEFAULT_GUARD.assessMs,
   ingestGapMs: null,
   webhookPollMs: 1_000,
-  // A statement costs the database half a millisecond and the daemon a quarter, whatever is in it.
+  // A statement costs the database half a millisecond and the daemon a quarter, whatever its size.
   heartbeatBatch: { gapMs: 20, enough: 100, max: 500 },
 };
 
-/** Assessments that may be missed before heartbeats count as not taken in. */
+/** Number of missed assessments after which heartbeats count as not received. */
 const MISSED_MAX = 4;
 
-/** When recovery freezes and thaws: from the configuration, and figures of the design. */
+/** Rules of freezes and thaws, from the configuration and design figures. */
 export function guardPolicyOf(
   { guard, agent }: Pick<Config, 'guard' | 'agent'>,
   { assessMs, ingestGapMs }: Pick<Tuning, 'assessMs' | 'ingestGapMs'>,

@@ -3,7 +3,7 @@ import type { WebhooksView } from '../console/views.ts';
 import { typesNamed } from '../domain/events/fleet-event.ts';
 import type { Parts } from './parts.ts';
 
-/** Delivers events to the webhooks of the configuration, each while this daemon has its lease. */
+/** Delivers events to the configured webhooks, each while this daemon has its lease. */
 export function startWebhooks(parts: Parts): void {
   const { config, tuning, clock, log, closer, version, mirror, ports } = parts;
   const deps = {
@@ -20,7 +20,7 @@ export function startWebhooks(parts: Parts): void {
   }
 }
 
-/** What the console tells of webhooks; nothing of an address but its host, as the rest may be a secret. */
+/** The console's view of webhooks; shows only the host of an address, whose rest may be secret. */
 export const webhooksView = ({ config, bmdb }: Parts): WebhooksView => ({
   book: bmdb.webhooks,
   configured: Object.entries(config.webhooks).map(([name, { url, types }]) => ({

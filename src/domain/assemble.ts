@@ -12,28 +12,27 @@ import type {
   UnreadableEntry,
 } from './machine.ts';
 
-/** The rows that facts are assembled from. */
+/** The rows from which facts are assembled. */
 export interface Rows {
   readonly machines: readonly MachineRow[];
   readonly intents: readonly IntentRow[];
   readonly holds: readonly HoldRow[];
   readonly penalties: readonly PenaltyRow[];
-  /** Open ones; those about no slot are left out. */
+  /** Open requests. Those that concern no slot are ignored. */
   readonly requests: readonly RequestRow[];
 }
 
-/** A provider's last good listing. `complete` false: nothing follows from absence. */
+/** A provider's last good listing. If `complete` is false, absence from it proves nothing. */
 export interface KnownListing {
   readonly machines: readonly ProviderMachine[];
   readonly complete: boolean;
-  /** Entries that cannot be read: that they are there is known. */
+  /** Entries that exist but could not be parsed. */
   readonly unreadable?: readonly UnreadableEntry[];
 }
 
 /**
- * What a provider's latest listing tells, given the one before: nothing follows from what a listing
- * with gaps leaves out, so the entries of slots that it does not mention are kept; and what cannot be
- * read now stays as it was read last.
+ * Merges a provider's latest listing with the one before. Keeps the old entries of slots that an
+ * incomplete listing does not mention, and the old form of entries that cannot be parsed now.
  */
 export function mergeListing(
   provider: ProviderName,
@@ -64,15 +63,15 @@ const emptyDraft = (slot: Slot, provider: ProviderName) => ({
   requests: NONE as readonly RequestRow[],
 });
 const NONE: readonly never[] = [];
-/** Rows and devices that are on one slot. */
+/** Rows and devices of one slot. */
 type Draft = ReturnType<typeof emptyDraft>;
 
-/** An entry of a listing, with its slot: names are made once, since fleets are large. */
+/** An entry of a listing with its slot. Slot names are built once, because fleets are large. */
 interface Entry {
   readonly slot: Slot;
   readonly device: ProviderMachine;
 }
-/** One provider's listing: all entries, and where each device in use is. */
+/** One provider's listing: all entries, and the slot of each device in use. */
 interface Sighting {
   readonly entries: readonly Entry[];
   readonly used: ReadonlyMap<string, Entry>;
@@ -81,17 +80,17 @@ interface Sighting {
 type Sightings = ReadonlyMap<ProviderName, Sighting>;
 
 /**
- * Joins rows and listings into one set of facts per slot. Pure and total: contradictions (two
- * machines or two devices on one slot, a machine whose device sits elsewhere or is not ours) and
- * machines that cannot be read become a conflict of the slot concerned, never an error of the whole.
- * A foreign device is seen only where a machine of ours should be.
+ * Joins rows and listings into one set of facts per slot. Pure and total. Contradictions and
+ * unreadable machines become a conflict of their slot, never an error of the whole fleet.
+ * Contradictions are two machines or two devices on one slot, or a machine whose device is
+ * elsewhere or is not ours. A foreign device appears only where a machine of ours should be.
  */
 export const assembleFacts = (
   rows: Rows,
   listings: ReadonlyMap<ProviderName, KnownListing>,
 ): Map<Slot, SlotFacts> => finish(assembling(rows, listings));
 
-/** The same in steps; what it is given must not change meanwhile. */
+/** The same as `assembleFacts`, in steps. The caller must not change the input meanwhile. */
 export function* assembling(
   rows: Rows,
   listings: ReadonlyMap<ProviderName, KnownListing>,
@@ -179,7 +178,7 @@ function* draft(rows: Rows, sightings: Sightings): Steps<Map<Slot, Draft>> {
   return drafts;
 }
 
-/** Oldest first; what is about the fleet or a whole provider is left out. */
+/** Open requests by slot, oldest first. Leaves out requests about the fleet or a whole provider. */
 export const requestsBySlot = (requests: readonly RequestRow[]): Map<Slot, RequestRow[]> =>
   Map.groupBy(
     requests
@@ -208,7 +207,7 @@ function* draftListed(
   }
 }
 
-/** An inventory does not tell whether an entry is in use: it is, if a machine row has its id. */
+/** Inventories do not show usage: an entry counts as used if a machine row has its id. */
 const isUsed = ({ availability }: ProviderMachine, known: boolean): boolean =>
   availability === 'KnownUsed' || (availability === 'PossiblyUsed' && known);
 

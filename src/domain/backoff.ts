@@ -17,18 +17,19 @@ export const RECOVERY_BACKOFF: BackoffDescriptor = {
 };
 
 const SECOND_NS = 1e9;
-/** Longest wait: keeps every interval in nanoseconds below 2^53, so that doubles count it exactly. */
+/** Longest wait. It keeps intervals in nanoseconds below 2^53, where doubles count exactly. */
 const MAXIMUM_MS = 90 * 24 * 3_600_000;
 
 /**
- * The next wait after a failure, whole seconds, without jitter.
+ * Computes the next wait after a failure, in whole seconds, without jitter.
  *
- * Computed in nanoseconds: in seconds, `ceil(90 × 1.1)` would be 100 instead of 99. The initial
- * wait is rounded up and the maximum down to whole seconds, at least 1 s; a maximum below the
- * initial wait (0: unset) means the initial wait; an exponent of at most 1 means it never grows.
+ * Counts in nanoseconds, because in seconds `ceil(90 × 1.1)` would give 100 instead of 99. Rounds
+ * the initial wait up and the maximum down to whole seconds, at least 1 s. A maximum below the
+ * initial wait (0: unset) counts as the initial wait. An exponent of at most 1 means that the wait
+ * never grows.
  *
  * @param previousSeconds the last result for this machine and process; null: there was none.
- * @throws {RangeError} an initial wait or a maximum above 90 days.
+ * @throws {RangeError} the initial wait or the maximum is above 90 days.
  */
 export function nextBackoffSeconds(
   descriptor: BackoffDescriptor,
@@ -47,5 +48,5 @@ export function nextBackoffSeconds(
   return Math.ceil(Math.min(next, maximum) / SECOND_NS);
 }
 
-/** Share by which a wait may be lengthened at random, so that many do not end together. */
+/** Maximum random share by which a wait is lengthened, so that many waits do not end together. */
 export const BACKOFF_JITTER = 0.1;

@@ -1,14 +1,14 @@
 import type { SessionId, Slot } from './ids.ts';
 
 /**
- * Parts of the program that a daemon may run alone; every daemon has a session, assesses the guard, and
- * serves health and metrics.
+ * Parts of the program that a daemon may run alone. Every daemon has a session, assesses the guard,
+ * and serves health and metrics.
  *
- * - `loops`: starts, recovers, provisions and gives back machines. Only such daemons are ranked.
- * - `agent-server`: where agents report to.
+ * - `loops`: starts, recovers, provisions and gives back machines. Only these daemons are ranked.
+ * - `agent-server`: receives the reports of agents.
  * - `balancer`: tends the pools at load balancers.
  * - `stats`: counts the fleet for statistics.
- * - `console`: page, API and streams.
+ * - `console`: serves the page, the API and the streams.
  * - `janitor`: removes what dead sessions left behind.
  */
 export const DAEMON_ROLES = [
@@ -24,11 +24,11 @@ export type DaemonRoles = ReadonlySet<DaemonRole>;
 
 export const ALL_ROLES: DaemonRoles = new Set(DAEMON_ROLES);
 
-/** Whether it has to know every machine: what else it does rests on rows that it reads one by one. */
+/** Whether these roles need all machines. The other roles read rows one by one. */
 export const needsMirror = (roles: DaemonRoles): boolean =>
   roles.has('loops') || roles.has('balancer') || roles.has('console');
 
-/** What its session is called; those named `shepherd` share the machines among themselves. */
+/** Its session's component. Daemons named `shepherd` share the machines among themselves. */
 export const componentOf = (roles: DaemonRoles): string =>
   roles.has('loops') ? 'shepherd' : 'srv';
 
@@ -36,32 +36,32 @@ export const componentOf = (roles: DaemonRoles): string =>
 export interface LeaseRow {
   readonly name: string;
   readonly sessionId: SessionId;
-  /** Its session is alive: nobody else may take it. */
+  /** Its session is alive: no other session may take the job. */
   readonly held: boolean;
 }
 
-/** What a daemon does again and again, and how it ended last. Times are epoch ms of the database clock. */
+/** A repeated activity of a daemon and its last result. Times: epoch ms, database clock. */
 export interface LoopSummary {
-  /** What it is, and for what: `listing equinix`. */
+  /** The activity and its object, such as `listing equinix`. */
   readonly name: string;
-  /** Between two runs, when all goes well. */
+  /** Interval between two runs when all goes well. */
   readonly periodMs: number;
-  /** Null: not once since the daemon started. */
+  /** Null: no success since the daemon started. */
   readonly lastSuccessAtMs: number | null;
-  /** Since the last success; null: none. */
+  /** Failures since the last success; null: none. */
   readonly failure: {
     readonly count: number;
     readonly lastAtMs: number;
     readonly cause: string;
   } | null;
-  /** The job that only one daemon has at a time; null: each does it. */
+  /** The job that only one daemon has at a time; null: each daemon does it. */
   readonly job: string | null;
 }
 
 /**
- * Rendezvous ranking: every daemon computes the same order of the live sessions for a machine
- * without talking to the others. Rank 0 acts at once, rank n waits n head starts. It only saves
- * conflicts; the claim in the BMDB is what makes it safe.
+ * Ranks this daemon for a machine by rendezvous hashing: every daemon computes the same order of
+ * the live sessions without communication. Rank 0 acts at once, rank n waits n head starts. The
+ * ranking only saves conflicts; the claim in the BMDB makes it safe.
  */
 export function rankOf(self: SessionId, sessions: readonly SessionId[], slot: Slot): number {
   const own = weight(self, slot);
@@ -74,7 +74,7 @@ export function rankOf(self: SessionId, sessions: readonly SessionId[], slot: Sl
   return rank;
 }
 
-/** FNV-1a (32 bit) with the finisher of MurmurHash3, so that similar names spread. */
+/** FNV-1a (32 bit) with the finisher of MurmurHash3, which spreads similar names. */
 function weight(session: string, slot: string): number {
   let hash = 0x811c9dc5;
   const text = `${session}|${slot}`;

@@ -14,15 +14,15 @@ import type { OrderVerb } from './verbs.ts';
 import { DEFAULT_ESCALATION, SERVE_WAIT_MS, type LossPolicy } from './policy.ts';
 
 /**
- * What may be done with a machine now: pure functions of its rows and the database clock. The BMDB's SQL
- * is made of the same rules, and has an expression of its own for each refusal only; a property test
- * compares the two.
+ * Decides what may be done with a machine now: pure functions of its rows and the database clock.
+ * The BMDB builds its SQL from the same rules, with one expression for each refusal; a property
+ * test compares both.
  */
 
-/** Where an installation of an operating system stands. */
+/** State of an installation of an operating system. */
 export type InstallState = 'NONE' | 'PENDING' | 'FAILED' | 'DONE';
 
-/** Why a process may not start on a machine, for people too. The first of its `RULES` that applies. */
+/** Why a process may not start on a machine, for people too: the first `RULES` that apply. */
 export type Refusal =
   | 'it cannot be read'
   | 'it is being worked on'
@@ -48,13 +48,13 @@ export function installState(row: Pick<MachineRow, 'installation'>): InstallStat
   return reportResult === 'Success' ? 'DONE' : 'FAILED';
 }
 
-/** The last heartbeat, unless it is older than the agent's start: then it counts as none. */
+/** The last heartbeat, unless it is older than the agent's start; then it does not count. */
 export function currentHeartbeat(row: MachineRow): MachineRow['heartbeat'] {
   const { agentStarted, heartbeat } = row;
   return agentStarted && heartbeat && heartbeat.atMs >= agentStarted.atMs ? heartbeat : null;
 }
 
-/** If nothing changes, the machine is lost just after this moment; null: no agent was started. */
+/** The machine is lost just after this if no heartbeat arrives; null: no agent was started. */
 export function lostAtMs(row: MachineRow, loss: LossPolicy): number | null {
   if (!row.agentStarted) return null;
   const heartbeat = currentHeartbeat(row);
@@ -66,7 +66,7 @@ export function lostAtMs(row: MachineRow, loss: LossPolicy): number | null {
   return Math.max(silence, handedOutAtMs + loss.handOutMs);
 }
 
-/** One period was missed, as far as a daemon can tell that has not taken in the heartbeats itself. */
+/** When a heartbeat is overdue for a daemon that does not receive heartbeats itself. */
 export const lateAtMs = (heardAtMs: number, { periodMs, readGapMs = 0 }: LossPolicy): number =>
   heardAtMs + 2 * periodMs + readGapMs;
 
@@ -76,7 +76,7 @@ export function isLost(row: MachineRow, nowMs: number, loss: LossPolicy): boolea
   return at !== null && nowMs > at;
 }
 
-/** Starting the agent failed too often, or was executed long ago and never recorded. */
+/** Agent start failed too often, or ran long ago without a recorded result. */
 export function isStartGivenUp(row: MachineRow, nowMs: number, loss: LossPolicy): boolean {
   const attempt = row.startAttempt;
   if (!attempt || row.agentStarted) return false;
@@ -92,33 +92,33 @@ export const PROCESS_FOR: Readonly<Record<OrderVerb, Process>> = {
   reinstall: 'ShepherdReinstall',
 };
 
-/** The order that the process is to carry out on the machine; null: none, or it has expired. */
+/** The order that the process must carry out on the machine; null: none, or it has expired. */
 export function orderFor(process: Process, row: MachineRow, nowMs: number): OrderRow | null {
   const { order } = row;
   return order && PROCESS_FOR[order.verb] === process && order.expiresAtMs > nowMs ? order : null;
 }
 
-/** Everything the predicates depend on besides the row. */
+/** Everything besides the row on which the predicates depend. */
 export interface Circumstances {
-  /** Those of other slots are ignored. */
+  /** Holds; those of other slots are ignored. */
   readonly holds: readonly HoldRow[];
   /** Database clock. */
   readonly nowMs: number;
   readonly loss: LossPolicy;
 }
 
-/** Processes of the escalation ladder: the guard may keep them from a machine, and they observe its cool-down. */
+/** Processes of the recovery ladder. The guard may bar them, and they respect its cool-down. */
 export const isLadder = (process: Process): boolean =>
   process === 'ShepherdRecovery' || process === 'ShepherdReinstall';
 
-/** Processes that interrupt what a machine serves. */
+/** Processes that interrupt the machine's service. */
 const INTERRUPTING: readonly Process[] = [
   'ShepherdRecovery',
   'ShepherdReinstall',
   'ShepherdDeprovision',
 ];
 
-/** Why a process has nothing to do with a machine, whatever else is true of it. */
+/** Why a process never applies to a machine, whatever else is true of it. */
 const BARS: readonly Refusal[] = [
   'it has no hardware',
   'it was handed over',
@@ -127,14 +127,14 @@ const BARS: readonly Refusal[] = [
   'a hold forbids it',
   'its provider status does not allow it',
 ];
-/** The ladder goes on with nothing that it cannot read. */
+/** The ladder does not continue with a machine whose state it cannot read. */
 const LADDER_BARS: readonly Refusal[] = [...BARS, 'a newer program recovers it'];
 const LADDER: readonly Refusal[] = [
   ...LADDER_BARS,
   'it is not lost',
   'its agent start is not given up',
 ];
-/** Why the process may not start, leaving aside other work and waits, in this order. */
+/** Why the process may not start, apart from other work and waits, in this order. */
 const GROUNDS: Readonly<Partial<Record<Process, readonly Refusal[]>>> = {
   ShepherdAgentStart: [...BARS, 'its agent is started'],
   ShepherdRecovery: LADDER,
@@ -143,8 +143,8 @@ const GROUNDS: Readonly<Partial<Record<Process, readonly Refusal[]>>> = {
 };
 
 /**
- * An order makes a machine one for its process whether or not it is lost, and no wait holds it up but
- * that for its load balancers; whatever else bars it still bars it.
+ * An order makes its process eligible whether or not the machine is lost. An order waits only for
+ * the machine's load balancers; all other refusals still apply.
  */
 export const LIFTED_BY_ORDER: ReadonlySet<Refusal> = new Set([
   'it is not lost',
@@ -153,13 +153,13 @@ export const LIFTED_BY_ORDER: ReadonlySet<Refusal> = new Set([
   'it cools down after an attempt',
 ]);
 
-/** What each question about a process is answered by: the first that applies. */
+/** The refusals that each question about a process checks: the first that applies is the answer. */
 export const RULES = {
-  /** Why the process has nothing to do with the machine, whatever else is true of it. */
+  /** Why the process never applies to the machine, whatever else is true of it. */
   bar: (process: Process) => (isLadder(process) ? LADDER_BARS : BARS),
   /**
-   * Why the machine is not one for the process. Only the ladder's cool-down or its load balancers may
-   * still keep the process from starting. Statistics count the others as pending.
+   * Why the machine is not eligible for the process. An eligible machine can only still wait for
+   * the ladder's cool-down or its load balancers. Statistics count eligible machines as pending.
    */
   ineligibility: (process: Process): readonly Refusal[] => [
     'it cannot be read',
@@ -174,8 +174,8 @@ export const RULES = {
     'it still serves',
   ],
   /**
-   * Why a provider may not be told to do something to a machine that was already claimed: it may have
-   * come back, been parked or put under a hold meanwhile. Leaves aside who works and who waits.
+   * Why the provider must not act on a machine that is already claimed: the machine may have come
+   * back, been parked, or been put under a hold. Ignores other work and waits.
    */
   ask: (process: Process): readonly Refusal[] =>
     INTERRUPTING.includes(process) ? ['it cannot be read', ...GROUNDS[process]!] : [],
@@ -221,28 +221,28 @@ const firstOf =
     );
   };
 
-/** See `RULES`; null: it may. */
+/** See `RULES`; null: the process may start. */
 export const refusal = firstOf(remembered(RULES.refusal));
-/** See `RULES`; null: it is one for the process. */
+/** See `RULES`; null: the machine is eligible. */
 export const ineligibility = firstOf(remembered(RULES.ineligibility));
-/** See `RULES`; null: go ahead. */
+/** See `RULES`; null: the provider may act. */
 export const askRefusal = firstOf(remembered(RULES.ask));
-/** See `RULES`; null: it has something to do with the machine. */
+/** See `RULES`; null: the process applies to the machine. */
 export const barOf = firstOf(remembered(RULES.bar));
 
-/** The rules of each process are made once: views ask for every machine. */
+/** Builds the rules of each process once, because views ask for every machine. */
 function remembered(rules: (process: Process) => readonly Refusal[]) {
   const made = new Map(PROCESSES.map((process) => [process, rules(process)]));
   return (process: Process) => made.get(process)!;
 }
 
-/** When the process was last tried on the machine, as far as that is kept; null: never. */
+/** When the process was last tried on the machine, as far as is recorded; null: never. */
 export function lastAttemptMs(process: Process, row: MachineRow): number | null {
   if (isLadder(process)) return row.recovery?.askedAtMs ?? null;
   return process === 'ShepherdAgentStart' ? (row.startAttempt?.atMs ?? null) : null;
 }
 
-/** What decides who is served first of those that wait. */
+/** Decides which waiting machine is served first. */
 export interface Seniority {
   /** See `lastAttemptMs`. */
   readonly lastAttemptMs: number | null;
@@ -263,13 +263,13 @@ export function bySeniority(a: Seniority, b: Seniority): number {
 }
 
 /**
- * A request waits to be answered: it is handed to the agent with its next heartbeat, unless
- * `handOutRefusal` says otherwise.
+ * A request waits for its delivery: the next heartbeat's answer hands it to the agent, unless
+ * `handOutRefusal` objects.
  */
 export const isInstallationDue = (row: Pick<MachineRow, 'installation'>): boolean =>
   installState(row) === 'PENDING';
 
-/** Why a request that is due is not handed to the agent now; null: it is. It may be later. */
+/** Why the agent does not get a due request now; null: it does. This may change later. */
 export function handOutRefusal(
   row: Pick<MachineRow, 'provided' | 'quarantine' | 'deprovision' | 'members'>,
   now: Pick<Circumstances, 'holds' | 'nowMs'>,
@@ -283,7 +283,7 @@ export function handOutRefusal(
 /** A load balancer may be sending traffic to the machine. */
 export const serves = ({ members }: Pick<MachineRow, 'members'>): boolean => members.some(mayServe);
 
-/** The agent reports: its last heartbeat counts, and is not old enough to be lost. */
+/** The agent reports: its last heartbeat counts, and the machine is not lost. */
 export function isHeartbeating(row: MachineRow, nowMs: number, loss: LossPolicy): boolean {
   const heartbeat = currentHeartbeat(row);
   return heartbeat !== null && nowMs < heartbeat.atMs + loss.heartbeatMs;
@@ -296,8 +296,8 @@ export function backoffUntilMs(row: MachineRow, process: Process, nowMs: number)
 }
 
 /**
- * The last wait of a process, from which the next one grows; null: it begins anew, since nothing
- * failed before, or the machine was heard of after that wait, which then is of an earlier trouble.
+ * The last wait of a process, from which the next wait grows. Null: the next wait is the initial
+ * one, because nothing failed before, or a heartbeat after that wait ended the earlier trouble.
  */
 export function previousWaitSeconds(row: MachineRow, process: Process): number | null {
   const before = row.backoffs.find((each) => each.process === process);
@@ -311,7 +311,7 @@ export const isQuarantined = (
   nowMs: number,
 ): boolean => quarantine !== null && isInForce(quarantine, nowMs);
 
-/** What has no end, or ends later. */
+/** Whether it has no end, or ends later than now. */
 export const isInForce = (
   { untilMs }: { readonly untilMs: number | null },
   nowMs: number,
@@ -331,7 +331,7 @@ export const holdOn = (
       isInForce(hold, nowMs),
   );
 
-/** An active hold of this kind on the machine's slot. */
+/** Whether a hold of this kind is in force on the machine's slot. */
 export function isHeld(
   row: Pick<MachineRow, 'provided'>,
   kind: HoldKind,
@@ -355,9 +355,9 @@ export const BARRING: Readonly<Partial<Record<Process, readonly HoldKind[]>>> = 
   ShepherdReinstall: ['no-recover', 'preserve'],
   ShepherdDeprovision: ['preserve'],
 };
-/** With these statuses of its provider an agent may be started on a machine. */
+/** Provider statuses in which an agent may be started on a machine. */
 export const STARTABLE: readonly (ProviderStatus | null)[] = [null, 'Unknown', 'Running'];
-/** With these the ladder leaves a machine alone. */
+/** Provider statuses in which the ladder leaves a machine alone. */
 export const UNRECOVERABLE: readonly (ProviderStatus | null)[] = [
   'Missing',
   'Provisioning',
@@ -365,16 +365,16 @@ export const UNRECOVERABLE: readonly (ProviderStatus | null)[] = [
 ];
 
 /**
- * The ladder takes the machine again when its pause after the last attempt is over.
- * @param may why it does not take it now.
+ * Whether the ladder takes the machine again once the pause after its last attempt is over.
+ * @param may why the ladder does not take it now.
  */
 export const isCoolingDown = ({ recovery }: MachineRow, may: Refusal | null): boolean =>
   recovery !== null &&
   (may === 'it cools down after an attempt' || may === 'it waits after a failure');
 
 /**
- * Whether the process has to wait until the machine's load balancers let it go. Whoever asked for it
- * may have said that it need not; and what is lost waits no longer than `serveWaitEndMs`.
+ * Whether the process must wait until the machine's load balancers drain it. The requester may have
+ * waived the wait, and a lost machine waits no longer than `serveWaitEndMs`.
  */
 function isAwaitingDrain(process: Process, row: MachineRow, now: Circumstances): boolean {
   if (!INTERRUPTING.includes(process) || !serves(row)) return false;
@@ -385,7 +385,7 @@ function isAwaitingDrain(process: Process, row: MachineRow, now: Circumstances):
   return endMs === null ? order !== null : now.nowMs <= endMs;
 }
 
-/** Until then the ladder waits for load balancers; null: it does not wait, but for an order. */
+/** End of the ladder's wait for load balancers; null: it does not wait, except for an order. */
 export function serveWaitEndMs(row: MachineRow, loss: LossPolicy): number | null {
   const sinceMs = lostAtMs(row, loss) ?? row.startAttempt?.atMs ?? null;
   return sinceMs === null ? null : sinceMs + (loss.serveWaitMs ?? SERVE_WAIT_MS);

@@ -1,6 +1,6 @@
 /**
- * The closed set of things that go wrong. Adapters translate at their boundary; nobody else looks at a
- * message, an HTTP status or an SQLSTATE. `retryable` means: the same call may succeed later.
+ * The closed set of errors. Adapters translate at their boundary; no other code looks at a message,
+ * an HTTP status or an SQLSTATE. `retryable` means that the same call may succeed later.
  */
 export abstract class FleetError extends Error {
   abstract readonly code: string;
@@ -10,7 +10,7 @@ export abstract class FleetError extends Error {
   }
 }
 
-/** What an error of this code is built on. */
+/** Makes the base class of the errors with this code. */
 const errorClass = <const Code extends string>(
   code: Code,
   { retryable }: { readonly retryable: boolean },
@@ -20,17 +20,17 @@ const errorClass = <const Code extends string>(
     readonly retryable = retryable;
   };
 
-/** No connection, or it broke before an answer came. */
+/** There was no connection, or it broke before an answer came. */
 export class Unreachable extends errorClass('unreachable', { retryable: true }) {}
-/** Nobody listens there: the connection was refused or had no way. */
+/** Nobody listens there: the connection was refused or had no route. */
 export class NotListening extends Unreachable {}
-/** Somebody answers, but in no protocol that we share. */
+/** The peer answers, but shares no protocol with us. */
 export class NoCommonProtocol extends Unreachable {}
-/** The peer answers, but can store nothing for now: it is read-only, or out of room. */
+/** The peer answers, but cannot store anything for now: it is read-only, or out of space. */
 export class NotWritable extends Unreachable {}
 /** A step took longer than its own limit. */
 export class TimedOut extends errorClass('timed-out', { retryable: true }) {}
-/** Somebody else held what the step needs, and did not let go in time: nothing was done. */
+/** Another party held what the step needs and did not release it in time; nothing was done. */
 export class Locked extends TimedOut {}
 /** The peer asked us to slow down until `retryAtMs` (epoch, milliseconds). */
 export class Throttled extends FleetError {
@@ -46,25 +46,25 @@ export class Throttled extends FleetError {
 export class Denied extends errorClass('denied', { retryable: false }) {}
 /** The host key differs from the pinned one, or none is known under the strict policy. */
 export class HostKeyRejected extends errorClass('host-key-rejected', { retryable: false }) {}
-/** What answers proves to be another host than the one that is known. */
+/** The answering host is provably not the known host. */
 export class HostKeyChanged extends HostKeyRejected {}
 export class NotFound extends errorClass('not-found', { retryable: false }) {}
-/** Input or an answer that does not have the agreed form. */
+/** The input or answer does not have the agreed form. */
 export class Malformed extends errorClass('malformed', { retryable: false }) {}
-/** The peer understood and refused, or a remote command failed. */
+/** The peer understood and refused the request, or a remote command failed. */
 export class RemoteFailure extends errorClass('remote-failure', { retryable: false }) {}
-/** A file could not be put on a machine; the message says what to do, where we know. */
+/** A file could not be put on a machine; the message says what to do, if we know it. */
 export class UploadFailed extends RemoteFailure {}
-/** How a command on a machine ended. */
+/** Result of a command on a machine. */
 export interface CommandEnd {
-  /** Null: a signal ended it. */
+  /** Null: a signal ended the command. */
   readonly exitCode: number | null;
   /** Such as `SIGKILL`. */
   readonly signalName?: string | undefined;
   readonly stdout: Uint8Array;
   readonly stderr: Uint8Array;
 }
-/** A command on a machine ended with another status than 0; what it wrote is kept. */
+/** A command on a machine ended with a non-zero status; the error keeps its output. */
 export class CommandFailed extends RemoteFailure implements CommandEnd {
   readonly exitCode: number | null;
   readonly signalName: string | undefined;
@@ -78,7 +78,7 @@ export class CommandFailed extends RemoteFailure implements CommandEnd {
     this.stderr = end.stderr;
   }
 }
-/** Aborted by our own side: shutdown, fencing, a crash of the machine's actor. */
+/** Our own side aborted the call: shutdown, fencing, or a crash of the machine's actor. */
 export class Cancelled extends errorClass('cancelled', { retryable: true }) {}
 /** The capability does not exist here; nothing was changed. */
 export class NotImplemented extends errorClass('not-implemented', { retryable: false }) {}
@@ -97,31 +97,31 @@ export const PROVIDER_ERROR_KINDS = [
   'aborted',
 ] as const;
 /**
- * What went wrong with a call of a provider. `race-lost`: somebody else took the free capacity.
- * `conflict`: what is there contradicts what we want. `transient`: the same call may succeed later.
- * `stopped`: the provider was stopped. `aborted`: the caller's signal, or its deadline, ended it.
+ * Kinds of a provider's errors. `race-lost`: another party took the free capacity. `conflict`: the
+ * existing state contradicts the wanted state. `transient`: the same call may succeed later.
+ * `stopped`: the provider was stopped. `aborted`: the caller's signal or deadline ended the call.
  */
 export type ProviderErrorKind = (typeof PROVIDER_ERROR_KINDS)[number];
 
-/** Independent facets of a provider's error: one may carry several, and each is handled. */
+/** Independent facets of a provider's error: an error may carry several, and each is handled. */
 export interface ProviderErrorFacets {
-  /** Whether the request may have taken effect; `not-done` when absent. */
+  /** Whether the request may have taken effect; absent: `not-done`. */
   readonly outcome?: 'not-done' | 'unknown';
-  /** Nothing of this kind may be asked before `retryAt`. */
+  /** No request of this kind may be sent before `retryAt`. */
   readonly rateLimit?: { readonly retryAt: Date };
-  /** We have as many machines as we may have. */
+  /** We already have our maximum number of machines. */
   readonly quota?: true;
-  /** There is none left: of the plan asked for, of its quota group, or at all. */
+  /** No capacity is left: of the requested plan, of its quota group, or at all. */
   readonly capacity?: { readonly scope: 'all' | 'group' | 'plan' };
-  /** Of an error that a vendor's API answered with, or that it did not answer. */
+  /** The vendor API's answer, or its missing answer, that caused the error. */
   readonly answer?: VendorAnswer;
 }
 
-/** What a vendor's API said, as data: for its driver, and for logs. Never holds a token or a request. */
+/** A vendor API's answer as data: for its driver and for logs. Never holds a token or a request. */
 export interface VendorAnswer {
-  /** Of HTTP; absent: no answer caused the error. */
+  /** HTTP status; absent: no answer caused the error. */
   readonly status?: number;
-  /** What it said, shortened and without secrets; or our own words. */
+  /** The API's messages, shortened and without secrets, or our own words. */
   readonly messages: readonly string[];
   /** HTTP attempts of the whole operation. */
   readonly attempts: number;
@@ -159,7 +159,7 @@ export class ProviderError extends FleetError implements ProviderErrorFacets {
   }
 }
 
-/** Whether it is a provider's error of one of these kinds; of any kind when none is given. */
+/** Whether this is a provider's error of one of these kinds; without kinds: of any kind. */
 export const isProviderError = (
   error: unknown,
   ...kinds: readonly ProviderErrorKind[]
@@ -169,18 +169,18 @@ export const isProviderError = (
 // BMDB
 /** Our session's deadline passed: all work of this session must stop at once (fencing). */
 export class SessionExpired extends errorClass('session-expired', { retryable: true }) {}
-/** Another session works on the machine (or another process of the exclusion group). */
+/** Another session works on the machine, or another process of the exclusion group does. */
 export class WorkConflict extends errorClass('work-conflict', { retryable: true }) {}
 /** The machine is not eligible for this process now. */
 export class NothingToDo extends errorClass('nothing-to-do', { retryable: true }) {}
-/** The job's lease is held by another daemon now: nothing was written. */
+/** Another daemon holds the job's lease now: nothing was written. */
 export class LeaseLost extends errorClass('lease-lost', { retryable: true }) {}
 /** The fleet's recovery budget is spent; ask again later. */
 export class NoPermit extends errorClass('no-permit', { retryable: true }) {}
-/** The work row was gone or belonged to another epoch when we wanted to end it; nothing was written. */
+/** The work row to end was gone or belonged to another epoch; nothing was written. */
 export class WorkLost extends errorClass('work-lost', { retryable: false }) {}
 export class AlreadyFinished extends errorClass('already-finished', { retryable: false }) {}
-/** The connection broke during COMMIT, and what became of it could not be found out. */
+/** The connection broke during COMMIT, and the outcome remains unknown. */
 export class AmbiguousCommit extends errorClass('ambiguous-commit', { retryable: false }) {}
 export class RetryExhausted extends errorClass('retry-exhausted', { retryable: true }) {}
 /** The database's schema is older or newer than this program. */
@@ -189,49 +189,49 @@ export class SchemaMismatch extends errorClass('schema-mismatch', { retryable: f
 /** Wrong configuration or command line. The process prints the message and exits with 2. */
 export class UsageError extends errorClass('usage', { retryable: false }) {}
 
-/** Asking twice with one key is asking once; this key was used for something else. */
+/** The key was already used for a different request; repeating the same request is harmless. */
 export class KeyReused extends UsageError {}
-/** One request of several, and why it cannot be filed. */
+/** One request of a batch, and why it cannot be submitted. */
 export interface BatchRefusal {
   readonly key: string;
   readonly cause: FleetError;
 }
-/** Of several requests that were to be filed together some cannot be: none was filed. */
+/** Some requests of a batch cannot be submitted: none was submitted. */
 export class BatchRefused extends NothingToDo {
   readonly refusals: readonly BatchRefusal[];
   constructor(refusals: readonly BatchRefusal[]) {
     const [first] = refusals;
     const more = refusals.length > 1 ? `, and ${refusals.length - 1} more` : '';
-    super(`nothing was filed: ${first?.cause.message}${more}`);
+    super(`no request was submitted: ${first?.cause.message}${more}`);
     this.refusals = refusals;
   }
 }
 
 const CAUSES_MAX = 8;
-/** What the system calls a disk, or an account's share of it, without room. */
+/** Error codes for a full disk or an exhausted disk quota. */
 const NO_ROOM: readonly unknown[] = ['ENOSPC', 'EDQUOT'];
-/** What is wrong and what to do, for people; the rest follows it. */
+/** The fault and the remedy, for people; details follow this text. */
 export const DISK_FULL = 'the disk is full; make room on it';
 
-/** Whether something could not be done since a disk of this host is full. */
+/** Whether the error comes from a full disk of this host. */
 export function isDiskFull(error: unknown): boolean {
   let at = error;
   for (let depth = 0; at instanceof Error && depth < CAUSES_MAX; depth += 1) {
     const { code, syscall } = at as NodeJS.ErrnoException;
-    // Linux answers with the same code when it lets nobody watch one more file.
+    // Linux gives the same code when its limit of watched files is reached.
     if (NO_ROOM.includes(code) && syscall !== 'watch') return true;
     at = at.cause;
   }
   return false;
 }
 
-/** The text of an error, which begins with that the disk is full if this is why. */
+/** The text of an error, preceded by the full disk if this is the cause. */
 export const withDiskFull = (error: unknown, text: string): string =>
   isDiskFull(error) && !text.includes(DISK_FULL) ? `${DISK_FULL}: ${text}` : text;
 
 /**
- * One line for logs and pages: the message and those of its causes, outermost first. A cause that an
- * earlier message quotes is left out. That the disk is full stands before all.
+ * One line for logs and pages: the message and the messages of its causes, outermost first. Leaves
+ * out a cause that an earlier message quotes. A full disk comes first.
  */
 export function explain(error: unknown): string {
   const parts: string[] = [];

@@ -6,33 +6,33 @@ import { scopeName } from './recovery/guard-judgement.ts';
 import { unheardTooLongAtMs, type GuardState } from './recovery/standing.ts';
 
 export const NEED_KINDS = ['guard', 'unlisted', 'machines'] as const;
-/** Something that a person has to look at. */
+/** Something that needs a person's attention. */
 export interface Need {
   readonly kind: (typeof NEED_KINDS)[number];
-  /** In a few words, without its reason. */
+  /** A few words, without the reason. */
   readonly title: string;
-  /** Why, and what ends it. */
+  /** The reason, and what ends the need. */
   readonly text: string;
-  /** Epoch ms of the database clock; null: not known. */
+  /** Epoch ms of the database clock; null: unknown. */
   readonly sinceMs: number | null;
   /** A provider, `fleet`, or null. */
   readonly scope: string | null;
 }
 
-/** Something that happens when its time has come, unless something else comes before. */
+/** Something that happens at a known time unless another event comes first. */
 export interface NextEvent {
   /** Epoch ms of the database clock. */
   readonly atMs: number;
   readonly text: string;
 }
 
-/** What a person asks before going to bed. */
+/** The state of the fleet at a glance: whether a person is needed now. */
 export interface FleetStatus {
-  /** The gravest first; none: nobody is needed. */
+  /** Gravest first; empty: nobody is needed. */
   readonly needs: readonly Need[];
-  /** What is being done, by the words of the headline. */
+  /** Work in progress, in the words of the headline. */
   readonly doing: readonly Share[];
-  /** Null: nothing is known to happen at a time. */
+  /** Null: no event has a known time. */
   readonly next: NextEvent | null;
 }
 
@@ -45,11 +45,11 @@ interface GuardScope {
   readonly endsAtMs: number | null;
 }
 
-/** All that the status is made of. */
+/** All input of the status. */
 export interface StatusFacts {
   readonly nowMs: number;
   readonly headline: Headline;
-  /** Machines that need a person. */
+  /** Number of machines that need a person. */
   readonly needHuman: number;
   readonly scopes: readonly GuardScope[];
   /** Providers that cannot be listed. */
@@ -58,7 +58,7 @@ export interface StatusFacts {
     readonly sinceMs: number;
     readonly cause: string;
   }[];
-  /** What happens next to single machines. */
+  /** The next event of each single machine. */
   readonly machines: Iterable<NextEvent>;
 }
 
@@ -70,7 +70,7 @@ const DOING: readonly ShareWord[] = [
   'deprovisioning',
 ];
 
-/** What needs a person, what is being done, and when the next thing happens. Pure and total. */
+/** Computes the needs, the work in progress, and the next event. Pure and total. */
 export function fleetStatus(facts: StatusFacts): FleetStatus {
   const { headline, needHuman, scopes, unlisted } = facts;
   return {
@@ -89,23 +89,26 @@ export function fleetStatus(facts: StatusFacts): FleetStatus {
   };
 }
 
-/** A freeze ends by itself at best, and a grace does not where no heartbeats are taken in. */
+/** A freeze may need a person to end it; so does a grace without incoming heartbeats. */
 function guardNeed(guard: GuardScope): readonly Need[] {
   const { scope, state, sinceMs, reason, ends, endsAtMs } = guard;
   const isEndless = state === 'blind' || (state === 'grace' && endsAtMs === null);
   if (state !== 'frozen' && !isEndless) return [];
   const title =
     state === 'frozen'
-      ? `recovery is frozen for ${scopeName(scope)}`
+      ? `recovery is frozen for ${scopeName(scope)}${endText(endsAtMs)}`
       : `nothing is recovered in ${scopeName(scope)}`;
   const text = [reason, ends].filter((each) => each !== null).join('. ');
   return [{ kind: 'guard', title, text, sinceMs, scope }];
 }
 
+const endText = (endsAtMs: number | null): string =>
+  endsAtMs === null ? '' : ` until ${new Date(endsAtMs).toISOString().slice(0, 16)}Z`;
+
 const machinesNeed = (count: number): Need => ({
   kind: 'machines',
   title: count === 1 ? '1 machine needs a person' : `${count} machines need a person`,
-  text: 'Nothing is done about them until somebody decides, or they are silent or out of reach for too long',
+  text: 'They wait for a decision, or have been silent or unreachable for too long',
   sinceMs: null,
   scope: null,
 });
@@ -127,18 +130,18 @@ function earliest(events: Iterable<NextEvent | null>, nowMs: number): NextEvent 
   return next;
 }
 
-/** A machine as its next event is told. */
+/** The parts of a machine that its next event depends on. */
 export interface WaitingMachine {
   readonly slot: string;
   readonly state: string;
   readonly substate: string;
   readonly needsHuman: boolean;
   readonly row: MachineRow;
-  /** Nothing is recovered in its provider now. */
+  /** No machine of its provider is recovered now. */
   readonly isBarred: boolean;
 }
 
-/** What the clock brings to a machine that is not as it should be, the earliest of it. */
+/** The earliest timed event of a machine that is not healthy. */
 export function nextOfMachine(
   { slot, state, substate, needsHuman, row, isBarred }: WaitingMachine,
   { nowMs, loss }: { readonly nowMs: number; readonly loss: LossPolicy },
@@ -162,7 +165,7 @@ export function nextOfMachine(
 const UNHEARD: ReadonlySet<string> = new Set([
   ...['Running/silent', 'Recovering/coolingDown', 'Provisioned/backingOff'],
 ]);
-/** Quick: nothing comes to most machines by the clock but their next heartbeat. */
+/** A fast check: for most machines the next event is their next heartbeat. */
 export const hasNext = ({ state, substate }: Pick<WaitingMachine, 'state' | 'substate'>): boolean =>
   substate !== 'healthy' && (substate === 'late' || UNHEARD.has(`${state}/${substate}`));
 const at = (atMs: number | null, text: string): NextEvent | null =>
@@ -170,14 +173,14 @@ const at = (atMs: number | null, text: string): NextEvent | null =>
 const backoffEndMs = (row: MachineRow, process: Process): number | null =>
   row.backoffs.find((each) => each.process === process)?.untilMs ?? null;
 
-/** When neither a wait after a failure nor a cool-down keeps recovery from the machine. */
+/** When both the backoff and the cool-down of recovery have ended. */
 function waitEndMs(row: MachineRow): number | null {
   const ends = [backoffEndMs(row, 'ShepherdRecovery'), row.recovery?.nextAtMs ?? null];
   const known = ends.filter((end) => end !== null);
   return known.length === 0 ? null : Math.max(...known);
 }
 
-/** What needs a person, in one line. */
+/** The needs of a person, in one line. */
 export const needsText = ({ needs }: Pick<FleetStatus, 'needs'>): string =>
   needs.length === 0 ? 'nothing' : needs.map(({ title }) => title).join('; ');
 

@@ -1,4 +1,4 @@
-/** What agents found in the machines of one provider at one place. */
+/** Hardware that agents reported for the machines of one provider at one location. */
 export interface HardwareSum {
   readonly provider: string;
   readonly location: string;
@@ -9,18 +9,18 @@ export interface HardwareSum {
 
 export interface HardwareSums {
   readonly regions: readonly HardwareSum[];
-  /** Machines that count in none: no location, or a report that tells nothing. */
+  /** Machines that are left out: no location, or an empty report. */
   readonly skipped: number;
 }
 
-/** One machine with a report; the report is null where its bytes were no such message. */
+/** A machine with a report; null: the report could not be parsed. */
 export interface HardwareFound {
   readonly provider: string;
   readonly location: string | null;
   readonly report: Readonly<Record<string, unknown>> | null;
 }
 
-/** Adds up machines, installed memory and hardware threads by provider and place. */
+/** Sums machines, installed memory and hardware threads by provider and location. */
 export function createHardwareSums() {
   const regions = new Map<string, { -readonly [Key in keyof HardwareSum]: HardwareSum[Key] }>();
   let skipped = 0;
@@ -47,7 +47,7 @@ type Fields = Readonly<Record<string, unknown>>;
 const fieldsOf = (value: unknown): Fields | null =>
   typeof value === 'object' && value !== null ? (value as Fields) : null;
 
-/** 64-bit numbers come as text. What is none, or less than none, counts nothing. */
+/** 64-bit numbers arrive as text. Anything else, or a negative number, counts as 0. */
 function numberOf(value: unknown): number {
   const number = Number(value ?? 0);
   return Number.isFinite(number) && number > 0 ? number : 0;

@@ -1,30 +1,30 @@
 import { SUBSTATES, type MachineState } from './states.ts';
 
-/** How a share of the fleet is meant: `warn` is amber and `bad` is red. */
+/** Severity of a share of the fleet: `warn` is amber and `bad` is red. */
 export const TONES = ['good', 'quiet', 'warn', 'bad'] as const;
 export type Tone = (typeof TONES)[number];
 
-/** Machines that are told under one word. */
+/** Machines that share one word. */
 export interface Share {
   readonly word: ShareWord;
   readonly machines: number;
   readonly tone: Tone;
-  /** What lists exactly these machines. */
+  /** The filter that lists exactly these machines. */
   readonly filter: string;
 }
 
-/** How the fleet is, at a glance. Slots that their provider no longer has are left out. */
+/** The fleet at a glance. Leaves out slots that their provider no longer has. */
 export interface Headline {
   readonly total: number;
-  /** The gravest of its shares. */
+  /** The gravest tone of its shares. */
   readonly tone: Tone;
-  /** In the order in which they are told; those without machines are left out. */
+  /** In display order; shares without machines are left out. */
   readonly shares: readonly Share[];
 }
 
 /**
- * Every state and substate under one word. State `Running` says only that an agent was started, so it is
- * never told as it is: a dead machine stays in it until it is recovered.
+ * Maps every state and substate to one word. State `Running` means only that an agent was started:
+ * a dead machine keeps it until its recovery. So `Running` itself is never shown as a word.
  */
 const SHARES = [
   { word: 'healthy', tone: 'good', places: ['Running/healthy'] },
@@ -56,7 +56,7 @@ const WORDS: ReadonlyMap<string, ShareWord> = new Map(
   SHARES.flatMap(({ word, places }) => places.map((place) => [place, word] as const)),
 );
 
-/** Under which word a machine is told; null: its slot is gone, and it is not told at all. */
+/** The word for a machine; null: its slot is gone, and the machine is not counted. */
 export function shareWord(place: {
   readonly state: MachineState;
   readonly substate: string;
@@ -70,12 +70,12 @@ export const TONE_OF = Object.fromEntries(SHARES.map(({ word, tone }) => [word, 
   Record<ShareWord, Tone>
 >;
 
-/** What lists the machines that are told under a word. */
+/** The filter that lists the machines of each word. */
 export const FILTER_OF = Object.fromEntries(
   SHARES.map(({ word, places }) => [word, `state:${places.flatMap(termsOf).join()}`]),
 ) as Readonly<Record<ShareWord, string>>;
 
-/** A state stands for those of its substates that have no word of their own. */
+/** A state covers those of its substates that have no word of their own. */
 function termsOf(place: string): readonly string[] {
   if (place.includes('/')) return [place];
   const substates = SUBSTATES[place as MachineState].map((substate) => `${place}/${substate}`);
@@ -83,7 +83,7 @@ function termsOf(place: string): readonly string[] {
   return others.length === substates.length ? [place] : others;
 }
 
-/** @param counts may name a word, or a state and substate, several times. */
+/** @param counts may repeat a word, or a state and substate. */
 export function headlineOf(
   counts: Iterable<{ readonly word: ShareWord | null; readonly machines: number }>,
 ): Headline {

@@ -1,7 +1,7 @@
 import type { FleetError } from './errors.ts';
 import type { MachineId } from './ids.ts';
 
-/** One authenticated-by-TLS call of an agent, before its key was checked against the BMDB. */
+/** One call of an agent over TLS, before its key is checked against the BMDB. */
 export interface HeartbeatRecord {
   readonly machineId: MachineId;
   /** Raw Ed25519 public key (32 bytes) of the client certificate. */
@@ -22,19 +22,19 @@ export type HeartbeatOutcome =
       readonly kind: 'accepted';
       /** Database time of the heartbeat, epoch milliseconds. */
       readonly atMs: number;
-      /** Serialized `OSInstallationRequest`, when one is pending for this machine. */
+      /** Serialized `OSInstallationRequest`, if this machine has a pending one. */
       readonly installationRequest: Uint8Array | null;
-      /** Generation of that request in its row, as in the message; absent: it is not known. */
+      /** Generation of that request in its row, as in the message; absent: unknown. */
       readonly requestGeneration?: bigint;
-      /** The agent reported that the installation succeeded, and nothing forbids a reboot now. */
+      /** The agent reported a successful installation, and nothing forbids a reboot now. */
       readonly mayReboot?: true;
     }
-  /** Unknown machine or wrong key: the two must look alike. */
+  /** Unknown machine or wrong key: the answer must not show which. */
   | { readonly kind: 'unauthenticated' }
-  /** A report of a generation newer than the request, or something that cannot be stored. */
+  /** The report's generation is newer than the request, or the report cannot be stored. */
   | { readonly kind: 'invalid'; readonly message: string };
 
-/** Somebody else works on the machine's rows, so nothing was recorded; it may be sent again. */
+/** Another transaction works on the machine's rows. Nothing was recorded; the agent may retry. */
 export interface HeartbeatRefusal {
   readonly kind: 'unavailable';
   /** Retryable. */
@@ -46,8 +46,8 @@ const REPORT_MAX_BYTES = 16 * 1024 * 1024;
 const fits = (report: Uint8Array | undefined) => (report?.length ?? 0) <= REPORT_MAX_BYTES;
 
 /**
- * The part of a heartbeat that can be stored, so that a faulty one spoils no batch. The heartbeat
- * itself can always be stored; `fault` says what was left out.
+ * The part of a heartbeat that can be stored, so that a faulty heartbeat spoils no batch. The
+ * heartbeat itself can always be stored; `fault` says what was left out.
  */
 export function storable(record: HeartbeatRecord): {
   readonly record: HeartbeatRecord;
@@ -74,20 +74,20 @@ export function storable(record: HeartbeatRecord): {
   return { record: kept, fault: `cannot be stored: ${left.join(', ')}` };
 }
 
-/** Where the agent server writes. */
+/** The storage of the agent server. */
 export interface HeartbeatStore {
   /**
-   * Authenticates and records; answers in the order of the batch, once all of it is committed. A
-   * batch may be repeated: what was written already is written once more.
-   * @throws {Unreachable} database not available; part of the batch may have been written.
+   * Authenticates and records a batch. Answers in the batch's order once all of it is committed. A
+   * batch may be repeated: the repetition writes the same values again.
+   * @throws {Unreachable} the database is not available; part of the batch may have been written.
    */
   recordHeartbeats(
     batch: readonly HeartbeatRecord[],
   ): Promise<(HeartbeatOutcome | HeartbeatRefusal)[]>;
   /**
-   * Machines whose agent reports but whose hardware report is not there, a bounded number of them;
-   * agents that were started a moment ago are left out. Absent: the store cannot tell.
-   * @throws {Unreachable} database not available.
+   * A bounded number of machines whose agent reports but whose hardware report is missing. Leaves
+   * out agents that started a moment ago. Absent: the store cannot tell.
+   * @throws {Unreachable} the database is not available.
    */
   withoutHardware?(): Promise<readonly MachineId[]>;
 }

@@ -1,4 +1,4 @@
-/** Names of things, each with a type of its own: one cannot be passed where another is meant. */
+/** Identifiers with one type for each kind, so that the compiler rejects a mix-up. */
 declare const brand: unique symbol;
 type Brand<Base, Name extends string> = Base & { readonly [brand]: Name };
 
@@ -8,9 +8,9 @@ export type MachineId = Brand<string, 'MachineId'>;
 export type Slot = Brand<string, 'Slot'>;
 /** UUID of a daemon's liveness record. */
 export type SessionId = Brand<string, 'SessionId'>;
-/** UUID of a creation intent; also the tag by which the created device is found again. */
+/** UUID of a creation intent, and the tag that identifies the created device. */
 export type Witness = Brand<string, 'Witness'>;
-/** How far into the changes of the BMDB a reader has come; opaque. */
+/** A reader's position in the changes of the BMDB; opaque. */
 export type Cursor = Brand<string, 'Cursor'>;
 /** Configured name of a provider, `^[a-z][a-z0-9-]{0,30}$`. */
 export type ProviderName = Brand<string, 'ProviderName'>;
@@ -19,8 +19,8 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 export const isUuid = (text: string): boolean => UUID.test(text);
 
 /**
- * The UUID that is written in one of the forms that libraries write, Go's among them (with dashes,
- * without, in braces, as a URN; in any case), as we write it; null: it is none.
+ * Reads a UUID in any form that libraries write: with or without dashes, in braces, as a URN, in
+ * any case. Returns the canonical form; null: the text is no UUID.
  */
 export function readUuid(text: string): string | null {
   const lower = text.toLowerCase();
@@ -36,7 +36,7 @@ export const witness = (text: string): Witness => text as Witness;
 export const cursor = (text: string): Cursor => text as Cursor;
 export const providerName = (text: string): ProviderName => text as ProviderName;
 
-/** A slot is named by its reservation where there is one, else by the device itself. */
+/** The name of a slot: its reservation if it has one, else the device. */
 export const slotOf = (
   provider: string,
   names: { reservationId: string | null; id: string | null },

@@ -1,6 +1,6 @@
 import { ProviderError } from './errors.ts';
 
-/** The answer, unless the signal comes first: then rejects with its reason, and the work goes on. */
+/** Resolves with the answer. If the signal comes first, rejects with its reason. */
 export function unlessAborted<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const leave = () => reject(signal.reason as Error);
@@ -18,8 +18,9 @@ interface Flight<T> {
 }
 
 /**
- * One run for everybody who asks while it lasts, unless `version` has changed since it began: who
- * changed something does not want an answer from before. It ends when all who wait have left.
+ * Shares one run among all callers that arrive while it lasts. A changed `version` starts a new
+ * run, because a caller that changed something needs a newer answer. The run is aborted when all
+ * callers have left.
  * @throws {ProviderError} `aborted`: the caller's signal ended its wait.
  */
 export function createJoined<T>(

@@ -1,14 +1,14 @@
 /**
- * Labels that operators give a physical machine, as one text: `env=prod,rack=b4`, in the order of their
- * keys. They are limited as Kubernetes limits them, in small letters.
+ * Labels that operators give a physical machine, as one text sorted by key: `env=prod,rack=b4`.
+ * They have the limits of Kubernetes labels, and are lower case.
  */
 
 const PART_MAX = 63;
 const PART = /^[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?$/;
-/** Of one machine. */
+/** Most labels of one machine. */
 export const LABELS_MAX = 32;
 
-/** Why a text is neither a key nor `key=value`; null: it is one of them. */
+/** Why a text is neither a key nor `key=value`; null: it is valid. */
 export function labelFault(text: string): string | null {
   const parts = text.split('=');
   if (parts.length <= 2 && parts.every((part) => part.length <= PART_MAX && PART.test(part))) {
@@ -20,12 +20,12 @@ export function labelFault(text: string): string | null {
   );
 }
 
-/** What is to become of labels: values by keys; null: the label is removed. */
+/** Changes of labels: new values by key; null removes the label. */
 export type LabelChange = Readonly<Record<string, string | null>>;
 
 /**
- * Reads changes with commas between: `rack=b4` sets a label, `rack-` removes it.
- * @returns a text that says why they cannot be read.
+ * Reads comma-separated changes: `rack=b4` sets a label, `rack-` removes it.
+ * @returns on failure, a text with the reason.
  */
 export function readLabelChange(texts: string): LabelChange | string {
   const change: Record<string, string | null> = {};
@@ -51,7 +51,7 @@ export const labelsOf = (text: string | null): ReadonlyMap<string, string> =>
     }),
   );
 
-/** The labels after a change; null: there are none. */
+/** The labels after a change; null: none. */
 export function changedLabels(text: string | null, change: LabelChange): string | null {
   const labels = new Map(labelsOf(text));
   for (const [key, value] of Object.entries(change)) {
@@ -62,7 +62,7 @@ export function changedLabels(text: string | null, change: LabelChange): string 
   return sorted.map(([key, value]) => `${key}=${value}`).join(',') || null;
 }
 
-/** Whether a machine has the label, or one with the key. */
+/** Whether the machine has this label, or any label with this key. */
 export function hasLabel(text: string | null, wanted: string): boolean {
   const [key, value] = wanted.split('=');
   const found = labelsOf(text).get(key!);

@@ -1,29 +1,29 @@
 import type { SlotFacts } from './machine.ts';
 import { forTraits, TRAITS } from './traits.ts';
 
-/** A text that lists of machines show. */
+/** A text column in lists of machines. */
 interface LineField {
   /** Heading on the page. */
   readonly label: string;
-  /** Name of its column and of its sort, where that is not the field's own name. */
+  /** Name of its column and its sort key, if different from the field's name. */
   readonly column?: string;
   /** The command line shows it only in wide lists. */
   readonly isWide?: true;
-  /** Of its column on the page, as a track of a grid. */
+  /** Width of its column on the page, as a grid track. */
   readonly width?: string;
-  /** The page shows it in letters of one width. */
+  /** The page uses a monospaced font. */
   readonly isMono?: true;
-  /** Few machines have it: the API leaves it out of the others. */
+  /** Few machines have it: the API omits the field elsewhere. */
   readonly isRare?: true;
-  /** What the API says of it. */
+  /** Description in the API. */
   readonly note?: string;
   readonly of: (facts: SlotFacts) => string | null;
 }
 
 /**
- * The texts of a machine that lists show, each described once: the view of a slot, the API, the order
- * and the search of lists, the command line and the page derive from this table. What has a form of
- * its own (state, times, holds) is written where it is shown.
+ * The text fields of a machine in lists, each described once. The view of a slot, the API, sorting
+ * and search, the command line and the page derive from this table. Fields with a special form
+ * (state, times, holds) are described where they are shown.
  */
 export const LINE_FIELDS = {
   ...forTraits((name) => ({
@@ -35,7 +35,7 @@ export const LINE_FIELDS = {
     label: 'Labels',
     isWide: true,
     isRare: true,
-    note: 'Given by operators: `key=value` with commas between, in the order of their keys.',
+    note: 'Set by operators: comma-separated `key=value`, sorted by key.',
     of: ({ row }) => row?.slot.labels ?? null,
   },
   address: {
@@ -62,13 +62,13 @@ export type RareName = {
 export type LineFields = {
   readonly [Name in LineFieldName]: ReturnType<(typeof LINE_FIELDS)[Name]['of']>;
 };
-/** In the order in which they are shown. */
+/** In display order. */
 export const LINE_FIELD_NAMES = Object.keys(LINE_FIELDS) as readonly LineFieldName[];
 export const lineField = (name: LineFieldName): LineField => LINE_FIELDS[name];
-/** The name of its column. */
+/** The name of the field's column. */
 export const columnOf = (name: LineFieldName): string => lineField(name).column ?? name;
 
-/** One value for each field. */
+/** Makes one value for each field. */
 export const forLineFields = <T>(make: (name: LineFieldName) => T): Record<LineFieldName, T> =>
   Object.fromEntries(LINE_FIELD_NAMES.map((name) => [name, make(name)])) as Record<
     LineFieldName,
@@ -81,7 +81,7 @@ export function lineFieldsOf(facts: SlotFacts): LineFields {
   return found as LineFields;
 }
 
-/** The fields of a line, without those that few machines have and this one has not. */
+/** The fields of a line, without rare fields that this machine lacks. */
 export const lineOf = (
   view: LineFields,
 ): Omit<LineFields, RareName> & { readonly [Name in RareName]?: string } =>

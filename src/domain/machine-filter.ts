@@ -4,32 +4,32 @@ import { STATES, SUBSTATES } from './states.ts';
 import { TRAIT_NAMES, type TraitName } from './traits.ts';
 
 /**
- * What chooses machines in a list, as people write it:
- * `state:Running,silent provider:equinix location:fr2 label:rack=b4 hold:no-recover since>2h needs-human`
- * and words that must occur. All parts must hold; of values with commas between them, one. A value or
- * word with blanks is put in quotes. One meaning for page, API and commands.
+ * A filter for lists of machines, as people write it: `state:Running,silent provider:equinix
+ * location:fr2 label:rack=b4 hold:no-recover since>2h needs-human` and words that must occur. All
+ * terms must match; of comma-separated values, one must match. Quotes enclose a value or word with
+ * blanks. The page, the API and the commands give it the same meaning.
  */
 export interface MachineFilter {
   readonly terms: readonly FilterTerm[];
 }
 
 export type FilterTerm =
-  /** State, substate, or both with a slash between, in small letters. */
+  /** State, substate, or both separated by a slash; lower case. */
   | { readonly kind: 'state'; readonly values: readonly string[] }
   | { readonly kind: 'provider'; readonly values: readonly string[] }
   | { readonly kind: 'trait'; readonly name: TraitName; readonly values: readonly string[] }
-  /** Each a key, with any value, or a key and its value: `rack`, `rack=b4`. */
+  /** A key with any value, or a key and its value: `rack`, `rack=b4`. */
   | { readonly kind: 'label'; readonly values: readonly string[] }
   /** Empty: any hold. */
   | { readonly kind: 'hold'; readonly values: readonly HoldKind[] }
-  /** How long ago, milliseconds. */
+  /** Age, milliseconds. */
   | { readonly kind: 'since' | 'heard'; readonly above: boolean; readonly ageMs: number }
   | { readonly kind: 'needs-human' }
   | { readonly kind: 'overdue' }
-  /** In small letters. */
+  /** Lower case. */
   | { readonly kind: 'word'; readonly text: string };
 
-/** A part of a filter that means nothing, and why. */
+/** An invalid part of a filter, and the reason. */
 export interface FilterFault {
   readonly part: string;
   readonly detail: string;
@@ -43,7 +43,7 @@ export const FILTER_LENGTH_MAX = 500;
 const PART = /(?:[^\s"]|"[^"]*")+/g;
 const UNITS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/** Reads a filter. Empty: every machine. Pure and total. */
+/** Parses a filter. An empty text matches every machine. Pure and total. */
 export function readFilter(text: string): FilterReading {
   const terms: FilterTerm[] = [];
   const faults: FilterFault[] = [];
@@ -55,14 +55,14 @@ export function readFilter(text: string): FilterReading {
   return faults.length > 0 ? { filter: null, faults } : { filter: { terms }, faults: [] };
 }
 
-/** The same filter in one spelling, so that equal ones are equal texts. */
+/** The filter in canonical spelling, so that equal filters are equal texts. */
 export const filterKey = ({ terms }: MachineFilter): string =>
   terms
     .map((term) => JSON.stringify(term))
     .toSorted()
     .join('');
 
-/** What time alone changes: whether a machine matches has to be asked again. */
+/** Whether the clock alone can change a match, so that it must be checked again. */
 export const isTimed = ({ terms }: MachineFilter): boolean =>
   terms.some(({ kind }) => kind === 'since' || kind === 'heard' || kind === 'overdue');
 

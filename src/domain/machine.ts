@@ -8,8 +8,8 @@ export { DRAIN_MODES, HOLD_KINDS, PROVIDER_HOLD_KINDS } from './verbs.ts';
 export type { DrainMode, HoldKind, ProviderHoldKind } from './verbs.ts';
 
 /**
- * What is known of a machine, as plain data. Times are epoch milliseconds of the database clock
- * (`…AtMs`), so that they can be compared without knowing where they were read.
+ * The known facts about a machine, as plain data. Times are epoch milliseconds of the database
+ * clock (`…AtMs`), so that they are comparable wherever they were read.
  */
 
 export const PROCESSES = [
@@ -21,7 +21,7 @@ export const PROCESSES = [
   'ShepherdReinstall',
   'ShepherdDeprovision',
 ] as const;
-/** A kind of long task on a machine. All `Shepherd…` ones exclude each other on one machine. */
+/** A kind of long work on a machine. All `Shepherd…` processes exclude each other. */
 export type Process = (typeof PROCESSES)[number];
 
 export const PROVIDER_STATUSES = [
@@ -34,12 +34,12 @@ export const PROVIDER_STATUSES = [
 ] as const;
 export type ProviderStatus = (typeof PROVIDER_STATUSES)[number];
 
-/** How much a listing knows: free capacity, a deployed machine, or "ask the BMDB". */
+/** What a listing knows: free capacity, a deployed machine, or "ask the BMDB". */
 export type Availability = 'PossiblyUsed' | 'KnownUnused' | 'KnownUsed';
 
 /**
- * Whose tag a device carries: ours and nobody else's, (also) another owner's, or none. The name
- * alone gives no right to anything: whatever is not `ours` is shown and never acted on.
+ * Owner of a device by its tags: only us, (also) another owner, or nobody. The name alone gives no
+ * right: devices that are not `ours` are shown and never changed.
  */
 export const OWNERSHIPS = ['ours', 'foreign', 'untagged'] as const;
 export type Ownership = (typeof OWNERSHIPS)[number];
@@ -64,48 +64,50 @@ export interface BackoffRow {
   readonly lastIntervalSeconds: number | null;
 }
 
-/** What an operator asked for and no daemon has settled yet. */
+/** An operator's request that no daemon has applied yet. */
 export interface RequestRow {
   readonly key: string;
   readonly verb: Verb;
-  /** Null: it is about the fleet. */
+  /** Null: the request concerns the fleet. */
   readonly provider: ProviderName | null;
-  /** Null: it is about the whole provider, or the fleet. */
+  /** Null: the request concerns the whole provider, or the fleet. */
   readonly slotId: string | null;
-  /** The machine that was on the slot when it was asked; null: none. */
+  /** The machine on the slot at the time of the request; null: none. */
   readonly machineId: MachineId | null;
   readonly by: string;
   readonly reason: string;
   readonly createdAtMs: number;
-  /** From this time on it is refused, epoch ms. */
+  /** From this time on, the request is refused, epoch ms. */
   readonly expiresAtMs: number;
-  /** Of a verb that is about a pool: which, and at which balancer (null: all of its); else absent. */
+  /** For pool verbs only: the pool and its balancer (null: all of its balancers). */
   readonly pool?: { readonly pool: string; readonly balancer: string | null };
 }
 
-/** What the guard has decided for the fleet or one provider. */
+/** The guard's decision for the fleet or one provider. */
 export interface GuardRow {
   /** `fleet`, or a provider. */
   readonly scope: string;
-  /** Recovery is frozen; null: it is not. */
+  /** Null: recovery is not frozen. */
   readonly frozen: {
     readonly atMs: number;
     readonly by: string;
-    /** `silence` and `probes` end by themselves, `manual` only by an operator. */
+    /** `silence` and `probes` end by themselves; `manual` at its time or by an operator. */
     readonly kind: FreezeKind;
     readonly reason: string;
+    /** When an operator's freeze ends by itself; null: it does not. */
+    readonly untilMs: number | null;
   } | null;
-  /** While frozen: since when few enough are silent; null: too many are. */
+  /** While frozen: since when few enough machines are silent; null: too many are. */
   readonly calmSinceMs: number | null;
-  /** An operator has seen the machines that were silent before then: they freeze nothing any more. */
+  /** An operator has seen the machines silent before then: they cause no further freeze. */
   readonly thawedAtMs: number | null;
-  /** Fleet only: heartbeats have been taken in without a break since; null: not now. */
+  /** Fleet only: since when heartbeats have been received without a break; null: not now. */
   readonly ingestUpSinceMs: number | null;
 }
 export const FREEZE_KINDS = ['manual', 'silence', 'probes'] as const;
 export type FreezeKind = (typeof FREEZE_KINDS)[number];
 
-/** What a value of the database is here. */
+/** The TypeScript type of each kind of database value. */
 interface Kinds {
   text: string;
   ms: number;
@@ -122,16 +124,16 @@ interface Kinds {
   drain: DrainMode;
 }
 type FieldKind = keyof Kinds | `${keyof Kinds}?`;
-/** With `?` it may be null. `machine-row.ts` says which table each letter of `sql` is. */
+/** A kind with `?` may be null. `machine-row.ts` maps each letter in `sql` to its table. */
 export type Field = readonly [kind: FieldKind, sql: string, note?: string];
 
 /**
- * The columns of a machine's row, each described once. The types of the parts, how they are read from
- * the database, and their schemas in the API derive from this table. A part is null when its first
- * field is, but those of `ALWAYS`.
+ * The columns of a machine's row, each described once. The types of the parts, their reading from
+ * the database, and their API schemas derive from this table. A part is null when its first field
+ * is null, except the parts in `ALWAYS`.
  */
 export const MACHINE_PARTS = {
-  /** Which hardware the machine is. */
+  /** The machine's hardware. */
   provided: {
     provider: ['provider', 'p.provider'],
     providerId: ['text', 'p.provider_id'],
@@ -149,7 +151,7 @@ export const MACHINE_PARTS = {
           AND x.slot_id = coalesce(p.provider_reservation_id, p.provider_id))`,
     ],
   },
-  /** The unbroken run of complete listings that do not know the device; null: it was seen last. */
+  /** Consecutive complete listings without the device; null: the last listing had it. */
   missing: {
     sinceMs: ['ms', 'p.provider_missing_since'],
     seen: ['int', 'p.provider_missing_seen'],
@@ -166,33 +168,37 @@ export const MACHINE_PARTS = {
     reportGeneration: ['bigint?', 'o.generation'],
     reportResult: ['result?', 'o.os_installation_result'],
   },
-  /** Starts of the agent that failed. */
+  /** Failed agent starts. */
   startAttempt: {
     count: ['int', 't.count', 'In a row.'],
     unreached: ['int', 't.unreached', 'How many of them never reached the machine.'],
-    atMs: ['ms?', 't.attempted_at', 'The agent was about to be executed then; null: never.'],
+    atMs: ['ms?', 't.attempted_at', 'Time just before the agent was executed; null: never.'],
   },
-  /** The ladder's memory of one episode, and of what was asked of the machine last. */
+  /** The ladder's state in one episode, and the last request to the machine. */
   recovery: {
-    rung: ['rung', 'l.rung', 'Where the ladder stands; what an operator orders does not move it.'],
-    attempts: ['int', 'l.attempts', 'On this rung; 0: none yet.'],
+    rung: ['rung', 'l.rung', 'Current rung of the ladder; an order does not move it.'],
+    attempts: ['int', 'l.attempts', 'Attempts on this rung; 0: none yet.'],
     nextAtMs: ['ms?', 'l.next_at', 'No rung starts before; null: at once.'],
     askedAtMs: ['ms?', 'l.asked_at', 'A rung is asked for, and neither refused nor proved yet.'],
-    askedRung: ['rung?', 'l.asked_rung', 'What that is; null exactly when `askedAtMs` is.'],
+    askedRung: [
+      'rung?',
+      'l.asked_rung',
+      'The requested rung; null exactly when `askedAtMs` is null.',
+    ],
     operationRef: ['text?', 'l.operation_ref', "The provider's name of the accepted operation."],
     orderKey: ['text?', 'l.order_key', "The order it was for; null: the ladder's own."],
     bootIdBefore: ['text?', 'l.boot_id_before', 'Before it was asked for; null: not known.'],
     hostKeyBefore: ['text?', 'l.host_key_before', 'The pinned SSH host key before it.'],
-    offSeenAtMs: ['ms?', 'l.off_seen_at', 'The power is seen off since then; null: not yet.'],
+    offSeenAtMs: ['ms?', 'l.off_seen_at', 'Since when the power is seen off; null: not yet.'],
     /** Time of the last accepted power-off request; null: power-on was accepted since. */
     powerOffAskedAtMs: ['ms?', 'l.power_off_asked_at'],
   },
-  /** From a request to its proof: the latest ones, at most `BOOT_TIMES_KEPT`, newest first. */
+  /** Durations from a request to its proof: at most `BOOT_TIMES_KEPT`, newest first. */
   bootTimes: {
     reboot: ['seconds', 'c.reboot_seconds'],
     reinstall: ['seconds', 'c.reinstall_seconds'],
   },
-  /** Work that an operator asked for; at most one is open. Expired ones are left out. */
+  /** Work ordered by an operator; at most one order is open. Leaves out expired orders. */
   order: {
     key: ['text', 'y.idempotency_key'],
     verb: ['verb', 'y.verb'],
@@ -207,13 +213,13 @@ export const MACHINE_PARTS = {
     reason: ['text', 'q.reason'],
     untilMs: ['ms?', 'q.until'],
   },
-  /** Somebody asked to give the machine back to its provider. */
+  /** A request to give the machine back to its provider. */
   deprovision: {
     requestedAtMs: ['ms', 'd.requested_at'],
     requestedBy: ['text', 'd.requested_by'],
     reason: ['text', 'd.reason'],
     drain: ['drain?', 'd.drain', 'Null: it waits for its load balancers.'],
-    /** Its slot gets the next machine at once. Otherwise a hold `no-allocate` keeps the slot free. */
+    /** The slot gets the next machine at once. Otherwise a `no-allocate` hold keeps it free. */
     returnToPool: ['bool', 'd.return_to_pool'],
     attempts: ['int', 'd.attempts', 'Calls made to the provider.'],
     askedAtMs: ['ms?', 'd.asked_at'],
@@ -241,16 +247,16 @@ export interface BootTimes extends PartOf<'bootTimes'> {}
 type MachineParts = {
   readonly [Name in PartName]: Name extends AlwaysThere ? PartOf<Name> : PartOf<Name> | null;
 };
-/** All rows of one machine, joined. Work of dead sessions is already left out. */
+/** All rows of one machine, joined. Work of dead sessions is left out. */
 export interface MachineRow extends MachineParts {
   readonly machineId: MachineId;
   readonly createdAtMs: number;
   /**
-   * Set when the ladder stands on, or asked for, a rung that this program does not know: which. A
-   * newer one is at it, so `recovery` tells nothing, and the ladder is left as it is.
+   * The rung of the ladder, or of its last request, if this program does not know that rung. A
+   * newer program handles the machine, so `recovery` means nothing, and the ladder stays untouched.
    */
   readonly unknownRung?: string;
-  /** A permit of the fleet guard to be recovered is held. */
+  /** The machine holds a recovery permit of the fleet guard. */
   readonly permit: boolean;
   /** Pinned SSH host key, base64 of the wire blob. */
   readonly hostKey: string | null;
@@ -258,8 +264,9 @@ export interface MachineRow extends MachineParts {
   readonly work: readonly LiveWork[];
   readonly backoffs: readonly BackoffRow[];
   /**
-   * Set when a row holds a value that this program does not know (a newer program wrote it): what
-   * and where. What cannot be read is left out of the other fields, and nothing may be done.
+   * Set when a row holds a value that this program does not know, because a newer program wrote it:
+   * the value and its place. Unreadable values are left out of the other fields, and nothing may be
+   * done.
    */
   readonly unreadable?: string;
 }
@@ -277,7 +284,7 @@ export interface IntentRow {
   readonly sessionId: SessionId;
   readonly sessionAlive: boolean;
   readonly createdAtMs: number;
-  /** Since when listings and searches have not found its device; null: nobody searched yet. */
+  /** Since when listings and searches have not found its device; null: no search yet. */
   readonly emptySinceMs: number | null;
   readonly lastError: string | null;
 }
@@ -289,11 +296,11 @@ export interface HoldRow {
   readonly setBy: string;
   readonly reason: string;
   readonly untilMs: number | null;
-  /** Of `no-serve`: though fewer members stay active than a pool is to have. Absent: no. */
+  /** Of `no-serve`: drain even below the pool's least number of active members. Absent: no. */
   readonly force?: boolean;
 }
 
-/** A slot that rests after a failed creation. */
+/** A slot that is left alone after a failed creation. */
 export interface PenaltyRow {
   readonly provider: ProviderName;
   readonly slotId: string;
@@ -301,37 +308,37 @@ export interface PenaltyRow {
   readonly cause: string;
 }
 
-/** Kept beyond its end, until a success clears it, so that the next one of its kind lasts longer. */
+/** Kept after its end until a success clears it, so that the next hold of its kind lasts longer. */
 export interface ProviderHoldRow {
   readonly provider: ProviderName;
   readonly kind: ProviderHoldKind;
   readonly key: string;
   readonly untilMs: number;
-  /** How many times in a row it was imposed, from 1. */
+  /** How often in a row it was imposed, from 1. */
   readonly level: number;
   readonly amount: number | null;
   readonly cause: string;
 }
 
-/** What a provider lists and nobody can read: it is there, and that is all that is known. */
+/** An entry of a listing that cannot be parsed: it exists, and nothing else is known. */
 export interface UnreadableEntry {
-  /** Null: it is free capacity, or not even the id can be read. */
+  /** Null: the entry is free capacity, or even its id is unreadable. */
   readonly id: string | null;
   readonly reservationId: string | null;
-  /** What is wrong with it, for people. */
+  /** The fault, for people. */
   readonly fault: string;
 }
 
-/** A secret that is looked up when it is used, and shows itself nowhere. */
+/** A secret that is read only when it is used, and that never prints itself. */
 export interface HeldSecret {
   read(): string;
 }
 
-/** What switches a machine, where that is a computer of its own. Several machines may share one. */
+/** A computer of its own that switches machines (a BMC). Several machines may share it. */
 export interface Controller {
-  /** The provider's name of it, 1–128 printable characters. */
+  /** The provider's name for it, 1–128 printable characters. */
   readonly id: string;
-  /** It lets itself be reached and does not answer, for so long that it will not by itself. */
+  /** It accepts connections without an answer, for so long that it will not recover by itself. */
   readonly hangs: boolean;
 }
 
@@ -347,36 +354,36 @@ export interface ProviderMachine extends Traits {
   readonly failed: boolean;
   readonly status: ProviderStatus | null;
   readonly power: 'on' | 'off' | 'unknown';
-  /** Absent: there is none, or nothing is known of it. */
+  /** Absent: there is none, or nothing is known about it. */
   readonly controller?: Controller;
   readonly tags: Readonly<Record<string, string>>;
-  /** Free capacity, and all of an inventory that is itself the mark, is `ours`. */
+  /** Free capacity is `ours`, as are all entries of an inventory that marks ownership itself. */
   readonly ownership: Ownership;
-  /** SSH host key that the inventory knows, base64 of the wire form. */
+  /** SSH host key from the inventory, base64 of the wire form. */
   readonly hostKey?: string;
-  /** Password of the user; told only to a machine that shows `hostKey`. */
+  /** Password of the user; sent only to a machine that proves `hostKey`. */
   readonly sshPassword?: HeldSecret;
-  /** Paid by demand and taken away at will; its capacity is counted apart. */
+  /** Billed on demand and revocable at any time; its capacity is counted apart. */
   readonly spot?: boolean;
-  /** Epoch milliseconds: it was given back, and the provider takes it away then. */
+  /** When the provider takes the machine away after it was given back, epoch ms. */
   readonly leavesAtMs?: number;
   readonly observedAtMs: number;
 }
 
-/** Everything known of one slot, from which its state is computed. */
+/** All known facts about one slot; they determine its state. */
 export interface SlotFacts {
   readonly slot: Slot;
   readonly provider: ProviderName;
-  /** The provider's entry, if its latest listing has one. */
+  /** The entry in the provider's latest listing, if there is one. */
   readonly listed: ProviderMachine | null;
-  /** A complete listing was seen since start. Until then absence means nothing. */
+  /** A complete listing was seen since start. Before, absence proves nothing. */
   readonly listingComplete: boolean;
   readonly row: MachineRow | null;
   readonly intent: IntentRow | null;
   readonly holds: readonly HoldRow[];
   readonly penalty: PenaltyRow | null;
-  /** What operators asked about this slot and nobody has settled yet, oldest first. */
+  /** Operators' requests about this slot that are not applied yet, oldest first. */
   readonly requests: readonly RequestRow[];
-  /** More than one row or device claims the slot, or its machine's device is not ours; why. */
+  /** Why the slot has a conflict (several rows or devices, or a device not ours); else null. */
   readonly conflict: string | null;
 }

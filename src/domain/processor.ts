@@ -1,6 +1,6 @@
 import type { Process } from './machine.ts';
 
-/** The parts of a daemon that write to the BMDB, as its metrics call them. */
+/** The parts of a daemon that write to the BMDB, by their names in metrics. */
 export const PROCESSORS = [
   'unknown',
   'shepherd',
@@ -20,5 +20,5 @@ const OF_PROCESS: Readonly<Partial<Record<Process, Processor>>> = {
   ShepherdDeprovision: 'shepherd-provisioner',
 };
 
-/** Whose work a process is; `unknown` for those of the tests. */
+/** The part that runs a process; `unknown` for processes of the tests. */
 export const processorOf = (process: Process): Processor => OF_PROCESS[process] ?? 'unknown';

@@ -4,25 +4,25 @@ import { slotIdOf, slotOf } from './ids.ts';
 import { isOrder, type OrderVerb } from './verbs.ts';
 import type { MachineRow, RequestRow } from './machine.ts';
 
-/** What operators ask for: which requests are to be settled now, and which are work. */
+/** Operators' requests: decides which are applied now and which become work. */
 
 /**
- * How an order ends that failed: where it was asked for and neither proved nor refused for certain, it
- * may have been done, or half of it.
+ * The outcome of a failed order. An order that was requested, but neither proved nor definitely
+ * refused, may have been carried out completely or partly.
  */
 export const failedText = (cause: string, wasAsked: boolean): string =>
-  wasAsked ? `it was asked for, and not seen to be done: ${cause}` : cause;
+  wasAsked ? `it was requested, and not seen to succeed: ${cause}` : cause;
 
-/** Whether the machine's last request was made for this order, and was not refused for certain. */
+/** Whether the machine's last request belongs to this order and was not definitely refused. */
 export const wasAskedFor = (row: Pick<MachineRow, 'recovery'> | null, key: string): boolean =>
   row?.recovery?.orderKey === key;
 
-/** Outcome of a request that was open when its time was over. */
+/** Outcome of a request that expired while open. */
 export const EXPIRED = 'it expired before it was carried out';
-/** An order that expires while there is no permit for it, or for all that wait, gets this much more time. */
+/** Extra time for an order that expires while it waits for a permit. */
 export const ORDER_WAIT_MS = 10 * 60_000;
 
-/** The machine that a request names is on the slot that it names. */
+/** Whether the machine named in a request is on the slot named there. */
 export function isOnSlot(
   row: MachineRow | null,
   { provider, slotId, machineId }: Pick<RequestRow, 'provider' | 'slotId' | 'machineId'>,
@@ -35,10 +35,10 @@ export function isOnSlot(
 }
 
 /**
- * The oldest request of a slot that is to be settled now, through `BmdbSession.settle`; null: none.
- * An order that may still be carried out is none: it is work, `MachineRow.order`.
- * @param requests open ones of the slot, oldest first.
- * @param row of the machine that is on the slot; null: there is none.
+ * The oldest request of a slot to apply now, through `BmdbSession.settle`; null: none. Leaves out
+ * orders that may still be carried out: they are work, `MachineRow.order`.
+ * @param requests open requests of the slot, oldest first.
+ * @param row row of the slot's machine; null: none.
  */
 export const dueRequest = (
   requests: readonly RequestRow[],
@@ -54,8 +54,8 @@ function isDue(request: RequestRow, row: MachineRow | null, now: Circumstances):
 }
 
 /**
- * It would change what the ladder remembers, of which this program cannot read all: a newer one
- * settles it.
+ * The request would change ladder state that this program cannot fully read: a newer program
+ * applies it.
  */
 export const isLeftToNewer = (
   { verb, expiresAtMs }: Pick<RequestRow, 'verb' | 'expiresAtMs'>,
@@ -67,9 +67,9 @@ export const isLeftToNewer = (
   expiresAtMs > nowMs;
 
 /**
- * Why an order can never be carried out as things are, for people; null: it waits for its turn, or
- * is being carried out, which its end settles.
- * @param row of the machine that it names; null: there is none.
+ * Why an order can never be carried out in this state, for people. Null: it waits, or it is being
+ * carried out and ends with that work.
+ * @param row row of the named machine; null: none.
  */
 export function orderRefusal(
   request: RequestRow & { readonly verb: OrderVerb },
@@ -90,17 +90,15 @@ export function orderRefusal(
   return drainRefusal(request, row);
 }
 
-/** Why the machine's load balancers never let it go for the order; null: they do, or may yet. */
+/** Why the machine's load balancers never drain it for the order; null: they do, or still may. */
 function drainRefusal({ key }: Pick<RequestRow, 'key'>, row: MachineRow): string | null {
   const { order, members } = row;
   if (order?.key === key && order.drain === 'skip') return null;
   const found = members.find((member) => mayServe(member) && member.refused);
-  return found
-    ? (found.note ?? `pool ${found.pool} at ${found.balancer} does not let it go`)
-    : null;
+  return found ? (found.note ?? `pool ${found.pool} at ${found.balancer} does not drain it`) : null;
 }
 
-/** A machine that is being installed may be rebooted once it runs; a newer program may be about. */
+/** An installing machine may be rebooted once it runs; a newer program may be active. */
 const mayPass = (bar: Refusal, { provided }: MachineRow): boolean =>
   bar === 'a newer program recovers it' ||
   (bar === 'its provider status does not allow it' && provided?.status === 'Provisioning');
@@ -111,15 +109,15 @@ function barText(bar: Refusal, row: MachineRow): string {
   return bar === 'its provider status does not allow it' ? `${bar}: ${status}` : bar;
 }
 
-/** Says which machine is not where it was when somebody asked. */
+/** Says which machine left the slot after the request. */
 export const goneText = ({ machineId, provider, slotId }: RequestRow): string =>
   `machine ${machineId} is not on slot ${provider}/${slotId} any more`;
 
-/** Says what keeps a second order of the machine from being filed. */
+/** Says which open order prevents a second order for the machine. */
 export const openOrderText = (
   machineId: string,
   { verb, by, reason }: Pick<RequestRow, 'verb' | 'by' | 'reason'>,
-): string => `something is open for machine ${machineId} already (${verb} by ${by}: ${reason})`;
+): string => `machine ${machineId} already has an open order (${verb} by ${by}: ${reason})`;
 
 /** For people. */
 export const quarantineText = ({ quarantine }: Pick<MachineRow, 'quarantine'>): string =>

@@ -15,55 +15,55 @@ import {
 import { isOrder, isVerb, VERBS, type OrderVerb, type PoolVerb, type Verb } from './verbs.ts';
 import type { Wish } from './wishes.ts';
 
-/** What becomes of a request when it is settled. */
+/** Decides the result of a request when it is applied. */
 
-/** What is known of a request and of what it is about, in the transaction that settles it. */
+/** The facts about a request and its subject, in the transaction that applies it. */
 export interface Scene {
   readonly request: RequestRow;
-  /** What it asks, with its details; null: this program cannot read it. */
+  /** The operator request with its details; null: this program cannot read it. */
   readonly wish: Wish | null;
-  /** The machine that it names; null: there is none. */
+  /** The named machine; null: it does not exist. */
   readonly row: MachineRow | null;
-  /** What the guard has decided for the scope that it names. */
+  /** The guard's decision for the named scope. */
   readonly guard: GuardRow | null;
-  /** How the pool that it names stands, at each balancer that it means. */
+  /** The rows of the named pool, at each balancer concerned. */
   readonly pools: readonly PoolRow[];
   readonly now: Circumstances;
-  /** What is to be installed was handed to the agent of a machine on the slot, and not reported. */
+  /** The agent of a machine on the slot received an installation and has not reported yet. */
   readonly isInstalling: boolean;
 }
 
-/** What is to be written, beside the end of the request and the line in the slot's log. */
+/** Rows to write, besides the end of the request and the line in the slot's log. */
 export type Effect =
   | Wish<'hold' | 'unhold' | 'quarantine' | 'release' | 'clear-backoff'>
-  | Wish<'freeze' | 'thaw' | 'clear-provider'>
-  /** All labels that the slot is to have. */
+  | Wish<'freeze' | 'freeze-until' | 'thaw' | 'clear-provider'>
+  /** All new labels of the slot. */
   | { readonly verb: 'label'; readonly labels: string | null }
-  /** Whether the slot returns to the pool, the first request for the machine says. */
+  /** The machine's first request decides whether the slot returns to the pool. */
   | Wish<'deprovision'>
-  /** Of these rows what operators ask of pools is written. */
+  /** The pool rows in which operators' requests are written. */
   | { readonly verb: PoolVerb; readonly rows: readonly PoolRow[] }
   | (Wish<'install'> & { readonly generation: bigint })
   | { readonly verb: 'cancel-install'; readonly generation: bigint }
-  /** The order ends as refused, unless it was asked for meanwhile. */
+  /** The order ends as refused, unless its request was made meanwhile. */
   | { readonly verb: 'withdraw'; readonly order: string; readonly outcome: string };
 
-/** How a request ends. */
+/** The end of a request. */
 export interface Settlement {
   readonly state: 'done' | 'refused';
   /** For people. */
   readonly outcome: string;
   readonly effect: Effect | null;
   /**
-   * Its line in the slot's log, in the name of who asked; null: a plain one, with the verb and the
+   * Its line in the slot's log, under the requester's name; null: a default line with verb and
    * outcome.
    */
   readonly event: { readonly kind: string; readonly reason: string } | null;
 }
 
 /**
- * How the request ends; null: it stays open, as it is work that may still be carried out, or a verb
- * that this program does not know.
+ * The end of the request; null: it stays open, because it is work that may still be carried out, or
+ * has a verb that this program does not know.
  */
 export function settlementOf(scene: Scene): Settlement | null {
   const { request, row, now } = scene;
@@ -79,13 +79,13 @@ export function settlementOf(scene: Scene): Settlement | null {
   }
   if (isLeftToNewer(request, row, now.nowMs)) return null;
   if (machineId !== null && !isOnSlot(row, request)) return refused(goneText(request));
-  // A newer program may have filed what this one cannot read.
+  // A newer program may have submitted a request that this program cannot read.
   if (scene.wish === null) return refused('this program cannot read it; upgrade it');
   const decide = DECISIONS[verb] as (scene: Scene, wish: Wish) => Settlement;
   return decide(scene, scene.wish);
 }
 
-/** Outcome of an order that was carried out. @param rung as the ladder's row has it, if it has one. */
+/** Outcome of an order that was carried out. @param rung the rung in the ladder's row, if any. */
 export const provedText = (rung: string | null): string =>
   isRung(rung) ? RUNG_FACTS[rung].words.done : 'it was done';
 
@@ -115,6 +115,7 @@ const DECISIONS: {
   install,
   withdraw,
   freeze,
+  'freeze-until': freeze,
   thaw,
   'cancel-install': cancelInstall,
   'clear-backoff': clearBackoff,
@@ -125,11 +126,11 @@ const DECISIONS: {
   'teardown-pool': changePools,
 };
 
-const OVER = 'its end is over already';
+const OVER = 'its end has already passed';
 const untilText = (untilMs: number | null, end: string): string =>
   `until ${untilMs === null ? end : new Date(untilMs).toISOString()}`;
 
-/** A decision may stop a request for an installation, but not the agent that has it already. */
+/** A decision may cancel a requested installation, but not an agent that already has it. */
 const underWayText = ({ isInstalling }: Scene): string =>
   isInstalling ? '; an installation was handed to its agent before, and may be under way' : '';
 
@@ -140,19 +141,18 @@ function hold(scene: Scene, wish: Wish<'hold'>): Settlement {
   const before = holdOn(request, kind, now);
   const instead = before ? `, instead of that by ${before.setBy} (${before.reason})` : '';
   const underWay = kind === 'preserve' ? underWayText(scene) : '';
-  return done(
-    `${kind} holds ${untilText(untilMs, 'it is taken away')}${instead}${underWay}`,
-    wish,
-    { kind: 'held', reason: `${kind}: ${request.reason}` },
-  );
+  return done(`${kind} holds ${untilText(untilMs, 'it is removed')}${instead}${underWay}`, wish, {
+    kind: 'held',
+    reason: `${kind}: ${request.reason}`,
+  });
 }
 
 function unhold({ request, now }: Scene, wish: Wish<'unhold'>): Settlement {
   const { kind } = wish;
   const before = holdOn(request, kind, now);
-  // A hold that has ended by itself counts as none; its row is removed, too.
+  // A hold that ended by itself counts as none; its row is removed as well.
   if (!before) return done('there was none', wish);
-  return done(`${kind} is taken away; ${before.setBy} had set it (${before.reason})`, wish, {
+  return done(`${kind} is removed; ${before.setBy} had set it (${before.reason})`, wish, {
     kind: 'unheld',
     reason: `${kind}: ${request.reason}`,
   });
@@ -171,7 +171,7 @@ function label({ request, row }: Scene, { verb, set }: Wish<'label'>): Settlemen
   );
 }
 
-/** Only `release` ends a conflict, so that no other decision hides one. */
+/** Only `release` ends a conflict, so that no other decision hides it. */
 const isInConflict = (row: MachineRow, nowMs: number): boolean =>
   isQuarantined(row, nowMs) && row.quarantine?.kind === 'conflict';
 
@@ -198,14 +198,14 @@ function release({ request, row, now }: Scene, wish: Wish<'release'>): Settlemen
 }
 
 function keyText({ hostKey, quarantine: found }: MachineRow, forgetHostKey: boolean): string {
-  if (forgetHostKey) return '; its next SSH host key is pinned anew';
+  if (forgetHostKey) return '; its next SSH host key will be pinned';
   if (found?.kind !== 'conflict' || hostKey === null) return '';
   return '; its pinned SSH host key stays: if that is what changed, the quarantine will come back';
 }
 
 const formerText = (row: MachineRow): string => quarantineText(row).replace('it is', 'it was');
 
-/** Who asks again may say that it is to go faster; nobody makes it slower. */
+/** A repeated request may make the drain faster, never slower. */
 const HURRY: Readonly<Record<DrainMode | 'wait', number>> = { wait: 0, force: 1, skip: 2 };
 
 function deprovision(scene: Scene, wish: Wish<'deprovision'>): Settlement {
@@ -221,13 +221,13 @@ function deprovision(scene: Scene, wish: Wish<'deprovision'>): Settlement {
     const pool = before.returnToPool ? '; its slot returns to the pool' : '';
     const already = `${before.requestedBy} asked for it already: ${before.reason}${pool}`;
     if (HURRY[drain ?? 'wait'] <= HURRY[before.drain ?? 'wait']) return done(already);
-    const how = drain === 'skip' ? 'its pools are not waited for' : 'its pools must let it go';
+    const how = drain === 'skip' ? 'it does not wait for its pools' : 'its pools must drain it';
     return done(`${already}; from now on ${how}`, wish, {
       kind: 'deprovisionRequested',
       reason: `${how}: ${request.reason}`,
     });
   }
-  return done(`it is to be given back${underWayText(scene)}`, wish, {
+  return done(`it will be given back${underWayText(scene)}`, wish, {
     kind: 'deprovisionRequested',
     reason: request.reason,
   });
@@ -253,8 +253,8 @@ function install({ request, row, now }: Scene, wish: Wish<'install'>): Settlemen
 }
 
 /**
- * An agent may have had an earlier request that this one replaced. The number of one that is
- * forgotten is used again, and its report must not answer another.
+ * An agent may hold an earlier request that this request replaced. A deleted request's number is
+ * used again, and a report about the old request must not answer the new one.
  */
 function cancelInstall(
   { request: { reason }, row: found }: Scene,
@@ -263,7 +263,7 @@ function cancelInstall(
   const row = found!;
   const { requestGeneration, reportGeneration, handedOutAtMs } = row.installation;
   if (installState(row) === 'DONE') return refused('it was handed over');
-  if (installState(row) !== 'PENDING') return done('nothing was to be installed');
+  if (installState(row) !== 'PENDING') return done('no installation was requested');
   if (handedOutAtMs !== null) {
     return refused(`generation ${requestGeneration} was handed to its agent: it may be under way`);
   }
@@ -291,34 +291,42 @@ function clearBackoff({ request, row, now }: Scene, wish: Wish<'clear-backoff'>)
   );
 }
 
-/** An order whose request was made may be under way: the end of that work settles it. */
+/** An order whose request was made may be under way: the end of that work also ends the order. */
 function withdraw({ request, row }: Scene, { verb, order: meant }: Wish<'withdraw'>) {
   const { by, reason } = request;
   const { order } = row!;
-  if (order === null) return done('nothing was ordered that waits');
-  if (meant !== null && order.key !== meant) return done('that order does not wait any more');
+  if (order === null) return done('no order was waiting');
+  if (meant !== null && order.key !== meant) return done('that order is no longer waiting');
   const what = `the ${order.verb} that ${order.by} asked for`;
   if (wasAskedFor(row, order.key)) return refused(`${what} is under way`);
   const outcome = `${by} withdrew it: ${reason}`;
   return done(`${what} is withdrawn`, { verb, order: order.key, outcome });
 }
 
-const frozenText = ({ frozen }: GuardRow) => `${frozen?.by} (${frozen?.kind}: ${frozen?.reason})`;
-
-function freeze({ guard }: Scene, wish: Wish<'freeze'>): Settlement {
-  if (guard?.frozen?.kind === 'manual')
-    return done(`it was frozen already by ${frozenText(guard)}`);
-  const before = guard?.frozen ? `; it was frozen by ${frozenText(guard)} before` : '';
-  return done(`frozen until somebody thaws it${before}`, wish);
+function frozenText({ frozen }: GuardRow): string {
+  const { by, kind, reason, untilMs } = frozen!;
+  const until = untilMs === null ? '' : ` ${untilText(untilMs, '')}`;
+  return `${by}${until} (${kind}: ${reason})`;
 }
 
-/** Machines that were lost before a thaw freeze nothing any more: an operator has seen them. */
+/** A second freeze by an operator replaces the first one when its end differs. */
+function freeze({ guard, now }: Scene, wish: Wish<'freeze' | 'freeze-until'>): Settlement {
+  const untilMs = wish.verb === 'freeze-until' ? wish.untilMs : null;
+  if (untilMs !== null && untilMs <= now.nowMs) return refused(OVER);
+  const before = guard?.frozen ?? null;
+  if (before?.kind === 'manual' && before.untilMs === untilMs)
+    return done(`it was already frozen by ${frozenText(guard!)}`);
+  const was = before ? `; it was frozen by ${frozenText(guard!)} before` : '';
+  return done(`frozen ${untilText(untilMs, 'somebody thaws it')}${was}`, wish);
+}
+
+/** Machines lost before a thaw cause no further freeze, because an operator has seen them. */
 function thaw({ guard }: Scene, wish: Wish<'thaw'>): Settlement {
   const before = guard?.frozen ? `; it was frozen by ${frozenText(guard)}` : '; it was not frozen';
   return done(`thawed${before}`, wish);
 }
 
-/** Done twice it is done once: what has ended by itself, or was never so, is ended as well. */
+/** Idempotent: ended or absent holds count as cleared. */
 function clearProvider(_: Scene, wish: Wish<'clear-provider'>): Settlement {
   const { hold: kind, shelf } = wish;
   const parts = [

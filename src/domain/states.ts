@@ -14,7 +14,7 @@ export const STATES = [
 ] as const;
 export type MachineState = (typeof STATES)[number];
 
-/** As rows and listings tell; who works on a machine knows more of what it is doing. */
+/** Substates from rows and listings; a working process may know more. */
 export const SUBSTATES: Readonly<Record<MachineState, readonly string[]>> = {
   Reserved: ['available', 'penalised', 'creating'],
   Provisioned: ['waiting', 'backingOff', 'installing', 'stopped', 'failed'],
@@ -27,12 +27,12 @@ export const SUBSTATES: Readonly<Record<MachineState, readonly string[]>> = {
   Released: ['gone'],
 };
 
-/** States that any other may turn into, but for `Released`. */
+/** States that may follow any state except `Released`. */
 export const FROM_ANYWHERE = ['Quarantined', 'Deprovisioning'] as const;
 
 /**
- * Whether a machine waits for a person: nothing is done about it until somebody decides. What an
- * operator left alone on purpose is decided.
+ * Whether a machine waits for a person: nothing happens until a person decides. A machine that an
+ * operator deliberately left alone does not count.
  */
 export function needsHuman({
   state,
@@ -46,8 +46,8 @@ export function needsHuman({
 }
 
 /**
- * The same of a machine as it is shown. Its actor and its rows may be in different states for a moment;
- * each of them may say that a person is needed.
+ * The same for a displayed machine. Its actor and its rows may briefly show different states;
+ * either may require a person.
  */
 export const entryNeedsHuman = ({
   view,
@@ -60,9 +60,9 @@ export const entryNeedsHuman = ({
 }): boolean => view.needsHuman || needsHuman({ state, substate });
 
 /**
- * Which other states may follow a state, besides those of `FROM_ANYWHERE`. The chart, its overview
- * and the documents are made from this table. Rows and listings may show a state that does not
- * follow, where somebody else acted in between: it is believed, and counted as a leap.
+ * The states that may follow a state, besides those of `FROM_ANYWHERE`. The chart, its overview and
+ * the documents derive from this table. If another process acted in between, rows and listings may
+ * show a state that does not follow: it is accepted, and counted as a leap.
  */
 export const FOLLOWERS = {
   Reserved: ['Provisioned', 'Released'],

@@ -1,20 +1,20 @@
 import { networkOf } from '../lib/network.ts';
 import { createRateLimit, type Monotonic, type Rate } from '../lib/rate-limit.ts';
 
-/** What connections may cost on which nobody whom we know was heard yet. */
+/** Limits for connections without an authenticated peer. */
 export interface StrangerLimits {
-  /** New connections of one address; of IPv6, of one /64. Each costs us 2 ms of a processor. */
+  /** New connections per address, or per /64 for IPv6. Each costs 2 ms of processor time. */
   readonly connects: Rate;
   /**
-   * Connections on which nobody whom we know was heard yet. Beyond, one of a network with fewer takes
-   * the oldest place of the network that has most.
+   * Maximum number of unauthenticated connections. Beyond it, a network with fewer connections
+   * takes the oldest place of the network with the most.
    */
   readonly strangersMax: number;
-  /** The same of one address; of IPv6, of one /64. */
+  /** The same limit per address, or per /64 for IPv6. */
   readonly strangersPerAddress: number;
 }
 
-/** A connection: of TCP, or of TLS on one. */
+/** A TCP connection, or TLS on top of it. */
 interface Peer {
   readonly remoteAddress?: string | undefined;
   readonly remotePort?: number | undefined;
@@ -24,19 +24,19 @@ interface Connection extends Peer {
   once(event: 'close', heard: () => void): unknown;
 }
 
-/** Names a connection to this listener as long as it is open. */
+/** Identifies an open connection to this listener. */
 const nameOf = ({ remoteAddress, remotePort }: Peer) => `${remoteAddress} ${remotePort}`;
 
 /**
- * Counts the connections on which nobody whom we know was heard yet, in all and by network. While there
- * are too many in all, a network with fewer takes the oldest place of the one that has most: whoever has
- * a few addresses keeps nobody else out.
+ * Counts unauthenticated connections in total and by network. At the total limit, a network with
+ * fewer connections takes the oldest place of the network with the most, so that a few addresses
+ * cannot keep others out.
  */
 export function createStrangers(limits: StrangerLimits, clock: Monotonic) {
   const { strangersMax, strangersPerAddress } = limits;
   const connects = createRateLimit(limits.connects, clock);
   const networks = new Map<string, string>();
-  /** Of each network, by name, the oldest first. */
+  /** Connections by network, then by name, oldest first. */
   const sockets = new Map<string, Map<string, Connection>>();
   const remove = (name: string): void => {
     const network = networks.get(name);
@@ -57,15 +57,15 @@ export function createStrangers(limits: StrangerLimits, clock: Monotonic) {
     return true;
   };
   return {
-    /** Whether there is room for one more, which counts until it is known or closed. */
+    /** Whether one more connection fits. It counts until its peer is authenticated or it closes. */
     enter(socket: Connection): boolean {
       const [name, network] = [nameOf(socket), networkOf(socket.remoteAddress ?? '')];
-      // One that came since by the same port stays.
+      // A newer connection from the same port stays.
       socket.once('close', () => {
         if (sockets.get(networks.get(name) ?? '')?.get(name) === socket) remove(name);
       });
       if (!connects.take(network)) return false;
-      // The same port again: the end of the other is on its way.
+      // Same port again: the other connection's close is on its way.
       remove(name);
       const those = sockets.get(network) ?? new Map<string, Connection>();
       if (those.size >= strangersPerAddress) return false;
@@ -74,7 +74,7 @@ export function createStrangers(limits: StrangerLimits, clock: Monotonic) {
       sockets.set(network, those.set(name, socket));
       return true;
     },
-    /** Somebody whom we know was heard on it, or on what goes through it. */
+    /** A peer was authenticated on the connection, or on a connection that it carries. */
     known: (peer: Peer): void => remove(nameOf(peer)),
   };
 }

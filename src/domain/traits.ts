@@ -1,18 +1,18 @@
 /**
- * Traits: the texts that a provider tells of a machine and by which people tell machines apart, such
- * as where it is. Each one that is defined here is checked, copied into the BMDB, compared, shown by
- * page and commands, and can be searched and filtered by. A new one also needs its column in
- * `machine_provided`, and a driver that tells it. What else depends on a trait is written where it is
- * decided: the budget of each location is in `recovery/permits.ts`.
+ * Traits: texts from a provider that distinguish machines, such as their location. Each trait
+ * defined here is checked, copied into the BMDB, compared, displayed, searched and filtered. A new
+ * trait also needs its column in `machine_provided` and a driver that reports it. Further effects
+ * of a trait are defined where they are decided: the budget per location is in
+ * `recovery/permits.ts`.
  */
 
-/** One of them. Its name is one word of small letters: an option, a parameter and a key are named so. */
+/** A trait. Its name is one lower-case word: options, parameters and keys use the name. */
 interface Trait {
   /** Heading of its column on the page. */
   readonly label: string;
-  /** Its column in `machine_provided`. */
+  /** The machines that an option selects by it: "only those …", "all of this provider …". */
   readonly column: string;
-  /** Which machines an option chooses by it: "only those …", "all machines of this provider …". */
+  /** Every provider reports it eventually. Until then the device is read often. */
   readonly chosen: string;
   /** Every provider tells it in the end. Until then the device is read often. */
   readonly awaited: boolean;
@@ -28,35 +28,35 @@ export const TRAITS = {
 } as const satisfies Readonly<Record<string, Trait>>;
 
 export type TraitName = keyof typeof TRAITS;
-/** In the order in which they are shown. */
+/** In display order. */
 export const TRAIT_NAMES = Object.keys(TRAITS) as readonly TraitName[];
 
-/** What is told of one machine; null: not known, or there is no such thing. */
+/** The traits of one machine; null: unknown, or it has none. */
 export type Traits = { readonly [Name in TraitName]: string | null };
-/** What a machine must have to be chosen; absent: anything. */
+/** Required traits of a machine; absent: any. */
 export type TraitFilter = { readonly [Name in TraitName]?: string | undefined };
 
-/** One value for each trait. */
+/** Makes one value for each trait. */
 export function forTraits<T>(make: (name: TraitName) => T): Record<TraitName, T> {
   const made: Partial<Record<TraitName, T>> = {};
   for (const name of TRAIT_NAMES) made[name] = make(name);
   return made as Record<TraitName, T>;
 }
 
-/** The traits of something that has other fields, too. */
+/** Extracts the traits from an object with other fields. */
 export const traitsOf = (told: Partial<Traits>): Traits => forTraits((name) => told[name] ?? null);
 
-/** The traits of a machine of which nothing is told. */
+/** The traits of a machine without any information. */
 export const NO_TRAITS: Traits = traitsOf({});
 
-/** The traits that a filter names, each with the text that it asks for. */
+/** The traits that a filter names, each with its required text. */
 export const wantedTraits = (filter: TraitFilter): (readonly [TraitName, string])[] =>
   TRAIT_NAMES.flatMap((name) => {
     const wanted = filter[name];
     return wanted === undefined ? [] : [[name, wanted] as const];
   });
 
-/** Whether a machine has all that a filter names. */
+/** Whether a machine matches all parts of a filter. */
 export function traitMatcher(filter: TraitFilter): (machine: Traits) => boolean {
   const wanted = wantedTraits(filter);
   return (machine) => wanted.every(([name, text]) => machine[name] === text);

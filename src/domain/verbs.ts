@@ -1,7 +1,7 @@
 /**
- * What operators may ask for, each verb described once. The body of the API, the row of the database, the
- * options of the command line, the form of the page, and the right that is needed derive from this table.
- * `settlement.ts` decides what becomes of a request.
+ * The operators' verbs, each described once. The API's body, the database row, the command line's
+ * options, the page's form, and the required right derive from this table. `settlement.ts` decides
+ * the result of a request.
  */
 
 export const HOLD_KINDS = [
@@ -15,14 +15,15 @@ export type HoldKind = (typeof HOLD_KINDS)[number];
 
 export const PROVIDER_HOLD_KINDS = ['throttle', 'quota', 'capacity'] as const;
 /**
- * What must not be asked of a provider for a while. `throttle`: key is the kind of call (`create`, …).
- * `quota`: key `machines`; none from `amount` on. `capacity`: key `all`, `group <group>`, `plan <plan>`.
+ * Calls of a provider that must wait. `throttle`: the key is the kind of call (`create`, …).
+ * `quota`: key `machines`; no creation from `amount` on. `capacity`: key `all`, `group <group>`,
+ * `plan <plan>`.
  */
 export type ProviderHoldKind = (typeof PROVIDER_HOLD_KINDS)[number];
 
 /**
- * How a machine that serves is to leave its pools: `skip`: nobody waits for the balancers; `force`:
- * though fewer members stay active than a pool is to have.
+ * How a serving machine leaves its pools. `skip`: without a wait for the balancers. `force`: even
+ * below a pool's least number of active members.
  */
 export const DRAIN_MODES = ['skip', 'force'] as const;
 export type DrainMode = (typeof DRAIN_MODES)[number];
@@ -30,10 +31,10 @@ export type DrainMode = (typeof DRAIN_MODES)[number];
 /** The operating system to install: see `GenericImageInstallation` of the agents' protocol. */
 export interface InstallImage {
   readonly url: string;
-  /** Of the image as it lies on the disk, lower-case hexadecimal. */
+  /** Hash of the image as stored on the disk, lower-case hexadecimal. */
   readonly sha256: string;
   readonly compression: 'none' | 'gzip' | 'zstd' | 'xz';
-  /** Which disk: kernel name, serial, or WWN; exactly one. */
+  /** The disk: kernel name, serial, or WWN; exactly one. */
   readonly rootDevice:
     | { readonly name: string }
     | { readonly serial: string }
@@ -41,76 +42,76 @@ export interface InstallImage {
 }
 
 /**
- * A detail of a verb. Its kind says what its value is: `settings/verb-details.ts` checks it,
- * `commands/verb-options.ts` reads it from options, `web/acts/details.tsx` has its field.
+ * A detail of a verb. Its kind defines its value: `settings/verb-details.ts` checks it,
+ * `commands/verb-options.ts` reads it from options, `web/acts/details.tsx` shows its field.
  */
 export type Detail = {
-  /** How the API describes it. */
+  /** Description in the API. */
   readonly api?: string;
-  /** How the help of the command line describes it; absent: it is no option. */
+  /** Description in the command line's help; absent: no option. */
   readonly cli?: string;
-  /** Its label on the page; absent: it has no field. */
+  /** Label on the page; absent: no field. */
   readonly page?: string;
 } & (
   | {
       readonly kind: 'flag';
-      /** The only verb of those that share these details that may be asked for with it. */
+      /** The only verb that accepts it, if several verbs share these details. */
       readonly only?: string;
-      /** What is lost with it, for people. Who asks needs the right to destroy. */
+      /** What it destroys, for people. The requester needs the right to destroy. */
       readonly lost?: string;
     }
-  /** One of these words. With `none`, also null. */
+  /** One of these words. With `none`, null is allowed. */
   | { readonly kind: 'choice'; readonly of: readonly [string, ...string[]]; readonly none?: true }
-  /** How a machine is to leave its pools; null: it waits until its balancers let it go. */
+  /** How a machine leaves its pools; null: it waits until its balancers drain it. */
   | { readonly kind: 'drain' }
-  /** Epoch ms; null: until it is taken away. */
+  /** Epoch ms; null: until it is removed. */
   | { readonly kind: 'end' }
   /** One line of printable text. */
   | {
       readonly kind: 'text';
       readonly max: number;
-      /** On the command line it is the words after the machine, joined. */
+      /** On the command line: the words after the machine, joined. */
       readonly words?: { readonly name: string; readonly joint: ' ' | ',' };
     }
-  /** With `none`, also null. */
+  /** With `none`, null is allowed. */
   | { readonly kind: 'name'; readonly none?: true }
   | { readonly kind: 'names' }
   | { readonly kind: 'image' }
 );
 
 interface Description {
-  /** What it is about. `slot`: also one without a machine. `scope`: the fleet, or a provider. */
+  /** The verb's subject. `slot`: with or without a machine. `scope`: the fleet, or a provider. */
   readonly of: 'machine' | 'slot' | 'scope' | 'provider' | 'pool';
-  /** Work: a claim, an attempt, a permit if it interrupts. Otherwise a daemon does it by writing rows. */
+  /** Work: a claim, an attempt, a permit if it interrupts. Otherwise a daemon only writes rows. */
   readonly isOrder?: true;
-  /** How much care it asks of a person. `destroying` needs its right, and `--yes`: nothing brings back what is lost. */
+  /** Required care. `destroying` needs its right and `--yes`: the loss is permanent. */
   readonly care: 'plain' | 'careful' | 'destroying';
-  /** Its button on the page; absent: it has none among the actions of a machine. */
+  /** Its button on the page; absent: no button among a machine's actions. */
   readonly label?: string;
-  /** How the help of the command line describes it; absent: it is no command of `shepherd machine`. */
+  /** Description in the command line's help; absent: no command of `shepherd machine`. */
   readonly cli?: string;
   readonly help?: string;
-  /** What becomes of a machine: "metal/a would be …". */
+  /** The result for a machine: "metal/a would be …". */
   readonly would?: string;
-  /** What is lost, for people. */
+  /** What it destroys, for people. */
   readonly lost?: string;
-  /** The reason where none is given; absent: one must be given. */
+  /** Default reason; absent: a reason is required. */
   readonly reason?: string;
-  /** Verbs with the same object here are one shape of the API. */
+  /** Verbs with the same object here share one shape of the API. */
   readonly details: Readonly<Record<string, Detail>>;
 }
 
 const DRAIN = {
   kind: 'drain',
-  api: '`skip`: its load balancers are not waited for; `force`: though few stay active.',
+  api: '`skip`: does not wait for its load balancers; `force`: even if few members stay active.',
 } as const;
 const LEAVING = {
   returnToPool: {
     kind: 'flag',
     only: 'deprovision',
-    api: 'Of `deprovision`: a machine may be made on its slot; no hold keeps it free.',
+    api: 'Of `deprovision`: a machine may be created on its slot; no hold keeps it free.',
     cli: 'Allow a new machine on its slot at once',
-    page: 'Let the next machine be made on its slot at once',
+    page: 'Allow the next machine on its slot at once',
   },
   drain: DRAIN,
 } as const;
@@ -122,16 +123,21 @@ const KIND = {
 } as const;
 const UNTIL = {
   kind: 'end',
-  api: 'Null: until it is taken away.',
+  api: 'Null: until it is removed.',
   cli: 'When it ends by itself',
-  page: 'For how many hours (empty: until it is taken away)',
+  page: 'For how many hours (empty: until it is removed)',
+} as const;
+const FREEZE_END = {
+  kind: 'end',
+  api: 'When the freeze ends by itself; it must be given.',
+  page: 'For how many hours (empty: until somebody thaws it)',
 } as const;
 const NOTHING = {} as const;
-/** Of the guard. */
+/** Details of guard verbs. */
 const SCOPE = {} as const;
 const POOL = {
   pool: { kind: 'name' },
-  balancer: { kind: 'name', none: true, api: 'Null: all that the pool has.' },
+  balancer: { kind: 'name', none: true, api: 'Null: all balancers of the pool.' },
 } as const;
 
 const HOLD_HELP = `
@@ -149,7 +155,7 @@ const SLOT_HELP = `
 Afterwards a hold no-allocate with your name and reason keeps the slot free, so that no daemon creates
 a machine on it again. "shepherd machine unhold --kind no-allocate" ends the hold.`;
 
-/** In the order in which they are offered. */
+/** In display order. */
 export const VERBS = {
   'restart-agent': {
     of: 'machine',
@@ -172,7 +178,7 @@ export const VERBS = {
       untilMs: UNTIL,
       force: {
         kind: 'flag',
-        api: 'Of `no-serve`: though few members stay active.',
+        api: 'Of `no-serve`: even if few members stay active.',
         cli: 'With no-serve: even if too few members of its pools stay active',
       },
     },
@@ -182,7 +188,7 @@ export const VERBS = {
     care: 'plain',
     label: 'Take hold away',
     cli: 'Remove a hold',
-    would: 'get the hold taken away',
+    would: 'lose the hold',
     details: { kind: KIND },
   },
   'clear-backoff': {
@@ -193,16 +199,16 @@ export const VERBS = {
     would: 'be tried again at once',
     details: NOTHING,
   },
-  /** Takes back an order of which nothing was asked for yet. */
+  /** Withdraws an order before its first request. */
   withdraw: {
     of: 'machine',
     care: 'plain',
     label: 'Withdraw order',
     cli: 'Withdraw an order (restart-agent, reboot, reinstall) that no daemon has begun',
-    would: 'not get what was ordered, unless it was asked for already',
-    details: { order: { kind: 'name', none: true, api: 'Only the order of this key.' } },
+    would: 'not get the ordered work, unless it was requested already',
+    details: { order: { kind: 'name', none: true, api: 'Only the order with this key.' } },
   },
-  /** Takes back what was not handed to the agent yet. */
+  /** Withdraws an installation before the agent receives it. */
   'cancel-install': {
     of: 'machine',
     care: 'plain',
@@ -211,7 +217,7 @@ export const VERBS = {
     would: 'not be installed, unless its agent has the request already',
     details: NOTHING,
   },
-  /** Changes nothing: it is a line of the history. */
+  /** Changes nothing: adds a line to the history. */
   note: {
     of: 'slot',
     care: 'plain',
@@ -242,7 +248,7 @@ export const VERBS = {
         kind: 'text',
         max: 2_000,
         words: { name: 'key=value', joint: ',' },
-        api: 'Changes with commas between: `rack=b4` sets a label, `team-` removes one.',
+        api: 'Comma-separated changes: `rack=b4` sets a label, `team-` removes one.',
         cli: '"rack=b4" sets a label, "team-" removes a label',
         page: 'Labels, such as rack=b4,team-',
       },
@@ -254,13 +260,13 @@ export const VERBS = {
     care: 'careful',
     label: 'Reboot',
     cli: 'Reboot a machine through its provider',
-    would: 'be rebooted by its provider',
+    would: 'be rebooted through its provider',
     details: {
       force: {
         kind: 'flag',
-        api: 'Its system is not asked first.',
+        api: 'Does not ask its operating system first.',
         cli: 'Do not ask the operating system to shut down first',
-        page: 'Without asking its system first',
+        page: 'Without asking its operating system first',
       },
       drain: DRAIN,
     },
@@ -273,7 +279,7 @@ export const VERBS = {
     would: 'be left alone until somebody releases it',
     details: { untilMs: UNTIL },
   },
-  /** Ends a quarantine of any kind and the ladder's episode. */
+  /** Ends a quarantine of any kind, and the ladder's episode. */
   release: {
     of: 'machine',
     care: 'careful',
@@ -283,7 +289,7 @@ export const VERBS = {
     details: {
       forgetHostKey: {
         kind: 'flag',
-        lost: 'its pinned SSH host key is forgotten: whoever answers there next is believed',
+        lost: 'its pinned SSH host key is forgotten: the next host that answers there is trusted',
         cli: 'Also forget the pinned SSH host key, because you know why the key changed',
         page: 'Forget its SSH host key, too',
       },
@@ -305,10 +311,10 @@ export const VERBS = {
     label: 'Install',
     cli: 'Let the agent install an operating system; Shepherd then lets go of the machine',
     would: 'get an operating system installed by its agent',
-    lost: 'what is on the disk that is written is lost, and Shepherd lets go of the machine',
+    lost: 'the written disk loses its data, and Shepherd stops managing the machine',
     details: { image: { kind: 'image', cli: 'The image', page: 'Image' } },
   },
-  /** What is lost, each provider's driver tells: `givingBackText`. */
+  /** The provider's driver says what is destroyed: `givingBackText`. */
   deprovision: {
     of: 'machine',
     care: 'destroying',
@@ -319,12 +325,17 @@ export const VERBS = {
     details: LEAVING,
   },
   freeze: { of: 'scope', care: 'careful', details: SCOPE },
+  /**
+   * A freeze that ends by itself. It is a verb of its own because a daemon of the version before would
+   * ignore a new detail of `freeze` and freeze without an end. It leaves a verb that it does not know open.
+   */
+  'freeze-until': { of: 'scope', care: 'careful', details: { untilMs: FREEZE_END } },
   thaw: { of: 'scope', care: 'careful', details: SCOPE },
-  /** Nothing is changed at the balancer. */
+  /** Stops changes at the balancer. */
   'pause-pool': { of: 'pool', care: 'careful', details: POOL },
   /** Ends a pause and a tear-down. */
   'resume-pool': { of: 'pool', care: 'careful', details: POOL },
-  /** Accepts what the panic guard froze. */
+  /** Accepts the panic guard's finding. */
   'thaw-pool': { of: 'pool', care: 'careful', details: POOL },
   'teardown-pool': {
     of: 'pool',
@@ -332,7 +343,7 @@ export const VERBS = {
     lost: 'all of the pool is removed from its balancers',
     details: POOL,
   },
-  /** Ends the holds of a kind, and takes slots (by their ids) off the shelf, before their time. */
+  /** Ends the holds of a kind and the penalties of slots (by their ids) early. */
   'clear-provider': {
     of: 'provider',
     care: 'careful',
@@ -341,9 +352,9 @@ export const VERBS = {
         kind: 'choice',
         of: PROVIDER_HOLD_KINDS,
         none: true,
-        api: 'All holds of this kind are ended.',
+        api: 'Ends all holds of this kind.',
       },
-      shelf: { kind: 'names', api: 'Ids of slots that are taken off the shelf.' },
+      shelf: { kind: 'names', api: 'Ids of slots to take off the shelf.' },
     },
   },
 } as const satisfies Readonly<Record<string, Description>>;
@@ -352,14 +363,14 @@ export type Table = typeof VERBS;
 export type Verb = keyof Table;
 type Which<Part> = { [V in Verb]: Table[V] extends Part ? V : never }[Verb];
 export type OrderVerb = Which<{ readonly isOrder: true }>;
-/** What may be asked of one machine. */
+/** Verbs for one machine. */
 export type MachineVerb = Which<{ readonly of: 'machine' | 'slot' }>;
 export type PoolVerb = Which<{ readonly of: 'pool' }>;
-/** All verbs that operators may use. Newer programs may know more of them, and settle those. */
+/** All operators' verbs of this program. Newer programs may know more, and apply those. */
 export const VERB_NAMES = Object.keys(VERBS) as readonly Verb[];
-/** As the table has it, for whoever takes every verb alike. */
+/** The table's entry, with one type for all verbs. */
 export const described = (verb: Verb): Description => VERBS[verb];
-/** Verbs of newer programs are none of these. */
+/** False for verbs of newer programs. */
 export const isVerb = (verb: string): verb is Verb => Object.hasOwn(VERBS, verb);
 export const isOrder = (verb: string): verb is OrderVerb =>
   isVerb(verb) && described(verb).isOrder === true;
@@ -367,10 +378,11 @@ export const isOfMachine = (verb: string): verb is MachineVerb =>
   isVerb(verb) && ['machine', 'slot'].includes(VERBS[verb].of);
 export const isOfPool = (verb: string): verb is PoolVerb =>
   isVerb(verb) && VERBS[verb].of === 'pool';
+export const isOfScope = (verb: string): boolean => isVerb(verb) && VERBS[verb].of === 'scope';
 export const ORDER_VERBS = VERB_NAMES.filter(isOrder);
 export const MACHINE_VERBS = VERB_NAMES.filter(isOfMachine);
 
-/** The details that the verb may be asked for with. */
+/** The details that the verb accepts. */
 export const detailsOf = (verb: Verb): (readonly [string, Detail])[] =>
   Object.entries(described(verb).details).filter(
     ([, detail]) => detail.kind !== 'flag' || (detail.only ?? verb) === verb,

@@ -24,12 +24,12 @@ import { isUnheardTooLong, unheardTooLongAtMs } from './recovery/standing.ts';
 import { dueRequest } from './requests.ts';
 import { needsHuman, type MachineState } from './states.ts';
 
-/** What the daemon may do with the machine next, if it gets its turn. */
+/** The daemon's next work on the machine, once it gets a permit. */
 export type NextWork = 'agentStart' | 'recovery' | 'deprovision' | null;
 
 /**
- * What is true of a slot now: computed from rows, listing and clock, never stored. The actor of the
- * machine is sent this on each change; the page and the CLI show the same.
+ * The current state of a slot, computed from rows, listing and clock; never stored. The machine's
+ * actor receives each change; the page and the CLI show the same.
  */
 export interface MachineView extends LineFields {
   readonly slot: Slot;
@@ -37,18 +37,18 @@ export interface MachineView extends LineFields {
   readonly providerId: string | null;
   readonly reservationId: string | null;
   readonly lastHeartbeatAtMs: number | null;
-  /** What it is to load balancers. */
+  /** Its memberships at load balancers. */
   readonly members: readonly Membership[];
   readonly holds: readonly HoldKind[];
   readonly state: MachineState;
   readonly substate: string;
   readonly reason: string | null;
   readonly next: NextWork;
-  /** Key of what operators asked that is to be settled now; null: nothing. */
+  /** Key of the operator request to apply now; null: none. */
   readonly request: string | null;
   /** Who or what can end a quarantine, for people. */
   readonly endedBy: string | null;
-  /** It waits for a decision, or has been silent or out of reach for too long. */
+  /** The machine waits for a decision, or has been silent or unreachable for too long. */
   readonly needsHuman: boolean;
   /** When the clock alone may change this view (epoch ms of the database); null: never. */
   readonly dueAtMs: number | null;
@@ -66,11 +66,11 @@ export interface Place {
 export interface Moment {
   readonly nowMs: number;
   readonly loss: LossPolicy;
-  /** Providers that this daemon can ask; all when absent. Nothing is done to machines of others. */
+  /** Providers that this daemon can call; absent: all. Machines of other providers get no work. */
   readonly providers?: { has(name: ProviderName): boolean };
 }
 
-/** Derives the view of a slot. Total: any combination of facts has exactly one state. */
+/** Derives the view of a slot. Total: every combination of facts has exactly one state. */
 export function viewOf(facts: SlotFacts, moment: Moment): MachineView {
   const { row, listed } = facts;
   const told = tellOf(facts, moment);
@@ -103,7 +103,7 @@ function tellOf(facts: SlotFacts, moment: Moment): Told {
   };
 }
 
-/** Where no work of ours is under way, an operator's order comes before what the machine is due for. */
+/** Without work of ours under way, an operator's order comes before other due work. */
 function ordered(place: Place, { row, holds }: SlotFacts, { nowMs, loss }: Moment): Place {
   if (!row || !LEADS_TO_RECOVERY.has(place.state)) return place;
   for (const process of RECOVERY) {
@@ -118,7 +118,7 @@ function ordered(place: Place, { row, holds }: SlotFacts, { nowMs, loss }: Momen
   return place;
 }
 
-/** It can be done once the machine's load balancers let it go. */
+/** The work starts once the machine's load balancers drain it. */
 const WAITS: Refusal = 'it still serves';
 
 const LEADS_TO_RECOVERY: ReadonlySet<MachineState> = new Set<MachineState>([
@@ -131,17 +131,17 @@ const ASKED_FOR: Readonly<Record<OrderVerb, string>> = {
   reboot: 'a reboot',
   reinstall: 'a reinstallation',
 };
-/** Who asked for what, and why. */
+/** The requester, the order and the reason. */
 export const orderText = ({ by, verb, reason }: OrderRow): string =>
   `${by} asked for ${ASKED_FOR[verb]}: ${reason}`;
 
-/** The same view without next work, where this daemon cannot ask the machine's provider. */
+/** Removes the next work from the view if this daemon cannot call the machine's provider. */
 function doable(place: Place, { provider }: SlotFacts, { providers }: Moment): Place {
   if ((place.next ?? null) === null || !providers || providers.has(provider)) return place;
   return { ...place, next: null, reason: `provider ${provider} is not configured here` };
 }
 
-/** The first moment just after which the view changes though no row does. */
+/** The first moment just after which the view changes without a change of rows. */
 function nextChange(facts: SlotFacts, moment: Moment, told: Told): number | null {
   const ahead = limitsOf(facts, moment.loss)
     .filter((at) => at >= moment.nowMs && at < Number.POSITIVE_INFINITY)
@@ -152,7 +152,7 @@ function nextChange(facts: SlotFacts, moment: Moment, told: Told): number | null
   return null;
 }
 
-/** Every time that a rule below compares with the clock. */
+/** All times that a rule below compares with the clock. */
 function limitsOf({ row, holds, penalty, requests }: SlotFacts, loss: LossPolicy): number[] {
   const { attemptAgeMs } = loss.escalation ?? DEFAULT_ESCALATION;
   const heardAt = row && currentHeartbeat(row)?.atMs;
@@ -174,14 +174,14 @@ function limitsOf({ row, holds, penalty, requests }: SlotFacts, loss: LossPolicy
   return limits.filter((at) => typeof at === 'number');
 }
 
-/** Holds only ever end by the clock, so their number tells them apart. */
+/** The clock can only end holds, so that comparing their number is enough. */
 const sameTold = (a: Told, b: Told): boolean =>
   TOLD.every((key) => a[key] === b[key]) && a.holds.length === b.holds.length;
 
 const activeHolds = (facts: SlotFacts, nowMs: number): HoldKind[] =>
   facts.holds.filter((hold) => isInForce(hold, nowMs)).map(({ kind }) => kind);
 
-/** The first rule that matches decides. */
+/** The first matching rule decides. */
 function placeOf(facts: SlotFacts, moment: Moment): Place {
   return (
     parked(facts, moment) ??
@@ -194,7 +194,7 @@ function placeOf(facts: SlotFacts, moment: Moment): Place {
 
 function parked(facts: SlotFacts, moment: Moment): Place | null {
   const { row } = facts;
-  // Whatever else its rows say: part of them could not be read.
+  // Other rows do not matter: part of them could not be read.
   const state = 'Quarantined';
   if (row?.unreadable !== undefined) {
     return { state, substate: 'conflict', reason: row.unreadable, endedBy: ENDS.unreadable };
@@ -218,14 +218,14 @@ function parked(facts: SlotFacts, moment: Moment): Place | null {
 
 const ENDS = {
   release: 'an operator: shepherd machine release',
-  unreadable: 'a program that knows what its rows say',
+  unreadable: 'a program that can read its rows',
   missing:
     'the provider, when it shows the machine again; or an operator: shepherd machine deprovision',
-  contradiction: 'whoever puts rows and provider in agreement',
+  contradiction: 'an operator who reconciles rows and provider',
   orphan: 'an operator, at the provider; or provisioner.assimilate',
 } as const;
 
-/** A machine on its way back to the provider. Its load balancers let it go first. */
+/** A machine that is being given back. Its load balancers drain it first. */
 function goingBack({ listed, holds }: SlotFacts, row: MachineRow, { nowMs, loss }: Moment): Place {
   const may = refusal('ShepherdDeprovision', row, { holds, nowMs, loss });
   const { requestedBy, reason: why } = row.deprovision!;
@@ -267,14 +267,14 @@ function atWork(facts: SlotFacts, moment: Moment): Place | null {
   return null;
 }
 
-/** Why the ladder may not take the machine now, leaving aside what operators ask for. */
+/** Why the ladder may not take the machine now, apart from operators' requests. */
 const ladderRefusal = (
   row: MachineRow,
   holds: SlotFacts['holds'],
   { nowMs, loss }: Pick<Moment, 'nowMs' | 'loss'>,
 ) => refusal('ShepherdRecovery', { ...row, order: null }, { holds, nowMs, loss });
 
-/** The rung that is being tried: what was asked for last, else where the ladder stands or begins. */
+/** The rung under way: the last requested rung, else the ladder's current or first rung. */
 function rungAt({ work, recovery, order, agentStarted, unknownRung }: MachineRow) {
   if (unknownRung !== undefined) return 'elsewhere';
   if (work.some(({ process }) => process === 'ShepherdReinstall')) return 'reinstalling';

@@ -1,29 +1,29 @@
-/** What became of one item of a batch; one item's failure is only its own. */
+/** The result of one item of a batch; a failure affects only its item. */
 export type Outcome<Answer> = { readonly ok: Answer } | { readonly error: unknown };
 
 export interface BatcherOptions<Item, Answer> {
   /**
-   * How long the first item of a batch waits for others: called when it comes, and the batch may
-   * start when it settles, however it does.
+   * How long a batch's first item waits for others: called on its arrival; the batch may start when
+   * the promise settles in any way.
    */
   readonly collect: () => Promise<void>;
   readonly sizeMax: number;
-  /** As soon as so many wait they are a batch, however long they did. `sizeMax` when absent. */
+  /** This number of waiting items starts a batch at once; default `sizeMax`. */
   readonly sizeEnough?: number;
-  /** Batches in flight at once; meanwhile the next collects. */
+  /** Maximum number of simultaneous batches; meanwhile the next one collects. */
   readonly concurrency: number;
-  /** Items of one key are handled one after the other, in the order they came. */
+  /** Items with one key are handled one after the other, in order of arrival. */
   readonly keyOf: (item: Item) => string;
-  /** Handles a batch; answers in its order. When it rejects, all its items do. */
+  /** Handles a batch and answers in its order. A rejection rejects all of its items. */
   readonly run: (batch: readonly Item[]) => Promise<readonly Outcome<Answer>[]>;
 }
 
 export interface Batcher<Item, Answer> {
-  /** Rejects with the item's own error, or with that of its whole batch. */
+  /** Rejects with the item's own error, or with the batch's error. */
   submit(item: Item): Promise<Answer>;
-  /** Items that wait, those in flight not counted. */
+  /** Number of waiting items, without those in flight. */
   readonly waiting: number;
-  /** Does not collect any longer; resolves when nothing waits or is in flight. */
+  /** Stops collecting; resolves when nothing waits or is in flight. */
   flush(): Promise<void>;
 }
 
@@ -35,8 +35,8 @@ interface Waiting<Item, Answer> {
 }
 
 /**
- * Turns many calls into few. A batch starts when it has enough, or when its first item has waited long
- * enough, as soon as fewer than `concurrency` are in flight. Without timers of its own.
+ * Combines many calls into few. A batch starts when it is large enough, or its first item has
+ * waited long enough, and fewer than `concurrency` are in flight. Has no timers of its own.
  */
 export function createBatcher<Item, Answer>(
   options: BatcherOptions<Item, Answer>,
@@ -46,7 +46,7 @@ export function createBatcher<Item, Answer>(
   const running = new Set<Promise<void>>();
   let queue: Waiting<Item, Answer>[] = [];
   let flushes = 0;
-  /** Number of the batch that is being collected: a wait that belongs to an earlier one is ignored. */
+  /** Number of the collecting batch: a wait of an earlier batch is ignored. */
   let collecting = 0;
   let ripe = false;
 
@@ -102,10 +102,10 @@ export function createBatcher<Item, Answer>(
   };
 }
 
-/** Rejects also when `collect` throws. */
+/** Also rejects when `collect` throws. */
 const collected = async ({ collect }: { readonly collect: () => Promise<void> }) => collect();
 
-/** The first items whose keys are neither in flight nor behind an earlier item of that key. */
+/** The first items whose keys are neither in flight nor behind an earlier item of the key. */
 function takeBatch<Item, Answer>(
   queue: readonly Waiting<Item, Answer>[],
   sizeMax: number,

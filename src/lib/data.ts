@@ -1,6 +1,6 @@
 /**
- * Whether two pieces of plain data (objects, arrays, primitives) say the same. Ten times as fast on
- * a machine's row as the general comparison of the runtime, which a scan of a large fleet feels.
+ * Whether two pieces of plain data (objects, arrays, primitives) are equal. Ten times as fast on a
+ * machine's row as the runtime's general comparison, which matters in scans of a large fleet.
  */
 export function sameData(a: unknown, b: unknown): boolean {
   if (a === b) return true;
@@ -14,13 +14,13 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null;
 
 /**
- * What a table has under a text from outside. A plain `table[text]` also finds what every object
- * inherits, such as `constructor` and `__proto__`.
+ * Looks up a text from outside in a table. A plain `table[text]` also finds inherited keys, such as
+ * `constructor` and `__proto__`.
  */
 export const lookup = <T>(table: Readonly<Record<string, T>>, text: string): T | undefined =>
   Object.hasOwn(table, text) ? table[text] : undefined;
 
-/** Compares texts as their UTF-8 bytes, which is the order of their code points. */
+/** Compares texts by their UTF-8 bytes, which is the order of their code points. */
 export function byBytes(a: string, b: string): number {
   if (a === b) return 0;
   const end = Math.min(a.length, b.length);

@@ -1,6 +1,6 @@
 /**
- * What counts as one caller: an IPv4 address, and the /64 of an IPv6 address, since whoever has one
- * of those has them all.
+ * The part of an address that counts as one caller: an IPv4 address, or an IPv6 address's /64,
+ * whose holder has all of it.
  */
 export function networkOf(address: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address);
@@ -18,9 +18,9 @@ export function networkOf(address: string): string {
 }
 
 /**
- * A page of another site can point its own name at our address (DNS rebinding), but it cannot make
- * the browser send another Host. Names are therefore a closed list, and `localhost` is one of them; an
- * address is no name, so any address is accepted.
+ * Protects against DNS rebinding: another site can point its name at our address, but cannot make
+ * the browser send another Host. So names are a closed list that includes `localhost`; any address
+ * is accepted, because an address is no name.
  */
 export function createHostCheck(names: readonly string[]): (header: string | undefined) => boolean {
   const known = new Set(['localhost', ...names.map((name) => name.toLowerCase())]);
@@ -32,7 +32,7 @@ export function createHostCheck(names: readonly string[]): (header: string | und
 
 const IPV4 = /^\d{1,3}(?:\.\d{1,3}){3}$/;
 
-/** What a Host header names, without port. Neither part of one that is no such thing. */
+/** The name or address in a Host header, without port; neither if the header is malformed. */
 function partsOf(header = ''): { readonly name?: string; readonly address?: string } {
   const match = /^(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+))(?::\d{1,5})?$/i.exec(header);
   const [, bracketed, plain] = match ?? [];

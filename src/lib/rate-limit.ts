@@ -1,15 +1,15 @@
-/** On average so many each second, and so many at once. */
+/** Average per second, and maximum at once. */
 export interface Rate {
   readonly perSecond: number;
   readonly burst: number;
 }
 
-/** Keys that are remembered at once; the one longest not seen is forgotten. */
+/** Maximum number of remembered keys; the least recently seen is forgotten. */
 export const KEYS_MAX = 100_000;
 
 export type RateLimit = ReturnType<typeof createRateLimit>;
 
-/** Milliseconds that only ever grow. */
+/** A clock in milliseconds that never goes back. */
 export interface Monotonic {
   monotonic(): number;
 }
@@ -24,9 +24,9 @@ export function createRateLimit({ perSecond, burst }: Rate, clock: Monotonic) {
     return { tokens: Math.min(burst, bucket.tokens + gained), atMs: nowMs };
   };
   return {
-    /** Whether there is one, without taking it. */
+    /** Whether a token is available; takes none. */
     has: (key: string): boolean => fill(key).tokens >= 1,
-    /** Takes one if there is one. */
+    /** Takes a token if one is available. */
     take(key: string): boolean {
       const bucket = fill(key);
       const granted = bucket.tokens >= 1;

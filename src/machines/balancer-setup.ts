@@ -5,13 +5,13 @@ import { codeOf, Throttled } from '../domain/errors.ts';
 import { promiseService, unprovided } from './services.ts';
 import { failureOf, type Failure } from './task.ts';
 
-/** Which pool, at which balancer. What a step found lives beside the chart, under these names. */
+/** A pool at a balancer. Results of steps live beside the chart, under these names. */
 export interface PoolPlace {
   readonly pool: string;
   readonly balancer: string;
 }
 
-/** How the pool stood when its job became ours. */
+/** The pool's state when its job became ours. */
 export interface PoolStanding {
   readonly isPaused: boolean;
   readonly generation: number;
@@ -20,53 +20,53 @@ export interface PoolStanding {
   readonly retryAtMs: number | null;
 }
 
-/** What is to be done next. */
+/** What to do next. */
 export interface Checked {
   readonly stage: Stage;
-  /** When a settled pool is to be looked at again sooner than usual, milliseconds; null: it is not. */
+  /** When a settled pool needs an earlier look than usual, milliseconds; null: it does not. */
   readonly againMs: number | null;
 }
 
-/** How waiting goes: all are ready, one failed, or some are not ready yet. */
+/** State of the wait: all are ready, one failed, or some are not ready yet. */
 export type Polled = 'ready' | 'failed' | 'pending';
 
 export interface Stepped {
-  /** What is desired at the balancer follows from the rows, and they changed. */
+  /** The desired state at the balancer changed with the rows. */
   readonly isDesiredNew: boolean;
-  /** When members are to be looked at again though nothing is told, milliseconds. */
+  /** Time until the next look at members without news, milliseconds. */
   readonly restMs: number;
 }
 
 export type BalancerEvent =
-  /** What is to become of machines has changed, or what an operator wants of the pool. */
+  /** Desired members, or an operator's wishes for the pool, have changed. */
   | { readonly type: 'members.changed' }
-  /** Members changed, so that other objects are desired. */
+  /** Members changed, and with them the desired objects. */
   | { readonly type: 'desired.changed' }
-  /** The balancer was looked at. */
+  /** A look at the balancer has ended. */
   | { readonly type: 'pool.observed' }
   | { readonly type: 'pool.pause' }
   | { readonly type: 'pool.resume' }
-  /** Nothing more is to be done here; what is at the balancer stays. */
+  /** Stops the work here; objects at the balancer stay. */
   | { readonly type: 'pool.stop' };
 
 export interface BalancerContext extends PoolPlace {
-  /** Of what is desired: one more with each change of it. */
+  /** Counts the changes of the desired state. */
   readonly generation: number;
-  /** Something else is desired than when the balancer was looked at last. */
+  /** The desired state changed since the last look at the balancer. */
   readonly isDesiredNew: boolean;
-  /** Members are to be looked at once more after this step. */
+  /** Members need another look after this step. */
   readonly isStepDue: boolean;
-  /** Looks at objects that are not ready, since they are waited for. */
+  /** Number of looks at objects that are not ready, during this wait. */
   readonly looks: number;
-  /** Runs in a row that failed. */
+  /** Failed runs in a row. */
   readonly failures: number;
-  /** The balancer wants to be left alone until then, epoch ms. */
+  /** The balancer requests a pause until then, epoch ms. */
   readonly retryAtMs: number | null;
-  /** What is desired changed since the failure: the next try has been brought forward. */
+  /** The desired state changed since the failure, and the next attempt was brought forward. */
   readonly isHurried: boolean;
   readonly failure: Failure | null;
   readonly againMs: number | null;
-  /** Steps of members that failed in a row. */
+  /** Failed member steps in a row. */
   readonly stepFailures: number;
   readonly restMs: number;
 }
@@ -79,28 +79,28 @@ type Failing = { readonly error: unknown };
 const retryAtOf = (error: unknown): number | null =>
   error instanceof Throttled ? error.retryAtMs : null;
 
-/** What the chart of a pool at a balancer is made of; every service and report is given from outside. */
+/** Parts of the chart of a pool at a balancer; services and reports are provided from outside. */
 export const balancerSetup = setup({
   types: { context: {} as BalancerContext, input: {} as PoolPlace, events: {} as BalancerEvent },
   actors: {
     /**
-     * Resolves when the balancer is this daemon's to write to, and the fleet is known; reads the
-     * members that the daemon before left.
+     * Resolves when this daemon may write to the balancer and the fleet is known; reads the members
+     * that the previous daemon left.
      */
     takeLease: promiseService<PoolStanding, PoolPlace>('takeLease'),
-    /** Reads all that is there. */
+    /** Reads all objects at the balancer. */
     observe: promiseService<void, PoolPlace>('observe'),
     /** Plans. */
     check: promiseService<Checked, PoolPlace>('check'),
-    /** Asks for objects that failed once more. */
+    /** Submits failed objects again. */
     recover: promiseService<void, PoolPlace>('recover'),
-    /** Destroys what the plan says, again and again as long as that gets on. */
+    /** Deletes planned objects, repeatedly as long as it makes progress. */
     destroy: promiseService<void, PoolPlace>('destroy'),
-    /** Makes, marks and updates what the plan says. */
+    /** Creates, marks and updates planned objects. */
     create: promiseService<void, PoolPlace>('create'),
-    /** Looks at objects that are not ready. Rejects when they were waited for long enough. */
+    /** Looks at objects that are not ready. Rejects when the wait was long enough. */
     poll: promiseService<Polled, PoolPlace & { readonly looks: number }>('poll'),
-    /** Does the next step of every member. */
+    /** Takes the next step of every member. */
     stepMembers: promiseService<Stepped, PoolPlace>('stepMembers'),
   },
   actions: {
@@ -152,7 +152,7 @@ export const balancerSetup = setup({
     mayHurry: ({ context }) => !context.isHurried && context.retryAtMs === null,
     stepIsDue: ({ context }) => context.isStepDue,
     changesDesired: (_, { stepped }: { stepped: Stepped }) => stepped.isDesiredNew,
-    /** The balancer is no more this daemon's to write to. */
+    /** This daemon may no longer write to the balancer. */
     leaseLost: (_, { error }: Failing) => LOST.has(codeOf(error)),
   },
   delays: {

@@ -15,7 +15,7 @@ type Failed = { readonly event: { readonly error: unknown } };
 
 const place = ({ context: { pool, balancer } }: Of): PoolPlace => ({ pool, balancer });
 
-/** A step that failed: without the job nothing more is done, else it is tried again later. */
+/** A failed step: without the job the work ends, otherwise it is retried later. */
 const failing = [
   { guard: { type: 'leaseLost', params: errorOf }, target: '#balancer.awaitingLease' },
   {
@@ -54,7 +54,7 @@ const polled = (target: string, as: Polled) => ({
   target,
 });
 
-/** A state in which one service works on what is at the balancer. */
+/** A state in which one service works on objects of the balancer. */
 const calling = <const Src extends string, const Done>(
   src: Src,
   description: string,
@@ -74,7 +74,7 @@ type StepDone = { readonly event: { readonly output: Stepped } };
 const steppedOf = ({ event }: StepDone) => ({ stepped: event.output });
 const keepStep = { type: 'keepStep', params: steppedOf } as const;
 
-/** What is at the balancer is made equal to what is desired. */
+/** Makes the balancer's objects equal to the desired ones. */
 const objects = balancerSetup.createStateConfig({
   initial: 'retrieving',
   on: { 'desired.changed': { actions: 'noteDesired' } },
@@ -164,7 +164,7 @@ const objects = balancerSetup.createStateConfig({
 
 const stepAgain = { target: 'stepping' } as const;
 
-/** What each machine is to the pool. */
+/** Moves each machine's membership. */
 const members = balancerSetup.createStateConfig({
   initial: 'stepping',
   states: {
@@ -204,9 +204,9 @@ const members = balancerSetup.createStateConfig({
 });
 
 /**
- * Keeps one pool at one balancer as it is desired, on one daemon at a time. What is desired follows
- * from the rows of its members; they are moved on beside, so that a balancer that takes its time with
- * one object keeps no machine in traffic that has to leave.
+ * Keeps one pool at one balancer in its desired state, on one daemon at a time. Member rows
+ * determine the desired state. Members move in parallel to the objects, so that a slow object at
+ * the balancer keeps no leaving machine in traffic.
  */
 export const balancer = balancerSetup.createMachine({
   id: 'balancer',

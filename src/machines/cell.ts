@@ -10,14 +10,14 @@ import type { MachineView } from '../domain/view.ts';
 import { lifecycle } from './lifecycle.ts';
 import { unprovided } from './services.ts';
 
-/** More would be slow: see the note on `cell`. */
+/** A larger cell would be slow: see `cell`. */
 export const CELL_CAPACITY = 64;
 
 /**
  * Supervises at most CELL_CAPACITY machines. A cell is its own root actor: XState copies the
- * children map on every spawn and scans all timers of the system on every stop, so cost grows with
- * the square of the flock. One machine's crash is handled here and never reaches its siblings.
- * A machine's actor id is its slot.
+ * children map on every spawn and scans all timers of the system on every stop, so that cost grows
+ * with the square of the size. The cell handles one machine's crash, which never reaches the
+ * others. A machine's actor id is its slot.
  */
 export const cell = setup({
   types: {
@@ -29,7 +29,7 @@ export const cell = setup({
   },
   actors: { lifecycle },
   actions: {
-    /** Spawns the machine or tells it the news. A second spawn would orphan the first. */
+    /** Tells the machine its news, or spawns it. A second spawn would orphan the first. */
     tell: enqueueActions(({ enqueue, self }, { view }: { view: MachineView }) => {
       if (self.getSnapshot().children[view.slot]) {
         enqueue.sendTo(view.slot, { type: 'machine.observed', view });
@@ -40,7 +40,7 @@ export const cell = setup({
     forget: stopChild((_, { actorId }: { actorId: string }) => actorId),
     /** The machine's actor threw: its I/O must be aborted and the crash reported. */
     reportCrash: (_, _crash: { actorId: string; error: unknown }) => unprovided('reportCrash'),
-    /** The machine's actor reached its end: the slot is gone. */
+    /** The machine's actor ended: the slot is gone. */
     reportEnd: (_, _end: { actorId: string }) => unprovided('reportEnd'),
   },
 }).createMachine({

@@ -14,20 +14,20 @@ import {
   type Job,
 } from './task.ts';
 
-/** What the steps of a deprovision tell each other. */
+/** Results that the steps of a deprovision pass on. */
 export interface DeprovisionTold {
-  /** What became of its agent, for the history; null: it goes with the device. */
+  /** What happened to its agent, for the history; null: it is gone with the device. */
   readonly agentEnd: string | null;
-  /** How often the provider was asked to take the machine back. */
+  /** Number of requests to the provider to take the machine back. */
   readonly asked: number;
 }
 type Told<Part extends keyof DeprovisionTold> = Pick<DeprovisionTold, Part>;
 
 /**
- * Gives one machine back to its provider, because somebody asked for it: claims it, ends its agent
- * if the machine lives on, asks the provider to take the device back, waits until the device is gone
- * and its slot can be used again, and deletes the machine from the BMDB. Each step may run again
- * after a crash: what was done already is found done.
+ * Gives one machine back to its provider on request: claims it, ends its agent if the machine lives
+ * on, requests the removal of the device, waits until the device is gone and its slot is usable
+ * again, and deletes the machine from the BMDB. Each step may run again after a crash and finds its
+ * work done.
  */
 export const deprovision = setup({
   types: taskTypes<DeprovisionTold>(),

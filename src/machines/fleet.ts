@@ -16,20 +16,20 @@ export interface SlotsChanged {
 }
 export type FleetEvent =
   | SlotsChanged
-  /** What the guard rests on has changed. */
+  /** Facts on which the guard depends have changed. */
   | { readonly type: 'guard.nudged' }
-  /** A service broke in the middle; everything is rebuilt. */
+  /** A service broke halfway; everything is rebuilt. */
   | { readonly type: 'service.crashed'; readonly error: unknown }
-  /** Does the supervisor take turns at all? Nothing follows from it. */
+  /** Checks that the supervisor takes events; it has no effect. */
   | { readonly type: 'fleet.watched' }
-  /** Stop claiming, finish or cancel what is under way, close the session. */
+  /** Stops claims, completes or cancels work under way, closes the session. */
   | { readonly type: 'fleet.stop' };
 
 interface FleetTiming {
   readonly sessionIntervalMs: number;
-  /** Pause before a new session after one was lost or could not be opened. */
+  /** Pause before a new session after one was lost or failed to open. */
   readonly sessionRetryMs: number;
-  /** The guard assesses the fleet so often. */
+  /** Interval of the guard's assessments. */
   readonly assessMs: number;
 }
 
@@ -38,17 +38,17 @@ type Context = FleetTiming & {
   readonly sessionLosses: number;
   /** Crashes of services since the last quiet period. */
   readonly crashes: number;
-  /** Crashes of the guard, as long as work goes on. */
+  /** Crashes of the guard while work continues. */
   readonly guardCrashes: number;
-  /** A stop was asked for: whatever breaks from now on, nothing is rebuilt. */
+  /** A stop was requested: nothing is rebuilt from now on. */
   readonly stopping: boolean;
 };
 
 const SESSION_RETRY_MAX_MS = 30_000;
-/** Work for so long without a crash of a service, and earlier crashes are forgotten. */
+/** Work without a service crash for this long clears the count of crashes. */
 const QUIET_MS = 60_000;
 
-/** Before another session, milliseconds: doubles with each in a row that did not come to life. */
+/** Pause before another session, milliseconds: doubles with each consecutive failure to open. */
 export const sessionPauseMs = ({
   sessionRetryMs,
   sessionLosses,
@@ -61,35 +61,35 @@ const crashed = {
 } as const;
 
 /**
- * The supervisor: owns the session, the mirror, the cells, one provisioner per provider, the pools at
- * their balancers and the janitor. News flow from the mirror through here into the cells whether or not a session is alive;
- * only work needs one.
+ * The supervisor: owns the session, the mirror, the cells, one provisioner per provider, the pools
+ * at their balancers and the janitor. News flow from the mirror through here into the cells with or
+ * without a session; only work needs a session.
  */
 export const fleet = setup({
   types: { context: {} as Context, input: {} as FleetTiming, events: {} as FleetEvent },
   actors: {
     session,
-    /** Freezes recovery when too many fall silent together. */
+    /** Freezes recovery when too many machines fall silent together. */
     guard,
-    /** BMDB rows, provider listings and heartbeats, diffed into `slots.changed`. */
+    /** Compares BMDB rows, provider listings and heartbeats, and sends `slots.changed`. */
     mirror: callbackService<FleetEvent, void>('mirror'),
     /** Puts slots into cells, restarts crashed machines and dead cells. */
     cellPool: callbackService<SlotsChanged, void>('cellPool'),
     /** One provisioner per provider, while a session is alive. */
     provisioners: callbackService<FleetEvent, void>('provisioners'),
-    /** Sweeps what dead sessions left behind. */
+    /** Removes leftovers of dead sessions. */
     janitor: callbackService<FleetEvent, void>('janitor'),
     /** One actor for each pool at each of its balancers, while a session is alive. */
     balancers: callbackService<FleetEvent, void>('balancers'),
-    /** Writes what the providers report of known machines. */
+    /** Writes the providers' reports about known machines. */
     updater: callbackService<FleetEvent, void>('updater'),
-    /** Resolves when all work has ended: finished in time, else cancelled. */
+    /** Resolves when all work has ended: completed in time, or cancelled. */
     drain: promiseService<void, void>('drain'),
     closeSession: promiseService<void, void>('closeSession'),
   },
   actions: {
     toCells: sendTo('cellPool', ({ event }) => event as SlotsChanged),
-    /** What was known of the guard counts no more: nobody assesses the fleet. */
+    /** Forgets the guard's state, because nobody assesses the fleet. */
     forgetGuard: () => unprovided('forgetGuard'),
     toGuard: sendTo('guard', { type: 'guard.nudged' }),
     countGuardCrash: assign({
@@ -158,7 +158,7 @@ export const fleet = setup({
             src: 'session',
             input: ({ context }) => ({ intervalMs: context.sessionIntervalMs }),
             onSnapshot: {
-              // Each poke is news of the session too; only the first one that says "alive" counts.
+              // Each poke is also news of the session; only the first "alive" counts.
               guard: and([
                 stateIn({ active: { attended: 'opening' } }),
                 {

@@ -5,16 +5,16 @@ import { promiseService, unprovided } from './services.ts';
 import { errorOf, failureOf, type Failure } from './task.ts';
 
 interface GuardInput {
-  /** Time between two assessments, milliseconds. */
+  /** Interval between assessments, milliseconds. */
   readonly assessMs: number;
 }
-/** What an assessment of the fleet found. */
+/** Results of an assessment of the fleet. */
 export interface GuardFindings extends GuardPicture {
   /** The fleet's first. */
   readonly standings: readonly GuardStanding[];
 }
 type GuardEvent =
-  /** Rows of the guard, or what operators ask of it, seem to have changed. */
+  /** Rows of the guard or requests about it seem to have changed. */
   | { readonly type: 'guard.nudged' }
   | { readonly type: 'assessment.made'; readonly state: GuardState }
   | { readonly type: 'assessment.failed' };
@@ -22,10 +22,10 @@ type GuardEvent =
 type Context = GuardInput &
   GuardPicture & {
     readonly standings: readonly GuardStanding[];
-    /** Why it stands where it stands; null: all is well. */
+    /** The reason for the guard's state; null: all is well. */
     readonly reason: string | null;
     readonly failure: Failure | null;
-    /** It was nudged in the middle of a round: what that finds may be older. */
+    /** A nudge came during a round, whose findings may be older. */
     readonly again: boolean;
   };
 
@@ -42,17 +42,17 @@ const blinded = <Params extends typeof errorOf | typeof unanswered>(params: Para
   }) as const;
 
 /**
- * Suspects ourselves before the machines: assesses the fleet again and again, freezes recovery when
- * too many fall silent together and thaws it when they are back (both in the database, for every
- * daemon), and carries out what operators ask of it. It grants nothing itself: permits are granted
- * in the claim's transaction, under the same rules.
+ * Suspects ourselves before the machines: assesses the fleet repeatedly, freezes recovery when too
+ * many machines fall silent together, and thaws it on their return (both in the database, for every
+ * daemon). Also applies operators' requests about the guard. It grants no permits: the claim's
+ * transaction grants them under the same rules.
  */
 export const guard = setup({
   types: { context: {} as Context, input: {} as GuardInput, events: {} as GuardEvent },
   actors: {
-    /** Notes that heartbeats are taken in, counts who is silent, freezes and thaws. */
+    /** Records that heartbeats are received, counts silent machines, freezes and thaws. */
     assess: promiseService<GuardFindings, void>('assess'),
-    /** Settles freezes, thaws, and requests about slots that nobody knows, as far as they are due. */
+    /** Applies due freezes, thaws, and requests about unknown slots. */
     settleGuardRequests: promiseService<void, void>('settleGuardRequests'),
   },
   actions: {

@@ -8,7 +8,7 @@ import { promiseService, unprovided } from './services.ts';
 import { takeover } from './takeover.ts';
 import { failureOf, type Failure, type Job, type TaskResult } from './task.ts';
 
-/** A new view of the machine, from the mirror: the only news a lifecycle needs. */
+/** A new view of the machine from the mirror: the only news that a lifecycle needs. */
 export interface Observed {
   readonly type: 'machine.observed';
   readonly view: MachineView;
@@ -17,21 +17,21 @@ export interface Observed {
 export interface LifecycleContext {
   readonly slot: Slot;
   readonly view: MachineView;
-  /** Why the last task of ours ended as it did; null after a success. */
+  /** Why our last task failed; null after a success. */
   readonly lastFailure: Failure | null;
-  /** Tasks refused or failed in a row; the next turn is awaited longer for each. */
+  /** Tasks refused or failed in a row; each lengthens the wait for the next turn. */
   readonly setbacks: number;
-  /** What was settled last; the view may go on naming it for a moment. */
+  /** Key of the last applied request; the view may still name it for a moment. */
   readonly settledKey: string | null;
 }
 
-/** Which of the things that operators asked is to be settled. */
+/** The operator request to apply. */
 export interface RequestInput {
   readonly slot: Slot;
   readonly key: string;
 }
 
-/** What `awaitTurn` needs; resolves when a session, the head start and a place are ours. */
+/** Input of `awaitTurn`, which resolves with a session, after the head start, and with a place. */
 export interface TurnInput {
   readonly slot: Slot;
   readonly next: Work;
@@ -39,7 +39,7 @@ export interface TurnInput {
 }
 export type Work = NonNullable<NextWork>;
 
-/** Whether two views are the same to the chart: nothing that it goes by has changed. */
+/** Whether two views are equal in everything that moves the chart. */
 export const isSameToChart = (before: MachineView, after: MachineView): boolean =>
   before.state === after.state &&
   before.next === after.next &&
@@ -47,7 +47,7 @@ export const isSameToChart = (before: MachineView, after: MachineView): boolean 
   before.request === after.request;
 
 const SETBACKS_MAX = 10;
-/** After a request could not be settled, until it is tried again. */
+/** Pause before a request that could not be applied is retried. */
 const SETTLE_PAUSE_MS = 5_000;
 
 /** Types, slots, actions and guards of `lifecycle`. */
@@ -60,7 +60,7 @@ const lifecycleSetup = setup({
   },
   actors: {
     awaitTurn: promiseService<void, TurnInput>('awaitTurn'),
-    /** Resolves with the key when the request is settled, and rejects while it has to stay open. */
+    /** Resolves with the key when the request is applied; rejects while it must stay open. */
     settleRequest: promiseService<string, RequestInput>('settleRequest'),
     takeover,
     recovery,
@@ -78,13 +78,13 @@ const lifecycleSetup = setup({
       setbacks: Math.min(context.setbacks + 1, SETBACKS_MAX),
     })),
     rememberSettled: assign({ settledKey: (_, { key }: { key: string }) => key }),
-    /** Ends the turn: connection, place in the pool and unfinished work are given back. */
+    /** Ends the turn: returns connection, place and unfinished work. */
     endTurn: (_, _params: { slot: Slot }) => unprovided('endTurn'),
-    /** A state was reached that does not follow from ours: someone else acted in between. */
+    /** A state was reached that does not follow ours: another process acted in between. */
     countLeap: (_, _params: { view: MachineView }) => unprovided('countLeap'),
   },
   guards: {
-    /** Nothing that the chart goes by is new: the rest is only remembered. */
+    /** The news do not move the chart; they are only remembered. */
     unchanged: ({ context, event }) =>
       event.view.state === context.view.state &&
       event.view.next === context.view.next &&
@@ -92,7 +92,7 @@ const lifecycleSetup = setup({
     sameState: ({ context, event }) => event.view.state === context.view.state,
     shows: ({ event }, { state }: { state: MachineState }) => event.view.state === state,
     stateIs: ({ context }, { state }: { state: MachineState }) => context.view.state === state,
-    /** Nothing can be done without a machine. */
+    /** Work needs a machine. */
     dueFor: ({ context: { view } }, { works }: { works: readonly Work[] }) =>
       view.next !== null && works.includes(view.next) && view.machineId !== null,
     asked: ({ context: { view, settledKey } }) =>
@@ -106,18 +106,18 @@ const result = ({ event }: { event: { output: TaskResult } }) => ({ result: even
 const crash = ({ event }: { event: { error: unknown } }) => ({ error: event.error });
 const settled = ({ event }: { event: { output: string } }) => ({ key: event.output });
 const place = ({ context }: { context: LifecycleContext }) => ({ slot: context.slot });
-/** A task begins only where `dueFor` has seen a machine. */
+/** A task begins only after `dueFor` has seen a machine. */
 const job = ({ context }: { context: LifecycleContext }): Job => ({
   slot: context.slot,
   machineId: context.view.machineId!,
 });
-/** A turn is awaited only where `dueFor` has seen work. */
+/** A wait for a turn begins only after `dueFor` has seen work. */
 const turn = ({ context }: { context: LifecycleContext }): TurnInput => ({
   slot: context.slot,
   next: context.view.next!,
   setbacks: context.setbacks,
 });
-/** Only what is `asked` is settled. */
+/** Only an `asked` request is applied. */
 const request = ({ context }: { context: LifecycleContext }): RequestInput => ({
   slot: context.slot,
   key: context.view.request!,
@@ -129,7 +129,7 @@ const afterCrash = {
   actions: { type: 'countSetback', params: crash },
 } as const;
 
-/** News that show one of these states lead there. */
+/** News with one of these states lead there. */
 const to = <const State extends MachineState>(...states: readonly State[]) =>
   states.map((state) => ({
     guard: { type: 'shows' as const, params: { state } },
@@ -138,7 +138,7 @@ const to = <const State extends MachineState>(...states: readonly State[]) =>
   }));
 const follow = (state: MachineState) => ({ 'machine.observed': to(...FOLLOWERS[state]) });
 
-/** Only the rows say more: nothing is to be done, or another daemon does it. */
+/** Only the rows say more: nothing is due, or another daemon works. */
 const resting = { description: 'This daemon has no work on the machine at the moment.' };
 const begin = (...works: readonly [Work, ...Work[]]) => ({
   ...resting,
@@ -151,7 +151,7 @@ const TASKS = {
   deprovision: '#Deprovisioning.working',
 } as const;
 
-/** Waits until this daemon may do the work that is due; news of other work leave the wait. */
+/** Waits until this daemon may do the due work; news of other work end the wait. */
 const waitFor = (...works: readonly [Work, ...Work[]]) => ({
   description:
     'Work is due. The machine waits for the recovery budget, for daemons that go first, and for a free place.',
@@ -168,7 +168,7 @@ const waitFor = (...works: readonly [Work, ...Work[]]) => ({
   },
 });
 
-/** A task of this daemon runs, in steps of its own chart; news are only kept until it ends. */
+/** Runs a task of this daemon in its own chart; news are only kept until it ends. */
 const working = <const Task extends 'takeover' | 'recovery' | 'deprovision'>(task: Task) => ({
   tags: 'working' as const,
   exit: { type: 'endTurn' as const, params: place },
@@ -182,7 +182,7 @@ const working = <const Task extends 'takeover' | 'recovery' | 'deprovision'>(tas
   },
 });
 
-/** What operators ask, beside the machine's life: it lasts in every state and ends with it. */
+/** Operators' requests, in parallel to the machine's life: last in every state, end with it. */
 const requests = lifecycleSetup.createStateConfig({
   initial: 'idle',
   states: {
@@ -208,9 +208,9 @@ const requests = lifecycleSetup.createStateConfig({
 });
 
 /**
- * The life of one physical machine. Its state is what rows, listing and clock say (the view); the
- * chart knows which states may follow which, starts the daemon's own tasks when the machine is due,
- * and lets no news interrupt them. Knows no clock, socket or SQL.
+ * The life of one physical machine. Rows, listing and clock determine its state (the view). The
+ * chart knows which states may follow each other, starts the daemon's tasks for due work, and lets
+ * no news interrupt them. It knows no clock, socket or SQL.
  */
 export const lifecycle = lifecycleSetup.createMachine({
   id: 'lifecycle',

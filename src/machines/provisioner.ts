@@ -8,11 +8,11 @@ interface ProvisionerInput {
   /** Pause between two iterations. */
   readonly periodMs: number;
 }
-/** What a step is about. What it found lives beside the chart, under the provider's name. */
+/** The subject of a step. Its results live beside the chart, under the provider's name. */
 export interface Round {
   readonly provider: ProviderName;
 }
-/** How a listing went: taken, or not to be asked for before `pauseMs` have passed. */
+/** Result of a listing: taken, or not possible before `pauseMs`. */
 export type Listed =
   | { readonly kind: 'listed' }
   | { readonly kind: 'paused'; readonly pauseMs: number; readonly reason: string };
@@ -21,34 +21,34 @@ type Context = ProvisionerInput & {
   readonly failures: number;
   readonly failure: Failure | null;
   readonly pauseMs: number;
-  /** Creations that are due in this iteration. */
+  /** Number of creations due in this iteration. */
   readonly planned: number;
 };
 
 const BACKOFF_MAX_MS = 300_000;
-/** A pause goes in steps, since the hold that it is for may be lifted by hand meanwhile. */
+/** A pause goes in steps, because an operator may lift its hold meanwhile. */
 const PAUSE_STEP_MS = 60_000;
 
 /**
  * Turns free capacity of one provider into machines, on one daemon at a time. Before it plans, it
- * settles what an earlier life of this or another daemon left open, so a device is never leaked and
- * a slot never used twice. Creations outlive the iteration that began them: one that hangs keeps
- * nothing else waiting.
+ * completes what an earlier daemon left open, so that no device leaks and no slot is used twice.
+ * Creations outlive the iteration that began them: a hanging creation does not hold up anything
+ * else.
  */
 export const provisioner = setup({
   types: { context: {} as Context, input: {} as ProvisionerInput },
   actors: {
-    /** Resolves when the job is this daemon's; at once as long as it still is. */
+    /** Resolves when the job is this daemon's; at once if it still is. */
     takeLease: promiseService<void, Round>('takeLease'),
-    /** Finds the device of each unfinished creation by its witness, past all caches. */
+    /** Finds the device of each unfinished creation by its creation key, without caches. */
     resolveIntents: promiseService<void, Round>('resolveIntents'),
-    /** Lists the provider and the BMDB at once. */
+    /** Lists the provider and the BMDB at the same time. */
     listBoth: promiseService<Listed, Round>('listBoth'),
-    /** Decides; answers how many creations are due. */
+    /** Decides; returns the number of due creations. */
     planRound: promiseService<number, Round>('planRound'),
-    /** Writes what was seen: adopted, absent, missing, back, forgotten. */
+    /** Writes the findings: adopted, absent, missing, back, forgotten. */
     recordFindings: promiseService<void, Round>('recordFindings'),
-    /** Begins the creations; does not wait for their end. */
+    /** Begins the creations without a wait for their end. */
     beginCreations: promiseService<void, Round>('beginCreations'),
   },
   actions: {
@@ -153,7 +153,7 @@ function round({ context }: { readonly context: Context }): Round {
   return { provider: context.provider };
 }
 
-/** A state in which one service works; whatever fails is tried again later. */
+/** A state in which one service works; any failure is retried later. */
 function step<const Src extends string, const Done>(src: Src, description: string, onDone: Done) {
   const reported = ({ context, event }: { context: Context; event: { error: unknown } }) => ({
     provider: context.provider,

@@ -16,30 +16,30 @@ import {
 } from './task.ts';
 import type { Rung } from '../domain/recovery/rungs.ts';
 
-/** What tells that the machine booted. */
+/** Proof that the machine booted. */
 export interface Proof {
   readonly what: string;
-  /** From the request to the proof, by the database clock; null: not known, or not a boot. */
+  /** Time from request to proof, by the database clock; null: unknown, or no boot. */
   readonly bootSeconds: number | null;
 }
 
-/** What was asked for, and what tells when it came true. */
+/** A request, and the facts that later prove its success. */
 export interface Asked {
-  /** By the database clock; null: nothing was asked for, since it had booted already. */
+  /** By the database clock; null: no request was needed, because the machine had booted. */
   readonly askedAtMs: number | null;
-  /** Null: not known. */
+  /** Null: unknown. */
   readonly bootIdBefore: string | null;
-  /** An earlier request turned out to have come true. */
+  /** An earlier request turned out to have succeeded. */
   readonly proof: Proof | null;
-  /** The machine's own system was asked; where it did not answer just before, it may be deaf to that, too. */
+  /** The request went to the machine's system, which may ignore it if it did not answer before. */
   readonly isGraceful?: boolean;
 }
 
-/** What the steps of a recovery tell each other. */
+/** Results that the steps of a recovery pass on. */
 export interface RecoveryTold {
-  /** On which rung of the ladder the task goes on. */
+  /** The rung on which the task continues. */
   readonly rung: Rung;
-  /** In which boot the machine is, as it says by SSH; null: it does not answer. */
+  /** The machine's current boot, read by SSH; null: it does not answer. */
   readonly bootId: string | null;
   readonly asked: Asked;
   readonly proof: Proof;
@@ -55,24 +55,24 @@ const onRung = <const Of extends Rung, const Target extends string>(rung: Of, ta
   ...onTo(target),
 });
 
-/** The rung that a hanging controller was in the way of. */
+/** The rung that a hanging controller blocked. */
 const beyondReset = [
   onRung('rebooting', '#recovery.rebooting'),
   onTo('#recovery.powerCycling'),
 ] as const;
 
-/** Whatever ends a power cycle half-way, the machine is not left switched off. */
+/** However a power cycle ends halfway, the machine is not left switched off. */
 const elseRestorePower = {
   target: 'restoringPower',
   actions: { type: 'keepFailure', params: errorOf },
 } as const;
 
 /**
- * Brings a silent machine back by one attempt on one rung of the ladder, the mildest that is left:
- * claims it, takes a permit of the recovery budget if it interrupts, does what the rung says, and waits for
- * evidence that it happened. An accepted request is no evidence. Ends with the machine ready for a
- * new agent start. Where SSH does not answer, the agent cannot be restarted, and the same attempt
- * goes straight on to the next rung.
+ * Recovers a silent machine by one attempt on the mildest remaining rung: claims it, takes a
+ * recovery permit if the rung interrupts, carries out the rung, and waits for evidence of success.
+ * An accepted request is no evidence. Ends with the machine ready for a new agent start. If SSH
+ * does not answer, the agent cannot be restarted, and the same attempt continues with the next
+ * rung.
  */
 export const recovery = setup({
   types: taskTypes<RecoveryTold>(),

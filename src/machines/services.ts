@@ -1,6 +1,6 @@
 import { fromCallback, fromPromise, type AnyEventObject } from 'xstate';
 
-/** Ends a service that nobody provided: XState skips a missing action and hangs on a missing actor. */
+/** Ends a missing service: XState skips a missing action and hangs on a missing actor. */
 export function unprovided(name: string): never {
   throw new Error(`"${name}" was not provided`);
 }

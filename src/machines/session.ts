@@ -13,9 +13,9 @@ type Context = SessionTiming & {
 };
 
 /**
- * Liveness of this daemon in the BMDB, from opening to its end. The session object itself lives
- * beside the chart; its own signal (fencing) fires at the local deadline whatever the chart does.
- * A dead session never comes back: whoever invoked the chart starts a new one.
+ * Liveness of this daemon in the BMDB, from opening to end. The session object lives beside the
+ * chart; its own signal (fencing) fires at the local deadline whatever the chart does. A dead
+ * session never returns: the parent starts a new chart.
  */
 export const session = setup({
   types: {

@@ -14,9 +14,9 @@ import { stepOf } from './task.ts';
 export interface Shown {
   readonly slot: Slot;
   readonly state: MachineState;
-  /** The step of this daemon's task, else what the view says; null: as it was before. */
+  /** The step of this daemon's task, else the view's substate; null: unchanged. */
   readonly substate: string | null;
-  /** A task of this daemon works on it. */
+  /** A task of this daemon works on the machine. */
   readonly working: boolean;
 }
 
@@ -29,8 +29,8 @@ type MachineRef = ActorRefFrom<typeof lifecycle>;
 type MachineSnapshot = SnapshotFrom<typeof lifecycle>;
 
 /**
- * What a snapshot of `lifecycle` shows; null while it takes in news.
- * @param view the latest one, of which the actor need not have been told.
+ * The displayed state of a `lifecycle` snapshot; null while it takes in news.
+ * @param view the latest view, which the actor may not know yet.
  */
 export function shownIn(snapshot: MachineSnapshot, view = snapshot.context.view): Shown | null {
   const { slot } = snapshot.context;
@@ -45,13 +45,13 @@ export function shownIn(snapshot: MachineSnapshot, view = snapshot.context.view)
   return { slot, state, substate: task ? stepOf(task) : null, working };
 }
 
-/** It waits or works: it moves without news. At rest only news change what it shows. */
+/** Whether it waits or works, so that it moves without news. At rest, only news change it. */
 export const isBusy = (snapshot: MachineSnapshot): boolean =>
   snapshot.status === 'active' && (snapshot.hasTag('waiting') || snapshot.hasTag('working'));
 
 /**
- * Calls back after each change of the machine's actor and of the task that works on it, until what it
- * answers with is called.
+ * Calls back after each change of the machine's actor and its task, until the returned function is
+ * called.
  */
 export function follow(machine: MachineRef, onChange: () => void): () => void {
   let followed: AnyActorRef | undefined;
@@ -70,10 +70,10 @@ export function follow(machine: MachineRef, onChange: () => void): () => void {
   return () => subscription.unsubscribe();
 }
 
-/** Whoever supervises the actor hears of its crash. */
+/** The actor's supervisor hears of its crash. */
 const ignore = () => undefined;
 
-/** The actor of the task that works on the machine. */
+/** The actor of the machine's current task. */
 export function taskOf({ value, children }: MachineSnapshot): AnyActorRef | undefined {
   const state = stateIn(value);
   return state === null ? undefined : children[TASKS[state] ?? ''];
@@ -86,13 +86,13 @@ function stateIn(value: MachineSnapshot['value']): MachineState | null {
   return state === 'resyncing' ? null : (state as MachineState);
 }
 
-/** Where a machine's actor and its task are now, by the names of their charts' states. */
+/** The chart states of a machine's actor and task now. */
 export interface LiveStates {
-  /** Of the region of life: `Recovering.working`; `Released` at its end. */
+  /** State of the life region: `Recovering.working`; `Released` at its end. */
   readonly life: string;
-  /** Of the region of requests; null: it has ended. */
+  /** State of the requests region; null: it has ended. */
   readonly requests: string | null;
-  /** The task of this daemon that works on it; null: none does. */
+  /** The task of this daemon on the machine; null: none. */
   readonly task: { readonly chart: string; readonly at: string } | null;
 }
 
@@ -106,7 +106,7 @@ export function liveIn(snapshot: SnapshotFrom<typeof lifecycle>): LiveStates {
   return { life: pathOf(value.alive.life), requests: pathOf(value.alive.requests), task };
 }
 
-/** `rebooting.awaitingBoot`: from the outermost state inward. */
+/** `rebooting.awaitingBoot`: from the outermost state inwards. */
 const pathOf = (value: StateValue): string =>
   typeof value === 'string'
     ? value

@@ -14,24 +14,24 @@ import {
   type Job,
 } from './task.ts';
 
-/** What the steps of a takeover tell each other. */
+/** Results that the steps of an agent start pass on. */
 export interface TakeoverTold {
-  /** The host proved to be the machine; only now may anything of ours run there. */
+  /** The host proved to be the machine; only now may our code run there. */
   readonly trust: {
     readonly bootId: string;
-    /** The host key that is to be pinned; null: none, or it is already. */
+    /** The host key to pin; null: none, or already pinned. */
     readonly newHostKey: string | null;
   };
-  /** What the agent answered. Its public key is in hexadecimal. */
+  /** The agent's answer. Its public key is in hexadecimal. */
   readonly agent: { readonly publicKey: string; readonly warnings: readonly string[] };
 }
 type Told<Part extends keyof TakeoverTold> = Pick<TakeoverTold, Part>;
 
 /**
- * Takes one machine over: claims it, connects by SSH, verifies the host, uploads the agent, runs it
- * and records its key. The open connection and the claim live beside the chart, under the slot; the
- * chart knows only which step is due and what a failure means. Every step has its own time limit in
- * its slot, and all of them end when the session does.
+ * Starts the agent on one machine: claims it, connects by SSH, verifies the host, uploads the
+ * agent, runs it and records its key. The open connection and the claim live beside the chart,
+ * under the slot; the chart knows only the due step and the meaning of failures. Every step has a
+ * time limit, and all of them end with the session.
  */
 export const takeover = setup({
   types: taskTypes<TakeoverTold>(),

@@ -4,26 +4,26 @@ import type { MachineId, Slot } from '../domain/ids.ts';
 import type { MachineView } from '../domain/view.ts';
 import { promiseService } from './services.ts';
 
-/** The machine a task (takeover, recovery) is about. */
+/** The machine that a task (agent start, recovery) works on. */
 export interface Job {
   readonly slot: Slot;
   readonly machineId: MachineId;
 }
 
-/** What a failed step leaves in a chart's context: data, never the error object. */
+/** The trace of a failed step in a chart's context: data, never the error object. */
 export interface Failure {
   readonly code: string;
   readonly message: string;
 }
 
 /**
- * - `done`: the task reached its end and recorded it.
- * - `failed`: it was begun, and given up with a backoff.
- * - `refused`: nothing was begun (not eligible, someone else has it, no permit, no database).
+ * - `done`: the task completed and recorded its result.
+ * - `failed`: it began, and was given up with a backoff.
+ * - `refused`: it did not begin (not eligible, claimed elsewhere, no permit, no database).
  */
 export type Outcome = 'done' | 'failed' | 'refused';
 
-/** How a task ended; `view` is what the rows said afterwards, null if they could not be read. */
+/** How a task ended; `view` shows the rows afterwards, null if they were unreadable. */
 export interface TaskResult {
   readonly outcome: Outcome;
   readonly failure: Failure | null;
@@ -31,7 +31,7 @@ export interface TaskResult {
 }
 
 interface TaskContext<Told> extends Job, TaskResult {
-  /** What the steps found out so far, each its part: plain data, the input of the steps after them. */
+  /** Results of the steps so far, as plain data: the input of later steps. */
   readonly told: Told;
 }
 
@@ -41,7 +41,7 @@ export const beginTask = <Told>({ input }: { input: Job }): TaskContext<Told> =>
   outcome: 'refused',
   failure: null,
   view: null,
-  // Whole as far as the chart has come: a step that needs a part comes after the one that tells it.
+  // Complete as far as needed: a step comes after the steps whose results it uses.
   told: {} as Told,
 });
 
@@ -54,7 +54,7 @@ export const jobOf = ({ context }: Within<unknown>): Job => ({
   machineId: context.machineId,
 });
 
-/** What every step gets: the machine, and what the steps before it told. */
+/** Input of every step: the machine, and the results of earlier steps. */
 const given = <Told>({ context }: Within<Told>): Job & Told => ({
   ...jobOf({ context }),
   ...context.told,
@@ -73,14 +73,14 @@ export const failureOf = (error: unknown): Failure => ({
 
 export const errorOf = ({ event }: { event: ErrorActorEvent }) => ({ error: event.error });
 
-/** @typeParam Told all that the steps of the task tell each other. */
+/** @typeParam Told all results that the task's steps pass on. */
 export const taskTypes = <Told>() => ({
   context: {} as TaskContext<Told>,
   input: {} as Job,
   output: {} as TaskResult,
 });
 
-/** Slots that every task has. */
+/** Services that every task has. */
 export const taskActors = {
   giveUp: promiseService<void, Job & { readonly failure: Failure | null }>('giveUp'),
   reread: promiseService<MachineView | null, Job>('reread'),
@@ -108,7 +108,7 @@ export const elseGiveUp = {
   actions: { type: 'keepFailure', params: errorOf },
 } as const;
 
-/** At the claim: nothing was begun, so nothing is given back. */
+/** At the claim: nothing began, so that nothing is given back. */
 export const elseRefused = {
   target: '#rereading',
   actions: { type: 'keepFailure', params: errorOf },
@@ -120,7 +120,7 @@ export const thenDone = {
   actions: { type: 'keepOutcome', params: { outcome: 'done' } },
 } as const;
 
-/** On to the next step, which is given what this one told. */
+/** Continues with the next step, and passes this step's result on. */
 export const onTo = <const Target extends string>(target: Target) => ({
   target,
   actions: {
@@ -137,7 +137,7 @@ export const step = <const Src extends string, const Done, const Failed = typeof
   onError: Failed = elseGiveUp as Failed,
 ) => ({ description, invoke: { id: src, src, input: given, onDone, onError } });
 
-/** How every task ends, whatever became of it. */
+/** How every task ends, whatever its result. */
 export const endOfTask = {
   givingUp: {
     id: 'givingUp',
@@ -177,7 +177,7 @@ export const endOfTask = {
   ended: { id: 'ended', type: 'final' },
 } as const;
 
-/** The step that a task is at, by its outermost state; null while it ends. */
+/** The current step of a task, by its outermost state; null while it ends. */
 export function stepOf({ value }: { readonly value: StateValue }): string | null {
   const name = typeof value === 'string' ? value : (Object.keys(value)[0] ?? '');
   return name in endOfTask ? null : name;

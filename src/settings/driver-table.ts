@@ -1,7 +1,7 @@
 /**
- * Drivers by the name that a configuration gives in `driver:`.
- * @throws {Error} a name that a configuration could not hold, or that two drivers have: the program
- *   does not start.
+ * Drivers by the value of `driver:` in a configuration.
+ * @throws {Error} two drivers share a name, or a configuration cannot hold it: the program does not
+ * start.
  */
 export function driverTable<Driver extends { readonly name: string }>(
   drivers: readonly Driver[],
@@ -11,10 +11,10 @@ export function driverTable<Driver extends { readonly name: string }>(
     const { name } = driver;
     if (!/^[a-z][a-z0-9-]{0,30}$/.test(name)) {
       throw new Error(
-        `"${name}" is no name for a driver: a-z first, then a-z, 0-9 or -, at most 31`,
+        `"${name}" is not a valid driver name: a-z first, then a-z, 0-9 or -, at most 31`,
       );
     }
-    if (table.has(name)) throw new Error(`there are two drivers named ${name}`);
+    if (table.has(name)) throw new Error(`two drivers are named ${name}`);
     table.set(name, driver);
   }
   return table;

@@ -1,4 +1,4 @@
-/** A span of time. Every duration of the configuration is a whole number of milliseconds. */
+/** A time span. Every duration of the configuration is a whole number of milliseconds. */
 export type Milliseconds = number;
 
 /** Timers take at most 2^31 - 1 ms (24.8 days); a longer one would fire at once. */
@@ -14,8 +14,8 @@ const UNITS = [
 const FORM = /^(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+)s)?(?:(\d+)ms)?$/;
 
 /**
- * Reads `250ms`, `2s`, `15m`, `1h30m`: units from large to small, each once; null if it is not one, or
- * longer than `longestMs`. Whatever no timer waits for may be longer than one can.
+ * Parses `250ms`, `2s`, `15m`, `1h30m`: units from large to small, each once. Null: malformed, or
+ * longer than `longestMs`, which may exceed a timer's limit.
  */
 export function parseDuration(
   text: string,

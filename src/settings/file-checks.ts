@@ -3,8 +3,8 @@ import type { Stats } from 'node:fs';
 import { dirname } from 'node:path';
 
 /**
- * What is wrong with a file that only we should read; null: nothing. `open` are the bits of the mode
- * that must not be set: those of the group and of all others, when absent.
+ * The fault of a file that only we should read; null: none. `open` has the mode bits that must not
+ * be set; default: those of the group and of others.
  */
 export function complaintAboutPrivacy(path: string, found: Stats, open = 0o077): string | null {
   if (!found.isFile()) return 'is not a regular file; write the value to one';
@@ -15,26 +15,26 @@ export function complaintAboutPrivacy(path: string, found: Stats, open = 0o077):
 }
 
 /**
- * Why nothing can be kept in a directory, which is made if it is not there; null: something can.
- * Only looks: makes nothing.
+ * Why nothing can be stored in a directory, which would be created if missing; null: no obstacle.
+ * Creates nothing.
  */
 export function complaintAboutKeepingIn(directory: string): string | null {
   const found = statSync(directory, { throwIfNoEntry: false });
   if (!found && dirname(directory) !== directory) {
     return complaintAboutKeepingIn(dirname(directory));
   }
-  if (!found?.isDirectory()) return `${directory} is no directory; give another path`;
+  if (!found?.isDirectory()) return `${directory} is not a directory; give another path`;
   try {
     accessSync(directory, constants.W_OK | constants.X_OK);
     return null;
   } catch {
-    return `nothing can be written to ${directory}; let uid ${process.geteuid?.()} write there`;
+    return `${directory} is not writable; let uid ${process.geteuid?.()} write there`;
   }
 }
 
 /**
- * Why another user may have decided what lies in a directory; null: nobody else could, or nothing is
- * there. Only looks.
+ * Why another user may have written to a directory; null: nobody else could, or it is missing.
+ * Changes nothing.
  */
 export function complaintAboutStrangers(directory: string): string | null {
   const found = statSync(directory, { throwIfNoEntry: false });

@@ -9,37 +9,35 @@ import { createScript, createSecret, isReference } from './secret.ts';
 import type { Surroundings } from './secret.ts';
 
 /**
- * The kinds of values a configuration is made of. Each leaf says what it is (`type`, `description`)
- * for the documentation, and every message says what is wrong and what to do, never a secret.
+ * The kinds of values in a configuration. Each leaf describes itself (`type`, `description`) for
+ * the documentation. Every message says what is wrong and what to do, and never shows a secret.
  */
 
-/** Where a listener binds. An empty host means every interface. */
+/** The address of a listener. An empty host means every interface. */
 export interface ListenAddress {
   readonly host: string;
   readonly port: number;
-  /** Name of a socket that the service manager holds and passes on; where it is bound we are not told. */
+  /** Name of a socket that the service manager binds and passes on; its address is unknown. */
   readonly socket?: string;
 }
 
-/** A value as a message repeats it: without the name and password that an URL may hold. */
+/** A value in a message, without the name and password of an URL. */
 export const show = (value: unknown): string => {
   const text = (JSON.stringify(value) ?? String(value)).replace(/:\/\/.*@/, '://…@');
   return text.length > 60 ? `${text.slice(0, 57)}…` : text;
 };
 
-/** What to say when a value has the wrong type, or is not there at all. */
+/** The message for a value of the wrong type, or a missing one. */
 const wants = (type: string, meaning: string) => (issue: { readonly input?: unknown }) =>
   issue.input === undefined
     ? `is missing; give ${type}: ${meaning}`
     : `is ${show(issue.input)}; give ${type}`;
 
-/** As `wants`, for values that must not be repeated in a message. */
+/** The same for values that messages must not repeat. */
 const wantsUnseen = (type: string, meaning: string) => (issue: { readonly input?: unknown }) =>
-  issue.input === undefined
-    ? `is missing; give ${type}: ${meaning}`
-    : `is not of the right form; give ${type}`;
+  issue.input === undefined ? `is missing; give ${type}: ${meaning}` : `is malformed; give ${type}`;
 
-/** Ends the parse of one leaf with a complaint. */
+/** Ends the parse of one leaf with a message. */
 function refuse(context: z.RefinementCtx, message: string): never {
   context.addIssue({ code: 'custom', message });
   return z.NEVER;
@@ -58,11 +56,11 @@ export const choice = <const Values extends readonly [string, ...string[]]>(
   return z.enum(values, { error: wants(type, meaning) }).meta({ type, description: meaning });
 };
 
-/** A whole number between the limits, both included. */
+/** A whole number within the limits, inclusive. */
 export const count = (meaning: string, min: number, max = 1_000_000) =>
   numeric(meaning, min, max, `a whole number from ${min} to ${max}`, Number.isInteger);
 
-/** A number between the limits, both included. */
+/** A number within the limits, inclusive. */
 export const ratio = (meaning: string, min: number, max: number) =>
   numeric(meaning, min, max, `a number from ${min} to ${max}`, Number.isFinite);
 
@@ -96,7 +94,7 @@ export const duration = (meaning: string, minMs = 1) => {
     .meta({ type: 'duration', description: meaning });
 };
 
-/** A text that is not a left-over placeholder. `rule` narrows it further. */
+/** A text without leftover placeholders. `rule` restricts it further. */
 export const text = (
   meaning: string,
   rule: { readonly matches: RegExp; readonly type: string } = { matches: /\S/, type: 'a text' },
@@ -117,7 +115,7 @@ export const url = (meaning: string) =>
     type: 'an http or https URL without credentials',
   });
 
-/** `host:port` that another machine can dial; kept as text. */
+/** `host:port` for connections from other machines; kept as text. */
 export const endpoint = (meaning: string) =>
   text(meaning, {
     matches: /^(\[[0-9a-fA-F:.]+\]|[^\s:/[\]]+):([1-9]\d{0,4})$/,
@@ -127,8 +125,8 @@ export const endpoint = (meaning: string) =>
   });
 
 /**
- * `host:port`, `:port` for every interface; port 0 lets the system choose. `systemd:<name>` is a socket that
- * somebody else bound: since nobody here knows where, it counts as open to every interface.
+ * `host:port`, or `:port` for every interface; with port 0 the system chooses. `systemd:<name>` is
+ * a passed socket; its address is unknown, so it counts as open to every interface.
  */
 export const listen = (meaning: string) => {
   const type =
@@ -142,7 +140,7 @@ export const listen = (meaning: string) => {
     .meta({ type: 'host:port', description: meaning });
 };
 
-/** Reads `host:port`, `:port`, `[v6]:port`, `systemd:<name>`; null when it is none of them. */
+/** Parses `host:port`, `:port`, `[v6]:port`, `systemd:<name>`; null: none of them. */
 export function parseListenAddress(value: string): ListenAddress | null {
   const [, socket] = /^systemd:([\w.-]{1,255})$/.exec(value) ?? [];
   if (socket !== undefined) return Object.freeze({ host: '', port: 0, socket });
@@ -152,7 +150,7 @@ export function parseListenAddress(value: string): ListenAddress | null {
   return Object.freeze({ host: parts[1] ?? parts[2] ?? '', port: Number(parts[3]) });
 }
 
-/** At most so many names as a URL has them: no port, no scheme, no wildcard. */
+/** At most this many host names: no port, scheme or wildcard. */
 export const hostNames = (meaning: string, countMax: number) => {
   const type = `a list of at most ${countMax} host names such as fleet.example.org`;
   const name = text(meaning, {
@@ -166,13 +164,13 @@ export const hostNames = (meaning: string, countMax: number) => {
     .meta({ type: 'list of host names', description: meaning });
 };
 
-/** A path; relative ones start at the directory of the configuration file. */
+/** A path; relative paths start at the configuration file's directory. */
 export const path = (meaning: string, around: Surroundings) =>
   text(meaning, { matches: /\S/, type: 'a path' }).transform((value) =>
     resolve(around.baseDirectory, value),
   );
 
-/** At most so many paths; none of them need exist. */
+/** At most this many paths, which need not exist. */
 export const paths = (meaning: string, countMax: number, around: Surroundings) => {
   const type = `a list of at most ${countMax} paths`;
   return z
@@ -181,11 +179,11 @@ export const paths = (meaning: string, countMax: number, around: Surroundings) =
     .meta({ type: 'list of paths', description: meaning });
 };
 
-/** A path on the machine that an agent is put on. */
+/** A path on a machine with an agent. */
 export const remotePath = (meaning: string) =>
   text(meaning, { matches: /^\/[^\0]*[^/\0]$/, type: 'an absolute path' });
 
-/** A file that must be there, with content, when the daemon starts. */
+/** A file that must exist, with content, at the daemon's start. */
 export const file = (
   meaning: string,
   around: Surroundings,
@@ -206,7 +204,7 @@ function complaintAbout(name: string, check: (content: Buffer) => string | null)
   }
 }
 
-/** For `file`: the content must be an X.509 certificate in PEM. */
+/** For `file`: the content must be a PEM X.509 certificate. */
 export function isCertificate(content: Buffer): string | null {
   try {
     return new X509Certificate(content).raw.length > 0 ? null : 'is empty';
@@ -216,8 +214,8 @@ export function isCertificate(content: Buffer): string | null {
 }
 
 /**
- * Lines of a shell, written out or `file:<path>`; read again at each use. What prints the
- * configuration does not show them, since such lines may hold what is nobody's business.
+ * Shell lines, inline or in `file:<path>`; read again at each use. Printed configurations do not
+ * show them, because they may be confidential.
  */
 export const script = (meaning: string, bytesMax: number, around: Surroundings) => {
   const type = `lines of at most ${bytesMax} bytes, or file:<path>`;
@@ -236,7 +234,7 @@ export const script = (meaning: string, bytesMax: number, around: Surroundings) 
     .meta({ type: 'shell lines or file:<path>', description: meaning });
 };
 
-/** `${NAME}`, `file:<path>` or `credential:<name>`; a value written out in the configuration is refused. */
+/** `${NAME}`, `file:<path>` or `credential:<name>`; the configuration may not contain the value. */
 export const secret = (meaning: string, around: Surroundings) => {
   const type = 'a reference, ${NAME}, file:<path> or credential:<name>';
   return z
@@ -244,12 +242,12 @@ export const secret = (meaning: string, around: Surroundings) => {
     .transform((value, context) =>
       isReference(value)
         ? lookUp(value, around, context)
-        : refuse(context, `is written out, which would show it to every reader; give ${type}`),
+        : refuse(context, `is in plain text, visible to every reader; give ${type}`),
     )
     .meta({ type: 'reference', description: meaning });
 };
 
-/** A PostgreSQL URL in which a password may only stand as a reference. */
+/** A PostgreSQL URL whose password must be a reference. */
 export const databaseUrl = (meaning: string, around: Surroundings) => {
   const type = 'a URL such as postgres://bmdb:${PGPASSWORD}@db:5432/bmdb, or a reference to one';
   return z
@@ -267,7 +265,9 @@ function complaintAboutUrl(value: string): string | null {
   const form = /^postgres(?:ql)?:\/\/(?:[^:@/\s]*(?::([^@/\s]*))?@)?[^\s]*$/.exec(value);
   if (!form) return 'is not a PostgreSQL URL';
   const password = form[1] ?? /[?&]password=([^&]*)/.exec(value)?.[1] ?? '';
-  return password === '' || /^\$\{\w+\}$/.test(password) ? null : 'holds a password written out';
+  return password === '' || /^\$\{\w+\}$/.test(password)
+    ? null
+    : 'contains a password in plain text';
 }
 
 function lookUp(value: string, around: Surroundings, context: z.RefinementCtx) {

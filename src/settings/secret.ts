@@ -3,25 +3,25 @@ import { resolve } from 'node:path';
 import { UsageError } from '../domain/errors.ts';
 import { complaintAboutPrivacy } from './file-checks.ts';
 
-/** Where references are looked up. */
+/** The environment in which references are resolved. */
 export interface Surroundings {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Relative paths of the configuration start here. */
+  /** Base of relative paths in the configuration. */
   readonly baseDirectory: string;
-  /** Whether files that must exist at start are looked at. Files of secrets always are. */
+  /** Whether required files are checked. Secret files always are. */
   readonly checkFiles: boolean;
 }
 
 /**
- * A value the configuration only refers to. Nothing that prints an object can show it: as text and
- * as JSON it is its reference.
+ * A value to which the configuration only refers. Printing it as text or JSON shows only its
+ * reference.
  */
 export interface Secret {
-  /** As written in the configuration: `${NAME}`, `file:<path>`, `credential:<name>`, or a text around references. */
+  /** As written: `${NAME}`, `file:<path>`, `credential:<name>`, or a text with references. */
   readonly reference: string;
   /**
-   * Looks the reference up again, so that a rotated token is found without a restart.
-   * @throws {UsageError} the variable or file has gone since the start.
+   * Resolves the reference again, so that a rotated token needs no restart.
+   * @throws {UsageError} the variable or file is gone since the start.
    */
   read(): string;
   toString(): string;
@@ -30,13 +30,13 @@ export interface Secret {
 
 const REFERENCE = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
 
-/** True for a text that is one reference and nothing else. */
+/** True for a text that consists of one reference. */
 export const isReference = (text: string): boolean =>
   /^(file|credential):/.test(text) || /^\$\{[A-Za-z_][A-Za-z0-9_]*\}$/.test(text);
 
 /**
- * Makes a secret of a text with references and looks it up once.
- * @throws {UsageError} saying which reference leads nowhere, and never a value.
+ * Makes a secret from a text with references and resolves it once.
+ * @throws {UsageError} names the unresolved reference, and never a value.
  */
 export function createSecret(text: string, around: Surroundings): Secret {
   const read = () => {
@@ -48,9 +48,8 @@ export function createSecret(text: string, around: Surroundings): Secret {
 }
 
 /**
- * As a secret, of a text that may also stand in the configuration itself and then shows its length.
- * Others may read the file.
- * @throws {UsageError} the file is not there.
+ * The same for a text that may be inline; then it shows only its length. Others may read the file.
+ * @throws {UsageError} the file is missing.
  */
 export function createScript(text: string, { baseDirectory }: Surroundings): Secret {
   const isFile = text.startsWith('file:');
@@ -69,7 +68,7 @@ function readText(path: string, reference: string): string {
   }
 }
 
-/** References inside a longer text are parts of a URL, hence percent-encoded. */
+/** References inside a longer text are parts of a URL, so they are percent-encoded. */
 function expand(text: string, { env }: Surroundings): string {
   const whole = isReference(text);
   return text.replace(REFERENCE, (reference, name: string) => {
@@ -88,12 +87,13 @@ function readSecretFile(reference: string, { baseDirectory }: Surroundings): str
   return value;
 }
 
-/** A name as systemd allows it; no path. */
+/** A name in systemd's form; no path. */
 const CREDENTIAL = /^credential:([A-Za-z0-9_][A-Za-z0-9_.-]*)$/;
 
 /**
- * What the service manager passes to the unit, by LoadCredential= or SetCredential=. Who may read it is
- * its business: it lies in a directory for this unit alone, with an access list that modes do not show.
+ * Reads a credential from the service manager (LoadCredential=, SetCredential=). The manager
+ * controls access: it uses a directory for this unit only, with an access list that modes do not
+ * show.
  */
 function readCredential(reference: string, { env }: Surroundings): string {
   const [, name] = CREDENTIAL.exec(reference) ?? [];
@@ -110,11 +110,11 @@ function readCredential(reference: string, { env }: Surroundings): string {
   return value;
 }
 
-/** Whoever owns the file, or may write to it, decides what the secret is. */
+/** The owner and writers of the file control the secret. */
 function readPrivately(path: string, reference: string): string {
   let file: number | undefined;
   try {
-    // Without waiting, as for the other end of a pipe.
+    // Does not wait for the other end of a pipe.
     file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     const complaint = complaintAboutPrivacy(path, fstatSync(file));
     if (complaint !== null) throw new UsageError(`refers to ${reference}, which ${complaint}`);

@@ -2,18 +2,18 @@ import { z } from 'zod';
 import { printable } from '../lib/texts.ts';
 import { described, DRAIN_MODES, type Detail, type Verb } from '../domain/verbs.ts';
 
-/** How the details of verbs are checked, by their kinds: what the API takes, and what is read of rows. */
+/** Checks of verbs' details by kind, for the API and for stored rows. */
 
 const NAME_MAX = 400;
 const NAMES_MAX = 1_000;
 
-/** Of a machine, a slot, a provider, a pool: what may be looked up. */
+/** The name of a machine, slot, provider or pool. */
 export const Name = z.string().min(1).max(NAME_MAX);
 export const Names = z.array(Name).max(NAMES_MAX);
 
 const Image = z.strictObject({
   url: z.string().max(2_048),
-  sha256: z.string().regex(/^[0-9a-f]{64}$/, 'it must be 64 hexadecimal digits in small letters'),
+  sha256: z.string().regex(/^[0-9a-f]{64}$/, 'it must be 64 hexadecimal digits in lower case'),
   compression: z.enum(['none', 'gzip', 'zstd', 'xz']).default('none'),
   rootDevice: z.union([
     z.strictObject({ name: Name }),
@@ -51,7 +51,7 @@ function schemaOf(detail: Detail, time: z.ZodType): z.ZodType {
   }
 }
 
-/** The details of a verb, as members of an object. @param time how a moment is written. */
+/** A verb's details as object members. @param time schema of a moment. */
 export const detailsShape = (verb: Verb, time: z.ZodType): Record<string, z.ZodType> =>
   Object.fromEntries(
     Object.entries(described(verb).details).map(([name, detail]) => {

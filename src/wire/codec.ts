@@ -12,7 +12,7 @@ export type InstallationReport = messages.OSInstallationReport;
 export type InstallationRequest = messages.OSInstallationRequest;
 export type GenericImage = messages.GenericImageInstallation;
 
-/** Bytes that are no message of the expected type, or a message that cannot be written. */
+/** The bytes are no message of the expected type, or the message cannot be written. */
 export class WireError extends Error {
   override readonly name = 'WireError';
 }
@@ -20,7 +20,7 @@ export class WireError extends Error {
 /** Writes and reads one message type. Both throw {WireError}. */
 export interface Codec<Message> {
   encode(message: Message): Uint8Array;
-  /** Lists are present even when empty; a oneof also has a field that names the member set. */
+  /** Lists are always present; a oneof also has a field that names the set member. */
   decode(bytes: Uint8Array): Message;
 }
 
@@ -37,13 +37,13 @@ export function onWire<Result>(what: string, step: () => Result): Result {
 
 const schemas = protobuf.Root.fromJSON(descriptor);
 
-/** By its full name; its reader and its writer are made when they are first used. */
+/** Finds a type by its full name; its reader and writer are made at first use. */
 export const messageType = (name: string): protobuf.Type => schemas.lookupType(name);
 
-/** 64-bit integers are bigint; fields that the schema does not know are left out. */
+/** 64-bit integers become bigint; unknown fields are dropped. */
 const PLAIN = { longs: BigInt, arrays: true, oneofs: true };
 
-/** What a decoded message says, as data. */
+/** A decoded message as plain data. */
 export const plain = (message: protobuf.Message): object => message.$type.toObject(message, PLAIN);
 
 function codec<Message extends object>(name: string): Codec<Message> {
@@ -72,12 +72,12 @@ export const installationRequestCodec = codec<InstallationRequest>(
   `${SERVER}.OSInstallationRequest`,
 );
 
-/** One field of a serialized message, not decoded. */
+/** One undecoded field of a serialized message. */
 interface RawField {
   readonly number: number;
-  /** What is inside a length-delimited field; null for the other wire types. */
+  /** Content of a length-delimited field; null for other wire types. */
   readonly content: Uint8Array | null;
-  /** The field with its tag, as it was serialized. */
+  /** The serialized field with its tag. */
   readonly raw: Uint8Array;
 }
 
@@ -86,8 +86,8 @@ const END_GROUP = 4;
 const LENGTH_DELIMITED = 2;
 
 /**
- * The fields of a serialized message one after another, at the cost of their headers only. Groups,
- * which proto3 does not have, are refused: skipping one may cost as much as decoding it.
+ * Iterates over the fields of a serialized message, at the cost of their headers only. Refuses
+ * groups, which proto3 lacks and which may cost as much to skip as to decode.
  * @throws {WireError} not a message.
  */
 export function* fieldsOf(bytes: Uint8Array): Generator<RawField, void> {
@@ -107,16 +107,16 @@ function nextField(reader: protobuf.Reader): RawField {
 }
 
 /**
- * What may be many in a message: each length-delimited field that holds messages, by its number,
- * or `packed` for numbers one after another.
+ * The repeatable parts of a message: its length-delimited message fields by number, or `packed` for
+ * consecutive numbers.
  */
 export interface MessageShape {
   readonly [field: number]: MessageShape | 'packed';
 }
 
 /**
- * Counts fields and packed numbers through all nested messages, and stops as soon as there are more
- * than `fieldsMax`; so it costs little where decoding would cost much.
+ * Counts fields and packed numbers in all nested messages and stops beyond `fieldsMax`: cheap even
+ * where decoding would be expensive.
  * @throws {WireError} not a message.
  */
 export function hasAtMostFields(
@@ -139,7 +139,7 @@ function fieldsLeft(bytes: Uint8Array, shape: MessageShape, fieldsMax: number): 
   return left;
 }
 
-/** Numbers end with the byte that has no continuation bit. Counts no further than beyond `max`. */
+/** Each number ends with a byte without continuation bit. Stops beyond `max`. */
 function packedCount(content: Uint8Array, max: number): number {
   let count = 0;
   for (let at = 0; at < content.length && count <= max; at += 1) {
@@ -148,31 +148,30 @@ function packedCount(content: Uint8Array, max: number): number {
   return count;
 }
 
-/** `:path` of the one method that agents call. */
+/** `:path` of the agents' only method. */
 export const HEARTBEAT_PATH = '/cloud.bmaas.server.api.AgentCallback/Heartbeat';
 
 const HARDWARE_REPORT_FIELD = 2;
 const INSTALLATION_REPORT_FIELD = 3;
 const INSTALLATION_REQUEST_TAG = (1 << 3) | LENGTH_DELIMITED;
-/** Of a message that anybody may send: a heartbeat has seven fields, its newer forms a few more. */
+/** Limit for untrusted messages: a heartbeat has seven fields, newer forms a few more. */
 const FIELDS_MAX = 256;
 const ENVELOPE_MAX_BYTES = 16 * 1024;
 
-/** Who calls, and how it is: what must be known before the rest is worth reading. */
+/** The caller and its state, needed before the reports are worth reading. */
 type HeartbeatEnvelope = Omit<messages.HeartbeatRequest, 'hardwareReport' | 'installationReport'>;
 
-/** A heartbeat whose reports are serialized still, with every field the sender put in. */
+/** A heartbeat with serialized reports and all fields of its sender. */
 export interface ReceivedHeartbeat {
   readonly envelope: HeartbeatEnvelope;
-  /** Null when it is absent, as is the other. Not known to be a message at all. */
+  /** Null: absent. Not yet known to be a valid message. */
   readonly hardwareReport: Uint8Array | null;
   readonly installationReport: Uint8Array | null;
 }
 
 /**
- * Reads all but the reports; costs the same whatever they hold. Parts of a report that come
- * separately are one message when put together.
- * @throws {WireError} not a HeartbeatRequest, or one with too much around its reports.
+ * Reads all but the reports, at a cost independent of them. Joins the separate parts of a report.
+ * @throws {WireError} not a HeartbeatRequest, or too much data around its reports.
  */
 export function readHeartbeat(bytes: Uint8Array): ReceivedHeartbeat {
   const hardware: Uint8Array[] = [];
@@ -201,8 +200,8 @@ const join = (parts: readonly Uint8Array[]): Uint8Array | null =>
   parts.length === 0 ? null : Buffer.concat(parts);
 
 /**
- * Serializes an answer around an installation request that is passed on as it was stored: parts of
- * one protobuf message may be written one after another.
+ * Serializes an answer around a stored installation request: parts of a protobuf message may be
+ * concatenated.
  */
 export function writeHeartbeatResponse(answer: {
   readonly installationRequest: Uint8Array | null;

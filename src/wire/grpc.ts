@@ -1,6 +1,6 @@
 import { constants, type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2';
 
-/** Status codes of gRPC that are used here. */
+/** The gRPC status codes used here. */
 export const GrpcStatus = {
   ok: 0,
   cancelled: 1,
@@ -15,7 +15,7 @@ export const GrpcStatus = {
   unauthenticated: 16,
 } as const;
 
-/** A call that ended with another status than OK. */
+/** A call that ended with a status other than OK. */
 export class GrpcError extends Error {
   override readonly name = 'GrpcError';
   readonly status: number;
@@ -26,7 +26,7 @@ export class GrpcError extends Error {
 }
 
 export const GRPC_CONTENT_TYPE = 'application/grpc+proto';
-/** Compression flag and length come before every message. */
+/** Compression flag and length before every message. */
 const PREFIX_BYTES = 5;
 
 /** One message with its prefix, uncompressed. */
@@ -38,10 +38,10 @@ export function writeFrame(message: Uint8Array): Buffer {
   return frame;
 }
 
-/** Puts together the one message of a unary call, from the pieces that it comes in. */
+/** Joins the message of a unary call from its pieces. */
 export type FrameReader = ReturnType<typeof createFrameReader>;
 
-/** @param take is asked for room for each piece. */
+/** @param take is asked for space for each piece. */
 export function createFrameReader(
   limitBytes: number,
   take: (bytes: number) => boolean = () => true,
@@ -49,7 +49,9 @@ export function createFrameReader(
   const pieces: Uint8Array[] = [];
   let sizeBytes = 0;
   return {
-    /** @throws {GrpcError} RESOURCE_EXHAUSTED over the limit, as soon as that is known, or no room. */
+    /**
+     * @throws {GrpcError} RESOURCE_EXHAUSTED as soon as the limit is exceeded, or no space is left.
+     */
     add(piece: Uint8Array): void {
       pieces.push(piece);
       sizeBytes += piece.length;
@@ -57,16 +59,16 @@ export function createFrameReader(
       if (!take(piece.length)) throw new GrpcError(GrpcStatus.resourceExhausted, 'try again later');
     },
     /**
-     * The message, once all pieces came.
-     * @throws {GrpcError} RESOURCE_EXHAUSTED over the limit; INTERNAL compressed although the headers
-     * name no encoding, no message, a torn one, or more than one.
+     * Returns the message after all pieces.
+     * @throws {GrpcError} RESOURCE_EXHAUSTED beyond the limit; INTERNAL if compressed without an
+     * encoding header, or if there is no message, a truncated one, or more than one.
      */
     end: (): Uint8Array => unframe(Buffer.concat(pieces), limitBytes),
   };
 }
 
 /**
- * Reads the one message of a unary call from a stream, to its end.
+ * Reads the message of a unary call from a stream, to its end.
  * @throws {GrpcError} as {@link FrameReader} does. Errors of the stream pass through.
  */
 export async function readFrame(
@@ -80,12 +82,12 @@ export async function readFrame(
 
 function unframe(body: Buffer, limitBytes: number): Uint8Array {
   if (body.length < PREFIX_BYTES) throw new GrpcError(GrpcStatus.internal, 'no message');
-  // What is compressed was announced in the headers, and refused there.
+  // Compression with an encoding header was already refused there.
   if (body[0] !== 0) throw new GrpcError(GrpcStatus.internal, 'compressed without an encoding');
   const lengthBytes = body.readUInt32BE(1);
   if (lengthBytes > limitBytes) throw tooLarge(limitBytes);
   if (body.length !== PREFIX_BYTES + lengthBytes) {
-    throw new GrpcError(GrpcStatus.internal, 'not exactly one whole message');
+    throw new GrpcError(GrpcStatus.internal, 'not exactly one complete message');
   }
   return body.subarray(PREFIX_BYTES);
 }
@@ -100,8 +102,8 @@ export const statusTrailers = (status: number, message = ''): Record<string, str
 });
 
 /**
- * What the headers or trailers of an answer say of how the call ended; undefined when they carry no
- * status. HTTP errors are mapped as the gRPC protocol prescribes.
+ * The call's status from headers or trailers; undefined: they have none. Maps HTTP errors as the
+ * gRPC protocol prescribes.
  */
 export function statusOf(headers: Readonly<Record<string, unknown>>): GrpcError | 'ok' | undefined {
   const status = headers['grpc-status'];
@@ -126,7 +128,7 @@ const HTTP_STATUS: Readonly<Record<number, number>> = {
   504: GrpcStatus.unavailable,
 };
 
-/** `grpc-message` is UTF-8 with all but printable ASCII, and `%` itself, percent-encoded. */
+/** Percent-encodes `grpc-message`: UTF-8 with all but printable ASCII, and `%` itself, encoded. */
 export function percentEncode(text: string): string {
   return Array.from(Buffer.from(text, 'utf8'), (byte) =>
     byte >= 0x20 && byte <= 0x7e && byte !== 0x25
@@ -135,7 +137,7 @@ export function percentEncode(text: string): string {
   ).join('');
 }
 
-/** Undoes {@link percentEncode}; what is not valid stays as it is. */
+/** Undoes {@link percentEncode}; invalid parts stay unchanged. */
 export function percentDecode(text: string): string {
   const parts = Array.from(text.matchAll(/%([0-9a-f]{2})|[^%]+|%/gi), ([part, hex]) =>
     hex === undefined ? Buffer.from(part, 'utf8') : Buffer.from(hex, 'hex'),
@@ -143,7 +145,7 @@ export function percentDecode(text: string): string {
   return Buffer.concat(parts).toString('utf8');
 }
 
-/** A call of one message each way. */
+/** A call with one message in each direction. */
 export interface UnaryCall {
   /** Such as `/package.Service/Method`. */
   readonly path: string;
@@ -155,8 +157,8 @@ export interface UnaryCall {
 }
 
 /**
- * Request frame out, response frame in, status from headers or trailers. Answers the serialized
- * response. @throws {GrpcError} the call's status. Errors of the stream pass through.
+ * Sends the request frame and returns the serialized response; the status comes from headers or
+ * trailers. @throws {GrpcError} the call's status. Errors of the stream pass through.
  */
 export async function callUnary(
   session: ClientHttp2Session,
@@ -183,7 +185,7 @@ export async function callUnary(
   return message.value;
 }
 
-/** Settles when the stream closed: with the status that came last, or the error that broke it. */
+/** Settles when the stream closes: with the last status, or with the stream's error. */
 function callStatus(stream: ClientHttp2Stream): Promise<void> {
   return new Promise((resolve, reject) => {
     let seen: GrpcError | 'ok' | undefined;

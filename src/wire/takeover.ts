@@ -2,7 +2,7 @@ import protobuf from 'protobufjs/light.js';
 import { messageType, onWire, plain, type TakeoverInit, type TakeoverResponse } from './codec.ts';
 import type { TakeoverSuccess } from './messages.ts';
 
-/** What a reader keeps of fields that the schema does not know. */
+/** A reader's copy of unknown fields. */
 interface Unknowns {
   readonly $unknowns?: readonly Uint8Array[];
 }
@@ -12,7 +12,7 @@ const RESPONSE = messageType('cloud.agent.api.TakeoverResponse');
 /** Raw Ed25519 public keys have this many bytes. */
 export const PUBLIC_KEY_BYTES = 32;
 
-/** What a takeover said of itself, once its answer was checked. */
+/** The checked answer of an agent start. */
 export type TakeoverVerdict =
   | {
       readonly kind: 'started';
@@ -22,14 +22,14 @@ export type TakeoverVerdict =
     }
   /** The program could not start the agent. */
   | { readonly kind: 'refused'; readonly message: string }
-  /** Not the answer to what was sent: garbage, another echo, a key of the wrong size. */
+  /** Not the answer to our input: garbage, another echo, or a key of the wrong size. */
   | { readonly kind: 'malformed'; readonly message: string };
 
-const ANOTHER_ECHO = 'the takeover echoed another message than the one it was sent';
+const ANOTHER_ECHO = 'the agent start echoed a different message than it received';
 
 const malformed = (message: string): TakeoverVerdict => ({ kind: 'malformed', message });
 
-/** Judges all that the takeover wrote to its standard output. Never throws. */
+/** Judges all standard output of the agent start. Never throws. */
 export function readTakeoverResponse(sent: TakeoverInit, stdout: Uint8Array): TakeoverVerdict {
   let message: protobuf.Message;
   try {
@@ -39,12 +39,12 @@ export function readTakeoverResponse(sent: TakeoverInit, stdout: Uint8Array): Ta
   }
   const response: TakeoverResponse = plain(message);
   if (response.error) return { kind: 'refused', message: response.error.message ?? '' };
-  if (!response.success) return malformed('the takeover answered without a result');
+  if (!response.success) return malformed('the agent start answered without a result');
   if (echoesUnknown(message)) return malformed(ANOTHER_ECHO);
   return readSuccess(sent, response.success);
 }
 
-/** By default a reader drops the fields it does not know; here they decide. */
+/** Readers drop unknown fields by default; here they matter. */
 function keepUnknown(bytes: Uint8Array): protobuf.Reader {
   const reader = protobuf.Reader.create(bytes);
   reader.discardUnknown = false;
@@ -62,18 +62,18 @@ function readSuccess(
   return { kind: 'started', publicKey: Uint8Array.from(key), warnings: [...(warning ?? [])] };
 }
 
-/** A field that we do not know was not in what we sent, so it makes the echo another message. */
+/** An unknown field was not in our input, so that the echo differs. */
 const echoesUnknown = (
   response: protobuf.Message & { readonly success?: { initMessage?: Unknowns } },
 ) => (response.success?.initMessage?.$unknowns ?? []).length > 0;
 
-/** Compares decoded fields, not encodings, which may differ for one message. */
+/** Compares decoded fields, because encodings of one message may differ. */
 function isSameInit(sent: TakeoverInit, echo: TakeoverInit): boolean {
   return (
     (sent.machineId ?? '') === (echo.machineId ?? '') &&
     (sent.bmaasEndpoint ?? '') === (echo.bmaasEndpoint ?? '') &&
     Buffer.compare(sent.caCertificate ?? EMPTY, echo.caCertificate ?? EMPTY) === 0 &&
-    // An agent from before the field leaves it out, and never throws its system away unasked.
+    // An agent older than the field leaves it out, and never gives up its system without a request.
     (sent.throwAway === true || echo.throwAway !== true)
   );
 }

@@ -18,7 +18,7 @@ test('C3: the prompt says what really happens to machines of this provider', () 
 
 test('the prompt says that the slot stays free until somebody ends the hold, or returns to the pool', () => {
   const kept =
-    'Shepherd leaves its slot alone until somebody does: machine unhold --kind no-allocate';
+    'Shepherd leaves its slot alone until an operator runs machine unhold --kind no-allocate';
   for (const name of ['rack', 'metal']) expect(of(name)).toMatch(new RegExp(`; ${kept}$`));
   expect(of('rack', 'metal')).toMatch(new RegExp(`; ${kept}$`));
   const returned = givingBackText(['metal'], givingBackOf(config), true);

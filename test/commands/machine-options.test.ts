@@ -87,7 +87,7 @@ describe('an image', () => {
       expect(refused).toThrow(/its url has a user name or a password/);
       expect(refused).not.toThrow(/hush|ann[:@]/);
     }
-    expect(image({ imageUrl: 'ftp://images.example/a' })).toThrow(/no http or https/);
+    expect(image({ imageUrl: 'ftp://images.example/a' })).toThrow(/not an http or https/);
     expect(image({ sha256: 'ab' })).toThrow(/sha256/);
   });
 

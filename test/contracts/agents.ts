@@ -10,7 +10,7 @@ import type { HardwareReport, InstallationReport } from '../../src/wire/codec.ts
 import { createMemHeartbeatStore } from '../doubles/mem-heartbeat-store.ts';
 import type { MemHeartbeatStore } from '../doubles/mem-heartbeat-store.ts';
 
-/** One heartbeat of an agent that has this key. */
+/** One heartbeat of an agent with this key. */
 export interface Beat {
   readonly machineId: MachineId;
   readonly key: RawKeyPair;
@@ -19,7 +19,7 @@ export interface Beat {
   readonly installationReport?: InstallationReport;
 }
 
-/** What the agent learns; `text` is all the words it gets. */
+/** What the server answers to the agent; `text` is the whole error message. */
 export type AgentAnswer =
   | { readonly kind: 'accepted'; readonly generation: bigint | null }
   | { readonly kind: 'unauthenticated' | 'invalid' | 'unavailable'; readonly text: string };
@@ -27,7 +27,7 @@ export type AgentAnswer =
 export interface ServerUnderTest {
   readonly server: AgentServer;
   beat(beat: Beat): Promise<AgentAnswer>;
-  /** Ends the clients, after the server was closed. */
+  /** Closes the clients. The server has been closed before. */
   dispose(): void;
 }
 
@@ -37,7 +37,7 @@ const request = (generation: bigint) => ({
   raw: installationRequestCodec.encode({ generation, genericImage: { imageUrl: 'http://image' } }),
 });
 
-/** What every agent server does, whatever agents reach it by. */
+/** The contract of every agent server, over any transport. */
 export function agentServerContract(
   name: string,
   start: (store: MemHeartbeatStore, isReady: () => boolean) => Promise<ServerUnderTest>,
@@ -68,17 +68,17 @@ export function agentServerContract(
       });
     });
 
-    test('a made-up machine is refused', async () => {
+    test('refuses a machine id that does not exist', async () => {
       expect(await beat(newBeat())).toMatchObject({ kind: 'unauthenticated' });
     });
 
-    test('the right machine with the right key is heard', async () => {
+    test('accepts a heartbeat of the right machine with the right key', async () => {
       const { own, stored } = startedBeat();
       expect(await beat(own)).toEqual(accepted(null));
       expect(stored.heartbeats).toBe(1);
     });
 
-    test('wrong key and unknown machine look the same', async () => {
+    test('answers a wrong key and an unknown machine alike', async () => {
       const { own } = startedBeat();
       const wrongKey = await beat({ ...own, key: generateRawKeyPair() });
       const unknown = await beat(newBeat());
@@ -86,7 +86,7 @@ export function agentServerContract(
       expect(wrongKey).toEqual(unknown);
     });
 
-    test('a request is answered until its success is reported, then the next one', async () => {
+    test('repeats an installation request until the agent reports success, then sends the next one', async () => {
       const { own, stored } = startedBeat();
       stored.request = request(123n);
       expect(await beat(own)).toEqual(accepted(123n));
@@ -100,7 +100,7 @@ export function agentServerContract(
       expect(await beat(own)).toEqual(accepted(234n));
     });
 
-    test('a report of a generation nobody asked for yet is invalid', async () => {
+    test('rejects a report for a generation that was never requested', async () => {
       const { own, stored } = startedBeat();
       stored.request = request(5n);
       const early = { ...own, installationReport: { generation: 6n, success: {} } };
@@ -109,7 +109,7 @@ export function agentServerContract(
       expect(stored.heartbeats).toBeGreaterThan(0);
     });
 
-    test('the hardware report reaches the store', async () => {
+    test('stores the hardware report', async () => {
       const { own, stored } = startedBeat();
       const report: HardwareReport = { report: { product: 'X', memoryInstalledBytes: 2n ** 40n } };
       await beat({ ...own, hardwareReport: report });
@@ -117,7 +117,7 @@ export function agentServerContract(
       expect(kept.report).toMatchObject(report.report!);
     });
 
-    test('heard$ tells of heartbeats once they are committed, and of no others', async () => {
+    test('emits heartbeats on heard$ only after they are committed', async () => {
       const heard: Heard[] = [];
       server.heard$.subscribe((event) => heard.push(event));
       const { own } = startedBeat();
@@ -133,7 +133,7 @@ export function agentServerContract(
       expect(heard[0]!.atMs).toBeGreaterThan(0);
     });
 
-    test('without the database calls fail, and succeed when it is back', async () => {
+    test('fails calls while the database is away and accepts them when it is back', async () => {
       const { own, stored } = startedBeat();
       store.broken = true;
       expect(await beat(own)).toMatchObject({ kind: 'unavailable' });
@@ -142,7 +142,7 @@ export function agentServerContract(
       expect(await beat(own)).toEqual(accepted(null));
     });
 
-    test('while it is not ready calls fail, and never reach the database', async () => {
+    test('fails calls while it is not ready, without asking the database', async () => {
       const { own, stored } = startedBeat();
       ready = false;
       expect(await beat(own)).toMatchObject({ kind: 'unavailable' });
@@ -152,9 +152,9 @@ export function agentServerContract(
       expect(stored.heartbeats).toBe(1);
     });
 
-    test('many at once share transactions, and each gets its own answer', async () => {
+    test('puts simultaneous heartbeats into shared transactions and answers each one', async () => {
       const machines = Array.from({ length: 40 }, startedBeat);
-      // Connecting may take longer than a batch waits for the next one.
+      // Opening the connections may take longer than a batch waits.
       await Promise.all(machines.map(({ own }) => beat(own)));
       let open = () => {};
       store.gate = new Promise((resolve) => (open = resolve));
@@ -168,21 +168,21 @@ export function agentServerContract(
       expect(store.batches.length).toBeLessThan(machines.length);
     });
 
-    test('two calls of one machine at once are both answered, in two transactions', async () => {
+    test('answers two simultaneous calls of one machine in two transactions', async () => {
       const { own, stored } = startedBeat();
       expect(await Promise.all([beat(own), beat(own)])).toEqual([accepted(null), accepted(null)]);
       expect(stored.heartbeats).toBe(2);
       expect(store.batches).toEqual([1, 1]);
     });
 
-    test('a refusal is remembered: asking again costs no transaction', async () => {
+    test('remembers a refusal, so that asking again costs no transaction', async () => {
       const stranger = newBeat();
       await beat(stranger);
       await beat(stranger);
       expect(store.batches).toEqual([1]);
     });
 
-    test('close answers what is under way, completes heard$, and refuses what comes', async () => {
+    test('answers pending calls on close, completes heard$ and refuses new calls', async () => {
       const { own, stored } = startedBeat();
       let completed = false;
       server.heard$.subscribe({ complete: () => (completed = true) });

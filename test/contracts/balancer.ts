@@ -4,7 +4,7 @@ import type { BalancerStage, BalancerSubject } from '../../src/conformance/balan
 import { BALANCER_STEPS } from '../../src/conformance/balancer/steps.ts';
 import type { PoolRef, Ref } from '../../src/domain/balancing/objects.ts';
 
-/** A balancer with nothing on it, and what ends what it runs on. */
+/** A balancer without pools, and the function that ends its environment. */
 export interface BalancerUnderTest extends BalancerSubject {
   end(): Promise<void>;
 }
@@ -12,11 +12,11 @@ export interface BalancerUnderTest extends BalancerSubject {
 const live = () => ({ signal: new AbortController().signal });
 
 /**
- * What every driver of load balancers keeps to: the steps of `shepherd lb test`, in their order, and
- * what takes two pools.
+ * The contract of every load balancer driver: the steps of `shepherd lb test` in order, and the
+ * steps that need two pools.
  */
 export function balancerContract(open: () => Promise<BalancerUnderTest>): void {
-  describe('step by step', () => {
+  describe('steps of shepherd lb test', () => {
     let subject: BalancerUnderTest;
     let stage: BalancerStage;
     beforeAll(async () => {
@@ -51,7 +51,7 @@ export function balancerContract(open: () => Promise<BalancerUnderTest>): void {
       return balancer.create(backend, null, owner, live());
     };
 
-    test('see and lose only what is their own', async () => {
+    test('change only their own objects', async () => {
       const { balancer, owner, stranger } = subject;
       const [ours, theirs] = await Promise.all([backendOf(owner), backendOf(stranger)]);
       const idsOf = async (of: PoolRef) =>

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { ConsoleSession } from '../../src/adapters/bmdb/port.ts';
 import {
+  DEVICE_LOGIN_MS,
   GRANT_MAX_MS,
   GRANT_MS,
   GRANT_RETRY_MS,
@@ -44,7 +45,7 @@ export function accessContract(s: BmdbStage): void {
     const finds = async (id: string, digest = digestOf(id)) =>
       (await others().find(id, digest, SIGNAL)) !== null;
 
-    it('are found by id and digest, by every daemon, until they expire', async () => {
+    it('are found by id and digest in every daemon until they expire', async () => {
       const endsAtMs = await book().add(token('a'));
       const found = await others().find('a', digestOf('a'), SIGNAL);
       const { createdAtMs, expiresAtMs, ...rest } = found!;
@@ -63,7 +64,7 @@ export function accessContract(s: BmdbStage): void {
       expect(await finds('a')).toBe(false);
     });
 
-    it('V29: are refused once they are revoked, and stay in the list', async () => {
+    it('V29: are refused after revocation and stay in the list', async () => {
       await book().add(token('a'));
       expect(await others().revoke('a', 'oidc:bob')).toBe(true);
       expect(await finds('a')).toBe(false);
@@ -75,7 +76,7 @@ export function accessContract(s: BmdbStage): void {
       ]);
     });
 
-    it('have a name of their own, until it is free again', async () => {
+    it('have a unique name, which is free again after revocation', async () => {
       await book().add(token('a'));
       expect(await others().add(token('b'))).toBeNull();
       expect(await finds('b')).toBe(false);
@@ -91,7 +92,7 @@ export function accessContract(s: BmdbStage): void {
       ]);
     });
 
-    it('know when they were last used', async () => {
+    it('record when they were last used', async () => {
       await book().add(token('a'));
       await s.h.pass(MINUTE);
       await book().used('a');
@@ -100,7 +101,7 @@ export function accessContract(s: BmdbStage): void {
       expect((lastUsedAtMs ?? 0) - createdAtMs).toBeGreaterThanOrEqual(MINUTE);
     });
 
-    it('E3: end with the token that made them, and with what made that', async () => {
+    it('E3: end with the token that created them, and with that token’s own creator', async () => {
       await book().add(token('a', { forMs: 2 * MINUTE }));
       const year = { forMs: 365 * 24 * HOUR };
       const endsAtMs = await book().add(token('b', { ...year, name: 'b', parentTokenId: 'a' }));
@@ -121,7 +122,7 @@ export function accessContract(s: BmdbStage): void {
       ]);
     });
 
-    it('end with the login that made them, or once it may do less', async () => {
+    it('end with the login that created them, or when its rights shrink', async () => {
       const { sessions } = s.h.bmdb.access;
       const made = (id: string, at: number) =>
         book().add(
@@ -144,12 +145,70 @@ export function accessContract(s: BmdbStage): void {
     });
   });
 
+  describe('logins of commands', () => {
+    const book = () => s.h.bmdb.access.devices;
+    const others = () => s.h.other.access.devices;
+    const device = (at: string, user = at) => ({
+      ...{ deviceDigest: digestOf(`d${at}`), userDigest: digestOf(`u${user}`), host: 'laptop' },
+      ...{ address: '192.0.2.7', publicKey: digestOf('key') },
+    });
+    const poll = (at: string) => others().poll(digestOf(`d${at}`));
+    const find = (at: string) => others().find(digestOf(`u${at}`), SIGNAL);
+    const WAITING = { outcome: 'waiting', sealed: null };
+
+    it('wait for a person, whom any daemon tells who asks, and are granted once', async () => {
+      expect(await book().add(device('a'))).toBe(true);
+      expect(await find('a')).toMatchObject({ host: 'laptop', address: '192.0.2.7' });
+      expect([...(await find('a'))!.publicKey]).toEqual([...digestOf('key')]);
+      expect(await poll('a')).toEqual(WAITING);
+      const sealed = digestOf('sealed');
+      expect(await book().decide(digestOf('ua'), sealed)).toBe(true);
+      expect(await others().decide(digestOf('ua'), null)).toBe(false);
+      expect(await find('a')).toBeNull();
+      const granted = await poll('a');
+      expect([granted!.outcome, [...granted!.sealed!]]).toEqual(['granted', [...sealed]]);
+      expect(await poll('a')).toBeNull();
+    });
+
+    it('are refused, unknown, or end after ten minutes', async () => {
+      await book().add(device('a'));
+      await book().add(device('b'));
+      expect(await others().decide(digestOf('ua'), null)).toBe(true);
+      expect([await poll('a'), await poll('a'), await poll('nobody')]).toEqual([
+        ...[{ outcome: 'refused', sealed: null }, null, null],
+      ]);
+      await s.h.pass(DEVICE_LOGIN_MS);
+      expect(await find('b')).toBeNull();
+      expect(await book().decide(digestOf('ub'), digestOf('late'))).toBe(false);
+      expect([await poll('b'), await poll('b')]).toEqual([
+        ...[{ outcome: 'expired', sealed: null }, null],
+      ]);
+    });
+
+    it('have a short code of their own', async () => {
+      await book().add(device('a'));
+      expect(await others().add(device('b', 'a'))).toBe(false);
+      expect(await poll('b')).toBeNull();
+    });
+
+    it('slow a command down by five seconds each time it does not wait', async () => {
+      await book().add(device('a'));
+      const after = async (seconds: number) => {
+        await s.h.pass(seconds * 1_000);
+        return (await poll('a'))!.outcome;
+      };
+      const outcomes = [];
+      for (const seconds of [0, 6, 4, 9, 16, 14]) outcomes.push(await after(seconds));
+      expect(outcomes).toEqual(['waiting', 'waiting', 'soon', 'soon', 'waiting', 'soon']);
+    });
+  });
+
   describe('sessions of the console', () => {
     const book = () => s.h.bmdb.access.sessions;
     const find = (at: number) => s.h.other.access.sessions.find(digestOf(`${at}`), SIGNAL);
     const ids = (list: readonly ConsoleSession[]) => list.map(({ id }) => id);
 
-    it('are found by what the cookie holds, and end when nothing is asked', async () => {
+    it('are found by the cookie’s digest and end after a time without requests', async () => {
       const pageDigest = digestOf('page');
       await book().open(session(1, { renewal: Buffer.from('sealed'), pageDigest }));
       const found = (await find(1))!;
@@ -167,12 +226,12 @@ export function accessContract(s: BmdbStage): void {
       expect(await find(1)).not.toBeNull();
       await s.h.pass(MINUTE);
       expect(await find(1)).toBeNull();
-      // Nobody wakes one that has ended.
+      // A use does not revive a session that has ended.
       await book().used(digestOf('1'));
       expect([await find(1), await book().list(SIGNAL)]).toEqual([null, []]);
     });
 
-    it('end a day after the login, however busy', async () => {
+    it('end a day after the login, even in constant use', async () => {
       await book().open(session(1));
       for (let hours = 6; hours < 24; hours += 6) {
         await s.h.pass(6 * HOUR);
@@ -183,7 +242,7 @@ export function accessContract(s: BmdbStage): void {
       expect(await find(1)).toBeNull();
     });
 
-    it('take over what a role has become, and know how long ago it was asked', async () => {
+    it('take over a changed role and know how long ago the provider was asked', async () => {
       await book().open(session(1, { renewal: Buffer.from('a') }));
       await s.h.pass(20 * MINUTE);
       await book().used(digestOf('1'));
@@ -197,7 +256,7 @@ export function accessContract(s: BmdbStage): void {
       expect(found.grantAgeMs).toBeLessThan(MINUTE);
     });
 
-    it('are renewed by one daemon at a time, once they are old enough', async () => {
+    it('are renewed by one daemon at a time when they are old enough', async () => {
       const claims = () =>
         Promise.all([book(), s.h.other.access.sessions].map((b) => b.claimRenewal(digestOf('1'))));
       const counted = async () => (await claims()).filter((each) => each !== null).length;
@@ -215,7 +274,7 @@ export function accessContract(s: BmdbStage): void {
       expect([await counted(), await book().claimRenewal(digestOf('2'))]).toEqual([0, null]);
     });
 
-    it('V29: end with the token by which somebody logged in', async () => {
+    it('V29: end with the token that the person logged in with', async () => {
       const { tokens } = s.h.bmdb.access;
       await tokens.add(token('a'));
       await tokens.add(token('b', { name: 'brief', forMs: MINUTE }));
@@ -228,7 +287,7 @@ export function accessContract(s: BmdbStage): void {
       expect([await find(1), await book().list(SIGNAL)]).toEqual([null, []]);
     });
 
-    it('end once the login that they come from may do less, or is not asked again', async () => {
+    it('end when the login behind them loses rights or is no longer checked', async () => {
       const { tokens } = s.h.bmdb.access;
       for (const at of [1, 2]) await book().open(session(at));
       for (const [id, at] of [
@@ -252,7 +311,7 @@ export function accessContract(s: BmdbStage): void {
       expect([(await find(2))?.id, await find(4)]).toEqual([idOf(2), null]);
     });
 
-    it('are ended one by one, and listed until then', async () => {
+    it('end one by one and are listed until then', async () => {
       await book().open(session(1));
       await s.h.pass(MINUTE);
       await book().open(session(2, { name: 'db:bob@host', proven: false }));
@@ -269,7 +328,7 @@ export function accessContract(s: BmdbStage): void {
     const codes = () => s.h.bmdb.access.codes;
     const redeem = (text = 'code') => s.h.other.access.codes.redeem(digestOf(text));
 
-    it('are good once, for one of all who try', async () => {
+    it('work once, for one of several simultaneous users', async () => {
       const grant = { role: 'admin', providers: ['rack'] } as const;
       await codes().add({ ...CODE, ...grant });
       expect(await redeem('other')).toBeNull();
@@ -278,7 +337,7 @@ export function accessContract(s: BmdbStage): void {
       expect(await redeem()).toBeNull();
     });
 
-    it('are good for ten minutes and no longer', async () => {
+    it('work for ten minutes only', async () => {
       expect(LOGIN_CODE_MS).toBe(600_000);
       const add = () => codes().add({ ...CODE, role: 'viewer', providers: null });
       await add();

@@ -6,7 +6,7 @@ import type { BmdbStage } from './bmdb-stage.ts';
 export function agentStartContract(s: BmdbStage): void {
   const { now, read, add, openOn } = s;
   describe('agent start', () => {
-    it('records the agent and forgets the one before', async () => {
+    it('records the agent and forgets the previous one', async () => {
       const at = await now();
       const id = await add({
         heartbeat: { atMs: at - MINUTE, bootId: 'old' },
@@ -28,7 +28,7 @@ export function agentStartContract(s: BmdbStage): void {
       expect(await refusedWith(s.session.claim('ShepherdAgentStart', id))).toBe('nothing-to-do');
     });
 
-    it('counts failures, and after six the ladder may take the machine', async () => {
+    it('counts failures and lets recovery take the machine after six', async () => {
       const id = await add();
       for (let count = 1; count <= 6; count++) {
         expect(await refusedWith(s.session.claim('ShepherdRecovery', id))).toBe('nothing-to-do');
@@ -44,7 +44,7 @@ export function agentStartContract(s: BmdbStage): void {
       await (await s.session.claim('ShepherdAgentStart', id)).cancel();
     });
 
-    it('C4: counts apart those failures that never reached the machine', async () => {
+    it('C4: counts failures that never reached the machine separately', async () => {
       const id = await add();
       const fail = async (unreached: boolean) => {
         const work = await s.session.claim('ShepherdAgentStart', id);
@@ -61,7 +61,7 @@ export function agentStartContract(s: BmdbStage): void {
       await work.cancel();
     });
 
-    it('that was never executed leads to nothing by its age', async () => {
+    it('does not lead to recovery by age if the agent was never executed', async () => {
       const id = await add();
       await (await s.session.claim('ShepherdAgentStart', id)).fail(STEADY, 'denied');
       expect((await read(id)).startAttempt).toEqual({ atMs: null, count: 1, unreached: 0 });
@@ -80,7 +80,7 @@ export function agentStartContract(s: BmdbStage): void {
       await (await s.session.claim('ShepherdRecovery', id)).cancel();
     });
 
-    it('that was executed but never recorded leads to the ladder', async () => {
+    it('leads to recovery if the agent was executed but never recorded', async () => {
       const id = await add();
       const short = await openOn(s.h.bmdb, 60_000);
       await (await short.claim('ShepherdAgentStart', id)).note({ kind: 'agentStartAttempt' });
@@ -93,7 +93,7 @@ export function agentStartContract(s: BmdbStage): void {
       await short.close();
     });
 
-    it('may park the machine', async () => {
+    it('can quarantine the machine', async () => {
       const id = await add();
       const work = await s.session.claim('ShepherdAgentStart', id);
       await work.fail(STEADY, 'host key', {
@@ -109,7 +109,7 @@ export function agentStartContract(s: BmdbStage): void {
       expect(await refusedWith(s.session.claim('ShepherdAgentStart', id))).toBe('nothing-to-do');
     });
 
-    it('does not undo what an operator decided meanwhile', async () => {
+    it('keeps what an operator decided meanwhile', async () => {
       const id = await add();
       const work = await s.session.claim('ShepherdAgentStart', id);
       const byOperator = { kind: 'byOperator', reason: 'being moved' } as const;
@@ -122,7 +122,7 @@ export function agentStartContract(s: BmdbStage): void {
       expect(row.backoffs).toContainEqual(expect.objectContaining({ cause: 'host key' }));
     });
 
-    it('parks the machine for good where an operator has only done so for a time', async () => {
+    it('replaces an operator’s temporary quarantine by a permanent one', async () => {
       const untilMs = (await now()) - MINUTE;
       const id = await add({ quarantine: { kind: 'byOperator', reason: 'moved', untilMs } });
       const work = await s.session.claim('ShepherdAgentStart', id);

@@ -9,8 +9,8 @@ export function backoffContract(s: BmdbStage): void {
   const { add, now, read } = s;
 
   describe('backoff', () => {
-    // All rows of the table at once, a machine each, so that time has to pass only once per step.
-    it('grows as the table says', async () => {
+    // Each row of the table has its own machine, so time passes once per step.
+    it('grows by the published table', async () => {
       const at = await now();
       const machines: { id: MachineId; waits: string[] }[] = [];
       for (const [, , previous] of BACKOFF_TABLE) {
@@ -34,7 +34,7 @@ export function backoffContract(s: BmdbStage): void {
           const { lastIntervalSeconds: seconds, untilMs, cause } = backoff;
           past.push(String(seconds));
           expect(cause).toBe(`failure ${step}`);
-          // Its failure was between the two looks at the clock, which tell fractions.
+          // The failure happened between two reads of the clock, which have fractions.
           const failedMs = untilMs - seconds! * 1000;
           expect(failedMs).toBeGreaterThanOrEqual(begunMs - 1);
           expect(failedMs).toBeLessThanOrEqual(nowMs + 1);
@@ -48,7 +48,7 @@ export function backoffContract(s: BmdbStage): void {
       );
     });
 
-    it('ends with a success: the next begins anew', async () => {
+    it('starts anew after a success', async () => {
       const id = await add();
       const failures = async (expected: readonly number[]) => {
         for (const seconds of expected) {
@@ -78,7 +78,7 @@ export function backoffContract(s: BmdbStage): void {
       expect((await read(id)).backoffs[0]?.lastIntervalSeconds).toBe(2);
     });
 
-    it('B2: keeps the process from a machine that it never had, too', async () => {
+    it('B2: applies also to a machine that the process never worked on', async () => {
       const untilMs = (await s.now()) + MINUTE;
       const wait = { cause: 'x', lastIntervalSeconds: 60, untilMs };
       const id = await add({ backoffs: [{ process: 'UnitTest1', ...wait }] });
@@ -86,7 +86,7 @@ export function backoffContract(s: BmdbStage): void {
       expect(await s.h.history(id)).toEqual([]);
     });
 
-    it('is of one process alone', async () => {
+    it('applies to one process only', async () => {
       const id = await add();
       await (await s.session.claim('UnitTest1', id)).fail(DOUBLING, 'x');
       await (await s.session.claim('UnitTest2', id)).finish({ kind: 'nothing' });

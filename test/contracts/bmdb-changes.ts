@@ -16,7 +16,7 @@ export function changesContract(s: BmdbStage): void {
   };
   const since = async (cursor: Cursor): Promise<BmdbChanges> =>
     (await s.h.other.changesSince(cursor, SIGNAL)) ?? expect.fail('scan instead');
-  /** What a reader learns of the machine from what was done; null: nothing. */
+  /** What a reader learns about the machine from this act; null: nothing. */
   const toldOf = async (id: MachineId, act: () => Promise<unknown>) => {
     const cursor = await quiet(id);
     await act();
@@ -24,7 +24,10 @@ export function changesContract(s: BmdbStage): void {
     if (gone.includes(id)) return 'gone';
     return machines.find((row) => row.machineId === id) ?? null;
   };
-  /** A cursor from which on nothing is told of the machine: a change may be told twice. */
+  /**
+   * A cursor after which readers get no further change of the machine. Readers may get a change
+   * twice.
+   */
   const quiet = async (id: MachineId): Promise<Cursor> =>
     vi.waitUntil(async () => {
       const cursor = await scanned();
@@ -33,13 +36,13 @@ export function changesContract(s: BmdbStage): void {
     }, PATIENCE);
 
   describe('changes', () => {
-    it('since a scan are none when nothing was done', async () => {
+    it('are empty after a scan when nothing was done', async () => {
       const id = await add();
       const cursor = await quiet(id);
       expect(await since(cursor)).toMatchObject({ machines: [], gone: [] });
     });
 
-    it('show each machine that was written to, as it is now, and no other', async () => {
+    it('contain exactly the machines that were written to, in their present form', async () => {
       const [id, bystander] = [await add(), await add()];
       const work = await s.session.claim('ShepherdAgentStart', id);
       const cursor = await quiet(id);
@@ -52,7 +55,7 @@ export function changesContract(s: BmdbStage): void {
       expect(row).toEqual(await read(id));
     });
 
-    it('are every kind of write to a machine', async () => {
+    it('include every kind of write to a machine', async () => {
       const id = await add();
       const told = (act: () => Promise<unknown>) => toldOf(id, act);
       const start = await s.session.claim('UnitTest1', id);
@@ -80,7 +83,7 @@ export function changesContract(s: BmdbStage): void {
       expect(await told(() => s.h.remove(id))).toBe('gone');
     });
 
-    it('are every step of the ladder', async () => {
+    it('include every step of the ladder', async () => {
       const id = await addLost();
       const told = (act: () => Promise<unknown>) => toldOf(id, act);
       let work = await s.session.claim('ShepherdRecovery', id);
@@ -106,7 +109,7 @@ export function changesContract(s: BmdbStage): void {
       });
     });
 
-    it('are machines that come and go', async () => {
+    it('include machines that appear and disappear', async () => {
       const before = await scanned();
       const intent = await s.session.intents.open({
         provider: PROVIDER,
@@ -119,7 +122,7 @@ export function changesContract(s: BmdbStage): void {
       expect(await toldOf(intent.machineId, () => s.h.remove(intent.machineId))).toBe('gone');
     });
 
-    it('are no heartbeats, no pokes and nothing that was refused', async () => {
+    it('exclude heartbeats, renewals of sessions and refused writes', async () => {
       const id = await addLost();
       expect(await toldOf(id, () => beat(id))).toBeNull();
       expect((await read(id)).heartbeat).not.toBeNull();
@@ -130,7 +133,7 @@ export function changesContract(s: BmdbStage): void {
       expect(await toldOf(id, same)).toBeNull();
     });
 
-    it('come with all that is small', async () => {
+    it('carry sessions, holds and the other small tables', async () => {
       const id = await add();
       const row = await read(id);
       const cursor = await scanned();
@@ -148,7 +151,7 @@ export function changesContract(s: BmdbStage): void {
       await short.close();
     });
 
-    it('B2: are told for a while yet, whoever sweeps', async () => {
+    it('B2: are kept for a while, whichever daemon sweeps', async () => {
       const id = await add();
       const cursor = await quiet(id);
       await s.session.updateProvided(id, { location: 'la' });
@@ -157,7 +160,7 @@ export function changesContract(s: BmdbStage): void {
       expect((await since(cursor)).machines).toMatchObject([{ provided: { location: 'la' } }]);
     });
 
-    it('cannot be told once they are forgotten', async () => {
+    it('are reported as lost after they were trimmed', async () => {
       const id = await add();
       const old = await quiet(id);
       await s.session.updateProvided(id, { location: 'la' });
@@ -170,7 +173,7 @@ export function changesContract(s: BmdbStage): void {
       expect(machines).toMatchObject([{ provided: { location: 'sf' } }]);
     });
 
-    it('wake their readers, and what is no change does not', async () => {
+    it('wake their readers, unlike writes that change nothing', async () => {
       const id = await addLost();
       let wakes = 0;
       const subscription = s.h.other.wakes$.subscribe(() => (wakes += 1));
@@ -179,7 +182,7 @@ export function changesContract(s: BmdbStage): void {
         await act();
         return before;
       };
-      // It may take a while until the reader listens.
+      // The reader may need a moment before it listens.
       await vi.waitUntil(async () => {
         const before = await after(async () => (await s.session.claim('UnitTest1', id)).cancel());
         return wakes > before;

@@ -7,7 +7,7 @@ import { ladderOn, MINUTE } from './bmdb-rows.ts';
 import { refusedWith } from './bmdb-stage.ts';
 import type { BmdbStage } from './bmdb-stage.ts';
 
-/** What is remembered of restarts of controllers, which recover nothing themselves. */
+/** The records of BMC resets. A reset does not recover a machine by itself. */
 export function controllerResetsContract(s: BmdbStage): void {
   const claim = (id: MachineId, session: BmdbSession = s.session) =>
     session.claim('ShepherdRecovery', id);
@@ -16,10 +16,10 @@ export function controllerResetsContract(s: BmdbStage): void {
   const refuse = (work: Work, controller = 'bmc-7') =>
     work.note({ kind: 'controllerResetRefused', controller });
 
-  describe('a restart of a controller', () => {
+  describe('a BMC reset', () => {
     beforeEach(() => s.begin(DEFAULT_LOSS, { percent: 100, perGroupMax: 10, fleetMax: 10 }));
 
-    it('is noted in the log of the slot, and moves no ladder', async () => {
+    it('is logged for the slot and leaves the ladder unchanged', async () => {
       const [fresh, begun] = [
         await s.addLost(),
         await s.addLost({ recovery: ladderOn('rebooting') }),
@@ -31,7 +31,7 @@ export function controllerResetsContract(s: BmdbStage): void {
       expect(await s.h.events(begun)).toContainEqual('controllerResetAsked bmc-2');
     });
 
-    it('is asked for once a day, whichever machine and daemon it is for', async () => {
+    it('is requested once a day, for any machine and daemon', async () => {
       const [one, other] = [await s.addLost(), await s.addLost()];
       const [mine, theirs] = [await claim(one), await claim(other, s.rival)];
       await ask(mine);
@@ -48,13 +48,13 @@ export function controllerResetsContract(s: BmdbStage): void {
       await later.close();
     });
 
-    it('is asked for once by two who ask at the same moment', async () => {
+    it('is requested once when two daemons ask at the same moment', async () => {
       const works = [await claim(await s.addLost()), await claim(await s.addLost(), s.rival)];
       const ends = await Promise.allSettled(works.map((work) => ask(work)));
       expect(ends.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
     });
 
-    it('that was refused for certain may be asked for again, but by nobody else', async () => {
+    it('can be requested again by the same daemon after a definite refusal', async () => {
       const [mine, theirs] = [await claim(await s.addLost()), await claim(await s.addLost())];
       await ask(mine);
       await refuse(theirs);
@@ -65,7 +65,7 @@ export function controllerResetsContract(s: BmdbStage): void {
       await ask(theirs);
     });
 
-    it('is not asked for where the machine came back, or recovery is frozen', async () => {
+    it('is not requested when the machine came back or recovery is frozen', async () => {
       const [back, frozen] = [await s.addLost(), await s.addLost()];
       const works = [await claim(back), await claim(frozen)] as const;
       await s.beat(back);
@@ -76,7 +76,7 @@ export function controllerResetsContract(s: BmdbStage): void {
       await ask(works[1]);
     });
 
-    it('is not asked for by who lost the work', async () => {
+    it('is not requested by a daemon that lost the work', async () => {
       const work = await claim(await s.addLost());
       await work.cancel();
       expect(await refusedWith(ask(work))).toBe('work-lost');

@@ -22,7 +22,7 @@ export function decisionsContract(s: BmdbStage): void {
   });
 
   describe('labels', () => {
-    it('belong to the slot: the next machine on it has them', async () => {
+    it('belong to the slot and pass to its next machine', async () => {
       const id = await add({ deprovision: requestedAt(await s.now()) });
       const { cursor } = await s.scan();
       const target = await s.target(id);
@@ -44,8 +44,8 @@ export function decisionsContract(s: BmdbStage): void {
     });
   });
 
-  describe('settling', () => {
-    it('is done once, by whoever comes first', async () => {
+  describe('applying a request', () => {
+    it('happens once, by the first daemon', async () => {
       const id = await add();
       const request = requestFor({ verb: 'deprovision', target: await s.target(id) });
       await s.h.bmdb.requests.file(request);
@@ -56,7 +56,7 @@ export function decisionsContract(s: BmdbStage): void {
       expect(await log(id)).toEqual(['ann deprovisionRequested no longer needed']);
     });
 
-    it('needs a session that lives, and a request', async () => {
+    it('needs a live session and an existing request', async () => {
       const key = await s.file({ verb: 'freeze', scope: 'fleet' });
       expect(await refusedWith(s.session.settle('no such key'))).toBe('not-found');
       expect(await refusedWith(s.session.settle('a\0b'))).toBe('not-found');
@@ -65,7 +65,7 @@ export function decisionsContract(s: BmdbStage): void {
       expect(await s.rival.settle(key)).toMatchObject({ state: 'done' });
     });
 
-    it('tells when, and in whose name', async () => {
+    it('records when it happened and for whom', async () => {
       const id = await add();
       const what = { verb: 'hold', kind: 'preserve', untilMs: null } as const;
       const target = await s.target(id);
@@ -74,7 +74,7 @@ export function decisionsContract(s: BmdbStage): void {
       expect(await log(id)).toEqual(['bob held preserve: a disk to save']);
     });
 
-    it('refuses what has expired', async () => {
+    it('refuses an expired request', async () => {
       const id = await add();
       const what = { verb: 'quarantine', target: await s.target(id), untilMs: null } as const;
       const key = await s.file(what, { validForMs: MINUTE });
@@ -86,7 +86,7 @@ export function decisionsContract(s: BmdbStage): void {
       expect((await s.scan()).requests).toEqual([]);
     });
 
-    it('refuses it where another machine is on the slot', async () => {
+    it('refuses a request whose slot has another machine by now', async () => {
       const id = await add();
       const target = await s.target(id);
       const { provided } = await read(id);
@@ -113,7 +113,7 @@ export function decisionsContract(s: BmdbStage): void {
       expect(await log(next)).toEqual([]);
     });
 
-    it('refuses whatever is about a machine that cannot be read, but holds', async () => {
+    it('refuses every request except holds for a machine that cannot be read', async () => {
       const id = await add();
       const target = await s.target(id);
       await s.h.spoil(id);
@@ -130,7 +130,7 @@ export function decisionsContract(s: BmdbStage): void {
   });
 
   describe('a hold', () => {
-    it.each(HOLD_KINDS)('%s is set, replaced, and taken away', async (kind) => {
+    it.each(HOLD_KINDS)('sets, replaces and removes %s', async (kind) => {
       const id = await add();
       const target = await s.target(id);
       const untilMs = (await s.now()) + 10 * MINUTE;
@@ -149,12 +149,12 @@ export function decisionsContract(s: BmdbStage): void {
       expect(Math.abs(first!.untilMs! - untilMs)).toBeLessThan(2);
       const by = { by: 'bob', reason: 'for good' };
       expect(await settle({ verb: 'hold', target, kind, untilMs: null }, by)).toMatchObject({
-        outcome: `${kind} holds until it is taken away, instead of that by ann (no longer needed)`,
+        outcome: `${kind} holds until it is removed, instead of that by ann (no longer needed)`,
       });
       expect(await s.holds()).toMatchObject([{ kind, setBy: 'bob', untilMs: null }]);
       expect(await settle({ verb: 'unhold', target, kind })).toMatchObject({
         state: 'done',
-        outcome: `${kind} is taken away; bob had set it (for good)`,
+        outcome: `${kind} is removed; bob had set it (for good)`,
       });
       expect(await s.holds()).toEqual([]);
       expect(await settle({ verb: 'unhold', target, kind })).toMatchObject({
@@ -169,7 +169,7 @@ export function decisionsContract(s: BmdbStage): void {
       ]);
     });
 
-    it('may be set where no machine is, and bars creation there', async () => {
+    it('can be set on a slot without a machine and bars creation there', async () => {
       const kind = 'no-allocate';
       await settle({ verb: 'hold', target: EMPTY_SLOT, kind, untilMs: null });
       const { provider, slotId } = EMPTY_SLOT;
@@ -181,7 +181,7 @@ export function decisionsContract(s: BmdbStage): void {
       expect((await s.session.intents.open(input)).state).toBe('open');
     });
 
-    it('leaves those of other kinds and slots alone', async () => {
+    it('leaves holds of other kinds and slots unchanged', async () => {
       const target = await s.target(await add());
       const other = await s.target(await add());
       for (const each of [target, other]) {
@@ -194,7 +194,7 @@ export function decisionsContract(s: BmdbStage): void {
       );
     });
 
-    it('that has ended by itself is none', async () => {
+    it('has no effect after its end', async () => {
       const id = await add();
       const row = await read(id);
       await s.h.hold({ ...holdOn(row, 'no-start'), untilMs: (await s.now()) - MINUTE });
@@ -204,7 +204,7 @@ export function decisionsContract(s: BmdbStage): void {
   });
 
   describe('a quarantine by an operator', () => {
-    it('is set, for a while or for good, and bars work', async () => {
+    it('is set for a while or for good, and bars work', async () => {
       const id = await add();
       const target = await s.target(id);
       const untilMs = (await s.now()) + 10 * MINUTE;
@@ -224,7 +224,7 @@ export function decisionsContract(s: BmdbStage): void {
       ]);
     });
 
-    it('gives the permit back, unless somebody works under it', async () => {
+    it('returns the permit unless work uses it', async () => {
       const park = async (id: MachineId) =>
         settle({ verb: 'quarantine', target: await s.target(id), untilMs: null });
       const idle = await s.addLost({ permit: true });
@@ -278,7 +278,7 @@ export function decisionsContract(s: BmdbStage): void {
       await (await s.session.claim('ShepherdAgentStart', id)).cancel();
     });
 
-    it('A7: remembers that the power was asked off, so that the machine is switched on first', async () => {
+    it('A7: remembers a power-off request, so that the machine is switched on first', async () => {
       const at = await s.now();
       const startAttempt = { atMs: at - 50 * MINUTE, count: 9, unreached: 0 };
       const recovery = ladderOn('powerCycling', {
@@ -303,7 +303,7 @@ export function decisionsContract(s: BmdbStage): void {
       await work.cancel();
     });
 
-    it('keeps a pinned host key unless it is told to forget it', async () => {
+    it('keeps a pinned host key unless told to forget it', async () => {
       const release = async (id: MachineId, forgetHostKey: boolean) => {
         const target = await s.target(id);
         return (await settle({ verb: 'release', target, forgetHostKey }))!.outcome;
@@ -312,13 +312,13 @@ export function decisionsContract(s: BmdbStage): void {
       expect(await release(id, false)).toMatch(/the quarantine will come back$/);
       expect((await read(id)).hostKey).toBe('pinned');
       expect(await release(id, true)).toBe(
-        'released; it was not quarantined; its next SSH host key is pinned anew',
+        'released; it was not quarantined; its next SSH host key will be pinned',
       );
       expect((await read(id)).hostKey).toBeNull();
       expect(await release(await spoilt('needsHuman'), false)).not.toMatch(/come back/);
     });
 
-    it('does not take the permit from whoever works under it', async () => {
+    it('leaves the permit with the work that uses it', async () => {
       const id = await s.addLost();
       const work = await s.session.claim('ShepherdRecovery', id);
       const asked = ASKED;
@@ -330,7 +330,7 @@ export function decisionsContract(s: BmdbStage): void {
       await work.cancel();
     });
 
-    it('begins waits anew', async () => {
+    it('starts waits anew', async () => {
       const id = await add();
       await (await s.session.claim('ShepherdAgentStart', id)).fail(STEADY, 'refused');
       await settle({ verb: 'release', target: await s.target(id), forgetHostKey: false });
@@ -340,7 +340,7 @@ export function decisionsContract(s: BmdbStage): void {
   });
 
   describe('clearing backoffs', () => {
-    it('ends all waits, and nothing else', async () => {
+    it('ends all waits and nothing else', async () => {
       const at = await s.now();
       const wait = { cause: 'x', lastIntervalSeconds: 60 };
       const id = await s.addLost({

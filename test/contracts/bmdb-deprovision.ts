@@ -18,9 +18,9 @@ export function deprovisionContract(s: BmdbStage): void {
   const reading = async (id: MachineId) => (await s.h.other.readMachine(id, SIGNAL)).row;
 
   describe('a request to give a machine back', () => {
-    it('is written once, with who and why, and the first one stays', async () => {
+    it('is written once with who and why; repeated requests keep the first', async () => {
       const id = await add();
-      expect(await request(id)).toMatchObject({ state: 'done', outcome: 'it is to be given back' });
+      expect(await request(id)).toMatchObject({ state: 'done', outcome: 'it will be given back' });
       const { deprovision } = await read(id);
       expect(deprovision).toMatchObject({
         requestedBy: 'ann',
@@ -42,26 +42,26 @@ export function deprovisionContract(s: BmdbStage): void {
       expect(await s.h.actors(id)).toEqual(['ann', 'bob']);
     });
 
-    it('may be hurried by who asks again, and is never slowed down', async () => {
+    it('can be hurried by a second request and never slowed down', async () => {
       const id = await add();
       await request(id);
       const { deprovision } = await read(id);
       const skip = await request(id, { drain: 'skip' });
-      expect(skip?.outcome).toContain('from now on its pools are not waited for');
+      expect(skip?.outcome).toContain('from now on it does not wait for its pools');
       expect((await read(id)).deprovision).toEqual({ ...deprovision, drain: 'skip' });
       const slower = await request(id, { drain: 'force' });
       expect(slower?.outcome).toBe('ann asked for it already: no longer needed');
       expect((await read(id)).deprovision).toEqual({ ...deprovision, drain: 'skip' });
     });
 
-    it('D4: says whether its slot returns to the pool; who asks again does not change that', async () => {
+    it('D4: decides whether the slot returns to the pool; a second request does not change that', async () => {
       const id = await add();
       await request(id, { returnToPool: true });
       await request(id, { drain: 'skip' });
       expect((await read(id)).deprovision).toMatchObject({ returnToPool: true, drain: 'skip' });
     });
 
-    it('is refused while a hold preserves the machine, and only then', async () => {
+    it('is refused only while a hold preserves the machine', async () => {
       const id = await add();
       const row = await read(id);
       await s.h.hold(holdOn(row, 'no-start'));
@@ -82,7 +82,7 @@ export function deprovisionContract(s: BmdbStage): void {
   });
 
   describe('giving a machine back', () => {
-    it('begins only where somebody asked for it and no hold preserves it', async () => {
+    it('begins only after a request, and not while a hold preserves the machine', async () => {
       const plain = await add();
       expect(await refusedWith(claim(plain))).toBe('nothing-to-do');
       const id = await addAsked();
@@ -92,14 +92,14 @@ export function deprovisionContract(s: BmdbStage): void {
       await (await claim(id)).cancel();
     });
 
-    it('is done to a machine without hardware, too', async () => {
+    it('also works for a machine without hardware', async () => {
       const id = await addAsked({ provided: null });
       await (await claim(id)).finish(DEPROVISIONED);
       expect(await reading(id)).toBeNull();
       expect(await s.h.events(id)).toEqual([]);
     });
 
-    it('excludes all other work of ours, and waits after a failure', async () => {
+    it('excludes all other work and waits after a failure', async () => {
       const id = await addAsked();
       const work = await claim(id);
       expect(await refusedWith(s.rival.claim('ShepherdDeprovision', id))).toBe('work-conflict');
@@ -115,7 +115,7 @@ export function deprovisionContract(s: BmdbStage): void {
       expect(await reading(id)).toBeNull();
     });
 
-    it('counts what it asks of the provider, before it asks', async () => {
+    it('counts each call to the provider before the call', async () => {
       const id = await addAsked();
       const work = await claim(id);
       await work.note(ASKED);
@@ -133,7 +133,7 @@ export function deprovisionContract(s: BmdbStage): void {
       expect(await s.h.actors(id)).toEqual(['shepherd', 'shepherd']);
     });
 
-    it('asks for nothing once a hold preserves the machine or the request is gone', async () => {
+    it('makes no call when a hold preserves the machine or the request is gone', async () => {
       const id = await addAsked();
       const work = await claim(id);
       const row = await read(id);
@@ -156,7 +156,7 @@ export function deprovisionContract(s: BmdbStage): void {
       return id;
     };
 
-    it('is gone with all its tags, and its histories stay', async () => {
+    it('loses all its tags and keeps its histories', async () => {
       const nowMs = await s.now();
       const id = await addAsked({
         agentStarted: { atMs: nowMs - MINUTE, publicKey: KEY_HEX, bootId: 'boot-1' },
@@ -206,7 +206,7 @@ export function deprovisionContract(s: BmdbStage): void {
       await work.cancel();
     });
 
-    it('is told to readers as gone', async () => {
+    it('is reported to readers as gone', async () => {
       const id = await addAsked();
       const work = await claim(id);
       const { cursor } = await s.scan();
@@ -215,7 +215,7 @@ export function deprovisionContract(s: BmdbStage): void {
       expect(changes).toMatchObject({ machines: [], gone: [id] });
     });
 
-    it('leaves its slot and its device’s name to the next one, at once', async () => {
+    it('frees its slot and its device’s name for the next machine at once', async () => {
       const slot = { provider: PROVIDER, slotId: 'reservation-1', hostname: 'm-1' };
       const before = await s.session.intents.open(slot);
       const provided = providedOf('1', { reservationId: slot.slotId });
@@ -230,7 +230,7 @@ export function deprovisionContract(s: BmdbStage): void {
       expect(await reading(id)).toBeNull();
     });
 
-    it('is unknown to everybody who still means it', async () => {
+    it('is unknown to every later call that names it', async () => {
       const id = await addAsked({
         agentStarted: { atMs: await s.now(), publicKey: KEY_HEX, bootId: null },
       });
@@ -252,7 +252,7 @@ export function deprovisionContract(s: BmdbStage): void {
       ]);
     });
 
-    it('leaves the holds of its slot alone', async () => {
+    it('leaves the holds of its slot unchanged', async () => {
       const id = await addAsked();
       const hold = holdOn(await read(id), 'no-allocate');
       await s.h.hold(hold);
@@ -260,7 +260,7 @@ export function deprovisionContract(s: BmdbStage): void {
       expect((await s.h.bmdb.scan(SIGNAL)).holds).toEqual([hold]);
     });
 
-    it('C3: bars its slot where its machine is there still, for as long as nobody says otherwise', async () => {
+    it('C3: bars its slot while the machine still exists, until somebody lifts the bar', async () => {
       const letGo = {
         ...DEPROVISIONED,
         remark: 'it had no agent',
@@ -288,7 +288,7 @@ export function deprovisionContract(s: BmdbStage): void {
       ]);
     });
 
-    it('is gone even if the request was taken back meanwhile', async () => {
+    it('is gone even if the request was withdrawn meanwhile', async () => {
       const id = await addAsked();
       const work = await claim(id);
       await work.note(ASKED);
@@ -297,7 +297,7 @@ export function deprovisionContract(s: BmdbStage): void {
       expect(await reading(id)).toBeNull();
     });
 
-    it('was given back by its own process, not by another', async () => {
+    it('can be recorded only by the process that gave it back', async () => {
       const id = await gone();
       expect(await reading(id)).toBeNull();
       const other = await add();

@@ -8,13 +8,13 @@ import type { BmdbStage } from './bmdb-stage.ts';
 import { agentTags, installing } from './bmdb-vectors.ts';
 
 /**
- * Claims, candidates and counts go by the rules that the tests of `refusal` write out, and that the
- * statements are compared with for any rows.
+ * Claims, candidates and counts follow the rules that the tests of `refusal` write out. Another
+ * test compares the SQL with these rules for random rows.
  */
 export function eligibilityContract(s: BmdbStage): void {
   const { add, now } = s;
 
-  /** Whether it can be claimed; leaves no trace but history. */
+  /** Whether the process can claim the machine. Only history records the attempt. */
   const may = async (process: Process, id: MachineId): Promise<boolean> => {
     try {
       await (await s.session.claim(process, id)).cancel();
@@ -29,7 +29,7 @@ export function eligibilityContract(s: BmdbStage): void {
     ['ShepherdAgentStart', 'no-start', (at: number) => agentTags(at, null, null)],
     ['ShepherdRecovery', 'no-recover', (at: number) => agentTags(at, 40, null)],
   ] as const)('%s', (process, forbidding, sound) => {
-    it('is claimed and counted where nothing stands against it', async () => {
+    it('claims and counts a machine that no rule excludes', async () => {
       const at = await now();
       const wait = { cause: 'x', lastIntervalSeconds: 60 };
       const other = process === 'ShepherdRecovery' ? 'ShepherdAgentStart' : 'ShepherdRecovery';
@@ -72,7 +72,7 @@ export function eligibilityContract(s: BmdbStage): void {
     });
   });
 
-  it('takes nothing that cannot be read, and shows that alone as such', async () => {
+  it('never offers a machine that cannot be read, and reports only that about it', async () => {
     const at = await now();
     const id = await add(agentTags(at, 40, null));
     const sound = await add();

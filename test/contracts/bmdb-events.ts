@@ -14,7 +14,7 @@ export function eventsContract(s: BmdbStage): void {
   const events = (query: EventQuery) => s.h.other.inspection.events(query, SIGNAL);
 
   describe('the log of a slot', () => {
-    it('has what happened there, oldest first, by slot and by machine', async () => {
+    it('contains what happened there, oldest first, by slot and by machine', async () => {
       const [id, other] = [await add(), await add()];
       const slotId = (await s.read(id)).provided!.reservationId!;
       for (const cause of ['first', 'second']) {
@@ -38,7 +38,7 @@ export function eventsContract(s: BmdbStage): void {
       expect(await events({ provider: PROVIDER, slotId, limit: 1 })).toEqual([second]);
     });
 
-    it('is read with the work on its machines, newest first, page by page without gap or repeat', async () => {
+    it('is read together with the work on its machines, newest first, without gaps or repeats between pages', async () => {
       const [id, other] = [await add(), await add()];
       const slotId = (await s.read(id)).provided!.reservationId!;
       for (const cause of ['first', 'second']) {
@@ -80,7 +80,7 @@ export function eventsContract(s: BmdbStage): void {
       expect((await read(null, 6)).next).not.toBeNull();
     });
 
-    it('is empty where nothing is known', async () => {
+    it('is empty for an unknown slot', async () => {
       expect(await events({ machineId: UNKNOWN, limit: 10 })).toEqual([]);
       const slotId = (await s.read(await add())).provided!.reservationId!;
       const query = { provider: providerName('other'), slotId, limit: 10 };
@@ -88,7 +88,7 @@ export function eventsContract(s: BmdbStage): void {
     });
   });
 
-  describe('A10: the log of a slot says of silence', () => {
+  describe('A10: silence in the log of a slot', () => {
     const { heartbeatMs } = DEFAULT_LOSS;
     const running = async (change: Partial<MachineRow> = {}) => {
       const at = await s.now();
@@ -113,7 +113,7 @@ export function eventsContract(s: BmdbStage): void {
     const FELL = 'fellSilent: Running · healthy → Running · silent';
     const BACK = 'heardAgain: Running · silent → Running · healthy';
 
-    it('once when it began and once when it was over, whoever sweeps', async () => {
+    it('is recorded once at its begin and once at its end, whichever daemon sweeps', async () => {
       const [id, fine] = [await running(), await running()];
       await sweep();
       await s.h.pass(heartbeatMs - MINUTE);
@@ -142,7 +142,7 @@ export function eventsContract(s: BmdbStage): void {
       expect(await silences(id)).toEqual([FELL, BACK, FELL]);
     });
 
-    it('in what state it was, as far as it was heard at all', async () => {
+    it('is recorded with the machine’s state, if heartbeats ever came', async () => {
       const at = await s.now();
       const installing = (handedOutAtMs: number) => ({
         requestGeneration: 1n,
@@ -165,7 +165,7 @@ export function eventsContract(s: BmdbStage): void {
       ]);
     });
 
-    it('nothing where none is expected, nor while nobody could have heard it', async () => {
+    it('is not recorded when no heartbeat is expected or no daemon could hear one', async () => {
       const at = await s.now();
       const quarantine = { kind: 'byOperator', reason: 'x', untilMs: null } as const;
       const done = { requestGeneration: 1n, reportGeneration: 1n, handedOutAtMs: null };
@@ -186,7 +186,7 @@ export function eventsContract(s: BmdbStage): void {
       for (const each of quiet) expect(await silences(each)).toEqual([]);
     });
 
-    it('what it came back to, whatever was done meanwhile', async () => {
+    it('ends with the state that the machine came back to', async () => {
       const [permitted, gone] = [await s.addLost(), await s.addLost()];
       await sweep();
       const work = await s.session.claim('ShepherdRecovery', permitted);

@@ -6,7 +6,7 @@ import type { Process } from '../../src/domain/machine.ts';
 import { MINUTE, requestedAt } from './bmdb-rows.ts';
 import type { BmdbStage } from './bmdb-stage.ts';
 
-/** No two of these hold one machine; any other process excludes only itself. */
+/** No two of these processes hold one machine. Any other process excludes only itself. */
 const EXCLUSIVE: readonly Process[] = [
   'ShepherdAccess',
   'ShepherdAgentStart',
@@ -14,9 +14,9 @@ const EXCLUSIVE: readonly Process[] = [
   'ShepherdReinstall',
   'ShepherdDeprovision',
 ];
-/** Any machine will do. */
+/** Processes that accept any machine. */
 const UNCONDITIONAL: readonly Process[] = ['UnitTest1', 'UnitTest2', 'ShepherdAccess'];
-/** A request to deprovision a machine ends everything else that depends on its state. */
+/** A request to give a machine back ends all other work that depends on the machine's state. */
 const isBarred = (first: Process, second: Process) =>
   !UNCONDITIONAL.includes(first) &&
   !UNCONDITIONAL.includes(second) &&
@@ -25,11 +25,11 @@ const exclude = (a: Process, b: Process) =>
   a === b || (EXCLUSIVE.includes(a) && EXCLUSIVE.includes(b));
 
 export function exclusionContract(s: BmdbStage): void {
-  /** A machine on which the first could begin, and the second too if it were alone and may. */
+  /** A machine that the first process can claim, and the second one too if it were alone. */
   const machineFor = async (first: Process, second: Process): Promise<MachineId> => {
     const at = await s.now();
     const wanted = UNCONDITIONAL.includes(first) ? second : first;
-    // Given up by agent start: the ladder may take it, and so may another agent start.
+    // Agent start gave up: recovery may take the machine, and another agent start may too.
     return s.add(
       wanted === 'ShepherdDeprovision'
         ? { deprovision: requestedAt(at) }
@@ -46,7 +46,7 @@ export function exclusionContract(s: BmdbStage): void {
   };
 
   describe('exclusion', () => {
-    it.each(PROCESSES)('of %s with every process, from both sessions', async (first) => {
+    it.each(PROCESSES)('applies to %s and every process, in both sessions', async (first) => {
       const found: unknown[] = [];
       for (const second of PROCESSES) {
         const id = await machineFor(first, second);

@@ -17,7 +17,7 @@ export function fleetEventsContract(s: BmdbStage): void {
   const page = (query: Partial<EventsQuery> = {}) =>
     s.h.other.events.read({ after: '0', limit: 1_000, ...query }, SIGNAL);
   const all = async (query: Partial<EventsQuery> = {}) => (await page(query)).events;
-  /** What was told since, without what is always told beside it. */
+  /** The events since the cursor, without those that always accompany them. */
   const told = async (after: string, not: readonly string[] = []) =>
     (await all({ after }))
       .filter(({ type }) => !not.includes(type.split('.')[0]!))
@@ -33,7 +33,7 @@ export function fleetEventsContract(s: BmdbStage): void {
     );
 
   describe('the order of events', () => {
-    it('is one over slots and fleet, told page by page without gap or repeat', async () => {
+    it('is one for slots and fleet, and pages have no gaps or repeats', async () => {
       const after = await now();
       for (const slotId of ['a', 'b', 'c']) await hold(slotId);
       const whole = await page({ after });
@@ -41,7 +41,7 @@ export function fleetEventsContract(s: BmdbStage): void {
       expect(whole.events.map(({ type, slotId }) => `${slotId} ${type}`)).toEqual(
         ['a', 'b', 'c'].flatMap((slotId) => [
           `${slotId} request.filed`,
-          // Both are of one statement, whose parts have no order of their own.
+          // One statement writes both, and its parts have no order.
           ...[expect.stringMatching(/hold.set|request.settled/)],
           ...[expect.stringMatching(/hold.set|request.settled/)],
         ]),
@@ -62,7 +62,7 @@ export function fleetEventsContract(s: BmdbStage): void {
       });
     });
 
-    it('is told of one type, provider, slot or machine, also where few match', async () => {
+    it('is kept for one type, provider, slot or machine, even if few events match', async () => {
       const after = await now();
       const id = await s.addLost();
       const work = await s.session.claim('ShepherdRecovery', id);
@@ -80,7 +80,7 @@ export function fleetEventsContract(s: BmdbStage): void {
       expect(await all({ after: next, types: ['hold.set'] })).toHaveLength(1);
     });
 
-    it('tells the last ones that match, and none from before a moment', async () => {
+    it('yields the last matching events, and none from before a moment', async () => {
       const latest = async (query: Partial<LatestQuery>) => {
         const { events, next, more } = await s.h.other.events.latest(
           { limit: 1_000, ...query },
@@ -112,7 +112,7 @@ export function fleetEventsContract(s: BmdbStage): void {
       ]);
     });
 
-    it('goes on at the end where a number was never given', async () => {
+    it('continues at the end for a number that was never used', async () => {
       await hold('a');
       const end = await now();
       expect(await page({ after: String(BigInt(end) + 1_000n) })).toEqual({
@@ -120,7 +120,7 @@ export function fleetEventsContract(s: BmdbStage): void {
       });
     });
 
-    it('has what no change of rows stands for, with its text made plain', async () => {
+    it('includes events that no row change stands for, with plain text', async () => {
       const after = await now();
       const details = { address: '192.0.2.1' };
       await s.h.bmdb.events.append({
@@ -133,8 +133,8 @@ export function fleetEventsContract(s: BmdbStage): void {
     });
   });
 
-  describe('events are written with the change', () => {
-    it('of a machine: created, started, recovering, recovered, quarantined, released', async () => {
+  describe('events written with their change', () => {
+    it('describe a machine: created, started, recovering, recovered, quarantined, released', async () => {
       const after = await now();
       const slot = { provider: PROVIDER, slotId: 'reservation-1', hostname: 'm-1' };
       const { witness } = await s.session.intents.open(slot);
@@ -162,7 +162,7 @@ export function fleetEventsContract(s: BmdbStage): void {
       expect(recovering).toMatchObject({ slotId: 'reservation-1', provider: PROVIDER });
     });
 
-    it('of a machine: recovered, back, handed over, given back', async () => {
+    it('describe a machine: recovered, back, handed over, given back', async () => {
       const lost = await s.addLost();
       await s.h.bmdb.sweep();
       const after = await now();
@@ -197,7 +197,7 @@ export function fleetEventsContract(s: BmdbStage): void {
       expect(events[2]).toMatchObject({ machineId: installed, details: { generation: '2' } });
     });
 
-    it('of holds: set, removed, and expired once somebody looks', async () => {
+    it('describe holds: set, removed, and expired when a daemon looks', async () => {
       const at = await s.now();
       const after = await now();
       await hold('a');
@@ -221,7 +221,7 @@ export function fleetEventsContract(s: BmdbStage): void {
       expect((await s.h.bmdb.scan(SIGNAL)).holds).toEqual([]);
     });
 
-    it('of requests: filed and settled, several too, with key and verb', async () => {
+    it('describe requests: submitted and applied, with key and verb, also several at once', async () => {
       const after = await now();
       const [one, two] = [await add(), await add()];
       const requests = await Promise.all(
@@ -248,7 +248,7 @@ export function fleetEventsContract(s: BmdbStage): void {
       ]);
     });
 
-    it('of the guard: frozen and thawed, by whom and why, once each', async () => {
+    it('describe the guard: frozen and thawed, by whom and why, once each', async () => {
       const after = await now();
       const decide = (verb: 'freeze' | 'thaw', reason: string) =>
         s.settle({ verb, scope: PROVIDER }, { reason });
@@ -266,7 +266,25 @@ export function fleetEventsContract(s: BmdbStage): void {
       });
     });
 
-    it('of the guard by itself: when too many fell silent together, and when they are back', async () => {
+    it('of a freeze until an end: its end, another one, and that it came', async () => {
+      const after = await now();
+      const freeze = async (forMs: number) => {
+        const untilMs = Math.floor(await s.now()) + forMs;
+        await s.settle({ verb: 'freeze-until', scope: PROVIDER, untilMs });
+        return untilMs;
+      };
+      const ends = [await freeze(2 * MINUTE), await freeze(MINUTE)];
+      await s.h.pass(MINUTE);
+      await s.h.other.guard.assess({ ingestUp: true });
+      const events = (await all({ after })).filter(({ type }) => type.startsWith('guard.'));
+      expect(events.map(({ type, actor, details }) => [type, actor, details['untilMs']])).toEqual([
+        ...ends.map((untilMs) => ['guard.frozen', 'ann', untilMs]),
+        ['guard.thawed', 'guard', undefined],
+      ]);
+      expect(events.at(-1)!.reason).toBe('the end of the freeze has come');
+    });
+
+    it('describe the guard’s own decisions: too many machines silent together, and back again', async () => {
       await s.begin(DEFAULT_LOSS, DEFAULT_BUDGET, DEFAULT_GUARD);
       const at = await s.now();
       const silent = {
@@ -289,7 +307,7 @@ export function fleetEventsContract(s: BmdbStage): void {
       expect(told[0]!.details['kind']).toBe('silence');
     });
 
-    it('of what must not be asked of a provider, once as long as it lasts', async () => {
+    it('describe a provider’s hold once for as long as it lasts', async () => {
       const after = await now();
       const impose = (forMs: number) =>
         s.h.bmdb.providerHolds.impose({
@@ -314,7 +332,7 @@ export function fleetEventsContract(s: BmdbStage): void {
       ]);
     });
 
-    it('of sessions that expired, and of none that was closed', async () => {
+    it('describe sessions that expired, but not those that were closed', async () => {
       const [closed, dead] = [await s.openOn(s.h.bmdb, 5_000), await s.openOn(s.h.bmdb, 5_000)];
       const after = await now();
       await closed.close();
@@ -327,7 +345,7 @@ export function fleetEventsContract(s: BmdbStage): void {
       await dead.close();
     });
 
-    it('of a session that says goodbye after its deadline, as others had no sign of life by then', async () => {
+    it('describe a session that is closed after its deadline', async () => {
       const late = await s.openOn(s.h.bmdb, 5_000);
       const after = await now();
       await s.h.expireSession(late.sessionId);
@@ -337,7 +355,7 @@ export function fleetEventsContract(s: BmdbStage): void {
       ]);
     });
 
-    it('of access: logins, tokens made and revoked, and nothing secret', async () => {
+    it('describe access: logins, tokens created and revoked, and no secret', async () => {
       const after = await now();
       const { tokens, sessions } = s.h.bmdb.access;
       const who = { role: 'operator', providers: null } as const;

@@ -19,7 +19,7 @@ export function guardContract(s: BmdbStage): void {
   const claim = (id: MachineId, worker = s.session): Promise<Work> =>
     worker.claim('ShepherdRecovery', id);
   const guarded = () => s.begin(DEFAULT_LOSS, DEFAULT_BUDGET, DEFAULT_GUARD);
-  /** Its agent was started long ago, and heard so long ago. */
+  /** A machine whose agent was started long ago and whose last heartbeat is this old. */
   const heard = async (agoMs: number, change: Partial<MachineRow> = {}) => {
     const at = await now();
     const heartbeat = { atMs: at - agoMs, bootId: null };
@@ -27,14 +27,14 @@ export function guardContract(s: BmdbStage): void {
   };
   const many = (count: number, of: () => Promise<MachineId>) =>
     Promise.all(Array.from({ length: count }, of));
-  /** Silent for so long that it is news to nobody. */
+  /** A machine that has been silent for so long that it is no news. */
   const dead = (change?: Partial<MachineRow>) => heard(60 * MINUTE, change);
   const on = (provider: typeof STATIC, name: string): Partial<MachineRow> => ({
     provided: providedOf(name, { provider, location: null }),
   });
   const countsOf = async (scope: string) =>
     (await assess()).counts.find((each) => each.scope === scope);
-  /** Time passes, in steps in which some daemon looks at the fleet. */
+  /** Lets time pass in steps; after each step a daemon assesses the fleet. */
   const watch = async (forMs: number, meanwhile = async () => {}) => {
     for (let passedMs = 0; passedMs < forMs; passedMs += 50_000) {
       await s.h.pass(Math.min(50_000, forMs - passedMs));
@@ -50,8 +50,8 @@ export function guardContract(s: BmdbStage): void {
     return (await s.h.bmdb.requests.file(request)).key;
   };
 
-  describe('the guard lets nobody recover', () => {
-    it('after a gap, however long they were before', async () => {
+  describe('recovery that the guard stops', () => {
+    it('stops after a gap in accepted heartbeats, however long heartbeats came before', async () => {
       await s.h.takeIn(false);
       const id = await dead();
       await assess();
@@ -67,7 +67,7 @@ export function guardContract(s: BmdbStage): void {
       await (await claim(id)).cancel();
     });
 
-    it('but what was asked for uses the permit, though the clock went back since', async () => {
+    it('lets a request use its permit although the clock went back meanwhile', async () => {
       const id = await heard(290 * MINUTE);
       const work = await claim(id);
       await s.h.pass(-60 * MINUTE);
@@ -76,7 +76,7 @@ export function guardContract(s: BmdbStage): void {
       expect(await s.read(id)).toMatchObject({ permit: true, work: [] });
     });
 
-    it('when a gap comes between the permit and the request', async () => {
+    it('stops when a gap comes between the permit and the request', async () => {
       const id = await dead();
       const work = await claim(id);
       await s.h.takeIn(false);
@@ -85,13 +85,13 @@ export function guardContract(s: BmdbStage): void {
       expect((await s.read(id)).recovery).toBeNull();
     });
 
-    it('while more are late or silent than would be by themselves, not even the first', async () => {
+    it('stops for every machine while more are late or silent than usual', async () => {
       await guarded();
       const id = await dead();
       await many(13, () => heard(0));
       const late = await many(6, () => heard(2 * MINUTE));
       await expect(claim(id)).rejects.toThrow(/6 of 20 .*late or silent/);
-      // What an assessment of the fleet finds changes nothing of that.
+      // An assessment of the fleet does not change this.
       expect((await assess()).changes).toEqual([]);
       expect(await countsOf('fleet')).toMatchObject({ started: 20, quiet: 6, newlySilent: 0 });
       await expect(claim(id)).rejects.toThrow(/6 of 20 .*late or silent/);
@@ -99,7 +99,7 @@ export function guardContract(s: BmdbStage): void {
       await (await claim(id)).cancel();
     });
 
-    it('of a provider of which too many are, while others go on', async () => {
+    it('stops for the provider with too many silent machines only', async () => {
       await guarded();
       const mine = await dead(on(PROVIDER, 'mine'));
       const other = await dead(on(STATIC, 'other'));
@@ -111,7 +111,7 @@ export function guardContract(s: BmdbStage): void {
       await (await claim(mine)).cancel();
     });
 
-    it('may restart an agent all the same where an operator ordered it', async () => {
+    it('allows an ordered restart of an agent', async () => {
       await s.h.takeIn(false);
       const id = await heard(0);
       const key = await order(id, 'restart-agent');
@@ -121,7 +121,7 @@ export function guardContract(s: BmdbStage): void {
       expect((await s.read(id)).recovery).toMatchObject({ askedRung: 'restartingAgent' });
     });
 
-    it('may recover all the same what an operator ordered: but when it is frozen', async () => {
+    it('allows an operator’s order, except while frozen', async () => {
       await guarded();
       await s.h.takeIn(false);
       await many(6, () => heard(2 * MINUTE));
@@ -143,7 +143,7 @@ export function guardContract(s: BmdbStage): void {
   });
 
   describe('an assessment of the fleet', () => {
-    it('freezes a provider of which too many fell silent, and nothing else', async () => {
+    it('freezes a provider with too many newly silent machines, and nothing else', async () => {
       await guarded();
       const mine = await dead(on(PROVIDER, 'mine'));
       const other = await dead(on(STATIC, 'other'));
@@ -166,7 +166,7 @@ export function guardContract(s: BmdbStage): void {
       expect(silent).toHaveLength(6);
     });
 
-    it('freezes the fleet, and thaws it when all have been back for a while', async () => {
+    it('freezes the fleet and thaws it when all machines have been back for a while', async () => {
       await guarded();
       const id = await dead();
       const well = await many(11, () => heard(0));
@@ -182,7 +182,7 @@ export function guardContract(s: BmdbStage): void {
       await s.h.pass(1_000);
       await beatAll();
       await s.h.pass(10_000);
-      // One heartbeat is not back.
+      // One heartbeat does not make a machine count as back.
       expect(await countsOf('fleet')).toMatchObject({ silent: 9, newlySilent: 0 });
       await watch(20_000, beatAll);
       await watch(20_000, beatAll);
@@ -195,7 +195,7 @@ export function guardContract(s: BmdbStage): void {
       await (await claim(id)).cancel();
     });
 
-    it('leaves alone what an operator froze, and whom he has seen', async () => {
+    it('leaves an operator’s freeze alone, and machines that the operator has seen', async () => {
       await guarded();
       await many(8, () => heard(11 * MINUTE));
       const file = (verb: 'freeze' | 'thaw') =>
@@ -216,7 +216,7 @@ export function guardContract(s: BmdbStage): void {
       expect(await countsOf('fleet')).toMatchObject({ silent: 16, newlySilent: 0 });
     });
 
-    it('is one for all daemons', async () => {
+    it('is shared by all daemons', async () => {
       await guarded();
       await s.h.takeIn(false);
       await many(8, () => heard(11 * MINUTE));
@@ -224,7 +224,7 @@ export function guardContract(s: BmdbStage): void {
       expect(first.changes).toHaveLength(2);
       const second = await assess(false, s.h.other);
       expect(second).toEqual({ ...first, changes: [] });
-      // Whose turn it is matters for the counting only.
+      // The daemon that holds the turn matters for the counting only.
       const third = await assess(true, s.h.other);
       expect(third.rows.find(({ scope }) => scope === 'fleet')!.ingestUpSinceMs).not.toBeNull();
       expect(third.counts).toEqual(first.counts);
@@ -236,7 +236,7 @@ export function guardContract(s: BmdbStage): void {
     };
     const fileThaw = () => s.h.bmdb.requests.file(requestFor({ verb: 'thaw', scope: 'fleet' }));
 
-    it('freezes where too many cannot be reached; an operator who thaws has seen them', async () => {
+    it('freezes when too many machines are unreachable, except those an operator has seen at a thaw', async () => {
       await guarded();
       const ids = await many(6, () => add());
       for (const id of ids) await fail(id, true);
@@ -251,7 +251,7 @@ export function guardContract(s: BmdbStage): void {
       expect(after.changes).toEqual([]);
       expect(after.rows.find(({ scope }) => scope === 'fleet')!.frozen).toBeNull();
       expect(await countsOf('fleet')).toMatchObject({ machines: 6, unreachable: 0 });
-      // Whom something else befell meanwhile is new to him.
+      // A machine that failed for another cause meanwhile counts as unseen.
       await s.h.pass(2 * MINUTE);
       await fail(ids[0]!, false);
       await s.h.pass(2 * MINUTE);
@@ -259,7 +259,7 @@ export function guardContract(s: BmdbStage): void {
       expect(await countsOf('fleet')).toMatchObject({ unreachable: 1 });
     });
 
-    it('counts whom agent start could not reach', async () => {
+    it('counts machines that agent start could not reach', async () => {
       const [id, other] = [await add(), await add()];
       await fail(id, true);
       await fail(other, false);

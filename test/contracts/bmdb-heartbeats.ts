@@ -26,7 +26,7 @@ export function heartbeatsContract(s: BmdbStage): void {
       return (await s.h.bmdb.heartbeats.recordHeartbeats([record]))[0]!;
     };
 
-    it('are taken from the agent that was started, and from nobody else', async () => {
+    it('are accepted only from the agent that was started', async () => {
       const at = await now();
       const id = await add(startedAt(at - MINUTE));
       const idle = await add();
@@ -51,7 +51,7 @@ export function heartbeatsContract(s: BmdbStage): void {
       expect(await s.h.bmdb.heartbeats.recordHeartbeats([])).toEqual([]);
     });
 
-    it('of machines without a hardware report are known, unless their agent is new', async () => {
+    it('are accepted for machines without a hardware report, unless their agent is new', async () => {
       const at = await now();
       const [silent, told, fresh] = [
         await add(startedAt(at - 10 * MINUTE)),
@@ -67,7 +67,7 @@ export function heartbeatsContract(s: BmdbStage): void {
       expect(await s.h.bmdb.heartbeats.withoutHardware!()).toEqual([silent]);
     });
 
-    it('may come twice in one batch', async () => {
+    it('may appear twice in one batch', async () => {
       const id = await add(startedAt(await now()));
       const record = { machineId: id, publicKey: KEY, bootId: null };
       const twice = await s.h.bmdb.heartbeats.recordHeartbeats([
@@ -78,7 +78,7 @@ export function heartbeatsContract(s: BmdbStage): void {
       expect((await read(id)).heartbeat?.bootId).toBe('boot-2');
     });
 
-    it('count no longer once the agent was forgotten', async () => {
+    it('no longer count after the agent was forgotten', async () => {
       const id = await addLost();
       const work = await s.session.claim('ShepherdRecovery', id);
       await work.note(ASKED);
@@ -86,7 +86,7 @@ export function heartbeatsContract(s: BmdbStage): void {
       expect(await beat(id)).toEqual([{ kind: 'unauthenticated' }]);
     });
 
-    it('hand out what is to be installed, until it is reported', async () => {
+    it('return the installation request until it is reported', async () => {
       const raw = new Uint8Array([4, 5, 6]);
       const id = await add({ ...startedAt(await now()), ...asking(3) }, raw);
       const ask = async () => {
@@ -109,7 +109,7 @@ export function heartbeatsContract(s: BmdbStage): void {
       });
     });
 
-    it('tell how an installation went only for the one that was asked for', async () => {
+    it('accept an installation report only for the requested installation', async () => {
       const id = await add({ ...startedAt(await now()), ...asking(3) });
       const stored = async () => (await read(id)).installation.reportResult;
       expect((await send(id, report(2))).kind).toBe('accepted');
@@ -127,7 +127,7 @@ export function heartbeatsContract(s: BmdbStage): void {
       expect((await read(idle)).installation.reportGeneration).toBeNull();
     });
 
-    it('C2: have a machine rebooted once its image is in place, and nothing forbids it', async () => {
+    it('C2: tell a machine to reboot when its image is in place and nothing forbids it', async () => {
       const id = await add({ ...startedAt(await now()), ...asking(3) });
       const word = async (result: 'Success' | 'Error', generation = 3) => {
         const outcome = await send(id, report(generation, result));
@@ -139,7 +139,7 @@ export function heartbeatsContract(s: BmdbStage): void {
       expect((await beat(id))[0]).not.toHaveProperty('mayReboot');
       expect(await word('Success')).toBe(true);
       expect(await word('Error')).toBe(false);
-      // Only whoever reports it is told so.
+      // Only the agent that sends the report is told to reboot.
       expect((await beat(id))[0]).not.toHaveProperty('mayReboot');
       for (const scope of ['fleet', PROVIDER] as const) {
         await settle({ verb: 'freeze', scope });

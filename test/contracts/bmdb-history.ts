@@ -8,7 +8,7 @@ export function historyContract(s: BmdbStage): void {
   const historyOf = (id: MachineId) => s.h.other.inspection.history(id, SIGNAL);
 
   describe('history', () => {
-    it('tells who did what when, in order, oldest first', async () => {
+    it('contains who did what and when, oldest first', async () => {
       const id = await add();
       const at = await now();
       const short = await openOn(s.h.bmdb, 60_000);
@@ -49,7 +49,7 @@ export function historyContract(s: BmdbStage): void {
       await short.close();
     });
 
-    it('outlives the machine, and is empty where there was none', async () => {
+    it('outlives the machine and is empty for an unknown one', async () => {
       const id = await add();
       await (await s.session.claim('UnitTest1', id)).cancel();
       await s.h.remove(id);
@@ -66,7 +66,7 @@ export function historyContract(s: BmdbStage): void {
       await s.h.addHistory(busy, 10);
       await s.h.addHistory(fresh, 1_010);
       let removed = 0;
-      // Each sweep may remove a part only.
+      // A sweep may remove only a part.
       for (let sweeps = 0; sweeps < 100; sweeps++) {
         const { history } = await s.h.bmdb.sweep();
         if (history === 0) break;

@@ -6,15 +6,15 @@ import type { BmdbStage } from './bmdb-stage.ts';
 import { agentTags, installing } from './bmdb-vectors.ts';
 
 /**
- * What is counted as what is told by the tests of `statisticsOf`, which the statements are compared with
- * for any rows.
+ * The tests of `statisticsOf` say what counts as what. Another test compares the SQL with that
+ * function for random rows.
  */
 export function inspectionContract(s: BmdbStage): void {
   const { add, now } = s;
   const statistics = () => s.h.bmdb.inspection.statistics(SIGNAL);
 
   describe('statistics', () => {
-    it('count machines by their condition, the fleet and each provider, each part by itself', async () => {
+    it('count machines by condition, for the fleet and each provider, each part separately', async () => {
       expect(await statistics()).toEqual({ fleet: NOTHING_COUNTED, providers: new Map() });
       const at = await now();
       const other = providerName('other');
@@ -42,7 +42,7 @@ export function inspectionContract(s: BmdbStage): void {
         ]),
       };
       expect(await statistics()).toEqual(expected);
-      // What was not asked for is 0.
+      // Parts that were not requested are 0.
       const { inspection } = s.h.bmdb;
       expect((await inspection.statistics(SIGNAL, 'machines')).fleet).toEqual(expected.fleet);
       expect((await inspection.statistics(SIGNAL, 'work')).fleet).toEqual(NOTHING_COUNTED);

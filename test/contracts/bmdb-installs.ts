@@ -24,7 +24,7 @@ export function installsContract(s: BmdbStage): void {
       return outcome?.kind === 'accepted' ? outcome.installationRequest : null;
     };
 
-    it('is handed to the agent with its next heartbeat, as it was asked for', async () => {
+    it('is handed to the agent unchanged with its next heartbeat', async () => {
       const id = await add(startedAt((await s.now()) - MINUTE));
       expect(await install(id)).toMatchObject({
         state: 'done',
@@ -57,7 +57,7 @@ export function installsContract(s: BmdbStage): void {
       expect(genericImage!.compression ?? 0).toBe(0);
     });
 
-    it('is handed out once nothing forbids it any more', async () => {
+    it('is handed out when nothing forbids it any more', async () => {
       const id = await add(startedAt((await s.now()) - MINUTE));
       await install(id);
       const { provider, slotId } = await s.target(id);
@@ -67,7 +67,7 @@ export function installsContract(s: BmdbStage): void {
       expect(await handedOut(id)).not.toBeNull();
     });
 
-    it('is told of by what comes too late, and not handed out again', async () => {
+    it('is not handed out again by a late report', async () => {
       const id = await add(startedAt((await s.now()) - MINUTE));
       await install(id);
       expect(await handedOut(id)).not.toBeNull();
@@ -79,22 +79,22 @@ export function installsContract(s: BmdbStage): void {
         untilMs: null,
       });
       const late = 'an installation was handed to its agent before, and may be under way';
-      expect(held!.outcome).toBe(`preserve holds until it is taken away; ${late}`);
+      expect(held!.outcome).toBe(`preserve holds until it is removed; ${late}`);
       expect(await handedOut(id)).toBeNull();
       const parked = await settle({ verb: 'quarantine', target, untilMs: null });
       expect(parked!.outcome).toBe(`quarantined until it is released; ${late}`);
       await settle({ verb: 'unhold', target, kind: 'preserve' });
       expect((await settle({ verb: 'deprovision', target }))!.outcome).toBe(
-        `it is to be given back; ${late}`,
+        `it will be given back; ${late}`,
       );
     });
 
-    it('is taken back as long as its agent does not have it', async () => {
+    it('can be withdrawn until the agent has it', async () => {
       const id = await add(startedAt((await s.now()) - MINUTE));
       const cancel = async () => settle({ verb: 'cancel-install', target: await s.target(id) });
       expect(await cancel()).toMatchObject({
         state: 'done',
-        outcome: 'nothing was to be installed',
+        outcome: 'no installation was requested',
       });
       await install(id);
       expect(await cancel()).toMatchObject({
@@ -116,7 +116,7 @@ export function installsContract(s: BmdbStage): void {
       expect((await read(id)).installation.requestGeneration).toBe(1n);
     });
 
-    it('leaves its way in the log: handed out and reported, once each', async () => {
+    it('is logged once when handed out and once when reported', async () => {
       const id = await add(startedAt((await s.now()) - MINUTE));
       await install(id);
       await handedOut(id);

@@ -15,7 +15,7 @@ export function intentsContract(s: BmdbStage): void {
     const slot = { provider: PROVIDER, slotId: 'reservation-1', hostname: 'm-1' };
     const unsettled = async () => (await s.scan()).intents;
 
-    it('are one per slot', async () => {
+    it('exist once per slot', async () => {
       const intent = await s.session.intents.open(slot);
       expect(intent).toMatchObject({
         ...slot,
@@ -51,7 +51,7 @@ export function intentsContract(s: BmdbStage): void {
       );
     });
 
-    it('keep since when nothing was found, until something is', async () => {
+    it('keep the time since which no device was found, until one is found', async () => {
       const { witness: tag } = await s.session.intents.open(slot);
       const since = async () => (await unsettled())[0]!.emptySinceMs;
       await s.session.intents.progress(tag, { empty: true });
@@ -68,7 +68,7 @@ export function intentsContract(s: BmdbStage): void {
       expect(Math.abs((await since())! - (await s.now()))).toBeLessThan(MINUTE);
     });
 
-    it('become machines, once', async () => {
+    it('become a machine once', async () => {
       const intent = await s.session.intents.open(slot);
       const provided = providedOf('1');
       const id = await s.session.intents.adopt(intent.witness, provided);
@@ -82,7 +82,7 @@ export function intentsContract(s: BmdbStage): void {
       expect(await refusedWith(s.session.intents.open(slot))).toBe('work-conflict');
     });
 
-    it('cannot adopt a device that is taken', async () => {
+    it('cannot adopt a device that another machine has', async () => {
       const first = await s.session.intents.open(slot);
       await s.session.intents.adopt(first.witness, providedOf('1'));
       const second = await s.session.intents.open({ ...slot, slotId: 'reservation-2' });
@@ -93,7 +93,7 @@ export function intentsContract(s: BmdbStage): void {
       expect(await unsettled()).toHaveLength(1);
     });
 
-    it('of a dead session are resumed by another', async () => {
+    it('of a dead session are resumed by another session', async () => {
       const short = await openOn(s.h.bmdb, 60_000);
       const opened = await short.intents.open(slot);
       await short.intents.progress(opened.witness, { empty: true });
@@ -131,7 +131,7 @@ export function intentsContract(s: BmdbStage): void {
       }
     });
 
-    it('that led to nothing put the slot on the shelf, longer each time', async () => {
+    it('that led to nothing put the slot on a cooldown that grows each time', async () => {
       for (const hours of [1, 2, 4]) {
         const { witness: tag } = await s.session.intents.open(slot);
         const end = { state: 'failed', cause: 'no luck', penaltyMs: 60 * MINUTE } as const;
@@ -159,7 +159,7 @@ export function intentsContract(s: BmdbStage): void {
       expect((await s.h.bmdb.scan(SIGNAL)).penalties).toEqual([]);
     });
 
-    it('are not attempted under a hold that was set since, and may be ended all the same', async () => {
+    it('are not attempted under a later hold, and can still be ended', async () => {
       const ours = await s.session.intents.open(slot);
       await s.session.intents.progress(ours.witness, { attempts: 1 });
       await s.h.hold({
@@ -179,7 +179,7 @@ export function intentsContract(s: BmdbStage): void {
       expect(await unsettled()).toEqual([]);
     });
 
-    it('are not attempted once their slot has a machine, by its reservation or by its own id', async () => {
+    it('are not attempted when their slot has a machine, by reservation or own id', async () => {
       const ours = await s.session.intents.open(slot);
       const attempt = () => s.session.intents.progress(ours.witness, { attempts: 1 });
       const own = { providerId: slot.slotId };
@@ -201,7 +201,7 @@ export function intentsContract(s: BmdbStage): void {
       await attempt();
     });
 
-    it('B2: are barred by no-allocate on their very slot, for as long as it holds', async () => {
+    it('B2: are barred by no-allocate on their own slot while it lasts', async () => {
       const hold: HoldRow = {
         provider: PROVIDER,
         slotId: slot.slotId,
@@ -225,7 +225,7 @@ export function intentsContract(s: BmdbStage): void {
       await s.session.intents.progress(again.witness, { attempts: 1 });
     });
 
-    it('B2: mind no machine and no penalty of a slot that another provider calls the same', async () => {
+    it('B2: ignore machines and cooldowns of an equally named slot of another provider', async () => {
       const elsewhere = { ...slot, provider: OTHER };
       const failed = { state: 'failed', cause: 'no luck', penaltyMs: MINUTE } as const;
       const abandoned = { state: 'abandoned', cause: 'never seen' } as const;
@@ -239,7 +239,7 @@ export function intentsContract(s: BmdbStage): void {
       await s.session.intents.end((await s.session.intents.open(slot)).witness, abandoned);
     });
 
-    it('B2: that lead to a machine forgive the penalty of their slot, and no other', async () => {
+    it('B2: that lead to a machine end the cooldown of their slot only', async () => {
       const failed = { state: 'failed', cause: 'no luck', penaltyMs: 60 * MINUTE } as const;
       const fail = async (slotId: string) => {
         const { witness: tag } = await s.session.intents.open({ ...slot, slotId });
@@ -261,7 +261,7 @@ export function intentsContract(s: BmdbStage): void {
       }
     });
 
-    it('are not known by another name', async () => {
+    it('are not found under another name', async () => {
       const unknown = witness('00000000-0000-4000-8000-00000000beef');
       expect(await refusedWith(s.session.intents.adopt(unknown, providedOf('1')))).toBe(
         'not-found',

@@ -31,8 +31,8 @@ export function ladderContract(s: BmdbStage): void {
     return await s.file(what);
   };
 
-  describe('the ladder', () => {
-    it('remembers what was asked for, and what was known before', async () => {
+  describe('the recovery ladder', () => {
+    it('remembers the request and what was known before it', async () => {
       const id = await addLost({ hostKey: 'old-key' });
       const work = await ask(id, 'powerCycling', 'boot-1');
       const { recovery } = await read(id);
@@ -55,7 +55,7 @@ export function ladderContract(s: BmdbStage): void {
       expect((await read(id)).hostKey).toBe('old-key');
     });
 
-    it('remembers when the power was seen off first, of a power cycle', async () => {
+    it('remembers when a power cycle first saw the power off', async () => {
       const id = await addLost();
       const work = await ask(id, 'rebooting');
       await work.note({ kind: 'powerSeenOff' });
@@ -73,10 +73,10 @@ export function ladderContract(s: BmdbStage): void {
       expect((await read(id)).recovery!.offSeenAtMs).toBeNull();
     });
 
-    it('knows that the power was asked off until it is accepted to be on again', async () => {
+    it('knows a power-off request until a power-on request is accepted', async () => {
       const id = await addLost();
       const work = await ask(id, 'powerCycling');
-      /** How long before the last request. */
+      /** Milliseconds by which this request precedes the last one. */
       const agoMs = async () => {
         const { askedAtMs, powerOffAskedAtMs } = (await read(id)).recovery!;
         return (askedAtMs ?? Number.NaN) - (powerOffAskedAtMs ?? Number.NaN);
@@ -107,14 +107,14 @@ export function ladderContract(s: BmdbStage): void {
       expect(powerOffAskedAtMs !== null).toBe(isKnown);
     });
 
-    it('of which nothing was asked has seen no power off', async () => {
+    it('has no time of power off without a request', async () => {
       const id = await addLost();
       const work = await claim(id);
       await work.note({ kind: 'powerSeenOff' });
       expect((await read(id)).recovery).toBeNull();
     });
 
-    it('forgets all that when it is proved', async () => {
+    it('forgets all of this after a proof', async () => {
       const id = await addLost({ hostKey: 'old-key' });
       const work = await ask(id, 'powerCycling', 'boot-1');
       await work.note({ kind: 'powerSeenOff' });
@@ -126,7 +126,7 @@ export function ladderContract(s: BmdbStage): void {
   });
 
   describe('a reinstallation', () => {
-    it('forgets the host key, as it was asked for', async () => {
+    it('forgets the host key when it is requested', async () => {
       const id = await addLost({ hostKey: 'old-key' });
       await ask(id, 'reinstalling');
       expect(await read(id)).toMatchObject({
@@ -135,7 +135,7 @@ export function ladderContract(s: BmdbStage): void {
       });
     });
 
-    it('knows the old key still when it is asked for again', async () => {
+    it('still knows the old key when it is requested again', async () => {
       const id = await addLost({ hostKey: 'old-key' });
       const work = await ask(id, 'reinstalling');
       await work.fail(STEADY, 'no evidence');
@@ -147,7 +147,7 @@ export function ladderContract(s: BmdbStage): void {
       });
     });
 
-    it.each([true, false])('that was refused for certain changed no key (%s)', async (counts) => {
+    it.each([true, false])('changes no key after a definite refusal (%s)', async (counts) => {
       const id = await addLost({ hostKey: 'old-key' });
       const work = await ask(id, 'reinstalling');
       await work.note({ kind: 'recoveryRefused', counts });
@@ -157,7 +157,7 @@ export function ladderContract(s: BmdbStage): void {
       });
     });
 
-    it('that was refused after another one leaves the key open', async () => {
+    it('leaves the key open when it is refused after an earlier request', async () => {
       const id = await addLost({ hostKey: 'old-key' });
       await (await ask(id, 'reinstalling')).fail(STEADY, 'no evidence');
       await s.h.pass(2 * MINUTE);
@@ -168,7 +168,7 @@ export function ladderContract(s: BmdbStage): void {
   });
 
   describe('a host key', () => {
-    it('is pinned with the attempt that follows its proof, whatever becomes of the work', async () => {
+    it('is pinned with the attempt after its proof, however the work ends', async () => {
       const id = await s.add();
       const work = await s.session.claim('ShepherdAgentStart', id);
       await work.note({ kind: 'agentStartAttempt', hostKey: 'new-key' });
@@ -184,7 +184,7 @@ export function ladderContract(s: BmdbStage): void {
   });
 
   describe('boot times', () => {
-    it('are those of the last boots, newest first, of each kind', async () => {
+    it('are those of the last boots of each kind, newest first', async () => {
       const id = await addLost();
       const boot = async (rung: StandingRung, bootSeconds: number | null) => {
         const work = await ask(id, rung);
@@ -205,8 +205,8 @@ export function ladderContract(s: BmdbStage): void {
     });
   });
 
-  describe('an order moves no ladder', () => {
-    it('when it is asked for where there is none', async () => {
+  describe('an order that leaves the ladder unchanged', () => {
+    it('is one for a machine without an episode', async () => {
       const id = await addLost();
       const key = await order(id);
       const work = await claim(id);
@@ -226,7 +226,7 @@ export function ladderContract(s: BmdbStage): void {
       );
     });
 
-    it('whatever is said of it', async () => {
+    it('is so whatever its steps report', async () => {
       const ladder = ladderOn('powerCycling', { attempts: 2 });
       const id = await addLost({ recovery: ladder, hostKey: 'old-key' });
       const key = await order(id, 'reinstall');
@@ -244,7 +244,7 @@ export function ladderContract(s: BmdbStage): void {
       });
     });
 
-    it('and is not asked for once it is settled, or another machine’s', async () => {
+    it('makes no request after it was applied, or for another machine', async () => {
       const [id, other] = [await addLost(), await addLost()];
       const key = await order(id);
       const asked = ASKED;

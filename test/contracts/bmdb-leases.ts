@@ -11,7 +11,7 @@ export function leasesContract(s: BmdbStage): void {
   const leases = async () => (await s.scan()).leases;
 
   describe('jobs', () => {
-    it('are one daemon’s at a time, which keeps them by asking again', async () => {
+    it('belong to one daemon at a time, which renews them by asking again', async () => {
       const lease = taken(await s.session.lease(JOB));
       expect(lease.name).toBe(JOB);
       expect(await s.rival.lease(JOB)).toBeNull();
@@ -20,7 +20,7 @@ export function leasesContract(s: BmdbStage): void {
       expect(await s.rival.lease('provisioner/other')).not.toBeNull();
     });
 
-    it('that were released are free at once, and another’s are never', async () => {
+    it('are free at once when released, and cannot be released by another daemon', async () => {
       const first = taken(await s.session.lease(JOB));
       await first.release();
       expect(await leases()).toEqual([]);
@@ -31,12 +31,12 @@ export function leasesContract(s: BmdbStage): void {
       await second.release();
       await second.release();
       const third = taken(await s.session.lease(JOB));
-      // One of its own that it does not hold any more.
+      // A release of its own lease that it no longer holds.
       await first.release();
       expect((await s.session.lease(JOB))?.epoch).toBe(third.epoch);
     });
 
-    it('fall to another when their holder’s session dies', async () => {
+    it('pass to another daemon when their holder’s session dies', async () => {
       const short = await s.openOn(s.h.bmdb, 60_000);
       const first = taken(await short.lease(JOB));
       expect(await s.rival.lease(JOB)).toBeNull();
@@ -53,7 +53,7 @@ export function leasesContract(s: BmdbStage): void {
       await short.close();
     });
 
-    it('are not released by a session that is dead and does not know it yet', async () => {
+    it('are not released by a dead session that does not know it yet', async () => {
       const short = await s.openOn(s.h.bmdb, 60_000);
       const lease = taken(await short.lease(JOB));
       await s.h.expireSession(short.sessionId);
@@ -62,7 +62,7 @@ export function leasesContract(s: BmdbStage): void {
       await short.close();
     });
 
-    it('fall to another when their holder says goodbye, or was swept away', async () => {
+    it('pass to another daemon when their holder closes or is swept away', async () => {
       const short = await s.openOn(s.h.bmdb, 60_000);
       taken(await short.lease(JOB));
       await short.close();
@@ -80,18 +80,18 @@ export function leasesContract(s: BmdbStage): void {
     });
   });
 
-  describe('an intent of a job', () => {
+  describe('an intent under a job', () => {
     const slot = { provider: PROVIDER, slotId: 'reservation-1', hostname: 'm-1' };
     const unsettled = async () => (await s.scan()).intents;
 
-    it('is opened while the job is ours', async () => {
+    it('is opened while the daemon holds the job', async () => {
       const lease = taken(await s.session.lease(JOB));
       const intent = await s.session.intents.open({ ...slot, lease });
       expect(await unsettled()).toEqual([intent]);
       expect(intent).not.toHaveProperty('lease');
     });
 
-    it('is not opened once the job is another’s, or was given back', async () => {
+    it('is not opened after the job was lost or released', async () => {
       const short = await s.openOn(s.h.bmdb, 60_000);
       const old = taken(await short.lease(JOB));
       await old.release();
@@ -105,7 +105,7 @@ export function leasesContract(s: BmdbStage): void {
       await short.close();
     });
 
-    it('is not opened by whoever does not hold the job', async () => {
+    it('is not opened by a daemon that does not hold the job', async () => {
       const lease = taken(await s.session.lease(JOB));
       expect(await refusedWith(s.rival.intents.open({ ...slot, lease }))).toBe('lease-lost');
       expect(await unsettled()).toEqual([]);

@@ -25,7 +25,7 @@ export function listingsContract(s: BmdbStage): void {
   });
 
   describe('A8: a provider that cannot be listed', () => {
-    it('is told to every daemon with the first failure and the last cause', async () => {
+    it('is reported to every daemon with its first failure and last cause', async () => {
       expect(await unlisted()).toEqual([]);
       await failed(s.session, 'no route');
       await s.h.pass(20 * MINUTE);
@@ -39,7 +39,7 @@ export function listingsContract(s: BmdbStage): void {
       expect(await unlisted()).toMatchObject([{ provider: OTHER }]);
     });
 
-    it('is so for each daemon by itself', async () => {
+    it('is recorded for each daemon separately', async () => {
       await failed(s.session);
       await s.h.pass(MINUTE);
       await failed(s.rival, 'late');
@@ -48,7 +48,7 @@ export function listingsContract(s: BmdbStage): void {
       expect(await unlisted()).toEqual([by(s.rival, 'late', 0)]);
     });
 
-    it('is no news after a restart, and nobody’s while no daemon says so', async () => {
+    it('is forgotten by a restart and while no daemon reports it', async () => {
       await failed(s.session);
       await s.h.pass(10 * MINUTE);
       await s.h.expireSession(s.session.sessionId);
@@ -60,7 +60,7 @@ export function listingsContract(s: BmdbStage): void {
       expect(await unlisted()).toEqual([by(s.rival, 'again', 0)]);
     });
 
-    it('was listed again by whoever came after', async () => {
+    it('counts as listed again when a later daemon listed it', async () => {
       await failed(s.session);
       await s.h.pass(10 * MINUTE);
       await s.h.expireSession(s.session.sessionId);

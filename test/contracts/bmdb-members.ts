@@ -12,7 +12,7 @@ export function membersContract(s: BmdbStage): void {
   const { lease, write, resultOf, memberOf, addMember } = memberScene(s);
 
   describe('members of pools', () => {
-    it('are part of their machine’s row, for every daemon', async () => {
+    it('are part of their machine’s row in every daemon', async () => {
       const id = await addMember('joining');
       expect(await s.h.other.readMachine(id, SIGNAL)).toMatchObject({
         row: {
@@ -31,7 +31,7 @@ export function membersContract(s: BmdbStage): void {
     });
 
     it.each([null, ...MEMBER_STATES].map((from) => [from] as const))(
-      'come from %s to what may follow, and to nothing else',
+      'change from %s only to a permitted state',
       async (from) => {
         for (const to of MEMBER_STATES) {
           const id = await addMember(from);
@@ -60,14 +60,14 @@ export function membersContract(s: BmdbStage): void {
       expect((await s.read(id)).members).toHaveLength(result === 'written' ? 0 : 1);
     });
 
-    it('that are waived may be gone from any state', async () => {
+    it('that skip the drain may be gone from any state', async () => {
       const id = await addMember('active');
       expect(await resultOf({ machineId: id, waived: true })).toBe('written');
       expect(await resultOf({ machineId: id, to: 'gone' })).toBe('written');
       expect((await s.read(id)).members).toEqual([]);
     });
 
-    it('are told apart by pool and balancer, and read in one order', async () => {
+    it('are distinguished by pool and balancer, and read in one order', async () => {
       const id = await s.add();
       const held = await lease();
       const names = [
@@ -82,7 +82,7 @@ export function membersContract(s: BmdbStage): void {
       expect(found).toEqual(['api a', 'api b', 'web a']);
     });
 
-    it('are each judged by itself, in the order asked', async () => {
+    it('are judged one by one, in the requested order', async () => {
       const [one, two] = [await s.add(), await addMember('active')];
       const verdicts = await write(
         { machineId: two, to: 'joining' },
@@ -97,7 +97,7 @@ export function membersContract(s: BmdbStage): void {
       expect(await write()).toEqual([]);
     });
 
-    it('drain until the earliest deadline, unless another one is meant', async () => {
+    it('drain until the earliest deadline, unless another one is requested', async () => {
       const id = await addMember('draining');
       const first = (await memberOf(id))!.deadlineMs!;
       expect(Math.abs(first - (await s.now()) - MINUTE)).toBeLessThan(MINUTE / 2);
@@ -114,7 +114,7 @@ export function membersContract(s: BmdbStage): void {
       expect((await memberOf(id))!.deadlineMs).toBeNull();
     });
 
-    it('keep their time and how they came to an end while they stay what they are', async () => {
+    it('keep their time and outcome while their state stays', async () => {
       const id = await addMember('drained');
       const before = (await memberOf(id))!;
       await s.h.pass(MINUTE);
@@ -124,7 +124,7 @@ export function membersContract(s: BmdbStage): void {
       expect(Math.abs(after.sinceMs - before.sinceMs)).toBeLessThan(2 * MINUTE);
     });
 
-    it('are neither waived nor refused any more in another state, unless that is said', async () => {
+    it('lose their waiver and refusal in another state, unless the write repeats them', async () => {
       const id = await addMember('active');
       await write({ machineId: id, waived: true, refused: true, note: 'why' });
       await write({ machineId: id, sessions: 1 });
@@ -135,9 +135,9 @@ export function membersContract(s: BmdbStage): void {
       expect(await memberOf(id)).toMatchObject({ waived: true, note: null });
     });
 
-    it('tell nothing where nothing changed, and their machine where something did', async () => {
+    it('notify readers only when something changed', async () => {
       const id = await addMember('active');
-      // What somebody else is writing just now has reads repeat what was there before.
+      // Reads repeat earlier changes while another transaction is writing.
       const { cursor } = await vi.waitUntil(async () => {
         const read = await s.scan();
         const since = await s.h.other.changesSince(read.cursor!, SIGNAL);
@@ -151,7 +151,7 @@ export function membersContract(s: BmdbStage): void {
       expect(moved!.machines.map((row) => row.members[0]!.sessions)).toEqual([2]);
     });
 
-    it('must be told in full, each once', async () => {
+    it('must be written completely, each once', async () => {
       const id = await s.add();
       for (const change of [
         { machineId: id, to: 'drained' },
@@ -164,15 +164,15 @@ export function membersContract(s: BmdbStage): void {
       await expect(write({ machineId: id }, { machineId: id })).rejects.toThrow(RangeError);
     });
 
-    it('go with their machine', async () => {
+    it('disappear with their machine', async () => {
       const id = await addMember('active');
       await s.h.remove(id);
       expect(await resultOf({ machineId: id, to: 'gone' })).toBe('lost');
     });
   });
 
-  describe('members and work exclude each other:', () => {
-    it('nobody interrupts a machine that serves, until it was let go', async () => {
+  describe('members and work', () => {
+    it('bar work on a serving machine until it is drained', async () => {
       const id = await addMember('joining', startedAt((await s.now()) - 31 * MINUTE));
       const claim = () => s.rival.claim('ShepherdRecovery', id);
       for (const state of ['joining', 'warming', 'active', 'draining'] as const) {
@@ -183,14 +183,14 @@ export function membersContract(s: BmdbStage): void {
       await (await claim()).cancel();
     });
 
-    it('the ladder waits for ten minutes', async () => {
+    it('bar recovery for ten minutes', async () => {
       const id = await addMember('active', startedAt((await s.now()) - 39 * MINUTE));
       expect(await refusedWith(s.rival.claim('ShepherdRecovery', id))).toBe('nothing-to-do');
       await s.h.pass(2 * MINUTE);
       await (await s.rival.claim('ShepherdRecovery', id)).cancel();
     });
 
-    it('what was asked to skip it does not wait', async () => {
+    it('do not bar an order that skips the drain', async () => {
       const id = await addMember('active', { deprovision: requestedAt(await s.now()) });
       expect(await refusedWith(s.rival.claim('ShepherdDeprovision', id))).toBe('nothing-to-do');
       const skipping = { ...requestedAt(await s.now()), drain: 'skip' } as const;
@@ -203,7 +203,7 @@ export function membersContract(s: BmdbStage): void {
       await (await s.rival.claim('ShepherdRecovery', ordered)).cancel();
     });
 
-    it('none begins to serve while somebody works on its machine', async () => {
+    it('bar a machine from serving while work runs on it', async () => {
       const id = await addMember('drained');
       const waived = await addMember('active');
       await write({ machineId: waived, waived: true });
@@ -219,7 +219,7 @@ export function membersContract(s: BmdbStage): void {
         ['busy', 'drained'],
         ['busy', 'active'],
       ]);
-      // What serves nobody afterwards either is nobody's business.
+      // A change after which the machine still does not serve is always allowed.
       expect(await resultOf({ machineId: id, to: 'drained', how: 'gone', note: 'x' })).toBe(
         'written',
       );
@@ -227,7 +227,7 @@ export function membersContract(s: BmdbStage): void {
       expect((await write(...joins)).map(({ result }) => result)).toEqual(['written', 'written']);
     });
 
-    it('none begins to serve while an installation is due', async () => {
+    it('bar a machine from serving while an installation is due', async () => {
       const due = { requestGeneration: 2n, reportGeneration: null, reportResult: null } as const;
       const id = await s.add({ installation: { ...due, handedOutAtMs: null } });
       expect(await resultOf({ machineId: id, to: 'joining' })).toBe('busy');
@@ -236,7 +236,7 @@ export function membersContract(s: BmdbStage): void {
       expect(await resultOf({ machineId: other, to: 'joining' })).toBe('written');
     });
 
-    it('work that is no one’s any more keeps none from serving', async () => {
+    it('do not bar serving when the work’s session is dead', async () => {
       const id = await addMember('drained', startedAt((await s.now()) - 41 * MINUTE));
       const short = await s.openOn(s.h.other, 60_000);
       await short.claim('ShepherdRecovery', id);
@@ -247,7 +247,7 @@ export function membersContract(s: BmdbStage): void {
       await short.close();
     });
 
-    it('an order that a pool refuses is refused with the reason', async () => {
+    it('refuse an order that a pool refuses, with the reason', async () => {
       const id = await addMember('active');
       const target = await s.target(id);
       const request = requestFor({ verb: 'reboot', target, force: false });

@@ -40,9 +40,9 @@ export function ordersContract(s: BmdbStage): void {
   describe('an order', () => {
     it.each([
       ['reinstall', 'reinstalling'],
-      // Its power is owed, too.
+      // The machine is owed its power in this case too.
       ['reboot', 'powerCycling'],
-    ] as const)('F7: %s by %s is not forgotten by a release', async (verb, rung) => {
+    ] as const)('F7: %s by %s survives a release', async (verb, rung) => {
       const id = await addWell();
       const key = await order(id, verb);
       const work = await claim(id, verb);
@@ -59,7 +59,7 @@ export function ordersContract(s: BmdbStage): void {
       });
     });
 
-    it('is read with its machine until it is settled', async () => {
+    it('is read with its machine until it is applied', async () => {
       const id = await addWell();
       const target = await s.target(id);
       const request = requestFor({ verb: 'reboot', target, force: true }, { by: 'bob' });
@@ -89,7 +89,7 @@ export function ordersContract(s: BmdbStage): void {
       expect((await read(id)).order?.key).toBe(key);
     });
 
-    it('makes room for another when it has expired, and is refused then', async () => {
+    it('is refused when it expires, and makes room for another', async () => {
       const id = await addWell();
       const key = await order(id, 'reboot', MINUTE);
       await s.h.pass(2 * MINUTE);
@@ -106,7 +106,7 @@ export function ordersContract(s: BmdbStage): void {
       ]);
     });
 
-    it.each(VERBS)('%s makes a machine that is well one for its process', async (verb) => {
+    it.each(VERBS)('makes a healthy machine claimable: %s', async (verb) => {
       const id = await addWell();
       const bare = await add();
       for (const machine of [id, bare]) {
@@ -121,7 +121,7 @@ export function ordersContract(s: BmdbStage): void {
       }
     });
 
-    it('takes the permit that is kept for orders where the budget is spent', async () => {
+    it('takes the permit reserved for orders when the budget is spent', async () => {
       const lost = await s.addLost();
       const [one, two] = [await addWell(), await addWell()];
       await (await claim(lost)).note(ASKED);
@@ -133,7 +133,7 @@ export function ordersContract(s: BmdbStage): void {
       expect(await stateOf(keys[1]!)).toMatchObject({ state: 'open' });
     });
 
-    it('does not expire while others hold the permits that it needs', async () => {
+    it('does not expire while others hold the permits it needs', async () => {
       const ids = [await addWell(), await addWell(), await addWell()];
       const keys = [
         await order(ids[0]!),
@@ -158,7 +158,7 @@ export function ordersContract(s: BmdbStage): void {
       });
     });
 
-    it('does not expire while more orders wait than there are permits', async () => {
+    it('does not expire while more orders wait than permits exist', async () => {
       const keys: string[] = [];
       for (let at = 0; at < 4; at += 1) keys.push(await order(await addWell(), 'reboot', MINUTE));
       await s.h.pass(2 * MINUTE);
@@ -168,7 +168,7 @@ export function ordersContract(s: BmdbStage): void {
       expect(await s.session.settle(keys[0]!), 'it waits for the thaw').not.toBeNull();
     });
 
-    it('is carried out once: its end settles it, and the ladder stays where it is', async () => {
+    it('is carried out once; its end applies it and leaves the ladder unchanged', async () => {
       for (const verb of VERBS) {
         const ladder = ladderOn('powerCycling', { attempts: 1 });
         const id = await addWell({ recovery: ladder });
@@ -202,7 +202,7 @@ export function ordersContract(s: BmdbStage): void {
       }
     });
 
-    it('that failed is refused with the cause, and asked for no more; the ladder stays', async () => {
+    it('is refused with the cause when it fails, and the ladder stays', async () => {
       const nextAtMs = (await s.now()) + MINUTE;
       const id = await s.addLost({ recovery: ladderOn('rebooting', { attempts: 2, nextAtMs }) });
       const key = await order(id);
@@ -221,7 +221,7 @@ export function ordersContract(s: BmdbStage): void {
       expect((await s.h.actors(id))[line]).toBe('ann');
     });
 
-    it('whose work is cancelled, or dies, stays open', async () => {
+    it('stays open when its work is cancelled or dies', async () => {
       const id = await addWell();
       const key = await order(id);
       const work = await claim(id);
@@ -239,7 +239,7 @@ export function ordersContract(s: BmdbStage): void {
       await short.close();
     });
 
-    it('that expires while it is carried out is not ended by anybody else', async () => {
+    it('is not ended by another daemon when it expires while being carried out', async () => {
       const id = await addWell();
       const key = await order(id, 'reboot', MINUTE);
       const work = await claim(id);
@@ -250,7 +250,7 @@ export function ordersContract(s: BmdbStage): void {
       expect(await stateOf(key)).toMatchObject({ state: 'done' });
     });
 
-    it('that was settled before its work ended stays as it was', async () => {
+    it('keeps its outcome when it was applied before its work ended', async () => {
       const id = await addWell();
       const key = await order(id, 'reboot', MINUTE);
       const work = await claim(id);

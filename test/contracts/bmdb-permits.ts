@@ -11,7 +11,7 @@ export function permitsContract(s: BmdbStage): void {
   const LADDER = 'ShepherdRecovery';
 
   describe('permits', () => {
-    it('B2: count where they were granted, though the machine is said to be elsewhere since', async () => {
+    it('B2: count in the group that granted them, even if the machine’s location changes', async () => {
       await s.begin(DEFAULT_LOSS, { percent: 100, perGroupMax: 1, fleetMax: 10 });
       const other = { provider: providerName('other') };
       const [first, second] = [
@@ -28,7 +28,7 @@ export function permitsContract(s: BmdbStage): void {
       await (await s.rival.claim(LADDER, second)).note(ASKED);
     });
 
-    it('B2: are given to machines of one provider while another one is frozen', async () => {
+    it('B2: are granted for one provider while another one is frozen', async () => {
       const id = await addLost();
       await s.h.freeze('other', 'x');
       await (await s.session.claim(LADDER, id)).cancel();
@@ -36,7 +36,7 @@ export function permitsContract(s: BmdbStage): void {
       expect(await refusedWith(s.session.claim(LADDER, id))).toBe('no-permit');
     });
 
-    it('B2: of machines that are started take no share of the budget twice', async () => {
+    it('B2: count a machine that is started only once', async () => {
       await s.begin(DEFAULT_LOSS, { percent: 50, perGroupMax: 10, fleetMax: 10 });
       const ids = [await addLost(), await addLost(), await addLost(), await addLost()];
       await (await s.session.claim(LADDER, ids[0]!)).note(ASKED);
@@ -45,7 +45,7 @@ export function permitsContract(s: BmdbStage): void {
       expect(await refusedWith(work.note(ASKED))).toBe('no-permit');
     });
 
-    it('D1: are returned when the attempt fails, while the machine cools down', async () => {
+    it('D1: return when the attempt fails, during the machine’s backoff', async () => {
       await s.begin(DEFAULT_LOSS, { percent: 100, perGroupMax: 1, fleetMax: 1 });
       const [hopeless, other] = [await addLost(), await addLost()];
       const work = await s.session.claim(LADDER, hopeless);
@@ -58,7 +58,7 @@ export function permitsContract(s: BmdbStage): void {
       await (await s.rival.claim(LADDER, other)).note(ASKED);
     });
 
-    it('are not needed for a restart of an agent, nor for a machine that cannot be interrupted', async () => {
+    it('are not needed to restart an agent, or for a machine that serves nothing', async () => {
       await s.begin(DEFAULT_LOSS, { percent: 100, perGroupMax: 1, fleetMax: 1 });
       const [rebooted, restarted, lost] = [await addLost(), await addLost(), await addLost()];
       await (await s.session.claim(LADDER, rebooted)).note(ASKED);
@@ -70,7 +70,7 @@ export function permitsContract(s: BmdbStage): void {
       expect(await read(lost)).toMatchObject({ permit: false, recovery: null });
     });
 
-    it('are returned for a machine beyond reach, whose work goes on', async () => {
+    it('return for an unreachable machine while its work continues', async () => {
       await s.begin(DEFAULT_LOSS, { percent: 100, perGroupMax: 1, fleetMax: 1 });
       const [hopeless, other] = [await addLost(), await addLost()];
       const work = await s.session.claim(LADDER, hopeless);
@@ -82,7 +82,7 @@ export function permitsContract(s: BmdbStage): void {
       expect((await read(hopeless)).recovery).toMatchObject({ attempts: 1 });
     });
 
-    it('are not needed to switch a machine on again, whatever is frozen', async () => {
+    it('are not needed to switch a machine on again, even during a freeze', async () => {
       const id = await addLost({
         recovery: ladderOn('powerCycling', { attempts: 1, powerOffAskedAtMs: await s.now() }),
       });

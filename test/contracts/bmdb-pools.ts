@@ -11,8 +11,8 @@ export function poolsContract(s: BmdbStage): void {
   const { lease, addMember } = memberScene(s);
   const { settle } = s;
 
-  describe('whoever tends a balancer', () => {
-    it('writes nothing once the job is another’s', async () => {
+  describe('the daemon that holds a balancer’s job', () => {
+    it('writes nothing after it lost the job', async () => {
       const id = await s.add();
       const old = await lease();
       await old.release();
@@ -31,7 +31,7 @@ export function poolsContract(s: BmdbStage): void {
       expect((await s.scan()).pools).toEqual([]);
     });
 
-    it('writes nothing once its session is dead', async () => {
+    it('writes nothing after its session died', async () => {
       const id = await s.add();
       const short = await s.openOn(s.h.bmdb, 60_000);
       const held = (await short.lease(JOB))!;
@@ -44,7 +44,7 @@ export function poolsContract(s: BmdbStage): void {
       await short.close();
     });
 
-    it('notes how its pools stand, a part at a time', async () => {
+    it('records the state of its pools in parts', async () => {
       const held = await lease();
       const { balancing } = s.session;
       const poolOf = async () => (await s.scan()).pools[0]!;
@@ -71,7 +71,7 @@ export function poolsContract(s: BmdbStage): void {
       expect(settled.settledAtMs).not.toBeNull();
     });
 
-    it('freezes its pools once, and thaws them with what was accepted', async () => {
+    it('freezes its pools once and thaws them with the accepted snapshot', async () => {
       const held = await lease();
       const { balancing } = s.session;
       const poolOf = async () => (await s.scan()).pools[0]!;
@@ -87,14 +87,14 @@ export function poolsContract(s: BmdbStage): void {
       expect(await poolOf()).toMatchObject({ frozen: again, accepted: { by: 'ann' } });
       await balancing.note(held, POOL, { frozen: { reason: 'all of them', snapshot: '[2]' } });
       expect(await poolOf()).toMatchObject({ accepted: { by: 'ann' } });
-      // What nobody saw when it was accepted is not accepted.
+      // A change that nobody saw at the thaw is not accepted.
       await balancing.note(held, POOL, { frozen: { reason: 'others', snapshot: '[3]' } });
       expect(await poolOf()).toMatchObject({ frozen: { snapshot: '[3]' }, accepted: null });
       await balancing.note(held, POOL, { frozen: null });
       expect(await poolOf()).toMatchObject({ frozen: null, accepted: null });
     });
 
-    it('forgets a pool with its members, and no other', async () => {
+    it('forgets a pool with its members and no other pool', async () => {
       const id = await addMember('active');
       const held = await lease();
       const other = { pool: 'web', balancer: 'front' };
@@ -111,7 +111,7 @@ export function poolsContract(s: BmdbStage): void {
     });
   });
 
-  describe('an operator', () => {
+  describe('an operator of pools', () => {
     const pools = async () => (await s.scan()).pools;
 
     it('pauses, tears down and resumes pools, at one balancer or all', async () => {
@@ -132,7 +132,7 @@ export function poolsContract(s: BmdbStage): void {
         outcome: 'it is paused at back',
       });
       expect(await settle({ verb: 'pause-pool', ...all })).toMatchObject({
-        ...{ state: 'done', outcome: 'it was paused already' },
+        ...{ state: 'done', outcome: 'it was already paused' },
       });
       await settle({ verb: 'teardown-pool', ...all });
       expect((await pools()).map((row) => row.tornDown)).toEqual([paused, paused, null]);
@@ -145,7 +145,7 @@ export function poolsContract(s: BmdbStage): void {
       });
     });
 
-    it('cannot ask anything of a pool that nobody has tended', async () => {
+    it('cannot order anything for a pool that no daemon has tended', async () => {
       const nowhere = { verb: 'pause-pool', pool: 'apu', balancer: null } as const;
       expect(await settle(nowhere)).toMatchObject({
         ...{ state: 'refused', outcome: 'no daemon has tended pool apu at any balancer yet' },
@@ -154,7 +154,7 @@ export function poolsContract(s: BmdbStage): void {
       await expect(settle({ ...nowhere, balancer: '' })).rejects.toThrow('no name of a balancer');
     });
 
-    it('keeps a machine out of its pools, by force if need be', async () => {
+    it('keeps a machine out of its pools, by force if ordered', async () => {
       const id = await s.add();
       const target = await s.target(id);
       const held = async () => await s.holds();
@@ -171,7 +171,7 @@ export function poolsContract(s: BmdbStage): void {
       await expect(settle({ ...kept, kind: 'preserve', force: true })).rejects.toThrow('no-serve');
     });
 
-    it('says how a machine that is given back is to leave its pools', async () => {
+    it('decides how a machine that is given back leaves its pools', async () => {
       const id = await s.add();
       const target = await s.target(id);
       await settle({ verb: 'deprovision', target, drain: 'force' });

@@ -7,8 +7,8 @@ import { TRAIT_NAMES } from '../../src/domain/traits.ts';
 
 export function providedContract(s: BmdbStage): void {
   const { read, add, addLost } = s;
-  describe('what is provided', () => {
-    it('changes only where something is given', async () => {
+  describe('what the provider reports about a machine', () => {
+    it('changes only the given fields', async () => {
       const id = await add();
       const before = (await read(id)).provided!;
       await s.session.updateProvided(id, { status: 'Stopped' });
@@ -26,11 +26,11 @@ export function providedContract(s: BmdbStage): void {
       );
     });
 
-    it('keeps each trait by itself', async () => {
+    it('keeps each trait separately', async () => {
       const id = await add();
       let now = (await read(id)).provided!;
       for (const name of TRAIT_NAMES) {
-        // As long as an entry of a listing may have it.
+        // The lengths that an entry of a listing may have.
         for (const text of [`a ${name}`, 'x'.repeat(255), null]) {
           await s.session.updateProvided(id, { [name]: text });
           now = { ...now, [name]: text };
@@ -39,14 +39,14 @@ export function providedContract(s: BmdbStage): void {
       }
     });
 
-    it('keeps an address of any length that an entry may have', async () => {
+    it('keeps an address of any permitted length', async () => {
       const id = await add();
       const address = `${'a'.repeat(60)}.${'b'.repeat(60)}.${'c'.repeat(60)}.${'d'.repeat(60)}.test:22`;
       await s.session.updateProvided(id, { address });
       expect((await read(id)).provided).toMatchObject({ address });
     });
 
-    it('gives a permit back when the provider misses the machine', async () => {
+    it('returns the permit when the provider no longer lists the machine', async () => {
       const id = await addLost({ permit: true });
       await s.session.updateProvided(id, { status: 'Stopped', absent: true });
       expect((await read(id)).permit).toBe(true);
@@ -55,7 +55,7 @@ export function providedContract(s: BmdbStage): void {
       expect(await refusedWith(s.session.claim('ShepherdRecovery', id))).toBe('nothing-to-do');
     });
 
-    it('counts complete listings in a row that do not know the device', async () => {
+    it('counts consecutive complete listings without the device', async () => {
       const id = await add();
       expect((await read(id)).missing).toBeNull();
       await s.session.updateProvided(id, { absent: true });
@@ -67,7 +67,7 @@ export function providedContract(s: BmdbStage): void {
       const second = (await read(id)).missing!;
       expect(second.seen).toBe(2);
       expect((await s.now()) - second.sinceMs).toBeGreaterThanOrEqual(10 * MINUTE);
-      // What else becomes known changes nothing about it, nor does the conclusion.
+      // Other news about the device, and the conclusion itself, do not change the count.
       await s.session.updateProvided(id, { location: 'la' });
       await s.session.updateProvided(id, { status: 'Missing' });
       expect(await read(id)).toMatchObject({ missing: second, provided: { status: 'Missing' } });
@@ -77,7 +77,7 @@ export function providedContract(s: BmdbStage): void {
       expect((await read(id)).missing?.seen).toBe(1);
     });
 
-    it('leaves no trace of a device that is still there', async () => {
+    it('forgets the count when the device is listed again', async () => {
       const id = await add();
       const unseen = async () => {
         const { cursor } = await s.scan();
@@ -93,7 +93,7 @@ export function providedContract(s: BmdbStage): void {
       expect(await read(id)).toEqual(row);
     });
 
-    it('is not counted of a machine without hardware', async () => {
+    it('counts nothing for a machine without hardware', async () => {
       const id = await add({ provided: null });
       expect(await refusedWith(s.session.updateProvided(id, { absent: true }))).toBe('not-found');
       expect((await read(id)).missing).toBeNull();

@@ -24,11 +24,11 @@ export function providerHoldsContract(s: BmdbStage): void {
         `${a.provider}${a.kind}${a.key}` < `${b.provider}${b.kind}${b.key}` ? -1 : 1,
       );
   };
-  /** It is said a moment later. */
+  /** Within the moment that passes until the check. */
   const about = (ms: number) => expect.closeTo(ms, -4) as number;
 
   describe('holds of providers', () => {
-    it('are seen by every daemon, with their cause and end', async () => {
+    it('are visible to every daemon with cause and end', async () => {
       await impose({ ...THROTTLE, ...FIRST, forMs: 5 * MINUTE });
       await impose({ ...QUOTA, level: 2, amount: 17, cause: 'quota of 18', forMs: 15 * MINUTE });
       await impose({ ...CAPACITY, level: 1, cause: 'sold out', forMs: MINUTE });
@@ -40,7 +40,7 @@ export function providerHoldsContract(s: BmdbStage): void {
       expect((await s.scan()).penalties).toEqual([]);
     });
 
-    it('never become shorter; all else is replaced', async () => {
+    it('never become shorter, and all their other fields are replaced', async () => {
       await impose({ ...QUOTA, level: 3, amount: 9, cause: 'first', forMs: 30 * MINUTE });
       await impose({ ...QUOTA, level: 1, cause: 'second', forMs: MINUTE });
       expect(await holds()).toEqual([
@@ -50,7 +50,7 @@ export function providerHoldsContract(s: BmdbStage): void {
       expect(await holds()).toMatchObject([{ level: 4, amount: 5, leftMs: about(60 * MINUTE) }]);
     });
 
-    it('that ended begin anew from now, and are kept for a day with their level', async () => {
+    it('start again from now after their end, and keep their level for a day', async () => {
       await impose({ ...CAPACITY, level: 5, cause: 'sold out', forMs: MINUTE });
       await s.h.pass(10 * MINUTE);
       await s.h.bmdb.sweep();
@@ -65,7 +65,7 @@ export function providerHoldsContract(s: BmdbStage): void {
       expect(await holds()).toEqual([]);
     });
 
-    it('are lifted one by one, or all of a kind, of one provider', async () => {
+    it('are lifted one by one, or all of one kind and provider', async () => {
       for (const key of ['create', 'list', 'destroy']) {
         await impose({ ...THROTTLE, key, ...FIRST, forMs: MINUTE });
       }
@@ -81,7 +81,7 @@ export function providerHoldsContract(s: BmdbStage): void {
       ]);
     });
 
-    it('are ended, and slots taken off the shelf, when an operator asks for it', async () => {
+    it('end, and slots leave their cooldown, when an operator asks', async () => {
       await impose({ ...THROTTLE, ...FIRST, forMs: 5 * MINUTE });
       await impose({ ...QUOTA, level: 1, cause: 'quota', forMs: 5 * MINUTE });
       await impose({ ...QUOTA, provider: OTHER, level: 1, cause: 'quota', forMs: 5 * MINUTE });
@@ -102,7 +102,7 @@ export function providerHoldsContract(s: BmdbStage): void {
       ]);
     });
 
-    it('are lifted only as far as they were seen', async () => {
+    it('are lifted only in the version that was seen', async () => {
       const untilOf = async () => (await s.scan()).providerHolds[0]!.untilMs;
       await impose({ ...THROTTLE, ...FIRST, forMs: MINUTE });
       const seenMs = await untilOf();
@@ -114,7 +114,7 @@ export function providerHoldsContract(s: BmdbStage): void {
       expect(await holds()).toEqual([]);
     });
 
-    it('of a slot are penalties: lifted, it may be used again', async () => {
+    it('on a slot are cooldowns; lifting one makes the slot usable', async () => {
       const slots = ['reservation-1', 'reservation-2', 'reservation-3'];
       const open = (slotId: string) =>
         s.session.intents.open({ provider: PROVIDER, slotId, hostname: 'm' });
@@ -139,7 +139,7 @@ export function providerHoldsContract(s: BmdbStage): void {
       expect((await s.scan()).penalties).toEqual([]);
     });
 
-    it('are refused when they make no sense, and last 90 days at most', async () => {
+    it('are refused with impossible values and last at most 90 days', async () => {
       const wrong = [
         { forMs: -1 },
         { forMs: Number.NaN },

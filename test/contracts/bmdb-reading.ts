@@ -7,7 +7,7 @@ import { PATIENCE } from '../support/patience.ts';
 export function readingContract(s: BmdbStage): void {
   const { add } = s;
   describe('reading', () => {
-    it('finds nothing where there is nothing', async () => {
+    it('returns nothing for an empty database', async () => {
       expect((await s.h.bmdb.readMachine(UNKNOWN, SIGNAL)).row).toBeNull();
       expect(await s.h.bmdb.scan(SIGNAL)).toMatchObject({
         machines: [],
@@ -17,7 +17,7 @@ export function readingContract(s: BmdbStage): void {
       });
     });
 
-    it('stops when it is told to', async () => {
+    it('stops when it is aborted', async () => {
       const stopped = AbortSignal.abort(new Error('enough'));
       const { inspection, events, access, records, ...bmdb } = s.h.bmdb;
       for (const call of [
@@ -36,7 +36,7 @@ export function readingContract(s: BmdbStage): void {
       }
     });
 
-    it('is worth repeating after a wake', async () => {
+    it('finds something new after a wake', async () => {
       let wakes = 0;
       const subscription = s.h.other.wakes$.subscribe(() => (wakes += 1));
       const work = await s.session.claim('UnitTest1', await add());

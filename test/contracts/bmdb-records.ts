@@ -9,7 +9,7 @@ const RACK = providerName('rack');
 const named = (key: string, provider = RACK) => ({ provider, key });
 const NAME = named('bmc-1');
 
-/** Nested so deep. */
+/** A value nested to this depth. */
 const deep = (depth: number): Json => (depth === 0 ? 1 : [deep(depth - 1)]);
 
 export function recordsContract(s: BmdbStage): void {
@@ -28,7 +28,7 @@ export function recordsContract(s: BmdbStage): void {
   };
 
   describe('records of a provider', () => {
-    it('are made, replaced and dropped by whoever knows how they are', async () => {
+    it('are created, replaced and dropped by a writer that knows their version', async () => {
       const { records } = s.session;
       expect(await all()).toEqual([]);
       const first = await records.make(NAME, { set: 'ours', step: 1 });
@@ -42,7 +42,7 @@ export function recordsContract(s: BmdbStage): void {
       expect(await all()).toEqual([]);
     });
 
-    it('are never written over one that is there, or as it was not read', async () => {
+    it('are never overwritten by a creation, or in a version that was not read', async () => {
       const { records } = s.session;
       const first = await records.make(NAME, 1);
       const there = await refused(s.rival.records.make(NAME, 2));
@@ -72,14 +72,14 @@ export function recordsContract(s: BmdbStage): void {
           message: expect.stringContaining('is gone since it was read'),
         });
       }
-      // Made anew it is another one, though all of it is as it was.
+      // A record that is created again is a new one, even with an equal value.
       const third = await records.make(NAME, 1);
       expect([first, second]).not.toContain(third);
       expect(await refusedWith(records.drop(NAME, first))).toBe('conflict');
       expect(await values()).toEqual([['bmc-1', 1]]);
     });
 
-    it('of those who write at once, one succeeds', async () => {
+    it('accept one of several simultaneous writers', async () => {
       const third = await s.openOn(s.h.other);
       const books = [s.session, s.rival, third].map(({ records }) => records);
       const race = async (run: (at: number) => Promise<unknown>) => {
@@ -99,7 +99,7 @@ export function recordsContract(s: BmdbStage): void {
       await third.close();
     });
 
-    it('are not written once the session is dead', async () => {
+    it('are not written after the session died', async () => {
       const version = await s.session.records.make(NAME, 1);
       const calls = [
         (records: typeof s.session.records) => records.make(named('bmc-2'), 2),
@@ -117,7 +117,7 @@ export function recordsContract(s: BmdbStage): void {
       expect(await all()).toEqual([{ key: 'bmc-1', value: 1, version }]);
     });
 
-    it('are each provider’s own, whether anybody knows it or not', async () => {
+    it('belong to one provider each, known or not', async () => {
       const other = providerName('old-rack');
       const version = await s.session.records.make(NAME, 1);
       await s.session.records.make(named('bmc-1', other), 2);
@@ -137,7 +137,7 @@ export function recordsContract(s: BmdbStage): void {
       expect([...(await s.h.bmdb.records.counts(SIGNAL))]).toEqual([[other, 2]]);
     });
 
-    it('hold whatever JSON holds, as it is', async () => {
+    it('keep any JSON value unchanged', async () => {
       const held: readonly Json[] = [
         ...[null, true, 0, -1.5e-300, 2 ** 53, '', 'ä 😀 \u0001 "\\', [], {}],
         { b: [1, { a: null }], '': 1, 'a/b': 'c' },
@@ -152,7 +152,7 @@ export function recordsContract(s: BmdbStage): void {
       }
     });
 
-    it('refuse a value that JSON would lose or change, and say where it is', async () => {
+    it('refuse a value that JSON would lose or change, and name its place', async () => {
       const version = await s.session.records.make(NAME, 1);
       const loop: unknown[] = [];
       loop.push(loop);
@@ -187,7 +187,7 @@ export function recordsContract(s: BmdbStage): void {
       expect(await values()).toEqual([['bmc-1', 1]]);
     });
 
-    it('have 16 KiB at most, counted in bytes', async () => {
+    it('have at most 16 KiB, counted in bytes', async () => {
       const long = ['x'.repeat(RECORD_BYTES_MAX - 1), 'ä'.repeat(RECORD_BYTES_MAX / 2)];
       for (const value of long) {
         const { code, message } = await refused(s.session.records.make(NAME, value));
@@ -219,7 +219,7 @@ export function recordsContract(s: BmdbStage): void {
       expect(await all()).toEqual([]);
     });
 
-    it('are at most 100 000 of one provider', async () => {
+    it('are limited to 100 000 per provider', async () => {
       const { records } = s.session;
       await s.h.addRecords(RACK, RECORDS_MAX - 1);
       const version = await records.make(NAME, 1);
@@ -227,7 +227,7 @@ export function recordsContract(s: BmdbStage): void {
       expect(code).toBe('invalid');
       expect(message).toContain('there are 100000 already');
       expect(message).toContain('drop what is done with');
-      // What is there already is told as that; and others are not concerned.
+      // An existing record is a conflict; records of other providers are not affected.
       expect(await refusedWith(records.make(NAME, 2))).toBe('conflict');
       await records.make(named('bmc-2', providerName('other')), 1);
       await records.drop(NAME, await records.replace(NAME, 2, version));

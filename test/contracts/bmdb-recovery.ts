@@ -18,7 +18,7 @@ export function recoveryContract(s: BmdbStage): void {
       return work;
     };
 
-    it('remembers its steps, and makes the machine startable', async () => {
+    it('remembers its steps and makes the machine startable', async () => {
       const id = await addLost({ heartbeat: { atMs: (await now()) - 20 * MINUTE, bootId: 'b' } });
       const work = await asked(id);
       await work.note({ kind: 'recoveryAccepted', operationRef: 'op-1' });
@@ -37,7 +37,7 @@ export function recoveryContract(s: BmdbStage): void {
       await (await s.rival.claim('ShepherdAgentStart', id)).cancel();
     });
 
-    it('counts attempts on a rung, and begins anew on the next', async () => {
+    it('counts attempts on a rung and starts anew on the next', async () => {
       const id = await addLost();
       const work = await asked(id);
       await work.note(ASKED);
@@ -46,7 +46,7 @@ export function recoveryContract(s: BmdbStage): void {
       expect((await read(id)).recovery).toMatchObject({ rung: 'powerCycling', attempts: 1 });
     });
 
-    it('stays within the budget, over all daemons', async () => {
+    it('stays within the budget over all daemons', async () => {
       const ids = await Promise.all(Array.from({ length: 5 }, () => addLost()));
       const asks = await Promise.allSettled(
         ids.map((id, at) => asked(id, at % 2 ? s.rival : s.session)),
@@ -67,7 +67,7 @@ export function recoveryContract(s: BmdbStage): void {
       await (await asked(next)).cancel();
     });
 
-    it('that failed cools down without a permit, longer each time', async () => {
+    it('cools down without a permit after a failure, longer each time', async () => {
       const growing = { initialMs: MINUTE, exponent: 2, maximumMs: 5 * MINUTE };
       const id = await addLost();
       for (const minutes of [1, 2, 4]) {
@@ -85,7 +85,7 @@ export function recoveryContract(s: BmdbStage): void {
       expect(left).toBeLessThanOrEqual(5 * MINUTE);
     });
 
-    it('gives the permit back when the machine is parked', async () => {
+    it('returns the permit when the machine is quarantined', async () => {
       const id = await addLost();
       const work = await asked(id);
       await work.fail(STEADY, 'end of the ladder', {
@@ -94,7 +94,7 @@ export function recoveryContract(s: BmdbStage): void {
       expect((await read(id)).permit).toBe(false);
     });
 
-    it('gives the permit back when nothing was asked', async () => {
+    it('returns the permit when nothing was requested', async () => {
       const id = await addLost();
       await (await s.session.claim('ShepherdRecovery', id)).cancel();
       expect((await read(id)).permit).toBe(false);
@@ -102,7 +102,7 @@ export function recoveryContract(s: BmdbStage): void {
       expect((await read(id)).permit).toBe(true);
     });
 
-    it('is not asked for when the machine came back', async () => {
+    it('requests nothing when the machine came back', async () => {
       const id = await addLost();
       const work = await s.session.claim('ShepherdRecovery', id);
       await beat(id);
@@ -111,7 +111,7 @@ export function recoveryContract(s: BmdbStage): void {
       await work.cancel();
     });
 
-    it('is barred by a hold, and by a freeze', async () => {
+    it('is barred by a hold and by a freeze', async () => {
       const row = machineRow(await now(), startedAt((await now()) - 40 * MINUTE));
       await s.h.insert(row);
       await s.h.freeze('fleet', 'too many at once');
@@ -124,7 +124,7 @@ export function recoveryContract(s: BmdbStage): void {
       );
     });
 
-    it('ends its episode with heartbeats', async () => {
+    it('ends its episode after heartbeats', async () => {
       const id = await addLost();
       await (await asked(id)).cancel();
       await beat(id);
@@ -139,7 +139,7 @@ export function recoveryContract(s: BmdbStage): void {
       expect((await read(id)).recovery).toBeNull();
     });
 
-    it('C4: a human is needed no more after heartbeats for as long as the policy says', async () => {
+    it('C4: no longer needs a person after heartbeats for the time of the policy', async () => {
       const resetMs = 5 * MINUTE;
       await s.begin({ ...DEFAULT_LOSS, ladderResetMs: resetMs });
       const park = async (kind: QuarantineKind) => {
@@ -172,7 +172,7 @@ export function recoveryContract(s: BmdbStage): void {
       expect((await s.h.events(parked)).filter((line) => line.startsWith('rel'))).toHaveLength(1);
     });
 
-    it('that was refused for certain is not under way, and counts if it says so', async () => {
+    it('is not under way after a definite refusal, and counts only if told to', async () => {
       const id = await addLost();
       const work = await asked(id);
       await work.note({ kind: 'recoveryAccepted', operationRef: 'op-1' });
@@ -190,7 +190,7 @@ export function recoveryContract(s: BmdbStage): void {
       expect((await read(id)).permit, 'nothing is under way').toBe(false);
     });
 
-    it('that failed before anything was asked keeps no permit, and counts if it says so', async () => {
+    it('keeps no permit when it failed before any request, and counts only if told to', async () => {
       const id = await addLost();
       const failed = async (countsOn: StandingRung | null) => {
         const work = await s.session.claim('ShepherdRecovery', id);
@@ -210,7 +210,7 @@ export function recoveryContract(s: BmdbStage): void {
       expect(before!.nextAtMs, 'it cools down').not.toBeNull();
     });
 
-    it('that failed so gives back a permit of an earlier attempt, too', async () => {
+    it('also returns the permit of an earlier attempt after such a failure', async () => {
       const id = await addLost();
       await (await asked(id)).cancel();
       await s.h.pass(2 * MINUTE);
@@ -220,7 +220,7 @@ export function recoveryContract(s: BmdbStage): void {
       expect(await read(id)).toMatchObject({ permit: false, recovery: { attempts: 2, askedAtMs } });
     });
 
-    it('of which nothing was asked does not forget an agent that came back', async () => {
+    it('keeps an agent that came back when nothing was requested', async () => {
       const id = await addLost();
       const work = await s.session.claim('ShepherdRecovery', id);
       await beat(id);
@@ -236,7 +236,7 @@ export function recoveryContract(s: BmdbStage): void {
       expect(await read(other)).toMatchObject({ agentStarted: null, work: [], permit: false });
     });
 
-    it('that was never asked for cannot be refused', async () => {
+    it('cannot be refused when it was never requested', async () => {
       const id = await addLost();
       const work = await s.session.claim('ShepherdRecovery', id);
       await work.note({ kind: 'recoveryRefused', counts: true });
@@ -247,7 +247,7 @@ export function recoveryContract(s: BmdbStage): void {
       );
     });
 
-    it('takes back permits of machines that no longer need one', async () => {
+    it('takes permits back from machines that no longer need one', async () => {
       const row = machineRow(await now(), startedAt((await now()) - 40 * MINUTE));
       await s.h.insert(row);
       await (await asked(row.machineId)).cancel();

@@ -28,7 +28,7 @@ export function requestBatchesContract(s: BmdbStage): void {
   };
 
   describe('a batch of requests', () => {
-    it('is filed as a whole, with a head that says who, why and how many', async () => {
+    it('is submitted as a whole with who, why and how many', async () => {
       const [a, b] = (await targets(2)) as [RequestTarget, RequestTarget];
       const standing = { role: 'admin', proven: true };
       const filed = await s.h.bmdb.requests.fileBatch(
@@ -50,7 +50,7 @@ export function requestBatchesContract(s: BmdbStage): void {
       expect(requests.map(({ key }) => key).toSorted()).toEqual(['monday/a', 'monday/b']);
     });
 
-    it('tells how it stands as its requests are settled', async () => {
+    it('reports its progress as its requests are applied', async () => {
       const [target] = (await targets(1)) as [RequestTarget];
       const hold = requestFor(
         { verb: 'hold', kind: 'preserve', untilMs: null, target },
@@ -63,14 +63,14 @@ export function requestBatchesContract(s: BmdbStage): void {
       expect(await s.session.settle('k')).toMatchObject({ key: 'k', state: 'done' });
     });
 
-    it('is not there under a key of something else', async () => {
+    it('is not found under the key of something else', async () => {
       const [target] = (await targets(1)) as [RequestTarget];
       await s.h.bmdb.requests.file(reboot('one', target));
       const read = (key: string) => s.h.other.requests.readBatch(key, SIGNAL);
       expect(await Promise.all(['one', 'none', 'a\0b'].map(read))).toEqual([null, null, null]);
     });
 
-    it('asked again with one key is asked once, whatever its machines are by then', async () => {
+    it('is submitted once per key, whatever happened to its machines meanwhile', async () => {
       const [a, b] = (await targets(2)) as [RequestTarget, RequestTarget];
       const first = await s.h.bmdb.requests.fileBatch(batchOf('k', [reboot('k/a', a)]));
       const again = await s.h.other.requests.fileBatch(batchOf('k', [reboot('k/b', b)]));
@@ -95,7 +95,7 @@ export function requestBatchesContract(s: BmdbStage): void {
       expect(await all()).toHaveLength(2);
     });
 
-    it('is refused without requests, with too many, or with a key twice', async () => {
+    it('is refused without requests, with too many, or with a repeated key', async () => {
       const [target] = (await targets(1)) as [RequestTarget];
       const one = reboot('k/a', target);
       const senseless = [
@@ -115,7 +115,7 @@ export function requestBatchesContract(s: BmdbStage): void {
       expect(await all()).toEqual([]);
     });
 
-    it('is filed not at all when one of its machines cannot be asked, and says which', async () => {
+    it('is not submitted at all when one machine cannot be asked, and names that machine', async () => {
       const [a, b, c] = (await targets(3)) as [RequestTarget, RequestTarget, RequestTarget];
       await s.h.bmdb.requests.file(reboot('before', b));
       const refused = await refusalsOf(
@@ -134,7 +134,7 @@ export function requestBatchesContract(s: BmdbStage): void {
       expect((await s.read(a.machineId!)).order).toBeNull();
     });
 
-    it('takes the place of orders that have expired', async () => {
+    it('replaces orders that have expired', async () => {
       const [a] = (await targets(1)) as [RequestTarget];
       await s.h.bmdb.requests.file(reboot('old', a, { validForMs: MINUTE }));
       await s.h.pass(2 * MINUTE);
@@ -145,8 +145,8 @@ export function requestBatchesContract(s: BmdbStage): void {
     });
   });
 
-  describe('requests are listed', () => {
-    it('by verb, by who asked, by machine, by how they stand, by when, and page by page', async () => {
+  describe('the list of requests', () => {
+    it('filters by verb, requester, machine, state and time, page by page', async () => {
       const [a, b] = (await targets(2)) as [RequestTarget, RequestTarget];
       const list = async (query: object) => {
         const found = await s.h.other.requests.list({ limit: 10, ...query }, SIGNAL);
@@ -174,7 +174,7 @@ export function requestBatchesContract(s: BmdbStage): void {
       expect(await list({ after: 'a\0b' })).toEqual([]);
     });
 
-    it('as claims, unless it was proved who asks', async () => {
+    it('marks names of requesters that nobody verified', async () => {
       const [a] = (await targets(1)) as [RequestTarget];
       expect(await s.h.bmdb.requests.file(reboot('1', a))).toMatchObject({
         ...{ role: null, proven: false, batch: null },

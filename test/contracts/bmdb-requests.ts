@@ -23,7 +23,7 @@ export function requestsContract(s: BmdbStage): void {
   };
 
   describe('a request of an operator', () => {
-    it('is committed with who, why, for what, and until when', async () => {
+    it('is committed with who, why, for what and until when', async () => {
       const id = await s.add();
       const target = await s.target(id);
       const filed = await file(
@@ -67,7 +67,7 @@ export function requestsContract(s: BmdbStage): void {
       expect(keysOf((await s.scan()).requests)).toEqual(['a', 'c', 'd']);
     });
 
-    it('is told to those who follow the changes, with the machine it is about', async () => {
+    it('reaches the readers of changes together with its machine', async () => {
       const id = await s.add();
       const { cursor } = await s.scan();
       const reboot = { verb: 'reboot', target: await s.target(id), force: false } as const;
@@ -77,7 +77,7 @@ export function requestsContract(s: BmdbStage): void {
       expect(changes!.machines).toMatchObject([{ machineId: id, order: { key: 'one' } }]);
     });
 
-    it('is asked once, however often, and by whomever, it is asked with one key', async () => {
+    it('is made once per key, however often and by whomever', async () => {
       const target = await s.target(await s.add());
       const request = requestFor({ verb: 'reboot', target, force: false }, { key: 'one' });
       const first = await file(request);
@@ -105,7 +105,7 @@ export function requestsContract(s: BmdbStage): void {
       expect(first.key).toBe('one');
     });
 
-    it('tells how it ended when it is asked again', async () => {
+    it('returns its outcome when it is made again', async () => {
       const request = requestFor(hold);
       await file(request);
       const settled = await s.session.settle(request.key);
@@ -113,7 +113,7 @@ export function requestsContract(s: BmdbStage): void {
       expect(await file(request)).toEqual(settled);
     });
 
-    it('is told how it stands, as long as its machine is there and after', async () => {
+    it('returns its state while its machine exists and afterwards', async () => {
       const id = await s.add();
       const target = await s.target(id);
       await file(requestFor({ verb: 'clear-backoff', target }, { key: 'one' }));
@@ -126,7 +126,7 @@ export function requestsContract(s: BmdbStage): void {
       expect(await read()).toEqual([]);
     });
 
-    it('is listed, newest first, also when it is settled', async () => {
+    it('is listed newest first, also after it was applied', async () => {
       const one = await s.target(await s.add());
       const two = await s.target(await s.add());
       const asked: [string, RequestedThing][] = [
@@ -154,7 +154,7 @@ export function requestsContract(s: BmdbStage): void {
       ]);
     });
 
-    it('takes plain texts', async () => {
+    it('stores plain texts', async () => {
       const reason = `a\0b${'x'.repeat(3_000)}`;
       const filed = await file(requestFor(hold, { by: 'ann\ud800', reason }));
       expect(filed.by).toBe('ann\ufffd');
@@ -163,7 +163,7 @@ export function requestsContract(s: BmdbStage): void {
     });
   });
 
-  describe('a request that makes no sense is refused when it is made:', () => {
+  describe('a request with impossible values', () => {
     const slot = (slotId: string, provider = PROVIDER): RequestedThing => ({
       verb: 'unhold',
       kind: 'preserve',
@@ -221,15 +221,15 @@ export function requestsContract(s: BmdbStage): void {
       expect(await list()).toEqual([]);
     });
 
-    it('a key of 200 characters, and a slot of 128, are not', async () => {
+    it('accepts a key of 200 characters and a slot of 128', async () => {
       const key = '\u{1f680} '.repeat(100);
       expect((await file(requestFor(slot('s'.repeat(128)), { key }))).key).toBe(key);
       expect(await s.session.settle(key)).toMatchObject({ key, state: 'done' });
     });
   });
 
-  describe('a key that was used', () => {
-    it('means nothing else', async () => {
+  describe('a used key', () => {
+    it('cannot stand for another request', async () => {
       const target = await s.target(await s.add());
       const other = await s.target(await s.add());
       const reboot: RequestedThing = { verb: 'reboot', target, force: false };
@@ -252,7 +252,7 @@ export function requestsContract(s: BmdbStage): void {
   });
 
   describe('a request about a machine', () => {
-    it('is refused where there is none, or it is elsewhere', async () => {
+    it('is refused when the machine does not exist or has moved', async () => {
       const target = await s.target(await s.add());
       const release = (change: object) =>
         file(

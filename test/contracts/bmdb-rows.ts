@@ -13,7 +13,7 @@ export const PROVIDER = providerName('metal');
 export const KEY = new Uint8Array(32).fill(7);
 export const KEY_HEX = '07'.repeat(32);
 
-/** The note that a machine is to be rebooted. */
+/** The note that a reboot is requested. */
 export const ASKED = { kind: 'recoveryAsked', rung: 'rebooting', bootId: null } as const;
 
 export const IMAGE: InstallImage = {
@@ -40,16 +40,16 @@ export const providedOf = (name: string, change: Partial<Provided> = {}): Provid
   ...change,
 });
 
-/** Started so long ago, and silent since. */
+/** An agent that was started then and has been silent since. */
 export const startedAt = (atMs: number): Pick<MachineRow, 'agentStarted'> => ({
   agentStarted: { atMs, publicKey: KEY_HEX, bootId: 'boot-1' },
 });
 
-/** Ann asked then to give it back, and nothing was done about it yet. */
+/** Ann requested then to give the machine back, and nothing happened yet. */
 export const requestedAt = (atMs: number): NonNullable<MachineRow['deprovision']> =>
   deprovisionAsked({ requestedAtMs: atMs, reason: 'no longer needed' });
 
-/** What statistics count where there is nothing. */
+/** The statistics of an empty database. */
 export const NOTHING_COUNTED: Counts = {
   machines: 0,
   provided: 0,
@@ -63,6 +63,6 @@ export const NOTHING_COUNTED: Counts = {
   activeBackoffs: byProcess(() => 0),
 };
 
-/** On a rung of the ladder, of which nothing else is known. */
+/** A row of the ladder on this rung, with defaults elsewhere. */
 export const ladderOn = (rung: StandingRung, change: Partial<LadderRow> = {}): LadderRow =>
   ladderRow({ rung, attempts: 1, ...change });

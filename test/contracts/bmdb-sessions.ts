@@ -10,11 +10,11 @@ import { PATIENCE } from '../support/patience.ts';
 export function sessionsContract(s: BmdbStage): void {
   const { add, openOn } = s;
   describe('sessions', () => {
-    /** Claims and finishes something: a transaction that only a live session may make. */
+    /** Claims and finishes work: a transaction that only a live session can make. */
     const transact = async (session: BmdbSession, id: MachineId) =>
       (await session.claim('UnitTest1', id)).finish({ kind: 'nothing' });
 
-    it('may write at 0 s and at 72 s with pokes, and not 72 s after the last one', async () => {
+    it('can write at 0 s and at 72 s with renewals, and not 72 s after the last renewal', async () => {
       const id = await add();
       const short = await openOn(s.h.bmdb, 60_000);
       await transact(short, id);
@@ -30,7 +30,7 @@ export function sessionsContract(s: BmdbStage): void {
       await short.close();
     });
 
-    it('outlive a poke that failed', async () => {
+    it('survive a failed renewal', async () => {
       const id = await add();
       const short = await openOn(s.h.bmdb, 60_000);
       await s.h.pass(30_000);
@@ -46,7 +46,7 @@ export function sessionsContract(s: BmdbStage): void {
       await short.close();
     });
 
-    it('end by themselves: the signal aborts and every write is refused', async () => {
+    it('expire: the signal aborts and every write is refused', async () => {
       const short = await openOn(s.h.bmdb, 60_000);
       const id = await add();
       const work = await short.claim('UnitTest1', id);
@@ -64,7 +64,7 @@ export function sessionsContract(s: BmdbStage): void {
       await short.close();
     });
 
-    it('that died in the database are noticed at the next write', async () => {
+    it('that died in the database notice it at the next write', async () => {
       const short = await openOn(s.h.bmdb, 60_000);
       await s.h.expireSession(short.sessionId);
       expect(await refusedWith(short.claim('UnitTest1', await add()))).toBe('session-expired');
@@ -88,7 +88,7 @@ export function sessionsContract(s: BmdbStage): void {
       expect(left).toEqual([s.rival.sessionId]);
     });
 
-    it('tell what daemon they are of and what it works on, and do so for a day after they ended', async () => {
+    it('show their daemon and its work until a day after their end', async () => {
       const about = {
         ...{ version: '9.9.9', schema: '890', roles: ['loops', 'console'] },
         ...{ consoleUrl: 'https://fleet.example.org/', logLevel: 'info' },
@@ -117,7 +117,7 @@ export function sessionsContract(s: BmdbStage): void {
       expect((await find(s.rival.sessionId))!.deadlineAtMs).toBeNull();
     });
 
-    it('give back their work when they are closed, and may be closed twice', async () => {
+    it('release their work when closed, and can be closed twice', async () => {
       const id = await add();
       await s.rival.claim('ShepherdAgentStart', id);
       await s.rival.close();
@@ -130,7 +130,7 @@ export function sessionsContract(s: BmdbStage): void {
       await (await s.session.claim('ShepherdAgentStart', id)).cancel();
     });
 
-    it('that are long dead are swept away, with their work', async () => {
+    it('that died long ago are swept with their work', async () => {
       const id = await add();
       const short = await openOn(s.h.bmdb, 5_000);
       await short.claim('UnitTest1', id);

@@ -16,44 +16,49 @@ import type { GuardPolicy } from '../../src/domain/recovery/guard-judgement.ts';
 import { ask, requestFor, targetOf } from './requests-of.ts';
 import { KEY, MINUTE, machineRow, PROVIDER, startedAt } from './bmdb-rows.ts';
 
-/** What the contract needs beside the port, to set up rows and to look at what was written. */
+/**
+ * What the contract needs besides the port: functions that set up rows and read what was written.
+ */
 export interface BmdbHarness {
   readonly bmdb: Bmdb;
-  /** The same database, as another daemon sees it. */
+  /** The same database as another daemon sees it. */
   readonly other: Bmdb;
-  /** Work is left out: it needs a session. `request` is the raw installation request. */
+  /** Without work, which needs a session. `request` is the raw installation request. */
   insert(row: MachineRow, request?: Uint8Array): Promise<void>;
   /** Deletes the machine with all its tags. */
   remove(id: MachineId): Promise<void>;
-  /** Asks for an operating system to be installed; a second time for another one. */
+  /** Requests the installation of an operating system. A second call requests another one. */
   request(id: MachineId, generation: bigint, raw?: Uint8Array): Promise<void>;
-  /** Writes a status of the provider that this program does not know. */
+  /** Writes a provider status that this program does not know. */
   spoil(id: MachineId): Promise<void>;
-  /** Takes a request to deprovision it back. */
+  /** Withdraws a request to give the machine back. */
   withdraw(id: MachineId): Promise<void>;
   hold(hold: HoldRow): Promise<void>;
   lift(provider: ProviderName, slotId: string, kind: HoldKind): Promise<void>;
   freeze(scope: string, reason: string): Promise<void>;
   thaw(scope: string): Promise<void>;
-  /** Heartbeats have been taken in for long, as from the beginning of each test; or never yet. */
+  /**
+   * True: heartbeats have been accepted for a long time, as at the begin of each test. False: never
+   * yet.
+   */
   takeIn(yes: boolean): Promise<void>;
-  /** Adds so many lines to the work history of a machine, all of now. */
+  /** Adds this many lines with the present time to the work history of a machine. */
   addHistory(id: MachineId, count: number): Promise<void>;
-  /** Gives a provider so many records, at once. */
+  /** Gives a provider this many records at once. */
   addRecords(provider: ProviderName, count: number): Promise<void>;
-  /** Of the database's clock. */
+  /** The time of the database's clock. */
   nowMs(): number;
-  /** Lets time pass, for the database and for the local clock. */
+  /** Lets time pass for the database and for the local clock. */
   pass(ms: number): Promise<void>;
-  /** Puts a session's deadline into the past, in the database only. */
+  /** Moves a session's deadline into the past, in the database only. */
   expireSession(id: SessionId): Promise<void>;
-  /** Breaks all connections and lets nobody connect, until it is called with true. */
+  /** False: breaks all connections and refuses new ones. True: accepts connections again. */
   reachable(yes: boolean): Promise<void>;
   /** Lines `process event cause`, oldest first. */
   history(id: MachineId): Promise<string[]>;
   /** Lines `kind reason`, oldest first. */
   events(id: MachineId): Promise<string[]>;
-  /** Who each of them is by. */
+  /** The author of each of these lines. */
   actors(id: MachineId): Promise<string[]>;
   close(): Promise<void>;
 }
@@ -63,7 +68,7 @@ export type MakeHarness = (
   guard?: GuardPolicy,
 ) => Promise<BmdbHarness>;
 
-/** What was written of a machine, as the port tells it. */
+/** The logs of a machine, as the port returns them. */
 export function logsOf({ inspection }: Bmdb): Pick<BmdbHarness, 'history' | 'events' | 'actors'> {
   const told = (machineId: MachineId) => inspection.events({ machineId, limit: 1_000 }, SIGNAL);
   const line = (...parts: readonly (string | null)[]) => parts.filter(Boolean).join(' ');
@@ -83,7 +88,7 @@ export const UNKNOWN = machineId('00000000-0000-4000-8000-00000000dead');
 export const STEADY: BackoffDescriptor = { initialMs: 60_000, exponent: 1, maximumMs: 0 };
 export const DOUBLING: BackoffDescriptor = { initialMs: 1_000, exponent: 2, maximumMs: 5_000 };
 
-/** Code of the error that a call ends with; fails when it succeeds. */
+/** The code of the error that a call fails with. Throws when the call succeeds. */
 export async function refusedWith(call: Promise<unknown>): Promise<string> {
   try {
     await call;
@@ -93,7 +98,7 @@ export async function refusedWith(call: Promise<unknown>): Promise<string> {
   return expect.fail('the call succeeded');
 }
 
-/** Two daemons with a session each on one fresh database, for every test anew. */
+/** Two daemons with one session each on a fresh database for every test. */
 export interface BmdbStage {
   readonly h: BmdbHarness;
   readonly session: BmdbSession;
@@ -105,31 +110,31 @@ export interface BmdbStage {
   /** Everything, as another daemon sees it. */
   scan(): ReturnType<Bmdb['scan']>;
   holds(): Promise<readonly HoldRow[]>;
-  /** The machine, where it is now; it must have hardware. */
+  /** The machine at its present place; it must have hardware. */
   target(id: MachineId): Promise<RequestTarget>;
-  /** Files what Ann asks for. @returns its key. */
+  /** Submits what Ann requests. @returns its key. */
   file(what: RequestedThing, how?: Partial<NewRequest>): Promise<string>;
-  /** The same, and has it settled. @returns how it stands then; null: it stays open. */
+  /** Submits the request and applies it. @returns its state then; null: it stays open. */
   settle(what: RequestedThing, how?: Partial<NewRequest>): Promise<RequestState | null>;
-  /** How a request stands. */
+  /** The state of a request. */
   stateOf(key: string): Promise<RequestState>;
-  /** Inserts a machine with hardware, and whatever is given. */
+  /** Inserts a machine with hardware and the given fields. */
   add(change?: Partial<MachineRow>, request?: Uint8Array): Promise<MachineId>;
-  /** The same, started 40 min ago and silent since. */
+  /** Inserts a machine that was started 40 min ago and has been silent since. */
   addLost(change?: Partial<MachineRow>): Promise<MachineId>;
-  /** With an agent that was heard just now. */
+  /** Inserts a machine whose agent was heard just now. */
   addWell(change?: Partial<MachineRow>): Promise<MachineId>;
-  /** One heartbeat, taken in by the other daemon. */
+  /** One heartbeat, accepted by the other daemon. */
   beat(
     id: MachineId,
     publicKey?: Uint8Array,
     bootId?: string | null,
   ): ReturnType<Bmdb['heartbeats']['recordHeartbeats']>;
-  /** Begins anew under another policy. */
+  /** Starts again with another policy. */
   begin(...policies: Parameters<MakeHarness>): Promise<void>;
 }
 
-/** Registers the hooks that build it up and take it down. */
+/** Registers the hooks that build and remove the stage. */
 export function createStage(make: MakeHarness): BmdbStage {
   let on: { h: BmdbHarness; session: BmdbSession; rival: BmdbSession } | null = null;
   const openOn = (bmdb: Bmdb, intervalMs = DAY) =>
@@ -186,7 +191,7 @@ export function createStage(make: MakeHarness): BmdbStage {
   };
 }
 
-/** The agent with the known key is started; what an agent start finishes with. */
+/** The result of a successful agent start with the known key. */
 export const agentStarted = (warnings: readonly string[] = []) => ({
   kind: 'agentStarted' as const,
   publicKey: KEY,

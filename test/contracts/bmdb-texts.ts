@@ -29,7 +29,7 @@ export function textsContract(s: BmdbStage): void {
       ]);
     });
 
-    it('spoil nothing for works that end at the same time', async () => {
+    it('spoil nothing for work that ends at the same time', async () => {
       const ids = await Promise.all([add(), add(), add()]);
       const works = await Promise.all(ids.map((id) => s.session.claim('UnitTest1', id)));
       await Promise.all(works.map((work, at) => work.fail(STEADY, at === 1 ? FOUL : `no ${at}`)));
@@ -37,7 +37,7 @@ export function textsContract(s: BmdbStage): void {
       expect(causes).toEqual(['no 0', PLAIN, 'no 2']);
     });
 
-    it('are cut, and say so', async () => {
+    it('are cut with a visible mark', async () => {
       const id = await add();
       await (await s.session.claim('UnitTest1', id)).fail(STEADY, LONG);
       const { cause } = (await read(id)).backoffs[0]!;
@@ -45,13 +45,13 @@ export function textsContract(s: BmdbStage): void {
       expect(cause).toMatch(/^long long .*… \(cut\)$/);
     });
 
-    it('may be the cause of a cancel', async () => {
+    it('can be the cause of a cancellation', async () => {
       const id = await add();
       await (await s.session.claim('UnitTest1', id)).cancel(FOUL);
       expect((await s.h.history(id)).at(-1)).toBe(`UnitTest1 Canceled ${PLAIN}`);
     });
 
-    it('may be warnings, the boot id and the host key of a start', async () => {
+    it('can be warnings, the boot id and the host key of an agent start', async () => {
       const id = await add();
       const work = await s.session.claim('ShepherdAgentStart', id);
       const change = { ...agentStarted(), bootId: FOUL, hostKey: FOUL };
@@ -63,7 +63,7 @@ export function textsContract(s: BmdbStage): void {
       expect(warnings).toHaveLength('agentStarted '.length + TEXT_MAX);
     });
 
-    it('may be what a provider calls its operation', async () => {
+    it('can be the provider’s name of its operation', async () => {
       const id = await s.addLost();
       const work = await s.session.claim('ShepherdRecovery', id);
       await work.note(ASKED);
@@ -72,7 +72,7 @@ export function textsContract(s: BmdbStage): void {
       await work.cancel();
     });
 
-    it('may be the error, the place and the end of a creation', async () => {
+    it('can be the error, the place and the end of a creation', async () => {
       const slot = { provider: PROVIDER, slotId: 'reservation-1', hostname: 'm-1' };
       const { intents } = s.session;
       const first = await intents.open(slot);
@@ -89,7 +89,7 @@ export function textsContract(s: BmdbStage): void {
       expect((await read(id)).provided).toMatchObject({ address: `${PLAIN}2`, location: null });
     });
 
-    it('may be the key and the cause of a hold, which is lifted by the same name', async () => {
+    it('can be the key and the cause of a hold, which the same name lifts', async () => {
       const { providerHolds } = s.h.bmdb;
       const hold = { provider: PROVIDER, kind: 'capacity', level: 1, forMs: MINUTE } as const;
       await providerHolds.impose({ ...hold, key: `plan ${FOUL}`, cause: FOUL });
@@ -99,7 +99,7 @@ export function textsContract(s: BmdbStage): void {
       expect(await providerHolds.lift(PROVIDER, 'capacity', `plan ${FOUL}`)).toBe(1);
     });
 
-    it('may describe a session', async () => {
+    it('can describe a session', async () => {
       const options = { component: 'shepherd', intervalMs: 60_000 };
       const session = await s.h.bmdb.openSession({ ...options, runtimeInfo: FOUL });
       await session.close();

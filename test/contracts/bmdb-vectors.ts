@@ -10,7 +10,7 @@ const of = (initialS: number, exponent: number, maximumS: number): BackoffDescri
 });
 const LARGE = 30 * 24 * 3600;
 
-/** Name, descriptor, stored interval before (seconds), and the waits of failures in a row. */
+/** Name, descriptor, stored interval before (seconds), and the waits after consecutive failures. */
 export const BACKOFF_TABLE: readonly [string, BackoffDescriptor, number | null, string][] = [
   ['empty', of(0, 0, 0), null, '1 1 1'],
   ['initial only', of(60, 0, 0), null, '60 60 60'],
@@ -42,7 +42,7 @@ export const BACKOFF_TABLE: readonly [string, BackoffDescriptor, number | null, 
   ['broken maximum rounds down', of(1, 2, 2.5), null, '1 2 2'],
 ];
 
-/** Generation that is asked for, generation that was reported, and how that went. */
+/** The requested generation, the reported generation and the reported result. */
 export type Installing = readonly [number | null, number | null, ('Success' | 'Error')?];
 
 export const installing = ([request, report, result = 'Success']: Installing): Pick<
@@ -57,7 +57,7 @@ export const installing = ([request, report, result = 'Success']: Installing): P
   },
 });
 
-/** Tags of a machine by how many minutes ago its agent was started and last heard. */
+/** Tags of a machine, by the minutes since its agent was started and last heard. */
 export function agentTags(
   nowMs: number,
   started: number | null,

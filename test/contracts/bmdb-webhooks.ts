@@ -35,7 +35,7 @@ export function webhooksContract(s: BmdbStage): void {
     (await desk().due(PAGER, but, limit)).map(({ number }) => number);
 
   describe('deliveries to webhooks', () => {
-    it('begin where the first daemon began, and go on where the last one stopped', async () => {
+    it('start where the first daemon started and continue where the last one stopped', async () => {
       const held = await lease();
       expect(await desk().begin(held, PAGER, '7')).toEqual({ toldTo: '7', isDisabled: false });
       await record(held, { toldTo: '9', hasDelivered: true });
@@ -49,7 +49,7 @@ export function webhooksContract(s: BmdbStage): void {
       expect(Math.abs(standing!.deliveredAtMs! - (await s.now()))).toBeLessThan(60_000);
     });
 
-    it('that failed are due again at their time, with their event, the longest due first', async () => {
+    it('are due again at their time after a failure, with their event, the longest due first', async () => {
       const held = await lease();
       await desk().begin(held, PAGER, '0');
       const [one, two, three] = await add(3);
@@ -76,7 +76,7 @@ export function webhooksContract(s: BmdbStage): void {
       expect(standing!.waitingSinceMs).toBe((await deliveries())[0]!.firstAtMs);
     });
 
-    it('that are dead are kept for 30 days, and may be replayed', async () => {
+    it('are kept for 30 days after the last failure and can be replayed', async () => {
       const held = await lease();
       await desk().begin(held, PAGER, '0');
       const [one, two] = await add(2);
@@ -106,7 +106,7 @@ export function webhooksContract(s: BmdbStage): void {
       await later.close();
     });
 
-    it('that nobody tries, as their webhook is not configured any more, are kept for 90 days', async () => {
+    it('are kept for 90 days when their webhook is no longer configured', async () => {
       const held = await lease();
       await desk().begin(held, PAGER, '0');
       const [one, two] = await add(2);
@@ -119,7 +119,7 @@ export function webhooksContract(s: BmdbStage): void {
       expect((await deliveries()).map(({ number }) => number)).toEqual([two]);
     });
 
-    it('have a cause that can be stored, whatever a receiver makes of it', async () => {
+    it('store a cause whatever the receiver answered', async () => {
       const held = await lease();
       await desk().begin(held, PAGER, '0');
       const [one] = await add(1);
@@ -128,12 +128,12 @@ export function webhooksContract(s: BmdbStage): void {
       expect((await deliveries())[0]!.cause).toBe(plainText(cause));
     });
 
-    it('end where the receiver is gone, which is told, until somebody enables it', async () => {
+    it('end when the receiver is gone, with an event, until somebody enables it', async () => {
       const held = await lease();
       await desk().begin(held, PAGER, '0');
       const after = await newest();
       await record(held, { disabled: 'it answered 410: gone' });
-      // Another attempt that was under way by then is told the same, and is no second event.
+      // Another attempt that was under way gets the same answer and writes no second event.
       await record(held, { disabled: 'it answered 410: gone' });
       expect(await desk().begin(held, PAGER, '0')).toMatchObject({ isDisabled: true });
       expect((await book().list(SIGNAL))[0]).toMatchObject({
@@ -147,7 +147,7 @@ export function webhooksContract(s: BmdbStage): void {
       expect(await desk().begin(held, PAGER, '0')).toMatchObject({ isDisabled: false });
     });
 
-    it('are written by who has the lease, and by nobody else', async () => {
+    it('are written only by the holder of the lease', async () => {
       const held = await lease();
       await desk().begin(held, PAGER, '5');
       await held.release();

@@ -13,7 +13,7 @@ const RUNG: Readonly<Record<OrderVerb, StandingRung>> = {
   reinstall: 'reinstalling',
 };
 
-/** Orders that people take back, and orders that end half way. */
+/** Orders that people withdraw, and orders that end half way. */
 export function withdrawalsContract(s: BmdbStage): void {
   const { read } = s;
   const { addWell } = s;
@@ -32,7 +32,7 @@ export function withdrawalsContract(s: BmdbStage): void {
   };
 
   describe('A7: a withdrawal', () => {
-    it('A7: takes an order back that waits, in the name of who asked', async () => {
+    it('A7: takes back an order that waits, in the name of the requester', async () => {
       const id = await addWell();
       const key = await order(id, 'reinstall');
       expect(await withdraw(id)).toMatchObject({
@@ -53,9 +53,9 @@ export function withdrawalsContract(s: BmdbStage): void {
       await order(id);
     });
 
-    it('A7: of nothing is done at once', async () => {
+    it('A7: is applied at once when there is no order', async () => {
       const id = await addWell();
-      const nothing = { state: 'done', outcome: 'nothing was ordered that waits' };
+      const nothing = { state: 'done', outcome: 'no order was waiting' };
       expect(await withdraw(id)).toMatchObject(nothing);
       const key = await order(id);
       await s.h.pass(2 * MINUTE);
@@ -63,7 +63,7 @@ export function withdrawalsContract(s: BmdbStage): void {
       expect(await s.session.settle(key)).toMatchObject({ state: 'refused' });
     });
 
-    it('A7: comes before whoever claimed the machine and asked for nothing yet', async () => {
+    it('A7: wins over a claim that has requested nothing yet', async () => {
       const id = await addWell();
       const key = await order(id);
       const work = await s.session.claim('ShepherdRecovery', id);
@@ -73,7 +73,7 @@ export function withdrawalsContract(s: BmdbStage): void {
       await work.cancel();
     });
 
-    it('A7: is refused once it was asked for', async () => {
+    it('A7: is refused after the request was sent', async () => {
       const id = await addWell();
       const key = await order(id);
       const work = await begun(id, 'restart-agent', key);
@@ -88,17 +88,17 @@ export function withdrawalsContract(s: BmdbStage): void {
   });
 
   describe('A7: an order that failed half way', () => {
-    it('A7: says that it was asked for', async () => {
+    it('A7: says that its request was sent', async () => {
       const id = await addWell();
       const key = await order(id);
       await (await begun(id, 'restart-agent', key)).fail(STEADY, 'no evidence', { order: key });
       expect(await stateOf(key)).toMatchObject({
         state: 'refused',
-        outcome: 'it was asked for, and not seen to be done: no evidence',
+        outcome: 'it was requested, and not seen to succeed: no evidence',
       });
     });
 
-    it('A7: does not, where it was refused for certain', async () => {
+    it('A7: does not say so after a definite refusal', async () => {
       const id = await addWell();
       const key = await order(id);
       const work = await begun(id, 'restart-agent', key);
@@ -107,14 +107,14 @@ export function withdrawalsContract(s: BmdbStage): void {
       expect(await stateOf(key)).toMatchObject({ state: 'refused', outcome: 'it refused' });
     });
 
-    it('A7: says so also when it expired, and who was at it is gone', async () => {
+    it('A7: says so also after it expired and its daemon is gone', async () => {
       const id = await addWell();
       const key = await order(id);
       await (await begun(id, 'restart-agent', key)).cancel();
       await s.h.pass(2 * MINUTE);
       expect(await s.session.settle(key)).toMatchObject({
         state: 'refused',
-        outcome: 'it was asked for, and not seen to be done: it expired before that',
+        outcome: 'it was requested, and not seen to succeed: it expired before that',
       });
     });
   });

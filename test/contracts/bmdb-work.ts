@@ -6,7 +6,7 @@ import type { BmdbStage } from './bmdb-stage.ts';
 export function workContract(s: BmdbStage): void {
   const { now, read, add, openOn } = s;
   describe('work', () => {
-    it('excludes the same process, and processes of the same group', async () => {
+    it('excludes the same process and processes of the same group', async () => {
       const id = await add();
       const work = await s.session.claim('UnitTest1', id);
       expect(await refusedWith(s.session.claim('UnitTest1', id))).toBe('work-conflict');
@@ -35,7 +35,7 @@ export function workContract(s: BmdbStage): void {
       ]);
     });
 
-    it('is refused where there is nothing to do', async () => {
+    it('is refused when nothing is to be done', async () => {
       expect(await refusedWith(s.session.claim('UnitTest1', UNKNOWN))).toBe('nothing-to-do');
       const bare = await add({ provided: null });
       expect(await refusedWith(s.session.claim('ShepherdAgentStart', bare))).toBe('nothing-to-do');
@@ -55,7 +55,7 @@ export function workContract(s: BmdbStage): void {
       ]);
     });
 
-    it('may be cancelled twice, with a cause', async () => {
+    it('can be cancelled twice, with a cause', async () => {
       const work = await s.session.claim('UnitTest1', await add());
       await work.cancel('no longer wanted');
       await work.cancel();
@@ -64,7 +64,7 @@ export function workContract(s: BmdbStage): void {
       ]);
     });
 
-    it('that was taken away writes nothing', async () => {
+    it('writes nothing after it was taken away', async () => {
       const id = await add();
       const work = await s.session.claim('ShepherdAgentStart', id);
       await s.session.releaseWork(id);
@@ -99,7 +99,7 @@ export function workContract(s: BmdbStage): void {
       expect((await s.h.history(id)).at(-1)).toBe('UnitTest1 Failed could not finish');
     });
 
-    it('of a dead session is ignored, and taken over by the next claim', async () => {
+    it('of a dead session is ignored and replaced by the next claim', async () => {
       const id = await add();
       const short = await openOn(s.h.bmdb, 60_000);
       const old = await short.claim('ShepherdAgentStart', id);

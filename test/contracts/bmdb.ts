@@ -42,8 +42,8 @@ import { workContract } from './bmdb-work.ts';
 export type { BmdbHarness, MakeHarness } from './bmdb-stage.ts';
 
 /**
- * What every implementation of the BMDB owes. Each area has a test file of its own on PostgreSQL,
- * `test/adapters/bmdb/pg/contract-AREA.test.ts`, so that workers share them.
+ * The contract of every implementation of the BMDB. On PostgreSQL each area has its own test file,
+ * `test/adapters/bmdb/pg/contract-AREA.test.ts`, so that workers share the areas.
  */
 export const AREAS = {
   work: [sessionsContract, workContract, exclusionContract, backoffContract, leasesContract],
@@ -71,7 +71,7 @@ export const AREAS = {
 
 export type Area = keyof typeof AREAS;
 
-/** All areas, or one. */
+/** Runs all areas, or one. */
 export function bmdbContract(name: string, make: MakeHarness, area?: Area): void {
   describe(`BMDB ${name}`, () => {
     const stage = createStage(make);

@@ -8,7 +8,7 @@ import type { BmdbStage } from './bmdb-stage.ts';
 
 export const JOB = 'balancer/front';
 export const POOL = { pool: 'api', balancer: 'front' };
-/** What a change to that state has to say. */
+/** The fields that a change to this state must give. */
 export const TO: Readonly<Record<MemberState, Pick<MemberChange, 'to' | 'graceMs' | 'how'>>> = {
   joining: { to: 'joining' },
   warming: { to: 'warming' },
@@ -26,7 +26,7 @@ export function memberScene(s: BmdbStage) {
   const resultOf = async (change: MemberChange) => (await write(change))[0]!.result;
   const memberOf = async (id: MachineId): Promise<MemberRow | undefined> =>
     (await s.read(id)).members[0];
-  /** A machine that is a member in that state; null: none. */
+  /** A machine that is a member in this state; null: it is no member. */
   const addMember = async (state: MemberState | null, change: Partial<MachineRow> = {}) => {
     const id = await s.add(change);
     if (state === null) return id;

@@ -5,24 +5,24 @@ import { type Witness, witness } from '../../src/domain/ids.ts';
 import type { ProviderMachine } from '../../src/domain/machine.ts';
 import { IDLE_TAG, WITNESS_TAG } from '../../src/domain/provisioning/provider-tags.ts';
 
-/** A provider with free capacity and none of ours, and its world. */
+/** A provider with free capacity and no machine of ours, and its world. */
 export interface ProviderStand {
   readonly provider: FleetProvider;
   readonly instanceSetId: string;
-  /** What anybody else with access to the account can do. */
+  /** What another user of the account can do. */
   readonly strangers: Strangers;
-  /** Devices that exist, strangers' included. */
+  /** All existing devices, including strangers' devices. */
   deviceCount(): number;
-  /** From now on nothing is answered any more. Resolves with the first call that hangs. */
+  /** From now on no call is answered. Resolves at the first call that hangs. */
   hang(): { readonly reached: Promise<void> };
-  /** Lets some of its time pass; absent where that passes by itself. */
+  /** Lets some of the provider's time pass; absent where time passes by itself. */
   pass?(): Promise<void>;
   close(): Promise<void>;
 }
 export interface Strangers {
   /** A stranger's device takes the slot. */
   snatch(reservationId: string): void;
-  /** Somebody changes the device's owner tag; null takes it away. All other tags stay. */
+  /** A stranger changes the device's owner tag; null removes it. All other tags stay. */
   setOwner(id: string, owner: string | null): Promise<void>;
 }
 
@@ -33,8 +33,9 @@ const UNKNOWN_ID = '00000000-0000-4000-8000-00000000dead';
 const live = { signal: new AbortController().signal };
 
 /**
- * What the fleet may count on with every driver that makes machines, and no live account can be asked: what
- * strangers do to devices, and calls that hang. All else are the steps of `src/conformance`.
+ * What the fleet expects from every driver that creates machines and what no live account can be
+ * asked for: strangers' changes to devices, and calls that hang. The steps of `src/conformance`
+ * cover the rest.
  */
 export function providerContract(name: string, start: () => Promise<ProviderStand>): void {
   let stand: ProviderStand;
@@ -70,7 +71,7 @@ export function providerContract(name: string, start: () => Promise<ProviderStan
   }
 
   describe(`provider contract: ${name}, strangers`, () => {
-    test('capacity that a stranger took is a lost race, and not offered any more', async () => {
+    test('treats capacity that a stranger took as a lost race and offers it no more', async () => {
       const unused = await firstFree();
       stand.strangers.snatch(unused.reservationId);
       await refused(create(unused), 'race-lost');
@@ -79,7 +80,7 @@ export function providerContract(name: string, start: () => Promise<ProviderStan
       expect(offered.map(({ reservationId }) => reservationId)).not.toContain(unused.reservationId);
     });
 
-    test('of two witnesses on one slot one wins', async () => {
+    test('lets one of two creation keys on one slot win', async () => {
       const unused = await firstFree();
       const results = await Promise.allSettled([create(unused), create(unused, OTHER_WITNESS)]);
       const lost = results.filter((result) => result.status === 'rejected');
@@ -88,13 +89,13 @@ export function providerContract(name: string, start: () => Promise<ProviderStan
       expect(stand.deviceCount()).toBe(1);
     });
 
-    test('a slot that never was is refused', async () => {
+    test('refuses a slot that never existed', async () => {
       const unknown = { ...(await firstFree()), reservationId: UNKNOWN_ID };
       await refused(create(unknown), 'invalid', 'race-lost', 'not-found');
       expect(stand.deviceCount()).toBe(0);
     });
 
-    test("our witness under another owner's tag is a lost race", async () => {
+    test("treats our creation key under another owner's tag as a lost race", async () => {
       const unused = await firstFree();
       const { id } = await create(unused);
       await stand.strangers.setOwner(id!, OTHER_OWNER);
@@ -106,7 +107,7 @@ export function providerContract(name: string, start: () => Promise<ProviderStan
       expect(stand.deviceCount()).toBe(1);
     });
 
-    test('our witness without an owner tag is still what we made, and shown untagged', async () => {
+    test('recognises our creation key without an owner tag and shows the device untagged', async () => {
       const unused = await firstFree();
       const { id } = await create(unused);
       await stand.strangers.setOwner(id!, null);
@@ -116,7 +117,7 @@ export function providerContract(name: string, start: () => Promise<ProviderStan
       expect(stand.deviceCount()).toBe(1);
     });
 
-    test('an untagged device becomes ours, once and for all', async () => {
+    test('makes an untagged device ours once and for all', async () => {
       const { id } = await runningMachine();
       await stand.strangers.setOwner(id, null);
       const ours = await stand.provider.assimilate(id, OTHER_WITNESS, live);
@@ -130,7 +131,7 @@ export function providerContract(name: string, start: () => Promise<ProviderStan
       ['untagged', null],
       ['foreign', OTHER_OWNER],
     ])(
-      'a device that somebody made %s is shown as that and left alone',
+      'shows a device that somebody made %s as such and leaves it alone',
       async (ownership, owner) => {
         const { id, slotId } = await runningMachine();
         await stand.strangers.setOwner(id, owner);
@@ -175,7 +176,7 @@ export function providerContract(name: string, start: () => Promise<ProviderStan
     });
     afterEach(() => expect(stand.deviceCount()).toBe(0));
 
-    test('an aborted call ends with aborted and changes nothing', async () => {
+    test('ends an aborted call with `aborted` and changes nothing', async () => {
       const { reached } = stand.hang();
       const controller = new AbortController();
       const ended = allRefused(calls({ signal: controller.signal }, unused), 'aborted');
@@ -184,15 +185,15 @@ export function providerContract(name: string, start: () => Promise<ProviderStan
       await ended;
     });
 
-    test('a call that was aborted before it began does nothing', () =>
+    test('does nothing in a call that was aborted before it began', () =>
       allRefused(calls({ signal: AbortSignal.abort() }, unused), 'aborted'));
 
-    test('a call ends at its deadline', async () => {
+    test('ends a call at its deadline', async () => {
       stand.hang();
       await allRefused(calls({ ...live, timeoutMs: 100 }, unused), 'aborted');
     });
 
-    test('a stop ends what is under way', async () => {
+    test('ends pending calls on stop', async () => {
       const { reached } = stand.hang();
       const ended = allRefused(calls(live, unused), 'aborted', 'stopped');
       await reached;
@@ -200,7 +201,7 @@ export function providerContract(name: string, start: () => Promise<ProviderStan
       await ended;
     });
 
-    test('after stop every call is refused; stopping twice is fine', async () => {
+    test('refuses every call after stop and accepts a second stop', async () => {
       await stand.provider.stop();
       await stand.provider.stop();
       await allRefused(calls(live, unused), 'stopped');
@@ -208,7 +209,10 @@ export function providerContract(name: string, start: () => Promise<ProviderStan
   });
 }
 
-/** Machines of an inventory are taken in as they are, let go, and taken in again. */
+/**
+ * The contract of machines of an inventory: they are taken in unchanged, let go, and taken in
+ * again.
+ */
 export function inventoryContract(name: string, start: () => Promise<FleetProvider>): void {
   test(`inventory contract: ${name}`, async () => {
     const provider = await start();
@@ -219,7 +223,7 @@ export function inventoryContract(name: string, start: () => Promise<FleetProvid
       const taken = await provider.createMachine(order, live);
       expect(taken).toMatchObject({ id: unused.id, tags: { [WITNESS_TAG]: mark } });
       await provider.deprovisionMachine(unused.id!, live);
-      // It stays where it is, for whoever takes it in next.
+      // The machine stays where it is and can be taken in again.
       expect(await provider.getMachine(unused.id!, live)).toMatchObject({ id: unused.id });
     }
     const free: ProviderMachine = { ...unused, id: null, availability: 'KnownUnused' };
@@ -233,7 +237,7 @@ export function inventoryContract(name: string, start: () => Promise<FleetProvid
   });
 }
 
-/** It rejects with a provider's error of one of these kinds. */
+/** Asserts that the call rejects with a provider error of one of these kinds. */
 async function refused(call: Promise<unknown>, ...kinds: readonly ProviderErrorKind[]) {
   const error: unknown = await call.then(
     () => new Error('it was accepted'),
@@ -243,7 +247,7 @@ async function refused(call: Promise<unknown>, ...kinds: readonly ProviderErrorK
   expect(kinds).toContain((error as ProviderError).kind);
 }
 
-/** All of them do. */
+/** Asserts this for each call. */
 async function allRefused(
   calls: readonly Promise<unknown>[],
   ...kinds: readonly ProviderErrorKind[]

@@ -11,20 +11,20 @@ import { isUuid } from '../../src/domain/ids.ts';
 import type { MachineId } from '../../src/domain/ids.ts';
 import type { DrainMode, MachineRow } from '../../src/domain/machine.ts';
 
-/** The machine, where it is now; it must have hardware. */
+/** The machine at its present place; it must have hardware. */
 export const targetOf = ({ machineId, provided }: MachineRow): RequestTarget => ({
   provider: provided!.provider,
   slotId: provided!.reservationId ?? provided!.providerId,
   machineId,
 });
 
-/** Something that Ann asks for; with a key of its own unless one is given. */
+/** A request by Ann, with its own key unless one is given. */
 export const requestFor = (
   what: RequestedThing,
   change: Partial<Omit<NewRequest, 'what'>> = {},
 ): NewRequest => ({ key: randomUUID(), by: 'ann', reason: 'no longer needed', what, ...change });
 
-/** Files a request and has it settled. @returns how it stands then; null: it stays open. */
+/** Submits a request and applies it. @returns its state then; null: it stays open. */
 export async function ask(
   bmdb: Bmdb,
   session: BmdbSession,
@@ -39,7 +39,7 @@ interface GivingBack {
   readonly returnToPool?: boolean;
 }
 
-/** Asks to give a machine back that has hardware. */
+/** Requests to give back a machine that has hardware. */
 export async function askToGiveBack(
   bmdb: Bmdb,
   session: BmdbSession,

@@ -15,37 +15,37 @@ import { PATIENCE } from '../support/patience.ts';
 import type { VirtualClock } from '../doubles/simulated-clock.ts';
 import { uploadOf } from './upload-of.ts';
 
-/** Limit on handshake and execution, in the time of the stand: of no other step. */
+/** Limit of the handshake and of a command, in the stand's time. Other steps have no such limit. */
 export const LIMIT_MS = 700;
 
-/** Machines and a shell towards them, with a limit of `LIMIT_MS` on handshake and execution. */
+/** Machines and a shell to reach them, with a limit of `LIMIT_MS` on handshake and command. */
 export interface ShellStand {
-  /** Of the shell: no step is late unless time is let pass. */
+  /** The shell's clock. No step times out unless a test lets time pass. */
   readonly clock: VirtualClock;
   readonly shell: RemoteShell;
-  /** Lets us in and knows the programs below. */
+  /** Accepts our key and knows the programs below. */
   readonly open: ShellTarget;
   readonly openHostKey: string;
-  /** Another machine that lets us in. */
+  /** Another machine that accepts our key. */
   readonly other: ShellTarget;
   /** Refuses our key. */
   readonly strict: ShellTarget;
-  /** Accepts connections and never says a word. */
+  /** Accepts connections and sends nothing. */
   readonly silent: ShellTarget;
   /** Nobody listens. */
   readonly absent: ShellTarget;
   readonly programs: {
-    /** Prints its arguments after the first, one to a line. */
+    /** Prints its arguments after the first, one per line. */
     readonly printsArguments: readonly string[];
     /** Writes `broken` to stderr and exits with 3. */
     readonly fails: readonly string[];
     readonly hangs: readonly string[];
-    /** Writes more than a shell will take. */
+    /** Writes more than a shell accepts. */
     readonly floods: readonly string[];
   };
-  /** What lies under that path on `open`. */
+  /** The file at that path on `open`. */
   readBack(path: string): Promise<{ content: Buffer; mode: number } | undefined>;
-  /** `open` loses its power for a moment: its boot id changes, sessions break. */
+  /** `open` loses power for a moment: its boot id changes and sessions break. */
   reboot(): Promise<void>;
   close(): Promise<void>;
 }
@@ -69,41 +69,41 @@ export function shellContract(name: string, start: () => Promise<ShellStand>): v
     });
     const execute = (argv: readonly string[], stdin = nothing) =>
       session.execute(argv, stdin, live);
-    /** Lets the limit of the step that is under way pass, or will be at once. */
+    /** Lets the limit of the running or the next step pass. */
     const passLimit = async () => {
       await vi.waitUntil(() => stand.clock.untilNext() === LIMIT_MS, PATIENCE);
       stand.clock.increment(LIMIT_MS);
     };
 
-    test('reports the host key that was proved', async () => {
+    test('reports the proved host key', async () => {
       expect(session.hostKey).toBe(stand.openHostKey);
       const other = await stand.shell.connect(stand.other, live);
       expect(other.hostKey).not.toBe(session.hostKey);
       other.close();
     });
-    test('a refused key is Denied', async () => {
+    test('reports a refused key as Denied', async () => {
       const attempt = stand.shell.connect(stand.strict, live);
       await expect(attempt).rejects.toBeInstanceOf(Denied);
     });
-    test('no listener is Unreachable', async () => {
+    test('reports a missing listener as Unreachable', async () => {
       const attempt = stand.shell.connect(stand.absent, live);
       await expect(attempt).rejects.toBeInstanceOf(Unreachable);
     });
-    test('a machine that never answers is TimedOut', async () => {
+    test('reports a machine that never answers as TimedOut', async () => {
       const attempt = expect(stand.shell.connect(stand.silent, live));
       const ended = attempt.rejects.toBeInstanceOf(TimedOut);
       await passLimit();
       await ended;
     });
 
-    test('gives stdin to the command, then EOF, and returns what it wrote', async () => {
+    test('gives the command its stdin and EOF, and returns its output', async () => {
       const stdin = randomBytes(200_000);
       const { stdout, stderr } = await execute(['cat'], stdin);
       expect(stdout.equals(stdin)).toBe(true);
       expect(stderr).toHaveLength(0);
       expect((await execute(['cat'])).stdout).toHaveLength(0);
     });
-    test('arguments arrive as they are', async () => {
+    test('passes arguments unchanged', async () => {
       const odd = [
         'a b',
         "it's",
@@ -121,7 +121,7 @@ export function shellContract(name: string, start: () => Promise<ShellStand>): v
       const argv = [...stand.programs.printsArguments, ...odd];
       expect((await execute(argv)).stdout.toString()).toBe(odd.map((arg) => `${arg}\n`).join(''));
     });
-    test('a non-zero exit is CommandFailed with what was written, and the session lives on', async () => {
+    test('reports a non-zero exit as CommandFailed with the output and keeps the session', async () => {
       const failure = execute(stand.programs.fails);
       await expect(failure).rejects.toBeInstanceOf(CommandFailed);
       await expect(failure).rejects.toThrow(/broken/);
@@ -132,19 +132,19 @@ export function shellContract(name: string, start: () => Promise<ShellStand>): v
         'still here',
       );
     });
-    test('too much output is a RemoteFailure, and as much as allowed is not', async () => {
+    test('reports too much output as RemoteFailure and accepts the permitted amount', async () => {
       await expect(execute(stand.programs.floods)).rejects.toBeInstanceOf(RemoteFailure);
       const full = Buffer.alloc(outputBytesMax, 'x');
       expect((await execute(['cat'], full)).stdout).toHaveLength(outputBytesMax);
     });
-    test('a command that does not end is TimedOut, and the session with it', async () => {
+    test('ends a command that does not end, and its session, as TimedOut', async () => {
       const ended = expect(execute(stand.programs.hangs)).rejects.toBeInstanceOf(TimedOut);
       await passLimit();
       await ended;
       await expect(execute(['cat'])).rejects.toBeInstanceOf(Unreachable);
     });
 
-    test('puts a file there, with its mode, and skips it when it is there already', async () => {
+    test('uploads a file with its mode, and skips a file that exists already', async () => {
       const first = uploadOf(randomBytes(300_000));
       expect(await session.upload('/root/agent', first, live)).toEqual({ skipped: false });
       const found = await stand.readBack('/root/agent');
@@ -152,7 +152,7 @@ export function shellContract(name: string, start: () => Promise<ShellStand>): v
       expect(found?.mode).toBe(0o755);
       expect(await session.upload('/root/agent', first, live)).toEqual({ skipped: true });
     });
-    test('replaces a file of the same size, and sets the mode of one that is the same', async () => {
+    test('replaces a file of equal size, and sets the mode of an equal file', async () => {
       const first = uploadOf(Buffer.from('one'));
       const second = uploadOf(Buffer.from('two'), 0o700);
       await session.upload('/root/a file', first, live);
@@ -165,14 +165,14 @@ export function shellContract(name: string, start: () => Promise<ShellStand>): v
       expect(await session.upload('/root/a file', again, live)).toEqual({ skipped: true });
       expect((await stand.readBack('/root/a file'))?.mode).toBe(0o755);
     });
-    test('puts an empty file there', async () => {
+    test('uploads an empty file', async () => {
       expect(await session.upload('/root/empty', uploadOf(nothing), live)).toEqual({
         skipped: false,
       });
       expect((await stand.readBack('/root/empty'))?.content).toHaveLength(0);
     });
 
-    test('a signal that fired before connect is Cancelled', async () => {
+    test('reports a signal that fired before connect as Cancelled', async () => {
       const attempt = stand.shell.connect(stand.open, AbortSignal.abort());
       await expect(attempt).rejects.toBeInstanceOf(Cancelled);
     });
@@ -182,7 +182,7 @@ export function shellContract(name: string, start: () => Promise<ShellStand>): v
       ['execute', (signal) => session.execute(stand.programs.hangs, nothing, signal)],
     ];
     for (const [step, begin] of steps) {
-      test(`a signal that fires during ${step} is Cancelled`, async () => {
+      test(`reports a signal that fires during ${step} as Cancelled`, async () => {
         const controller = new AbortController();
         const running = begin(controller.signal);
         queueMicrotask(() => controller.abort());
@@ -193,7 +193,7 @@ export function shellContract(name: string, start: () => Promise<ShellStand>): v
       });
     }
 
-    test('a reboot breaks the session and changes the boot id', async () => {
+    test('loses the session and sees another boot id after a reboot', async () => {
       const before = (await execute(['cat', bootIdPath])).stdout.toString().trim();
       await stand.reboot();
       await expect(execute(['cat'])).rejects.toBeInstanceOf(Unreachable);
@@ -203,7 +203,7 @@ export function shellContract(name: string, start: () => Promise<ShellStand>): v
       expect(after).toMatch(/^[0-9a-f-]{36}$/);
       expect(after).not.toBe(before);
     });
-    test('close is final and may be repeated', async () => {
+    test('closes for good and accepts a second close', async () => {
       session.close();
       session.close();
       await expect(execute(['cat'])).rejects.toBeInstanceOf(Cancelled);

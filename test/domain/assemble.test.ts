@@ -36,7 +36,7 @@ const assemble = (rows: Partial<Rows>, listings = listing()) =>
 const OTHER = machineId('aaaaaaaa-0000-4000-8000-000000000002');
 
 describe('assembleFacts', () => {
-  test('row, device, intent, hold and penalty of one slot meet', () => {
+  test('collects row, device, intent, hold and cooldown of one slot', () => {
     const rows = {
       machines: [machineRow()],
       intents: [intentRow()],
@@ -58,7 +58,7 @@ describe('assembleFacts', () => {
     });
   });
 
-  test('holds, penalties and requests alone make no slot', () => {
+  test('makes no slot from holds, cooldowns and requests alone', () => {
     const rows = {
       holds: [hold('preserve')],
       penalties: [penaltyRow(NOW_MS)],
@@ -67,7 +67,7 @@ describe('assembleFacts', () => {
     expect(assemble(rows).size).toBe(0);
   });
 
-  /** Each slot with what is on it: its machine, a device or room, a creation, and what contradicts. */
+  /** Each slot with its machine, its device or capacity, its intent and its conflicts. */
   function slotsOf(words: string): string {
     const { machines = [], intents = [], listed = [] } = inputOf(words);
     const facts = assemble({ machines, intents }, listing(...listed));
@@ -103,11 +103,11 @@ describe('assembleFacts', () => {
       ${FOREIGN}, free                                      →
       free, device ownership=untagged                       → stub/rack-1: device device-1
       device ownership=untagged, free                       → stub/rack-1: device device-1`),
-  )('what is on a slot: %s', (words, expected) => {
+  )('assigns to a slot: %s', (words, expected) => {
     expect(slotsOf(words)).toBe(expected);
   });
 
-  test('two machines on a slot, and one that cannot be read, are conflicts', () => {
+  test('reports two machines on a slot, and an unreadable one, as conflicts', () => {
     const other = machineRow({ machineId: OTHER });
     const conflictOf = (...machines: MachineRow[]) =>
       assemble({ machines }, listing(device({ id: 'device-2' }))).get(SLOT)!.conflict;
@@ -117,18 +117,18 @@ describe('assembleFacts', () => {
     expect(conflictOf(other, machineRow({ unreadable: 'too new' }))).toBe('too new');
   });
 
-  test('an untagged device that nothing refers to stays an orphan', () => {
+  test('keeps an untagged device without any reference as an orphan', () => {
     const facts = assemble({}, listing(device({ ownership: 'untagged' }))).get(SLOT)!;
     const view = viewOf(facts, { nowMs: NOW_MS, loss: DEFAULT_LOSS });
     expect(view).toMatchObject({ state: 'Quarantined', substate: 'conflict' });
   });
 
-  test('no listing, no conclusion', () => {
+  test('concludes nothing without a listing', () => {
     const facts = assembleFacts({ ...NO_ROWS, machines: [machineRow()] }, new Map());
     expect(facts.get(SLOT)).toMatchObject({ listed: null, listingComplete: false, conflict: null });
   });
 
-  test('total: any mixture of rows and devices gives each slot its facts', () => {
+  test('gives each slot its facts for any mixture of rows and devices', () => {
     const ids = fc.constantFrom('device-1', 'device-2', 'device-3');
     const slots = fc.constantFrom('rack-1', 'rack-2', null);
     const rows = fc.array(
@@ -178,12 +178,12 @@ describe('mergeListing', () => {
   const complete = { machines: [free(), device({ reservationId: 'rack-2' })], complete: true };
   const free3 = free({ reservationId: 'rack-3' });
 
-  test('a complete listing replaces the one before', () => {
+  test('replaces the previous listing by a complete one', () => {
     const latest = { machines: [], complete: true };
     expect(mergeListing(PROVIDER, complete, latest)).toBe(latest);
   });
 
-  test('a listing with gaps changes only what it mentions, and concludes nothing', () => {
+  test('applies only the entries of a listing with gaps and concludes nothing', () => {
     const latest = { machines: [device()], complete: false };
     expect(mergeListing(PROVIDER, complete, latest)).toEqual({
       machines: [device({ reservationId: 'rack-2' }), device()],
@@ -191,7 +191,7 @@ describe('mergeListing', () => {
     });
   });
 
-  test('A5: what cannot be read now stays as it was read last, and nothing else does', () => {
+  test('A5: keeps the last reading of entries that cannot be read now, and of no others', () => {
     const unreadable = [
       { id: 'device-1', reservationId: null, fault: 'no hostname' },
       { id: null, reservationId: 'rack-3', fault: 'no plan' },
@@ -208,7 +208,7 @@ describe('mergeListing', () => {
     });
   });
 
-  test('the first listing is all there is', () => {
+  test('takes the first listing as it is', () => {
     const latest = { machines: [free()], complete: false };
     expect(mergeListing(PROVIDER, undefined, latest)).toBe(latest);
   });

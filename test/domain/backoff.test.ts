@@ -9,7 +9,7 @@ const of = (initialS: number, exponent: number, maximumS: number): BackoffDescri
   maximumMs: maximumS * 1000,
 });
 
-/** The waits of as many failures in a row, the first after a stored wait of `previous`. */
+/** The waits after this many consecutive failures, the first after a stored wait of `previous`. */
 function waits(descriptor: BackoffDescriptor, previous: number | null, count: number): number[] {
   const result: number[] = [];
   let last = previous;
@@ -21,12 +21,12 @@ function waits(descriptor: BackoffDescriptor, previous: number | null, count: nu
 }
 
 describe('backoff', () => {
-  it.each(BACKOFF_TABLE)('waits as the table says: %s', (_, descriptor, previous, expected) => {
+  it.each(BACKOFF_TABLE)('follows the table: %s', (_, descriptor, previous, expected) => {
     const seconds = expected.split(' ').map(Number);
     expect(waits(descriptor, previous, seconds.length)).toEqual(seconds);
   });
 
-  it('begins anew after a success', () => {
+  it('starts anew after a success', () => {
     expect([...waits(of(1, 2, 5), null, 5), ...waits(of(1, 2, 5), null, 2)]).toEqual([
       1, 2, 4, 5, 5, 1, 2,
     ]);
@@ -49,7 +49,7 @@ describe('backoff', () => {
     maximumMs: fc.integer({ min: 0, max: 90 * 86_400_000 }),
   });
 
-  it('stays within its bounds, in whole seconds', () => {
+  it('stays within its bounds in whole seconds', () => {
     fc.assert(
       fc.property(descriptors, fc.option(fc.nat(10_000_000)), (descriptor, previous) => {
         const seconds = nextBackoffSeconds(descriptor, previous);
@@ -63,7 +63,7 @@ describe('backoff', () => {
     );
   });
 
-  it('never shrinks while failures go on', () => {
+  it('never shrinks during consecutive failures', () => {
     fc.assert(
       fc.property(descriptors, (descriptor) => {
         const all = waits(descriptor, null, 30);

@@ -9,7 +9,7 @@ const SLOTS = Array.from({ length: 2_000 }, (_, at) => slot('stub', `rack-${at}`
 const firstOf = (all: readonly SessionId[], at: (typeof SLOTS)[number]) =>
   all.find((each) => rankOf(each, all, at) === 0)!;
 
-test('the ranks of all sessions are 0 … n − 1, in whatever order they are known', () => {
+test('gives all sessions the ranks 0 … n − 1 in any order', () => {
   fc.assert(
     fc.property(sessions, fc.nat(1_999), (all, at) => {
       const ranks = all.map((each) => rankOf(each, all, SLOTS[at]!));
@@ -20,7 +20,7 @@ test('the ranks of all sessions are 0 … n − 1, in whatever order they are kn
   );
 });
 
-test('a session that is not listed yet ranks itself among the others', () => {
+test('ranks a session that is not listed yet among the others', () => {
   fc.assert(
     fc.property(sessions, uuid, (all, self) => {
       const rank = rankOf(self, all, SLOTS[0]!);
@@ -31,7 +31,7 @@ test('a session that is not listed yet ranks itself among the others', () => {
   );
 });
 
-test('when a session leaves, only its own machines move', () => {
+test('moves only the machines of a session that leaves', () => {
   fc.assert(
     fc.property(fc.uniqueArray(uuid, { minLength: 2, maxLength: 5 }), (all) => {
       const [gone, ...left] = all;
@@ -44,7 +44,7 @@ test('when a session leaves, only its own machines move', () => {
   );
 });
 
-test('when a session leaves, the others keep their order, and its machines go to the next', () => {
+test('keeps the order of the remaining sessions and passes machines to the next one', () => {
   fc.assert(
     fc.property(fc.uniqueArray(uuid, { minLength: 2, maxLength: 6 }), fc.nat(1_999), (all, at) => {
       const [gone, ...left] = all;
@@ -56,7 +56,7 @@ test('when a session leaves, the others keep their order, and its machines go to
   );
 });
 
-test('machines spread evenly: no session has half as many more than its share', () => {
+test('spreads machines evenly: no session has more than one and a half of its share', () => {
   fc.assert(
     fc.property(fc.uniqueArray(uuid, { minLength: 2, maxLength: 5 }), (all) => {
       const counts = new Map<SessionId, number>();

@@ -34,15 +34,18 @@ testRows([
   [10, 11, 'Success', 'PENDING'],
   [10, 10, 'Success', 'DONE'],
   [10, 10, 'Error', 'FAILED'],
-] as const)('an installation of request %s, report %s %s: %s', (request, report, result, state) => {
-  const installation: MachineRow['installation'] = {
-    requestGeneration: request === null ? null : BigInt(request),
-    handedOutAtMs: null,
-    reportGeneration: report === null ? null : BigInt(report),
-    reportResult: report === null ? null : result,
-  };
-  expect(installState({ installation })).toBe(state);
-});
+] as const)(
+  'judges an installation of request %s with report %s %s: %s',
+  (request, report, result, state) => {
+    const installation: MachineRow['installation'] = {
+      requestGeneration: request === null ? null : BigInt(request),
+      handedOutAtMs: null,
+      reportGeneration: report === null ? null : BigInt(report),
+      reportResult: report === null ? null : result,
+    };
+    expect(installState({ installation })).toBe(state);
+  },
+);
 
 describe('recovery', () => {
   testMay(
@@ -83,11 +86,11 @@ describe('recovery', () => {
     failures 0 31m, work AgentStart       → it is being worked on`,
   );
 
-  it('counts a heartbeat older than the start as none', () => {
+  it('ignores a heartbeat older than the start', () => {
     expect(lostAtMs(rowOf('started 5m, beat 20m'), DEFAULT_LOSS)).toBe(ago('5m') + 30 * 60_000);
   });
 
-  it('is strict about the limits, and waits for an installation that was handed out', () => {
+  it('respects the exact limits and waits for an installation that was handed out', () => {
     for (const words of ['started 30m', 'started 40m, beat 10m']) {
       expect(isLost(rowOf(words), NOW, DEFAULT_LOSS), words).toBe(false);
       expect(isLost(rowOf(words), NOW + 1, DEFAULT_LOSS), words).toBe(true);
@@ -97,20 +100,23 @@ describe('recovery', () => {
     expect(isLost(handedOut, NOW + 29 * 60_000 + 1, DEFAULT_LOSS)).toBe(true);
   });
 
-  it('takes the limits of a given-up start from the policy', () => {
+  it('takes the limits of a given-up agent start from the policy', () => {
     const loss = { ...DEFAULT_LOSS, escalation: { failuresMax: 1, attemptAgeMs: 1 } };
     expect(isStartGivenUp(rowOf('failures 1 0'), NOW, loss)).toBe(true);
   });
 });
 
-testRows(PROVIDER_STATUSES.map((status) => [status]))('with provider status %s', (status) => {
-  const isOf = (process: string, words: string) =>
-    may(process, `${words}, status ${status}`) === 'it may';
-  const started = ['Running', 'Unknown'].includes(status);
-  expect(isOf('AgentStart', 'beat 1h')).toBe(started);
-  expect(isOf('Recovery', 'lost')).toBe(started || status === 'Stopped');
-  expect(isOf('Deprovision', 'deprovision')).toBe(true);
-});
+testRows(PROVIDER_STATUSES.map((status) => [status]))(
+  'depends on the provider status %s',
+  (status) => {
+    const isOf = (process: string, words: string) =>
+      may(process, `${words}, status ${status}`) === 'it may';
+    const started = ['Running', 'Unknown'].includes(status);
+    expect(isOf('AgentStart', 'beat 1h')).toBe(started);
+    expect(isOf('Recovery', 'lost')).toBe(started || status === 'Stopped');
+    expect(isOf('Deprovision', 'deprovision')).toBe(true);
+  },
+);
 
 testMay(
   'the start of an agent with',
@@ -146,13 +152,13 @@ testMay(
   deprovision, hold preserve              → a hold forbids it`,
 );
 
-it('ignores holds of other slots, and lets no hold that preserves be reinstalled', () => {
+it('ignores holds of other slots, and reinstalls nothing under a hold that preserves', () => {
   const other = { ...now, holds: [{ ...hold('no-start'), slotId: 'other' }] };
   expect(refusal('ShepherdAgentStart', rowOf(''), other)).toBeNull();
   expect(may('Reinstall', 'lost, hold preserve')).toBe('a hold forbids it');
 });
 
-it('lets work of another group go on', () => {
+it('does not exclude work of another group', () => {
   const work = rowOf('work Access').work.map((each) => ({
     ...each,
     process: 'UnitTest1' as const,
@@ -160,8 +166,8 @@ it('lets work of another group go on', () => {
   expect(refusal('ShepherdAgentStart', rowOf('', { work }), now)).toBeNull();
 });
 
-/** What may not be done to a machine while a load balancer may be sending traffic to it. */
-describe('a machine that a balancer may be sending traffic to', () => {
+/** Work that is barred while a load balancer may be sending traffic to the machine. */
+describe('a machine that may receive traffic', () => {
   testMay(
     'its recovery with',
     'Recovery',
@@ -208,7 +214,7 @@ describe('a machine that a balancer may be sending traffic to', () => {
     expect(may('Reinstall', `heard, order reinstall, member ${member}`)).toBe(expected ?? 'it may');
   });
 
-  test('counts as one for the process, and what was claimed may be asked for', () => {
+  test('counts for the process, and a request under an existing claim is allowed', () => {
     const row = rowOf('lost 1ms, member active');
     expect(ineligibility('ShepherdRecovery', row, now)).toBeNull();
     expect(askRefusal('ShepherdRecovery', row, now)).toBeNull();
@@ -225,7 +231,7 @@ describe('an order that a pool refuses for good', () => {
       'and with a plain one',
       '',
       [{ ...refused, note: null }],
-      'pool api at front does not let it go',
+      'pool api at front does not drain it',
     ],
     ['not while it may yet be let go', '', [memberRow({ note: why })], null],
     ['not once it was let go', '', [{ ...refused, state: 'drained', how: 'gone' }], null],

@@ -4,13 +4,13 @@ import { MaybeFiled, NoConsole } from '../../src/commands/remote/failures.ts';
 
 const because = (message: string, cause?: unknown) => new Error(message, { cause });
 
-test('explain tells the causes of an error, outermost first', () => {
+test('lists the causes of an error, outermost first', () => {
   expect(explain(because('a cannot be read', because('no such file')))).toBe(
     'a cannot be read: no such file',
   );
 });
 
-test('explain leaves out a cause that an earlier message quotes', () => {
+test('leaves out a cause that an earlier message quotes', () => {
   const disk = because('EACCES: permission denied');
   expect(explain(because('a cannot be written (EACCES: permission denied); mend it', disk))).toBe(
     'a cannot be written (EACCES: permission denied); mend it',
@@ -23,7 +23,7 @@ test('explain leaves out a cause that an earlier message quotes', () => {
 const systemError = (code: string, message: string, syscall: string) =>
   Object.assign(new Error(message), { code, syscall });
 
-test('explain says first that the disk is full, wherever in the causes it stands, and once', () => {
+test('puts a full disk first, wherever it is among the causes, and once', () => {
   const full = systemError('ENOSPC', 'ENOSPC: no space left on device, write', 'write');
   const told =
     'the disk is full; make room on it: the key was not kept: ENOSPC: no space left on device, write';

@@ -32,7 +32,7 @@ const frozen = {
 } as const;
 
 describe('the status of a fleet', () => {
-  test('needs nobody where all is well', () => {
+  test('needs nobody when all is well', () => {
     const told = fleetStatus(calm);
     expect(told).toEqual({ needs: [], doing: [], next: null });
     expect([needsText(told), doingText(told)]).toEqual(['nothing', 'nothing is under way']);
@@ -56,7 +56,7 @@ describe('the status of a fleet', () => {
     ]);
   });
 
-  test('needs a person where nobody judges the fleet, and none for a grace that ends by itself', () => {
+  test('needs a person when no daemon judges the fleet, and none for a grace time', () => {
     const blind = { ...frozen, state: 'blind', reason: 'no daemon is alive', ends: null } as const;
     expect(fleetStatus({ ...calm, scopes: [blind] }).needs).toMatchObject([
       { kind: 'guard', text: 'no daemon is alive' },
@@ -64,7 +64,7 @@ describe('the status of a fleet', () => {
     const deaf = {
       ...frozen,
       state: 'grace',
-      reason: 'heartbeats are not being taken in',
+      reason: 'heartbeats are not being received',
     } as const;
     expect(fleetStatus({ ...calm, scopes: [deaf] }).needs).toMatchObject([
       { title: 'nothing is recovered in the fleet' },
@@ -76,7 +76,7 @@ describe('the status of a fleet', () => {
     });
   });
 
-  test('says what is being done', () => {
+  test('lists the work that is under way', () => {
     const headline = headlineOf([
       { word: 'recovering', machines: 2 },
       { word: 'silent', machines: 3 },
@@ -85,7 +85,7 @@ describe('the status of a fleet', () => {
     expect(doingText(fleetStatus({ ...calm, headline }))).toBe('2 recovering · 1 starting');
   });
 
-  test('says what comes first', () => {
+  test('names the next event of the fleet', () => {
     const machines = [
       { atMs: NOW_MS + 3, text: 'later' },
       { atMs: NOW_MS + 2, text: 'first' },
@@ -108,7 +108,7 @@ testRows(
     Provisioned backingOff backoff AgentStart +1m → 1m the agent of racks/srv-1 is started again
     Running healthy heard 0 → null
   `),
-)('what comes next to a machine: %s: %s', (words, told) => {
+)('names what comes next for a machine: %s: %s', (words, told) => {
   const [, state = '', substate = '', barred, facts] = /^(\w+) (\w+) (barred )?(.*)$/.exec(words)!;
   const next = nextOfMachine(
     {
@@ -120,7 +120,7 @@ testRows(
   expect(next ? `${(next.atMs - NOW_MS) / MINUTE}m ${next.text}` : 'null').toBe(told);
 });
 
-test('nothing comes by the clock to a machine that is healthy', () => {
+test('names no timed event for a healthy machine', () => {
   expect(hasNext({ state: 'Running', substate: 'healthy' })).toBe(false);
   expect(hasNext({ state: 'Running', substate: 'silent' })).toBe(true);
 });

@@ -20,13 +20,13 @@ const headline = (...counts: readonly (readonly [MachineState, string, number])[
   );
 
 describe('the headline', () => {
-  test('D2: tells dead machines apart from healthy ones', () => {
+  test('D2: distinguishes dead machines from healthy ones', () => {
     const told = headline(['Running', 'silent', 10], ['Running', 'healthy', 2]);
     expect(headlineText(told)).toBe('2 healthy · 10 silent of 12');
     expect(told).toMatchObject({ total: 12, tone: 'bad' });
   });
 
-  test('never says that a machine is running', () => {
+  test('never calls a machine running', () => {
     expect(headlineText(headline(['Running', 'silent', 6]))).toBe('6 silent of 6');
     for (const place of places) expect(String(shareWord(place))).not.toMatch(/running/i);
   });
@@ -37,11 +37,11 @@ describe('the headline', () => {
     ['warn', headline(['Recovering', 'rebooting', 1], ['Reserved', 'available', 1])],
     ['bad', headline(['Running', 'healthy', 3], ['Quarantined', 'conflict', 1])],
     ['quiet', headline(['Running', 'healthy', 3], ['Quarantined', 'byOperator', 1])],
-  ] as const)('is %s by its gravest share', (tone, told) => {
+  ] as const)('takes the colour %s from its gravest part', (tone, told) => {
     expect(told.tone).toBe(tone);
   });
 
-  test('adds up what is counted apart, and leaves out slots that are gone', () => {
+  test('adds separate counts and leaves out slots that are gone', () => {
     const told = headline(
       ['Recovering', 'claiming', 1],
       ['Recovering', 'rebooting', 2],

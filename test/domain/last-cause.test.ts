@@ -13,7 +13,7 @@ const failed = (process: Process, cause: string, endsInMs: number): BackoffRow =
 });
 
 describe('C5: the last failures of a machine', () => {
-  test('C5: are those of recovery and of agent start, each once, and short', () => {
+  test('C5: are those of recovery and agent start, each once and short', () => {
     const backoffs = [
       failed('ShepherdAgentStart', REFUSED, -HOUR),
       failed('ShepherdRecovery', 'no evidence '.repeat(100), HOUR),
@@ -26,7 +26,7 @@ describe('C5: the last failures of a machine', () => {
     expect(told.length).toBeLessThan(900);
   });
 
-  test('C5: are none where nothing failed', () => {
+  test('C5: are empty when nothing failed', () => {
     expect(lastFailures(machineRow())).toBeNull();
   });
 });

@@ -18,7 +18,7 @@ const refusalOf = (
 ) => orderRefusal({ ...requestRow(change), verb }, row, now);
 const OTHER = machineId('aaaaaaaa-0000-4000-8000-000000000002');
 
-describe('an order', () => {
+describe('an order to a machine', () => {
   it('is work', () => {
     expect(ORDER_VERBS.filter(isOrder)).toEqual([...ORDER_VERBS]);
     expect([isOrder('hold'), isOrder('freeze')]).toEqual([false, false]);
@@ -48,21 +48,21 @@ describe('an order', () => {
       hold no-start                   → it may
       hold no-recover                 → a hold forbids it
       hold no-allocate                → it may`),
-  )('is refused for what no wait ends: "%s": %s', (words, expected) => {
+  )('is refused when no wait helps: "%s": %s', (words, expected) => {
     const { row, holds } = factsOf(words);
     for (const verb of ORDER_VERBS) {
       expect(refusalOf(verb, row, { ...NOW, holds }) ?? 'it may', verb).toBe(expected);
     }
   });
 
-  it('erases nothing under a hold that preserves it', () => {
+  it('erases nothing under a hold that preserves the machine', () => {
     const now = { ...NOW, holds: factsOf('hold preserve').holds };
     expect(ORDER_VERBS.filter((verb) => refusalOf(verb, machineRow(), now) !== null)).toEqual([
       'reinstall',
     ]);
   });
 
-  it('that is being carried out is ended by its work alone', () => {
+  it('is ended only by its work while it is carried out', () => {
     const of = (verb: OrderVerb, words: string) =>
       refusalOf(verb, rowOf(`bare, ${words}`), NOW, { expiresAtMs: NOW_MS - 1 });
     expect(of('reboot', 'work Recovery')).toBeNull();
@@ -71,7 +71,7 @@ describe('an order', () => {
     expect(refusalOf('reboot', rowOf('bare, work AgentStart'))).toBe('it has no hardware');
   });
 
-  it('is about the machine that was named, on the slot that was named', () => {
+  it('applies to the named machine on the named slot', () => {
     const gone = /^machine .* is not on slot stub\/rack-1 any more$/;
     expect(refusalOf('reboot', null)).toMatch(gone);
     expect(refusalOf('reboot', machineRow({ machineId: OTHER }))).toMatch(gone);
@@ -84,7 +84,7 @@ describe('an order', () => {
   });
 });
 
-describe('what is to be settled of a slot', () => {
+describe('the next request to apply on a slot', () => {
   const open = (...requests: Partial<RequestRow>[]) =>
     requests.map((each, at) => requestRow({ key: String(at), ...each }));
 
@@ -94,7 +94,7 @@ describe('what is to be settled of a slot', () => {
     expect(dueRequest([], machineRow(), NOW)).toBeNull();
   });
 
-  it('is no order that may still be carried out', () => {
+  it('is never an order that can still be carried out', () => {
     const requests = open({ verb: 'reboot' }, { verb: 'clear-backoff' });
     expect(dueRequest(requests, machineRow(), NOW)?.key).toBe('1');
     expect(dueRequest(requests.slice(0, 1), machineRow(), NOW)).toBeNull();
@@ -102,7 +102,7 @@ describe('what is to be settled of a slot', () => {
     expect(dueRequest(requests, machineRow(), held)?.key).toBe('0');
   });
 
-  it('is what was asked of a machine that is no longer there, or of a slot without one', () => {
+  it('is a request for a machine that is gone, or for a slot without one', () => {
     const requests = open({ verb: 'reboot' });
     expect(dueRequest(requests, null, NOW)?.key).toBe('0');
     expect(dueRequest(requests, machineRow({ machineId: OTHER }), NOW)?.key).toBe('0');

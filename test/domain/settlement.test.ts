@@ -17,7 +17,7 @@ const IMAGE = {
   rootDevice: { name: 'sda' },
 } as const;
 
-/** What is settled of a request, of a machine in words. */
+/** The outcome of a request for a machine in words. */
 function settled(words: string, request: RequestRow, more: Partial<Scene> = {}) {
   const { row, holds } = factsOf(words);
   return settlementOf({
@@ -41,8 +41,8 @@ const installing = (requestGeneration: bigint, reportGeneration: bigint | null) 
 testRows<[string, GivenWish, string | RegExp, Partial<RequestRow>?]>([
   ['', { verb: 'thaw' }, /^it expired/, { expiresAtMs: NOW_MS }],
   ['slot', { verb: 'release', forgetHostKey: false }, /not on/],
-  ['', { verb: 'hold', kind: 'no-start', untilMs: NOW_MS }, /over already$/],
-  ['', { verb: 'quarantine', untilMs: NOW_MS }, /over already$/],
+  ['', { verb: 'hold', kind: 'no-start', untilMs: NOW_MS }, /already passed$/],
+  ['', { verb: 'quarantine', untilMs: NOW_MS }, /already passed$/],
   ['quarantine conflict', { verb: 'quarantine', untilMs: null }, /already$/],
   ['hold preserve', deprovision, 'a hold preserves it'],
   ['hold preserve', install, 'a hold preserves it'],
@@ -51,21 +51,21 @@ testRows<[string, GivenWish, string | RegExp, Partial<RequestRow>?]>([
   ['deprovision', install, 'it is to be deprovisioned'],
   ['install done', install, 'it was handed over'],
   ['install pending', { verb: 'cancel-install' }, /^generation 2 was handed to its agent/],
-])('a decision is refused: %s: %j: %s', (words, decision, outcome, request) => {
+])('refuses a decision: %s: %j: %s', (words, decision, outcome, request) => {
   expect(settle(decision, words, request)).toEqual({
     ...{ state: 'refused', effect: null, event: null },
     outcome: expect.stringMatching(outcome),
   });
 });
 
-it('is refused an end of an installation that replaced another', () => {
+it('refuses to end an installation that another one replaced', () => {
   const given = { wish: wishOf({ verb: 'cancel-install' }), row: installing(3n, 1n) };
   const told = settled('', requestRow({ verb: 'cancel-install' }), given);
   expect(told?.outcome).toMatch(/^generation 3 replaced another/);
 });
 
 testRows(MACHINE_VERBS.filter((verb) => !isOrder(verb)))(
-  '%s is refused where this program cannot read what was filed',
+  'refuses %s when this program cannot read the request',
   (verb) => {
     expect(settled('', requestRow({ verb }))).toMatchObject({
       ...{ state: 'refused', outcome: 'this program cannot read it; upgrade it' },
@@ -80,11 +80,11 @@ testRows([
     { ...deprovision, returnToPool: true },
     { drain: null, returnToPool: true },
   ],
-] as const)('a decision is carried out with what is to be written: %j', (decision, effect) => {
+] as const)('carries out a decision with these writes: %j', (decision, effect) => {
   expect(settle(decision)?.effect).toEqual({ verb: decision.verb, ...effect });
 });
 
-it('carries out the next generation of an installation, whichever number is the highest', () => {
+it('uses the next generation of an installation after the highest number', () => {
   const next = (requestGeneration?: bigint, reportGeneration: bigint | null = null) =>
     settled('', requestRow({ verb: 'install' }), {
       wish: wishOf(install),
@@ -105,7 +105,7 @@ it('says that an agent has an installation already, which no quarantine stops', 
   expect(outcome(hold('no-start'))).not.toMatch(/under way/);
 });
 
-it('leaves open work while it can be carried out, and verbs that newer programs alone know', () => {
+it('leaves open an order that can be carried out, and verbs of newer programs', () => {
   const reboot = requestRow({ verb: 'reboot' });
   expect(settled('', reboot)).toBeNull();
   const row = rowOf('', { machineId: machineId('aaaaaaaa-0000-4000-8000-000000000002') });
@@ -114,7 +114,7 @@ it('leaves open work while it can be carried out, and verbs that newer programs 
 });
 
 testRows(['release', 'clear-backoff', 'reboot'] as const)(
-  'leaves %s open on a rung of a ladder that newer programs know, until it expires',
+  'leaves %s open on a rung of a newer program until it expires',
   (verb) => {
     const request = requestRow({ verb });
     const { row } = factsOf('newer');

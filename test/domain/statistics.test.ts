@@ -15,7 +15,7 @@ const fleetOf = (...machines: readonly MachineRow[]) =>
     now,
   );
 
-test('nine machines in all conditions are counted', () => {
+test('counts nine machines in all conditions', () => {
   const replaced = { ...rowOf('install due').installation, reportGeneration: 1n };
   const started = rowOf('started 31m');
   const fleet = fleetOf(
@@ -50,7 +50,7 @@ testRows(
     started 40m, beat 10m       → provided
     started 31m, next +1ms      → provided, pendingRecovery
     started 31m, unreadable     → provided`),
-)('a machine with "%s" is counted as %s', (words, expected) => {
+)('counts a machine with "%s" as %s', (words, expected) => {
   const { machines, activeBackoffs, activeWork, ...counts } = fleetOf(rowOf(words)).fleet;
   const found = Object.entries(counts).flatMap(([name, count]) => (count === 0 ? [] : [name]));
   const lists = { activeBackoffs, activeWork };
@@ -61,7 +61,7 @@ testRows(
   expect(found.toSorted()).toEqual(expected.split(', ').filter(Boolean).toSorted());
 });
 
-test('each provider is counted for itself, and together they are the fleet', () => {
+test('counts each provider separately and all together as the fleet', () => {
   const elsewhere = provided({ provider: providerName('other') });
   const { fleet, providers } = fleetOf(
     rowOf(''),

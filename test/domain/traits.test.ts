@@ -10,14 +10,14 @@ import {
 } from '../../src/domain/traits.ts';
 
 describe('traits', () => {
-  test('are named by one word, and have a column each', () => {
+  test('have one word as name and one column each', () => {
     for (const name of TRAIT_NAMES) expect(name).toMatch(/^[a-z]+$/);
     const columns = TRAIT_NAMES.map((name) => TRAITS[name].column);
     for (const column of columns) expect(column).toMatch(/^provider_[a-z_]+$/);
     expect(new Set(columns).size).toBe(columns.length);
   });
 
-  test('are taken out of what has more, and what is not told is null', () => {
+  test('are extracted from larger rows, and missing ones are null', () => {
     expect(traitsOf({ location: 'fr2', ...{ plan: 'c3' } })).toEqual({
       ...NO_TRAITS,
       location: 'fr2',
@@ -25,7 +25,7 @@ describe('traits', () => {
     expect(traitsOf({})).toEqual(forTraits(() => null));
   });
 
-  test('choose the machines that have all of them', () => {
+  test('select the machines that match all of them', () => {
     const one = { ...NO_TRAITS, location: 'fr2' };
     expect(traitMatcher({})(NO_TRAITS)).toBe(true);
     expect(traitMatcher({ location: undefined })(one)).toBe(true);

@@ -11,11 +11,11 @@ import { PLACES } from '../support/views.ts';
 const MINUTE = 60_000;
 const moment = { nowMs: NOW_MS, loss: DEFAULT_LOSS };
 
-/** What a view says, without the time at which to look again. */
+/** A view without the time of its next change. */
 const saying = ({ dueAtMs: _, ...rest }: MachineView) => rest;
 
-describe('viewOf, over any facts', () => {
-  test('names exactly one of the known places, and work only for a machine that is there', () => {
+describe('viewOf over random facts', () => {
+  test('gives exactly one known state, and work only for an existing machine', () => {
     const places = new Set(PLACES.map((place) => place.join('.')));
     const atRest = new Set(
       RESTS.map(({ state, substate, next }) => [state, substate, next].join(' ')),
@@ -35,7 +35,7 @@ describe('viewOf, over any facts', () => {
     );
   });
 
-  test('the clock alone changes nothing before the due time, and something just after it', () => {
+  test('changes by the clock only just after the due time', () => {
     fc.assert(
       fc.property(anyFacts, fc.double({ min: 0, max: 1, noNaN: true }), (facts, share) => {
         const found = viewOf(facts, moment);

@@ -20,7 +20,10 @@ const moment = { nowMs: NOW_MS, loss: DEFAULT_LOSS };
 const view = (words: string, nowMs = NOW_MS): MachineView =>
   viewOf(factsOf(words), { ...moment, nowMs });
 
-/** What a table says of a view: `State substate, next work, due +1m, human: the reason …`. */
+/**
+ * Compares a view with a line of a table: `State substate, next work, due +1m, human: the reason
+ * …`.
+ */
 function expectView(found: MachineView, text: string): void {
   const [told = '', reason] = text.split(/: (.*)/);
   const parts = told.split(', ');
@@ -41,8 +44,8 @@ function expectView(found: MachineView, text: string): void {
 const testViews = (title: string, table: string) =>
   testRows(rowsIn(table))(`${title} %s`, (words, expected) => expectView(view(words), expected));
 
-/** The rules in their order, each with every rule below it true as well where that is possible. */
-describe('viewOf: the first rule that matches decides', () => {
+/** The rules in their order. In each case every later rule applies too, where that is possible. */
+describe('viewOf, where the first matching rule decides', () => {
   testViews(
     'what is parked, whatever the rest says:',
     `
@@ -127,24 +130,24 @@ describe('viewOf: the first rule that matches decides', () => {
     lost 1h, status Provisioning, backoff Recovery +1h no_route → Running silent: its provider status does not allow it; last failure: no route`,
   );
 
-  test('what an operator had done shows, wherever the ladder stands', () => {
+  test('shows an operator’s order at any rung', () => {
     const { row } = factsOf('work Recovery, next 0');
     const recovery = { ...row!.recovery!, rung: 'powerCycling' as const };
     expectView(viewOf(factsOf('work Recovery', { recovery }), moment), 'Recovering rebooting');
   });
 
-  test('active holds are shown, and change nothing of the state', () => {
+  test('shows active holds, which do not change the state', () => {
     const held = view('heard, hold preserve, hold no-start 0, hold no-serve');
     expect(held).toMatchObject({ state: 'Running', substate: 'healthy', reason: null });
     expect(held.holds).toEqual(['preserve', 'no-serve']);
   });
 
-  test('a hold that ends is due at its end', () => {
+  test('is due at the end of a hold', () => {
     expectView(view('hold no-start +1m'), 'Provisioned waiting, next -, due +1m');
     expect(view('hold no-start +1m', NOW_MS + MINUTE + 1).next).toBe('agentStart');
   });
 
-  test('the device of the row tells where the machine is, else the listing', () => {
+  test('takes the location from the row’s device, else from the listing', () => {
     expect(viewOf(slotFacts({ listed: free({ location: 'east' }) }), moment)).toMatchObject({
       reservationId: 'rack-1',
       location: 'east',
@@ -155,7 +158,7 @@ describe('viewOf: the first rule that matches decides', () => {
   });
 });
 
-test('work of another session is elsewhere', () => {
+test('shows work of another session as elsewhere', () => {
   expect(worksElsewhere(null, SESSION)).toBe(false);
   const busy = rowOf('work AgentStart');
   expect(worksElsewhere(busy, SESSION)).toBe(false);
@@ -166,7 +169,7 @@ testRows([
   ['', 'agentStart'],
   ['started 90m', 'recovery'],
   ['next -1m, permit, failures 99 0', 'recovery'],
-] as const)('nothing is due for %s where its provider is not configured', (words, next) => {
+] as const)('has no work for %s when its provider is not configured', (words, next) => {
   const elsewhere = { ...moment, providers: new Set<ProviderName>() };
   const here = viewOf(factsOf(words), { ...moment, providers: new Set([PROVIDER]) });
   expect([here.next, here]).toEqual([next, view(words)]);
@@ -177,7 +180,7 @@ testRows([
   expect(viewOf(factsOf('heard'), elsewhere).reason).toBeNull();
 });
 
-describe('an order of an operator', () => {
+describe('an order of an operator in a view', () => {
   const asked = 'ann asked for a reboot: it is slow';
   testViews(
     'is due on a machine:',
@@ -206,27 +209,27 @@ describe('an order of an operator', () => {
     expect(next).not.toBe('recovery');
     expect(reason).not.toBe(asked);
   });
-  test('is not due any more once it has expired', () => {
+  test('is not due after it expired', () => {
     expect(view('heard, order reboot +1ms', NOW_MS + 1).next).toBeNull();
   });
 });
 
 describe('a machine that still serves', () => {
-  const asked = 'ann asked for a reboot: it is slow; waits until pool api at front lets it go';
+  const asked = 'ann asked for a reboot: it is slow; waits until pool api drains it at front';
   testViews(
     'says what it waits for:',
     `
     heard, order reboot, member draining        → Running healthy, next -: ${asked}: 3 connections, until 12:00:03 UTC
     heard, order reboot, member draining refused → Running healthy: ${asked}
-    heard, order reboot, member draining, member active back, member drained → Running healthy: ${asked}: 3 connections, until 12:00:03 UTC, and pool api at back lets it go
+    heard, order reboot, member draining, member active back, member drained → Running healthy: ${asked}: 3 connections, until 12:00:03 UTC, and pool api drains it at back
     heard, order reboot skip, member draining   → Running healthy, next recovery: ann asked for a reboot: it is slow
-    deprovision, member draining                → Deprovisioning draining, next -: ann asked for it: it is not needed; waits until pool api at front lets it go: 3 connections, until 12:00:03 UTC
+    deprovision, member draining                → Deprovisioning draining, next -: ann asked for it: it is not needed; waits until pool api drains it at front: 3 connections, until 12:00:03 UTC
     deprovision, member drained                 → Deprovisioning deleting, next deprovision
-    lost 1ms, member active                     → Running silent, next -, due +9m59s999ms: no heartbeat within the deadline; waits until pool api at front lets it go; recovery waits until 22:23:19 UTC at most
-    failures 6 1ms, member active               → Provisioned waiting, next -: …; waits until pool api at front`,
+    lost 1ms, member active                     → Running silent, next -, due +9m59s999ms: no heartbeat within the deadline; waits until pool api drains it at front; recovery waits until 22:23:19 UTC at most
+    failures 6 1ms, member active               → Provisioned waiting, next -: …; waits until pool api drains it at front`,
   );
 
-  test('tells one connection, none that are known, and why it is not let go yet', () => {
+  test('shows one, many or unknown connections, and why it is not drained yet', () => {
     const until = { state: 'draining', deadlineMs: Date.UTC(2026, 0, 1, 12, 0, 3) } as const;
     const reasonOf = (change: Parameters<typeof memberRow>[0]) =>
       viewOf(factsOf('heard, order reboot', { members: [memberRow(change)] }), moment).reason;
@@ -239,14 +242,14 @@ describe('a machine that still serves', () => {
     expect(reasonOf({ ...until, refused: true, note })).toBe(`${asked}: ${note}`);
   });
 
-  test('shows what it is to its pools', () => {
+  test('shows its state in its pools', () => {
     expect(view('heard, member draining').members).toEqual([
       { pool: 'api', balancer: 'front', state: 'draining', note: null },
     ]);
   });
 });
 
-describe('what is to be settled now', () => {
+describe('a request to apply now', () => {
   testViews(
     'of requests:',
     `
@@ -259,11 +262,11 @@ describe('what is to be settled now', () => {
     heard, request order reboot +1ms            → Running healthy, request -, due +1ms`,
   );
 
-  test('an order, once it has expired', () => {
+  test('includes an order that has expired', () => {
     expect(view('heard, request order reboot +1ms', NOW_MS + 2).request).toBe('order');
   });
 
-  test('also by a daemon that cannot ask the provider', () => {
+  test('is applied even by a daemon that cannot ask the provider', () => {
     const facts = { ...factsOf(''), requests: [requestRow()] };
     const elsewhere = viewOf(facts, { ...moment, providers: new Set<ProviderName>() });
     expect(elsewhere).toMatchObject({ next: null, request: 'request-1' });
@@ -276,15 +279,15 @@ testRows(
     quarantine conflict       → an operator: shepherd machine release
     quarantine byOperator +1m → an operator: shepherd machine release, or its end
     status Missing            → the provider, when it shows the machine again; or an operator: shepherd machine deprovision
-    unreadable                → a program that knows what its rows say
-    conflict                  → whoever puts rows and provider in agreement
+    unreadable                → a program that can read its rows
+    conflict                  → an operator who reconciles rows and provider
     slot, device              → an operator, at the provider; or provisioner.assimilate`),
-)('a quarantine says who can end it: %s', (words, endedBy) => {
+)('says who can end a quarantine: %s', (words, endedBy) => {
   expect(view(words)).toMatchObject({ state: 'Quarantined', endedBy });
   expect(view('heard').endedBy).toBeNull();
 });
 
-describe('a machine that nobody hears', () => {
+describe('a silent machine in a view', () => {
   testViews(
     'D3: needs a person after an hour, which the clock alone decides:',
     `

@@ -71,7 +71,7 @@ src/actors/providers/holds.ts test/actors/providers/holds.test.ts
 src/actors/tasks/recovery/boot.ts test/actors/tasks/recovery/asking.test.ts
   refused-before-sending-is-noted-as-refused: \_\_if ([-!attempt.asked-]{+attempt.asked === null+}) {\n
   asked-again-without-another-check:
-    \_\_\_\_[-throw new ProviderError('transient', 'the machine was looked at too long ago to ask again'-]{+await Promise.resolve(+});\n
+    \_\_\_\_[-throw new ProviderError('transient', 'the last look at the machine is too old to ask again'-]{+await Promise.resolve(+});\n
 src/actors/tasks/recovery/boot.ts test/actors/tasks/recovery/reboot.test.ts
   a-lost-reply-is-a-refusal: if ([-facetsOf(error).outcome === 'unknown' || -]isOurEnd) throw error;
   an-outage-counts-as-an-attempt: const counts = [-!isOutage(error)-]{+true+};
@@ -83,7 +83,7 @@ src/actors/tasks/recovery/recovering.ts test/actors/tasks/recovery/evidence.test
   a-heartbeat-older-than-the-request-proves:
     return row.heartbeat.[-atMs > afterMs ? row.heartbeat.bootId : null-]{+bootId+};
 src/actors/tasks/recovery/power-cycle.ts test/actors/tasks/recovery/power-cycle.test.ts
-  unknown-power-counts-as-off: looked at'))?.power [-=== 'off-]{+!== 'on+}';
+  unknown-power-counts-as-off: be read'))?.power [-=== 'off-]{+!== 'on+}';
   a-cycle-that-fails-leaves-it-off: \_\_if (attempt.power !== '[-off-]{+on+}') return;\n
 src/actors/tasks/recovery/services.ts test/actors/tasks/recovery/restart-agent.test.ts
   an-order-gives-way-to-the-next-rung: [-  if (attempt.step.order !== null) throw found;\n-]

@@ -34,7 +34,7 @@ src/domain/eligibility.ts test/domain/eligibility.test.ts test/domain/requests.t
     PROCESS_FOR[order.verb] === process [-&& order.expiresAtMs > nowMs -]? order : null
 src/domain/recovery/ladder.ts test/domain/recovery/ladder.test.ts
   a-preserved-machine-is-reinstalled:
-    return [-erases && preserved ? 'a hold preserves what is on it' : -]null;
+    return [-erases && preserved ? 'a hold preserves its data' : -]null;
   a-second-reboot-is-asked-as-the-first: mode: [-isUnproved(recovery, rung) ? 'force' : -]'graceful',
   one-attempt-too-many-on-each-rung: if (tried >[-=-] now.policy[rung].attempts ||
   a-resumed-request-may-be-preserved-meanwhile:
@@ -48,7 +48,9 @@ src/domain/recovery/ladder.ts test/domain/recovery/ladder.test.ts test/actors/ta
 src/domain/recovery/guard-judgement.ts test/domain/recovery/guard-judgement.test.ts
   the-guard-never-sees-a-small-scope: [-Math.min(least, Math.max(1, machines / 2))-]{+least+}
   calm-that-nobody-watched-counts: if (row.calmSinceMs === null[- || !isWatched-])
-  the-guard-thaws-what-an-operator-froze: [-  if (row.frozen?.kind === 'manual') return row;\n-]
+  the-guard-thaws-what-an-operator-froze: [-  if (row.frozen?.kind === 'manual' && !isOver) return row;\n-]
+  a-freeze-never-ends-by-itself: [-frozen.untilMs <= nowMs-]{+false+};
+  a-freeze-that-ended-hides-an-alarm: const frozen = [-alarm && -]{+isOver ? null : alarm && +}{ ...alarm, atMs: nowMs,
 test/doubles/mem-bmdb/guard-counts.ts test/domain/recovery/guard-counts.test.ts test/domain/recovery/guard-judgement.test.ts
   an-operator-that-thaws-is-overruled: [-  if (lostAt <= lastThawMs(provider, counting)) return false;\n-]
 test/doubles/mem-bmdb/silence.ts test/adapters/bmdb/mem/mem-bmdb.test.ts

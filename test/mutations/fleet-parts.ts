@@ -56,7 +56,7 @@ src/actors/session-keeper.ts test/actors/session-keeper.test.ts
   keeper-session-opened-too-late-stays: [-await session.close();\n          -]throw
   keeper-session-left-behind-stays: [-left?.close(-]{+Promise.resolve(left+}).catch(
   keeper-tells-nobody-of-a-session-that-stays:
-    [-log.warn({ err }, 'the session before could not be closed; it ends at its deadline')-]{+void err+};
+    [-log.warn({ err }, 'the previous session could not be closed; it ends at its deadline')-]{+void err+};
   keeper-failed-close-is-the-last: [-holder.session ??= session;-]
   keeper-closed-session-is-current: [-holder.session = null;\n      -]try
   keeper-waiting-is-in-vain: [-for (const onAlive of [...holder.waiting]) onAlive(session);-]
@@ -75,7 +75,7 @@ src/actors/leases.ts test/actors/leases.test.ts
   leases-are-ours-after-they-were-given-back: [-taken.delete(job-]{+job.at(0+});\n      for
   leases-of-a-dead-session-are-given-back: [-if (session.signal.aborted) continue;-]
   leases-one-that-cannot-be-given-back-keeps-the-rest:
-    [-log.warn(fields, 'a job could not be given back; it is free when the session ends')-]{+throw error+};
+    [-log.warn(fields, 'a job could not be released; it becomes free when the session ends')-]{+throw error+};
 src/actors/provisioning/services.ts test/actors/provisioning test/actors/providers/holds.test.ts
   chunk-creations-are-not-spaced: [-if (waitMs > 0) await sleep(clock, waitMs, ends);-]
   chunk-more-at-once-than-allowed: while (creations.count(provider) >[-=-] limits.parallelism) {

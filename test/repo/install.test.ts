@@ -6,7 +6,7 @@ import { debianName, textFiles } from '../../scripts/build-deb.ts';
 import { shrinkwrapOf } from '../../scripts/shrinkwrap.ts';
 import { root, sources } from './sources.ts';
 
-test('whether a package may run a script at its installation is decided for each', () => {
+test('decides for each package whether it may run an installation script', () => {
   const read = (file: string) => JSON.parse(readFileSync(join(root, file), 'utf8')) as object;
   const { allowScripts } = read('package.json') as { allowScripts: Record<string, boolean> };
   const { packages } = read('package-lock.json') as { packages: Record<string, Locked> };
@@ -24,7 +24,7 @@ test('whether a package may run a script at its installation is decided for each
   expect(scripted.filter((name) => allowScripts[name] === undefined)).toEqual([]);
 });
 
-test('the package brings the versions of all that it needs, and of nothing for development', () => {
+test('pins the versions of all dependencies in the package, and of no development tool', () => {
   const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as Parameters<
     typeof shrinkwrapOf
   >[0];

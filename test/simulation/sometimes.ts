@@ -6,7 +6,7 @@ import type { MachineId } from '../../src/domain/ids.ts';
 import type { PlayedDaemon, PlayedWorld } from '../support/played-world.ts';
 import type { Interceptor, PortCall } from './intercept.ts';
 
-/** How often each fact came about in a run. Facts are lines such as `state Running healthy`. */
+/** How often each fact occurred in a run. Facts are lines such as `state Running healthy`. */
 export type FactTally = Map<string, number>;
 
 export type Facts = ReturnType<typeof gatherFacts>;
@@ -16,7 +16,10 @@ const MEET_MS = 2_000;
 /** Length of the pause after the first failure. */
 const GROWN = 4;
 
-/** Counts the facts of a run from what daemons ask, show, log and count, and from the database. */
+/**
+ * Counts the facts of a run from the daemons' calls, views, logs and metrics, and from the
+ * database.
+ */
 export function gatherFacts({ clock, bmdb }: PlayedWorld) {
   const tally: FactTally = new Map();
   const lives: PlayedDaemon[] = [];
@@ -53,7 +56,7 @@ export function gatherFacts({ clock, bmdb }: PlayedWorld) {
   }
 
   return {
-    /** Listens to the calls of a daemon. */
+    /** Listens to the port calls of a daemon. */
     of: (by: string): Interceptor => ({
       async around(call, run) {
         asked(by, call);
@@ -67,7 +70,7 @@ export function gatherFacts({ clock, bmdb }: PlayedWorld) {
         }
       },
     }),
-    /** A daemon begins a life. */
+    /** A daemon starts. */
     follow(played: PlayedDaemon) {
       lives.push(played);
       const shown$ = played.daemon.parts.changes.subscribe((change) => {
@@ -116,8 +119,8 @@ export function gatherFacts({ clock, bmdb }: PlayedWorld) {
 }
 
 /**
- * Every situation: its id, the sentence that it stands for, and how the facts that show it begin. A long line
- * goes on in the next one, which is indented.
+ * Every situation: id, sentence, and the prefixes of the facts that show it. An indented line
+ * continues the line before.
  */
 const TABLE = String.raw`
 reserved | a slot waits for its machine | state Reserved available
@@ -172,7 +175,7 @@ start-fails | an agent start fails | work ShepherdAgentStart Failed
 recovery-fails | a recovery fails | work ShepherdRecovery Failed
 backoff-grows | a pause grows to four times its beginning | a pause of four times
 creation-resumed | a creation is asked for again by its key | creation asked again
-creation-taken-up | a daemon takes up the creation of another one | log creation taken up again
+creation-taken-up | a daemon takes up the creation of another one | log a creation is resumed
 creation-unknown | the outcome of a creation is not known |
     count shepherd_provision_outcomes_total \S+ unknown
 creation-refused | a creation is refused |
@@ -180,17 +183,17 @@ creation-refused | a creation is refused |
 device-adopted | a device is found by its witness after its creation was interrupted |
     count shepherd_provision_outcomes_total \S+ adopted
 intent-abandoned | a creation that led to nothing is given up | intent (abandoned|failed)
-orphan | a device that nobody asked for is reported | log a device is ours by name and unknown to us
+orphan | a device that nobody asked for is reported | log a device has our name, and no record refers to it
 stranger | a device of another owner is left alone | log devices of other owners are left alone
 untagged | a machine that lost its tag is not touched | work \S+ Failed: .*is not ours
 tagged | a machine gets a tag | call provider.setTags
 host-key-changed | a host key is another one than before |
     event (quarantined|workFailed): .*host key
 moved | a machine has another address | log provider data updated
-list-disbelieved | a listing without machines is not believed | log the listing is not believed
-list-believed | a listing is believed again | log the listing is believed again
+list-disbelieved | a listing without machines is not believed | log the listing is not trusted
+list-believed | a listing is believed again | log the listing is trusted again
 list-incomplete | an incomplete listing has machines looked at one by one |
-    log machines are looked at one by one
+    log machines are read one by one
 list-fails | a provider cannot be listed | log the provider could not be listed
 missing-back | a missing machine is back | log a missing machine is back
 gone | a machine whose device is gone is given up | log the device is gone
@@ -203,7 +206,7 @@ observer-out | nobody is recovered before heartbeats were taken in long enough |
     log machines are not recovered until heartbeats
 guard-blind | a daemon cannot judge the fleet | log the guard could not look at the fleet
 database-away | a daemon cannot read its database | log the BMDB could not be read
-unsettled | a request cannot be settled at once | log a request could not be settled yet
+unsettled | a request cannot be settled at once | log a request could not be applied yet
 ordered | an order is carried out | request (reboot|restart-agent|reinstall) done
 order-refused | an order can never be carried out | request (reboot|restart-agent|reinstall) refused
 order-expired | an order expires | request (reboot|restart-agent|reinstall) refused: it expired
@@ -230,11 +233,13 @@ const ROWS = TABLE.trim()
     const [id = '', sentence = '', facts = ''] = line.split(' | ');
     return { id, sentence, shows: new RegExp(`^${facts}`) };
   });
-/** Every situation that must come about in a budget of seeds: what no seed reaches, no rule judges. */
+/**
+ * Every situation that a budget of seeds must reach, because no rule judges what no seed reaches.
+ */
 export const SITUATIONS: Readonly<Record<string, string>> = Object.fromEntries(
   ROWS.map(({ id, sentence }) => [id, sentence]),
 );
-/** The situations that came about in a run. */
+/** The situations that occurred in a run. */
 export const situationsIn = (tally: Readonly<Record<string, number>>): readonly string[] => {
   const facts = Object.keys(tally);
   return ROWS.flatMap(({ id, shows }) => (facts.some((fact) => shows.test(fact)) ? [id] : []));

@@ -15,7 +15,7 @@ const IMAGE: GenericImage = {
   rootDevice: { wwn: Buffer.alloc(8, 2) },
 };
 
-describe('generic image on the wire', () => {
+describe('a generic image on the wire', () => {
   test('has the field numbers of proto/', () => {
     const bytes = installationRequestCodec.encode({
       generation: 5n,
@@ -43,7 +43,7 @@ describe('generic image on the wire', () => {
     expect(genericImage).not.toHaveProperty('cloudInit');
   });
 
-  test('comes back as it went', () => {
+  test('decodes as it was encoded', () => {
     const images = fc.record(
       {
         imageUrl: fc.webUrl(),
@@ -74,13 +74,13 @@ describe('faults', () => {
     ['a serial', { rootDevice: { serial: 'S3 EW/1' } }, null],
     ['no disk', { rootDevice: {} }, /exactly one/],
     ['two disks', { rootDevice: { name: 'sda', serial: 'x' } }, /exactly one/],
-    ['a path', { rootDevice: { name: '../sda' } }, /no kernel name/],
-    ['a path that looks like none', { rootDevice: { name: 'sda/..' } }, /no kernel name/],
-    ['dots', { rootDevice: { name: '..' } }, /no kernel name/],
+    ['a path', { rootDevice: { name: '../sda' } }, /not a kernel name/],
+    ['a path that looks like none', { rootDevice: { name: 'sda/..' } }, /not a kernel name/],
+    ['dots', { rootDevice: { name: '..' } }, /not a kernel name/],
     ['a serial of more lines', { rootDevice: { serial: 'a\nb' } }, /plain text/],
     ['half a WWN', { rootDevice: { wwn: Buffer.alloc(4) } }, /wrong size/],
-    ['ftp', { imageUrl: 'ftp://x/y' }, /no http or https/],
-    ['no address', { imageUrl: '//x' }, /no http or https/],
+    ['ftp', { imageUrl: 'ftp://x/y' }, /not an http or https/],
+    ['no address', { imageUrl: '//x' }, /not an http or https/],
     ['a long address', { imageUrl: `http://x/${'y'.repeat(3_000)}` }, /too long/],
     ['a short SHA-256', { sha256: Buffer.alloc(20) }, /not 32 bytes/],
     ['another compression', { compression: 4 }, /not known/],
@@ -91,9 +91,9 @@ describe('faults', () => {
     else expect(fault).toMatch(message);
   });
 
-  test('of the request around it', () => {
+  test('faults of the request around the image', () => {
     expect(installationFault({ generation: 0n, genericImage: IMAGE })).toMatch(/not positive/);
-    expect(installationFault({ generation: 1n })).toMatch(/not what to install/);
+    expect(installationFault({ generation: 1n })).toMatch(/what to install/);
     expect(installationFault({ generation: 1n, metropolis: {} })).toBeNull();
     expect(installationFault({ generation: 1n, genericImage: IMAGE })).toBeNull();
   });

@@ -10,15 +10,15 @@ import { noteCrash, provideBalancer } from './services.ts';
 
 export interface BalancersDeps extends BalancingDeps {
   readonly board: PoolsBoard;
-  /** Calls back when pools stand differently in the database; returns how to end that. */
+  /** Calls back when pool rows change; returns an unsubscribe function. */
   readonly onPools: (callback: () => void) => () => void;
-  /** Observer of the actor systems of pools; undefined costs nothing. */
+  /** Observer of the actor systems of pools; undefined adds no cost. */
   readonly inspect?: ((event: InspectionEvent) => void) | undefined;
 }
 
 /**
- * One root actor for each pool at each of its balancers, while a session is alive. What is at the
- * balancers stays when they end. Without pools nothing is done at all.
+ * Runs one root actor per pool and balancer while a session is alive. Objects at the balancers stay
+ * when the actors end. Without pools it does nothing.
  */
 export function balancers(deps: BalancersDeps) {
   return fromCallback<FleetEvent, void>(() => {
@@ -26,7 +26,7 @@ export function balancers(deps: BalancersDeps) {
     const tended = placesOf(deps).map((place) => tendAlways(deps, place));
     return () => {
       for (const { stop } of tended) stop();
-      // By then another session may have taken them, and keeps them.
+      // A newer session that took the jobs meanwhile keeps them.
       const idle = Promise.all(tended.map((each) => each.idle()));
       void idle.then(() => deps.leases.releaseAll(session));
     };
@@ -50,14 +50,14 @@ const RESPAWN_FIRST_MS = 1_000;
 const RESPAWN_MAX_MS = 300_000;
 
 interface Tended {
-  /** Everything that was under way has ended. */
+  /** Resolves when all work under way has ended. */
   idle(): Promise<unknown>;
   stop(): void;
 }
 
 /**
- * Tends a pool at a balancer. An actor that crashes is made anew, later each time, once all that it
- * had begun has ended; others do not notice. One that lived for long begins at the first pause.
+ * Tends a pool at a balancer. Restarts a crashed actor with a growing pause, after all of its work
+ * has ended; other pools are not affected. After a long life, the pause is the first one again.
  */
 function tendAlways(deps: BalancersDeps, place: Place): Tended {
   const { clock, log, metrics } = deps;
@@ -90,7 +90,8 @@ function tendAlways(deps: BalancersDeps, place: Place): Tended {
   };
 }
 
-const CRASHED = 'the actor of a pool crashed; it is made anew, later each time, and others go on';
+const CRASHED =
+  'the actor of a pool crashed; it restarts after a growing pause, and other pools continue';
 
 function tend(
   deps: BalancersDeps,
@@ -118,7 +119,7 @@ function tend(
   const tellStanding = () => {
     const { paused } = desk.standing();
     if ((paused !== null) !== isPaused) {
-      // Somebody may have worked at the balancer meanwhile.
+      // Other processes may have changed the balancer meanwhile.
       desk.distrust();
       ref.send({ type: paused ? 'pool.pause' : 'pool.resume' });
     }
@@ -136,7 +137,7 @@ function tend(
     stop() {
       for (const end of unsubscribe) end();
       ref.stop();
-      // XState leaves what a crashed actor has invoked running.
+      // XState leaves the services of a crashed actor running.
       stopping.abort();
       board.remove(desk);
       for (const gauge of POOL_GAUGES) deps.metrics.clear(gauge, desk.labels);
@@ -144,7 +145,7 @@ function tend(
   };
 }
 
-/** Keeps what the daemon shows of the pool. */
+/** Updates the daemon's public state of the pool. */
 function show({ metrics }: BalancersDeps, desk: PoolDesk, value: unknown): void {
   const state = stateOf(value);
   desk.state = state;
@@ -163,7 +164,7 @@ function show({ metrics }: BalancersDeps, desk: PoolDesk, value: unknown): void 
   metrics.set('shepherd_lb_last_settled_timestamp_seconds', labels, settledAtMs / 1_000);
 }
 
-/** They go with the pool, so that nobody adds up old ones. */
+/** Gauges that are removed with the pool, so that nobody sums outdated values. */
 const POOL_GAUGES = [
   'shepherd_lb_reconcile_resources_pending',
   'shepherd_lb_state',
@@ -172,7 +173,7 @@ const POOL_GAUGES = [
   'shepherd_lb_last_settled_timestamp_seconds',
 ] as const;
 
-/** The state of the objects, while the pool is tended; else that of the whole. */
+/** The state of the objects while the pool is tended, else the state of the whole chart. */
 function stateOf(value: unknown): string {
   let at = value;
   while (typeof at === 'object' && at !== null) {

@@ -3,23 +3,23 @@ import type { Sight } from '../../domain/balancing/sights.ts';
 import type { MachineId } from '../../domain/ids.ts';
 import type { PoolDesk } from './desk.ts';
 
-/** What this daemon itself knows of a pool that it tends at a balancer; the rest is in rows. */
+/** The part of a tended pool's state that only this daemon knows; the rest is in rows. */
 export interface TendedPool {
   readonly pool: string;
   readonly balancer: string;
   /** State of its chart, or of its objects while it is tended. */
   readonly state: string;
-  /** As seen last; empty: it was not looked at yet. */
+  /** As last seen; empty before the first look. */
   readonly members: ReadonlyMap<MachineId, Pick<Sight, 'health' | 'sessions'>>;
-  /** External addresses, each with the ports under which it is there, whatever their state. */
+  /** External addresses with their ports at the balancer, in any state. */
   readonly addresses: Addresses;
 }
 
 /** The pools that this daemon tends. */
 export interface PoolsBoard {
-  /** By pool and balancer. */
+  /** Pools, sorted by name and balancer. */
   tended(): readonly TendedPool[];
-  /** Everything that is known of them. */
+  /** All internal state of the pools. */
   desks(): Iterable<PoolDesk>;
   put(desk: PoolDesk): void;
   remove(desk: PoolDesk): void;

@@ -5,8 +5,8 @@ import { codeOf } from '../../domain/errors.ts';
 import type { Change, Changed, PoolDesk } from './desk.ts';
 
 /**
- * Does what a plan says, neighbours of one kind together, and tells of each what became of it.
- * @throws the first failure that is no mere refusal: then nothing more is begun.
+ * Carries out a plan, neighbours of one kind together, and reports each result.
+ * @throws the first failure that is no plain refusal: nothing more is started then.
  */
 export async function carryOut(
   desk: PoolDesk,
@@ -25,7 +25,7 @@ export async function carryOut(
   }
 }
 
-/** What was made, and has to get ready. */
+/** Created objects that must become ready. */
 export type Made = PoolDesk['awaited'][number][];
 
 function groupsOf(actions: readonly Action[], sizeMax: number): readonly (readonly Action[])[] {
@@ -79,7 +79,7 @@ function changeOf(desk: PoolDesk, action: Action, made: Made): Change {
 
 const always = () => true;
 
-/** Whether the machine is to have servers, as its row has it at this moment. */
+/** Whether the machine should have servers according to its row now. */
 function hasServer({ rows, balancer }: PoolDesk, machine: ReturnType<typeof machineOf>): boolean {
   const state = rows.get(machine)?.state ?? 'drained';
   return state !== 'drained' && (state !== 'draining' || balancer.capabilities.drain === 'native');

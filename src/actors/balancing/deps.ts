@@ -11,7 +11,7 @@ import type { Leases } from '../leases.ts';
 import type { SessionKeeper } from '../session-keeper.ts';
 import type { WishBook } from './wishes.ts';
 
-/** A balancer that is configured, and open. */
+/** A configured balancer that is open. */
 export interface OpenBalancer {
   readonly name: string;
   /** Name of its driver, for metrics. */
@@ -24,13 +24,13 @@ export interface BalancingDeps {
   /** By name. */
   readonly balancers: ReadonlyMap<string, OpenBalancer>;
   readonly mirror: {
-    /** All rows, as of a read that begins after the call. */
+    /** All rows, from a read that begins after the call. */
     readFleet(signal: AbortSignal): Promise<FleetRows>;
     facts(): ReadonlyMap<Slot, SlotFacts>;
-    /** How pools stand, as of the last read. */
+    /** Pool rows as of the last read. */
     pools(): readonly PoolRow[];
   };
-  /** Rows were read, and the guard has told how it stands: it is known what is to become of machines. */
+  /** Rows were read and the guard's state is known, so that desired members are known. */
   readonly isKnown: () => boolean;
   readonly wishes: WishBook;
   readonly keeper: SessionKeeper;
@@ -43,7 +43,7 @@ export interface BalancingDeps {
   readonly metrics: Metrics;
 }
 
-/** What is counted of the objects of a pool that were made and removed, and what went wrong. */
+/** Counters of created and removed objects, and of errors. */
 export const WRITES = [
   'shepherd_lb_reconcile_created_total',
   'shepherd_lb_reconcile_deleted_total',
@@ -52,7 +52,7 @@ export const WRITES = [
   'shepherd_lb_reconcile_delete_retries_total',
 ] as const;
 
-/** What the plan has still to do: told with each plan, and with zeros however a run ends. */
+/** Exports the plan's pending changes: with each plan, and as zeros at the end of each run. */
 export function tellPending(
   { metrics }: Pick<BalancingDeps, 'metrics'>,
   { labels }: { readonly labels: LabelsOf<'shepherd_lb_frozen'> },
@@ -64,11 +64,11 @@ export function tellPending(
   }
 }
 
-/** The job of writing to a balancer. */
+/** The lease for writes to a balancer. */
 export const balancerJob = (balancer: string): string => `balancer/${balancer}`;
 
 /**
- * Tending a pool at a balancer: had by the daemon that has the balancer's job, if its configuration has
- * the pool, and by whoever has the pool forgotten.
+ * The lease for tending a pool at a balancer. Held by the daemon with the balancer's lease if it
+ * has the pool in its configuration, or by a process that deletes the pool.
  */
 export const poolJob = ({ pool, balancer }: PoolName): string => `pool/${balancer}/${pool}`;

@@ -26,19 +26,19 @@ import { codeOf, explain, LeaseLost } from '../../domain/errors.ts';
 import type { MachineId } from '../../domain/ids.ts';
 import { balancerJob, type BalancingDeps, type OpenBalancer } from './deps.ts';
 
-/** What was seen at the balancer. */
+/** The objects seen at the balancer. */
 export interface Seen {
   readonly objects: readonly Observed[];
   readonly sights: ReadonlyMap<MachineId, Sight>;
-  /** Changes at the balancer that had ended, and none was under way, when this look began. */
+  /** Number of ended changes at the balancer when this look began, with none under way. */
   readonly change: number;
   /** Database clock. */
   readonly atMs: number;
-  /** Everything was read anew; otherwise what objects hold may be told from memory. */
+  /** All was read anew; otherwise object contents may come from memory. */
   readonly isFull: boolean;
 }
 
-/** An object that is waited for. */
+/** An object that must become ready. */
 export interface Awaited {
   readonly ref: Ref;
   readonly key: string;
@@ -49,25 +49,25 @@ interface Away {
   readonly sinceMs: number;
   readonly why: string;
   readonly failures: number;
-  /** Members look again then, if nobody else did; database clock. */
+  /** When members look again unless another look came first; database clock. */
   readonly againAtMs: number;
 }
-/** Members that wait for a balancer look that often at least. */
+/** Longest interval between looks while members wait for a balancer. */
 const AWAY_LONGEST_MS = 60_000;
 
-/** All that is known of one pool at one balancer beside its chart; nothing of it outlives the daemon. */
+/** All state of one pool at one balancer besides its chart; lost at the daemon's end. */
 export type PoolDesk = ReturnType<typeof createDesk>;
 
 /** A call that changes something at the balancer. */
 export interface Change {
-  /** Asked at the last moment. */
+  /** Checked just before the call. */
   isWanted(): boolean;
   call(options: { readonly signal: AbortSignal }): Promise<unknown>;
 }
-/** What became of it. False: it was not wanted any more. */
+/** The result; false: the change was no longer wanted. */
 export type Changed = PromiseSettledResult<boolean>;
 
-/** Errors that do not tell that the balancer cannot be reached. */
+/** Errors that do not prove an unreachable balancer. */
 const UNDERSTOOD: ReadonlySet<string> = new Set([
   'remote-failure',
   'cancelled',
@@ -93,7 +93,7 @@ export function createDesk(
   const refusals = new Map<string, Refusal>();
   const memory = newRemembered();
   let seen: Seen | null = null;
-  /** Monotonic: when the last look began that read everything anew; null: the next one has to. */
+  /** Start of the last full read, monotonic; null: the next read must be full. */
   let fullAtMs: number | null = null;
   let change = 0;
   let changing = 0;
@@ -101,18 +101,18 @@ export function createDesk(
   let unreachable: Away | null = null;
   let whole = new Set<MachineId>();
 
-  /** One after the other, whatever each of them comes to. */
+  /** Runs tasks one after the other, whatever their results. */
   const exclusive = <T>(task: () => Promise<T>): Promise<T> => {
     const mine = last.then(task, task);
     last = mine.catch(() => undefined);
     return mine;
   };
-  /** A process that was stopped for long goes on before its timers tell it that its session is over. */
+  /** After a long stop of the process, the session may have ended before its timers fire. */
   const isOver = () => deps.keeper.require().remainingMs() <= 0;
   const lease = () => {
-    // By then the job may be ours again, for whoever tends the pool after us.
+    // By then, the job may be ours again under a newer actor.
     const held = stopping.aborted || isOver() ? null : deps.leases.held(job);
-    if (!held) throw new LeaseLost(`the job ${job} is not ours any more`);
+    if (!held) throw new LeaseLost(`this daemon no longer holds the job ${job}`);
     return held;
   };
   const reached = () => {
@@ -142,7 +142,7 @@ export function createDesk(
     }
     return true;
   };
-  /** The same for whoever has the turn already. */
+  /** The same for a caller that already has exclusive access. */
   const changeAllInTurn = (changes: readonly Change[]): Promise<readonly Changed[]> =>
     Promise.allSettled(changes.map(changeOne));
   const fresh = (): Seen | null => (seen?.change === change && changing === 0 ? seen : null);
@@ -150,7 +150,7 @@ export function createDesk(
     deps.mirror.pools().find((row) => row.pool === name.pool && row.balancer === name.balancer) ??
     newPool(name);
 
-  /** Addresses of rows: as the machines have them now, else as their servers have them. */
+  /** Addresses of members: as the machines have them now, else as their servers have them. */
   const addressesOf = (members: readonly MemberRow[]): PlacedMember[] => {
     const wishes = deps.wishes.of(pool.pool);
     const facts = deps.mirror.facts();
@@ -186,26 +186,26 @@ export function createDesk(
     standing,
     reached,
     missed,
-    /** What the panic guard found: about members, and about servers that nobody refers to. */
+    /** The panic guard's findings about members, and about servers without a reference. */
     alarms: { members: null as Alarm | null, objects: null as Alarm | null },
-    /** What the panic guard saw, as it was written down last. */
+    /** The panic guard's finding as last written. */
     frozenAs: null as string | null,
     plan: null as Plan | null,
     awaited: [] as readonly Awaited[],
-    /** Monotonic: when this run, and this wait, began. */
+    /** Start of this run and of this wait, monotonic. */
     runBeganAtMs: null as number | null,
     waitBeganAtMs: 0,
     cycles: 0,
     isMoving: false,
-    /** Something that was waited for got ready since the balancer was looked at. */
+    /** An awaited object became ready since the last look at the balancer. */
     isNewlyReady: false,
     /** State of the chart, or of its objects while the pool is tended. */
     state: 'awaitingLease',
     seen: () => seen,
     unreachable: () => unreachable,
-    /** Everything under way has ended. */
+    /** Resolves when all work under way has ended. */
     idle: () => last,
-    /** Members whose servers are all there, as of the last look; answers who lost one since. */
+    /** Records members with a complete set of servers. @returns whether one lost a server since. */
     takeWhole(): boolean {
       const now = new Set<MachineId>();
       for (const [machine, sight] of seen?.sights ?? []) if (sight.isWhole) now.add(machine);
@@ -224,11 +224,12 @@ export function createDesk(
       fullAtMs = null;
       unreachable = null;
     },
-    /** The next look reads everything anew. */
+    /** Makes the next look a full read. */
     distrust: () => void (fullAtMs = null),
     /**
-     * Reads all that is at the balancer: everything anew the first time, after a look that failed, now
-     * and then, and when it is to be `full`. @throws {FleetError} it cannot be read; it is unreachable.
+     * Reads all objects at the balancer: a full read at first, after a failure, periodically, and
+     * when `full`.
+     * @throws {FleetError} the balancer cannot be read; it counts as unreachable.
      */
     async look(signal: AbortSignal, { full = false } = {}): Promise<Seen> {
       const session = deps.keeper.require();
@@ -272,9 +273,8 @@ export function createDesk(
       return seen;
     },
     /**
-     * Starts calls together that change something at the balancer, as many as its capabilities say at
-     * most. They run to their end although the step that wants them is given up; the end of the
-     * session, of the daemon, or of the job ends them.
+     * Starts changes at the balancer together, up to its capabilities' limit. They complete even if
+     * the requesting step is given up. The end of the session, the daemon, or the job aborts them.
      */
     changeAll: (signal: AbortSignal, changes: readonly Change[]): Promise<readonly Changed[]> =>
       exclusive(() => {
@@ -283,8 +283,8 @@ export function createDesk(
       }),
     changeAllInTurn,
     /**
-     * Writes members; what is known of them is what the database answers. To be called in turn.
-     * @returns those of which nothing was written, such as machines that are being worked on.
+     * Writes member rows and adopts the database's answer. Requires exclusive access.
+     * @returns members that were not written, such as machines with work under way.
      */
     async write(changes: readonly MemberChange[]): Promise<ReadonlySet<MachineId>> {
       const refused = new Set<MachineId>();
@@ -297,7 +297,7 @@ export function createDesk(
       }
       return refused;
     },
-    /** The objects that are to be there, as rows have it now. */
+    /** The desired objects according to the current rows. */
     desired(): readonly Desired[] {
       const isNative = balancer.capabilities.drain === 'native';
       const members = [...rows.values()].filter(

@@ -22,19 +22,19 @@ import { carryOut, type Made } from './carry-out.ts';
 import type { Changed, PoolDesk } from './desk.ts';
 import { PASSING, settleAlarm } from './step-members.ts';
 
-/** A run that does not get to its end in so many rounds, or so long, is given up. */
+/** A run is given up after this many rounds or this long. */
 const CYCLES_MAX = 20;
 const RUN_MS = 30 * 60_000;
-/** What was waited for in vain holds nobody up for so long. */
+/** An object whose wait timed out holds up nothing for this long. */
 const STUCK_MS = 30 * 60_000;
 const REFRESHES_AT_ONCE = 4;
 
-/** What is destroyed then may depend on what other objects hold, or goes because many are to go. */
+/** In these stages, deletions depend on object contents or on large losses. */
 const NEEDS_FULL_LOOK: ReadonlySet<Stage> = new Set(['frozen', 'clashing', 'leaving']);
 
 /**
- * Plans what is to be done next, by what was seen last and what rows have it now. Before anything is
- * destroyed because of what objects hold, all of them are read anew.
+ * Plans the next step from the last look and the current rows. Reads all objects anew before it
+ * deletes any because of their contents.
  */
 export async function check(
   deps: BalancingDeps,
@@ -92,7 +92,9 @@ export async function check(
   if (plan.stage !== 'settled') {
     desk.cycles += 1;
     if (desk.cycles > CYCLES_MAX || clock.monotonic() - began > RUN_MS) {
-      throw new TimedOut(`the pool is not as desired after ${desk.cycles - 1} rounds`);
+      throw new TimedOut(
+        `the pool is still not in its desired state after ${desk.cycles - 1} rounds`,
+      );
     }
   }
   if (plan.stage === 'settled' && plan.refused.length > 0) {
@@ -114,7 +116,7 @@ function awaitedOf(refs: readonly Ref[], objects: readonly Observed[]): PoolDesk
   });
 }
 
-/** Asks once more for each object that failed; one that cannot be asked for keeps no other waiting. */
+/** Submits each failed object again; a refusal does not hold up the others. */
 export async function recover(
   deps: BalancingDeps,
   desk: PoolDesk,
@@ -131,14 +133,14 @@ export async function recover(
         return;
       }
       const fields = { ...desk.name, object: spec.name, cause: explain(end.reason) };
-      deps.log.warn(fields, 'an object that failed cannot be asked for again');
+      deps.log.warn(fields, 'a failed object cannot be submitted again');
     });
   }
 }
 
 /**
- * Destroys in passes: whatever could not go is tried again, as long as the pass before destroyed
- * something. What is left then is refused: it keeps nothing else waiting.
+ * Deletes in passes: repeats failed deletions as long as the previous pass deleted something. The
+ * rest counts as refused and holds up nothing.
  */
 export async function destroy(
   deps: BalancingDeps,
@@ -169,7 +171,7 @@ export async function destroy(
   }
 }
 
-/** Whoever waits until a machine has no server any more is told, and does not wait for ever. */
+/** A request that waits for the last server's removal is answered, so that it ends. */
 function keepsMember(
   { nowMs }: BalancingDeps,
   { memory: { refusing } }: PoolDesk,
@@ -195,8 +197,8 @@ function destroyed(deps: BalancingDeps, desk: PoolDesk, action: Action): void {
 }
 
 /**
- * What could not be destroyed by itself is destroyed with all that hangs on it the next time.
- * @returns false: that is not so, or was tried already.
+ * Marks an object that could not be deleted alone: next time its dependents are deleted with it.
+ * @returns false: this does not apply, or was already tried.
  */
 function block(desk: PoolDesk, action: Action): boolean {
   if (action.act !== 'destroy' || action.object.phase !== 'failed') return false;
@@ -207,7 +209,7 @@ function block(desk: PoolDesk, action: Action): boolean {
   return true;
 }
 
-/** The balancer understood the change, and does not do it: it is asked for again later. */
+/** The balancer understood and refused the change: it is submitted again later. */
 function refuse({ nowMs, log }: BalancingDeps, desk: PoolDesk, action: Action, why: string): void {
   const key = changeKey(action);
   const before = desk.refusals.get(key);
@@ -215,11 +217,11 @@ function refuse({ nowMs, log }: BalancingDeps, desk: PoolDesk, action: Action, w
   if (!before) log.warn({ ...desk.name, what: changeText(action), cause: why }, REFUSED);
 }
 
-const REFUSED = 'the balancer refuses a change; it is tried again, and all else goes on';
+const REFUSED = 'the balancer refuses a change; it is retried later, and other changes continue';
 
 /**
- * Makes what the plan says. What the balancer understood and refused keeps nothing else waiting; any
- * other failure ends it.
+ * Creates the planned objects. A refusal does not hold up the others; any other failure ends the
+ * step.
  */
 export async function create(
   deps: BalancingDeps,
@@ -244,8 +246,8 @@ export async function create(
 }
 
 /**
- * Looks at what is waited for; what is ready is not looked at again.
- * @throws {TimedOut} it was waited for long enough; for a while nothing waits for it.
+ * Looks at awaited objects, except those that are ready.
+ * @throws {TimedOut} the wait was long enough; for a while nothing waits for the object.
  */
 export async function poll(
   deps: BalancingDeps,
@@ -280,10 +282,10 @@ export async function poll(
     desk.troubles.set(key, { ...(desk.troubles.get(key) ?? NO_TROUBLE), stuckUntilMs });
   }
   metrics.count('shepherd_lb_reconcile_create_errors_total', desk.labels);
-  throw new TimedOut(`${desk.awaited.length} objects did not get ready in time`);
+  throw new TimedOut(`${desk.awaited.length} objects did not become ready in time`);
 }
 
-/** An object that cannot be read is looked at with all others; what ends everything ends this. */
+/** An unreadable object is left to the next full look; fatal errors pass through. */
 function orFailed(error: unknown): Phase {
   if (codeOf(error) === 'not-found' || codeOf(error) === 'remote-failure') return 'failed';
   throw error;

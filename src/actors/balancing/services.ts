@@ -12,10 +12,10 @@ import type { PoolDesk } from './desk.ts';
 import { check, create, destroy, poll, recover } from './objects.ts';
 import { stepAll } from './step-members.ts';
 
-/** Before the fleet is known it is asked for so often whether it is. */
+/** Interval of checks until the fleet is known. */
 const KNOWN_MS = 500;
 
-/** The chart of a pool at a balancer, with its services. They work on the desk of that place. */
+/** The chart of a pool at a balancer with its services, which work on the pool's desk. */
 export function provideBalancer(deps: BalancingDeps, deskOf: (place: PoolPlace) => PoolDesk) {
   const { clock, random, log } = deps;
   type Step<Output> = (deps: BalancingDeps, desk: PoolDesk, signal: AbortSignal) => Promise<Output>;
@@ -51,13 +51,16 @@ export function provideBalancer(deps: BalancingDeps, deskOf: (place: PoolPlace) 
         endRun(deps, desk);
         tellPending(deps, desk, { create: 0, destroy: 0 });
         const cause = explain(error);
-        log.warn({ ...place, failures, cause }, 'the pool is tried again later');
-        // Whoever tends it next begins at once, but for what the balancer itself asked for.
+        log.warn({ ...place, failures, cause }, 'the pool is retried later');
+        // The next daemon starts at once, except for a pause that the balancer requested.
         const retryInMs = throttledMs(error, clock.now());
         writeNote(deps, desk, { state: 'failed', failures, retryInMs, reason: cause });
       },
       reportStepFailure: (_, { error, ...place }) =>
-        log.warn({ ...place, err: error }, 'members of the pool could not be moved on yet'),
+        log.warn(
+          { ...place, err: error },
+          'members of the pool could not take their next step yet',
+        ),
     },
     delays: {
       wait: ({ context }) => waitMs(context.looks, random.next()),
@@ -71,7 +74,7 @@ export function provideBalancer(deps: BalancingDeps, deskOf: (place: PoolPlace) 
   });
 }
 
-/** Waits until the job is ours and the fleet is known, then reads what the daemon before left. */
+/** Waits for the job and for a known fleet, then reads the rows of the previous daemon. */
 async function takeLease(
   deps: BalancingDeps,
   desk: PoolDesk,
@@ -97,33 +100,33 @@ async function takeLease(
   for (const counter of WRITES) deps.metrics.count(counter, desk.labels, 0);
   tellPending(deps, desk, { create: 0, destroy: 0 });
   deps.metrics.set('shepherd_lb_frozen', desk.labels, 0);
-  // Last of all: who pauses the pool meanwhile is not told to the chart a second time.
+  // Must be last: otherwise the chart would hear twice of a pause that comes meanwhile.
   const { failures, generation, retryAtMs, paused, frozen } = desk.standing();
   desk.frozenAs = frozen?.snapshot ?? null;
   return { failures, generation, retryAtMs, isPaused: paused !== null };
 }
 
-/** The pool's actor crashed: for people, since nothing else tells of it until it is made anew. */
+/** Records the crash of the pool's actor for people; nothing else reports it until the restart. */
 export const noteCrash = (deps: BalancingDeps, desk: PoolDesk, error: unknown): void =>
   writeNote(deps, desk, { state: 'failed', reason: `its actor crashed: ${explain(error)}` });
 
 /**
- * What the pool had under another uid or in another fleet is not ours any more: it would go on serving
- * machines that we let be interrupted. @throws {RemoteFailure} there are such machines.
+ * Refuses to tend a pool whose objects have an old uid or fleet: they would serve machines that we
+ * let be interrupted. @throws {RemoteFailure} such members exist.
  */
 async function requireSameMark(deps: BalancingDeps, desk: PoolDesk, lease: Lease): Promise<void> {
   const before = desk.standing().madeAs;
   const now = madeAs(desk.pool);
   if (before === null || before === now || ![...desk.rows.values()].some(mayServe)) return;
   const reason =
-    `its members were let in under ${before}, and it is configured as ${now}: set uid and fleet back, ` +
-    'and tear it down before they change; or take it out of the configuration, and let ' +
-    '"shepherd lb forget" remove what is recorded, while what is at the balancer goes on serving';
+    `its members serve under ${before}, but the configuration says ${now}: restore uid and fleet, ` +
+    'and tear it down before they change; or remove it from the configuration, and let ' +
+    '"shepherd lb forget" remove its records, while its objects at the balancer continue to serve';
   await deps.keeper.require().balancing.note(lease, desk.name, { state: 'failed', reason });
   throw new RemoteFailure(`pool ${desk.name.pool} is not tended: ${reason}`);
 }
 
-/** For people and for the next daemon: what cannot be written is told, and written the next time. */
+/** Writes a note for people and the next daemon. A failed write is repeated next time. */
 function writeNote(
   deps: BalancingDeps,
   desk: PoolDesk,
@@ -132,7 +135,7 @@ function writeNote(
   const write = async () => deps.keeper.require().balancing.note(desk.lease(), desk.name, patch);
   write().catch((error: unknown) => {
     const fields = { ...desk.name, cause: explain(error) };
-    deps.log.warn(fields, 'how the pool stands could not be written down');
+    deps.log.warn(fields, 'the state of the pool could not be recorded');
   });
 }
 
@@ -148,12 +151,12 @@ function endRun({ clock, metrics }: BalancingDeps, desk: PoolDesk): void {
   desk.cycles = 0;
 }
 
-/** It was torn down, and the last look showed nothing of it. */
+/** The pool was torn down, and the last look found nothing of it. */
 const isGone = (desk: PoolDesk): boolean =>
   desk.standing().tornDown !== null && desk.seen()?.objects.length === 0;
 
 function whyIncomplete({ plan, alarms }: PoolDesk): string | null {
-  if (alarms.members || alarms.objects) return 'it is frozen: too many members would go at once';
+  if (alarms.members || alarms.objects) return 'it is frozen: too many members would leave at once';
   if (!plan) return null;
   if (plan.shelved.length > 0) return `given up for a while: ${plan.shelved.join(', ')}`;
   return plan.isComplete ? null : 'some objects are not ready, or failed';

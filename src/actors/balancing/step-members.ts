@@ -20,20 +20,20 @@ import type { Stepped } from '../../machines/balancer-setup.ts';
 import { type BalancingDeps } from './deps.ts';
 import type { PoolDesk } from './desk.ts';
 
-/** Members that move are looked at so often. */
+/** Interval between looks while members change. */
 export const MOVING_MS = 1_000;
-/** Where a balancer tells who is well, it is asked this often. */
+/** Interval between looks at a balancer that reports health. */
 const HEALTH_MS = 15_000;
-/** Without anything to wait for members are looked at again after this. */
+/** Interval between looks without anything to wait for. */
 const REST_MS = 300_000;
-/** What somebody else held up, such as a machine that is just being worked on, is tried again. */
+/** Pause before a retry after another process was in the way, for example work on a machine. */
 const RETRY_MS = 2_000;
-/** A look that could not be used, since something changed meanwhile, is taken again so often. */
+/** Maximum number of looks that were outdated by a change meanwhile. */
 const LOOKS_MAX = 3;
 
 /**
- * Does the next step of every member: looks at the balancer if that is needed, decides, writes rows,
- * and lets connections to servers or keeps them away, while nothing else is changed there.
+ * Takes the next step of every member: looks at the balancer if needed, decides, writes rows, and
+ * opens or closes servers. Nothing else is changed there meanwhile.
  */
 export async function stepAll(
   deps: BalancingDeps,
@@ -65,7 +65,7 @@ interface Pass {
 const isHealthDue = ({ nowMs }: BalancingDeps, { balancer, rows, seen }: PoolDesk): boolean =>
   balancer.capabilities.health && rows.size > 0 && nowMs() >= (seen()?.atMs ?? 0) + HEALTH_MS;
 
-/** A balancer that does not answer is noted, and no failure of the members. */
+/** Records an unreachable balancer, which is no failure of the members. */
 async function lookIfPossible(desk: PoolDesk, signal: AbortSignal): Promise<void> {
   try {
     await desk.look(signal);
@@ -74,7 +74,7 @@ async function lookIfPossible(desk: PoolDesk, signal: AbortSignal): Promise<void
   }
 }
 
-/** In one text: which rows there are, and in which states. */
+/** The rows and their states as one text. */
 const desiredRows = ({ rows }: PoolDesk): string => {
   let text = '';
   for (const { machineId, state } of rows.values()) text += `${machineId} ${state} `;
@@ -106,12 +106,12 @@ async function stepOnce(deps: BalancingDeps, desk: PoolDesk, signal: AbortSignal
     if (desk.rows.get(machineId)?.state !== before?.state) forgetCalls(desk.memory, machineId);
     report(deps, desk, before, machineId);
   }
-  // Whoever works on a machine by now must not get traffic there, whatever was decided before.
+  // A machine with work under way must get no traffic, whatever was decided before.
   const modes = steps.modes.filter(
     ({ machineId, mode }) => mode !== 'active' || !refused.has(machineId),
   );
   isHeldUp ||= (await callAll(deps, desk, modes)).hasFailed;
-  // What was refused and is taken now moves on by itself.
+  // An accepted retry moves on by itself.
   desk.isMoving = steps.isMoving || desk.memory.refusing.size < refusedBefore;
   const dueAtMs = Math.min(steps.dueAtMs ?? Infinity, againMs(desk, nowMs));
   const untilDueMs = Math.max(1, dueAtMs - nowMs + 1);
@@ -127,7 +127,7 @@ function patienceMs(desk: PoolDesk, isHeldUp: boolean, nowMs: number): number {
   return desk.balancer.capabilities.health && desk.rows.size > 0 ? HEALTH_MS : REST_MS;
 }
 
-/** For people who wait: how many connections are left of members that stay draining, as seen last. */
+/** Connections left on members that stay draining, as last seen, for people who wait. */
 function countsOf(desk: PoolDesk, moved: readonly MemberChange[]): MemberChange[] {
   const changed = new Set(moved.map(({ machineId }) => machineId));
   return [...desk.rows.values()].flatMap(({ machineId, state, sessions }) => {
@@ -137,7 +137,7 @@ function countsOf(desk: PoolDesk, moved: readonly MemberChange[]): MemberChange[
   });
 }
 
-/** Rows of machines that somebody wants to be let go, in other pools and at other balancers. */
+/** Rows, in other pools and at other balancers, of machines that should drain. */
 function elsewhereOf(
   { mirror, wishes }: BalancingDeps,
   { name }: PoolDesk,
@@ -152,7 +152,7 @@ function elsewhereOf(
   return found;
 }
 
-/** Decides, and holds everything back while the panic guard does not believe what it sees. */
+/** Decides, and holds back all steps while the panic guard doubts its findings. */
 async function decide(deps: BalancingDeps, desk: PoolDesk, nowMs: number): Promise<Steps> {
   const standing = desk.standing();
   const input = {
@@ -182,7 +182,7 @@ async function decide(deps: BalancingDeps, desk: PoolDesk, nowMs: number): Promi
   return { ...steps, dueAtMs: nextLookMs(alarm) };
 }
 
-/** Writes down whether the pool is frozen, where that is not what the database says. */
+/** Writes whether the pool is frozen, if the database says otherwise. */
 export async function settleAlarm(deps: BalancingDeps, desk: PoolDesk): Promise<void> {
   const { members, objects } = desk.alarms;
   const snapshot = [members?.snapshot, objects?.snapshot].filter(Boolean).join(' + ') || null;
@@ -195,26 +195,27 @@ export async function settleAlarm(deps: BalancingDeps, desk: PoolDesk): Promise<
   const book = deps.keeper.require().balancing;
   if (snapshot === null) {
     await book.note(desk.lease(), desk.name, { frozen: null });
-    deps.log.info(desk.name, 'the panic guard lets members go again');
+    deps.log.info(desk.name, 'the panic guard allows members to leave again');
   } else {
     const count = new Set(snapshot.split(' ').filter((word) => word !== '+')).size;
-    const reason = `${count} members would go at once`;
+    const reason = `${count} members would leave at once`;
     await book.note(desk.lease(), desk.name, { frozen: { reason, snapshot } });
     if (desk.frozenAs === null) deps.log.error({ ...desk.name, count }, FROZEN);
   }
   desk.frozenAs = snapshot;
 }
 
-const FROZEN = 'too many members would go at once: the pool is frozen until an operator thaws it';
+const FROZEN =
+  'too many members would leave at once: the pool is frozen until an operator thaws it';
 
 interface Asked {
-  /** Machines of which a call was refused, or lately was and is not made again yet. */
+  /** Machines with a call that was refused, now or recently, and is not repeated yet. */
   readonly left: ReadonlySet<MachineId>;
-  /** There is no telling when to ask some of them again. */
+  /** For some of them, the time of the next call is unknown. */
   readonly hasFailed: boolean;
 }
 
-/** In turn, as many together as the balancer takes. */
+/** Makes the calls in order, as many together as the balancer accepts. */
 async function callAll(
   deps: BalancingDeps,
   desk: PoolDesk,
@@ -247,7 +248,7 @@ async function callAll(
     for (const [at, end] of ends.entries()) {
       if (end.status === 'fulfilled') continue;
       deps.keeper.require().signal.throwIfAborted();
-      // What the end of our turn, or our own stop, broke off was refused by nobody.
+      // A call that the loss of our lease or our own stop aborted was not refused.
       desk.lease();
       const { machineId, mode } = due[at]!;
       const why = explain(end.reason);
@@ -255,14 +256,14 @@ async function callAll(
       if (PASSING.has(codeOf(end.reason))) hasFailed = true;
       else refusing.set(machineId, callRefused(before.get(machineId), mode, why, deps.nowMs()));
       const fields = { ...desk.name, machine: machineId, mode, cause: why };
-      deps.log.warn(fields, 'the balancer did not take over how a member is to be served');
+      deps.log.warn(fields, 'the balancer did not apply the mode of a member');
     }
   }
   for (const { machineId } of calls) if (!left.has(machineId)) refusing.delete(machineId);
   return { left, hasFailed };
 }
 
-/** When the first of the calls that were refused may be made again; those that are due are made. */
+/** When the first refused call may be repeated; due calls are made. */
 function againMs({ memory }: PoolDesk, nowMs: number): number {
   let atMs = Infinity;
   for (const refused of memory.refusing.values()) {
@@ -272,7 +273,7 @@ function againMs({ memory }: PoolDesk, nowMs: number): number {
   return atMs;
 }
 
-/** Errors that do not tell that the balancer refuses something. */
+/** Errors that do not mean a refusal by the balancer. */
 export const PASSING: ReadonlySet<string> = new Set([
   'cancelled',
   'throttled',
@@ -280,7 +281,7 @@ export const PASSING: ReadonlySet<string> = new Set([
   'session-expired',
 ]);
 
-/** One line for each member that came to another state. */
+/** Logs one line per member that changed its state. */
 function report(
   { log, metrics }: BalancingDeps,
   desk: PoolDesk,
@@ -288,14 +289,14 @@ function report(
   machine: MachineId,
 ): void {
   const row = desk.rows.get(machine);
-  if (before && !row) log.debug({ ...desk.name, machine }, 'a machine is no member any more');
+  if (before && !row) log.debug({ ...desk.name, machine }, 'a machine is no longer a member');
   if (!row) return;
   if (before?.note !== row.note && row.note !== null && mayServe(row)) {
     log.info({ ...desk.name, machine, state: row.state, note: row.note }, 'a member is noted');
   }
   if (before?.state === row.state) return;
   const fields = { ...desk.name, machine, from: before?.state ?? null, to: row.state };
-  log.info({ ...fields, how: row.how, reason: row.note }, 'a member comes to another state');
+  log.info({ ...fields, how: row.how, reason: row.note }, 'a member changed its state');
   if (row.state === 'drained' && before?.state === 'draining') {
     metrics.observe(
       'shepherd_lb_drain_duration_seconds',

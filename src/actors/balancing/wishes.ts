@@ -8,19 +8,19 @@ import { sameData } from '../../lib/data.ts';
 import type { MachineView } from '../../domain/view.ts';
 import { createDueTimes } from '../due-times.ts';
 
-/** What is to become of each machine in each pool, as far as is known. */
+/** The desired state of each machine in each pool, as far as is known. */
 export interface WishBook {
   of(pool: string): ReadonlyMap<MachineId, Wish>;
-  /** Calls back a moment after wishes of the pool changed, once for many; returns how to end that. */
+  /** Calls back shortly after changes in the pool; returns an unsubscribe function. */
   onChange(pool: string, callback: () => void): () => void;
-  /** A view changed, or its facts: to be told of each. */
+  /** To be called for each view that changed, or whose facts did. */
   onView(view: MachineView): void;
   onVanished(slot: Slot): void;
-  /** Facts changed. @param changed slots that may have; absent: any. */
+  /** To be called when facts changed. @param changed slots that may have; absent: any. */
   onFacts(facts: ReadonlyMap<Slot, SlotFacts>, changed?: ReadonlySet<Slot>): void;
-  /** The guard stands differently. */
+  /** To be called when the guard's state changed. */
   onGuard(): void;
-  /** Clears what is set. */
+  /** Clears all timers. */
   stop(): void;
 }
 
@@ -32,17 +32,17 @@ export interface WishBookDeps {
   readonly clock: Clock;
 }
 
-/** So long changes are collected before somebody is told. */
+/** Time for which changes are collected before callbacks. */
 export const DEBOUNCE_MS = 250;
 
 /**
- * Keeps wishes equal to what the mirror knows, and to the clock; each change costs what the pools
- * cost, not the fleet.
+ * Keeps desired members up to date with the mirror and the clock. A change costs time for the
+ * number of pools, not for the fleet.
  */
 export function createWishBook(deps: WishBookDeps): WishBook {
   const { pools, facts, viewOf, moment, clock } = deps;
   const byPool = new Map(pools.map(({ pool }) => [pool, new Map<MachineId, Wish>()]));
-  /** Which machine of the slot has wishes. */
+  /** The machine of each slot that has desired memberships. */
   const tenants = new Map<Slot, MachineId>();
   const unsure = new Set<Slot>();
   const callbacks = new Map<string, Set<() => void>>();
@@ -71,7 +71,7 @@ export function createWishBook(deps: WishBookDeps): WishBook {
     if (machine === undefined) return;
     tenants.delete(slot);
     for (const { pool } of pools) {
-      // A machine that is on another slot by now keeps what is known of it there.
+      // A machine that moved to another slot keeps its state there.
       if (byPool.get(pool)?.get(machine)?.slot === slot) put(pool, machine, null);
     }
   };

@@ -15,19 +15,19 @@ export interface GuardDeps {
   readonly keeper: Pick<SessionKeeper, 'require'>;
   readonly mirror: Pick<Mirror, 'requests' | 'facts' | 'sessions' | 'nowMs'>;
   readonly watch: GuardWatch;
-  /** A heartbeat that came now would be recorded. */
+  /** Whether a heartbeat arriving now would be recorded. */
   readonly isTakingIn: () => boolean;
-  /** Whether it carries out what is asked of the guard; when absent it does. */
+  /** Whether it applies requests about the guard; absent: true. */
   readonly settles?: boolean;
-  /** A daemon of rank n waits n times this before it carries a request out. */
+  /** A daemon of rank n waits n times this before it applies a request. */
   readonly headStartMs: number;
   readonly log: Log;
 }
 
-/** A request about a slot that is still unknown after so long is about no slot of ours. */
+/** A slot still unknown after this long is no slot of ours. */
 export const STRAY_MS = 10_000;
 
-/** Provides the guard's chart with its services, which work on the BMDB. */
+/** Provides the guard's chart with services that work on the BMDB. */
 export function provideGuard(deps: GuardDeps) {
   const { bmdb, watch, log, isTakingIn } = deps;
   return guard.provide({
@@ -42,15 +42,15 @@ export function provideGuard(deps: GuardDeps) {
       reportFindings: (_, { findings }) => watch.take(findings, findings.standings),
       reportBlind: (_, { error }) => {
         watch.lose();
-        log.warn({ err: error }, 'the guard could not look at the fleet: nobody is recovered');
+        log.warn({ err: error }, 'the guard could not assess the fleet: no machine is recovered');
       },
       reportUnsettled: (_, { error }) =>
-        log.warn({ err: error }, 'what operators ask of the guard could not be carried out yet'),
+        log.warn({ err: error }, 'requests about the guard could not be applied yet'),
     },
   });
 }
 
-/** One after the other, each for itself: one that cannot be settled keeps no other waiting. */
+/** Applies due requests one after the other; a failure does not hold up the others. */
 async function settleDue(deps: GuardDeps, signal: AbortSignal): Promise<void> {
   const { keeper, log } = deps;
   const { settles = true } = deps;
@@ -63,7 +63,7 @@ async function settleDue(deps: GuardDeps, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Whether the request is about a slot that no actor is responsible for. */
+/** Whether the request concerns a slot without a responsible actor. */
 const isGuards =
   ({ mirror }: GuardDeps) =>
   (request: RequestRow): boolean => {
@@ -72,7 +72,7 @@ const isGuards =
     return age >= STRAY_MS && !mirror.facts().has(keyOf(request) as Slot);
   };
 
-/** A daemon of lower rank gives those of higher rank time to settle the request first. */
+/** A daemon of lower rank gives higher ranks time to apply the request first. */
 const isDue =
   ({ mirror, headStartMs }: GuardDeps, self: SessionId) =>
   (request: RequestRow): boolean => {
@@ -92,8 +92,8 @@ async function settle(session: BmdbSession, request: RequestRow, log: Log): Prom
     const settled = await session.settle(key);
     if (settled) log.info({ ...fields, state: settled.state, outcome: settled.outcome }, SETTLED);
   } catch (err) {
-    log.warn({ ...fields, err }, 'what an operator asked for could not be carried out yet');
+    log.warn({ ...fields, err }, 'a request could not be applied yet');
   }
 }
 
-const SETTLED = 'what an operator asked for was settled';
+const SETTLED = 'a request was applied or refused';

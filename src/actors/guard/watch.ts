@@ -17,37 +17,37 @@ import { sameData } from '../../lib/data.ts';
 
 export interface GuardWatchDeps {
   readonly policy: GuardPolicy;
-  /** Heartbeats must have been taken in for so long before silence means anything. */
+  /** Silence counts only after heartbeats were received for this long. */
   readonly heartbeatMs: number;
   /** Database clock, epoch ms. */
   readonly nowMs: () => number;
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly metrics: Metrics;
   readonly log: Log;
-  /** Told at once when something is shown differently. */
+  /** Called at once when the displayed state changes. */
   readonly onChange: () => void;
 }
 
-/** Where the guard stands, as of its last assessment. */
+/** The guard's state as of its last assessment. */
 export interface GuardView extends GuardPicture {
   readonly state: GuardState;
   readonly reason: string | null;
   /** The fleet first, then providers. */
   readonly standings: readonly GuardStanding[];
-  /** How long recovery of the fleet or a provider was seen frozen since start. */
+  /** Time for which recovery of the fleet or a provider was seen frozen since start. */
   readonly frozenSeconds: number;
 }
 
-/** What this daemon knows of the guard: for permits, the page, metrics and the log. */
+/** This daemon's knowledge of the guard: for permits, the page, metrics and the log. */
 export interface GuardWatch {
   view(): GuardView;
-  /** Judges what was found now; changes nothing. */
+  /** Judges the assessment; changes nothing. */
   judge(found: GuardAssessment): readonly GuardStanding[];
-  /** The fleet was assessed. */
+  /** To be called after an assessment of the fleet. */
   take(picture: GuardPicture, standings: readonly GuardStanding[]): void;
-  /** What was known of the guard counts no more: its chart crashed or stopped. */
+  /** Forgets the guard's state, because its chart crashed or stopped. */
   lose(): void;
-  /** Why no machine of the provider may be recovered, as far as is known; null: nothing forbids it. */
+  /** Why no machine of the provider may be recovered, as far as is known; null: no objection. */
   barOf(provider: string, isOrder: boolean): string | null;
 }
 
@@ -117,10 +117,10 @@ const GAUGES = [
   'shepherd_guard_silent_machines',
   'shepherd_guard_started_machines',
 ] as const;
-/** As the budget names its scopes: locations are among them. */
+/** The scope's name as the budget writes it, which also has locations. */
 const labelOf = (scope: string): string => (scope === FLEET ? scope : `provider ${scope}`);
 
-/** Where no row says since when a state lasts, it began when this daemon saw it first. */
+/** If no row gives a state's start, it began when this daemon first saw it. */
 function withSince(
   standing: GuardStanding,
   before: readonly GuardStanding[],
@@ -137,8 +137,8 @@ interface Known extends GuardPicture {
 }
 
 /**
- * Says in the log what changed between two assessments. A freeze that nobody asked for is worth waking
- * somebody up: `error`, with the numbers and what to do.
+ * Logs the changes between two assessments. A freeze that nobody requested may need somebody at
+ * night: `error`, with the numbers and what to do.
  */
 function reportGuard(log: Log, before: Known, after: Known): void {
   reportFreezes(log, before, after);
@@ -173,10 +173,10 @@ const isFrozen = ({ frozen }: GuardPicture['rows'][number]): boolean => frozen !
 
 const FROZEN =
   'recovery is frozen: too many machines fell silent or out of reach together, so look at the ' +
-  'network, the agent server and the provider first; none is recovered before they are back, or ' +
-  'before somebody says that they are gone: `shepherd fleet thaw`';
+  'network, the agent server and the provider first; no machine is recovered before they are back, or ' +
+  'before an operator accepts their loss: `shepherd fleet thaw`';
 const FROZEN_BY_HAND = 'recovery is frozen by an operator, until an operator thaws it';
-const THAWED = 'recovery is thawed: what is still silent is looked at anew';
+const THAWED = 'recovery is thawed: machines that are still silent are assessed again';
 const SUSPICIOUS = 'so many machines are late or silent at once that none is recovered for now';
-const GRACE = 'machines are not recovered until heartbeats have been taken in for long enough';
-const WATCHING = 'the guard has nothing against recovery';
+const GRACE = 'machines are not recovered until heartbeats have been received for long enough';
+const WATCHING = 'the guard has no objection to recovery';

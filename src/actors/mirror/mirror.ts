@@ -38,54 +38,54 @@ export interface MirrorOptions extends FleetReadsOptions, MirrorStateOptions {
   readonly bmdb: Bmdb;
   readonly providers: ReadonlyMap<ProviderName, FleetProvider>;
   readonly heard$: Observable<Heard>;
-  /** Providers are listed this often. */
+  /** Interval between listings of a provider. */
   readonly listMs: number;
-  /** Scheduler of everything in the streams that goes by time. */
+  /** Scheduler of all timed parts of the streams. */
   readonly scheduler: SchedulerLike;
 }
 
-/** What the daemon believes of every slot, kept equal to BMDB and providers. */
+/** The daemon's picture of every slot, kept up to date with BMDB and providers. */
 export interface Mirror {
   /** The `mirror` service of the fleet. */
   readonly service: ReturnType<typeof fromCallback<FleetEvent, void>>;
-  /** Reads one machine's rows now; null: it could not be told which slot they belong to. */
+  /** Reads one machine's rows now; null: their slot is unknown. */
   reread(job: Job, signal: AbortSignal): Promise<MachineView | null>;
   /**
-   * All rows, as of a read that begins after the call; of what changed, where the BMDB can tell.
-   * @throws when that read fails. The signal's reason.
+   * All rows from a read that begins after the call, or only changes if the BMDB can tell.
+   * @throws the error of a failed read. The signal's reason.
    */
   readFleet(signal: AbortSignal): Promise<FleetRows>;
   facts(): ReadonlyMap<Slot, SlotFacts>;
   /** All rows, as of the last read; null before the first. */
   known(): FleetRows | null;
-  /** Slots that rest after a failed creation, as of the last read. */
+  /** Slots under a penalty after a failed creation, as of the last read. */
   penalties(): readonly PenaltyRow[];
-  /** Who does what one daemon does at a time, as of the last read. */
+  /** Holders of jobs, as of the last read. */
   leases(): readonly LeaseRow[];
-  /** Open and unresolved ones, as of the last read; null before the first. */
+  /** Open and unresolved intents, as of the last read; null before the first. */
   intents(): readonly IntentRow[] | null;
   /** Live sessions that run the loops, as of the last read. */
   sessions(): readonly SessionId[];
-  /** What must not be asked of providers, ended holds too, as of the last read. */
+  /** Calls of providers that must wait, including ended holds, as of the last read. */
   providerHolds(): readonly ProviderHoldRow[];
   /** Rows of the guard, as of the last read. */
   guard(): readonly GuardRow[];
-  /** What operators asked and nobody has settled yet, as of the last read. */
+  /** Operators' requests that are not applied yet, as of the last read. */
   requests(): readonly RequestRow[];
-  /** How pools stand at their balancers, as of the last read. */
+  /** Pool rows as of the last read. */
   pools(): readonly PoolRow[];
   /** Estimate of the database clock, epoch ms. */
   nowMs(): number;
   /** Milliseconds (monotonic) of the last successful read of the fleet; null before the first. */
   lastScanAt(): number | null;
-  /** All that the first scan found is told. */
+  /** All results of the first scan have been delivered. */
   isWhole(): boolean;
 }
 
 /**
- * Level-triggered: a wake only says that something changed, and a periodic scan reads everything, so
- * a wake that is lost does no harm. Whatever differs from what was last sent is sent, so that news
- * that was lost is sent again. A failing stream is retried for ever; it never ends the mirror.
+ * Level-triggered: a wake only says that something changed, and a periodic scan reads everything,
+ * so that a lost wake does no harm. Everything that differs from the last delivery is delivered, so
+ * that lost news are repeated. A failing stream is retried forever; it never ends the mirror.
  */
 export function createMirror(options: MirrorOptions): Mirror {
   const state = createMirrorState(options);
@@ -175,13 +175,13 @@ function run(
 }
 
 interface Ask {
-  /** Reads that had begun when it was asked: the next one is meant. */
+  /** Number of reads begun at the time of the request: the next read answers it. */
   readonly begun: number;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** Who waits for a read that begins after they asked. */
+/** Requests for a read that begins after them. */
 function createAsks() {
   const asked$ = new Subject<void>();
   const open = new Set<Ask>();
@@ -219,7 +219,7 @@ function createAsks() {
   };
 }
 
-/** Lists one provider again and again; a listing that fails is logged and changes nothing. */
+/** Lists one provider repeatedly; a failed listing is logged and changes nothing. */
 function listingsOf(
   { listMs, log }: MirrorOptions,
   name: ProviderName,

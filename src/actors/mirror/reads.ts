@@ -26,55 +26,55 @@ import type { Steps } from '../../lib/steps.ts';
 export interface FleetReadsOptions {
   readonly bmdb: Pick<Bmdb, 'scan' | 'changesSince' | 'wakes$'>;
   /**
-   * Full scan of the BMDB so often; less often where it takes so long that scans would be more than
-   * 2 % of the time: it only heals what the feed of changes cannot tell.
+   * Interval of full scans of the BMDB, longer if scans would take more than 2 % of the time. Scans
+   * only heal what the feed of changes cannot tell.
    */
   readonly scanMs: number;
-  /** Reads are at least this far apart, and at least as far as the last one took. */
+  /** Reads are at least this far apart, and at least as far as the duration of the last read. */
   readonly scanGapMs: number;
-  /** Asks for changes this often, ± 10 %; null: only when woken. */
+  /** Interval of requests for changes, ± 10 %; null: only after wakes. */
   readonly pollMs: number | null;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
 }
 
-/** What was read: everything, or what changed since the last read; and when (monotonic) it began. */
+/** The result of a read: everything, or changes since the last read; with its start (monotonic). */
 export type FleetRead = { readonly beganAtMs: number } & Found;
 type Found =
   | { readonly kind: 'scan'; readonly rows: BmdbSnapshot }
   | { readonly kind: 'changes'; readonly rows: BmdbChanges };
 
 export interface FleetReadsHooks {
-  /** Asks for another read. */
+  /** Each emission requests another read. */
   readonly nudges$: Observable<unknown>;
   /** Called before each read. */
   readonly onBegin: () => void;
   readonly onFailed: (error: unknown) => void;
   /** See `Bmdb.scan`. */
   readonly keep: KeepRow;
-  /** Takes a read in; the next one begins after that. */
+  /** Takes in a read; the next read begins after that. */
   readonly take: (read: FleetRead) => Promise<void>;
 }
 
-/** The point from which the next read of changes goes on, and when it was reached. */
+/** The position where the next read of changes continues, and its time. */
 interface Mark {
   readonly cursor: Cursor;
   readonly atMs: number;
 }
 
-/** After a longer pause everything is read. The server keeps changes longer than this. */
+/** After a longer pause, everything is read. The server keeps changes for longer than this. */
 const CURSOR_AGE_MAX_MS = 60_000;
 const SCAN_SHARE_MAX = 0.02;
 const RETRY_MIN_MS = 250;
-/** Longest pause between failed reads: a database that came back is read within a few seconds. */
+/** Longest pause between failed reads: a returned database is read within a few seconds. */
 const RETRY_MAX_MS = 3_000;
 const JITTER = 0.1;
 
 /**
- * Reads of the BMDB, one at a time, for ever: all rows at first, by period, after the connection
- * for wakes was lost and whenever changes cannot be told; else what changed. A failed read is
- * repeated as a scan. Asks that come during a read lead to exactly one more.
+ * Reads the BMDB forever, one read at a time. Reads all rows at first, periodically, after a loss
+ * of the wake connection, and whenever changes are unknown; otherwise reads changes. Repeats a
+ * failed read as a scan. Requests during a read lead to exactly one more read.
  */
 export function fleetReads(
   options: FleetReadsOptions,
@@ -84,7 +84,7 @@ export function fleetReads(
   const { bmdb, clock, log, scanMs, scanGapMs, pollMs } = options;
   const jittered = jitterOf(options.random);
   let isScanDue = true;
-  /** When the next scan by period may begin, monotonic. */
+  /** When the next periodic scan may begin, monotonic. */
   let scanFromMs = -Infinity;
   let mark: Mark | null = null;
   let beganAtMs = 0;
@@ -94,7 +94,7 @@ export function fleetReads(
     beganAtMs = clock.monotonic();
     const from = isScanDue || isStale(mark, beganAtMs) ? null : mark;
     isScanDue = false;
-    // A read that fails leaves no mark, so the next one is a scan.
+    // A failed read leaves no mark, so that the next read is a scan.
     mark = null;
     const found = await changesOrScan(bmdb, from, hooks.keep, signal);
     const { cursor } = found.rows;
@@ -118,7 +118,7 @@ export function fleetReads(
       return found;
     }),
   );
-  // Subscribed to after the read was taken in, so that this counts too.
+  // Subscribed after the read was taken in, so that this time counts too.
   const gap$ = defer(() =>
     timer(Math.max(scanGapMs, clock.monotonic() - beganAtMs), scheduler).pipe(ignoreElements()),
   );
@@ -159,8 +159,8 @@ const jitterOf =
     ms * (1 - JITTER + 2 * JITTER * random.next());
 
 /**
- * Runs `project` for an ask unless it is running; asks that come meanwhile lead to exactly one more
- * run, so the last one is never dropped and none pile up.
+ * Runs `project` for a request unless it is running. Requests during a run lead to exactly one more
+ * run, so that none is lost and none pile up.
  */
 const oneAtATime =
   <In, Out>(project: () => Observable<Out>) =>
@@ -173,17 +173,17 @@ const oneAtATime =
       );
     });
 
-/** Long work, cut into slices of a few milliseconds between which everything else has its turn. */
+/** Cuts long work into slices of a few milliseconds, between which other work runs. */
 export interface Slices {
   /** The slice has lasted long enough: `pause` is due. */
   isOver(): boolean;
   /** @throws the signal's reason. */
   pause(): Promise<void>;
-  /** Takes all steps, with pauses. @throws the signal's reason. */
+  /** Runs all steps, with pauses. @throws the signal's reason. */
   run<T>(steps: Steps<T>): Promise<T>;
 }
 
-/** Heartbeats and pokes wait no longer than this, and what the garbage collector adds. */
+/** Longest delay of heartbeats and session renewals, besides garbage collection. */
 const SLICE_MS = 2;
 
 /** The first slice begins now. */

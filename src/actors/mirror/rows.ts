@@ -21,29 +21,29 @@ import { sameData } from '../../lib/data.ts';
 import type { Steps } from '../../lib/steps.ts';
 
 /**
- * The newest row of each machine, wherever it was read. An equal row keeps its old object. All reads
- * are given with when they began, by the clock of `createMirrorRows`.
+ * The newest row of each machine from any read. An equal row keeps its object. Each read comes with
+ * its start, on the clock of `createMirrorRows`.
  */
 interface MirrorRows {
   all(): MachineRow[];
   get(id: MachineId): MachineRow | null;
-  /** The row, or the one that is known already if they are equal. */
+  /** Returns the known row if it equals this one, else this row. */
   keep(row: MachineRow): MachineRow;
-  /** Machines whose row is another object than before; other reads may be taken in meanwhile. */
+  /** Machines whose row object changed; other reads may be taken in meanwhile. */
   takeScan(snapshot: BmdbSnapshot, beganAtMs: number): Steps<Set<MachineId>>;
   takeChanges(changes: BmdbChanges, beganAtMs: number): Set<MachineId>;
   takeReading(id: MachineId, reading: MachineReading, beganAtMs: number): void;
-  /** False: the read tells nothing new. */
+  /** False: the heartbeat is not new. */
   takeHeartbeat(id: MachineId, heartbeat: NonNullable<MachineRow['heartbeat']>): boolean;
 }
 
 interface Entry {
-  /** Null: the machine has no row any more. */
+  /** Null: the machine's row is gone. */
   row: MachineRow | null;
-  /** The read that the row is from. */
+  /** The read that produced the row. */
   read: Read;
 }
-/** A read that is taken in. */
+/** A read that was taken in. */
 interface Read {
   readonly version: number;
   readonly beganAtMs: number;
@@ -51,13 +51,13 @@ interface Read {
 }
 
 /**
- * Reads overlap: what saw less does not undo what saw more, nor a heartbeat that was heard since.
- * A read that began after another was taken in is newer, whatever their versions say: the database
- * may be another one by now.
+ * Overlapping reads: a read that saw less undoes neither a newer read nor a newer heartbeat. A read
+ * that began after another was taken in is newer whatever the versions say, because the database
+ * may be a different one.
  */
 export function createMirrorRows(clock: Pick<Clock, 'monotonic'>): MirrorRows {
   const entries = new Map<MachineId, Entry>();
-  /** Machines that somebody works on: those a dead session may concern. */
+  /** Machines with work: a dead session may concern them. */
   const busy = new Set<MachineId>();
 
   const readOf = (version: number, beganAtMs: number): Read => ({
@@ -65,7 +65,7 @@ export function createMirrorRows(clock: Pick<Clock, 'monotonic'>): MirrorRows {
     beganAtMs,
     takenAtMs: clock.monotonic(),
   });
-  /** What is known of all others, since the last scan: that there are none. */
+  /** Machines without an entry: absent, as of the last scan. */
   let absent: Entry = {
     row: null,
     read: { ...readOf(-Infinity, -Infinity), takenAtMs: -Infinity },
@@ -78,7 +78,7 @@ export function createMirrorRows(clock: Pick<Clock, 'monotonic'>): MirrorRows {
     if (row && row.work.length > 0) busy.add(id);
     else busy.delete(id);
   };
-  /** True when the row is another one than before. */
+  /** True if the row changed. */
   const put = (id: MachineId, row: MachineRow | null, read: Read): boolean => {
     const known = entries.get(id) ?? absent;
     if (isNewer(known, read)) return false;
@@ -88,13 +88,13 @@ export function createMirrorRows(clock: Pick<Clock, 'monotonic'>): MirrorRows {
     write(id, isSame ? before : merged, read);
     return !isSame;
   };
-  /** Their machines' rows do not change when sessions die, and that is no change to be told of. */
+  /** The end of a session does not change its machines' rows, so no change reports it. */
   const dropDead = ({ sessions }: BmdbSurroundings, read: Read, changed: Set<MachineId>) => {
     const alive = new Set(sessions.map(({ sessionId }) => sessionId));
     for (const id of busy) {
       const known = entries.get(id)!;
       const { row } = known;
-      // A session that was opened after the read is not dead.
+      // A session opened after the read is not dead.
       if (!row || isNewer(known, read)) continue;
       const work = row.work.filter(isAlive(alive));
       if (work.length === row.work.length) continue;
@@ -164,14 +164,14 @@ const isAlive =
   ({ sessionId }: LiveWork): boolean =>
     sessions.has(sessionId);
 
-/** A heartbeat that was heard counts, unless the agent was started anew since. */
+/** A newer heartbeat counts, unless the agent was started again since. */
 function withNewest(row: MachineRow, before: MachineRow | null): MachineRow {
   const heard = before?.heartbeat;
   const counts = heard && row.agentStarted && heard.atMs >= row.agentStarted.atMs;
   return counts && heard.atMs > (row.heartbeat?.atMs ?? 0) ? { ...row, heartbeat: heard } : row;
 }
 
-/** Slots whose facts say something else than before. */
+/** Slots whose facts changed. */
 export function* changedFacts(
   before: ReadonlyMap<Slot, SlotFacts>,
   after: ReadonlyMap<Slot, SlotFacts>,
@@ -185,7 +185,7 @@ export function* changedFacts(
   return changed;
 }
 
-/** Rows, intents and the like keep their objects as long as they are equal; devices do not. */
+/** Rows, intents and similar values keep their objects while equal; devices do not. */
 const sameFacts = (a: SlotFacts, b: SlotFacts): boolean =>
   a.row === b.row &&
   a.intent === b.intent &&
@@ -200,7 +200,7 @@ const sameFacts = (a: SlotFacts, b: SlotFacts): boolean =>
 export const sameItems = (a: readonly unknown[], b: readonly unknown[]): boolean =>
   a.length === b.length && a.every((item, at) => item === b[at]);
 
-/** Whether a listing tells nothing but that everything was seen again. */
+/** Whether a listing differs only in the time of observation. */
 export const sameListing = (a: KnownListing | undefined, b: KnownListing): boolean =>
   a !== undefined &&
   a.complete === b.complete &&
@@ -208,13 +208,13 @@ export const sameListing = (a: KnownListing | undefined, b: KnownListing): boole
   a.machines.length === b.machines.length &&
   a.machines.every((machine, at) => sameDevice(machine, b.machines[at]!));
 
-/** When a device was seen is no part of what it is. */
+/** The time of observation is no part of a device. */
 const sameDevice = (a: ProviderMachine | null, b: ProviderMachine | null): boolean =>
   a === b || (a !== null && b !== null && sameData({ ...a, observedAtMs: b.observedAtMs }, b));
 
 /**
- * The facts with a newer row of the same machine; null: this may concern other slots too, so all
- * have to be assembled again.
+ * The facts with a newer row of the same machine; null: other slots may be affected, so that all
+ * facts must be assembled again.
  */
 export function withRow(facts: SlotFacts | undefined, row: MachineRow | null): SlotFacts | null {
   const before = facts?.row;
@@ -227,11 +227,11 @@ export function withRow(facts: SlotFacts | undefined, row: MachineRow | null): S
   return isSamePlace && before.unreadable === row.unreadable ? { ...facts, row } : null;
 }
 
-/** What is read whole each time, as far as facts rest on it. */
+/** The values that are read completely each time and affect facts. */
 export type Around = Pick<BmdbSurroundings, 'intents' | 'holds' | 'penalties'>;
 export const NOTHING_AROUND: Around = { intents: [], holds: [], penalties: [] };
 
-/** `after`, but equal entries keep their old objects; `before` itself when nothing changed. */
+/** Returns `after`, with the old objects of equal entries; returns `before` if nothing changed. */
 export function keepEqual(before: Around, after: Around): Around {
   const intents = keep(before.intents, after.intents, ({ witness }) => witness);
   const holds = keep(before.holds, after.holds, (hold) =>
@@ -245,15 +245,15 @@ export function keepEqual(before: Around, after: Around): Around {
   return isSame ? before : { intents, holds, penalties };
 }
 
-/** The same for the guard's rows. */
+/** The same for guard rows. */
 export const keepGuard = (before: readonly GuardRow[], after: readonly GuardRow[]) =>
   keep(before, after, ({ scope }) => scope);
 
-/** The same for what operators ask, which facts of single slots rest on. */
+/** The same for operators' requests, which are part of a slot's facts. */
 export const keepRequests = (before: readonly RequestRow[], after: readonly RequestRow[]) =>
   keep(before, after, ({ key }) => key);
 
-/** Facts of those slots about which something else is asked than before. */
+/** Facts of slots whose requests changed. */
 export function withRequests(
   facts: ReadonlyMap<Slot, SlotFacts>,
   before: readonly RequestRow[],
@@ -279,7 +279,7 @@ function keep<T>(before: readonly T[], after: readonly T[], keyOf: (item: T) => 
   return isSame ? before : kept;
 }
 
-/** Facts of a slot that nothing refers to any more. */
+/** Facts of a slot without any reference. */
 export const nothingOf = (
   slot: Slot,
   provider: ProviderName,
@@ -297,7 +297,7 @@ export const nothingOf = (
   conflict: null,
 });
 
-/** Whether two views say the same, apart from when something was heard or is due. */
+/** Whether two views differ only in heartbeat and due times. */
 export const sameButTimes = (a: MachineView, b: MachineView): boolean =>
   a.state === b.state &&
   a.substate === b.substate &&

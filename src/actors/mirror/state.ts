@@ -33,35 +33,35 @@ import { createDueTimes, type DueTimes } from '../due-times.ts';
 
 export interface MirrorStateOptions {
   readonly loss: LossPolicy;
-  /** Providers that this daemon can ask; machines of others are only shown. */
+  /** Providers that this daemon can call; machines of other providers are only shown. */
   readonly providers: { has(name: ProviderName): boolean };
   readonly clock: Clock;
   readonly log: Log;
   /**
-   * Told of all facts after each read that changed something, and after each scan.
-   * `changed`: slots that have another row than at the last time; absent: any slot may have.
+   * Called with all facts after each read with changes, and after each scan. `changed`: slots whose
+   * row changed since the last call; absent: any slot may have changed.
    */
   readonly onFacts: (facts: ReadonlyMap<Slot, SlotFacts>, changed?: ReadonlySet<Slot>) => void;
-  /** Told of every view that changed, heartbeats included. */
+  /** Called with every changed view, including heartbeats. */
   readonly onView: (view: MachineView) => void;
   readonly onVanished: (slot: Slot) => void;
-  /** Told of how pools stand at their balancers, when that is not what it was. */
+  /** Called when pool rows changed. */
   readonly onPools?: (pools: readonly PoolRow[]) => void;
 }
 
 export type MirrorState = ReturnType<typeof createMirrorState>;
 
-/** Where the estimate of the database's clock leaps by so much, everything is derived anew. */
+/** If the estimate of the database clock jumps this far, all views are derived again. */
 const LEAP_MS = 1_000;
 
 const UNKNOWN_RUNG =
-  'a newer program recovers machines on a rung unknown here; they are left to it: upgrade this one';
+  'a newer program recovers machines on a rung unknown here and keeps them: upgrade this program';
 
 const NO_NEWS: readonly never[] = [];
 
 const isGuards = ({ slotId }: RequestRow): boolean => slotId === null;
 
-/** What is not about one machine, as of the last read. */
+/** Facts beyond single machines, as of the last read. */
 interface Known {
   sessions: readonly SessionId[];
   providerHolds: readonly ProviderHoldRow[];
@@ -71,20 +71,20 @@ interface Known {
   requests: readonly RequestRow[];
 }
 
-/** What is known, what follows from it, and what was told of it. */
+/** The known facts, the views derived from them, and the views already delivered. */
 export function createMirrorState(options: MirrorStateOptions) {
   const { clock, loss, providers, log, onFacts, onView, onVanished } = options;
   const { onPools = () => undefined } = options;
   const rows = createMirrorRows(clock);
   const told = new Map<Slot, MachineView>();
-  /** Slots whose actors are gone: the next ones must be told again what the last ones heard. */
+  /** Slots whose actors are gone: their successors need all news again. */
   const untold = new Set<Slot>();
-  /** Listings that came since the last read began: they count once rows were read after them. */
+  /** Listings since the start of the last read; they take effect after a later read of rows. */
   const staged = new Map<ProviderName, KnownListing>();
   const listings = new Map<ProviderName, KnownListing>();
   let slotOfMachine = new Map<MachineId, Slot>();
   let isListingNew = false;
-  /** A machine was found gone by a read of its own: its slot may have nothing left that refers to it. */
+  /** A single read found a machine gone, so its slot may have no reference left. */
   let isRowGone = false;
   let around = NOTHING_AROUND;
   let facts = new Map<Slot, SlotFacts>();
@@ -99,14 +99,14 @@ export function createMirrorState(options: MirrorStateOptions) {
   const tell = (news: SlotNews[]) => {
     if (news.length > 0) emitNews(news);
   };
-  /** A read is being taken in, or was broken off in the middle: then the next one assumes nothing. */
+  /** A read is being taken in, or was aborted halfway: the next one assumes nothing. */
   let isHalfTaken = false;
-  /** Machines that were read or heard since facts are being assembled of what was known before. */
+  /** Machines that changed while facts are being assembled from older rows. */
   let meanwhile: Map<Slot, MachineId> | null = null;
   const nowMs = () => clock.monotonic() + offset;
   const moment = () => ({ nowMs: nowMs(), loss, providers });
 
-  /** Each is told once: all machines may be on it. */
+  /** Each rung is reported once, because all machines may be on it. */
   const toldRungs = new Set<string>();
   const tellUnknown = ({ slot, row }: SlotFacts) => {
     const rung = row?.unknownRung;
@@ -114,7 +114,7 @@ export function createMirrorState(options: MirrorStateOptions) {
     toldRungs.add(rung);
     log.warn({ slot, machine: row!.machineId, rung }, UNKNOWN_RUNG);
   };
-  /** Derives again; answers what an actor should hear of it. */
+  /** Derives the view again; returns news for the actor. */
   const derive = (slot: Slot): readonly SlotNews[] => {
     const known = facts.get(slot);
     if (!known) return NO_NEWS;
@@ -130,7 +130,7 @@ export function createMirrorState(options: MirrorStateOptions) {
     onView(view);
     return [{ type: 'observed', view }];
   };
-  /** Tells at the end of each slice: what is told later of a slot is then newer. */
+  /** Delivers news at the end of each slice, so that later news of a slot are newer. */
   const tellAll = async <Item>(
     items: Iterable<Item>,
     tellOf: (item: Item) => readonly SlotNews[],
@@ -146,7 +146,7 @@ export function createMirrorState(options: MirrorStateOptions) {
     }
     tell(news);
   };
-  /** Nothing refers to the slot any more. Only a complete listing tells that it is gone for good. */
+  /** The slot has no reference left. Only a complete listing proves that it is gone for good. */
   const vanish = (slot: Slot): SlotNews[] => {
     const provider = providerOf(slot);
     const { complete = false } = listings.get(provider) ?? {};
@@ -159,7 +159,7 @@ export function createMirrorState(options: MirrorStateOptions) {
     return complete ? [{ type: 'observed', view: last }, end] : [end];
   };
 
-  /** Takes over what is not about one machine; true when facts rest on what changed. */
+  /** Takes over facts beyond single machines; true if slots' facts depend on the changes. */
   const takeAround = (read: BmdbSurroundings): boolean => {
     const before = around;
     around = keepEqual(before, read);
@@ -171,13 +171,13 @@ export function createMirrorState(options: MirrorStateOptions) {
       .map(({ sessionId }) => sessionId);
     return around !== before;
   };
-  /** Rows that were read one by one since facts were told last. */
+  /** Rows read singly since facts were last delivered. */
   const reread = new Set<Slot>();
   const tellFacts = (places?: ReadonlySet<Slot>) => {
     onFacts(facts, places && new Set([...places, ...reread]));
     reread.clear();
   };
-  /** Takes over what only the guard is told; no facts rest on it. */
+  /** Takes over rows that only the guard uses; no facts depend on them. */
   const takeGuard = (read: BmdbSurroundings, before: readonly RequestRow[]): boolean => {
     const { guard, requests } = kept;
     kept.guard = keepGuard(guard, read.guard);
@@ -191,7 +191,7 @@ export function createMirrorState(options: MirrorStateOptions) {
       changed.add(each.slot);
     }
   };
-  /** Puts rows in place where this concerns no other slot; false: assemble. */
+  /** Replaces rows that concern no other slot; false: assemble all facts. */
   const replaceRows = async (
     ids: ReadonlySet<MachineId>,
     changed: Set<Slot>,
@@ -241,7 +241,7 @@ export function createMirrorState(options: MirrorStateOptions) {
       return facts;
     },
     known: kept as Readonly<Known>,
-    /** A scan was told to its end: all that there is was told once. */
+    /** A scan was delivered completely, so that everything was delivered once. */
     get isWhole() {
       return isWhole;
     },
@@ -254,7 +254,7 @@ export function createMirrorState(options: MirrorStateOptions) {
     get penalties() {
       return around.penalties;
     },
-    /** All rows as they are known now. */
+    /** All rows as currently known. */
     fleet: () => ({ ...around, nowMs: nowMs(), machines: rows.all() }),
     nowMs,
     start: (emit: (news: SlotNews[]) => void) => {
@@ -266,20 +266,20 @@ export function createMirrorState(options: MirrorStateOptions) {
         emitNews = () => undefined;
       };
     },
-    /** The row, or the one that is known if they are equal. */
+    /** Returns the known row if it equals this one, else this row. */
     keep: rows.keep,
     /**
-     * Takes in what was read, in slices, and tells what is new. Reads are taken in one after the
-     * other; heartbeats and single machines meanwhile. When it is broken off, the next read takes
-     * nothing for granted.
-     * @returns whether the guard's rows, or what operators ask of it, are not what they were.
+     * Takes in a read, in slices, and delivers news. Reads are taken in one after the other;
+     * heartbeats and single machines come in between. After an abort, the next read assumes
+     * nothing.
+     * @returns whether the guard's rows or requests changed.
      * @throws the signal's reason.
      */
     async take(read: FleetRead, signal: AbortSignal): Promise<boolean> {
       const isDoubtful = isHalfTaken;
       isHalfTaken = true;
       const latest = read.rows.nowMs - clock.monotonic();
-      // The clock was read when a scan began, which may be seconds ago.
+      // The clock was read at the start of the scan, perhaps seconds ago.
       const earliest = read.kind === 'scan' ? read.rows.nowMs - read.beganAtMs : latest;
       const isStill = readAt !== null && latest <= offset && offset <= earliest;
       const leapMs = isStill ? 0 : Math.abs(latest - offset);
@@ -312,8 +312,8 @@ export function createMirrorState(options: MirrorStateOptions) {
       return isGuardNew;
     },
     /**
-     * Fresh rows of one machine, read since `beganAtMs` (monotonic). What is new is told as any other
-     * news: whoever asked may be gone by now, and another actor has taken its place.
+     * Takes in fresh rows of one machine, read since `beganAtMs` (monotonic). Delivers changes like
+     * other news: the requester may be gone, and another actor may have replaced it.
      */
     patch({ slot, machineId }: Job, reading: MachineReading, beganAtMs: number) {
       const known = facts.get(slot);
@@ -338,7 +338,7 @@ export function createMirrorState(options: MirrorStateOptions) {
   };
 }
 
-/** Where each machine is. */
+/** The slot of each machine. */
 function* placesOf(facts: ReadonlyMap<Slot, SlotFacts>): Steps<Map<MachineId, Slot>> {
   const places = new Map<MachineId, Slot>();
   for (const { slot, row } of facts.values()) {

@@ -30,31 +30,31 @@ type Impose = Extract<HoldOrder, { readonly order: 'impose' }>;
 type Lift = Extract<HoldOrder, { readonly order: 'lift' }>;
 
 /**
- * What this daemon knows of holds on providers, those it imposed a moment ago included; imposes and
- * lifts them. The BMDB is where every daemon sees them: a failure to write is logged, and the next
- * error of its kind writes again.
+ * This daemon's knowledge of holds on providers, including its own recent ones; imposes and lifts
+ * them. Other daemons see them in the BMDB. A failed write is logged, and the next error of its
+ * kind writes again.
  */
 export interface HoldKeeper {
   holds(provider: ProviderName): HoldIndex;
   /**
-   * To be called before a call, whose end is to be told to `failed` or `succeeded`: once a throttle is
-   * over, one call at a time is let through, until one succeeds.
-   * @throws {ProviderError} calls of this kind are throttled; nothing was asked.
+   * Must be called before a call, whose result must go to `failed` or `succeeded`. After a throttle
+   * ends, lets one call through at a time until one succeeds.
+   * @throws {ProviderError} calls of this kind are throttled; nothing was sent.
    */
   check(provider: ProviderName, call: ThrottledCall): void;
   /**
-   * Makes a call of any kind but creations under the holds of its kind, and heeds how it ends.
-   * @throws {ProviderError} see `check`. Whatever the call rejects with.
+   * Makes a call other than a creation under its kind's holds, and records its result.
+   * @throws {ProviderError} see `check`. Any error of the call.
    */
   guard<T>(provider: ProviderName, call: ThrottledCall, ask: () => Promise<T>): Promise<T>;
-  /** A call failed. */
+  /** To be called after a failed call. */
   failed(
     provider: ProviderName,
     call: ThrottledCall,
     error: unknown,
     creation?: Creation,
   ): Promise<void>;
-  /** A call succeeded that was begun at `begun`. */
+  /** To be called after a successful call that began at `begun`. */
   succeeded(
     provider: ProviderName,
     call: ThrottledCall,
@@ -63,20 +63,20 @@ export interface HoldKeeper {
   ): Promise<void>;
 }
 
-/** Holds that this daemon imposed count so long, until a read of the BMDB has them. */
+/** Holds of this daemon count for this long, until a read of the BMDB has them. */
 const OWN_MS = 10_000;
 
-/** After so long a call on trial bars others no more, also where nobody told how it ended. */
+/** After this long, a call on trial bars others no more, even without a result. */
 const TRIAL_MS = 60_000;
 
-/** Our estimate of the end of a hold and the end in the BMDB may differ by so much. */
+/** Tolerance between our estimate of a hold's end and the end in the BMDB. */
 const SLACK_MS = 1_000;
 
 interface Own {
   readonly provider: ProviderName;
   /** Null: lifted. */
   readonly row: ProviderHoldRow | null;
-  /** A hold of this key that ends later than this was imposed after the lifting. */
+  /** A hold of this key that ends later was imposed after the lifting. */
   readonly liftedUntilMs: number;
   readonly atMs: number;
 }
@@ -84,7 +84,7 @@ interface Own {
 export function createHoldKeeper(deps: HoldKeeperDeps): HoldKeeper {
   const { book, clock, log, nowMs } = deps;
   const own = new Map<string, Own>();
-  /** When the call began that tries whether a throttle is still needed. */
+  /** Start of the call that tests whether a throttle is still needed. */
   const trials = new Map<string, number>();
 
   const holds = (provider: ProviderName): HoldIndex => {
@@ -173,12 +173,12 @@ export function createHoldKeeper(deps: HoldKeeperDeps): HoldKeeper {
   return keeper;
 }
 
-/** A request that is sent again within this time after its check is not checked again. */
+/** A request repeated within this time after its check is not checked again. */
 const HOLDS_MS = 15_000;
 
 /**
- * For `FleetCall.beforeSending`: checks with the first request of a call. One that is sent again later
- * is checked by `again`: meanwhile the machine may have come back, or nobody may want it any more.
+ * For `FleetCall.beforeSending`: checks at the first request of a call. Later repetitions go to
+ * `again`, because the machine may have come back, or the request may no longer be wanted.
  */
 export function createSendCheck(
   clock: Pick<Clock, 'monotonic'>,

@@ -9,7 +9,7 @@ import { plainText } from '../../lib/texts.ts';
 import type { SessionKeeper } from '../session-keeper.ts';
 import type { HoldKeeper } from './holds.ts';
 
-/** A listing, with when it was begun. */
+/** A listing and its start. */
 export interface DatedListing extends Listing {
   /** Monotonic milliseconds. */
   readonly beganAtMs: number;
@@ -21,29 +21,29 @@ export interface ListingsDeps {
   readonly health: Pick<ListingHealth, 'succeeded' | 'failed'>;
   readonly nowMs: () => number;
   readonly clock: Clock;
-  /** A listing that was begun less than this ago answers instead of another. */
+  /** A listing that began less than this ago is used again. */
   readonly maxAgeMs: number;
 }
 
 /**
- * One source of listings for the whole daemon, since they are slow and dear: a listing under way is
- * joined, and a recent one answers. While listings are throttled nothing is asked.
+ * The only source of listings in a daemon, because listings are slow and expensive. Shares a
+ * listing under way and reuses a recent one. Sends nothing while listings are throttled.
  */
 export interface Listings {
   /**
-   * Ends when the signal fires; the listing itself when nobody waits for it any more.
+   * The signal ends the caller's wait; the listing is aborted when no caller is left.
    * @throws {ProviderError}
    */
   list(provider: ProviderName, signal: AbortSignal): Promise<DatedListing>;
-  /** The last one, if it is recent; no call is made. */
+  /** The last listing if it is recent; makes no call. */
   recent(provider: ProviderName): DatedListing | null;
-  /** The last one, however old it is; null: none yet. */
+  /** The last listing of any age; null: none yet. */
   last(provider: ProviderName): DatedListing | null;
 }
 
 export function createListings(deps: ListingsDeps): Listings {
   const { providers, clock, holds, health, maxAgeMs } = deps;
-  /** For each provider, the listing that all who want one now share. */
+  /** The shared listing of each provider that all callers join. */
   const joined = new Map<ProviderName, (signal: AbortSignal) => Promise<DatedListing>>();
   const last = new Map<ProviderName, DatedListing>();
 
@@ -94,13 +94,13 @@ export function createListings(deps: ListingsDeps): Listings {
   };
 }
 
-/** What somebody still waits for was not called off: it took too long. */
+/** A listing that a caller still awaits was not aborted: it took too long. */
 const unlessWanted = (error: unknown): unknown =>
   isProviderError(error, 'aborted')
     ? new ProviderError('transient', 'a listing did not end in time', { cause: error })
     : error;
 
-/** The provider, its listings taken from the common source. */
+/** The provider with its listings from the common source. */
 export const withListings = (
   provider: FleetProvider,
   listings: Pick<Listings, 'list'>,
@@ -123,32 +123,32 @@ interface ListingHealthDeps {
   /** Database clock, epoch ms. */
   readonly nowMs: () => number;
   readonly log: Log;
-  /** A provider begins or ceases to be listed, or the cause is another one. */
+  /** Called when a provider's listings start or stop working, or the cause changes. */
   readonly onChange: () => void;
 }
 
-/** How listings end, kept in the BMDB when that changes: those who ask no provider read it there. */
+/** Records changes in the success of listings in the BMDB, for processes that call no provider. */
 export interface ListingHealth {
   succeeded(provider: ProviderName): Promise<void>;
-  /** Never throws; a listing that nobody wants any more says nothing. */
+  /** Never throws; ignores aborted listings. */
   failed(provider: ProviderName, error: unknown): Promise<void>;
-  /** In the order in which they failed. */
+  /** In the order of failure. */
   unlisted(): readonly UnlistedHere[];
 }
 
-/** A cause fits into two lines of a screen; some providers answer with whole pages. */
+/** A cause fits on two lines of a screen; some providers answer with whole pages. */
 const CAUSE_MAX = 300;
 
 export function createListingHealth(deps: ListingHealthDeps): ListingHealth {
   const { book, keeper, nowMs, log, onChange } = deps;
   const failing = new Map<ProviderName, UnlistedHere>();
-  /** What we wrote into the BMDB last, and in which session; no cause: it can be listed. */
+  /** Our last write to the BMDB, and its session; no cause: listings work. */
   const written = new Map<
     ProviderName,
     { readonly by: SessionId; readonly cause: string | null }
   >();
 
-  /** What cannot be written now is written after the next listing. */
+  /** A failed write is repeated after the next listing. */
   const write = async (provider: ProviderName, cause: string | null): Promise<void> => {
     const by = keeper.current()?.sessionId;
     const before = written.get(provider);
@@ -159,7 +159,7 @@ export function createListingHealth(deps: ListingHealthDeps): ListingHealth {
       written.set(provider, { by, cause });
     } catch (error) {
       const fields = { provider, cause: explain(error) };
-      log.warn(fields, 'how a listing ended could not be written');
+      log.warn(fields, 'the result of a listing could not be recorded');
     }
   };
 

@@ -9,7 +9,7 @@ import {
 } from '../../domain/errors.ts';
 import type { ProviderName } from '../../domain/ids.ts';
 
-/** To read only: for commands, which have no session. */
+/** Read-only records, for commands without a session. */
 export const createReadRecords = (provider: ProviderName, bmdb: RecordsDeps['bmdb']): Records =>
   createRecords(provider, { bmdb, book: () => refuseToWrite(provider) });
 
@@ -20,11 +20,11 @@ function refuseToWrite(provider: ProviderName): never {
 
 interface RecordsDeps {
   readonly bmdb: Pick<Bmdb, 'records'>;
-  /** Of the session that is alive. @throws {FleetError} there is none. */
+  /** The live session's records. @throws {FleetError} there is no session. */
   readonly book: () => RecordBook;
 }
 
-/** The records of a configured provider, as its driver has them: rows of the BMDB. */
+/** A driver's records for a configured provider: rows of the BMDB. */
 export function createRecords(provider: ProviderName, { bmdb, book }: RecordsDeps): Records {
   const of = (key: string) => ({ provider, key });
   return {
@@ -36,18 +36,18 @@ export function createRecords(provider: ProviderName, { bmdb, book }: RecordsDep
   };
 }
 
-/** What may have been done where it failed: before it was begun, and once it was. */
+/** Possible effects of a failure: before a write began, and after. */
 interface Outcomes {
   readonly before: 'not-done' | 'unknown';
   readonly begun: 'not-done' | 'unknown';
 }
 const READ: Outcomes = { before: 'not-done', begun: 'not-done' };
-/** Nothing was asked of the vendor yet; at most there is a record of that. */
+/** Nothing was requested from the vendor yet; at most a record announces it. */
 const FIRST: Outcomes = { before: 'not-done', begun: 'unknown' };
-/** Something was, as a rule: who lets the error through must not say that nothing was done. */
+/** Usually something was requested: the error must not claim that nothing was done. */
 const LATER: Outcomes = { before: 'unknown', begun: 'unknown' };
 
-/** A write that has been begun ends by itself; whoever called it off does not wait for it. */
+/** A write that has begun completes; an aborted caller does not wait for it. */
 async function asked<T>(
   { signal }: RecordOptions,
   outcomes: Outcomes,
@@ -69,12 +69,12 @@ async function asked<T>(
 }
 
 const calledOff = (signal: AbortSignal, outcome: 'not-done' | 'unknown') =>
-  new ProviderError('aborted', 'a record was asked for, and called off', {
+  new ProviderError('aborted', 'a request for a record was aborted', {
     cause: signal.reason,
     outcome,
   });
 
-/** What the BMDB rejects with, as a driver knows it; a mistake of ours stays one. */
+/** Translates a BMDB error for a driver; our own bugs pass unchanged. */
 function translated(error: unknown, { before, begun }: Outcomes): unknown {
   if (isProviderError(error)) return error;
   const options = { cause: error, outcome: before };
@@ -82,7 +82,7 @@ function translated(error: unknown, { before, begun }: Outcomes): unknown {
     return new ProviderError('aborted', 'the session of this daemon has ended', options);
   }
   if (error instanceof AmbiguousCommit) {
-    const text = 'it is not known whether a record was written: read it again';
+    const text = 'whether a record was written is unknown: read it again';
     return new ProviderError('transient', text, { ...options, outcome: begun });
   }
   return isRetryable(error)

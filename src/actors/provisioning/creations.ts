@@ -7,30 +7,30 @@ import type { HoldIndex } from '../../domain/provisioning/provider-holds.ts';
 import type { Creation } from '../../domain/provisioning/reconcile.ts';
 import { countCreation, providedBy, providerNamed, type ProvisionDeps } from './deps.ts';
 
-/** Creations under way. They outlive the iteration that began them, never their session. */
+/** Creations under way. They outlive the iteration that began them, but never their session. */
 export interface Creations {
   /**
-   * Commits the intent, then lets the creation go on by itself. It counts from the call on.
-   * @returns false when the slot is no longer free to be provisioned.
+   * Commits the intent, then lets the creation run by itself. It counts from this call.
+   * @returns false: the slot is no longer free.
    * @throws {LeaseLost} @throws {SessionExpired}
    */
   begin(creation: Creation, terms: Terms): Promise<boolean>;
-  /** How many are under way. */
+  /** Number of creations under way. */
   count(provider: ProviderName): number;
-  /** Slots whose last creation came to nothing, with their rank: the later, the higher. */
+  /** Slots whose last creation failed, with a rank: later failures rank higher. */
   failedLast(): ReadonlyMap<Slot, number>;
-  /** The present moment, as an argument for `witnessesSince`. */
+  /** The current moment, as an argument for `witnessesSince`. */
   mark(): number;
   /**
-   * Witnesses that were worked on at any time since the mark: rows that were read since then need
-   * not say what became of them.
+   * Creation keys in use at any time since the mark: rows read since then may not show their
+   * result.
    */
   witnessesSince(provider: ProviderName, mark: number): ReadonlySet<string>;
   /** Resolves when fewer than `max` are under way, or the signal fires. */
   whenBelow(provider: ProviderName, max: number, signal: AbortSignal): Promise<void>;
-  /** What ended since the last call, for the summary. */
+  /** Creations that ended since the last call, for the summary. */
   takeTally(provider: ProviderName): Tally;
-  /** Lets them end by themselves for `graceMs`, then aborts and awaits them. */
+  /** Lets creations complete for `graceMs`, then aborts and awaits them. */
   drain(graceMs: number): Promise<void>;
 }
 
@@ -45,7 +45,7 @@ export interface Terms {
   readonly population: Population;
 }
 
-/** How many machines a provider has, unfinished creations included, as far as is known. */
+/** Known number of a provider's machines, including unfinished creations. */
 interface Population {
   count: number;
 }
@@ -58,11 +58,11 @@ export interface Tally {
 interface UnderWay {
   readonly provider: ProviderName;
   readonly stopping: AbortController;
-  /** The mark at which it ended; null: it is under way. */
+  /** The mark of its end; null: under way. */
   endedAt: number | null;
 }
 
-/** So many creations that ended are remembered, for rows that were read before they ended. */
+/** Number of ended creations to remember, for rows that were read before their end. */
 const REMEMBERED_MAX = 1_000;
 
 export function createCreations(deps: ProvisionDeps): Creations {
@@ -97,7 +97,7 @@ export function createCreations(deps: ProvisionDeps): Creations {
     }
   };
 
-  /** Runs to the end of the creation, whatever that is; never fails. */
+  /** Follows a creation to any end; never fails. */
   async function follow(creation: Creation, intent: IntentRow, terms: Terms): Promise<void> {
     const entry: UnderWay = {
       provider: intent.provider,
@@ -119,9 +119,9 @@ export function createCreations(deps: ProvisionDeps): Creations {
       else failures.failed(creation.slot, { at: ++last, nowMs: clock.monotonic() });
     } catch (error) {
       failures.failed(creation.slot, { at: ++last, nowMs: clock.monotonic() });
-      // The intent stays: what became of it is found out before the next iteration.
+      // The intent stays: the next iteration first finds out its result.
       const fields = { slot: creation.slot, code: codeOf(error), cause: explain(error) };
-      log.warn(fields, 'the end of a creation could not be recorded yet');
+      log.warn(fields, 'the result of a creation could not be recorded yet');
       tally(intent.provider, 'unknown');
     } finally {
       entry.endedAt = ++last;
@@ -130,7 +130,7 @@ export function createCreations(deps: ProvisionDeps): Creations {
     }
   }
 
-  /** Calls back at each end, until the returned function is called. */
+  /** Calls back at each end; the returned function unsubscribes. */
   const onEnds = (callback: () => void): (() => void) => {
     ends.add(callback);
     return () => void ends.delete(callback);
@@ -187,7 +187,10 @@ export function createCreations(deps: ProvisionDeps): Creations {
     drain: (graceMs) =>
       new Promise((resolve) => {
         const abortAll = () => {
-          log.warn({ creations: running().length }, 'creations are aborted at the stop');
+          log.warn(
+            { creations: running().length },
+            'creations are aborted, because the daemon stops',
+          );
           for (const { stopping } of running()) stopping.abort();
         };
         const check = () => {
@@ -203,7 +206,7 @@ export function createCreations(deps: ProvisionDeps): Creations {
   };
 }
 
-/** Write-ahead: committed before the provider hears of it. Null: the slot is not free any more. */
+/** Writes ahead: commits the intent before any call to the provider. Null: the slot is taken. */
 async function intentFor(
   deps: ProvisionDeps,
   { slot, slotId, intent }: Creation,
@@ -237,7 +240,7 @@ async function create(
   const { intents } = terms.session;
   const isResumed = intent.attempts > 0;
   if (isResumed) {
-    deps.log.info({ slot: creation.slot, attempts: intent.attempts }, 'creation taken up again');
+    deps.log.info({ slot: creation.slot, attempts: intent.attempts }, 'a creation is resumed');
   }
   let device: ProviderMachine;
   let isAttempted = false;
@@ -269,7 +272,7 @@ async function create(
   return 'created';
 }
 
-/** What an error of a creation means for its intent, its slot and the provider. */
+/** Applies an error's consequences to the creation's intent, slot and provider. */
 async function fail(
   deps: ProvisionDeps,
   creation: Creation,
@@ -293,7 +296,7 @@ async function fail(
   });
   const fields = { slot: creation.slot, code: codeOf(error), outcome, cause };
   deps.log.warn(fields, 'the machine was not created');
-  // What the provider said of itself holds whatever becomes of the intent and the session.
+  // The provider's answer takes effect whatever happens to intent and session.
   await deps.holds.failed(provider, 'create', error, contextOf(deps, creation, terms));
   if (session.signal.aborted) return outcome;
   if (intent === 'unresolved') {
@@ -307,7 +310,7 @@ async function fail(
   return outcome;
 }
 
-/** What holds on the provider depend on. */
+/** The context that determines holds on the provider. */
 function contextOf(
   deps: ProvisionDeps,
   { slot, unused }: Creation,
@@ -328,24 +331,24 @@ interface Failure {
   readonly othersSucceeded: boolean;
 }
 
-/** Beyond this the oldest is forgotten. */
+/** Beyond this number, the oldest failure is forgotten. */
 const FAILURES_MAX = 1_000;
 
 /**
- * Slots whose last creation failed. One that always fails must not be tried first each time, and it
- * must be noticed.
- * @param memoryMs a failure longer ago says nothing against its slot any more.
+ * Slots whose last creation failed, so that a failing slot is not tried first each time and is
+ * noticed.
+ * @param memoryMs older failures no longer count against a slot.
  */
 function createFailures(memoryMs: number) {
   const known = new Map<Slot, Failure>();
   return {
-    /** @param at its rank among all failures and starts. */
+    /** @param at rank among all failures and starts. */
     failed(slot: Slot, { at, nowMs }: Pick<Failure, 'at' | 'nowMs'>) {
       known.delete(slot);
       known.set(slot, { at, nowMs, othersSucceeded: false });
       if (known.size > FAILURES_MAX) known.delete(known.keys().next().value!);
     },
-    /** @param begunAt rank of the start of the creation that succeeded. */
+    /** @param begunAt rank of the successful creation's start. */
     succeeded(slot: Slot, begunAt: number) {
       known.delete(slot);
       for (const [other, failure] of known) {
@@ -353,12 +356,12 @@ function createFailures(memoryMs: number) {
         known.set(other, { ...failure, othersSucceeded: true });
       }
     },
-    /** It failed lately, and another of its provider was begun since then and succeeded. */
+    /** The slot failed recently, and a later creation of its provider succeeded. */
     isSuspect(slot: Slot, nowMs: number): boolean {
       const failure = known.get(slot);
       return failure !== undefined && failure.othersSucceeded && nowMs - failure.nowMs < memoryMs;
     },
-    /** The later the failure, the higher the rank. */
+    /** Later failures rank higher. */
     order: (): ReadonlyMap<Slot, number> => new Map([...known].map(([slot, { at }]) => [slot, at])),
   };
 }

@@ -16,7 +16,7 @@ import type { DatedListing, Listings } from '../providers/listings.ts';
 import type { SessionKeeper } from '../session-keeper.ts';
 import type { Creations } from './creations.ts';
 
-/** A creation came to an end. An intent that was given up is a row that nobody needs any more. */
+/** Counts an ended creation. The row of an abandoned intent is no longer needed. */
 export function countCreation(
   { metrics }: Pick<ProvisionDeps, 'metrics'>,
   provider: ProviderName,
@@ -29,9 +29,9 @@ export function countCreation(
 export interface ProvisionDeps {
   readonly bmdb: Pick<Bmdb, 'requests' | 'events'>;
   readonly mirror: {
-    /** All rows, as of a read that begins after the call. */
+    /** All rows, from a read that begins after the call. */
     readFleet(signal: AbortSignal): Promise<FleetRows>;
-    /** Open and unresolved ones, as of the last read; null before the first. */
+    /** Open and unresolved intents, as of the last read; null before the first. */
     intents(): readonly IntentRow[] | null;
   };
   readonly keeper: SessionKeeper;
@@ -45,34 +45,34 @@ export interface ProvisionDeps {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly limits: ProvisionLimits;
-  /** Take over devices that nothing refers to. */
+  /** Take over orphans. */
   readonly assimilate: boolean;
-  /** Told of what each iteration decides, before it is carried out. */
+  /** Called with each iteration's decisions before they are carried out. */
   readonly onPlan?: (provider: ProviderName, plan: Reconciliation) => void;
 }
 
 export interface ProvisionLimits {
-  /** Most managed machines per provider; 0: no limit. */
+  /** Maximum number of managed machines per provider; 0: no limit. */
   readonly machinesMax: number;
-  /** The same for providers that have a limit of their own. */
+  /** The limit of providers with a limit of their own. */
   readonly machinesMaxOf?: ReadonlyMap<ProviderName, number>;
-  /** Creations per iteration at most. */
+  /** Maximum number of creations per iteration. */
   readonly chunkSize: number;
   /** Time between the starts of two creations. */
   readonly creationGapMs: number;
-  /** Most creations at the same time. */
+  /** Maximum number of simultaneous creations. */
   readonly parallelism: number;
-  /** A round waits at most so long until one more creation may begin. */
+  /** Longest wait of a round before one more creation may begin. */
   readonly placeWaitMs: number;
-  /** A creation ends after so long, whatever the provider does. */
+  /** A creation ends after this long, whatever the provider does. */
   readonly creationMs: number;
-  /** How long a slot rests whose creation was refused. */
+  /** Penalty of a slot whose creation was refused. */
   readonly penaltyMs: number;
-  /** An intent whose device was never seen is forgotten after this long. */
+  /** An intent whose device never appears is forgotten after this long. */
   readonly abandonMs: number;
 }
 
-/** @throws {NotFound} it is not configured. */
+/** @throws {NotFound} the provider is not configured. */
 export function providerNamed(
   { providers }: Pick<ProvisionDeps, 'providers'>,
   name: ProviderName,
@@ -82,20 +82,20 @@ export function providerNamed(
   return provider;
 }
 
-/** What each step of an iteration is given. */
+/** The input of each step of an iteration. */
 export interface Iteration {
   readonly deps: ProvisionDeps;
   readonly creations: Creations;
   readonly name: ProviderName;
   readonly provider: FleetProvider;
   readonly state: RoundState;
-  /** It lives, and the step works under it. */
+  /** The live session of the step. */
   readonly session: BmdbSession;
-  /** Fires when the step is to end, or the session ends. */
+  /** Fires when the step or the session must end. */
   readonly ends: AbortSignal;
 }
 
-/** What the BMDB records of a device on a slot. */
+/** The BMDB's record of a device on a slot. */
 export const providedBy = (
   provider: ProviderName,
   slotId: string,
@@ -113,40 +113,40 @@ export const providedBy = (
 export interface Reading {
   readonly listing: DatedListing;
   readonly rows: FleetRows;
-  /** Monotonic milliseconds at which the rows had been read: not before the database time in them. */
+  /** Monotonic milliseconds after the read of the rows: not before the database time in them. */
   readonly atMs: number;
-  /** The mark of the creations at which reading the rows began. */
+  /** The creations' mark at the start of the read. */
   readonly mark: number;
 }
 
-/** What an iteration knows beside its chart, and what is remembered from one to the next. */
+/** State of an iteration besides its chart, and memory between iterations. */
 export interface RoundState {
   lease: Lease;
-  /** Of the lease under which unfinished creations were resolved last. */
+  /** Epoch of the lease under which unfinished creations were last resolved. */
   settledEpoch: Lease['epoch'] | null;
   /** Monotonic. */
   begunAtMs: number;
-  /** What was read last. */
+  /** The last reading. */
   read: Reading | null;
   plan: Reconciliation | null;
   findings: readonly Finding[];
-  /** The listing whose absences were counted last: each listing counts once. */
+  /** The last listing whose absences were counted: each listing counts once. */
   countedListingAtMs: number | null;
-  /** Devices that nothing referred to in the iteration before. */
+  /** Devices without a reference in the previous iteration. */
   orphansBefore: ReadonlySet<string>;
   readonly toldOrphans: Set<string>;
   isForeignTold: boolean;
   isOverLimitTold: boolean;
-  /** How many listed machines were over the limit when that was logged last. */
+  /** Logged number of listed machines over the limit. */
   leftOutTold: number;
   breakerTold: string | null;
-  /** Monotonic milliseconds at which all that creations need was last put in place; null: never. */
+  /** When the requirements of creations were last prepared, monotonic ms; null: never. */
   preparedAtMs: number | null;
   /** When the next creation may begin, monotonic. */
   nextCreationAtMs: number;
 }
 
-/** Before the first iteration. */
+/** The state before the first iteration. */
 export const newRound = (): Omit<RoundState, 'lease' | 'begunAtMs' | 'plan'> => ({
   settledEpoch: null,
   read: null,

@@ -15,7 +15,7 @@ import { facetsOf, throttleOf } from '../../domain/provisioning/provider-holds.t
 import { slotIdOfMachine } from '../../domain/provisioning/stock.ts';
 import { countCreation, providedBy, type Iteration } from './deps.ts';
 
-/** The order of writing: adoptions first, so that no device found is given up; doubts come last. */
+/** Order of writes: adoptions first, so that no found device is given up; doubts come last. */
 const ORDER: readonly FindingAction[] = [
   'adopt',
   'markPresent',
@@ -28,12 +28,12 @@ const ORDER: readonly FindingAction[] = [
   'assimilate',
 ];
 
-/** Longest time of the last search before a machine is called missing. */
+/** Time limit of the last search before a machine counts as missing. */
 const READ_MS = 60_000;
 
 /**
- * Writes what an iteration found into the BMDB. What goes wrong with one machine keeps nothing from
- * the others; only the loss of session or job ends the iteration.
+ * Writes an iteration's findings to the BMDB. A failure with one machine does not affect the
+ * others; only the loss of session or job ends the iteration.
  */
 export async function recordFindings(at: Iteration): Promise<void> {
   const { findings } = at.state;
@@ -105,7 +105,7 @@ const ACTS: Readonly<Record<FindingAction, Act>> = {
     const { witness, provider } = await takeUp(session, intent!);
     await session.intents.end(witness, { state: 'abandoned', cause: reason });
     countCreation(deps, provider, 'abandoned');
-    deps.log.info({ slot, reason }, 'a creation that was never asked for is dropped');
+    deps.log.info({ slot, reason }, 'a creation that was never requested is dropped');
   },
 
   abandon: async (at, { slot, intent, reason }) => {
@@ -120,7 +120,7 @@ const ACTS: Readonly<Record<FindingAction, Act>> = {
 
   assimilate: async (at, { slot, device, intent: begun }) => {
     const { deps, state, session, ends, name: provider, provider: driver } = at;
-    // A listing may be older than the rows, so a device is believed when two listings show it.
+    // A listing may be older than the rows, so that a device counts only in two listings.
     if (!state.orphansBefore.has(device!.id!)) return;
     const slotId = slotIdOfMachine(device!);
     const hostname = device!.hostname ?? driver.hostnameFor(slotId);
@@ -139,11 +139,11 @@ const ACTS: Readonly<Record<FindingAction, Act>> = {
       deps.log.info({ slot, cause: explain(error) }, 'a device must not be taken over');
       return;
     }
-    deps.log.warn({ slot, device: device!.id }, 'a device that nothing referred to is taken over');
+    deps.log.warn({ slot, device: device!.id }, 'an orphan is taken over');
   },
 };
 
-/** Notes that nothing was done to the device, which may be tried again at once. @throws the error. */
+/** Records that the device is unchanged, so that it may be retried at once. @throws the error. */
 async function endRefused(
   error: unknown,
   witness: Witness,
@@ -155,7 +155,7 @@ async function endRefused(
   throw error;
 }
 
-/** @throws {ProviderError} it could not be asked. */
+/** @throws {ProviderError} the provider could not be asked. */
 async function isThere(
   { deps, name, provider, ends: signal }: Iteration,
   id: string,
@@ -171,14 +171,17 @@ async function isThere(
   }
 }
 
-/** Logs each orphan once, and once how many devices are of other owners. */
+/** Logs each orphan once, and the number of other owners' devices once. */
 function tellStrangers({ deps, state, name: provider }: Iteration): void {
   const orphans = state.findings.filter((each) => each.case === 'orphan' || each.case === 'failed');
   for (const { slot, device, reason } of orphans) {
     const id = device!.id!;
     if (state.toldOrphans.has(id) || !state.orphansBefore.has(id)) continue;
     state.toldOrphans.add(id);
-    deps.log.warn({ slot, device: id, reason }, 'a device is ours by name and unknown to us');
+    deps.log.warn(
+      { slot, device: id, reason },
+      'a device has our name, and no record refers to it',
+    );
   }
   state.orphansBefore = new Set(orphans.map(({ device }) => device!.id!));
   for (const id of state.toldOrphans) {
@@ -190,14 +193,14 @@ function tellStrangers({ deps, state, name: provider }: Iteration): void {
   deps.log.info({ provider, devices: foreign }, 'devices of other owners are left alone');
 }
 
-/** A device that is about to be adopted, and where. */
+/** A device to adopt, and its slot. */
 interface Adoption extends Pick<IntentRow, 'provider' | 'slotId' | 'witness'> {
   readonly device: ProviderMachine;
 }
 
 /**
- * Puts the holds on a slot that the tags of its device tell of, before the device is adopted: from
- * then on somebody may work on it. Safe to repeat, and not repeated once an operator took them away.
+ * Restores the holds that a device's tags name, before the adoption allows work on it. Safe to
+ * repeat; not repeated once an operator removed the holds.
  */
 async function restoreHolds(
   { deps: { bmdb, log }, session }: Iteration,
@@ -215,18 +218,18 @@ async function restoreHolds(
   }
 }
 
-/** Searches at the same time; each has a time limit, so that one that hangs delays little. */
+/** Simultaneous searches; each has a time limit, so that a hanging search delays little. */
 const AT_ONCE = 3;
 const SEARCH_MS = 60_000;
 
 /**
- * Looks for the devices of unfinished creations that nobody works on, by their witness and past all
- * caches, and records those that exist. One that was never asked for has no device. Rows are read for
- * that only where the last read showed such a creation, or may be older than our having the job.
+ * Searches for the devices of unfinished creations without a session, by creation key and without
+ * caches, and records existing ones. A creation that was never requested has no device. Reads rows
+ * only if the last read showed such a creation, or may be older than our lease.
  */
 export async function resolveIntents(at: Iteration): Promise<void> {
   const { deps, creations, name, state, session, ends } = at;
-  // Nothing can be planned, so the provider is not asked.
+  // Nothing can be planned, so that a call to the provider is useless.
   if (throttleOf(deps.holds.holds(name), 'list', deps.nowMs())) return;
   const mark = creations.mark();
   const idleOf = (intents: readonly IntentRow[]): readonly IntentRow[] => {
@@ -252,18 +255,18 @@ export async function resolveIntents(at: Iteration): Promise<void> {
   state.settledEpoch = state.lease.epoch;
 }
 
-/** Whatever goes wrong with one intent keeps no other from being resolved. @throws {SessionExpired} */
+/** A failure with one intent does not affect the others. @throws {SessionExpired} */
 async function resolve(at: Iteration, intent: IntentRow): Promise<void> {
   try {
     await settle(at, intent);
   } catch (error) {
     if (error instanceof SessionExpired) throw error;
     const fields = { slot: slotOf(intent), cause: explain(error) };
-    at.deps.log.warn(fields, 'an unfinished creation cannot be settled now');
+    at.deps.log.warn(fields, 'the result of an unfinished creation is unknown for now');
   }
 }
 
-/** Searches for the device of an unfinished creation and records what became of it; false: none was found. */
+/** Searches the device of an unfinished creation and records the result; false: not found. */
 async function settle(at: Iteration, found: IntentRow): Promise<boolean> {
   const { deps, name, provider, session, ends: signal } = at;
   try {
@@ -277,7 +280,7 @@ async function settle(at: Iteration, found: IntentRow): Promise<boolean> {
     const intent = await takeUp(session, found);
     await session.intents.end(intent.witness, { state: 'failed', cause: explain(error) });
     countCreation(deps, name, 'race_lost');
-    deps.log.warn({ slot: slotOf(intent), cause: explain(error) }, 'the slot was lost to another');
+    deps.log.warn({ slot: slotOf(intent), cause: explain(error) }, 'another party took the slot');
     return true;
   }
 }
@@ -294,7 +297,7 @@ async function adopt(at: Iteration, found: IntentRow, device: ProviderMachine): 
   deps.log.info(fields, 'the device of an unfinished creation is recorded');
 }
 
-/** Makes the intent ours, if it is of a dead session. @throws {WorkConflict} */
+/** Takes over the intent of a dead session. @throws {WorkConflict} */
 const takeUp = async (session: BmdbSession, intent: IntentRow): Promise<IntentRow> =>
   intent.sessionId === session.sessionId ? intent : session.intents.resume(intent.witness);
 

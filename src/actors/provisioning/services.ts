@@ -28,12 +28,12 @@ import {
 } from './deps.ts';
 import { recordFindings, resolveIntents } from './record.ts';
 
-/** What fills the `provisioner` chart, and the creations that outlive its iterations. */
+/** Services of the `provisioner` chart, and the creations that outlive its iterations. */
 export interface Provisioning {
   readonly services: ReturnType<typeof servicesOf>;
-  /** One structured line for each iteration; of one like the last, only for whoever looks for a fault. */
+  /** Logs one structured line per iteration; at debug level if it equals the last one. */
   report(provider: ProviderName): void;
-  /** Lets creations end by themselves for `graceMs`, then aborts and awaits them. */
+  /** Lets creations complete for `graceMs`, then aborts and awaits them. */
   drain(graceMs: number): Promise<void>;
 }
 
@@ -57,7 +57,7 @@ function servicesOf(
   creations: Creations,
   rounds: Map<ProviderName, RoundState>,
 ) {
-  /** A living session, and the signal of a step that works under it. @throws {SessionExpired} */
+  /** A live session, and the signal of a step under it. @throws {SessionExpired} */
   const under = (signal: AbortSignal) => {
     const session = deps.keeper.require();
     return { session, ends: AbortSignal.any([signal, session.signal]) };
@@ -88,10 +88,10 @@ function servicesOf(
   };
 }
 
-/** A provider that refuses our credentials is asked again after so long. */
+/** Pause after a provider refused our credentials. */
 const REFUSED_MS = 60_000;
 
-/** Lists provider and BMDB at once, for the round; the first failure aborts the other. */
+/** Lists provider and BMDB at the same time; the first failure aborts the other. */
 async function listBoth({ deps, creations, name, state, ends }: Iteration): Promise<Listed> {
   const failing = new AbortController();
   const both = AbortSignal.any([ends, failing.signal]);
@@ -112,14 +112,14 @@ async function listBoth({ deps, creations, name, state, ends }: Iteration): Prom
   }
 }
 
-/** How long the provider is not to be asked, milliseconds; null: the error does not tell. */
+/** Pause before the next call to the provider, milliseconds; null: unknown. */
 function pauseAfter(error: unknown, clockMs: number): number | null {
   const { retryAtMs } = facetsOf(error);
   if (retryAtMs !== null && retryAtMs > clockMs) return retryAtMs - clockMs;
   return isProviderError(error, 'auth') ? REFUSED_MS : null;
 }
 
-/** The iteration's summary, with the fields that the operators' documents name. */
+/** Logs the iteration's summary, with the fields named in the operators' documents. */
 function reportRound(
   tellNews: TellNews,
   provider: ProviderName,
@@ -133,21 +133,21 @@ function reportRound(
   const counts = { bmdb, used, free, failed, orphan, missing, penalised, managed, max };
   const ended = { created: tally.created, create_failed: tally.failed };
   tellNews(provider, { provider, ...counts, ...ended }, 'provisioner iteration', { duration });
-  // This is a copy of the whole fleet, and is not needed any more.
+  // Frees a copy of the whole fleet that is no longer needed.
   round.read = null;
   round.plan = null;
   round.findings = [];
 }
 
-/** Keys and the like, which creations need at the provider, are put in place again after so long. */
+/** Interval at which keys and other requirements of creations are put in place again. */
 const PREPARE_MS = 24 * 3_600_000;
 const PREPARE_LIMIT_MS = 60_000;
-/** Where listings lag behind, a new device may appear in them only after so long. */
+/** In lagging listings, a new device may appear only after this long. */
 const LIST_LAG_MS = 5 * 60_000;
 
 /**
- * Decides what this iteration does, by what was read. Creations need a key and the like at the
- * provider: when that cannot be put in place, none is planned.
+ * Plans this iteration from the last reading. Creations need a key and other objects at the
+ * provider: without them, none is planned.
  */
 async function planRound(at: Iteration): Promise<number> {
   const { deps, name, state } = at;
@@ -176,7 +176,7 @@ function decide(
     listed: listing.machines,
     listingComplete: listing.complete,
     unreadable: listing.unreadable ?? [],
-    // The database's clock at the moment of reading, taken back by what passed on ours.
+    // The database clock at the read, minus the time that passed on our clock.
     listedAtMs:
       rows.nowMs -
       Math.max(0, atMs - listing.beganAtMs) -
@@ -196,7 +196,7 @@ function decide(
   });
 }
 
-/** Why nothing can be created; null: all that creations need is in place. */
+/** Why nothing can be created; null: all requirements are in place. */
 async function prepareFault({ deps, name, ...at }: Iteration): Promise<string | null> {
   const { clock, log } = deps;
   const { state, provider, ends: signal } = at;
@@ -213,7 +213,7 @@ async function prepareFault({ deps, name, ...at }: Iteration): Promise<string | 
   }
 }
 
-/** Two rounds that are given the same listing have made one observation. */
+/** Two rounds with the same listing count as one observation. */
 function onceCounted(state: RoundState, { machines }: Reconciliation): RoundState['findings'] {
   const { beganAtMs } = state.read!.listing;
   const isNew = state.countedListingAtMs !== beganAtMs;
@@ -222,7 +222,7 @@ function onceCounted(state: RoundState, { machines }: Reconciliation): RoundStat
   return machines.filter(({ action }) => action !== 'markAbsent' && action !== 'confirmMissing');
 }
 
-/** Says what has just begun or ended, and exports the figures. */
+/** Logs changes and exports the figures. */
 function tell(
   { deps, name: provider, provider: { inventory }, state }: Iteration,
   { breaker, leftOut, overLimit, summary }: Reconciliation,
@@ -237,17 +237,17 @@ function tell(
       );
   };
   if (breaker !== null && state.breakerTold === null) {
-    log.error({ provider, breaker }, 'the listing is not believed: nothing is created or marked');
+    log.error({ provider, breaker }, 'the listing is not trusted: nothing is created or marked');
     news('provider.breaker_opened', breaker);
   } else if (breaker === null && state.breakerTold !== null) {
-    log.info({ provider }, 'the listing is believed again');
-    news('provider.breaker_closed', 'the listing is believed again');
+    log.info({ provider }, 'the listing is trusted again');
+    news('provider.breaker_closed', 'the listing is trusted again');
   }
   state.breakerTold = breaker;
   if (overLimit > 0 && !state.isOverLimitTold) {
     log.warn(
       { provider, managed, max },
-      'there are more machines than the limit; none is given up',
+      'there are more machines than the limit; all of them stay',
     );
   }
   state.isOverLimitTold = overLimit > 0;
@@ -271,15 +271,15 @@ function tell(
 }
 
 /**
- * A machine of an inventory is taken in within seconds, or what is to be read of it is slow: then the
- * next round, which takes in what has been read meanwhile, does not wait for it.
+ * An inventory machine is recorded within seconds unless its read is slow: then the next round
+ * records the machines read meanwhile, without a wait for it.
  */
 const LISTED_WAIT_MS = 10_000;
 
 /**
- * Begins the chunk one after the other, at their distance, as long as the provider's holds allow:
- * an earlier creation may have found a limit meanwhile. None waits for the intent of another. What
- * cannot begin in time is left to the next round, so that creations that hang delay it but little.
+ * Begins the chunk's creations one by one, at their distance, while the provider's holds allow: an
+ * earlier creation may have met a limit. None waits for another's intent. Creations that cannot
+ * begin in time are left to the next round, so that hanging creations delay it little.
  */
 async function beginCreations(at: Iteration): Promise<void> {
   const { deps, creations, name: provider, state, session, ends } = at;
@@ -298,7 +298,10 @@ async function beginCreations(at: Iteration): Promise<void> {
     const isPlaced = isReadAlready(unused) || (await placeFor(at, lastMs));
     if (!isPlaced) {
       const running = creations.count(provider);
-      log.info({ provider, running }, 'the rest is left to the next iteration: no place is free');
+      log.info(
+        { provider, running },
+        'the remaining creations wait for the next iteration: no place is free',
+      );
       break;
     }
     const waitMs = state.nextCreationAtMs - clock.monotonic();
@@ -308,21 +311,21 @@ async function beginCreations(at: Iteration): Promise<void> {
     const admission = { holds, nowMs: nowMs(), machines: population.count, running };
     const refusal = refusalOf(at, creation, admission);
     if (refusal !== null) {
-      log.debug({ slot: creation.slot, refusal }, 'the machine may not be asked for now');
+      log.debug({ slot: creation.slot, refusal }, 'the machine may not be requested now');
       continue;
     }
     const terms = { session, lease: state.lease, holds, nowMs: nowMs(), population };
     const beginning = creations.begin(creation, terms);
     beginning.catch(() => failed.abort());
     begun.push(beginning);
-    // A machine that exists already is only taken in: no limit of the provider counts.
+    // An existing machine is only recorded: no limit of the provider applies.
     const gapMs = at.provider.inventory ? 0 : limits.creationGapMs;
     state.nextCreationAtMs = clock.monotonic() + gapMs;
   }
   await Promise.all(begun);
 }
 
-/** Waits until one creation more may run, and tries again each time one ended; false: in vain. */
+/** Waits for room for one more creation, and retries when one ends; false: no room in time. */
 async function placeFor(
   { deps: { clock, limits }, creations, name: provider, ends }: Iteration,
   untilMs: number,
@@ -340,7 +343,7 @@ async function placeFor(
   return true;
 }
 
-/** Unfinished creations are machines already: they do not add to the count. */
+/** Unfinished creations already count as machines. */
 function refusalOf(
   { deps: { limits }, provider }: Iteration,
   { unused, intent }: Creation,

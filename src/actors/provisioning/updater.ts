@@ -36,38 +36,37 @@ export interface UpdaterDeps extends Pick<
   readonly random: Random;
 }
 
-/** Devices that are read at the same time. */
+/** Devices read at the same time. */
 const AT_ONCE = 5;
-/** When there is no listing, no more devices than this are read one by one. */
+/** Without a listing, at most this many devices are read singly. */
 const READS_MAX = 10;
-/** Of more machines than this, some are read more often than they need be, which does no harm. */
+/** Beyond this number, some machines are read more often than needed, which is harmless. */
 const WAITING_MAX = 200_000;
 const READ_MS = 60_000;
 
-/** What is remembered of a machine between two readings. */
+/** Memory of a machine between two readings. */
 interface Memory {
   readonly failures: number;
   readonly doubtful: readonly Clearable[];
-  /** When what is known was seen, epoch ms of the daemon's clock: what is older is no news. */
+  /** When the known state was seen, epoch ms of the daemon's clock: older readings are no news. */
   readonly seenAtMs: number;
 }
 const FRESH: Memory = { failures: 0, doubtful: [], seenAtMs: -Infinity };
 
-/** A machine, and its device as it was seen; null: it must be read. */
+/** A machine and its device as last seen; null: it must be read. */
 interface Visit {
   readonly slot: Slot;
   readonly row: MachineRow;
   readonly seen: ProviderMachine | null;
-  /** It is time to read it; else the mirror saw a change, which may be none. */
+  /** A read is due; otherwise the mirror saw a possible change. */
   readonly isDue: boolean;
 }
 
 /**
- * Writes what the providers report of known machines into the BMDB, for the providers whose job is
- * ours. What the mirror saw change costs no call; besides, each machine is read when it is due:
- * in a recent listing, else by itself. What fails with one machine keeps nothing from the others;
- * the end of the session ends the iteration. What operators want of each machine is copied to its
- * tags.
+ * Writes the providers' reports about known machines to the BMDB, for providers whose job is ours.
+ * A change seen by the mirror costs no call. Besides, each machine is read when due: in a recent
+ * listing, else singly. A failure with one machine does not affect the others; the end of the
+ * session ends the iteration. Also copies operators' holds to the machines' tags.
  */
 export function createUpdater(deps: UpdaterDeps): (signal: AbortSignal) => Promise<void> {
   const { clock, log } = deps;
@@ -106,11 +105,11 @@ export function createUpdater(deps: UpdaterDeps): (signal: AbortSignal) => Promi
       const failures = memory.failures + 1;
       rest(machineId, failedReadMs(failures), { ...memory, failures });
       const fields = { slot: at.slot, machine: machineId, code: codeOf(error) };
-      log.warn({ ...fields, cause: explain(error) }, 'a machine could not be looked at');
+      log.warn({ ...fields, cause: explain(error) }, 'a machine could not be read');
     }
   }
 
-  /** Machines of which there is news or that are due, with what a listing shows of them. */
+  /** Machines with news or a due read, with their entry in a listing. */
   async function visitsOf(name: ProviderName, ends: AbortSignal): Promise<Visit[]> {
     const nowMs = clock.monotonic();
     const all = knownOf(deps.facts(), name, (id) => !waiting.penalised(id, nowMs));
@@ -128,7 +127,7 @@ export function createUpdater(deps: UpdaterDeps): (signal: AbortSignal) => Promi
       const seen = listed?.byId.get(provided!.providerId) ?? null;
       const isUnclear = listed?.unreadable.has(provided!.providerId) ?? false;
       if (seen || !listed?.complete || isUnclear) return [{ ...at, seen }];
-      // The provisioner counts what a complete listing does not show.
+      // The provisioner counts absences from complete listings.
       rest(machineId, RECHECK_SOON_MS, FRESH);
       return [];
     });
@@ -192,8 +191,8 @@ function forgetGone(memories: Map<MachineId, Memory>, facts: ReadonlyMap<Slot, S
 }
 
 /**
- * A listing to look machines up in. It costs nothing: the mirror takes it for its next one. Null: it
- * failed, and the machines are few enough to be read one by one.
+ * A listing for look-ups. It costs nothing: the mirror also uses it. Null: it failed, and few
+ * enough machines remain for single reads.
  */
 async function listedOf(
   { listings, log }: UpdaterDeps,
@@ -206,7 +205,7 @@ async function listedOf(
     listing = await listings.list(name, signal);
   } catch (error) {
     if (due > READS_MAX || signal.aborted) throw error;
-    log.debug({ provider: name, cause: explain(error) }, 'machines are looked at one by one');
+    log.debug({ provider: name, cause: explain(error) }, 'machines are read one by one');
     return null;
   }
   const byId = new Map<string, ProviderMachine>();
@@ -215,7 +214,7 @@ async function listedOf(
   return { byId, unreadable, complete: listing.complete };
 }
 
-/** Null: the provider knows no such device, which is noted. */
+/** Null: the provider does not know the device, which is recorded. */
 async function readDevice(
   holds: UpdaterDeps['holds'],
   row: MachineRow,
@@ -236,7 +235,7 @@ async function readDevice(
   }
 }
 
-/** The actor is told by the mirror, which reads the change. */
+/** The actor hears of it from the mirror, which reads the change. */
 function tellChange(log: Log, { slot, row }: Visit, status: string | undefined): void {
   const fields = { slot, machine: row.machineId };
   if (status === undefined) log.debug(fields, 'provider data updated');
@@ -245,15 +244,15 @@ function tellChange(log: Log, { slot, row }: Visit, status: string | undefined):
 
 type IdleTagsDeps = Pick<UpdaterDeps, 'facts' | 'holds' | 'nowMs' | 'clock' | 'log'>;
 
-/** Tags written in one round; the rest waits for the next one. */
+/** Tags written per round; the rest waits for the next round. */
 const ROUND_MAX = 50;
-/** After a tag was written, listings may show the old one for so long. */
+/** After a tag was written, listings may show the old value for this long. */
 const REST_MS = 10 * 60_000;
 const LIMIT_MS = 60_000;
 
 /**
- * Keeps a copy of what operators want of each machine in a tag of its device, for whoever adopts the
- * device one day without our database. Best effort: what fails is tried again later.
+ * Copies operators' holds on each machine to a tag of its device, for an adoption without our
+ * database. Best effort: failures are retried later.
  * @returns one round over the machines of a provider.
  */
 export function createIdleTags(deps: IdleTagsDeps) {
@@ -272,7 +271,7 @@ export function createIdleTags(deps: IdleTagsDeps) {
     } catch (error) {
       if (signal.aborted) throw error;
       const fields = { slot, device: id, behaviour, cause: explain(error) };
-      deps.log.warn(fields, 'the idle behaviour could not be tagged; it is tried again');
+      deps.log.warn(fields, 'the idle behaviour could not be tagged; it is retried later');
     }
   };
 
@@ -293,7 +292,7 @@ interface Stale {
   readonly behaviour: IdleBehaviour;
 }
 
-/** Devices of our machines whose tag says something else than the holds on their slots. */
+/** Devices of our machines whose tag differs from the holds on their slots. */
 function staleOf(facts: ReadonlyMap<Slot, SlotFacts>, name: ProviderName, nowMs: number): Stale[] {
   const found: Stale[] = [];
   for (const { slot, row, listed, holds } of facts.values()) {

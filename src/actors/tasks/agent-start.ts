@@ -37,7 +37,7 @@ import {
 
 export interface TakeOverDeps extends TaskDeps {
   readonly agent: {
-    /** One program for all machines, or one by the name of their processor: `x64`, `arm64`. */
+    /** One program for all machines, or one per processor name: `x64`, `arm64`. */
     readonly file: UploadFile | ReadonlyMap<string, UploadFile>;
     readonly targetPath: string;
   };
@@ -48,16 +48,16 @@ export interface TakeOverDeps extends TaskDeps {
 const PROCESSOR_MAX = 64;
 const LONG_BACKOFF_MS = 30 * 60_000;
 
-/** How far a start has come, in the order of its steps. */
+/** The stage of a start, in the order of its steps. */
 type Stage = 'located' | 'connect' | 'hostkey' | 'upload' | 'execute' | 'protocol' | 'record';
 
-/** A machine on which an agent is being started. */
+/** A machine whose agent is being started. */
 interface Starting extends Claimed<TakeOverDeps> {
-  /** What whoever gives the start up has to know, and what a chart cannot hold. */
+  /** Facts that a give-up needs and a chart cannot hold. */
   readonly start: {
-    /** What it would fail at now. */
+    /** The stage at which a failure would occur now. */
     at: Stage;
-    /** The provider's view of the machine, with what proves its host key. */
+    /** The provider's view of the machine, with the proof of its host key. */
     machine?: ProviderMachine;
   };
 }
@@ -106,7 +106,7 @@ const beginStart = async (deps: TakeOverDeps, turn: Turn, job: Job): Promise<Sta
 async function locateAndConnect(given: Given) {
   const { start } = given;
   const machine = await requireOurs(given);
-  // Without an address nothing is on the way.
+  // Without an address, nothing has left for the machine.
   targetOf(given, machine);
   Object.assign(start, { machine, at: 'connect' });
   await connectWhileBooting(given, machine);
@@ -155,7 +155,7 @@ async function execute(given: Given<'trust'>): Promise<Pick<TakeoverTold, 'agent
 
 async function recordStart(given: Given<'trust' | 'agent'>): Promise<void> {
   const { deps, slot, work, trust, agent } = given;
-  // The machine is done with: while this is committed, the next one may be claimed.
+  // The machine needs no place any more: during this commit, the next machine may be claimed.
   deps.taskPool.leavePlace(slot);
   await work.finish({
     kind: 'agentStarted',
@@ -170,17 +170,17 @@ async function recordStart(given: Given<'trust' | 'agent'>): Promise<void> {
   deps.log[warnings.length > 0 ? 'warn' : 'info'](fields, 'agent started');
 }
 
-/** How long after its installation a machine may take until its SSH stays up. */
+/** Time after an installation within which a machine's SSH may still come and go. */
 const BOOT_WAIT_MS = 5 * 60_000;
 const BOOT_RETRY_MS = 5_000;
-/** Its connection broke, perhaps since it boots once more. */
+/** Backoff after a broken connection, perhaps because the machine boots once more. */
 const BOOT_BACKOFF: BackoffDescriptor = { initialMs: 10_000, exponent: 1, maximumMs: 10_000 };
 
-/** No agent ran on this system yet, and no more than one start of an agent failed. */
+/** No agent ran on this system yet, and at most one agent start failed. */
 const isBooting = ({ agentStarted, startAttempt }: MachineRow): boolean =>
   agentStarted === null && (startAttempt?.count ?? 0) <= 1;
 
-/** Connects; again every few seconds to a machine that may still boot. That wait occupies no place. */
+/** Connects; retries every few seconds if the machine may still boot, without a place meanwhile. */
 async function connectWhileBooting(given: Starting, machine: ProviderMachine) {
   const { deps, slot, row, signal } = given;
   const { clock, taskPool, log } = deps;
@@ -193,7 +193,7 @@ async function connectWhileBooting(given: Starting, machine: ProviderMachine) {
       const isOver = signal.aborted || clock.monotonic() > lastMs;
       if (isOver || !(mayComeUp || error instanceof TimedOut)) throw error;
       const cause = explain(error);
-      if (tries === 1) log.info({ slot, cause }, 'it may still boot: SSH is tried again');
+      if (tries === 1) log.info({ slot, cause }, 'the machine may still boot: SSH is retried');
       taskPool.leavePlace(slot);
       await sleep(clock, BOOT_RETRY_MS, AbortSignal.any([signal, taskPool.stopping]));
     }
@@ -202,13 +202,13 @@ async function connectWhileBooting(given: Starting, machine: ProviderMachine) {
 
 const toldOf = ({ provider }: Claimed) => ({ throwAway: provider.capabilities.throwAway === true });
 
-/** What `uname -m` calls the processors that agents are built for. */
+/** Names in `uname -m` of the processors for which agents are built. */
 const PROCESSORS: ReadonlyMap<string, string> = new Map([
   ['x86_64', 'x64'],
   ['aarch64', 'arm64'],
 ]);
 
-/** @throws {RemoteFailure} the configuration names no program for such a machine. */
+/** @throws {RemoteFailure} the configuration has no program for this processor. */
 async function programFor(
   programs: ReadonlyMap<string, UploadFile>,
   shell: ShellSession,
@@ -228,13 +228,13 @@ const NODE_SHEBANG = '#!/usr/bin/env node\n';
 const isNodeScript = ({ content }: UploadFile): boolean =>
   content.subarray(0, NODE_SHEBANG.length).toString('latin1') === NODE_SHEBANG;
 
-/** The oldest Node that runs the script. */
+/** The oldest Node version that runs the script. */
 const NODE = { major: 20, minor: 16 };
 const VERSION_MAX = 32;
 
 /**
- * Asks as the script's first line does, before anything is put on the machine. What is no clear answer
- * is left to the agent's start.
+ * Checks the Node version as the script's first line does, before any upload. An unclear answer is
+ * left to the agent start.
  * @throws {NotImplemented} the machine has no Node, or one that is too old.
  */
 async function requireNode(shell: ShellSession, signal: AbortSignal): Promise<void> {
@@ -262,12 +262,12 @@ async function requireNode(shell: ShellSession, signal: AbortSignal): Promise<vo
 }
 
 /**
- * A host key that was proved is pinned before the agent is executed: were it only pinned with the
- * agent's start, a crash in between would lose it. One that passed only because any does, is not.
+ * Returns a proved host key, which is pinned before the agent runs: a crash before a later pin
+ * would lose it. A key that passed only because the policy accepts any key is not pinned.
  */
 function believe(given: Starting, evidence: HostKeyEvidence): Trust['newHostKey'] {
   const { deps, slot, row, provided } = given;
-  deps.log.debug({ slot, evidence }, 'the host key is believed');
+  deps.log.debug({ slot, evidence }, 'the host key is accepted');
   if (policyFor(given) === 'insecure') {
     deps.log.warn({ slot, evidence }, 'INSECURE: host keys are not verified');
     deps.metrics.count('shepherd_ssh_insecure_connections_total', { provider: provided.provider });
@@ -277,16 +277,16 @@ function believe(given: Starting, evidence: HostKeyEvidence): Trust['newHostKey'
   return hostKey === row.hostKey ? null : hostKey;
 }
 
-/** The machine could not be reached, or did not let us in. */
+/** The machine was unreachable, or refused our login. */
 const OUT_OF_REACH = new Set(['unreachable', 'timed-out', 'denied']);
 
-/** Nothing reached the machine: the network was out, or the provider that knows its address. */
+/** Nothing reached the machine: the network failed, or the provider that knows its address. */
 const OF_THE_WAY = new Set(['unreachable', 'timed-out', 'transient', 'throttled', 'auth']);
 
-/** Trying again changes nothing: a person has to let us in, or to install what is missing. */
+/** A retry is useless: a person must grant access or install the missing software. */
 const NEEDS_PEOPLE = new Set(['denied', 'not-implemented']);
 
-/** The wait is never less than `LONG_BACKOFF_MS`, also where a shorter one went before. */
+/** The backoff with a wait of at least `LONG_BACKOFF_MS`, even after a shorter one. */
 function longBackoff(backoff: BackoffDescriptor, { process, row }: Work): BackoffDescriptor {
   const initialMs = Math.max(backoff.initialMs, LONG_BACKOFF_MS);
   const last = row.backoffs.find((each) => each.process === process)?.lastIntervalSeconds ?? 0;

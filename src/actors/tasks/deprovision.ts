@@ -15,21 +15,21 @@ export interface DeprovisionDeps extends EndAgentDeps {
   readonly holds: Pick<HoldKeeper, 'check' | 'failed' | 'guard' | 'holds' | 'succeeded'>;
   /** Database clock, epoch ms. */
   readonly nowMs: () => number;
-  /** Time between two readings, ± 20 %; the provider is asked again no sooner (10 s). */
+  /** Interval between readings, ± 20 %; also the least pause between requests (10 s). */
   readonly pollMs: number;
 }
 
-/** The provider is asked again after the time between two readings, then twice that, up to this. */
+/** The pause between requests starts at the interval of readings and doubles up to this. */
 const ASK_MAX_MS = 10 * 60_000;
-/** After so many requests an operator should see to it. */
+/** After this many requests, an operator should intervene. */
 const STUCK_AFTER = 20;
-/** Cleaning a machine takes minutes; of one that takes longer the state is read again later. */
+/** Cleaning a machine takes minutes; after this long, its state is read again later. */
 const REUSABLE_LIMIT_MS = 60 * 60_000;
 const READ_MS = 60_000;
-/** How the wait between two tries of the whole task grows. */
+/** Backoff between attempts of the whole task. */
 const BACKOFF: BackoffDescriptor = { initialMs: 10_000, exponent: 2, maximumMs: ASK_MAX_MS };
 
-/** A machine that is to be given back. */
+/** A machine to give back. */
 interface Leaving extends Claimed<DeprovisionDeps> {
   readonly request: NonNullable<MachineRow['deprovision']>;
 }
@@ -56,16 +56,16 @@ async function beginLeaving(deps: DeprovisionDeps, turn: Turn, job: Job): Promis
 }
 
 async function endIfItStays(given: Given): Promise<Told<'agentEnd'>> {
-  // Where the device is deleted, the agent goes with it.
+  // The deletion of the device also ends the agent.
   if (!given.provider.inventory) return { agentEnd: null };
   const agentEnd = await endAgent({ ...given, signal: orStop(given) });
-  given.deps.log.info({ ...fieldsOf(given), agentEnd }, 'the machine is let go');
+  given.deps.log.info({ ...fieldsOf(given), agentEnd }, 'the machine is released');
   return { agentEnd };
 }
 
 async function askUnlessGone(given: Given): Promise<Told<'asked'>> {
   const asked = given.request.attempts;
-  // One that was asked for before may be gone by now; a first request finds that out itself.
+  // After an earlier request, the device may be gone; a first request finds out itself.
   if (asked > 0) {
     const seen = await readState(given);
     if (seen.state === 'gone' || isAwaited(given, seen)) return { asked };
@@ -75,7 +75,7 @@ async function askUnlessGone(given: Given): Promise<Told<'asked'>> {
 
 async function awaitGone(given: Given<'asked'>) {
   const { clock, taskPool, log, pollMs } = given.deps;
-  // The machine stays where it is, and may be used by somebody else at once.
+  // The machine stays where it is, and others may use it at once.
   if (given.provider.inventory) return;
   taskPool.leavePlace(given.slot);
   let { asked } = given;
@@ -99,7 +99,7 @@ async function awaitGone(given: Given<'asked'>) {
 
 async function awaitReusable(given: Given) {
   const { clock } = given.deps;
-  // Without a reservation the slot is the device, and gone with it.
+  // Without a reservation, the slot is the device, and is gone with it.
   if (given.provided.reservationId === null) return;
   const untilMs = clock.monotonic() + REUSABLE_LIMIT_MS;
   while (!(await isReusable(given))) {
@@ -118,24 +118,24 @@ async function recordDeprovision(given: Given<'agentEnd'>): Promise<void> {
 
 const fieldsOf = ({ slot, work }: Claimed) => ({ slot, machine: work.machineId });
 
-/** A device that the provider says is going away is given all the time there is. */
+/** A device that the provider is removing gets the longest pause. */
 const askAgainMs = (minMs: number, asked: number, seen: 'there' | 'going'): number =>
   seen === 'going' ? ASK_MAX_MS : Math.min(ASK_MAX_MS, minMs * 2 ** Math.max(0, asked - 1));
 
-/** The signal of a long wait: when the daemon stops it ends, and another daemon goes on. */
+/** The signal of a long wait: it ends when the daemon stops, and another daemon continues. */
 const orStop = ({ deps, signal }: Leaving): AbortSignal =>
   AbortSignal.any([signal, deps.taskPool.stopping]);
 
 const pause = (given: Leaving, pauseMs = given.deps.pollMs): Promise<void> =>
   sleep(given.deps.clock, pauseMs * (0.8 + 0.4 * given.deps.random.next()), orStop(given));
 
-/** It goes at a time that the provider has named: until then nobody asks again, however long that is. */
+/** The provider has named the time of removal: no request is repeated before it. */
 const isAwaited = ({ deps }: Leaving, { leavesAtMs = 0 }: Seen): boolean =>
   leavesAtMs > deps.nowMs();
 
 /**
- * The slot stays free, however long that is, unless whoever gave the machine back wants the next one
- * there. A slot that is the device itself is gone with it; in an inventory the device stays.
+ * The slot stays free unless the requester wants the next machine there. A slot that is the device
+ * is gone with it; in an inventory, the device stays.
  */
 function deprovisionedOf({ provider, provided, request, agentEnd }: Given<'agentEnd'>) {
   const { requestedBy, reason, returnToPool } = request;
@@ -148,8 +148,8 @@ function deprovisionedOf({ provider, provided, request, agentEnd }: Given<'agent
 }
 
 /**
- * Asks the provider once; that is noted just before anything is sent.
- * @returns how often it was asked.
+ * Requests the removal once; records it just before the call.
+ * @returns the number of requests.
  */
 async function ask(given: Given<'asked'>): Promise<number> {
   const { deps, slot, work, provided, provider, signal } = given;
@@ -162,7 +162,10 @@ async function ask(given: Given<'asked'>): Promise<number> {
   const fields = { ...fieldsOf(given), attempts };
   if (attempts === STUCK_AFTER) {
     deps.metrics.count('shepherd_deprovisions_stuck_total', { provider: name });
-    deps.log.error({ ...fields, alarm: 'stuck-deprovision' }, 'a machine does not go away');
+    deps.log.error(
+      { ...fields, alarm: 'stuck-deprovision' },
+      'the device of a machine is still there',
+    );
   }
   try {
     await provider.deprovisionMachine(providerId, { signal, beforeSending, reservationId });
@@ -171,18 +174,18 @@ async function ask(given: Given<'asked'>): Promise<number> {
     throw error;
   }
   await deps.holds.succeeded(name, 'destroy', begun);
-  deps.log.info(fields, 'the provider was asked to take the machine back');
+  deps.log.info(fields, 'the provider was requested to take the machine back');
   return attempts;
 }
 
 interface Seen {
-  /** `going`: the provider says that the device is being taken away. */
+  /** `going`: the provider says that it is removing the device. */
   readonly state: 'there' | 'going' | 'gone';
-  /** When that will be, epoch milliseconds, where the provider says so. */
+  /** The time of removal, epoch milliseconds, if the provider names it. */
   readonly leavesAtMs?: number | undefined;
 }
 
-/** A reading that fails says nothing, so that the device is taken to be there; the next one may succeed. */
+/** A failed reading proves nothing: the device counts as present until the next reading. */
 async function readState(given: Leaving): Promise<Seen> {
   const { deps, slot, provided, provider, signal } = given;
   const { providerId, reservationId } = provided;
@@ -211,8 +214,8 @@ async function isReusable(given: Leaving): Promise<boolean> {
   }
 }
 
-/** @throws what is no passing failure of the provider. */
+/** @throws any error except a transient failure of the provider. */
 function requirePassing({ deps, slot, signal }: Leaving, error: unknown): void {
   if (signal.aborted || !isProviderError(error, 'transient')) throw error;
-  deps.log.debug({ slot, err: error }, 'the provider could not be asked');
+  deps.log.debug({ slot, err: error }, 'the provider did not answer');
 }

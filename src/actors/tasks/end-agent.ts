@@ -12,23 +12,22 @@ import { plainText } from '../../lib/texts.ts';
 import { connect, NOTHING, proveHost, type Claimed, type TaskDeps } from './task.ts';
 
 export interface EndAgentDeps extends TaskDeps {
-  /** Time between two tries, milliseconds. */
+  /** Interval between attempts, milliseconds. */
   readonly pollMs: number;
-  /** Where the agent's program is on a machine. */
+  /** Path of the agent's program on a machine. */
   readonly agentPath: string;
 }
 
-/** A machine that is off or cut off is waited for so long; then it is given back all the same. */
+/** Limits for an unreachable machine; afterwards it is given back nevertheless. */
 const TRIES = 3;
 const TRY_MS = 30_000;
 const CAUSE_MAX = 300;
 
 /**
- * Ends the agent on a machine that lives on once it is given back: nothing of ours stays behind. The
- * evidence is a machine that proved to be this one, and on which no process of the agent runs any
- * more. One that cannot be reached is given back all the same: its agent will be refused, and ends
- * by itself.
- * @returns what became of it, for the history.
+ * Stops the agent on a machine that outlives its return, so that nothing of ours stays behind.
+ * Evidence is a proved machine without any agent process. An unreachable machine is given back
+ * nevertheless: its agent will be refused, and ends by itself.
+ * @returns the result, for the history.
  */
 export async function endAgent(claimed: Claimed<EndAgentDeps>): Promise<string> {
   const { deps, slot, turn, row, signal } = claimed;
@@ -46,7 +45,7 @@ export async function endAgent(claimed: Claimed<EndAgentDeps>): Promise<string> 
       if (signal.aborted || !(error instanceof FleetError)) throw error;
       cause = plainText(explain(error), CAUSE_MAX);
       deps.log.info({ slot, tries, cause }, 'the agent could not be stopped yet');
-      // Another try would fail in the same way.
+      // A retry would fail in the same way.
       if (error instanceof HostKeyRejected || error instanceof Denied) break;
     } finally {
       turn.held.shell?.close();
@@ -63,7 +62,7 @@ async function stopOnce(claimed: Claimed<EndAgentDeps>): Promise<void> {
   await session.execute(stopAgentCommand(claimed.deps.agentPath), NOTHING, claimed.signal);
 }
 
-/** A machine that is not listed any more is taken to be where it was last. @throws {ProviderError} */
+/** An unlisted machine counts as being at its last address. @throws {ProviderError} */
 async function whereIs({ provider, provided, signal }: Claimed): Promise<ProviderMachine> {
   const { providerId, address } = provided;
   try {
@@ -77,7 +76,7 @@ async function whereIs({ provider, provided, signal }: Claimed): Promise<Provide
   }
 }
 
-/** The machine as its rows know it, where this process never saw it listed: only its address. */
+/** The machine as its rows show it, if this process never saw it listed: only its address. */
 const FORGOTTEN: Omit<ProviderMachine, 'id' | 'address'> = {
   reservationId: null,
   hostname: null,
@@ -94,13 +93,13 @@ const FORGOTTEN: Omit<ProviderMachine, 'id' | 'address'> = {
 };
 
 /**
- * Ends every process whose command line ends with the path (as it is given, or with its links
- * followed): asked to, and killed if it has not ended five seconds later. Its own command line does
- * not end so. The agent's own record of its process is not asked: it may be missing, or be about
- * another agent than the one that runs. Needs a POSIX shell, and `tr`, `tail`, `readlink` and `sleep`
- * as a usual Linux or busybox has them. Does not search with `grep`: busybox's ends at the first NUL,
- * which is behind the first word of a command line. Kernel threads have an empty command line, and are
- * passed over before `tr` is started: a large machine has a thousand of them.
+ * Ends every process whose command line ends with the path (as given, or with its links resolved):
+ * sends TERM, and KILL after five seconds. The script's own command line does not end so. It
+ * ignores the agent's own record of its process, which may be missing or name another agent. Needs
+ * a POSIX shell, and `tr`, `tail`, `readlink` and `sleep` of a usual Linux or busybox. Does not use
+ * `grep`: busybox's stops at the first NUL, which follows the first word of a command line. Skips
+ * kernel threads, whose command line is empty, before `tr` starts: a large machine has a thousand
+ * of them.
  */
 const STOP = `path=$1
 real=$(readlink -f "$path" 2>/dev/null) || real=$path
@@ -128,11 +127,11 @@ done
 [ -z "$(agents /proc/[0-9]*/cmdline)" ]`;
 
 /**
- * What stops the agent on a machine, as an argument vector. Exits with 0 once no agent runs, also
- * when none ran; else, after ten seconds, with 1. Writes nothing.
+ * The command that stops the agent on a machine, as an argument vector. Exits with 0 once no agent
+ * runs, also if none ran; with 1 after ten seconds. Writes nothing.
  *
- * Whoever plays machines must know it by its shape: `sh`, `-c`, a script, `stop-agent`, the path of
- * the agent's program, and a last word that keeps the path from being the last.
+ * Simulated machines must recognise its form: `sh`, `-c`, a script, `stop-agent`, the path of the
+ * agent's program, and a last word that keeps the path from being last.
  */
 export const stopAgentCommand = (agentPath: string): readonly string[] => [
   ...['sh', '-c', STOP, 'stop-agent'],

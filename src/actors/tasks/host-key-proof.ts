@@ -13,7 +13,7 @@ import type { ProviderMachine } from '../../domain/machine.ts';
 import type { HostKeyPolicy } from '../../domain/policy.ts';
 import { INSTANCE_SECRET_PATH, SECRET_TAG } from '../../domain/provisioning/provider-tags.ts';
 
-/** Why a host key was believed. The last two are no proofs: the policy let the key pass. */
+/** Why a host key was accepted. The last two are no proofs: the policy accepted the key. */
 export type HostKeyEvidence =
   | 'pinned'
   | 'inventory'
@@ -24,23 +24,24 @@ export type HostKeyEvidence =
 
 interface HostKeyQuestion {
   readonly provider: FleetProvider;
-  /** As the provider shows it now: its tags and its inventory's key count. */
+  /** The provider's current entry: its tags and its inventory's key count. */
   readonly machine: ProviderMachine;
-  /** Connected, and nothing was run on it yet. */
+  /** Connected; no command has run yet. */
   readonly session: ShellSession;
   readonly policy: HostKeyPolicy;
-  /** The key that was believed before; null: none, or the system was installed anew since. */
+  /** The key accepted before; null: none, or the system was reinstalled since. */
   readonly pinned: string | null;
   readonly signal: AbortSignal;
-  /** Told when it is another host than the one that is known. */
+  /** Called when the host is not the known one. */
   readonly onChanged?: () => void;
 }
 
 /**
- * Finds out whether the machine at the other end is the one it should be, before anything runs there but
- * the question for its secret, and what its driver runs to judge the key. Closes the session unless it is.
- * @throws {HostKeyRejected} it is not, or nothing proves it and the policy wants a proof.
- * @throws {RemoteFailure} it could not show its secret, as before the end of its first boot.
+ * Checks that the remote host is the right machine before any command runs there, except the
+ * command that reads its secret and the driver's commands that judge the key. Closes the session
+ * unless it is.
+ * @throws {HostKeyRejected} it is not, or nothing proves it and the policy requires proof.
+ * @throws {RemoteFailure} it could not show its secret, for example before its first boot ended.
  * @throws {ProviderError} the provider could not be asked.
  */
 export async function proveHostKey(question: HostKeyQuestion): Promise<HostKeyEvidence> {
@@ -55,7 +56,8 @@ export async function proveHostKey(question: HostKeyQuestion): Promise<HostKeyEv
 
 async function evidenceOf(question: HostKeyQuestion): Promise<HostKeyEvidence> {
   const { machine, session, policy, pinned } = question;
-  // This comes before the pin, which may be the key of whoever answered first; a person knows better.
+  // This precedes the pin, which may come from a wrong first host; a person's entry is more
+  // reliable.
   if (machine.hostKey !== undefined && policy !== 'insecure') {
     if (machine.hostKey !== session.hostKey)
       throw differs(session.hostKey, machine.hostKey, 'the one in the inventory');
@@ -71,8 +73,8 @@ async function evidenceOf(question: HostKeyQuestion): Promise<HostKeyEvidence> {
 }
 
 /**
- * @param cause why nobody knows the key, and what to do about it.
- * @throws {HostKeyRejected} the host is not the one that was pinned, or must be proved and is not.
+ * @param cause why the key is unknown, and what to do.
+ * @throws {HostKeyRejected} the host is not the pinned one, or needs a proof and has none.
  */
 function judgeHostKey(
   policy: HostKeyPolicy,
@@ -87,13 +89,13 @@ function judgeHostKey(
   throw new HostKeyRejected(`no host key is known, and policy is strict; ${shown}`, { cause });
 }
 
-/** Names both keys by their fingerprints, as OpenSSH shows them. */
+/** Names both keys by their fingerprints, in OpenSSH's form. */
 const differs = (seen: string, expected: string, which: string) =>
   new HostKeyChanged(
     `the host key ${fingerprintOf(seen)} differs from ${which}, ${fingerprintOf(expected)}`,
   );
 
-/** Why the provider cannot tell; null: it knows the key. Any error but `not-implemented` is thrown. */
+/** Why the provider cannot tell; null: it knows the key. Throws any error but `not-implemented`. */
 async function providerKnows({ provider, machine, session, signal }: HostKeyQuestion) {
   const key = Buffer.from(session.hostKey, 'base64');
   try {
@@ -106,7 +108,7 @@ async function providerKnows({ provider, machine, session, signal }: HostKeyQues
   }
 }
 
-/** What a driver may do on a host that is not proved yet: run commands. */
+/** The rights of a driver on a host without proof: it may run commands. */
 export const unprovedSession = (session: Pick<ShellSession, 'execute'>): HostKeySession => ({
   async execute({ argv, stdin = '' }, { signal }) {
     const end = await session.execute(argv, Buffer.from(stdin), signal).then(
@@ -126,7 +128,7 @@ export const unprovedSession = (session: Pick<ShellSession, 'execute'>): HostKey
 const NOTHING = new Uint8Array(0);
 const HASH = /^[0-9a-f]{64}$/i;
 
-/** False: there is no secret to ask for, or, where any host is good enough, it cannot be shown. */
+/** False: no secret is expected, or it cannot be shown and the policy accepts any host. */
 async function secretIsRight({ machine, session, policy, signal }: HostKeyQuestion) {
   const expected = machine.tags[SECRET_TAG];
   if (expected === undefined) return false;

@@ -17,7 +17,7 @@ import type { TaskPool, Turn } from '../turns/turns.ts';
 import type { SessionKeeper } from '../session-keeper.ts';
 import { proveHostKey, type HostKeyEvidence } from './host-key-proof.ts';
 
-/** What every task on a machine needs. */
+/** Dependencies of every task on a machine. */
 export interface TaskDeps {
   readonly taskPool: TaskPool;
   readonly keeper: SessionKeeper;
@@ -28,17 +28,17 @@ export interface TaskDeps {
   readonly metrics: Metrics;
   readonly ssh: {
     readonly port: number;
-    /** The policy for the machines of a provider. */
+    /** The host key policy for a provider's machines. */
     policyOf(provider: string): HostKeyPolicy;
   };
 }
 
 const BOOT_ID = '/proc/sys/kernel/random/boot_id';
 const BOOT_ID_MAX = 128;
-/** What commands get that read nothing. */
+/** Input of commands that read nothing. */
 export const NOTHING = new Uint8Array(0);
 
-/** A machine that is claimed for a task, what its rows said at the claim, and what is needed to work on it. */
+/** A machine claimed for a task, its rows at the claim, and the means to work on it. */
 export interface Claimed<Deps extends TaskDeps = TaskDeps> {
   readonly deps: Deps;
   readonly turn: Turn;
@@ -47,18 +47,18 @@ export interface Claimed<Deps extends TaskDeps = TaskDeps> {
   readonly row: MachineRow;
   readonly provided: Provided;
   readonly provider: FleetProvider;
-  /** Ends with the turn, which ends with the task, however that ends; and with the session. */
+  /** Fires at the end of the task's turn, for any reason, and at the end of the session. */
   readonly signal: AbortSignal;
 }
 
-/** The policy for the machine's host key. */
+/** The host key policy for the machine. */
 export const policyFor = ({ deps, provided }: Claimed): HostKeyPolicy =>
   deps.ssh.policyOf(provided.provider);
 
 /**
- * Asks the provider what it knows of the machine now.
+ * Asks the provider for its current view of the machine.
  * @throws {ProviderError}
- * @throws {Denied} the device is not marked as ours.
+ * @throws {Denied} the device has no mark of ours.
  */
 export async function requireOurs(given: Claimed): Promise<ProviderMachine> {
   const { slot, provider, provided, signal } = given;
@@ -69,18 +69,18 @@ export async function requireOurs(given: Claimed): Promise<ProviderMachine> {
   return machine;
 }
 
-/** Where and as whom to connect. @throws {Unreachable} the machine has no address. */
+/** Address and user of the connection. @throws {Unreachable} the machine has no address. */
 export function targetOf({ deps, slot, row }: Claimed, machine: ProviderMachine): ShellTarget {
   if (!machine.address) throw new Unreachable(`${slot} has no available addresses`);
   const { host, port } = parseAddress(machine.address, deps.ssh.port);
-  // A machine with several host keys is asked for the one that the proof will compare with.
+  // A machine with several host keys must present the one that the proof compares.
   const hostKey = machine.hostKey ?? row.hostKey;
   const { remoteUser: username, sshPassword: password } = machine;
   return { host, port, username, hostKey, ...(password && { password }) };
 }
 
 /**
- * Opens a connection, which ends with the turn. If the turn ended meanwhile it is closed at once.
+ * Opens a connection that closes with the turn, at once if the turn has ended.
  * @throws see `targetOf`.
  */
 export async function connect(given: Claimed, machine: ProviderMachine): Promise<ShellSession> {
@@ -95,7 +95,7 @@ export async function connect(given: Claimed, machine: ProviderMachine): Promise
 }
 
 /**
- * Judges the host at the other end of a connection, and counts one that is another than the known.
+ * Judges the remote host of a connection, and counts a changed host.
  * @throws see `proveHostKey`.
  */
 export function proveHost(
@@ -111,7 +111,7 @@ export function proveHost(
   return proveHostKey({ provider, machine, session, policy, pinned, signal, onChanged });
 }
 
-/** The connection that the turn holds. */
+/** The connection of the turn. */
 export const shellOf = ({ turn }: Claimed): ShellSession => required(turn.held.shell, 'connection');
 
 export async function readBootId(
@@ -119,21 +119,21 @@ export async function readBootId(
   signal: AbortSignal,
 ): Promise<string> {
   const { stdout } = await shell.execute(['cat', BOOT_ID], NOTHING, signal);
-  // Start-up files of the shell may print lines first, which may differ each time. The id is last.
+  // Start-up files of the shell may print other lines first. The id is last.
   const line = stdout.toString('utf8').trim().split('\n').at(-1) ?? '';
-  // In the form in which it will be stored, so that it can be compared with what is stored.
+  // In its stored form, so that it can be compared with stored ids.
   return plainText(line.trim(), BOOT_ID_MAX);
 }
 
-/** A part of the machine's row that whoever may claim it has. */
+/** Returns a part of the row that every claimable machine has. */
 export function required<Value>(value: Value | null | undefined, what: string): Value {
   if (value === null || value === undefined) throw new Error(`a claimed machine has no ${what}`);
   return value;
 }
 
 /**
- * Call it once the end of the work is committed: nothing is left to cancel, the work and the wait for
- * its place are timed, and the place is free while the rows are read again.
+ * Call it once the end of the work is committed: nothing is left to cancel. Records the durations
+ * of the work and the wait, and frees the place while the rows are read again.
  */
 export function workEnded(
   { deps: { metrics, clock, taskPool }, turn, work }: Claimed,
@@ -149,8 +149,8 @@ export function workEnded(
 }
 
 /**
- * Claims for a turn. A turn that ended meanwhile keeps no work, nor does one whose machine this
- * daemon could do nothing for: that says nothing of the machine.
+ * Claims for a turn. Cancels the work if the turn has ended meanwhile, or if this daemon cannot
+ * work on the machine, which says nothing about the machine.
  * @throws {NothingToDo} also when the machine's provider is not configured here.
  */
 export async function claim<Deps extends TaskDeps>(
@@ -183,7 +183,7 @@ export async function claim<Deps extends TaskDeps>(
 const notConfigured = ({ slot }: Turn, provider: string) =>
   new NothingToDo(`${slot} belongs to provider ${provider}, which is not configured here`);
 
-/** Failures that say nothing bad about the machine: the work is cancelled, without a backoff. */
+/** Failures that say nothing bad about the machine: the work is cancelled without a backoff. */
 const OUR_OWN = new Set([
   'cancelled',
   'aborted',
@@ -193,22 +193,22 @@ const OUR_OWN = new Set([
   'no-permit',
 ]);
 
-/** How a task that failed is given up. */
+/** The handling of a failed task. */
 interface GivingUp<Given> {
   readonly message: string;
   readonly backoffFor: (failure: Failure | null, given: Given) => BackoffDescriptor;
-  /** Whether the work is to go on with the next claim, where it stands: no failure is recorded. */
+  /** Whether the next claim continues the work where it is: no failure is recorded. */
   readonly isCancelled?: (given: Given) => boolean;
-  /** What the failure brings about besides its backoff and the quarantine of a wrong host key. */
+  /** Effects besides the backoff and the quarantine of a wrong host key. */
   readonly effects?: (failure: Failure | null, given: Given) => FailureEffects;
-  /** The failure was recorded. */
+  /** Called after the failure was recorded. */
   readonly onFailed?: (failure: Failure | null, given: Given) => void;
 }
 
 /**
- * The services of one task's chart. What its steps share and a chart cannot hold (the claim, the
- * provider, an open connection) has one owner, the turn. What a step tells the later ones is plain
- * data: it returns it to the chart, which says what comes next and gives it to that.
+ * The services of one task's chart. The turn owns what the steps share and a chart cannot hold: the
+ * claim, the provider, an open connection. A step's result is plain data: the chart receives it and
+ * passes it to the next step.
  */
 export function stepsOf<Deps extends TaskDeps, Given extends Claimed>(
   deps: Deps,
@@ -217,7 +217,7 @@ export function stepsOf<Deps extends TaskDeps, Given extends Claimed>(
   const { taskPool } = deps;
   const claims = new WeakMap<Turn, Given>();
   const claimOf = (turn: Turn): Given => required(claims.get(turn), 'claim');
-  /** If the actor is stopped before its step is over, the turn ends. */
+  /** If the actor stops before its step is over, the turn ends. */
   const during = <Output>(turn: Turn, signal: AbortSignal, act: () => Promise<Output>) => {
     const endTurn = () => {
       if (!turn.signal.aborted) taskPool.end(turn.slot);
@@ -226,7 +226,7 @@ export function stepsOf<Deps extends TaskDeps, Given extends Claimed>(
     return act();
   };
   return {
-    /** The first step. @param tell what it tells the later ones. */
+    /** The first step. @param tell makes the result for later steps. */
     claim: <Output>(tell: (given: Given) => Output) =>
       fromPromise<Output, Job>(async ({ input, signal }) => {
         const turn = taskPool.begin(input.slot);
@@ -236,7 +236,7 @@ export function stepsOf<Deps extends TaskDeps, Given extends Claimed>(
           return tell(given);
         });
       }),
-    /** A step after the claim. Its signal is that of the claim. */
+    /** A step after the claim, under the claim's signal. */
     step: <Told extends object, Output>(act: (given: Given & Told) => Promise<Output>) =>
       fromPromise<Output, Job & Told>(async ({ input, signal }) => {
         const turn = taskPool.turn(input.slot);

@@ -6,55 +6,55 @@ import { countPermits, isUnderWay, type BudgetUse } from '../../domain/recovery/
 import type { RecoveryBudget } from '../../domain/policy.ts';
 
 /**
- * Lets silent machines wait until the guard lets them through and, where the next step interrupts
- * them, until there is room in the recovery budget; the oldest attempt first.
+ * Holds silent machines back until the guard admits them and, if the next step interrupts them, the
+ * recovery budget has room; the oldest attempt first.
  */
 export interface PermitQueue {
-  /** Resolves when there seems to be room; the BMDB still decides. */
+  /** Resolves when there seems to be room; the BMDB decides. */
   wait(slot: Slot, signal: AbortSignal): Promise<void>;
   /**
-   * The machine was claimed and got no further, as the guard or the budget was against it. As long as
-   * nothing is heard or asked of it since, it waits for the guard like any other and, if it turned out
-   * to need a permit, for room, whatever its ladder says of the next step.
+   * The guard or the budget stopped the machine after its claim. Until it is heard or a request is
+   * made, it waits for the guard like the others and, if it turned out to need a permit, for room,
+   * whatever its ladder says about the next step.
    */
   missed(slot: Slot, neededPermit: boolean): void;
-  /** Whether the machine, which holds none, needs a permit next, as far as is known. */
+  /** Whether the machine, without a permit now, needs one next, as far as is known. */
   needsPermit(slot: Slot): boolean;
   /**
-   * News of the fleet: whoever now has room goes on.
-   * @param changed slots of which something else is known than before; absent: any.
+   * News of the fleet: admits machines that now have room.
+   * @param changed slots whose facts changed; absent: any.
    */
   offer(facts: ReadonlyMap<Slot, SlotFacts>, changed?: Iterable<Slot>): void;
-  /** News of the guard: whoever it lets through now goes on. Only those that wait are considered. */
+  /** News of the guard: admits waiting machines that the guard now allows. */
   reconsider(): void;
-  /** How the budget is used, by scope; those let through a moment ago included. */
+  /** Use of the budget by scope, including machines admitted a moment ago. */
   use(): readonly BudgetUse[];
-  /** Those that wait now, in no order. */
+  /** Waiting machines, in no order. */
   waiting(): Iterable<Slot>;
-  /** The most permits that were held at once, as far as was seen. */
+  /** The largest observed number of permits held at once. */
   readonly heldMax: number;
 }
 
 interface PermitQueueOptions {
   readonly budget: RecoveryBudget;
-  /** Why the guard lets no machine of the provider through; null: it does. */
+  /** Why the guard admits no machine of the provider; null: it does. */
   readonly barOf: (provider: string, isOrder: boolean) => string | null;
-  /** Whether the next step on the machine interrupts it, as far as its rows can tell. */
+  /** Whether the machine's next step interrupts it, as far as its rows tell. */
   readonly interrupts: (facts: SlotFacts) => boolean;
 }
 
 export function createPermitQueue({ budget, barOf, interrupts }: PermitQueueOptions): PermitQueue {
   const waiting = new Map<Slot, () => void>();
   const missed = new Map<Slot, { readonly standing: string; readonly neededPermit: boolean }>();
-  /** Let through because there was room, and not seen to hold a permit yet. */
+  /** Admitted because of room, and not yet seen with a permit. */
   const passed = new Set<Slot>();
   let facts: ReadonlyMap<Slot, SlotFacts> = new Map();
   let counts = countPermits([], budget);
   let heldMax = 0;
 
   /**
-   * The machine, if the guard lets it through and there seems to be room. What was asked for already
-   * is brought to its end whatever the guard says: the machine may be switched off.
+   * The machine's row, if the guard admits it and there seems to be room. Work with a request
+   * already made is completed whatever the guard says: the machine may be switched off.
    */
   const passing = (slot: Slot, bars: typeof barOf = barOf): MachineRow | null => {
     const row = facts.get(slot)?.row;
@@ -83,7 +83,7 @@ export function createPermitQueue({ budget, barOf, interrupts }: PermitQueueOpti
     missed.delete(slot);
     return true;
   };
-  /** From the claim to the permit the machine is looked at, which may take minutes: its room is taken. */
+  /** Between claim and permit, the machine is probed, perhaps for minutes: its room is taken. */
   const keepTaken = () => {
     for (const slot of passed) {
       const row = facts.get(slot)?.row;
@@ -92,7 +92,7 @@ export function createPermitQueue({ budget, barOf, interrupts }: PermitQueueOpti
       else passed.delete(slot);
     }
   };
-  /** Many may wait and few pass: only those that would pass now are put into an order. */
+  /** Many machines may wait while few pass: only those that would pass now are sorted. */
   const letThrough = () => {
     const bars = remembered(barOf);
     const candidates = [...waiting.keys()].flatMap((slot) => {
@@ -145,11 +145,11 @@ export function createPermitQueue({ budget, barOf, interrupts }: PermitQueueOpti
   };
 }
 
-/** Other than this once the machine is heard again, or something is asked of it. */
+/** Changes once the machine is heard again or a request is made. */
 const standingOf = ({ heartbeat, recovery }: MachineRow): string =>
   [heartbeat?.atMs, recovery?.askedAtMs, recovery?.powerOffAskedAtMs].join(' ');
 
-/** Gives the same answers, and asks for each of them once. */
+/** Caches the answers. */
 function remembered(barOf: PermitQueueOptions['barOf']): PermitQueueOptions['barOf'] {
   const known = new Map<string, string | null>();
   return (provider, isOrder) => {

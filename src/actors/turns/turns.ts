@@ -15,51 +15,51 @@ import type { PermitQueue } from './permit-queue.ts';
 
 export type Kind = Exclude<NextWork, null>;
 
-/** The time in which one task works on one machine. The chart sees none of it. */
+/** The time in which one task works on one machine. Invisible to the chart. */
 export interface Turn {
   readonly slot: Slot;
   readonly kind: Kind;
-  /** Aborts when the turn ends, however it ends: crash, retirement, shutdown. */
+  /** Aborts at the end of the turn, for any reason: crash, retirement, shutdown. */
   readonly signal: AbortSignal;
-  /** Monotonic milliseconds at which a place was asked for, and at which the task began. */
+  /** When a place was requested, and when the task began, monotonic ms. */
   readonly askedAt: number;
   readonly begunAt: number;
-  /** What is given back when the turn ends: work that is not over yet, and the last connection. */
+  /** Returned at the end of the turn: unfinished work and the last connection. */
   readonly held: { work?: Work; shell?: ShellSession };
 }
 
 interface TaskPoolOptions {
-  /** Tasks of each kind at once. */
+  /** Maximum number of simultaneous tasks of each kind. */
   readonly places: Readonly<Record<Kind, number>>;
-  /** A granted turn that nobody began is taken back after this long. */
+  /** A granted turn that no task begins is withdrawn after this long. */
   readonly unusedMs: number;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** Grants turns to tasks within the daemon's places, and gives back what a task held when it ends. */
+/** Grants turns to tasks within the daemon's places, and returns a task's resources at its end. */
 export interface TaskPool {
   /**
-   * Waits for a place, with the seniority of the machine. A turn that is granted must be begun, else
-   * it is taken back.
+   * Waits for a place, with the machine's seniority. A granted turn must be begun; otherwise it is
+   * withdrawn.
    */
   grant(slot: Slot, kind: Kind, signal: AbortSignal, seniority?: Seniority): Promise<void>;
-  /** The task starts. @throws {Cancelled} no turn was granted. */
+  /** Starts the task. @throws {Cancelled} no turn was granted. */
   begin(slot: Slot): Turn;
   /** @throws {Cancelled} the turn has ended. */
   turn(slot: Slot): Turn;
-  /** A turn was granted and has not ended. */
+  /** Whether a turn was granted and has not ended. */
   holds(slot: Slot): boolean;
-  /** Gives the place back early; for long waits that occupy nothing. */
+  /** Frees the place early, for long waits that use nothing. */
   leavePlace(slot: Slot): void;
-  /** Ends the turn: aborts its I/O, closes the connection, cancels work that is still held. */
+  /** Ends the turn: aborts its I/O, closes the connection, cancels unfinished work. */
   end(slot: Slot): void;
-  /** Aborts when the daemon stops: tasks that only wait end, and go on in another daemon. */
+  /** Aborts when the daemon stops: tasks that only wait end, and continue in another daemon. */
   readonly stopping: AbortSignal;
-  /** Stops intake, lets turns end by themselves for `graceMs`, aborts the rest, awaits all. */
+  /** Stops the intake, lets turns complete for `graceMs`, aborts the rest, awaits all. */
   drain(graceMs: number): Promise<void>;
   readonly busy: number;
-  /** The same, of each kind. */
+  /** Number of busy tasks of a kind. */
   busyOf(kind: Kind): number;
 }
 
@@ -71,7 +71,7 @@ interface Entry extends Turn {
   reclaim: unknown;
 }
 
-/** Nobody works on for a turn without work, so that no error of its own has to be made for each. */
+/** One shared error, because no code continues with a turn that has ended. */
 const OVER = new Cancelled('the turn is over');
 
 export function createTaskPool({ places, unusedMs, clock, log }: TaskPoolOptions): TaskPool {
@@ -172,7 +172,10 @@ export function createTaskPool({ places, unusedMs, clock, log }: TaskPoolOptions
       await new Promise<void>((resolve) => {
         if (entries.size === 0) return resolve();
         const timer = clock.setTimeout(() => {
-          log.warn({ busy: entries.size }, 'tasks are cancelled, their time to end is over');
+          log.warn(
+            { busy: entries.size },
+            'tasks are cancelled, because their time to end is over',
+          );
           for (const slot of [...entries.keys()]) end(slot);
         }, graceMs);
         onIdle = () => {
@@ -193,15 +196,15 @@ interface Waiter {
   refuse(): void;
 }
 
-/** A bounded number of places, given to the oldest attempt first, or else in the order of asking. */
+/** A limited number of places, given to the oldest attempt first, else in the order of requests. */
 function createPlaces(count: number) {
-  /** In the order of asking. */
+  /** In the order of requests. */
   const waiting = new Set<Waiter>();
   let taken = 0;
   let isClosed = false;
-  const refused = () => new Cancelled('no turn is given any more');
+  const refused = () => new Cancelled('no more turns are granted');
   return {
-    /** Resolves when a place is taken; rejects with `Cancelled` when the signal fires first. */
+    /** Resolves when a place is taken; rejects with `Cancelled` if the signal fires first. */
     acquire: (signal: AbortSignal, seniority = UNKNOWN) =>
       new Promise<void>((resolve, reject) => {
         if (signal.aborted || isClosed) return reject(refused());
@@ -229,7 +232,7 @@ function createPlaces(count: number) {
       if (next) next.grant();
       else taken -= 1;
     },
-    /** From now on nobody gets a place; those who wait are refused. */
+    /** Refuses all current and later requests for a place. */
     close() {
       isClosed = true;
       for (const waiter of waiting) waiter.refuse();
@@ -244,10 +247,10 @@ interface OrphansDeps {
 }
 
 /**
- * Work rows of our own live session that no turn holds: a claim whose answer was lost, a cancel that
- * did not come through. Nobody else may touch them while we live, so the machine would stay locked.
- * A claim is released the second time it is found so, never in the moment between claim and turn, and
- * by its own epoch: the machine may be claimed anew before the release is carried out.
+ * Releases work rows of our own live session without a turn, after a claim whose answer was lost or
+ * a failed cancel. No other process may touch them while we live, so the machine would stay locked.
+ * Releases a claim the second time it is found, so that the moment between claim and turn is safe,
+ * and by its own epoch, because the machine may be claimed again meanwhile.
  */
 export function createOrphanWatch({ keeper, taskPool, log }: OrphansDeps) {
   let suspects: ReadonlySet<string> = new Set();
@@ -259,7 +262,7 @@ export function createOrphanWatch({ keeper, taskPool, log }: OrphansDeps) {
     suspects = new Set(found.map(({ epoch }) => epoch));
     for (const { slot, machine, epoch } of found) {
       if (!before.has(epoch) || taskPool.holds(slot)) continue;
-      log.warn({ slot, machine }, 'work that nobody holds is released');
+      log.warn({ slot, machine }, 'work without a task is released');
       await session.releaseWork(machine, epoch);
     }
   };
@@ -293,11 +296,11 @@ export interface AwaitTurnDeps {
   readonly permits: PermitQueue;
   /** Live sessions that run the loops. */
   readonly sessions: () => readonly SessionId[];
-  /** A daemon of rank n waits n times this before it asks for a machine. */
+  /** A daemon of rank n waits n times this before it requests a machine. */
   readonly headStartMs: number;
-  /** Longest pause after tasks that went wrong in a row; 30 s when absent. */
+  /** Longest pause after consecutive failed tasks; default 30 s. */
   readonly setbackMaxMs?: number;
-  /** What is known of all slots, for the order of those that wait for a place. */
+  /** Facts of all slots, for the order of machines that wait for a place. */
   readonly facts: () => ReadonlyMap<Slot, SlotFacts>;
   readonly clock: Clock;
   readonly random: Random;
@@ -311,7 +314,7 @@ const PROCESS = {
 const SETBACK_FIRST_MS = 250;
 const SETBACK_MAX_MS = 30_000;
 
-/** Better ranked daemons come first. */
+/** Lets better ranked daemons go first. */
 async function giveHeadStart(
   { clock, headStartMs }: Pick<AwaitTurnDeps, 'clock' | 'headStartMs'>,
   rank: number,
@@ -321,9 +324,9 @@ async function giveHeadStart(
 }
 
 /**
- * Resolves when this daemon may work on the machine: after a pause for what went wrong before, with
- * a live session, with room in the recovery budget if it is about that, after the head start of
- * better ranked daemons, and with a place in the pool.
+ * Resolves when this daemon may work on the machine: after a pause for earlier failures, with a
+ * live session, with room in the recovery budget if needed, after the head start of better ranked
+ * daemons, and with a place.
  */
 export const awaitTurn = (deps: AwaitTurnDeps) =>
   fromPromise<void, TurnInput>(async ({ input: { slot, next, setbacks }, signal }) => {
@@ -347,9 +350,9 @@ export type SettleRequestDeps = Pick<
 > & { readonly log: Log };
 
 /**
- * Carries out what an operator asked about a slot: with a live session, and after the head start of
- * better ranked daemons, unless one of them has done it meanwhile. What it does is one transaction
- * of the BMDB, and safe to repeat. Rejects while the request has to stay open.
+ * Applies an operator's request about a slot: with a live session, after the head start of better
+ * ranked daemons, unless one of them has applied it. One transaction of the BMDB; safe to repeat.
+ * Rejects while the request must stay open.
  */
 export const settleRequest = (deps: SettleRequestDeps) =>
   fromPromise<string, RequestInput>(async ({ input: { slot, key }, signal }) => {
@@ -365,16 +368,16 @@ export const settleRequest = (deps: SettleRequestDeps) =>
       const { verb, by, reason, outcome } = state;
       log.info({ slot, key, verb, by, reason, state: state.state, outcome }, 'request settled');
     } catch (error) {
-      // Whoever filed it took it back, or its time to be remembered is over.
+      // The requester withdrew it, or its retention time is over.
       if (error instanceof NotFound) return key;
       if (error instanceof StaysOpen) throw error;
-      log.warn({ err: error, slot, key }, 'a request could not be settled yet');
+      log.warn({ err: error, slot, key }, 'a request could not be applied yet');
       throw error;
     }
     return key;
   });
 
-/** Something else has to happen first; nothing went wrong. */
+/** Another event must come first; this is no failure. */
 class StaysOpen extends Error {
   readonly code = 'stays-open';
   constructor(key: string) {

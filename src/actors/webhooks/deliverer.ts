@@ -20,42 +20,42 @@ export interface DelivererDeps {
   readonly metrics: Metrics;
   /** Database clock, epoch ms. */
   readonly nowMs: () => number;
-  /** How often it is looked for events, and for what is due again. */
+  /** Interval of checks for new events and due retries. */
   readonly pollMs: number;
 }
 
 export interface Endpoint {
   readonly name: string;
-  /** Names the fleet in what is sent, as a URI. */
+  /** URI that identifies the fleet in deliveries. */
   readonly source: string;
   readonly types: readonly EventType[];
   readonly sender: WebhookSender;
 }
 
-/** The job of delivering to a webhook. */
+/** The lease for deliveries to a webhook. */
 export const webhookJob = (name: string): string => `webhook/${name}`;
 
-/** Deliveries under way to one webhook at a time. */
+/** Maximum number of simultaneous deliveries to one webhook. */
 const AT_ONCE = 4;
 /**
- * After so many attempts in a row that a receiver is not there for, attempts begin so far apart, until one
- * gets through: whoever answers nobody costs next to nothing, and is not stormed when they come back.
+ * After this many consecutive attempts without a receiver, attempts start this far apart until one
+ * succeeds: a dead receiver costs little, and is not flooded on its return.
  */
 const FAILURES_MAX = 8;
 const FAILING_PAUSE_MS = 100;
-/** Read ahead: new events, and those that are due again; only once there are none left of the last time. */
+/** Number of new events and due retries to read ahead, once the previous ones are used up. */
 const READ_MAX = 32;
-/** What became of so many is written down at once; of fewer, after a while. */
+/** This many results are written at once; fewer results after a while. */
 const RECORD_MAX = 32;
 const RECORD_MS = 500;
-/** How often a webhook is looked at that is disabled, or cannot be delivered to here. */
+/** Interval of checks of a webhook that is disabled or cannot be served here. */
 const REST_MS = 10_000;
 const OLDEST_MS = 10_000;
 
 /**
- * Delivers to a webhook while this daemon has its lease, for ever. An event is written down as told, or as
- * failed, after it was sent: so a crash in between sends it again, with the same id.
- * @returns ends it, and resolves when nothing is under way any more.
+ * Delivers to a webhook, forever, while this daemon has its lease. Records an event as delivered or
+ * failed after it was sent: a crash in between sends it again with the same id.
+ * @returns a function that stops it, and resolves when nothing is under way.
  */
 export function startDeliverer(deps: DelivererDeps, endpoint: Endpoint): () => Promise<void> {
   const { clock, log, metrics } = deps;
@@ -69,10 +69,10 @@ export function startDeliverer(deps: DelivererDeps, endpoint: Endpoint): () => P
       try {
         await deliverWhileLeased(deps, endpoint, signal);
       } catch (error) {
-        // What becomes of the database, the session and its leases is told by others.
+        // Other components report failures of the database, the session and its leases.
         const level = error instanceof FleetError ? 'debug' : 'error';
         const fields = { webhook: endpoint.name, err: error };
-        if (!signal.aborted) log[level](fields, 'deliveries to a webhook rest for now');
+        if (!signal.aborted) log[level](fields, 'deliveries to a webhook pause for now');
       }
       metrics.clear('shepherd_webhook_oldest_seconds', { webhook: endpoint.name });
       if (!signal.aborted) await sleep(clock, REST_MS, signal).catch(() => undefined);
@@ -116,7 +116,7 @@ async function deliverWhileLeased(
 interface Item {
   readonly number: string;
   readonly event: FleetEvent | null;
-  /** How often it was tried before. */
+  /** Number of earlier attempts. */
   readonly attempts: number;
   readonly isNew: boolean;
 }
@@ -130,7 +130,7 @@ interface Held {
   readonly signal: AbortSignal;
 }
 
-/** Deliveries of one holding of the lease. What is kept in memory has a limit, however much there is to tell. */
+/** Deliveries during one holding of the lease. Memory is bounded, however many events there are. */
 function createRound(deps: DelivererDeps, endpoint: Endpoint, held: Held, toldTo: string) {
   const { bmdb, clock, random, log, metrics, nowMs, pollMs } = deps;
   const { name, sender, source } = endpoint;
@@ -138,13 +138,13 @@ function createRound(deps: DelivererDeps, endpoint: Endpoint, held: Held, toldTo
   const queue: Item[] = [];
   const underWay = new Map<string, Promise<void>>();
   let settled: Settled[] = [];
-  /** New events that were read, and not yet written down; in their order. */
+  /** New events that were read and not recorded yet, in order. */
   const open = new Map<string, FleetEvent>();
   let readTo = toldTo;
   let writtenTo = toldTo;
   let wrotAtMs = clock.monotonic();
   let lookedAtMs = Number.NEGATIVE_INFINITY;
-  /** In a row. */
+  /** Failures in a row. */
   let failures = 0;
   let beganAtMs = Number.NEGATIVE_INFINITY;
   const stopping = new AbortController();
@@ -157,7 +157,7 @@ function createRound(deps: DelivererDeps, endpoint: Endpoint, held: Held, toldTo
     ...underWay.keys(),
     ...settled.map(({ item }) => item.number),
   ];
-  /** Those that failed before take turns with those that are new. */
+  /** Retries and new events alternate. */
   const fill = async () => {
     const types = [...new Set([...endpoint.types, 'webhook.test' as const])];
     const query = { after: readTo, limit: READ_MAX, types };
@@ -176,7 +176,7 @@ function createRound(deps: DelivererDeps, endpoint: Endpoint, held: Held, toldTo
       queue.push(...[again[at], fresh[at]].filter((item) => item !== undefined));
     }
   };
-  /** Null: it was ended before there was an answer. */
+  /** Null: the delivery was aborted before an answer came. */
   const answerTo = async (event: FleetEvent): Promise<DeliveryAnswer | null> => {
     try {
       const told = cloudEventOf(event, source);
@@ -193,7 +193,7 @@ function createRound(deps: DelivererDeps, endpoint: Endpoint, held: Held, toldTo
     if (event && !answer) return;
     const verdict: DeliveryVerdict = answer
       ? verdictOn(answer, attempts + 1, random.next())
-      : { verdict: 'dead', status: null, cause: 'the event is not kept any more' };
+      : { verdict: 'dead', status: null, cause: 'the event is no longer stored' };
     settled.push({ item, verdict });
     if (answer) failures = isThere(answer) ? 0 : failures + 1;
     metrics.count('shepherd_webhook_deliveries_total', {
@@ -206,10 +206,10 @@ function createRound(deps: DelivererDeps, endpoint: Endpoint, held: Held, toldTo
     const sent = send(item).finally(() => void underWay.delete(item.number));
     underWay.set(item.number, sent);
   };
-  /** Until the next attempt may begin. */
+  /** Pause until the next attempt may begin. */
   const pauseMs = (): number =>
     failures < FAILURES_MAX ? 0 : Math.max(0, beganAtMs + FAILING_PAUSE_MS - clock.monotonic());
-  /** @returns it was disabled. */
+  /** @returns whether the webhook is disabled. */
   const record = async (): Promise<boolean> => {
     const these = settled;
     for (const { item } of these) if (item.isNew) open.delete(item.number);
@@ -218,7 +218,7 @@ function createRound(deps: DelivererDeps, endpoint: Endpoint, held: Held, toldTo
     wrotAtMs = clock.monotonic();
     if (these.length === 0 && told === writtenTo) return false;
     const results = resultsOf(these, told);
-    // Others end meanwhile, and are for the next time.
+    // Deliveries that end meanwhile are recorded next time.
     settled = [];
     try {
       await desk.record(lease, name, results);
@@ -245,7 +245,7 @@ function createRound(deps: DelivererDeps, endpoint: Endpoint, held: Held, toldTo
     metrics.set('shepherd_webhook_oldest_seconds', { webhook: name }, seconds);
   };
   return {
-    /** @returns it was disabled. */
+    /** @returns whether the webhook is disabled. */
     async step(): Promise<boolean> {
       if (queue.length === 0) await fill();
       while (underWay.size < AT_ONCE && queue.length > 0 && pauseMs() === 0) begin(queue.shift()!);
@@ -259,7 +259,7 @@ function createRound(deps: DelivererDeps, endpoint: Endpoint, held: Held, toldTo
       if (isIdle) await sleep(clock, pollMs, signal);
       return false;
     },
-    /** What was sent is written down if that is possible still. */
+    /** Records sent events if that is still possible. */
     async end(): Promise<void> {
       stopping.abort();
       await Promise.all(underWay.values());
@@ -268,9 +268,9 @@ function createRound(deps: DelivererDeps, endpoint: Endpoint, held: Held, toldTo
   };
 }
 
-/** A body that they do not take: the next event's may be another. */
+/** Statuses that refuse this body: the next event's body may be accepted. */
 const REFUSES_ONE: ReadonlySet<number> = new Set([400, 409, 413, 415, 422]);
-/** Whoever takes an event, or refuses just this one. */
+/** Whether a receiver exists: it accepts an event or refuses only this one. */
 const isThere = ({ status }: DeliveryAnswer): boolean =>
   status !== null && (status < 300 || REFUSES_ONE.has(status));
 
@@ -292,7 +292,7 @@ function resultsOf(settled: readonly Settled[], toldTo: string): DeliveryResults
     delivered: delivered.filter(({ item }) => !item.isNew).map(({ item }) => item.number),
     failed: settled.flatMap(({ item: { number, event, attempts }, verdict }) => {
       if (verdict.verdict === 'delivered') return [];
-      // What met a receiver that is gone is tried first when somebody enables it.
+      // An event whose receiver is gone comes first when an operator enables the webhook.
       const nextInMs =
         verdict.verdict === 'retry' ? verdict.inMs : verdict.verdict === 'dead' ? null : 0;
       const { status, cause } = verdict;
@@ -303,7 +303,7 @@ function resultsOf(settled: readonly Settled[], toldTo: string): DeliveryResults
   };
 }
 
-/** Until one of them has ended, or for a while. */
+/** Waits until one of them ends, or for a while. */
 async function anyOf(
   promises: readonly Promise<void>[],
   clock: Clock,

@@ -17,7 +17,7 @@ import type {
 } from '../../domain/machine.ts';
 import type { LeaseRow } from '../../domain/daemons.ts';
 import type { Json, ProviderRecord, RecordName } from '../../domain/provisioning/records.ts';
-import type { GuardCounts } from '../../domain/recovery/guard-judgement.ts';
+import type { GuardChange, GuardCounts } from '../../domain/recovery/guard-judgement.ts';
 import type { Traits } from '../../domain/traits.ts';
 import type { AccessBook } from './access-port.ts';
 import type { BalancingBook } from './balancing-port.ts';
@@ -333,7 +333,7 @@ export interface GuardAssessment {
   /** For the fleet, and for each provider with machines. */
   readonly counts: readonly GuardCounts[];
   /** Scopes that this assessment froze or thawed. */
-  readonly changes: readonly { readonly scope: string; readonly now: 'frozen' | 'thawed' }[];
+  readonly changes: readonly GuardChange[];
 }
 
 /** A provider that a live daemon cannot list now. */

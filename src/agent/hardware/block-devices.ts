@@ -3,13 +3,13 @@ import type { BlockDevice } from '../../wire/codec.ts';
 import { BlockDevice_Protocol as Protocol } from '../../wire/messages.ts';
 import type { Tree } from './tree.ts';
 
-/** Whole disks by their kernel names; not boot partitions of eMMC, not the paths behind one NVMe. */
+/** Whole disks by their kernel names; no boot partitions of eMMC, no paths behind one NVMe. */
 const DISK = /^(?:sd[a-z]+|vd[a-z]+|xvd[a-z]+|nvme\d+n\d+|mmcblk\d+)$/;
 const MAPPED = /^dm-\d+$/;
-/** The unit of `size`, whatever the disk's own block size is. */
+/** The unit of `size`, independent of the disk's own block size. */
 const SECTOR_BYTES = 512;
 
-/** The machine's disks, from sysfs. A disk behind several paths is one, its paths are none. */
+/** The machine's disks from sysfs. A disk behind several paths counts once, its paths do not. */
 export function readBlockDevices(tree: Tree): BlockDevice[] {
   const byId = readStableNames(tree);
   return listDisks(tree).map((name) => ({
@@ -40,7 +40,7 @@ const isEmptySlot = (tree: Tree, name: string): boolean =>
   tree.number(`sys/class/block/${name}/ro`) === 1;
 
 function describeDisk(tree: Tree, name: string): BlockDevice {
-  // What a disk behind several paths is, each of them says.
+  // For a disk behind several paths, each path has the data.
   const source = MAPPED.test(name) ? (pathsOf(tree, name)[0] ?? name) : name;
   const number = (path: string) => tree.number(`sys/class/block/${name}/${path}`) ?? 0;
   return {
@@ -58,7 +58,7 @@ function describeModel(tree: Tree, name: string): BlockDevice {
   const text = (path: string) => tree.text(`${base}/${path}`) ?? '';
   const vendor = text('device/vendor');
   return {
-    // SCSI translates ATA disks and then calls itself their vendor; virtio has a number there.
+    // SCSI translates ATA disks and shows itself as vendor; virtio shows a number.
     vendor: vendor === 'ATA' || vendor.startsWith('0x') ? '' : vendor,
     deviceModel: text('device/model') || text('device/name'),
     serialNumber: text('device/serial') || text('serial') || unitSerial(tree, base),
@@ -69,7 +69,7 @@ function describeModel(tree: Tree, name: string): BlockDevice {
 
 const VPD_HEADER_BYTES = 4;
 
-/** SCSI's page of vital product data that has the serial number of the unit. */
+/** Page of SCSI vital product data with the unit's serial number. */
 function unitSerial(tree: Tree, base: string): string {
   if (!tree.exists(`${base}/device/vpd_pg80`)) return '';
   const page = tree.bytes(`${base}/device/vpd_pg80`);
@@ -86,13 +86,13 @@ function protocolOf(name: string, vendor: string) {
   return vendor === 'ATA' ? Protocol.PROTOCOL_ATA : Protocol.PROTOCOL_SCSI;
 }
 
-/** The globally unique id of an NVMe namespace; null when it has none. */
+/** The globally unique id of an NVMe namespace; null: none. */
 function uniqueId(nguid: string): Uint8Array | null {
   const hex = nguid.replaceAll('-', '');
   return /^[0-9a-f]{32}$/i.test(hex) && !/^0*$/.test(hex) ? Buffer.from(hex, 'hex') : null;
 }
 
-/** `eui.` and `naa.` are followed by the number in hexadecimal; other ids are no WWN. */
+/** After `eui.` or `naa.` comes the hexadecimal number; other ids are no WWN. */
 function parseWwn(wwid: string): Uint8Array {
   const hex = /^(?:eui|naa)\.((?:[0-9a-f]{2})+)$/i.exec(wwid)?.[1] ?? '';
   return /^0*$/.test(hex) ? new Uint8Array() : Buffer.from(hex, 'hex');

@@ -3,7 +3,7 @@ import type { Tree } from './tree.ts';
 
 type Block = ReadonlyMap<string, string>;
 
-/** Where a processor sits; null where nothing says so. */
+/** Position of a processor; null: unknown. */
 interface Place {
   readonly socket: string | null;
   readonly core: string | null;
@@ -13,7 +13,7 @@ type Topology = (processor: string) => Place;
 
 const NOWHERE: Topology = () => ({ socket: null, core: null });
 
-/** One CPU per socket, from `/proc/cpuinfo`, and from sysfs where that names no sockets (arm64). */
+/** One CPU per socket, from `/proc/cpuinfo`, and from sysfs if that has no sockets (arm64). */
 export const readCpus = (tree: Tree): Cpu[] =>
   parseCpuInfo(tree.text('proc/cpuinfo') ?? '', (processor) => {
     const base = `sys/devices/system/cpu/cpu${processor}/topology`;
@@ -24,7 +24,7 @@ export const readCpus = (tree: Tree): Cpu[] =>
     return { socket: id('physical_package_id'), core: id('core_id') };
   });
 
-/** Reads `/proc/cpuinfo`: one CPU per socket (`physical id`), in the order they come. */
+/** Parses `/proc/cpuinfo`: one CPU per socket (`physical id`), in file order. */
 export function parseCpuInfo(text: string, topology: Topology = NOWHERE): Cpu[] {
   const sockets = new Map<string, Block[]>();
   for (const block of parseBlocks(text).filter((each) => each.has('processor'))) {
@@ -35,7 +35,7 @@ export function parseCpuInfo(text: string, topology: Topology = NOWHERE): Cpu[] 
   return Array.from(sockets.values(), describeSocket);
 }
 
-/** Where the kernel names no cores (some virtual machines) each thread is one. */
+/** If the kernel names no cores (some virtual machines), each thread counts as one. */
 function placeOf(block: Block, topology: Topology): { socket: string; core: string } {
   const processor = block.get('processor')!;
   const [socket, core] = [block.get('physical id'), block.get('core id')];
@@ -47,7 +47,7 @@ function placeOf(block: Block, topology: Topology): { socket: string; core: stri
   };
 }
 
-/** A line without colon ends a block. */
+/** A line without a colon ends a block. */
 function parseBlocks(text: string): Block[] {
   const blocks: Map<string, string>[] = [new Map()];
   for (const line of text.split('\n')) {
@@ -93,7 +93,7 @@ function describeArm(block: Block): Cpu {
   };
 }
 
-/** Who makes arm64 cores, by the number in their main id register. */
+/** Makers of arm64 cores, by the number in their main id register. */
 const IMPLEMENTERS = new Map([
   [0x41, 'ARM'],
   [0x42, 'Broadcom'],
@@ -108,7 +108,7 @@ const IMPLEMENTERS = new Map([
   [0xc0, 'Ampere'],
 ]);
 
-/** Cores that servers have, by implementer and part. */
+/** Cores in servers, by implementer and part. */
 const PARTS = new Map([
   ['41 d03', 'Cortex-A53'],
   ['41 d08', 'Cortex-A72'],
@@ -128,10 +128,10 @@ const PARTS = new Map([
 
 const hex = (number: number) => number.toString(16);
 
-/** The maker's name, or its number where that is all we know. */
+/** The maker's name, or its number if unknown. */
 export const armVendor = (implementer: number): string =>
   IMPLEMENTERS.get(implementer) ?? `0x${hex(implementer)}`;
 
-/** The core's name, or its part number where that is all we know. */
+/** The core's name, or its part number if unknown. */
 export const armModel = (implementer: number, part: number): string =>
   PARTS.get(`${hex(implementer)} ${hex(part)}`) ?? `0x${hex(part)}`;

@@ -5,16 +5,16 @@ import type { HostPrograms } from '../host-programs.ts';
 const SMARTCTL = 'smartctl';
 const NVME = 'nvme';
 
-/** What a disk says of its own state; absent where it does not. */
+/** A disk's own health data; absent where it has none. */
 export type DiskHealth = Pick<
   BlockDevice,
   'criticalWarning' | 'mediaErrors' | 'availableSpareRatio' | 'usageRatio'
 >;
 
 /**
- * Adds to each disk how it does. The kernel tells it to programs alone that send the disk commands;
- * without `smartctl`, or `nvme` for NVMe, there is one warning. Never rejects: a disk that cannot
- * be asked stays as it is, with a warning.
+ * Adds health data to each disk. Only programs that send the disk commands get it; without
+ * `smartctl`, or `nvme` for NVMe, adds one warning. Never rejects: a disk that cannot be queried
+ * stays unchanged, with a warning.
  */
 export async function addHealth(
   disks: readonly BlockDevice[],
@@ -46,7 +46,7 @@ export async function addHealth(
 
 type Program = keyof typeof READERS;
 
-/** `none`: such disks say nothing of their health. */
+/** `none`: such disks report no health. */
 function programFor({ protocol }: BlockDevice, programs: HostPrograms): Program | 'none' | null {
   if (protocol === Protocol.PROTOCOL_UNKNOWN || protocol === Protocol.PROTOCOL_MMC) return 'none';
   if (programs.find(SMARTCTL)) return SMARTCTL;
@@ -65,8 +65,8 @@ const READERS = {
 };
 
 /**
- * `smartctl --json`, for all three kinds of disks.
- * @throws {Error} no JSON, or no health in it.
+ * Parses `smartctl --json` for all three kinds of disks.
+ * @throws {Error} the text is no JSON, or has no health data.
  */
 export function parseSmartctl(text: string): DiskHealth {
   const answer = parseObject(text);
@@ -75,7 +75,8 @@ export function parseSmartctl(text: string): DiskHealth {
   const passed = objectIn(answer, 'smart_status')?.['passed'];
   const mediaErrors = ataMediaErrors(answer) ?? numberIn(answer, 'scsi_grown_defect_list');
   const used = numberIn(answer, 'scsi_percentage_used_endurance_indicator');
-  if (passed === undefined && mediaErrors === null) throw new Error('smartctl tells no health');
+  if (passed === undefined && mediaErrors === null)
+    throw new Error('smartctl reports no health data');
   return {
     ...(typeof passed === 'boolean' ? { criticalWarning: !passed } : {}),
     ...(mediaErrors === null ? {} : { mediaErrors: toCount(mediaErrors) }),
@@ -83,7 +84,7 @@ export function parseSmartctl(text: string): DiskHealth {
   };
 }
 
-/** `nvme smart-log`. @throws {Error} no JSON. */
+/** Parses `nvme smart-log`. @throws {Error} the text is no JSON. */
 export const parseNvmeSmartLog = (text: string): DiskHealth =>
   nvmeHealth(parseObject(text), 'avail_spare', 'percent_used');
 
@@ -99,7 +100,7 @@ function nvmeHealth(log: Json, spareName: string, usedName: string): DiskHealth 
   };
 }
 
-/** Sectors that were reallocated, that wait for it, and that could not be corrected. */
+/** Sectors that were reallocated, are pending, or were uncorrectable. */
 const ATA_ERROR_ATTRIBUTES = [5, 197, 198];
 
 function ataMediaErrors(answer: Json): number | null {
@@ -119,14 +120,14 @@ const isObject = (value: unknown): value is Json =>
 
 function parseObject(text: string): Json {
   const value: unknown = JSON.parse(text);
-  if (!isObject(value)) throw new Error('the answer is no JSON object');
+  if (!isObject(value)) throw new Error('the output is not a JSON object');
   return value;
 }
 
 const objectIn = (object: Json, name: string): Json | null =>
   isObject(object[name]) ? object[name] : null;
 
-/** Programs write numbers that JSON has no room for as text. */
+/** Programs write numbers beyond JSON's range as text. */
 function numberIn(object: Json, name: string): number | null {
   const value = object[name];
   const number = typeof value === 'string' && value !== '' ? Number(value) : value;

@@ -7,7 +7,7 @@ import type { Tree } from './tree.ts';
 const BYTES_PER_MEGABIT = 125_000n;
 const ETHTOOL = 'ethtool';
 
-/** Physical links with an address, from sysfs, which says nothing of the speeds they could have. */
+/** Physical links with an address, from sysfs, which does not show supported speeds. */
 export function readNetworkInterfaces(tree: Tree): NetworkInterface[] {
   return tree
     .list('sys/class/net')
@@ -28,26 +28,26 @@ function describeLink(tree: Tree, name: string): NetworkInterface {
   };
 }
 
-/** What the driver says of the cable; a link that was not brought up has no say. */
+/** The driver's view of the cable; a link that is down has none. */
 function isLinkUp(tree: Tree, base: string): boolean {
   const carrier = tree.number(`${base}/carrier`);
   return carrier === null ? tree.text(`${base}/operstate`) === 'up' : carrier === 1;
 }
 
-/** Mbit/s; the kernel's unknown is -1, which some drivers give as 16 or 32 bits without sign. */
+/** Mbit/s; the kernel's unknown is -1, which some drivers give as 16 or 32 bits unsigned. */
 const UNKNOWN_SPEEDS = [65_535, 4_294_967_295];
 const toBytes = (megabits: number): bigint =>
   megabits > 0 && !UNKNOWN_SPEEDS.includes(megabits) ? BigInt(megabits) * BYTES_PER_MEGABIT : 0n;
 
-/** Null for what is no Ethernet address and for the one that is all zero. */
+/** Null for other texts and for the all-zero address. */
 function parseMac(text: string): Uint8Array | null {
   if (!/^[0-9a-f]{2}(?::[0-9a-f]{2}){5}$/i.test(text) || /^[0:]+$/.test(text)) return null;
   return Buffer.from(text.replaceAll(':', ''), 'hex');
 }
 
 /**
- * Adds the speeds that each link could have, which only `ethtool` can ask for: without it there is
- * one warning. Never rejects: a link that cannot be asked stays as it is, with a warning.
+ * Adds each link's supported speeds, which need `ethtool`: without it, adds one warning. Never
+ * rejects: a link that cannot be queried stays unchanged, with a warning.
  */
 export async function addSpeeds(
   links: readonly NetworkInterface[],
@@ -55,7 +55,7 @@ export async function addSpeeds(
   warnings: string[],
 ): Promise<NetworkInterface[]> {
   if (links.length > 0 && !programs.find(ETHTOOL)) {
-    warnings.push('network: supported speeds are not known without ethtool');
+    warnings.push('network: supported speeds are unknown without ethtool');
     return [...links];
   }
   const described = links.map(async (link) => {
@@ -69,11 +69,11 @@ export async function addSpeeds(
   return Promise.all(described);
 }
 
-/** What `ethtool <name>` says of the link. */
+/** Parses the output of `ethtool <name>`. */
 export function parseEthtool(
   text: string,
 ): Pick<NetworkInterface, 'supportedSpeedBytes' | 'linkUp'> {
-  // The list goes on in lines without a colon.
+  // The list continues on lines without a colon.
   const modes = /Supported link modes:((?:[^:]*\n)+?)(?=[^\n]*:|$)/.exec(`${text}\n`)?.[1] ?? '';
   const speeds = modes.split(/\s+/).flatMap((mode) => /^(\d+)base/.exec(mode)?.[1] ?? []);
   const link = /Link detected: (yes|no)/.exec(text)?.[1];

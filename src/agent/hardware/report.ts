@@ -14,9 +14,9 @@ import { parseEntryPoint, parseSmbios, type Smbios } from './smbios.ts';
 import { createTree, type Tree } from './tree.ts';
 
 /**
- * What the machine below `root` is made of (`/` outside tests). `programs` are asked for what the
- * kernel shows in no file. Never rejects: each problem is a warning of the report, and what could
- * be read is reported.
+ * Collects the hardware of the machine below `root` (`/` outside tests). `programs` provide data
+ * that no kernel file has. Never rejects: each problem is a warning in the report, which contains
+ * all readable data.
  */
 export async function collectHardwareReport(
   root: string,
@@ -48,13 +48,13 @@ export async function collectHardwareReport(
     efiSupport: part('efi', EFISupport.EFI_SUPPORT_UNKNOWN, (files) => readEfi(files, smbios)),
   };
   if (report.cpu?.length === 0) warning.push('cpu: none found');
-  if (!report.memoryInstalledBytes) warning.push('memory: installed size is not known');
+  if (!report.memoryInstalledBytes) warning.push('memory: installed size is unknown');
   return { report, warning };
 }
 
 const TABLES = 'sys/firmware/dmi/tables';
 
-/** Null when the firmware has no such tables, as on most arm64 boards and small virtual machines. */
+/** Null if the firmware has no such tables, as on most arm64 boards and small virtual machines. */
 function readSmbios(tree: Tree, warnings: string[]): Smbios | null {
   const table = tree.bytes(`${TABLES}/DMI`);
   if (!table) return null;
@@ -83,9 +83,8 @@ function readEfi(tree: Tree, smbios: Smbios | null) {
 const MEMORY = 'sys/devices/system/memory';
 
 /**
- * Installed memory, and the share of it that the system can use. `firmwareBytes` is what SMBIOS
- * counts; where that is nothing, the kernel's memory blocks are counted. The share is left out
- * when the installed size, or the usable one, is not known.
+ * Installed memory and its usable share. `firmwareBytes` is SMBIOS's count; if it is 0, counts the
+ * kernel's memory blocks. Leaves the share out if the installed or usable size is unknown.
  */
 function readMemory(tree: Tree, firmwareBytes: bigint): HardwareNode {
   const installedBytes = firmwareBytes > 0n ? firmwareBytes : onlineBlocksBytes(tree);
@@ -97,13 +96,13 @@ function readMemory(tree: Tree, firmwareBytes: bigint): HardwareNode {
   };
 }
 
-/** Total memory as `sysinfo(2)` counts it; 0 when the kernel does not say. */
+/** Total memory as in `sysinfo(2)`; 0 if the kernel does not show it. */
 function usable(tree: Tree): number {
   const kibibytes = /^MemTotal:\s*(\d+) kB$/m.exec(tree.text('proc/meminfo') ?? '')?.[1];
   return Number(kibibytes ?? 0) * 1024;
 }
 
-/** Sum of the memory blocks that are online; 0 when the kernel shows none. */
+/** Sum of the online memory blocks; 0 if the kernel shows none. */
 function onlineBlocksBytes(tree: Tree): bigint {
   const size = tree.text(`${MEMORY}/block_size_bytes`);
   if (size === null || !/^[0-9a-f]+$/i.test(size)) return 0n;

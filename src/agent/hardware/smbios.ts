@@ -1,20 +1,20 @@
-/** What of a machine's SMBIOS tables is of interest here. */
+/** The used parts of a machine's SMBIOS tables. */
 export interface Smbios {
-  /** Type 1; null when there is none. */
+  /** Type 1; null: none. */
   readonly product: {
     readonly manufacturer: string;
     readonly product: string;
     readonly serialNumber: string;
   } | null;
-  /** Type 0: whether the firmware can do UEFI; null when it does not say. */
+  /** Type 0: whether the firmware supports UEFI; null: unknown. */
   readonly uefi: boolean | null;
-  /** Type 17: sum of the memory devices; 0 when there are none. */
+  /** Type 17: sum of the memory devices; 0: none. */
   readonly memoryBytes: bigint;
-  /** Whether the tables end before they should, or hold a structure that cannot be. */
+  /** Whether the tables end early or hold an impossible structure. */
   readonly isDamaged: boolean;
 }
 
-/** The version of the specification that the tables follow. */
+/** The specification version of the tables. */
 export interface SmbiosVersion {
   readonly major: number;
   readonly minor: number;
@@ -22,9 +22,9 @@ export interface SmbiosVersion {
 
 interface Structure {
   readonly type: number;
-  /** From the type byte to before the strings. */
+  /** From the type byte up to the strings. */
   readonly data: Buffer;
-  /** As they are numbered, from 1. */
+  /** Numbered from 1. */
   readonly strings: readonly string[];
 }
 
@@ -33,8 +33,8 @@ const MIB = 1024n * 1024n;
 const KIB = 1024n;
 
 /**
- * Reads the tables of DSP0134. Without a version, how long the structures are tells what they hold.
- * Never throws: what is damaged ends the reading, and what was read till then counts.
+ * Parses tables of DSP0134. Without a version, the length of a structure determines its contents.
+ * Never throws: damage ends the parsing, and the data before it counts.
  */
 export function parseSmbios(table: Uint8Array, version: SmbiosVersion | null): Smbios {
   const { structures, isDamaged } = readStructures(Buffer.from(table));
@@ -50,7 +50,7 @@ export function parseSmbios(table: Uint8Array, version: SmbiosVersion | null): S
   };
 }
 
-/** The version that an entry point of either form says; null when it is neither. */
+/** The version in an entry point of either form; null: it is neither. */
 export function parseEntryPoint(bytes: Uint8Array): SmbiosVersion | null {
   const anchor = Buffer.from(bytes).toString('latin1', 0, 5);
   const at = anchor === '_SM3_' ? 7 : anchor.startsWith('_SM_') ? 6 : null;
@@ -84,7 +84,7 @@ function readStructures(table: Buffer): { structures: Structure[]; isDamaged: bo
 const readStrings = (bytes: Buffer): string[] =>
   bytes.length === 0 ? [] : bytes.toString('latin1').split('\0');
 
-/** The string that the byte at `at` numbers; empty for none. */
+/** The string whose number is at `at`; empty: none. */
 function textAt({ data, strings }: Structure, at: number): string {
   const number = data[at] ?? 0;
   return (strings[number - 1] ?? '').trim();
@@ -121,6 +121,6 @@ function memoryDeviceBytes({ data }: Structure, version: SmbiosVersion | null): 
   return BigInt(size & 0x7fff) * ((size & IN_KIB) === 0 ? MIB : KIB);
 }
 
-/** An unknown version is any: then only the length of a structure decides. */
+/** Without a version, only the length of a structure decides. */
 const isFrom = (version: SmbiosVersion | null, major: number, minor: number): boolean =>
   version === null || version.major > major || (version.major === major && version.minor >= minor);

@@ -1,22 +1,22 @@
 import { existsSync, readFileSync, readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** A file tree such as `/` seen read-only. What is missing is empty; other errors are warnings. */
+/** A read-only view of a file tree such as `/`. Missing files are empty; other errors warn. */
 export interface Tree {
   exists(path: string): boolean;
-  /** Trimmed content; null when there is none. */
+  /** Trimmed content; null: no file. */
   text(path: string): string | null;
-  /** Content as it is; null when there is none. */
+  /** Unchanged content; null: no file. */
   bytes(path: string): Buffer | null;
-  /** Content as a decimal number; null when there is none. */
+  /** Content as a decimal number; null: none. */
   number(path: string): number | null;
   /** Names in a directory, sorted. */
   list(path: string): readonly string[];
-  /** Target of a symbolic link, as written; null when there is none. */
+  /** Target of a symbolic link, as written; null: no link. */
   link(path: string): string | null;
 }
 
-/** sysfs answers EINVAL where the hardware has no such property. */
+/** sysfs answers EINVAL if the hardware lacks a property. */
 const ABSENT = new Set(['ENOENT', 'ENOTDIR', 'EINVAL', 'ENODEV', 'ENXIO', 'EOPNOTSUPP']);
 
 export function createTree(root: string, warnings: string[]): Tree {
@@ -29,7 +29,7 @@ export function createTree(root: string, warnings: string[]): Tree {
       return absent;
     }
   };
-  // NUL is what some firmware fills its texts up with.
+  // Some firmware pads texts with NUL.
   const text = (path: string) =>
     attempt(path, null, (full) => readFileSync(full, 'utf8').replaceAll('\0', '').trim());
   return {

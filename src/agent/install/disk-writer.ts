@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 
-/** Takes an image to a disk, from its first byte to its last. */
+/** Writes an image to a disk from the first byte to the last. */
 export interface DiskWriter {
   /** @throws {Error} the image is larger than the disk, or the disk cannot be written. */
   write(chunk: Uint8Array): Promise<void>;
   /**
-   * Call once after the last byte. Until here the beginning of the disk is blank, so that what is
-   * half written, or not what was asked for, never boots.
-   * @throws {Error} another SHA-256 than `sha256`; or what the disk gives back is not what it took.
+   * Call once after the last byte. Until then the start of the disk stays blank, so that a partial
+   * or wrong image never boots.
+   * @throws {Error} the SHA-256 is not `sha256`, or the disk returns different bytes.
    */
   finish(sha256: Uint8Array): Promise<void>;
   close(): Promise<void>;
@@ -18,17 +18,17 @@ export interface DiskWriter {
 export interface DiskWriterOptions {
   readonly path: string;
   readonly sizeBytes: number;
-  /** `major:minor` that the device must have; null for a file that stands in for one. */
+  /** `major:minor` that the device must have; null for a file in place of a device. */
   readonly number: string | null;
-  /** Has the kernel forget what it remembers of the disk, so that reading asks the disk itself. */
+  /** Clears the kernel's cache of the disk, so that reads come from the disk itself. */
   readonly dropCaches: () => Promise<void>;
 }
 
 const BLOCK_BYTES = 4 * 1024 * 1024;
 
 /**
- * Opens the disk for nobody but us: the kernel refuses that while it, or a part of it, is in use.
- * @throws {Error} it is, or it is another device than expected.
+ * Opens the disk exclusively: the kernel refuses while it, or a part of it, is in use.
+ * @throws {Error} it is in use, or it is another device than expected.
  */
 export async function openDisk(
   options: DiskWriterOptions,
@@ -50,14 +50,14 @@ export async function openDisk(
 async function assertIsDisk(file: FileHandle, { path, number }: DiskWriterOptions) {
   if (number === null) return;
   const stat = await file.stat();
-  if (!stat.isBlockDevice()) throw new Error(`${path} is no block device`);
+  if (!stat.isBlockDevice()) throw new Error(`${path} is not a block device`);
   const { major, minor } = splitDevice(BigInt(stat.rdev));
   if (`${major}:${minor}` !== number) {
     throw new Error(`${path} is device ${major}:${minor}, not ${number}`);
   }
 }
 
-/** As glibc's `gnu_dev_major` and `gnu_dev_minor`. */
+/** The same as glibc's `gnu_dev_major` and `gnu_dev_minor`. */
 export const splitDevice = (device: bigint): { major: bigint; minor: bigint } => ({
   major: ((device >> 8n) & 0xfffn) | ((device >> 32n) & ~0xfffn),
   minor: (device & 0xffn) | ((device >> 12n) & ~0xffn),
@@ -118,7 +118,7 @@ async function writeAll(file: FileHandle, content: Uint8Array, position: number)
   for (let done = 0; done < content.length;) {
     const rest = content.subarray(done);
     const { bytesWritten } = await file.write(rest, 0, rest.length, position + done);
-    if (bytesWritten === 0) throw new Error('the disk takes no more');
+    if (bytesWritten === 0) throw new Error('the disk is full');
     done += bytesWritten;
   }
 }
@@ -137,6 +137,6 @@ async function verify(
     done += bytesRead;
   }
   if (Buffer.compare(hash.digest(), found) !== 0) {
-    throw new Error(`${path} does not give back what was written to it`);
+    throw new Error(`${path} does not return the bytes that were written to it`);
   }
 }

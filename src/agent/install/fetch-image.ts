@@ -4,29 +4,29 @@ import { rootCertificates } from 'node:tls';
 import { failureDelayMs, type LoopTime } from '../heartbeat-loop.ts';
 
 export interface FetchOptions {
-  /** Ends everything, waits included. */
+  /** Aborts everything, including waits. */
   readonly signal: AbortSignal;
   readonly time: Pick<LoopTime, 'sleep' | 'random'>;
   readonly log: (message: string) => void;
-  /** PEM of an authority to trust besides the usual ones; null for none. */
+  /** PEM of an additional authority to trust; null: none. */
   readonly trust: string | null;
-  /** A server that sends nothing for so long is left, and asked again. */
+  /** A server that sends nothing for this long is abandoned, and asked again. */
   readonly silenceMs: number;
-  /** Most that there is room for. */
+  /** Maximum size that fits. */
   readonly sizeMaxBytes: number;
 }
 
 const REDIRECTS_MAX = 5;
 const REDIRECTS = [301, 302, 303, 307, 308];
-/** Worth another try, as are all from 500 on. */
+/** Statuses worth a retry, besides all from 500 on. */
 const PASSING = [408, 425, 429];
 
-/** What no further try will mend. */
+/** An error that no retry can fix. */
 class FetchError extends Error {
   override readonly name = 'FetchError';
 }
 
-/** How far the content came, and what tells it from another content of the same address. */
+/** Progress of the download, and the validator of this content. */
 interface Progress {
   atBytes: number;
   validator: string | null;
@@ -34,11 +34,9 @@ interface Progress {
 }
 
 /**
- * The content of an http or https address, from its first byte to its last. A connection that
- * breaks or falls silent is made anew, and goes on where it broke off if the server can do that;
- * else what is known already is read past.
- * @throws {Error} the server refuses, the content is too large, or the signal was aborted before
- * the end.
+ * The content of an http or https address, from the first byte to the last. Renews a broken or
+ * silent connection and resumes if the server supports it; otherwise skips the known bytes.
+ * @throws {Error} the server refuses, the content is too large, or the signal was aborted.
  */
 export async function* fetchImage(
   url: string,
@@ -56,14 +54,14 @@ export async function* fetchImage(
       signal.throwIfAborted();
       if (error instanceof FetchError) throw error;
       failures = progress.atBytes > startedAt ? 1 : failures + 1;
-      log(`image broke off at byte ${progress.atBytes}: ${messageOf(error)}`);
+      log(`the download of the image ended at byte ${progress.atBytes}: ${messageOf(error)}`);
     }
     await time.sleep(failureDelayMs(failures, time.random()), signal);
     signal.throwIfAborted();
   }
 }
 
-/** Scheme, host and path of an address: its user and its query may be what lets one in. */
+/** Scheme, host and path of an address, because its user and query may be credentials. */
 export function withoutSecrets(url: string): string {
   const { protocol, host, pathname } = new URL(url);
   return `${protocol}//${host}${pathname}`;
@@ -97,19 +95,19 @@ async function* fetchOnce(
 
 function assertFits(sizeBytes: number, { sizeMaxBytes }: FetchOptions): void {
   if (sizeBytes <= sizeMaxBytes) return;
-  throw new FetchError(`the image has ${sizeBytes} bytes, and there is room for ${sizeMaxBytes}`);
+  throw new FetchError(`the image has ${sizeBytes} bytes, and only ${sizeMaxBytes} bytes fit`);
 }
 
-/** Of a strong validator only: a weak one does not promise the same bytes. */
+/** Only with a strong validator: a weak one does not promise the same bytes. */
 const rangeOf = ({ atBytes, validator }: Progress): OutgoingHttpHeaders =>
   atBytes === 0 || validator === null ? {} : { range: `bytes=${atBytes}-`, 'if-range': validator };
 
-/** How many of the bytes that follow are known already. */
+/** Number of the following bytes that are already known. */
 function startOf({ statusCode, headers }: IncomingMessage, progress: Progress): number {
   if (statusCode === 206) {
     const start = /^bytes (\d+)-/.exec(headers['content-range'] ?? '')?.[1];
     if (Number(start) === progress.atBytes) return 0;
-    throw new FetchError(`the server sent another range than asked for: ${start}`);
+    throw new FetchError(`the server sent a different range than requested: ${start}`);
   }
   const { etag, 'content-length': length } = headers;
   progress.validator = etag?.startsWith('"') ? etag : null;
@@ -143,11 +141,11 @@ function refusal({ host }: URL, status: number): Error {
 
 function redirected(location: string, from: URL): URL {
   const target = URL.canParse(location, from.href) ? new URL(location, from) : null;
-  // Whoever asked for https must not be led into the clear, where an address may let one in.
+  // A redirect from https to http would expose an address that may hold credentials.
   const isInClear = from.protocol === 'https:' && target?.protocol === 'http:';
   if (isInClear) throw new FetchError(`${from.host} redirects from https to plain http`);
   if (target && ['http:', 'https:'].includes(target.protocol)) return target;
-  throw new FetchError(`${from.host} redirects to what is no http or https address`);
+  throw new FetchError(`${from.host} redirects to an address that is neither http nor https`);
 }
 
 function request(

@@ -12,25 +12,25 @@ import { selectRootDevice } from './root-device.ts';
 import { unpackerOf } from './unpack.ts';
 
 export interface ImageInstallerDeps {
-  /** Where the machine's `/dev`, `/proc` and `/sys` are; `/` but for simulated machines. */
+  /** Parent of the machine's `/dev`, `/proc` and `/sys`; `/` except for simulated machines. */
   readonly root: string;
-  /** Whether the disk must be the kernel's; false where plain files stand in for disks. */
+  /** Whether the disk must be a kernel device; false if plain files replace disks. */
   readonly isReal: boolean;
   readonly programs: HostPrograms;
   readonly time: Pick<LoopTime, 'sleep' | 'random'>;
   readonly log: (message: string) => void;
-  /** PEM of an authority to trust besides the usual ones; null for none. */
+  /** PEM of an additional authority to trust; null: none. */
   readonly trust: string | null;
   readonly dropCaches: () => Promise<void>;
-  /** How many bytes of an image may be held in memory now. */
+  /** Number of bytes of an image that may be held in memory now. */
   readonly roomBytes: () => number;
 }
 
 const SILENCE_MS = 30_000;
 
 /**
- * Writes the image that a request names to the disk that it names. All that can be seen before the
- * first byte is written is checked before.
+ * Writes the requested image to the requested disk. Makes all possible checks before the first byte
+ * is written.
  */
 export const createImageInstaller =
   (deps: ImageInstallerDeps): Installer =>
@@ -40,7 +40,7 @@ export const createImageInstaller =
     const { genericImage } = request;
     if (!genericImage) throw new Error('this agent installs generic images only');
     if (genericImage.cloudInit?.length) {
-      throw new Error('this agent has no place for cloud-init data; build it into the image');
+      throw new Error('this agent cannot store cloud-init data; build it into the image');
     }
     await install(genericImage, deps, signal);
   };
@@ -66,7 +66,7 @@ async function install(
     const options = { ...deps, signal, silenceMs: SILENCE_MS, sizeMaxBytes };
     const sha256 = image.sha256 ?? new Uint8Array();
     const held = await hold(fetchImage(image.imageUrl ?? '', options), deps.roomBytes());
-    // A wrong image is then refused while the disk is still what it was.
+    // A wrong image is then refused while the disk is still unchanged.
     if (held.isWhole) {
       await assertIs(sha256, unpack(Readable.from(held.chunks(), { objectMode: false })), device);
     } else
@@ -82,13 +82,13 @@ async function install(
   }
 }
 
-/** What was fetched so far, and the rest as it comes; `chunks` may be asked again if it is whole. */
+/** The fetched part and the rest as it arrives; complete `chunks` can be read again. */
 interface Held {
   readonly isWhole: boolean;
   readonly chunks: () => AsyncGenerator<Buffer, void>;
 }
 
-/** Fetches until all is there, or until there is no more room for it. */
+/** Fetches until the image is complete or memory is used up. */
 async function hold(source: AsyncGenerator<Buffer, void>, roomBytes: number): Promise<Held> {
   const held: Buffer[] = [];
   let sizeBytes = 0;

@@ -2,19 +2,19 @@ import type { BlockDevice, RootDeviceSelector } from '../../wire/codec.ts';
 import { readBlockDevices } from '../hardware/block-devices.ts';
 import { createTree, type Tree } from '../hardware/tree.ts';
 
-/** A whole disk that nothing uses. */
+/** A whole disk that is not in use. */
 export interface RootDevice {
   /** Kernel name, such as vda. */
   readonly name: string;
   readonly sizeBytes: number;
-  /** `major:minor` as the kernel numbers it; null where it does not say. */
+  /** `major:minor` as the kernel numbers it; null: unknown. */
   readonly number: string | null;
 }
 
 /**
- * The one disk that the selector fits, below `root` (`/` outside tests). A serial may also be one
- * of the disk's names below /dev/disk/by-id.
- * @throws {Error} none fits, or several; it is in use, read-only or without a size.
+ * The one disk that matches the selector, below `root` (`/` outside tests). A serial may also be
+ * one of the disk's names below /dev/disk/by-id.
+ * @throws {Error} none matches, or several; it is in use, read-only or without a size.
  */
 export function selectRootDevice(root: string, selector: RootDeviceSelector): RootDevice {
   const warnings: string[] = [];
@@ -26,7 +26,7 @@ export function selectRootDevice(root: string, selector: RootDeviceSelector): Ro
   if (tree.number(`sys/class/block/${name}/ro`) === 1) throw new Error(`${name} is read-only`);
   const use = useOf(tree, name);
   if (use) throw new Error(`${name} is in use: ${use}`);
-  // What could not be read might have said that the disk is in use.
+  // Unreadable data might have shown that the disk is in use.
   if (warnings.length > 0) throw new Error(`cannot tell whether ${name} is free: ${warnings[0]}`);
   const number = tree.text(`sys/class/block/${name}/dev`);
   return { name, sizeBytes: Number(capacityBytes), number };
@@ -58,7 +58,7 @@ function describe({ name, serial, wwn }: RootDeviceSelector): string {
   return `the WWN ${Buffer.from(wwn ?? []).toString('hex')}`;
 }
 
-/** Who uses the disk or a partition of it; null when nobody does. */
+/** The user of the disk or a partition; null: none. */
 function useOf(tree: Tree, disk: string): string | null {
   const parts = [disk, ...partitionsOf(tree, disk)];
   const holders = parts.flatMap((part) => tree.list(`sys/class/block/${part}/holders`));
@@ -96,7 +96,7 @@ const swapsOf = (tree: Tree): string[] =>
     .slice(1)
     .map((line) => line.split(/\s/)[0]!);
 
-/** Where a stable name such as /dev/disk/by-uuid/… leads to. */
+/** The target of a stable name such as /dev/disk/by-uuid/…. */
 function realSource(tree: Tree, source: string): string {
   const target = source.startsWith('/dev/disk/') ? tree.link(source) : null;
   return target === null ? source : `/dev/${target.split('/').at(-1)}`;

@@ -5,13 +5,13 @@ import zlib from 'node:zlib';
 import { IMAGE_COMPRESSION } from '../../wire/installation.ts';
 import type { HostPrograms } from '../host-programs.ts';
 
-/** Takes an image as it is fetched and gives it as it lies on the disk. */
+/** Turns a downloaded image into its form on the disk. */
 export type Unpack = (packed: Readable) => AsyncIterable<Buffer>;
 
 /**
- * What unpacks such an image. gzip is always there; zstd is part of newer runtimes, else it takes
- * the program of that name, as xz always does.
- * @throws {Error} this machine cannot unpack that.
+ * The unpacker for this compression. gzip is built in; zstd is part of newer runtimes, else the
+ * program of that name; xz always needs its program.
+ * @throws {Error} this machine cannot unpack it.
  */
 export function unpackerOf(compression: number, programs: HostPrograms): Unpack {
   switch (compression) {
@@ -30,7 +30,7 @@ export function unpackerOf(compression: number, programs: HostPrograms): Unpack 
   }
 }
 
-/** Whoever reads the result is told of errors of both. */
+/** The reader of the result gets errors of both. */
 const through = (packed: Readable, transform: Transform): AsyncIterable<Buffer> =>
   pipeline(packed, transform, () => undefined) as AsyncIterable<Buffer>;
 
@@ -62,7 +62,7 @@ async function* runThrough(path: string, packed: Readable): AsyncGenerator<Buffe
   try {
     yield* child.stdout as AsyncIterable<Buffer>;
     const [failure, broken] = await Promise.all([ended, fed]);
-    // A program that fails reads no further; why is for the program to say.
+    // A failed program stops reading; its own message has the cause.
     if (broken && !READS_NO_FURTHER.includes(broken.code ?? '')) throw broken;
     if (failure !== '') throw new Error(`${path} failed: ${complaint.trim() || failure}`);
   } finally {

@@ -3,7 +3,7 @@ import { OBJECT_KINDS, type Observed, type Ref } from '../../domain/balancing/ob
 import { explain, Throttled } from '../../domain/errors.ts';
 import type { BalancerStage } from './stage.ts';
 
-/** What is there still, and why it could not be removed. */
+/** Remaining objects, and why they could not be removed. */
 export interface CleanedUp {
   readonly leftBehind: readonly string[];
   readonly errors: readonly string[];
@@ -11,36 +11,36 @@ export interface CleanedUp {
 
 export interface CleaningUp {
   readonly signal: AbortSignal;
-  /** Something may come to be there yet: a call was given up that might be carried out all the same. */
+  /** Objects may still appear: an abandoned call might still be carried out. */
   readonly isUnsure: boolean;
-  /** Is told all that is known to be there, whenever that changes. */
+  /** Called with all known remaining objects whenever they change. */
   onLeft?(names: readonly string[]): void;
 }
 
-/** So many passes in a row may remove nothing, each after a longer pause. */
+/** Number of passes in a row that may remove nothing, each after a longer pause. */
 const FRUITLESS_MAX = 5;
 const PAUSE_MS = 500;
 const PAUSE_LONGEST_MS = 5_000;
-/** What was given up is looked for once more, after so long. */
+/** Pause before another search for results of abandoned calls. */
 const UNSURE_MS = 1_000;
 
 const nameOf = ({ ref, spec }: Observed): string => `${ref.kind} ${spec.name}`;
 const refText = ({ kind, id }: Ref): string => `${kind} ${id}`;
 
 interface Pass {
-  /** Null: it could not be read. */
+  /** Null: the objects could not be read. */
   readonly found: readonly Observed[] | null;
-  /** Something was removed that had not been before: lists may go on showing what is gone. */
+  /** Something was removed for the first time; lists may still show removed objects. */
   readonly isFruitful: boolean;
   readonly errors: readonly string[];
-  /** Nothing is to be asked before, epoch ms. */
+  /** No call before this time, epoch ms. */
   readonly notBeforeMs: number;
 }
 
 /**
- * Removes all that bears the name or the mark of the test's own pool, in passes: what a child blocks,
- * and what fails, is tried again, as long as that may help. Nobody else has these names, so what is not
- * marked goes, too. Never rejects.
+ * Removes all objects with the name or mark of the test's own pool, in passes: repeats blocked and
+ * failed removals as long as that may help. These names are the test's own, so it also removes
+ * unmarked objects. Never rejects.
  */
 export async function cleanUp(stage: BalancerStage, cleaning: CleaningUp): Promise<CleanedUp> {
   const { clock, names } = stage;
@@ -66,13 +66,13 @@ export async function cleanUp(stage: BalancerStage, cleaning: CleaningUp): Promi
     const waitMs = Math.max(pauseMs, pass.notBeforeMs - clock.now());
     await sleep(clock, waitMs, signal).catch(() => undefined);
     if (signal.aborted) {
-      return { leftBehind: known, errors: [...errors, 'the time for it was over'] };
+      return { leftBehind: known, errors: [...errors, 'its time limit was reached'] };
     }
   }
   return { leftBehind: known, errors };
 }
 
-/** Looks, and tries to remove each object that is there, children first. */
+/** Looks, and tries to remove each object, children first. */
 async function removeOnce(
   stage: BalancerStage,
   gone: Set<string>,

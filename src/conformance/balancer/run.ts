@@ -8,22 +8,22 @@ import type { BalancerStep } from './steps.ts';
 export interface BalancerReport extends CourseReport {
   readonly balancer: string;
   readonly driver: string;
-  /** Last part of the names of everything that the test made. */
+  /** Last part of the names of all test objects. */
   readonly suffix: string;
-  /** Names of what is still there. */
+  /** Names of remaining objects. */
   readonly leftBehind: readonly string[];
 }
 
 export interface BalancerRun extends CourseRun<BalancerStep> {
   readonly name: string;
   readonly driver: string;
-  /** Is told all that is known to be at the balancer, whenever that changes. */
+  /** Called with all known objects at the balancer whenever they change. */
   onLeft?(names: readonly string[]): void;
 }
 
 /**
- * Puts a driver to the test, step by step, on a pool of the test's own, removes what it made, and
- * closes the driver. Never rejects: what goes wrong is in the report.
+ * Tests a driver step by step on a pool of its own, removes all test objects, and closes the
+ * driver. Never rejects: the report contains failures.
  */
 export async function runBalancerConformance(
   subject: BalancerSubject,
@@ -37,7 +37,7 @@ export async function runBalancerConformance(
     clock: subject.clock,
     bar: ({ suits }) =>
       suits?.(capabilities) === false
-        ? Promise.resolve(skipped('the driver does not say that it can'))
+        ? Promise.resolve(skipped('the driver does not list this capability'))
         : null,
     run: (step, signal) => step.run(stage, signal),
     cleanUp: (passed) => removeAll(stage, !passed, run),
@@ -46,7 +46,7 @@ export async function runBalancerConformance(
   return { balancer, driver, suffix, ...report, leftBehind: report.leftBehind.map(oneLine) };
 }
 
-/** Whatever became of the steps, nothing of the test's own pool stays. */
+/** Removes all objects of the test's pool, whatever the steps' results. */
 async function removeAll(stage: BalancerStage, isUnsure: boolean, run: BalancerRun) {
   const { clock, balancer } = stage;
   const onLeft = run.onLeft && { onLeft: run.onLeft };

@@ -3,39 +3,39 @@ import { type Clock, sleep } from '../../adapters/clock/port.ts';
 import type { Desired, Observed, PoolRef, Ref } from '../../domain/balancing/objects.ts';
 import { must } from '../waiting.ts';
 
-/** What a driver of load balancers is tested with. */
+/** The input of a test of a balancer's driver. */
 export interface BalancerSubject {
   readonly balancer: LoadBalancer;
-  /** A pool of the test's own: nothing of anybody else may bear its uid or its names. */
+  /** The test's own pool: nobody else may use its uid or names. */
   readonly owner: PoolRef;
-  /** Another pool, of which nothing may ever be seen or changed by calls for the first. */
+  /** Another pool, which calls for the first must never see or change. */
   readonly stranger: PoolRef;
-  /** Where the test's pool takes clients in: an address and a port that nobody uses. */
+  /** An unused address and port for the test's clients. */
   readonly bind: { readonly address: string; readonly number: number };
   readonly clock: Clock;
-  /** So long an object may take until it is ready, milliseconds. */
+  /** Time limit for an object to become ready, milliseconds. */
   readonly readyMs: number;
 }
 
-/** Where the steps play, and what they made. */
+/** The steps' environment, and the objects they made. */
 export interface BalancerStage extends BalancerSubject {
-  /** Refs of what was made, by kind; a step that takes them comes after the one that gives them. */
+  /** Refs of created objects by kind; a step that takes them follows the step that gives them. */
   readonly made: ReadonlyMap<string, Ref>;
-  /** What is being made, before it is known whether it was. */
+  /** Records an object before its creation. */
   making(spec: Desired['spec']): void;
-  /** Names of all that was to be made. */
+  /** Names of all requested objects. */
   readonly names: ReadonlySet<string>;
   keep(ref: Ref): void;
   observe(signal: AbortSignal, owner?: PoolRef): Promise<readonly Observed[]>;
-  /** One that is there, by its ref. @throws {StepFailed} it is not shown. */
+  /** The existing object of a ref. @throws {StepFailed} it is not shown. */
   see(ref: Ref, signal: AbortSignal): Promise<Observed>;
-  /** Waits until the driver says that it is ready. @throws {StepFailed} it is not in time. */
+  /** Waits until the driver calls it ready. @throws {StepFailed} it is not ready in time. */
   ready(ref: Ref, signal: AbortSignal): Promise<void>;
 }
 
 const LOOK_EVERY_MS = 200;
 
-/** @param onLeft is told the names of all that may be there, whenever that changes. */
+/** @param onLeft called with the names of all possibly existing objects, whenever they change. */
 export function createBalancerStage(
   subject: BalancerSubject,
   onLeft?: (names: readonly string[]) => void,
@@ -79,7 +79,7 @@ export const isSame = (one: Ref, other: Ref): boolean =>
 
 const PORT = 'probe';
 
-/** What the test makes: one object of each kind. Its server is at an address for documentation. */
+/** The test's objects: one of each kind. The server's address is reserved for documentation. */
 export const desiredOf = ({ owner, bind }: BalancerSubject) => ({
   backend: desired({ kind: 'backend', name: `${PORT}.${owner.suffix}`, check: { by: 'tcp' } }),
   frontend: desired({ kind: 'frontend', name: `${PORT}.${owner.suffix}` }),

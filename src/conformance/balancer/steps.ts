@@ -10,13 +10,13 @@ import type { CourseStep } from '../course.ts';
 import { must, StepFailed } from '../waiting.ts';
 import { type BalancerStage, desiredOf, isSame } from './stage.ts';
 
-/** One thing that a driver of load balancers is tested for. */
+/** One test of a balancer's driver. */
 export interface BalancerStep extends CourseStep {
-  /** Whether it makes sense for a driver that can do so much. */
+  /** Whether it applies to a driver with these capabilities. */
   suits?(capabilities: BalancerCapabilities): boolean;
   readonly takes: readonly ('nothing' | 'objects')[];
   readonly gives?: 'nothing' | 'objects';
-  /** Answers a detail worth showing. @throws {StepFailed} */
+  /** Returns a detail to show. @throws {StepFailed} */
   run(stage: BalancerStage, signal: AbortSignal): Promise<string | void>;
 }
 
@@ -26,7 +26,7 @@ const refOf = ({ made }: BalancerStage, kind: ObjectKind): Ref => {
   return ref;
 };
 
-/** Makes one, waits for it, and keeps its ref. */
+/** Creates an object, waits for it, and keeps its ref. */
 async function make(stage: BalancerStage, desired: Desired, signal: AbortSignal): Promise<Ref> {
   const { kind } = desired.spec;
   const above = kind === 'backend' ? null : refOf(stage, kind === 'bind' ? 'frontend' : 'backend');
@@ -56,18 +56,15 @@ async function mustFail(what: string, call: () => Promise<unknown>, code?: strin
 const isSameSet = (one: readonly Ref[], other: readonly Ref[]): boolean =>
   one.length === other.length && one.every((ref) => other.some((each) => isSame(ref, each)));
 
-/** Everything a driver is tested for, in order. */
+/** All tests of a driver, in order. */
 export const BALANCER_STEPS: readonly BalancerStep[] = [
   {
     id: 'nothing',
-    title: 'A pool of which there is nothing is empty, and that is no error',
+    title: 'A pool without objects is empty, and this is no error',
     takes: [],
     gives: 'nothing',
     async run(stage, signal) {
-      must(
-        (await stage.observe(signal)).length === 0,
-        'something is there before anything was made',
-      );
+      must((await stage.observe(signal)).length === 0, 'objects exist before the first creation');
     },
   },
   {
@@ -81,7 +78,7 @@ export const BALANCER_STEPS: readonly BalancerStep[] = [
   },
   {
     id: 'creation',
-    title: 'One object of each kind is made, and gets ready',
+    title: 'One object of each kind is created and becomes ready',
     takes: ['nothing'],
     gives: 'objects',
     async run(stage, signal) {
@@ -91,7 +88,7 @@ export const BALANCER_STEPS: readonly BalancerStep[] = [
   },
   {
     id: 'observation',
-    title: 'What was made is shown as it was asked for, with its parent and its owner',
+    title: 'Created objects are shown as requested, with parent and owner',
     takes: ['objects'],
     async run(stage, signal) {
       const desired = desiredOf(stage);
@@ -112,7 +109,7 @@ export const BALANCER_STEPS: readonly BalancerStep[] = [
   },
   {
     id: 'repetition',
-    title: 'What is made again is the same, and there is no twin',
+    title: 'A repeated creation gives the same object, and no twin',
     takes: ['objects'],
     async run(stage, signal) {
       const before = [...stage.made.values()];
@@ -136,7 +133,7 @@ export const BALANCER_STEPS: readonly BalancerStep[] = [
   },
   {
     id: 'readings',
-    title: 'Of a server is shown what the driver says that it can show',
+    title: 'A server shows what the driver claims to show',
     takes: ['objects'],
     async run(stage, signal) {
       const { sessions, health, drain } = stage.balancer.capabilities;
@@ -166,7 +163,7 @@ export const BALANCER_STEPS: readonly BalancerStep[] = [
   },
   {
     id: 'update',
-    title: 'A health check and an address are changed in place',
+    title: 'A health check and an address change in place',
     takes: ['objects'],
     suits: ({ update }) => update,
     async run(stage, signal) {
@@ -186,12 +183,12 @@ export const BALANCER_STEPS: readonly BalancerStep[] = [
         must(isSameSpec(seen.spec, desired.spec), `${kind}: ${JSON.stringify(seen.spec)} is shown`);
       }
       const refs = (await stage.observe(signal)).map(({ ref }) => ref);
-      must(isSameSet(refs, [...stage.made.values()]), 'something else is there now');
+      must(isSameSet(refs, [...stage.made.values()]), 'the object was replaced');
     },
   },
   {
     id: 'order',
-    title: 'What others hang on is not destroyed',
+    title: 'An object with dependents is not destroyed',
     takes: ['objects'],
     async run(stage, signal) {
       const { balancer, owner } = stage;
@@ -203,13 +200,16 @@ export const BALANCER_STEPS: readonly BalancerStep[] = [
           return true;
         },
       );
-      must(refused, 'a backend was destroyed that has a server and a frontend');
-      must((await stage.observe(signal)).length === ORDER.length, 'something went with it');
+      must(refused, 'a backend with a server and a frontend was destroyed');
+      must(
+        (await stage.observe(signal)).length === ORDER.length,
+        'another object disappeared with it',
+      );
     },
   },
   {
     id: 'destruction',
-    title: 'All of it is destroyed, children first, and once more without an error',
+    title: 'All objects are destroyed, children first, and a repetition causes no error',
     takes: ['objects'],
     async run(stage, signal) {
       const { balancer, owner } = stage;

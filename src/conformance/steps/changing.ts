@@ -24,7 +24,7 @@ import { assertTags, tagFault } from './creation.ts';
 
 const roundTrip: Step = {
   id: 'tag-changes',
-  title: 'Tags of ours are replaced, others stay, and a second instance sees the same',
+  title: 'Our tags are replaced, others stay, and a second instance sees the same',
   needs: ['tags'],
   takes: ['machine'],
   async run(stage) {
@@ -49,7 +49,7 @@ function split(tags: Tags): { readonly own: Tags; readonly foreign: Tags } {
   };
 }
 
-/** Sets the tags of ours; what is read may be stale for a while. */
+/** Sets our tags; reads may be outdated for a while. */
 async function changeTags(stage: Stage, own: Tags, foreign: Tags): Promise<void> {
   const { patience, raw, machineId: id } = stage;
   must(own[SET_ID_TAG] === stage.subject.setId, 'the machine is not marked as the test’s');
@@ -98,7 +98,7 @@ const reboot: Step = {
   },
 };
 
-/** Waits for a boot; an accepted request proves nothing. False: there was none in time. */
+/** Waits for a boot; an accepted request is no proof. False: no boot in time. */
 async function bootIdChanges(stage: Stage): Promise<boolean> {
   const { found } = stage;
   try {
@@ -124,15 +124,15 @@ const power: Step = {
     try {
       await fleet.setPower(id, 'off', call);
     } catch (error) {
-      // The driver switches machines, and this one has no button.
+      // The driver supports power, but this machine does not.
       if (!isProviderError(error, 'not-implemented')) throw error;
       throw new StepSkipped(`not supported by this machine, and refused so: ${explain(error)}`);
     }
     await stage.until('the machine is off', rebootWait(stage), () => looksOff(stage));
     await fleet.setPower(id, 'on', call);
-    must(await bootIdChanges(stage), 'it was switched on, and the boot id never changed');
+    must(await bootIdChanges(stage), 'it was switched on, but the boot id never changed');
     const { power: state } = await stage.refresh();
-    must(state !== 'off', 'it is up, and the provider still shows it as off');
+    must(state !== 'off', 'it is up, but the provider still shows it as off');
   },
 };
 
@@ -163,13 +163,13 @@ const reinstall: Step = {
     const { tags, id: now } = stage.machine;
     must(now === id, `the id changed from ${id} to ${now}`);
     must(tags[SECRET_TAG] !== before[SECRET_TAG], 'the secret is the same as before');
-    must(tags[WITNESS_TAG] === before[WITNESS_TAG], 'the machine lost its witness');
+    must(tags[WITNESS_TAG] === before[WITNESS_TAG], 'the machine lost its creation key');
     found.bootId = await stage.until('the boot probe', bootWait(stage), () => tryBootId(stage));
     must(found.bootId !== bootId, 'the boot id is the same as before');
   },
 };
 
-/** The old system answers until it is gone, and the new one before it can prove itself. */
+/** The old system answers until it is gone, the new one before it can prove itself. */
 const tryNewSystem = (stage: Stage, oldKey: string): Promise<string | Pending> =>
   overSsh(tryConnect(stage), async (session) => {
     if (session.hostKey === oldKey) return pending('the host key is the same');

@@ -23,12 +23,12 @@ const NOTHING = new Uint8Array(0);
 
 const existing: Step = {
   id: 'existing',
-  title: 'A machine that was there before is chosen',
+  title: 'An existing machine is chosen',
   needs: [],
   takes: ['listed'],
   gives: 'machine',
   async run(stage) {
-    if (stage.raw.capabilities.create) throw new StepSkipped('the driver makes machines');
+    if (stage.raw.capabilities.create) throw new StepSkipped('the driver creates machines');
     const { reservation, plan } = stage.wishes;
     const machine = (await stage.list()).find(
       ({ id, reservationId, plan: its }) =>
@@ -82,8 +82,8 @@ const SHOWN: Readonly<Record<HostKeyEvidence, string>> = {
   inventory: 'the key is the one of the inventory',
   provider: 'the provider knows the key',
   secret: 'the machine showed its instance secret',
-  'first-use': 'nothing proves it; the policy pins what it sees first',
-  insecure: 'nothing proves it; the policy accepts anything',
+  'first-use': 'nothing proves it; the policy pins the first key',
+  insecure: 'nothing proves it; the policy accepts any key',
 };
 
 interface Proved {
@@ -92,8 +92,8 @@ interface Proved {
 }
 
 /**
- * What the driver says of its means must be so. It may lack them for a machine that it did not make:
- * an inventory does not know every key.
+ * Checks the driver's claim about its host key check. It may lack the check for a machine that it
+ * did not create: an inventory does not know every key.
  */
 async function checkVerifier(stage: Stage, { evidence, session }: Proved): Promise<void> {
   const { raw, machine } = stage;
@@ -114,7 +114,7 @@ async function checkVerifier(stage: Stage, { evidence, session }: Proved): Promi
   await mustReject('verifyHostKey of a wrong key', ['conflict'], () => verify(wrong));
 }
 
-/** Of a machine that the test made, a proof is demanded whatever the policy. */
+/** A machine that the test created needs a proof under any policy. */
 async function tryProof(stage: Stage): Promise<Proved | Pending> {
   const session = await tryConnect(stage);
   if ('pending' in session) return session;
@@ -125,7 +125,7 @@ async function tryProof(stage: Stage): Promise<Proved | Pending> {
     const question = { provider, machine, session, policy, pinned: found.hostKey, signal };
     return { session, evidence: await proveHostKey(question) };
   } catch (error) {
-    // A driver that runs commands there may have been broken off, too.
+    // An abort may also have interrupted the driver's commands there.
     const isLate = !isEarly(error) && !isProviderError(error, 'transient');
     if (!isLate && !signal.aborted) return pending(explain(error));
     if (!(error instanceof HostKeyRejected)) throw error;
@@ -135,7 +135,7 @@ async function tryProof(stage: Stage): Promise<Proved | Pending> {
   }
 }
 
-/** Looks the machine up and connects to where it is now. */
+/** Looks the machine up and connects to its current address. */
 export async function tryConnect(stage: Stage): Promise<ShellSession | Pending> {
   const machine = await stage.refresh();
   if (machine.failed) throw new StepFailed('the provider says that the machine failed');
@@ -151,13 +151,13 @@ export async function tryConnect(stage: Stage): Promise<ShellSession | Pending> 
   }
 }
 
-/** While a machine boots it refuses, hangs, breaks off, and does not know our key yet. */
+/** A booting machine refuses, hangs, disconnects, or does not know our key yet. */
 const isPassing = (error: unknown): boolean =>
   error instanceof FleetError &&
   !isProviderError(error) &&
   (error.retryable || error instanceof Denied);
 
-/** A machine that boots or ends cannot prove itself: it breaks off, or cannot show its secret. */
+/** A machine that boots or shuts down cannot prove itself. */
 export const isEarly = (error: unknown): boolean =>
   error instanceof RemoteFailure || isPassing(error);
 
@@ -193,7 +193,7 @@ const boot: Step = {
   },
 };
 
-/** Connects anew, to the host that proved itself and no other, and reads its boot id. */
+/** Opens a new connection to the proved host only, and reads its boot id. */
 export const tryBootId = (stage: Stage): Promise<string | Pending> =>
   overSsh(tryTrusted(stage), async (session) => {
     try {
@@ -210,12 +210,12 @@ async function tryTrusted(stage: Stage): Promise<ShellSession | Pending> {
   const session = await tryConnect(stage);
   if ('pending' in session || session.hostKey === stage.found.hostKey) return session;
   session.close();
-  throw new StepFailed('the host key changed, and nothing was installed anew');
+  throw new StepFailed('the host key changed without a reinstallation');
 }
 
 const command: Step = {
   id: 'command',
-  title: 'The command that was asked for succeeds',
+  title: 'The requested command succeeds',
   needs: [],
   takes: ['booted'],
   async run(stage) {
@@ -231,10 +231,10 @@ const command: Step = {
   },
 };
 
-/** Nothing in it means more than itself to a shell. */
+/** Characters without a special meaning to a shell. */
 const PLAIN = /^[\w@%+:,./ -]+$/;
 
-/** Plain words are run as they are; what needs a shell gets one. */
+/** Runs plain words directly, and other texts in a shell. */
 export function argvOf(text: string): string[] {
   return PLAIN.test(text) && text.trim() !== '' ? text.trim().split(/ +/) : ['sh', '-c', text];
 }

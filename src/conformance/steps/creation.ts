@@ -16,10 +16,10 @@ import { assertOurs, type Stage } from '../stage.ts';
 import type { Step } from '../step.ts';
 import { must, StepFailed, pending } from '../waiting.ts';
 
-/** Its announcement is what a crash is survived by: without it nothing may be made. */
+/** A crash is survived by the announcement: without it, nothing may be created. */
 const unannounced: Step = {
   id: 'unannounced',
-  title: 'A creation that may not be announced makes nothing',
+  title: 'A creation without its announcement makes nothing',
   needs: ['create'],
   takes: ['listed'],
   async run(stage) {
@@ -45,7 +45,7 @@ const unannounced: Step = {
 
 const create: Step = {
   id: 'create',
-  title: 'A machine is made of free capacity',
+  title: 'Free capacity becomes a machine',
   needs: ['create'],
   takes: ['listed'],
   gives: 'machine',
@@ -60,7 +60,7 @@ const create: Step = {
     assertOurs(machine);
     must(
       machine.reservationId === unused.reservationId,
-      'it is on another slot than was asked for',
+      'it is on a different slot than requested',
     );
     must(machine.availability !== 'KnownUnused', 'it is still shown as free capacity');
     must(attempts > 0, 'onAttempt was not called: a crash just then would leak the machine');
@@ -83,7 +83,7 @@ async function orderMachine(stage: Stage, unused: ProviderMachine, mark: Witness
   }
 }
 
-/** A creation that failed may have worked: its machine is waited for, where that can be. */
+/** A failed creation may have succeeded: waits for its machine if that is possible. */
 async function lateComer(stage: Stage, mark: Witness, failure: unknown) {
   const { patience, ledger } = stage;
   const booked = ledger.creations.filter(({ witness: its }) => its === mark);
@@ -145,7 +145,7 @@ const listed: Step = {
 
 const tags: Step = {
   id: 'tags',
-  title: 'Every tag that was asked for reads back',
+  title: 'Every requested tag reads back',
   needs: ['create'],
   takes: ['machine'],
   async run(stage) {
@@ -161,23 +161,23 @@ const tags: Step = {
     const hash = machine.tags[SECRET_TAG] ?? '';
     must(/^[0-9a-f]{64}$/.test(hash), `${SECRET_TAG} is not the hash that was given`);
     const [marked] = await withWitness(stage, found.witness!);
-    must(marked !== undefined, 'the listing has no machine with the witness');
+    must(marked !== undefined, 'the listing has no machine with the creation key');
     assertTags(marked.tags, { ...wanted, [SECRET_TAG]: hash });
     return `${Object.keys(wanted).length + 1} tags`;
   },
 };
 
-/** What is missing or different; null: nothing. Other tags may be there too. */
+/** The first missing or different tag; null: none. Additional tags are allowed. */
 export function tagFault(seen: Tags, wanted: Tags): string | null {
   for (const [key, value] of Object.entries(wanted)) {
     if (seen[key] === undefined) return `tag ${key} is lost`;
-    // What a tag holds may be a secret's trace: only that it differs is said.
+    // A tag may reveal a secret: its value is not printed.
     if (seen[key] !== value) return `tag ${key} reads back differently`;
   }
   return null;
 }
 
-/** @throws {StepFailed} one of them is missing or different. */
+/** @throws {StepFailed} a tag is missing or different. */
 export function assertTags(seen: Tags, wanted: Tags): void {
   const fault = tagFault(seen, wanted);
   if (fault !== null) throw new StepFailed(fault);
@@ -187,7 +187,7 @@ const assertNoMore = (stage: Stage): Promise<void> =>
   assertNoStrays(
     stage,
     new Set([stage.found.machine?.id ?? '']),
-    'more machines came than were asked for: ',
+    'more machines appeared than requested: ',
   );
 
 const idempotent: Step = {
@@ -204,32 +204,32 @@ const idempotent: Step = {
       must(id === stage.machineId, `a second machine was made: ${id}`);
     }
     const marked = await withWitness(stage, mark);
-    must(marked.length === 1, `${marked.length} machines carry the same witness`);
+    must(marked.length === 1, `${marked.length} machines carry the same creation key`);
     await assertNoMore(stage);
     const before = stage.machine.tags[SECRET_TAG];
     const { tags: now } = await stage.refresh();
-    must(now[SECRET_TAG] === before, 'the machine lost the hash of the secret that it was given');
+    must(now[SECRET_TAG] === before, 'the machine lost the hash of its secret');
   },
 };
 
 const witness: Step = {
   id: 'witness',
-  title: 'The machine is found by its witness, and by no other',
+  title: 'The machine is found by its creation key, and by no other',
   needs: ['create'],
   takes: ['machine'],
   async run(stage) {
     const { found, fleet, call } = stage;
     const slotId = slotIdOf(found.unused!);
     const mine = await fleet.findByWitness(found.witness!, slotId, call);
-    must(mine?.id === stage.machineId, `its own witness leads to ${mine?.id ?? 'nothing'}`);
-    // That another's device is on the slot may be told as the race that was lost.
+    must(mine?.id === stage.machineId, `its own creation key leads to ${mine?.id ?? 'nothing'}`);
+    // A foreign device on the slot may count as a lost race.
     const other = await fleet
       .findByWitness(stage.newWitness(), slotId, call)
       .catch((error: unknown) => {
         if (isProviderError(error, 'race-lost')) return null;
         throw error;
       });
-    must(other === null, `another witness leads to ${other?.id}`);
+    must(other === null, `another creation key leads to ${other?.id}`);
   },
 };
 
@@ -247,7 +247,7 @@ const sweep: Step = {
 
 const rival: Step = {
   id: 'rival',
-  title: 'Capacity that is taken, or that is none, cannot be had',
+  title: 'Taken or missing capacity cannot be used',
   needs: ['create'],
   takes: ['machine'],
   async run(stage) {
@@ -266,7 +266,7 @@ const rival: Step = {
   },
 };
 
-/** Where there is room for only one machine, the quota may speak first. */
+/** If there is room for one machine only, the quota may refuse first. */
 const mustLose = (call: () => Promise<unknown>): Promise<void> =>
   mustReject('create on a taken slot', ['race-lost'], async () => {
     try {

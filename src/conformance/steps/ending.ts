@@ -39,7 +39,7 @@ const destroyAgain: Step = {
   },
 };
 
-/** What becomes of a machine's slot may take as long as its end. */
+/** A slot may take as long to become free as its machine to end. */
 const slotWait = ({ patience }: Stage) => ({
   timeoutMs: patience.destroyMs,
   intervalMs: patience.probeMs,
@@ -61,10 +61,10 @@ const reusable: Step = {
   },
 };
 
-/** A claim that stays keeps its slot from everybody, and the next one who asks for it. */
+/** A remaining claim blocks its slot for everybody. */
 const unclaimed: Step = {
   id: 'claims-dropped',
-  title: 'Nothing is kept on record of a machine that is gone',
+  title: 'No record of a removed machine remains',
   needs: ['create', 'deprovision'],
   takes: ['gone'],
   async run(stage) {
@@ -74,17 +74,17 @@ const unclaimed: Step = {
     await stage.until('nothing is kept', slotWait(stage), async () => {
       const left = await subject.claims(names, stage.signal);
       if (left.length === 0) return true;
-      // Some free a slot bit by bit, as often as they are asked how far it is.
+      // Some providers free a slot step by step, once per query.
       await stage.fleet.isReusable(slotIdOf(found.unused!), call);
       return pending(`still on record: ${left.join(', ')}`);
     });
   },
 };
 
-/** Whoever dies in the middle of a creation is found again by its claim: so that comes first. */
+/** A claim identifies a creation after a crash: so it must come first. */
 const claimed: Step = {
   id: 'claims',
-  title: 'A machine of which nothing can be put on record is not made',
+  title: 'A machine is not created if its record cannot be written',
   needs: ['create', 'deprovision'],
   takes: ['free'],
   async run(stage) {
@@ -99,7 +99,7 @@ const claimed: Step = {
       ),
     );
     stage.signal.throwIfAborted();
-    const what = 'nothing could be put on record, and ';
+    const what = 'no record could be written, and ';
     must(made === null, `${what}machine ${made} was made all the same`);
     await assertNoStrays(stage, found.goneIds, what);
   },
@@ -107,12 +107,12 @@ const claimed: Step = {
 
 function requireClaims({ ledger }: Stage): void {
   if (ledger.creations.some(({ claims }) => claims.length > 0)) return;
-  throw new StepSkipped('the driver keeps nothing of its machines on record');
+  throw new StepSkipped('the driver keeps no records of its machines');
 }
 
 const stop: Step = {
   id: 'stop',
-  title: 'A stopped driver ends what is under way and refuses what comes later',
+  title: 'A stopped driver ends calls under way and refuses later calls',
   needs: [],
   takes: ['opened'],
   async run(stage) {
@@ -135,7 +135,7 @@ async function stopListing(stage: Stage, raw: Provider): Promise<void> {
   await Promise.all([stopInTime(stage, raw), inTime(stage, 'a listing', () => listing)]);
 }
 
-/** A creation that is stopped just before its request leaves must not make a machine. */
+/** A creation stopped just before its request must not create a machine. */
 async function stopCreation(stage: Stage, raw: Provider): Promise<void> {
   const mark = stage.newWitness();
   const told = Promise.withResolvers<void>();
@@ -143,7 +143,7 @@ async function stopCreation(stage: Stage, raw: Provider): Promise<void> {
   const tell = () => (stopping ??= stopInTime(stage, raw));
   const order = {
     ...requestOf(stage, stage.found.unused!, mark),
-    // Not awaited here: a driver may let its stop wait for the creation, which waits for this.
+    // Not awaited here: a driver's stop may wait for the creation, which waits for this.
     onAttempt: async () => void tell().then(told.resolve, told.reject),
   };
   const leave = new AbortController();
@@ -159,7 +159,7 @@ async function stopCreation(stage: Stage, raw: Provider): Promise<void> {
     await tell();
     await inTime(stage, 'a creation', () => creation);
   } catch (error) {
-    // A driver that does not stop must not go on creating while the test cleans up.
+    // A driver that does not stop must not continue to create during the clean-up.
     leave.abort();
     await Promise.allSettled([inTime(stage, 'a creation', () => creation)]);
     throw error;
@@ -170,7 +170,7 @@ const inTime = <T>({ clock, patience }: Stage, what: string, work: () => Promise
   within(what, { clock, signal: new AbortController().signal, timeoutMs: patience.stopMs }, work);
 const stopInTime = (stage: Stage, raw: Provider) => inTime(stage, 'stop', () => raw.stop());
 
-/** What was under way may have succeeded; if not, it must say that it was stopped. */
+/** A call under way may succeed; otherwise it must report the stop. */
 async function mustEnd<T>(
   call: Promise<T>,
   onSuccess: (result: T) => void = () => undefined,

@@ -8,7 +8,7 @@ import { stageAt, type Stage } from '../stage.ts';
 import type { Step } from '../step.ts';
 import { must, StepFailed, StepSkipped, within } from '../waiting.ts';
 
-/** Spelled in two parts, so that no search for left-over placeholders finds it here. */
+/** In two parts, so that no search for leftover placeholders finds it here. */
 const PLACEHOLDER = ['FIX', 'ME'].join('');
 const NO_SUCH_KEY = 'noSuchKey';
 
@@ -54,7 +54,7 @@ const open: Step = {
 
 const list: Step = {
   id: 'list',
-  title: 'Everything is listed, and nothing of an earlier test is left',
+  title: 'The listing is complete, and no earlier test left anything',
   needs: [],
   takes: ['opened'],
   gives: 'listed',
@@ -63,10 +63,7 @@ const list: Step = {
     assertOneEntryEach(machines);
     const listing = await stage.fleet.listMachines(stage.call);
     const { complete, unreadable = [] } = listing;
-    must(
-      complete && unreadable.length === 0,
-      'the listing is not complete, or holds entries that cannot be used',
-    );
+    must(complete && unreadable.length === 0, 'the listing is incomplete, or has unusable entries');
     if (stage.raw.capabilities.create) await assertNoneOfOurs(stage, machines);
     const free = listing.machines.filter(({ availability }) => availability === 'KnownUnused');
     const strange = listing.machines.filter(({ ownership }) => ownership !== 'ours');
@@ -141,7 +138,7 @@ const unknown: Step = {
 
 const abort: Step = {
   id: 'abort',
-  title: 'A call that is called off ends as aborted',
+  title: 'An aborted call ends as aborted',
   needs: [],
   takes: ['opened'],
   async run(stage) {
@@ -159,10 +156,10 @@ const abort: Step = {
   },
 };
 
-/** Long enough for a request to leave, too short for most to be answered. */
+/** Long enough for a request to leave, too short for most answers. */
 const UNDER_WAY_MS = 10;
 
-/** A call may be done before it can be called off; it must not go on for long. */
+/** A call may complete before its abort; it must not last long afterwards. */
 async function callOff(
   stage: Stage,
   what: string,
@@ -178,17 +175,17 @@ async function callOff(
       cause: error,
     });
   });
-  // It may fail before it is looked at.
+  // It may fail before it is awaited.
   answer.catch(() => undefined);
   if (afterMs > 0) await sleep(clock, afterMs, signal);
   leave.abort();
   const limits = { clock, signal, timeoutMs: patience.stopMs };
-  await within(`${what} that was called off`, limits, () => answer);
+  await within(`${what} after an abort`, limits, () => answer);
 }
 
 const parallel: Step = {
   id: 'parallel',
-  title: 'Calls at the same time do not disturb each other',
+  title: 'Simultaneous calls do not disturb each other',
   needs: [],
   takes: ['listed'],
   async run(stage) {
@@ -198,10 +195,10 @@ const parallel: Step = {
     const before = await look();
     const [one, other] = await Promise.all([look(), look()]);
     const after = await look();
-    // What comes or goes meanwhile says nothing.
+    // Entries that come or go meanwhile prove nothing.
     const lasting = before.filter((id) => after.includes(id));
     const lost = lasting.find((id) => !one.includes(id) || !other.includes(id));
-    must(lost === undefined, `of two listings at the same time, one lacks ${lost}`);
+    must(lost === undefined, `of two simultaneous listings, one lacks ${lost}`);
     const some = [...new Set(lasting)].slice(0, Math.min(maxConcurrency, MOST_AT_ONCE));
     await Promise.all(some.map((id) => mustAnswerFor(stage, id)));
     return `${lasting.length} machines, ${some.length} of them looked up at once`;

@@ -5,7 +5,7 @@ import { Milliseconds, named, text } from './schemas.ts';
 
 const nothing = {};
 
-/** What events of each type tell beside what all of them do. More may come. */
+/** Details of each event type beside the common fields. More may be added. */
 const DETAILS: Readonly<Record<EventType, Readonly<Record<string, z.ZodType>>>> = {
   'machine.created': nothing,
   'machine.agent_started': nothing,
@@ -23,7 +23,11 @@ const DETAILS: Readonly<Record<EventType, Readonly<Record<string, z.ZodType>>>> 
   'hold.expired': { kind: text },
   'request.filed': { key: text, verb: text, batch: text.nullable() },
   'request.settled': { key: text, verb: text, state: text.describe('`done` or `refused`.') },
-  'guard.frozen': { scope: text.describe('`fleet`, or a provider.'), kind: text },
+  'guard.frozen': {
+    scope: text.describe('`fleet`, or a provider.'),
+    kind: text,
+    untilMs: z.number().optional().describe('When it ends by itself; absent: it has no end.'),
+  },
   'guard.thawed': { scope: text },
   'provider.breaker_opened': nothing,
   'provider.breaker_closed': nothing,
@@ -75,7 +79,7 @@ export const EventSchema = named(
 );
 export type ToldEvent = z.output<typeof EventSchema>;
 
-/** The event as readers of the API are told. */
+/** The event in the form of the API. */
 export function toldEvent({ slotId, atMs, provider, ...event }: FleetEvent): ToldEvent {
   const place = provider !== null && slotId !== null ? slot(provider, slotId) : null;
   return { ...event, atMs: Math.round(atMs), slot: place, provider };

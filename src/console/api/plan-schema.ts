@@ -66,7 +66,7 @@ const ProviderPlanSchema = z.object({
   plan: z
     .object({
       atMs: Milliseconds,
-      breaker: text.nullable().describe('Why its listing is not believed.'),
+      breaker: text.nullable().describe('Why its listing is not trusted.'),
       summary: counts,
       overLimit: z.int().describe('Machines beyond the limit; none is given up.'),
       leftOut: z.int().describe('Free slots that only the limit keeps from becoming machines.'),

@@ -2,7 +2,7 @@ import type { Clock } from '../../adapters/clock/port.ts';
 import { heeding, type Metrics } from '../../adapters/metrics/port.ts';
 import type { CallTimes } from '../../console/views.ts';
 
-/** Calls of one kind whose times are remembered. */
+/** Number of remembered call times per kind. */
 const SAMPLES_MAX = 200;
 
 interface Tally {
@@ -10,11 +10,11 @@ interface Tally {
   failed: number;
   /** Monotonic milliseconds. */
   lastAtMs: number;
-  /** The latest ones, milliseconds, oldest first. */
+  /** The latest times, milliseconds, oldest first. */
   readonly times: number[];
 }
 
-/** How long calls of providers took, for whoever looks, beside what is exported. */
+/** Records durations of provider calls for views, besides the exported metrics. */
 export function createCallTimes(clock: Pick<Clock, 'monotonic'>) {
   const tallies = new Map<string, Map<string, Tally>>();
   const tallyOf = (provider: string, operation: string): Tally => {
@@ -25,7 +25,7 @@ export function createCallTimes(clock: Pick<Clock, 'monotonic'>) {
     return tally;
   };
   return {
-    /** The metrics; what they are told of calls is remembered. */
+    /** Wraps the metrics and records call durations. */
     heeding: (metrics: Metrics): Metrics =>
       heeding(metrics, ({ how, name, labels: { provider, operation, error }, value }) => {
         if (name === 'driver_operations' && error === '1' && value > 0) {
@@ -51,7 +51,7 @@ export function createCallTimes(clock: Pick<Clock, 'monotonic'>) {
   };
 }
 
-/** The smallest sample that so many percent of all do not exceed, whole milliseconds. */
+/** The smallest sample that this percentage of all samples does not exceed, whole milliseconds. */
 function percentile(samples: readonly number[], percent: number): number {
   const sorted = samples.toSorted((a, b) => a - b);
   return Math.round(sorted[Math.ceil((percent / 100) * sorted.length) - 1]!);

@@ -16,14 +16,14 @@ import { liveIn } from '../../machines/shown.ts';
 import type { Parts } from '../parts.ts';
 import { waitingRows } from './guard-insight.ts';
 
-/** Lines of its log in which the time of a machine's state is looked for. */
+/** Log lines searched for the start of a machine's state. */
 const LINES_MAX = 200;
 
-/** Tells why machines are where they are, and what their actors do, from what this daemon knows. */
+/** Explains machines' states and actors from this daemon's knowledge. */
 export interface Explainer extends MachineInsight {
   /**
-   * From memory alone: cheap enough for each row of a window. Null: nothing is known of the slot.
-   * @param queue where it stands among those that wait for a permit; looked up when absent.
+   * From memory alone: cheap enough for each row of a window. Null: the slot is unknown.
+   * @param queue the machine's position among those that wait for a permit; absent: looked up.
    */
   glance(slot: Slot, queue?: Queue | null): Explanation | null;
 }
@@ -36,7 +36,7 @@ export function createExplainer(parts: Parts): Explainer {
   const { stays, watch, guardPolicy: guard } = parts;
   const moment = () => ({ nowMs: mirror.nowMs(), loss, guard, providers });
 
-  /** Null, too, where what comes next needs no permit. */
+  /** Also null if the next step needs no permit. */
   const queueFor = (slot: Slot, row: MachineRow): Queue | null =>
     permits.needsPermit(slot) ? queueOf(row, permits.use(), waitingRows(parts)) : null;
   const explain = (slot: Slot, past = NO_PAST, queue?: Queue | null): Explanation | null => {
@@ -70,7 +70,7 @@ export function createExplainer(parts: Parts): Explainer {
     glance: (slot, queue) => explain(slot, NO_PAST, queue),
     async explain(slot, signal) {
       const { row = null, provider } = mirror.facts().get(slot) ?? {};
-      // Where another daemon provisions, its breaker is found out here; it bars creations alone.
+      // If another daemon provisions, this plan shows its breaker, which only bars creations.
       if (row === null && provider !== undefined) planner.fresh(provider);
       const state = board.entries.get(slot)?.state;
       const past = row && state ? await readPast(bmdb, row, state, signal) : NO_PAST;
@@ -103,7 +103,7 @@ export function createExplainer(parts: Parts): Explainer {
   };
 }
 
-/** The report of a machine's agent by the names of its fields. @throws {Unreachable} */
+/** The report of a machine's agent by field name. @throws {Unreachable} */
 export async function readHardware(
   inspection: Pick<Bmdb['inspection'], 'machines'>,
   machineId: MachineId,
@@ -126,7 +126,7 @@ export async function readPast(
   return pastOf(state, lines);
 }
 
-/** What a machine's actor does, beside what its rows tell, and what the clock alone will change. */
+/** A machine's actor and its next timed changes, besides the rows. */
 function liveMachine(
   states: Pick<LiveMachine, 'life' | 'requests' | 'task'>,
   { state, substate, last }: BoardEntry,

@@ -8,7 +8,7 @@ import { STATES } from '../../domain/states.ts';
 import { worksElsewhere } from '../../domain/view.ts';
 import type { Parts } from '../parts.ts';
 
-/** The board and the guard in the words of the console. */
+/** The console's view of the fleet and the guard. */
 export function fleetView(parts: Parts): FleetView {
   const { board, mirror, keeper, loss, permits, health } = parts;
   const { nowMs } = mirror;
@@ -17,7 +17,7 @@ export function fleetView(parts: Parts): FleetView {
     return Object.fromEntries(STATES.map((state) => [state, found[state] ?? 0])) as StateCounts;
   };
   const facts = (slot: Slot) => mirror.facts().get(slot);
-  // False: no daemon is alive that would recover anything.
+  // False: no living daemon would recover anything.
   const isAttended = () => !mirror.isWhole() || mirror.sessions().length > 0;
   const guardShown = () => {
     const moment = { nowMs: nowMs(), policy: parts.guardPolicy, heartbeatMs: loss.heartbeatMs };
@@ -49,7 +49,7 @@ export function fleetView(parts: Parts): FleetView {
   };
 }
 
-/** A freeze stays one; but nobody judges anything. */
+/** A freeze stays; but no daemon judges anything. */
 function unattended(view: GuardView): GuardView {
   const standings = view.standings.map((each) =>
     each.scope !== UNATTENDED.scope || each.state === 'frozen' ? each : UNATTENDED,

@@ -6,10 +6,10 @@ import type { GuardCounts, GuardPolicy } from '../../domain/recovery/guard-judge
 import { rulesOf } from '../../domain/recovery/guard-rules.ts';
 import type { Parts } from '../parts.ts';
 
-/** So many of those that wait are told one by one. */
+/** Number of waiting machines that are listed. */
 const TOLD_MAX = 100;
 
-/** The guard in the words of the console, as this daemon last assessed it. */
+/** The console's view of the guard's last assessment here. */
 export function guardLook(parts: Parts): GuardLook {
   const { mirror, permits, watch, guardPolicy: policy } = parts;
   const { state, rows, counts } = watch.view();
@@ -19,7 +19,7 @@ export function guardLook(parts: Parts): GuardLook {
     for (const scope of scopeNames(row)) waitingBy.set(scope, (waitingBy.get(scope) ?? 0) + 1);
   }
   return {
-    // What was counted before the database fell silent says nothing of now.
+    // Counts from before the database's silence say nothing about now.
     scopes:
       state === 'blind'
         ? []
@@ -50,11 +50,14 @@ function scopeInsight(
 ): ScopeInsight {
   const row = rows.find((each) => each.scope === scope);
   const frozen = row?.frozen ?? null;
-  const isThawing = frozen !== null && frozen.kind !== 'manual' && row!.calmSinceMs !== null;
+  const isCalm = frozen !== null && frozen.kind !== 'manual' && row!.calmSinceMs !== null;
+  const thawsAtMs = isCalm
+    ? Math.max(nowMs, row!.calmSinceMs! + policy.calmForMs)
+    : (frozen?.untilMs ?? null);
   return {
     scope,
     frozen: frozen && { by: frozen.by, kind: frozen.kind },
-    thawsAtMs: isThawing ? Math.ceil(Math.max(nowMs, row!.calmSinceMs! + policy.calmForMs)) : null,
+    thawsAtMs: thawsAtMs && Math.ceil(thawsAtMs),
     rules: rulesOf(counts, policy),
   };
 }

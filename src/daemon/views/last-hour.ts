@@ -5,25 +5,25 @@ import type { Means } from '../ports.ts';
 
 const STEP_MS = 10_000;
 const HOUR_MS = 3_600_000;
-/** A bounded ring: an hour of steps. */
+/** A ring with one hour of steps. */
 export const SAMPLES_MAX = HOUR_MS / STEP_MS;
 
 export interface Series extends SeriesView {
-  /** The metrics; what they are told of heartbeats and recoveries is counted. */
+  /** Wraps the metrics and counts heartbeats and recoveries. */
   heeding(metrics: Metrics): Metrics;
-  /** Takes a sample at the end of each step from now on, until the daemon is closed. */
+  /** Takes a sample at the end of each step until the daemon closes. */
   begin(of: SeriesSource): void;
 }
 
 export interface SeriesSource {
-  /** Machines per state. */
+  /** Machines by state. */
   readonly counts: () => Sample['counts'];
   readonly headline: () => Headline;
   /** Database clock, epoch ms. */
   readonly nowMs: () => number;
 }
 
-/** Keeps what the page draws of the last hour. In memory alone: it begins anew with the daemon. */
+/** Data for the page's chart of the last hour. In memory only: starts empty with the daemon. */
 export function createSeries({ clock, closer }: Pick<Means, 'clock' | 'closer'>): Series {
   const samples: Sample[] = [];
   let heartbeats = 0;

@@ -2,7 +2,7 @@ import type { BmdbInspection } from '../../adapters/bmdb/inspection-port.ts';
 import type { MachineHistory } from '../../console/views.ts';
 import { providerOf, slotIdOf, type MachineId, type Slot } from '../../domain/ids.ts';
 
-/** What happened to machines, from the database. @param presentOn machines that are on a slot now. */
+/** The history of machines from the database. @param presentOn machines now on a slot. */
 export const createMachineHistory = (
   inspection: Pick<BmdbInspection, 'slotHistory' | 'events' | 'history'>,
   presentOn: (slot: Slot) => MachineId | null,

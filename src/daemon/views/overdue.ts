@@ -17,9 +17,9 @@ export interface OverdueDeps {
 export type OverdueRule = (entry: MachineEntry, nowMs: number) => boolean;
 
 /**
- * A machine is overdue that is longer in its place than its step may take, and than others were there.
- * Counted from the last change that was seen, so after a start of the daemon they come to light late,
- * and never too early. Asked of each machine of a list: of one at rest it costs a comparison or two.
+ * A machine is overdue if it exceeds its step's limit and the usual duration. Counts from the last
+ * observed change, so that after a daemon's start, overdue machines appear late and never early.
+ * Checked for each machine of a list: a machine at rest costs one or two comparisons.
  */
 export function createOverdueRule({ stays, facts, ladderOf, loss }: OverdueDeps): OverdueRule {
   const ladders = new Map<string, { readonly policy: LadderPolicy; readonly means: null }>();
@@ -45,7 +45,7 @@ export interface Overdue {
   readonly count: number;
 }
 
-/** How many are overdue, of each provider in each state. */
+/** Overdue machines by provider and state. */
 export function overdueCounts(
   entries: Iterable<BoardEntry>,
   isOverdueAt: OverdueRule,

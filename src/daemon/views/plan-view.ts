@@ -15,7 +15,7 @@ import type { MachineRow, Process } from '../../domain/machine.ts';
 import type { Explainer } from './explaining.ts';
 import type { Parts } from '../parts.ts';
 
-/** So many machines of a kind of work are told one by one. */
+/** Number of machines listed per kind of work. */
 const TOLD_MAX = 50;
 
 const PROCESS = {
@@ -25,7 +25,7 @@ const PROCESS = {
 } as const satisfies Partial<Record<PlanAnswer['work'][number]['work'], Process>>;
 type Work = keyof typeof PROCESS;
 
-/** What this daemon would do next, or knows that others would, in the words of the console. */
+/** The next actions of this daemon and, as far as known, of others, for the console. */
 export const fleetPlan = (parts: Parts, insight: Explainer): PlanAnswer => ({
   atMs: parts.mirror.nowMs(),
   providers: providerOutlooks(parts),
@@ -88,7 +88,7 @@ function workOutlooks(parts: Parts, insight: Explainer): PlanAnswer['work'] {
   }));
 }
 
-/** What is being done to a machine, or would be if nothing stood in the way; null: nothing. */
+/** The current or next work on a machine, apart from blocks; null: none. */
 function workOn({ view, state, substate }: BoardEntry, row: MachineRow): Work | null {
   if (view.next !== null) return view.next;
   switch (state) {
@@ -110,7 +110,7 @@ function workOn({ view, state, substate }: BoardEntry, row: MachineRow): Work | 
   }
 }
 
-/** There may be as many as there are machines, and only the first are told. */
+/** There may be as many candidates as machines, and only the first are listed. */
 function keepFirst(first: Candidate[], candidate: Candidate): void {
   const last = first.at(-1);
   if (first.length >= TOLD_MAX && last && bySeniority(last, candidate) <= 0) return;
@@ -119,7 +119,7 @@ function keepFirst(first: Candidate[], candidate: Candidate): void {
   if (first.length > TOLD_MAX) first.pop();
 }
 
-/** Each machine that waits for a permit has its place from one pass over all. */
+/** Positions of all machines that wait for a permit, in one pass. */
 function queuesOf({ mirror, permits }: Parts): ReadonlyMap<Slot, Queue | null> {
   const facts = mirror.facts();
   const slots = new Map<MachineRow, Slot>();
@@ -150,7 +150,7 @@ function poolOutlooks(parts: Parts): PlanAnswer['pools'] {
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-/** By what was seen there last. */
+/** From the last look at the balancer. */
 function planOf(desk: PoolDesk, { mirror, wishes: book }: Parts) {
   const { pool, name, balancer, rows, memory, troubles, refusals } = desk;
   const wishes = book.of(pool.pool);

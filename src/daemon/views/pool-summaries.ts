@@ -10,14 +10,14 @@ import type { LeaseRow } from '../../domain/daemons.ts';
 import type { MachineId, Slot } from '../../domain/ids.ts';
 import type { SlotFacts } from '../../domain/machine.ts';
 
-/** What pools are told from: the configuration, rows, and what was seen at balancers. */
+/** The sources of pool summaries: configuration, rows, and looks at balancers. */
 export interface PoolsRead {
   readonly pools: readonly Pool[];
   readonly balancers: Readonly<Record<string, { readonly driver: string }>>;
   readonly rows: readonly PoolRow[];
   readonly leases: readonly LeaseRow[];
   readonly machines: Iterable<MemberMachine>;
-  /** What was seen at a balancer; null: it was not looked at. Nothing was, when absent. */
+  /** The last look at a balancer; null: none. Absent: no looks. */
   readonly seen?: (at: PoolPlace) => SeenPool | null;
 }
 
@@ -26,7 +26,7 @@ interface PoolPlace {
   readonly balancer: string;
 }
 interface MemberMachine {
-  /** Null: nobody knows where it is. */
+  /** Null: its slot is unknown. */
   readonly slot: Slot | null;
   readonly members: readonly MemberRow[];
 }
@@ -36,8 +36,8 @@ export interface SeenPool {
 }
 
 /**
- * How each pool stands at each of its balancers, by pool and balancer. One that is not configured any
- * more is told as long as something is recorded of it.
+ * Each pool's state at each balancer, by pool and balancer. A pool that is no longer configured
+ * stays while it has records.
  */
 export function poolSummaries(read: PoolsRead): readonly PoolSummary[] {
   const { pools, balancers, rows, leases, seen = () => null } = read;
@@ -109,7 +109,7 @@ export interface PoolsViewDeps {
   readonly board: Pick<PoolsBoard, 'tended'>;
 }
 
-/** The pools in the words of the console: rows for all, health of those that are tended here. */
+/** The console's view of pools: rows for all, health for those tended here. */
 export const createPoolsView = (deps: PoolsViewDeps) => (): readonly PoolSummary[] =>
   poolSummaries({
     ...deps,
@@ -133,9 +133,9 @@ export interface StrangePoolsDeps {
 }
 
 /**
- * Tells people, once for each, of pools that are recorded with members, that nobody tends, and that are
- * not in this daemon's configuration: whoever waits for their members to be let go waits until then.
- * @returns to be called when facts, or how pools stand, may be others.
+ * Warns once about each pool that has recorded members but is neither tended nor in this daemon's
+ * configuration: requests that wait for a drain of its members wait until it is.
+ * @returns to be called when facts or pool rows may have changed.
  */
 export function watchStrangePools({ pools, mirror, log }: StrangePoolsDeps): () => void {
   const told = new Set<string>();
@@ -160,8 +160,8 @@ export function watchStrangePools({ pools, mirror, log }: StrangePoolsDeps): () 
 }
 
 const STRANGE =
-  'members of a pool are recorded that is not configured here: orders for them wait until a daemon ' +
-  'tends it; configure it again, or have it forgotten by "shepherd lb forget"';
+  'a pool without configuration here has recorded members: orders for them wait until a daemon ' +
+  'tends it; configure it again, or delete its records with "shepherd lb forget"';
 
 function servingAt(facts: ReturnType<Mirror['facts']>, at: PoolName): number {
   let count = 0;

@@ -6,7 +6,7 @@ import type { ProvidersView, ProviderSummary, SlotClass } from '../../console/vi
 import type { ProviderName } from '../../domain/ids.ts';
 import type { Parts } from '../parts.ts';
 
-/** The providers in the words of the console. No provider is asked for it. */
+/** The console's view of providers. Calls no provider. */
 export function createProvidersView(parts: Parts): ProvidersView {
   const { providers } = parts;
   const classes = classesOnce();
@@ -26,7 +26,7 @@ export function createProvidersView(parts: Parts): ProvidersView {
   };
 }
 
-/** What other daemons wrote down; nothing while the database does not answer. */
+/** Other daemons' records; empty while the database does not answer. */
 async function unlistedElsewhere({ bmdb }: Parts, { name }: FleetProvider) {
   const all = await bmdb.listings.unlisted(new AbortController().signal).catch(() => []);
   const [first, ...others] = all
@@ -87,13 +87,13 @@ function summary(
   };
 }
 
-/** What a provider can do, in the words of its driver's abilities. */
+/** A provider's capabilities, as its driver names them. */
 export const abilities = ({ maxConcurrency: _, ...able }: Capabilities): string[] =>
   Object.entries(able)
     .filter(([, can]) => can)
     .map(([name]) => name);
 
-/** Each listing is counted once, however many look at it. */
+/** Counts each listing once for all readers. */
 function classesOnce() {
   const counted = new WeakMap<DatedListing, readonly SlotClass[]>();
   return (listing: DatedListing): readonly SlotClass[] => {

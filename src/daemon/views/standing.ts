@@ -15,11 +15,11 @@ import { overdueCounts } from './overdue.ts';
 
 export interface StandingDeps {
   readonly health: () => Promise<HealthReport>;
-  /** When the console's certificate ends, epoch ms; null: it has none. */
+  /** End of the console's certificate, epoch ms; null: none. */
   readonly consoleNotAfterMs: () => number | null;
 }
 
-/** Replaces the gauges of the daemon and of what it sees of the fleet. Call it before each scrape. */
+/** Replaces the gauges of the daemon and of its view of the fleet. Call it before each scrape. */
 export function createStanding(
   parts: Parts,
   { health, consoleNotAfterMs }: StandingDeps,
@@ -108,7 +108,7 @@ function providersTeller(parts: Parts): () => void {
   const lists = needsMirror(parts.roles);
   return () => {
     for (const provider of parts.providers.keys()) {
-      // So that the first event of each is told from none.
+      // Starts each counter at 0, so that its first event is visible.
       metrics.count('shepherd_ssh_insecure_connections_total', { provider }, 0);
       metrics.count('shepherd_ssh_hostkey_changes_total', { provider }, 0);
       metrics.count('shepherd_deprovisions_stuck_total', { provider }, 0);
@@ -118,7 +118,7 @@ function providersTeller(parts: Parts): () => void {
       if (lists) metrics.set('shepherd_listing_age_seconds', { provider }, seconds);
       const oldest = oldestIntentSeconds(parts, provider);
       metrics.set('shepherd_provision_intent_oldest_seconds', { provider }, oldest);
-      // Another daemon provisions it now: what was seen here counts no longer.
+      // Another daemon provisions it now: figures from here no longer count.
       if (parts.leases.held(provisionerJob(provider)) !== null) continue;
       for (const gauge of OF_PROVISIONER) metrics.clear(gauge, { provider });
     }
@@ -142,7 +142,7 @@ function oldestIntentSeconds({ mirror }: Parts, provider: ProviderName): number 
 
 export interface LoopTimesDeps {
   readonly roles: DaemonRoles;
-  /** Whether this daemon has a job now. */
+  /** Whether this daemon holds a job now. */
   readonly has: (job: string) => boolean;
   readonly clock: Pick<Clock, 'monotonic'>;
   /** Database clock, epoch ms. */
@@ -150,12 +150,12 @@ export interface LoopTimesDeps {
 }
 
 /**
- * When each loop last succeeded, for whoever watches that it goes on. One that never did counts from when
- * this daemon had to run it, or it would never be missed; null: it does not run here.
+ * Last success of each loop, for monitoring. A loop without success counts from when this daemon
+ * had to run it, so that its absence is noticed; null: it does not run here.
  */
 export function createLoopTimes({ roles, has, clock, nowMs }: LoopTimesDeps) {
   const startedAt = clock.monotonic();
-  /** Since when this daemon has been seen to have the job of a loop. */
+  /** Since when this daemon was seen to hold a loop's job. */
   const hadSince = new Map<string, number>();
   const since = ({ name, job }: Pick<LoopSummary, 'name' | 'job'>): number | null => {
     if (job === null) return runsWith(roles, name) ? startedAt : null;
@@ -174,7 +174,7 @@ export function createLoopTimes({ roles, has, clock, nowMs }: LoopTimesDeps) {
   };
 }
 
-/** Some loops are known to every daemon, and run by those with the role alone. */
+/** All daemons know some loops that only daemons with the role run. */
 function runsWith(roles: DaemonRoles, loop: string): boolean {
   if (loop === 'sweep') return roles.has('janitor');
   return loop === 'rows' || loop.startsWith('listing ') ? needsMirror(roles) : true;

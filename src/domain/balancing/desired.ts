@@ -2,26 +2,27 @@ import type { MachineId } from '../ids.ts';
 import { familyOf, type Pool } from './pools.ts';
 import type { Desired, PoolRef } from './objects.ts';
 
-/** A member and where it is reached, in canonical form; null: nobody knows. */
+/** A member and its address in canonical form; null: the address is unknown. */
 export interface PlacedMember {
   readonly machineId: MachineId;
   readonly address: string | null;
 }
 
-/** The objects that a pool is to have at a balancer, parents before children. */
+/** The objects that a balancer should have for a pool, parents before children. */
 export interface DesiredPool {
   readonly objects: readonly Desired[];
-  /** Members that have no server, each with the reason. */
+  /** Members without a server, each with the reason. */
   readonly leftOut: ReadonlyMap<MachineId, string>;
 }
 
-/** What a pool's objects follow from. */
+/** The parts of a pool that determine its objects. */
 export type PoolShape = PoolRef & Pick<Pool, 'addresses' | 'ports'>;
 
 export const NO_ADDRESS = 'it has no address that a balancer could use';
 
 /**
- * What is to be there. Of members that share an address the one with the lowest machine id is served.
+ * Computes a pool's desired objects. If members share an address, the lowest machine id gets the
+ * server.
  * @param hashHex SHA-256 of a text, in hex digits: names a family's second and further addresses.
  */
 export function desiredOf(
@@ -60,11 +61,11 @@ export const serverName = (
   { suffix }: Pick<PoolRef, 'suffix'>,
 ): string => `${machineId}.${port}.${suffix}`;
 
-/** Whose a server is, by its name, which begins with the machine's id. */
+/** The machine of a server. A server's name begins with the machine's id. */
 export const machineOf = (serverNamed: string): MachineId =>
   serverNamed.slice(0, serverNamed.indexOf('.')) as MachineId;
 
-/** The first part of the name of each address's binds: `v4`, `v6`, and for further ones `v4-…`. */
+/** The first part of the name of each address's binds: `v4`, `v6`, then `v4-…` for more. */
 export function bindLabels(
   addresses: readonly string[],
   hashHex: (text: string) => string,
@@ -84,7 +85,7 @@ export function bindLabels(
 export const sameAddress = (holder: MachineId, address: string): string =>
   `machine ${holder} has the same address, ${address}`;
 
-/** Which member is served at each address, and who is left out. */
+/** Chooses the member to serve at each address. Gives the reason for each member left out. */
 export function oneForEachAddress(members: readonly PlacedMember[]): {
   readonly served: ReadonlyMap<MachineId, string>;
   readonly leftOut: ReadonlyMap<MachineId, string>;

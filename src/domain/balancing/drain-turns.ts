@@ -5,60 +5,61 @@ import { DESELECTED } from './wish.ts';
 
 type Drain = Extract<Wish, { want: 'drain' }>;
 
-/** A member that is not let go yet, and that somebody wants to be let go with patience. */
+/** A member that should drain, with patience, and has not begun yet. */
 export interface Candidate {
   readonly wish: Drain;
-  /** Not yet, or not again: it is on its way to serve. */
+  /** The member does not serve yet, or not again: it is joining. */
   readonly isJoining: boolean;
-  /** It gets traffic and is well, as far as is known. */
+  /** As far as is known, the member gets traffic and is healthy. */
   readonly isServing: boolean;
-  /** Another pool or balancer of the machine lets it go, or has done so. */
+  /** Another pool or balancer drains the machine, or has drained it. */
   readonly isUnderWay: boolean;
-  /** It was given back lately, and elsewhere it is still not let go. */
+  /** The member was given back recently, and another pool or balancer still has not drained it. */
   readonly isSetAside: boolean;
 }
 
-/** A member that is drained, and that waits for other pools or balancers. */
+/** A member that is drained and waits until other pools or balancers have drained the machine. */
 export interface Holder {
   readonly wish: Drain;
   /** Drained since, epoch ms. */
   readonly sinceMs: number;
 }
 
-/** How many there are of each, before anybody is let go in this pass. */
+/** Counts of members before this pass drains anybody. */
 export interface Muster {
-  /** Active members that are to stay and are not seen down, candidates among them. */
+  /** Active members that should stay and are not seen down, including the candidates. */
   readonly serving: number;
-  /** Members that are away by plan, or on their way back. */
+  /** Members that are interrupted by plan, or on their way back. */
   readonly interrupted: number;
-  /** Members that are not active, and are going to be. */
+  /** Members that are not active yet and will become active. */
   readonly coming: number;
-  /** Somebody who is to serve is still to become active. */
+  /** At least one member that should serve is not active yet. */
   readonly isFilling: boolean;
 }
 
 export interface Turns {
-  /** Who begins to drain now. */
+  /** Candidates that begin to drain now. */
   readonly begin: readonly Drain[];
   /** Why each of the other candidates waits. */
   readonly wait: ReadonlyMap<MachineId, string>;
-  /** Holders that serve again. */
+  /** Holders that must serve again. */
   readonly giveBack: readonly Drain[];
-  /** When a holder may have to serve again that waits for others now, epoch ms; null: nobody. */
+  /** When a waiting holder may have to serve again, epoch ms; null: no holder waits. */
   readonly dueAtMs: number | null;
 }
 
-/** A member that waits for other pools serves again after this, when one waits that goes first. */
+/** A drained member that waits for other pools serves again after this if an earlier one waits. */
 export const YIELD_MS = 60_000;
-/** A member that waits for other pools serves again after this, whoever waits. */
+/** A drained member that waits for other pools serves again after this in any case. */
 export const HELD_MS = 300_000;
-/** Who was given back is not let go again before that, unless the others let it go by then. */
+/** A member that was given back drains again only after this, unless other pools drain it. */
 export const SET_ASIDE_MS = 600_000;
 
 /**
- * Who begins to drain now, why each of the others waits, and who has to serve again. Each balancer
- * decides alone, so the order is the same everywhere: first whom another one lets go already, then the
- * longest asked for. Whoever waits for its turn keeps it, so that nobody who comes later passes it.
+ * Decides which candidates begin to drain, why the others wait, and which holders serve again. Each
+ * balancer decides alone, so all use the same order: machines that another balancer already drains
+ * come first, then the oldest requests. A waiting candidate keeps its place, so that no later one
+ * passes it.
  */
 export function drainTurns(
   candidates: readonly Candidate[],
@@ -68,7 +69,7 @@ export function drainTurns(
   nowMs: number,
 ): Turns {
   let { serving, interrupted, coming } = muster;
-  /** Turns that are kept for whoever waits until enough are active. */
+  /** Places reserved for candidates that wait until enough members are active. */
   let kept = 0;
   const begin: Drain[] = [];
   const wait = new Map<MachineId, string>();
@@ -79,11 +80,11 @@ export function drainTurns(
     const left = isServing ? serving - 1 : serving;
     const hold = (why: string) => void wait.set(machineId, `${reason}; ${why}`);
     if (candidate.isSetAside) {
-      hold('it serves until its other pools let it go');
+      hold('it serves until its other pools drain it');
     } else if (reason === DESELECTED && muster.isFilling && !isJoining) {
-      hold('it stays until those that come are active');
+      hold('it stays until joining members are active');
     } else if (isJoining && elders.some((elder) => isInTheWay(wish, elder))) {
-      hold('who was asked for before goes first');
+      hold('an earlier request goes first');
     } else if (!isJoining && !leaves && interrupted + kept >= drain.atOnce) {
       const isKept = interrupted < drain.atOnce;
       hold(`it waits for its turn: ${isKept ? FIRST : `${countOf(interrupted)} away already`}`);
@@ -104,30 +105,30 @@ export function drainTurns(
   return { begin, wait, ...giveBackOf(holders, elders, nowMs) };
 }
 
-const FIRST = 'another was asked for before';
+const FIRST = 'an earlier request goes first';
 const countOf = (count: number): string => (count === 1 ? '1 is' : `${count} are`);
 
-/** One that waits here, and that goes before others. */
+/** A candidate that waits here and comes before others. */
 interface Elder {
   readonly candidate: Candidate;
   readonly waitsFor: 'turn' | 'others';
 }
 
-/** Whether a member would take away what the elder waits for. */
+/** Whether draining this member would take the place that the earlier candidate waits for. */
 const isInTheWay = (wish: Drain, { waitsFor }: Elder): boolean =>
   !isParked(wish) && (waitsFor === 'others' || wish.leaves !== true);
 
-/** It is only to be out of its pools: nobody waits until all of them have let it go. */
+/** The member should only leave its pools: nobody waits until all pools have drained it. */
 export const isParked = ({ leaves, askedAtMs }: Drain): boolean =>
   leaves === true && askedAtMs === null;
 
-/** Whether a member that was let go may have to serve again, though it is still wanted to go. */
+/** Whether a drained member may have to serve again although it should still drain. */
 export const mayBeGivenBack = ({ state }: MemberRow, wish: Drain): boolean =>
   state === 'drained' && !isParked(wish);
 
 /**
- * Of two balancers of which each has let go another machine and waits for the other, one has to take
- * its own back: the one whose machine comes later in the order that both know.
+ * Resolves a deadlock in which two balancers each drained another machine and wait for each other.
+ * The balancer whose machine comes later in the common order gives its machine back.
  */
 function giveBackOf(
   holders: readonly Holder[],
@@ -158,11 +159,11 @@ function byTurn(one: InTurn, other: InTurn): number {
   return a.machineId < b.machineId ? -1 : 1;
 }
 
-/** Somebody lets the machine go, or has done so. */
+/** A balancer drains the machine, or has drained it. */
 export const isLetGo = ({ state }: MemberRow): boolean =>
   state === 'draining' || state === 'drained';
 
-/** Nobody lets the machine go there, as things are; or that should have ended long ago. */
+/** The balancer cannot drain the machine now, or the drain is long overdue. */
 export const isHeld = (row: MemberRow, nowMs: number): boolean => {
   const { state, refused, deadlineMs } = row;
   if (!mayServe(row)) return false;
@@ -171,7 +172,7 @@ export const isHeld = (row: MemberRow, nowMs: number): boolean => {
 
 const OVERDUE_MS = 60_000;
 
-/** Whether a balancer keeps a member that it is to let go, so that others need not wait for that. */
+/** Whether a balancer keeps a member that should drain, so that others need not wait. */
 export const isStayed = (
   { state, refused }: MemberRow,
   refusedSinceMs: number | undefined,
@@ -179,12 +180,12 @@ export const isStayed = (
 ): boolean =>
   state === 'draining' && (refused || nowMs > (refusedSinceMs ?? Infinity) + OVERDUE_MS);
 
-/** A drained member counts as being on its way back for so long. */
+/** A drained member counts as on its way back for this long. */
 const AWAY_MS = 3_600_000;
-/** So does one that joins, beside its warm-up. */
+/** A joining member counts as on its way for this long, in addition to its warm-up. */
 export const JOIN_MS = 300_000;
 
-/** Whether a member is away by plan, or on its way back, so that others have to wait for it. */
+/** Whether a member is interrupted by plan or on its way back, so that other members must wait. */
 export function isInterrupted(
   { state, how, sinceMs }: MemberRow,
   wish: Wish,

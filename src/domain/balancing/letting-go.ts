@@ -3,26 +3,26 @@ import { type DrainEnd, type MemberRow, type Wish, mayServe } from './members.ts
 import { DESELECTED } from './wish.ts';
 import { isParked } from './drain-turns.ts';
 
-/** Deadlines that differ by less are one. */
+/** Deadlines that differ by less count as equal. */
 const CLOCKS_MS = 1_000;
-/** The deadline of a drain that does not begin to work is moved by no less than this. */
+/** Smallest step by which the deadline of a drain without effect is moved. */
 const STEP_MS = 60_000;
 
-/** A member whose servers are being removed is looked at again so often. */
+/** Interval between looks at a member whose servers are being removed. */
 const REMOVAL_MS = 15_000;
 
 const reasonOf = (wish: Wish): string => ('reason' in wish ? wish.reason : '');
 
-/** A member gets nothing new from now on; what is connected may end. */
+/** Starts to drain a member: it gets no new connections, and existing ones may end. */
 export function drain(pass: MemberPass, row: MemberRow, note: string): void {
   const { graceMs } = pass.pool.drain;
-  // Who was told not to wait for the balancer may be at work on the machine by now.
+  // A process that was told not to wait for the balancer may already work on the machine.
   pass.enter(row, 'draining', { graceMs, note, ...(row.waived && { waived: true }) });
   if (pass.isNative) pass.lookSoon();
   pass.dueAt(pass.nowMs + graceMs);
 }
 
-/** The next step of a member that is draining, as long as somebody wants it to be let go. */
+/** Takes the next step of a draining member that should still drain. */
 export function goOnDraining(pass: MemberPass, row: MemberRow, wish: Wish): void {
   const refused = pass.memory.refusing.get(row.machineId);
   if (refused && answerInstead(pass, wish, row, { ...refused, what: REFUSES })) {
@@ -31,13 +31,13 @@ export function goOnDraining(pass: MemberPass, row: MemberRow, wish: Wish): void
   conclude(pass, row, wish);
 }
 
-const REFUSES = 'refuses to let it go';
+const REFUSES = 'refuses to drain it';
 
-/** Lets a member go that is draining, as soon as its connections ended or have to. */
+/** Marks a draining member as drained as soon as its connections have ended or are cut. */
 export function conclude(pass: MemberPass, row: MemberRow, wish: Wish): void {
   const { machineId } = row;
   const { pool, isNative, sights, memory, nowMs } = pass;
-  // What the balancer refuses is asked for again later, and nothing changes until then.
+  // A refused call is repeated later; nothing changes until then.
   if (isNative && !memory.refusing.has(machineId)) pass.lookSoon();
   if (sights === null) return pass.needLook();
   const how: DrainEnd = wish.want === 'drain' && wish.force ? 'forced' : 'grace';
@@ -49,7 +49,7 @@ export function conclude(pass: MemberPass, row: MemberRow, wish: Wish): void {
     pass.dueAt(endMs);
     return extend(pass, row, wish, endMs);
   }
-  // Its servers are being removed: should that be refused, it is found out by looking again.
+  // The balancer removes the servers. The next look shows whether it refused that.
   if (!isNative) {
     pass.note(row, noteOf(pass, row, wish));
     return pass.dueAt(nowMs + REMOVAL_MS);
@@ -60,18 +60,18 @@ export function conclude(pass: MemberPass, row: MemberRow, wish: Wish): void {
   if (isAway && nowMs >= endMs) {
     return drained(pass, row, wish, how, pass.toMode(machineId, 'off'));
   }
-  // Where new connections still come the end moves on, in steps that are worth writing.
+  // If new connections still arrive, the end moves, in steps that are worth a write.
   const isOver = !isAway && nowMs >= endMs;
   extend(pass, row, wish, isOver ? nowMs + Math.max(pool.drain.graceMs, STEP_MS) : endMs);
   pass.dueAt(endMs);
   pass.hold(row);
 }
 
-/** Connections that came until new ones were kept away have the whole grace before them. */
+/** Connections that arrived before the balancer stopped new ones have the full grace. */
 const graceEndMs = ({ memory, pool }: MemberPass, { machineId }: MemberRow): number =>
   (memory.openAtMs.get(machineId) ?? -Infinity) + pool.drain.graceMs - CLOCKS_MS;
 
-/** Takes away at once a member that is not well. */
+/** Removes an unhealthy member at once. */
 export function drop(pass: MemberPass, row: MemberRow, wish: Wish): void {
   const { machineId, state } = row;
   const { isNative, sights } = pass;
@@ -84,7 +84,7 @@ export function drop(pass: MemberPass, row: MemberRow, wish: Wish): void {
   pass.move({ machineId, to: 'draining', graceMs: 0, note: reasonOf(wish) });
 }
 
-/** A member that was let go and that nothing refers to is forgotten. */
+/** Removes the row of a drained member if nothing refers to it. */
 export function forget(pass: MemberPass, { machineId, state }: MemberRow, wish: Wish): void {
   const isWanted = wish.want !== 'drain' || wish.reason !== DESELECTED;
   const isKnown = wish.want !== 'drop' || wish.slot !== '';
@@ -104,7 +104,7 @@ function drained(
   move({ machineId, to: 'drained', how, note: reasonOf(wish), sessions }, calls);
 }
 
-/** Moves the deadline of a drain, unless it is there already, as far as two clocks agree. */
+/** Moves the deadline of a drain, unless it differs only by the tolerance between two clocks. */
 function extend(pass: MemberPass, row: MemberRow, wish: Wish, toMs: number): void {
   const { machineId, deadlineMs } = row;
   const note = noteOf(pass, row, wish);
@@ -113,7 +113,7 @@ function extend(pass: MemberPass, row: MemberRow, wish: Wish, toMs: number): voi
   pass.move({ machineId, to: 'draining', graceMs, newDeadline: true, note });
 }
 
-/** Why the member drains, and what is in the way. */
+/** Why the member drains, and what hinders the drain. */
 function noteOf({ memory, balancer }: MemberPass, row: MemberRow, wish: Wish): string | null {
   if (wish.want !== 'drain' || row.waived || row.refused) return row.note;
   const refused = memory.refusing.get(row.machineId);
@@ -121,10 +121,10 @@ function noteOf({ memory, balancer }: MemberPass, row: MemberRow, wish: Wish): s
   return `${wish.reason}; balancer ${balancer} ${REFUSES}: ${refused.why}`;
 }
 
-/** `best-effort`: a balancer that cannot be reached for so long is not waited for. */
+/** `best-effort`: after this long without contact, nobody waits for the balancer. */
 export const WAIVE_MS = 30_000;
 
-/** Why a balancer lets nobody go, and since when. */
+/** Why a balancer cannot drain members, and since when. */
 interface Hindrance {
   readonly sinceMs: number;
   /** As in "balancer edge cannot be reached". */
@@ -132,14 +132,15 @@ interface Hindrance {
   readonly why: string;
 }
 
-/** Only who waits for the balancer is told something: nothing is changed at it, or known of it. */
+/** Answers only those who wait for the unreachable balancer. */
 export function whileUnreachable(pass: MemberPass, wish: Wish | undefined, row: MemberRow): void {
   answerInstead(pass, wish, row, { ...pass.unreachable!, what: 'cannot be reached' });
 }
 
 /**
- * Answers who waits for a balancer that lets nobody go: it is waited for no longer, or never lets the
- * member go. @returns whether there is something to write.
+ * Answers a request that waits while a balancer cannot drain members: `best-effort` ends the wait,
+ * `require` refuses the request.
+ * @returns whether there is something to write.
  */
 export function answerInstead(
   pass: MemberPass,
@@ -152,17 +153,17 @@ export function answerInstead(
   const { machineId } = row;
   const isPatient = policy === 'require';
   const isAsked = wish?.want === 'drain';
-  // Where nobody knows when it was asked for, the balancer is waited for since it began to let it go.
+  // If the request has no time, the wait counts from the start of the drain.
   const beganAtMs = row.state === 'draining' ? row.sinceMs : nowMs;
   const askedAtMs = isAsked ? (wish.askedAtMs ?? beganAtMs) : nowMs;
   const atMs = isPatient ? Math.max(sinceMs, askedAtMs) + waitMs : sinceMs + WAIVE_MS;
-  // What was said of an earlier request is not the answer to this one.
+  // The answer to an earlier request is no answer to this request.
   if ((row.refused && (!isAsked || nowMs < atMs)) || (row.waived && !isAsked)) {
     pass.move({ machineId, ...UNSAID });
     return true;
   }
   if (!isAsked || !mayServe(row) || (isPatient && row.refused)) return false;
-  // Nobody waits to interrupt it: it is to be away, and is not because that is said.
+  // Nobody waits to interrupt the machine, and a waiver would not remove it from the pool.
   if (!isPatient && isParked(wish)) return false;
   if (nowMs < atMs) {
     pass.dueAt(atMs);

@@ -9,21 +9,21 @@ import {
 } from './objects.ts';
 import type { PlanInput } from './plan.ts';
 
-/** A desired object, and what of it is there. */
+/** A desired object and the existing object that matches it. */
 export interface Match {
   readonly desired: Desired;
-  /** Null: there is none. */
+  /** The existing object; null: none exists. */
   readonly object: Observed | null;
-  /** What of the object is not as desired; null: nothing. */
+  /** What differs from the desired object; null: nothing. */
   readonly why: string | null;
-  /** False: its parent is not there yet. */
+  /** False: its parent does not exist yet. */
   readonly isParentKnown: boolean;
   readonly parent: Ref | null;
-  /** Its parent is there and ready, so that it may be made. */
+  /** Its parent exists and is ready, so that the object may be created. */
   readonly isDue: boolean;
 }
 
-/** Finds each desired object's own among those that are there, parents before children. */
+/** Matches each desired object with an existing object, parents before children. */
 export function matchAll({ desired, observed, capabilities, troubles, nowMs }: PlanInput): Match[] {
   const byName = Map.groupBy(observed, ({ ref, spec }) => keyOf(ref.kind, spec.name));
   const matches: Match[] = [];
@@ -59,7 +59,7 @@ const PHASE_RANK = { ready: 0, progressing: 1, failed: 2 } as const;
 
 type Best = Pick<Match, 'object' | 'why'>;
 
-/** Of those with the desired name: one that is right in all, then the readiest, then the lowest id. */
+/** Among objects of the desired name: an exact match, then the readiest, then the lowest id. */
 const bestOf = (found: readonly Observed[], { spec }: Desired, parent: Ref | null): Best =>
   found
     .map((object) => ({ object, why: differenceOf(object, spec, parent) }))
@@ -76,23 +76,23 @@ function isBetter({ object: one, why }: Best, { object: other, why: whyOther }: 
 }
 
 function differenceOf(object: Observed, spec: Desired['spec'], parent: Ref | null): string | null {
-  if (!isSameSpec(object.spec, spec)) return 'it is not as it should be';
+  if (!isSameSpec(object.spec, spec)) return 'it differs from the desired state';
   if (object.differs !== undefined) return object.differs;
   const isElsewhere = parent !== null && object.parentId !== null && object.parentId !== parent.id;
   return isElsewhere ? `it belongs to another ${parent.kind}` : null;
 }
 
-/** What was tried with an object that its balancer calls failed, or that never gets ready. */
+/** Attempts to repair an object that its balancer calls failed, or that never becomes ready. */
 export interface Trouble {
-  /** How often it was asked for again since it was made. */
+  /** How often the object was submitted again since its creation. */
   readonly recoveries: number;
-  /** How often it was made anew. */
+  /** How often the object was created anew. */
   readonly replacements: number;
-  /** When something was tried last, epoch ms. */
+  /** Time of the last attempt, epoch ms. */
   readonly triedAtMs: number;
-  /** It could not be destroyed by itself: something hangs on it. */
+  /** The object could not be destroyed alone, because other objects depend on it. */
   readonly isBlocked: boolean;
-  /** It was waited for long enough: until then nothing else waits for it, epoch ms; 0: that was not so. */
+  /** Its wait timed out. Until then nothing waits for it, epoch ms; 0: no timeout. */
   readonly stuckUntilMs: number;
 }
 
@@ -104,21 +104,21 @@ export const NO_TROUBLE: Trouble = {
   stuckUntilMs: 0,
 };
 
-/** What to do about an object that failed. */
+/** What to do about a failed object. */
 export type Remedy =
   | { readonly kind: 'update' }
   | { readonly kind: 'replace'; readonly withChildren: boolean }
   | { readonly kind: 'wait'; readonly untilMs: number; readonly isShelved: boolean };
 
-/** Pauses after the first, second and third time that an object was asked for again. */
+/** Pauses after the first, second and third repeated submission of an object. */
 export const RECOVERY_PAUSES_MS = [30_000, 120_000, 600_000] as const;
 const RECOVERIES_MAX = RECOVERY_PAUSES_MS.length;
-/** An object that fails again after it was made anew rests for so long before all begins anew. */
+/** An object that fails again after its recreation rests this long before new attempts. */
 export const SHELF_MS = 3_600_000;
-/** An object that was ready for so long after its last trouble has none any more. */
+/** An object that was ready for this long after its last failure counts as healthy. */
 export const HEALED_MS = 30 * 60_000;
 
-/** Pure and total. Where objects cannot be updated they are made anew at once. */
+/** Pure and total. Where a balancer cannot update objects, recreates a failed one at once. */
 export function remedyOf(
   trouble: Trouble = NO_TROUBLE,
   { update }: { readonly update: boolean },
@@ -137,14 +137,14 @@ export function remedyOf(
     : { kind: 'replace', withChildren: isBlocked };
 }
 
-/** After an object was asked for again. */
+/** The trouble of an object after it was submitted again. */
 export const recovered = (trouble: Trouble = NO_TROUBLE, nowMs: number): Trouble => ({
   ...trouble,
   recoveries: trouble.recoveries + 1,
   triedAtMs: nowMs,
 });
 
-/** After an object was destroyed, to be made anew. */
+/** The trouble of an object after it was destroyed to be created anew. */
 export const replaced = (trouble: Trouble = NO_TROUBLE, nowMs: number): Trouble => ({
   ...NO_TROUBLE,
   replacements: trouble.replacements + 1,

@@ -4,7 +4,7 @@ import type { Ref, ServerMode } from './objects.ts';
 import type { Pool } from './pools.ts';
 import type { Remembered, Sight } from './sights.ts';
 
-/** A call of a balancer that lets connections to a server or keeps them away. */
+/** A call that opens a server of a balancer to connections, or closes it. */
 export interface ModeCall {
   readonly machineId: MachineId;
   readonly ref: Ref;
@@ -21,46 +21,46 @@ export interface StepInput {
   };
   readonly wishes: ReadonlyMap<MachineId, Wish>;
   readonly rows: ReadonlyMap<MachineId, MemberRow>;
-  /** What a look showed since which nothing was changed at the balancer; null: there is none. */
+  /** The last look at the balancer, if nothing was changed there since; null: there is none. */
   readonly sights: ReadonlyMap<MachineId, Sight> | null;
   readonly memory: Remembered;
-  /** Rows of the same machines in other pools, and at other balancers, as they were read last. */
+  /** Last known rows of the same machines in other pools and at other balancers. */
   readonly elsewhere: ReadonlyMap<MachineId, readonly MemberRow[]>;
-  /** Calls of the balancer fail; null: they do not. */
+  /** Since when calls of the balancer fail, and why; null: they do not fail. */
   readonly unreachable: { readonly sinceMs: number; readonly why: string } | null;
-  /** An operator, or patience, has accepted that many go at once. */
+  /** An operator, or a long wait, has accepted that many members leave at once. */
   readonly mayDropAll: boolean;
-  /** The pool is to be removed: everybody leaves. */
+  /** The pool is being removed: all members leave. */
   readonly isTornDown: boolean;
   /** Database clock, epoch ms. */
   readonly nowMs: number;
 }
 
-/** What is to be done for the members of a pool, in this order: calls, then rows, then modes. */
+/** Steps for the members of a pool, in this order: calls, then rows, then modes. */
 export interface Steps {
-  /** The row is written when all of its calls have succeeded, and not otherwise. */
+  /** A row is written only after all of its calls have succeeded. */
   readonly moves: readonly { readonly calls: readonly ModeCall[]; readonly move: MemberChange }[];
-  /** What servers are to be after that, where they are not. */
+  /** Modes that servers should have after the moves, where they differ. */
   readonly modes: readonly ModeCall[];
-  /** Members that would be dropped together, and are not: too many at once. Empty: nobody. */
+  /** Members that are not dropped, because too many would be dropped together. Empty: none. */
   readonly panic: readonly MachineId[];
-  /** Members that serve again although somebody waits for them: elsewhere they are not let go. */
+  /** Members that serve again despite a waiting request, because others did not drain them. */
   readonly givenBack: readonly MachineId[];
-  /** Something cannot be decided without a look at the balancer that is newer than the last change. */
+  /** A decision needs a look at the balancer that is newer than the last change. */
   readonly needsLook: boolean;
-  /** Something is to be looked at again soon, since it changes by itself. */
+  /** Something changes by itself and needs another look soon. */
   readonly isMoving: boolean;
-  /** When time alone changes something, epoch ms; null: never. */
+  /** When the clock alone changes something, epoch ms; null: never. */
   readonly dueAtMs: number | null;
 }
 
-/** Nobody has to do without an answer of the balancer. */
+/** The flags of a member whose requests still wait for the balancer's answer. */
 export const UNSAID = { waived: false, refused: false } as const;
 
-/** One pass over the members: what it begins with, and the steps that it collects. */
+/** One pass over the members: its input and the steps that it collects. */
 export type MemberPass = ReturnType<typeof openPass>;
 
-/** Begins a pass in which nothing is to be done yet. */
+/** Begins a pass without any steps. */
 export function openPass(input: StepInput) {
   const { capabilities, sights, nowMs } = input;
   /** Members keep their servers while they drain. */
@@ -73,12 +73,12 @@ export function openPass(input: StepInput) {
 
   const move = (change: MemberChange, calls: readonly ModeCall[] = []) =>
     void moves.push({ calls, move: change });
-  /** Servers of the member that are not in this mode, or in one of these, as far as the balancer tells. */
+  /** Servers of the member whose mode, as far as the balancer shows it, is none of these. */
   const toMode = (machineId: MachineId, mode: ServerMode, as: readonly ServerMode[] = [mode]) =>
     (isNative ? (sights?.get(machineId)?.servers ?? []) : [])
       .filter((server) => server.mode === null || !as.includes(server.mode))
       .map(({ ref }): ModeCall => ({ machineId, ref, mode }));
-  /** A member that is to be what it is: its servers get what belongs to that. */
+  /** Keeps a member in its state, and gives its servers the mode of that state. */
   const hold = ({ machineId, state }: MemberRow) => {
     if (state === 'drained') return;
     const keepsAway = ['drain', 'off'] as const;
@@ -87,12 +87,12 @@ export function openPass(input: StepInput) {
   };
   return {
     ...{ ...input, isNative, move, toMode, hold },
-    /** Writes a note where that is another one, or where there is more to write. */
+    /** Writes a note if the text is new, or if there is more to write. */
     note(row: MemberRow, text: string | null, more: Partial<MemberChange> = {}) {
       const isNew = row.note !== text || Object.keys(more).length > 0;
       if (isNew) move({ machineId: row.machineId, note: text, ...more });
     },
-    /** The member comes to a state in which its servers get what belongs to that. */
+    /** Moves the member to a state, and gives its servers the mode of that state. */
     enter(row: MemberRow, to: MemberState, change: Omit<MemberChange, 'machineId' | 'to'>) {
       move({ machineId: row.machineId, to, ...change });
       hold({ ...row, state: to });

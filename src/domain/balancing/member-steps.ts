@@ -20,7 +20,7 @@ import { oneForEachAddress, sameAddress } from './desired.ts';
 
 export type { ModeCall, StepInput, Steps } from './member-pass.ts';
 
-/** While somebody waits for a turn, or for other pools, it is looked again how these stand. */
+/** Interval between looks at other pools while a member waits to drain or waits for these pools. */
 const OTHERS_MS = 15_000;
 
 /** Decides the next step of every member. Pure and total; takes time in proportion. */
@@ -43,18 +43,18 @@ export function stepMembers(input: StepInput): Steps {
   return { ...pass.end(), givenBack };
 }
 
-/** Members that wait for a turn, or hold one while others have not let them go. */
+/** Members that wait to drain, or that are drained while other pools have not drained them. */
 interface Queue {
   readonly candidates: readonly Candidate[];
   readonly holders: readonly Holder[];
   readonly muster: Muster;
 }
 
-/** The next step of all that wait for a turn or hold one. @returns who is given back. */
+/** Takes the next step of members that wait to drain or are drained. @returns those given back. */
 function takeTurns(pass: MemberPass, { candidates, holders, muster }: Queue): readonly MachineId[] {
   const { pool, sights, nowMs } = pass;
   const rowOf = ({ machineId }: Wish) => pass.rows.get(machineId)!;
-  // Who is down, or lost its server, would count as serving on the word of no look, or of an old one.
+  // Without a fresh look, a member that is down or lost its server would count as serving.
   const isBlind = sights === null;
   const mayBegin = ({ wish, isJoining }: Candidate) => !isBlind || isJoining || wish.force;
   for (const { wish } of candidates.filter((each) => !mayBegin(each))) awaitLook(pass, rowOf(wish));
@@ -68,7 +68,7 @@ function takeTurns(pass: MemberPass, { candidates, holders, muster }: Queue): re
   const back = new Set(giveBack);
   for (const { wish } of holders) (back.has(wish) ? serve : step)(pass, rowOf(wish), wish);
   if (dueAtMs !== null) pass.dueAt(dueAtMs);
-  // Other balancers let machines go without telling this one.
+  // Other balancers drain machines without a notice to this balancer.
   if (candidates.length + holders.length > 0) pass.dueAt(nowMs + OTHERS_MS);
   return giveBack.map(({ machineId }) => machineId);
 }
@@ -114,8 +114,9 @@ function queueOf(input: StepInput, wishes: ReadonlyMap<MachineId, Wish>): Queue 
 }
 
 /**
- * Open servers of the active member that has the most: who has fewer, since some were lost or refused,
- * does not serve as well as that, and nobody is let go for its sake. 0: nobody has any.
+ * Open servers of the active member that has the most; 0: no member has any. A member with fewer
+ * lost some, or the balancer refused them, so that it serves less well. No other member drains for
+ * its sake.
  */
 function mostOpenOf({ rows, sights }: StepInput): number {
   let most = 0;
@@ -125,7 +126,7 @@ function mostOpenOf({ rows, sights }: StepInput): number {
   return most;
 }
 
-/** A machine that is to serve becomes active in time, so that others may wait for it. */
+/** Whether a machine that should serve becomes active soon, so that others may wait for it. */
 const isComing = (row: MemberRow | null, { pool, nowMs }: StepInput): boolean =>
   row === null || row.state === 'drained' || nowMs < row.sinceMs + pool.warmUpMs + JOIN_MS;
 
@@ -147,13 +148,13 @@ function panicOf(
   return isTooMany(going.length, active) ? going.toSorted() : [];
 }
 
-/** The next step of whoever does not wait for a turn. */
+/** Takes the next step of a member that does not wait to drain. */
 function step(pass: MemberPass, row: MemberRow | null, wish: Wish): void {
   if (!row) {
     if (wish.want === 'serve') join(pass, null, wish);
     return;
   }
-  // The balancer answers again: whoever is not drained yet has to wait until it is.
+  // The balancer answers again: requests must wait again until the member is drained.
   const isRefused = wish.want === 'drain' && pass.memory.refusing.has(row.machineId);
   const isExcused = (row.waived || row.refused) && row.state !== 'drained' && !isRefused;
   const isKept = wish.want === 'keep' || (wish.want === 'drain' && row.state === 'draining');
@@ -170,29 +171,29 @@ function step(pass: MemberPass, row: MemberRow | null, wish: Wish): void {
   else if (row.state !== 'drained') drain(pass, row, wish.reason);
 }
 
-/** A member goes on as it is, or on its way to serve, for the reason that is told. */
+/** Continues a member in its state, or on its way to serve, and notes the reason. */
 function goOn(pass: MemberPass, row: MemberRow, wish: Wish, text: string): void {
   if (row.state !== 'active') return serve(pass, row, wish);
   pass.hold(row);
   pass.note(row, text, row.waived || row.refused ? UNSAID : {});
 }
 
-/** Nothing is decided about the member before the balancer was looked at. */
+/** Postpones the decision about the member until the next look at the balancer. */
 function awaitLook(pass: MemberPass, row: MemberRow): void {
   pass.needLook();
   if (row.waived || row.refused) pass.note(row, row.note, UNSAID);
 }
 
-/** A member that the balancer sees down for so long is told of. */
+/** A member that the balancer sees down for this long is reported. */
 export const DOWN_MS = 60_000;
-const NOT_WELL = 'the balancer does not see it well';
+const NOT_WELL = 'the balancer does not report it healthy';
 
-/** A machine becomes a member, or one again. */
+/** Makes a machine a member, or a member again. */
 export function join(pass: MemberPass, row: MemberRow | null, { machineId }: Wish): void {
   pass.move({ machineId, to: 'joining', note: null, ...(row && UNSAID) });
 }
 
-/** The next step of a member on its way to serve, or that serves already. */
+/** Takes the next step of a member that serves or is on its way to serve. */
 export function serve(pass: MemberPass, row: MemberRow, wish: Wish): void {
   const { pool, capabilities, sights, nowMs } = pass;
   const seen = sights?.get(row.machineId);
@@ -230,7 +231,7 @@ export function serve(pass: MemberPass, row: MemberRow, wish: Wish): void {
   }
 }
 
-/** What the balancer thinks of an active member, for people. */
+/** The balancer's view of an active member's health, for people. */
 function healthNote(
   { sights, memory, nowMs, dueAt }: MemberPass,
   { machineId, note: before }: MemberRow,
@@ -243,13 +244,13 @@ function healthNote(
 
 type Serve = Extract<Wish, { want: 'serve' }>;
 
-/** The wishes of all that are or may become members, with what the pool itself has to say. */
+/** The desired state of all present and possible members, including the pool's own rules. */
 export function poolWishes(pass: MemberPass): ReadonlyMap<MachineId, Wish> {
   const { wishes, rows, isTornDown } = pass;
   const all = new Map(wishes);
   for (const { machineId } of rows.values()) {
     if (all.has(machineId)) continue;
-    const reason = 'nothing is known of it any more';
+    const reason = 'no information about it is left';
     all.set(machineId, { want: 'drop', slot: '' as Wish['slot'], machineId, reason });
   }
   if (isTornDown) {
@@ -264,7 +265,7 @@ export function poolWishes(pass: MemberPass): ReadonlyMap<MachineId, Wish> {
   return all;
 }
 
-/** One machine is served at each address: a member first, whatever becomes of it, then the lowest id. */
+/** Allows one machine per address: an existing member first, then the lowest machine id. */
 function shareAddresses(pass: MemberPass, all: Map<MachineId, Wish>): void {
   const { rows } = pass;
   const leaveOut = (machineId: MachineId, reason: string) => {
@@ -287,13 +288,19 @@ function shareAddresses(pass: MemberPass, all: Map<MachineId, Wish>): void {
     const holder = taken.get(address);
     if (holder !== undefined) leaveOut(machineId, sameAddress(holder, address));
     else if (isKnown) free.push(wish);
-    else all.set(machineId, { want: 'keep', slot, machineId, reason: 'its address may be taken' });
+    else
+      all.set(machineId, {
+        want: 'keep',
+        slot,
+        machineId,
+        reason: 'its address may still be in use',
+      });
   }
   for (const [machineId, reason] of oneForEachAddress(free).leftOut) leaveOut(machineId, reason);
   if (!isKnown && !pass.unreachable) pass.needLook();
 }
 
-/** Addresses at which members have servers that are not to serve. @returns false: nobody can tell. */
+/** Adds addresses where leaving members still have servers. @returns false: they are unknown. */
 function addLeaving(
   { rows, sights }: MemberPass,
   all: ReadonlyMap<MachineId, Wish>,

@@ -1,21 +1,23 @@
 import type { MachineId, Slot } from '../ids.ts';
 
 /**
- * The life of a machine as a member of a pool at one balancer. It is a row of the BMDB, so that it
- * outlives every daemon: who reboots a machine reads there whether the balancer let it go, and who
- * tends the balancer writes there before it lets traffic in, and after it has taken it away.
+ * The life of a machine as a member of a pool at one balancer. The state is a row of the BMDB, so
+ * that it outlives every daemon. A process that reboots a machine reads there whether the balancer
+ * drained it. The daemon that tends the balancer writes there before it opens traffic and after it
+ * stops it.
  */
 export const MEMBER_STATES = ['joining', 'warming', 'active', 'draining', 'drained'] as const;
 /**
- * - `joining`: its servers are being made; no traffic yet, but it may come any moment.
- * - `warming`: its servers are there and are checked; they get no traffic yet.
+ * - `joining`: its servers are being created; it has no traffic yet, but traffic may begin any
+ * moment.
+ * - `warming`: its servers exist and are checked; they get no traffic yet.
  * - `active`: it gets traffic.
- * - `draining`: it gets no new connections; those it has may end, until the deadline.
- * - `drained`: the balancer let it go. Only then may it be interrupted.
+ * - `draining`: it gets no new connections; existing ones may end until the deadline.
+ * - `drained`: the balancer sends no traffic. Only now may the machine be interrupted.
  */
 export type MemberState = (typeof MEMBER_STATES)[number];
 
-/** How a member was let go. `gone`: its servers were not there any more. */
+/** How a drain ended. `gone`: the servers had already disappeared. */
 export const DRAIN_ENDS = ['no-sessions', 'grace', 'forced', 'gone'] as const;
 export type DrainEnd = (typeof DRAIN_ENDS)[number];
 
@@ -24,47 +26,47 @@ export interface MemberRow {
   readonly balancer: string;
   readonly machineId: MachineId;
   readonly state: MemberState;
-  /** In this state since, epoch ms of the database. */
+  /** Time at which this state began, epoch ms of the database. */
   readonly sinceMs: number;
-  /** Of `draining`: connections that are left then are cut. Null otherwise. */
+  /** Of `draining`: time at which the remaining connections are cut. Null otherwise. */
   readonly deadlineMs: number | null;
-  /** Of `drained`: how it came to it. Null otherwise. */
+  /** Of `drained`: how the drain ended. Null otherwise. */
   readonly how: DrainEnd | null;
   /**
-   * The member may be interrupted though it was not drained: the pool's policy is `best-effort`, and
-   * its balancer cannot be reached.
+   * The machine may be interrupted undrained: the pool's policy is `best-effort`, and its balancer
+   * cannot be reached.
    */
   readonly waived: boolean;
-  /** It is not let go, for the reason that `note` gives: an order that waits for it is refused. */
+  /** The balancer cannot drain the member (see `note`): an order that waits for it is refused. */
   readonly refused: boolean;
-  /** Why it is not let go, or what is wrong with it, for people; null: nothing. */
+  /** Why the member does not drain, or what is wrong with it, for people; null: nothing. */
   readonly note: string | null;
-  /** Connections that it had when the row was written last; null: not known. */
+  /** Connections of the member at the last write of the row; null: unknown. */
   readonly sessions: number | null;
 }
 
-/** Whether the balancer may be sending traffic to the machine, as far as is known. */
+/** Whether, as far as is known, the balancer may send traffic to the machine. */
 export const mayServe = ({ state, waived }: Pick<MemberRow, 'state' | 'waived'>): boolean =>
   state !== 'drained' && !waived;
 
-/** Members that the machine is besides: in other pools, or at other balancers. */
+/** The machine's memberships in other pools or at other balancers. */
 export const otherPlaces = (
   members: readonly MemberRow[],
   place: Pick<MemberRow, 'pool' | 'balancer'>,
 ): readonly MemberRow[] =>
   members.filter(({ pool, balancer }) => pool !== place.pool || balancer !== place.balancer);
 
-/** What a view shows of a member. */
+/** The part of a member that a view shows. */
 export type Membership = Pick<MemberRow, 'pool' | 'balancer' | 'state' | 'note'>;
 
-/** Nearly all machines have none, and share that. */
+/** Nearly all machines have no membership, and share this list. */
 const NONE: readonly Membership[] = [];
 export const membershipsOf = (members: readonly MemberRow[] = []): readonly Membership[] =>
   members.length === 0
     ? NONE
     : members.map(({ pool, balancer, state, note }) => ({ pool, balancer, state, note }));
 
-/** What a member may become; itself, too. One without a row may only be `joining`. */
+/** The states that may follow each state, besides itself. The first state is `joining`. */
 export const SUCCESSORS: Readonly<Record<MemberState, readonly MemberState[]>> = {
   joining: ['warming', 'active', 'draining', 'drained'],
   warming: ['active', 'draining', 'drained'],
@@ -73,21 +75,21 @@ export const SUCCESSORS: Readonly<Record<MemberState, readonly MemberState[]>> =
   drained: ['joining'],
 };
 
-/** What becomes of a member. Absent keys stay as they are, but for `waived` and `refused`. */
+/** A change of a member. Absent keys keep their value, except `waived` and `refused`. */
 export interface MemberChange {
   readonly machineId: MachineId;
   /**
-   * Absent: what it is. See `SUCCESSORS`; `gone` removes the row, of one that does not serve. One that
-   * comes to another state is neither waived nor refused any more, unless that is said, too.
+   * The new state (see `SUCCESSORS`); absent: no change. `gone` removes the row of a member that
+   * does not serve. A change of state resets `waived` and `refused`, unless the change sets them.
    */
   readonly to?: MemberState | 'gone';
   /**
-   * To be given with `draining`: the deadline is so long from now (database clock). One that is
-   * draining already keeps its deadline when that is earlier, unless `newDeadline` is true.
+   * Required with `draining`: the deadline is this long from now (database clock). A member that
+   * already drains keeps an earlier deadline, unless `newDeadline` is true.
    */
   readonly graceMs?: number;
   readonly newDeadline?: boolean;
-  /** To be given with `drained`. */
+  /** Required with `drained`. */
   readonly how?: DrainEnd;
   readonly waived?: boolean;
   readonly refused?: boolean;
@@ -95,47 +97,47 @@ export interface MemberChange {
   readonly sessions?: number | null;
 }
 
-/** What is to become of a machine in a pool, as rows, listing and clock say. */
+/** The desired state of a machine in a pool, derived from rows, listing and clock. */
 export type Wish = { readonly slot: Slot; readonly machineId: MachineId } &
-  /** It is to be a member. */
+  /** The machine should be a member. */
   (
     | { readonly want: 'serve'; readonly address: string }
-    /** It is well, and somebody wants to interrupt it, or it was deselected: let it go with patience. */
+    /** The machine is healthy, but must be interrupted, or the pool no longer selects it. */
     | {
         readonly want: 'drain';
         readonly reason: string;
-        /** Even below the least number of active members. */
+        /** Drain even below the least number of active members. */
         readonly force: boolean;
-        /** Since when somebody waits for it, epoch ms of the database; null: nobody waits. */
+        /** When the waiting request was made, epoch ms of the database; null: none waits. */
         readonly askedAtMs: number | null;
-        /** It stays away: nobody means to bring it back soon. Absent: it is interrupted, and comes back. */
+        /** The machine stays away. Absent: it is interrupted and comes back. */
         readonly leaves?: true;
-        /** Nobody asked for it: a listing, an address or a configuration says other things than before. */
+        /** No request asked for it: a listing, an address or the configuration has changed. */
         readonly isUnasked?: true;
       }
-    /** It is not well: no new connection may go there, and those it has are lost anyway. */
+    /** The machine is unhealthy: it gets no new connections, and existing ones are lost anyway. */
     | {
         readonly want: 'drop';
         readonly reason: string;
-        /** Somebody ordered that it be interrupted, and that is being done: it is no surprise. */
+        /** An order to interrupt the machine is under way, so that the loss is no surprise. */
         readonly isOrdered?: true;
       }
-    /** Nobody can tell (the guard is frozen or in grace): it stays what it is. */
+    /** The machine's health is unknown (the guard is frozen or in grace): it keeps its state. */
     | { readonly want: 'keep'; readonly reason: string }
   );
 
 /**
- * What a machine waits for that still serves, for people: which pools have not let it go, and why not
- * yet. At least one of the members may serve.
+ * Says, for people, which pools a machine still waits for, and why they have not drained it yet. At
+ * least one of the members may serve.
  */
 export const drainText = (members: readonly MemberRow[]): string =>
   `waits until ${members.filter(mayServe).map(letGoText).join(', and ')}`;
 
 function letGoText(member: MemberRow): string {
   const { pool, balancer, note, refused } = member;
-  // What it drains for is what the text is about; how far it is, is not told by anybody else.
+  // The text already names the purpose of the drain; only this part shows its progress.
   const why = member.state === 'draining' && !refused ? drainingText(member) : note;
-  return `pool ${pool} at ${balancer} lets it go${why === null ? '' : `: ${why}`}`;
+  return `pool ${pool} drains it at ${balancer}${why === null ? '' : `: ${why}`}`;
 }
 
 function drainingText({ sessions, deadlineMs }: MemberRow): string {
@@ -144,11 +146,11 @@ function drainingText({ sessions, deadlineMs }: MemberRow): string {
   return `${sessions} connection${sessions === 1 ? '' : 's'}, ${until}`;
 }
 
-/** The same of what nobody asked for. @param endMs it does not wait beyond that; null: it may. */
+/** The same text for recovery. @param endMs when recovery stops waiting; null: never. */
 export const ladderWaitText = (members: readonly MemberRow[], endMs: number | null): string => {
   const end = endMs === null ? '' : `; recovery waits until ${timeText(endMs)} at most`;
   return `${drainText(members)}${end}`;
 };
 
-/** A time of today, or nearly: `12:00:03 UTC`. */
+/** A time of today, or of a day close to it: `12:00:03 UTC`. */
 const timeText = (atMs: number): string => `${new Date(atMs).toISOString().slice(11, 19)} UTC`;

@@ -12,7 +12,7 @@ import {
 import type { MachineId } from '../ids.ts';
 import { retryMs } from './waiting.ts';
 
-/** One thing that is to be done at a balancer. */
+/** One change to make at a balancer. */
 export type Action =
   | { readonly act: 'adopt'; readonly object: Observed }
   | { readonly act: 'create'; readonly desired: Desired; readonly parent: Ref | null }
@@ -21,12 +21,12 @@ export type Action =
       readonly object: Observed;
       readonly desired: Desired;
       readonly parent: Ref | null;
-      /** What of it is not as it should be, for people. */
+      /** What differs from the desired state, for people. */
       readonly why: string;
     }
   | { readonly act: 'destroy'; readonly object: Observed; readonly why: string };
 
-/** What is done next, in this order: the first that applies. */
+/** Stages of a plan in order: the first stage that applies is carried out. */
 export const STAGES = [
   'frozen',
   'dropping',
@@ -38,33 +38,34 @@ export const STAGES = [
   'settled',
 ] as const;
 /**
- * - `frozen`: too many servers would go at once that nobody let go: nothing is done.
- * - `dropping`: servers of machines that are no members.
- * - `recovering`: objects that failed are asked for again.
- * - `clashing`: objects that stand where another is to be.
- * - `creating`: what is missing and has its parents, what is nobody's by its tag, what differs.
- * - `waiting`: objects are not ready.
- * - `leaving`: what nobody wants, now that all that is wanted is there.
+ * - `frozen`: too many servers of undrained members would go at once: nothing is done.
+ * - `dropping`: removes servers of machines that are no members.
+ * - `recovering`: submits failed objects again.
+ * - `clashing`: removes objects that stand where another object should be.
+ * - `creating`: creates missing objects whose parents exist, adopts untagged ones, updates
+ * different ones.
+ * - `waiting`: waits for objects that are not ready.
+ * - `leaving`: removes unwanted objects, once all wanted objects exist.
  */
 export type Stage = (typeof STAGES)[number];
 
 export interface Plan {
   readonly stage: Stage;
-  /** Of this stage only, in order. */
+  /** Actions of this stage only, in order. */
   readonly actions: readonly Action[];
-  /** Wanted objects that are not ready and are waited for; those that took too long are left out. */
+  /** Wanted objects that are not ready. Objects that timed out are left out. */
   readonly unready: readonly Ref[];
-  /** Everything that is known to be to do, of all stages. */
+  /** Counts of all known changes, of all stages. */
   readonly pending: { readonly create: number; readonly update: number; readonly destroy: number };
   /** Names of objects that failed so often that nothing more is tried for a while. */
   readonly shelved: readonly string[];
-  /** Changes that the balancer refused, and why; they are not asked for again yet. */
+  /** Changes that the balancer refused, with the reason; they are not submitted again yet. */
   readonly refused: readonly { readonly what: string; readonly why: string }[];
-  /** When what failed or was refused may be tried again, epoch ms; null: nothing waits for that. */
+  /** When a failed or refused change may be tried again, epoch ms; null: there is none. */
   readonly retryAtMs: number | null;
-  /** Of `frozen`: whose servers would go. */
+  /** Of `frozen`: the machines whose servers would go. */
   readonly dropping: readonly MachineId[];
-  /** Nothing is to do, nothing waits, nothing failed. */
+  /** Nothing is left to do, to wait for, or to retry. */
   readonly isComplete: boolean;
 }
 
@@ -72,18 +73,18 @@ export interface PlanInput {
   readonly desired: readonly Desired[];
   readonly observed: readonly Observed[];
   readonly capabilities: { readonly update: boolean };
-  /** What was tried with objects that failed, by `keyOf`. */
+  /** Attempts to repair failed objects, by `keyOf`. */
   readonly troubles: ReadonlyMap<string, Trouble>;
-  /** Changes that were refused, by `changeKey`; absent: none. */
+  /** Refused changes, by `changeKey`; absent: none. */
   readonly refusals?: ReadonlyMap<string, Refusal>;
   readonly nowMs: number;
-  /** Machines whose servers may go: somebody let them go, one by one. */
+  /** Machines whose servers may go, because they were drained one by one. */
   readonly letGo: { has(machine: MachineId): boolean };
-  /** Everything may go: the pool is torn down, or an operator said so. */
+  /** All servers may go: the pool is being torn down, or an operator accepted it. */
   readonly mayDropAll?: boolean;
 }
 
-/** Decides what is done next for one pool at one balancer. Pure and total; takes time in proportion. */
+/** Decides the next step for one pool at one balancer. Pure and total; takes linear time. */
 export function planOf(input: PlanInput): Plan {
   const { capabilities, troubles, refusals, nowMs, mayDropAll = false } = input;
   const matches = matchAll(input);
@@ -133,7 +134,7 @@ export function planOf(input: PlanInput): Plan {
           recover.push({ act: 'update', object, desired, parent, why: 'it failed' });
         }
       } else {
-        const why = 'it failed, and asking for it again did not help';
+        const why = 'it failed, and submitting it again did not help';
         remove(object, why, remedy);
       }
       continue;
@@ -183,7 +184,7 @@ export function planOf(input: PlanInput): Plan {
   };
 }
 
-/** What is there and not kept, by what is to become of it. */
+/** Sorts the existing objects that are not kept by what happens to them. */
 function sortOut({ observed }: PlanInput, matches: readonly Match[], kept: ReadonlySet<Observed>) {
   const keptParents = new Set<string>();
   const wanted = new Set(matches.map(({ desired: { spec } }) => keyOf(spec.kind, spec.name)));
@@ -219,7 +220,7 @@ function sortOut({ observed }: PlanInput, matches: readonly Match[], kept: Reado
         : spec.kind === 'server'
           ? places.get(`${parentId ?? ''} ${placeOf(spec)}`)
           : undefined;
-    // What takes its place can be made the moment that it is gone, and not before.
+    // Its replacement can be created only after it is gone.
     if (place?.isDue) clashes.push({ act: 'destroy', object, why: STANDS_WHERE });
     else leavers.push({ act: 'destroy', object, why: isTwin ? IS_TWIN : 'nobody wants it' });
   }
@@ -227,16 +228,16 @@ function sortOut({ observed }: PlanInput, matches: readonly Match[], kept: Reado
     drops,
     clashes,
     leavers: withoutStandIns(leavers, matches, places),
-    /** All that hangs on an object, as far down as it goes. */
+    /** Destroys all objects that depend on an object, at every depth. */
     childrenOf: (parent: Observed, why: string): Action[] =>
       children(parent).map((object) => ({ act: 'destroy', object, why })),
   };
 }
 
 const STANDS_WHERE = 'it stands where another is to be';
-const IS_TWIN = 'it is there twice';
+const IS_TWIN = 'it exists twice';
 
-/** Tells what hangs on an object, lowest first. */
+/** Returns a function that lists the objects that depend on an object, lowest first. */
 function createChildren(observed: readonly Observed[]): (parent: Observed) => Observed[] {
   const byParent = Map.groupBy(observed, ({ ref, parentId }) => {
     const kind = PARENT_KIND[ref.kind];
@@ -249,7 +250,7 @@ function createChildren(observed: readonly Observed[]): (parent: Observed) => Ob
 
 const DESTROY_ORDER: readonly ObjectKind[] = ['bind', 'server', 'frontend', 'backend'];
 
-/** Each object once, children before parents; what is adopted first of all. */
+/** Each object once, children before parents; adoptions come first. */
 function childrenFirst(actions: readonly Action[]): readonly Action[] {
   const seen = new Set<Observed>();
   const ranked: Action[][] = [[], [], [], [], []];
@@ -263,7 +264,7 @@ function childrenFirst(actions: readonly Action[]): readonly Action[] {
   return ranked.flat();
 }
 
-/** Machines whose servers would go though nobody let them go, when they are more than half of all. */
+/** Undrained machines whose servers would go, if they are more than half of all machines. */
 function suspicious(
   { observed, letGo }: PlanInput,
   { drops }: { readonly drops: readonly Action[] },
@@ -280,20 +281,20 @@ function suspicious(
   return isTooMany(going.size, all.size) ? [...going].toSorted() : [];
 }
 
-/** More than half of those that are there, and not just one. */
+/** More than half of the existing ones, and more than one. */
 export const isTooMany = (going: number, all: number): boolean => going >= 2 && going * 2 > all;
 
 /** A change that the balancer understood and refused. */
 export interface Refusal {
-  /** How often it was refused in a row. */
+  /** Refusals in a row. */
   readonly count: number;
-  /** When it was refused last, epoch ms. */
+  /** Time of the last refusal, epoch ms. */
   readonly atMs: number;
-  /** Why, in the balancer's words. */
+  /** The balancer's reason, in its own words. */
   readonly why: string;
 }
 
-/** Names a change: one that is refused holds back neither others of its object's name nor another change. */
+/** Identifies a change, so that one refusal holds back nothing else. */
 export function changeKey(action: Action): string {
   const { act } = action;
   if (act === 'create') return `create ${action.desired.spec.kind} ${action.desired.spec.name}`;
@@ -301,7 +302,7 @@ export function changeKey(action: Action): string {
   return `${act} ${kind} ${id}`;
 }
 
-/** The change in words, for people. */
+/** Describes the change for people. */
 export function changeText(action: Action): string {
   const { kind, name } = action.act === 'create' ? action.desired.spec : action.object.spec;
   return `${action.act} ${kind} ${name}`;
@@ -313,22 +314,23 @@ export const refusedAgain = (before: Refusal | undefined, why: string, nowMs: nu
   why,
 });
 
-/** When it may be asked for again, epoch ms; later each time. */
+/** When the change may be submitted again, epoch ms; each refusal lengthens the pause. */
 export const refusedUntilMs = ({ count, atMs }: Refusal): number => atMs + retryMs(count, null);
 
-/** What was not refused for so long is not asked for any more; longer than the longest pause. */
+/** A change refused longer ago than this is no longer needed. Exceeds the longest pause. */
 const FORGOTTEN_MS = 30 * 60_000;
 export function forgetOld(refusals: Map<string, Refusal>, nowMs: number): void {
   for (const [key, { atMs }] of refusals) if (nowMs > atMs + FORGOTTEN_MS) refusals.delete(key);
 }
 
-/** Where something is reached; two objects of a kind cannot be at the same place. */
+/** Where an object is reached; two objects of a kind cannot share a place. */
 export const placeOf = ({ address, number }: Pick<BindSpec, 'address' | 'number'>): string =>
   `${address} ${number}`;
 
 /**
- * Leavers but for those that clients still need: a bind stays where another is to be that cannot be
- * made yet, with what it hangs on, and so do other binds of a frontend until all that it is to have are ready.
+ * Removes from the leavers the objects that clients still need. A bind stays until its replacement
+ * can be created, with the objects it depends on. A frontend's other binds stay until all desired
+ * binds are ready.
  */
 export function withoutStandIns(
   leavers: readonly Action[],

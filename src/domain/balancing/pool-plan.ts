@@ -10,63 +10,63 @@ import type { PoolRow } from './pool-row.ts';
 import type { Pool } from './pools.ts';
 import { newRemembered, sightsOf, type Remembered } from './sights.ts';
 
-/** A pool at one of its balancers, as it is there and in rows. */
+/** A pool at one of its balancers: its rows and its existing objects. */
 export interface PoolStand {
   readonly pool: Pool;
   readonly balancer: string;
   /** Null: the balancer is not configured, or could not be opened. */
   readonly capabilities: (StepInput['capabilities'] & { readonly update: boolean }) | null;
-  /** What is there; null: that cannot be read, and `failure` says why. */
+  /** The existing objects; null: they cannot be read, for the reason in `failure`. */
   readonly observed: readonly Observed[] | null;
   readonly failure: string | null;
   readonly row: PoolRow;
-  /** What is to become of each machine here, as far as is known. */
+  /** The desired state of each machine here, as far as is known. */
   readonly wishes: ReadonlyMap<MachineId, Wish>;
-  /** Members of it. */
+  /** Members of the pool. */
   readonly members: ReadonlyMap<MachineId, MemberRow>;
   readonly elsewhere: StepInput['elsewhere'];
-  /** Of earlier looks; absent: nothing is remembered. */
+  /** Memory of earlier looks; absent: none. */
   readonly memory?: Remembered;
-  /** What failed or was refused, and so is not tried now; absent: nothing. */
+  /** Failed and refused changes, which are not tried now; absent: none. */
   readonly tried?: Pick<PlanInput, 'troubles' | 'refusals'>;
-  /** Where connections to the machine go; null: it is not known. */
+  /** Address for connections to the machine; null: unknown. */
   readonly addressOf: (machine: MachineId) => string | null;
-  /** What people call it. */
+  /** The machine's name for people. */
   readonly nameOf: (machine: MachineId) => string;
   /** Database clock, epoch ms. */
   readonly nowMs: number;
   readonly sha256: (text: string) => string;
 }
 
-/** What would become of one machine in a pool. */
+/** A planned change of one machine's membership. */
 export interface MemberMove {
   readonly member: string;
-  /** Null: it is no member. */
+  /** Null: the machine is no member. */
   readonly from: string | null;
-  /** Null: it stays what it is. */
+  /** Null: the member keeps its state. */
   readonly to: string | null;
   readonly why: string | null;
 }
 
-/** What would be done for a pool at a balancer next, and why. */
+/** The next planned changes for a pool at a balancer, and the reasons. */
 export interface PoolPlan {
   readonly pool: string;
   readonly balancer: string;
   /** Null: the balancer cannot be read, and nothing would be done. */
   readonly plan: Plan | null;
   readonly failure: string | null;
-  /** Members that are to have no server, and why. */
+  /** Members that get no server, with the reason. */
   readonly leftOut: ReadonlyMap<MachineId, string>;
   readonly moves: readonly MemberMove[];
-  /** Members that would be dropped together, and are not: too many at once. */
+  /** Members that are not dropped, because too many would be dropped together. */
   readonly panic: readonly string[];
-  /** Why nothing would be done though there is something to do; null: it would. */
+  /** Why nothing would be done although there are changes; null: they would be made. */
   readonly held: string | null;
 }
 
 const NOTHING: readonly Desired[] = [];
 
-/** Pure: asks nobody and changes nothing. */
+/** Pure: reads nothing and changes nothing. */
 export function poolPlanOf(stand: PoolStand): PoolPlan {
   const { pool, balancer, capabilities, observed, failure, row, nowMs, sha256 } = stand;
   const members = [...stand.members.values()];
@@ -137,7 +137,7 @@ function moveOf(
   return { member: nameOf(machineId), from, to, why: note ?? reason };
 }
 
-/** One thing that would be done at a balancer, in words. */
+/** Describes one planned change at a balancer. */
 export function actionOf(action: Action) {
   const { kind, name } =
     action.act === 'create'
@@ -147,7 +147,7 @@ export function actionOf(action: Action) {
   return { act: action.act, kind, name, id, why: 'why' in action ? action.why : null };
 }
 
-/** A plan in the words of the API and the command line. */
+/** The plan as the API and the command line show it. */
 export const toldPoolPlan = ({ plan, leftOut, failure, held, moves, panic }: PoolPlan) => ({
   ...{ failure, held, moves, panic },
   stage: plan?.stage ?? null,

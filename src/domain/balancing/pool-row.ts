@@ -2,59 +2,59 @@ import type { PoolRef } from './objects.ts';
 import type { PoolVerb } from '../verbs.ts';
 import type { MachineId } from '../ids.ts';
 
-/** How one pool stands at one balancer. */
+/** The state of one pool at one balancer. */
 export interface PoolRow {
   readonly pool: string;
   readonly balancer: string;
-  /** What the daemon that tends it was doing when it wrote last: a state of its statechart, or `GONE`. */
+  /** The activity of the tending daemon at its last write: a state of its statechart, or `GONE`. */
   readonly state: string;
-  /** What its objects are marked with and named by, see `madeAs`; null: it was not tended yet. */
+  /** The mark and names of its objects, see `madeAs`; null: no daemon has tended the pool yet. */
   readonly madeAs: string | null;
-  /** Of what is desired: one more with each change of it. */
+  /** Counts the changes of the desired state. */
   readonly generation: number;
-  /** Runs in a row that failed. */
+  /** Failed runs in a row. */
   readonly failures: number;
-  /** Nothing is asked of the balancer for it before, epoch ms of the database; null: at once. */
+  /** No call to the balancer before this time, epoch ms of the database; null: at once. */
   readonly retryAtMs: number | null;
-  /** Why it is in that state, for people; null: nothing to say. */
+  /** Why the pool is in that state, for people; null: no reason. */
   readonly reason: string | null;
-  /** When all of it was last seen to be as desired; null: never yet. */
+  /** When all objects were last seen as desired; null: never. */
   readonly settledAtMs: number | null;
-  /** When it was last read from the balancer; null: never yet. */
+  /** When the pool was last read from the balancer; null: never. */
   readonly observedAtMs: number | null;
   /** The panic guard keeps members from being dropped; null: it does not. */
   readonly frozen: {
     readonly atMs: number;
     readonly reason: string;
-    /** What it saw, in its own words. */
+    /** The panic guard's finding, as text. */
     readonly snapshot: string;
   } | null;
-  /** An operator accepted what the panic guard saw; it ends with `frozen`, and with another sight. */
+  /** An operator accepted the panic guard's finding. A different finding ends this. */
   readonly accepted: { readonly atMs: number; readonly by: string } | null;
-  /** Somebody asked that nothing be changed at the balancer. */
+  /** An operator paused changes at the balancer. */
   readonly paused: Asked | null;
-  /** Somebody asked that all of it be removed from the balancer. */
+  /** An operator requested that the whole pool be removed from the balancer. */
   readonly tornDown: Asked | null;
 }
 
-/** What an operator asked of a pool, and when. */
+/** An operator's request about a pool, and its time. */
 interface Asked {
   readonly atMs: number;
   readonly by: string;
   readonly reason: string;
 }
 
-/** State of a pool that was torn down, once a look showed that nothing of it is left at the balancer. */
+/** State of a pool that was torn down, once the balancer shows nothing left of it. */
 export const GONE = 'gone';
 
-/** By what a pool's objects are found again: under another one they would be somebody else's. */
+/** The mark of a pool's objects: under another mark they would belong to somebody else. */
 export const madeAs = ({ uid, suffix }: Pick<PoolRef, 'uid' | 'suffix'>): string =>
   `uid ${uid}, names in ${suffix}`;
 
-/** Names a pool at a balancer. */
+/** Identifies a pool at a balancer. */
 export type PoolName = Pick<PoolRow, 'pool' | 'balancer'>;
 
-/** How a pool stands before anything is written of it. */
+/** The state of a pool before its first write. */
 export const newPool = ({ pool, balancer }: PoolName): PoolRow => ({
   pool,
   balancer,
@@ -73,8 +73,8 @@ export const newPool = ({ pool, balancer }: PoolName): PoolRow => ({
 });
 
 /**
- * What the daemon that tends a pool at a balancer is doing there: the states of its statechart, as they
- * are written down, counted and shown.
+ * Activities of the daemon that tends a pool at a balancer: the states of its statechart, as they
+ * are stored, counted and shown.
  */
 export const POOL_STATES = [
   'retrieving',
@@ -88,19 +88,19 @@ export const POOL_STATES = [
   'paused',
   'stopped',
 ] as const;
-/** What becomes of what operators ask of pools. */
+/** The result of an operator's request about pools. */
 
 export interface PoolVerdict {
   readonly refusal: boolean;
   /** For people. */
   readonly outcome: string;
-  /** Those that are to be written, as they will be. */
+  /** The new rows to write. */
   readonly rows: readonly PoolRow[];
 }
 
 /**
- * What is done about a pool. Done twice it is done once.
- * @param pools the rows that are meant. None: no daemon has tended the pool there yet.
+ * Applies a request to pools. Idempotent.
+ * @param pools the rows concerned. None: no daemon has tended the pool there yet.
  */
 export function poolVerdict(
   pools: readonly PoolRow[],
@@ -132,7 +132,7 @@ const VERBS: Readonly<Record<PoolVerb, Meaning>> = {
   'pause-pool': {
     isDone: ({ paused }) => paused !== null,
     change: (row, by) => ({ ...row, paused: asked(by) }),
-    words: { done: 'it is paused', before: 'it was paused already' },
+    words: { done: 'it is paused', before: 'it was already paused' },
   },
   'resume-pool': {
     isDone: ({ paused, tornDown }) => paused === null && tornDown === null,
@@ -142,18 +142,18 @@ const VERBS: Readonly<Record<PoolVerb, Meaning>> = {
   'thaw-pool': {
     isDone: ({ frozen, accepted }) => frozen === null || accepted !== null,
     change: (row, { by, atMs }) => ({ ...row, accepted: { by, atMs } }),
-    words: { done: 'what its panic guard saw is accepted', before: 'it was not frozen' },
+    words: { done: 'the finding of its panic guard is accepted', before: 'it was not frozen' },
   },
   'teardown-pool': {
     isDone: ({ tornDown }) => tornDown !== null,
     change: (row, by) => ({ ...row, tornDown: asked(by) }),
-    words: { done: 'all of it is to be removed', before: 'it was to be removed already' },
+    words: { done: 'all of it will be removed', before: 'its removal was already requested' },
   },
 };
 
-/** What the panic guard of a pool has seen, and how often; it is not kept over a restart. */
+/** Finding of a pool's panic guard, and how often it repeated. A restart forgets it. */
 export interface Alarm {
-  /** Who would go, in one text: equal texts are equal findings. */
+  /** The members that would go, as one text: equal texts are equal findings. */
   readonly snapshot: string;
   readonly sinceMs: number;
   readonly looks: number;
@@ -161,11 +161,11 @@ export interface Alarm {
 }
 
 const LOOKS = 3;
-/** So many equal findings over so long are believed. */
+/** A finding that repeats this often over this long is believed. */
 export const BELIEVED_MS = 300_000;
 const BETWEEN_MS = BELIEVED_MS / (LOOKS - 1);
 
-/** Takes in a finding; looks that come sooner than others count once. */
+/** Counts a finding; looks that come too soon count once. */
 export function alarmAfter(before: Alarm | null, snapshot: string, nowMs: number): Alarm {
   if (before?.snapshot !== snapshot)
     return { snapshot, sinceMs: nowMs, looks: 1, lookedAtMs: nowMs };
@@ -173,17 +173,17 @@ export function alarmAfter(before: Alarm | null, snapshot: string, nowMs: number
   return { ...before, looks: before.looks + 1, lookedAtMs: nowMs };
 }
 
-/** It has been the same for so long that it is true. */
+/** The finding stayed the same for long enough to be believed. */
 export const isBelieved = ({ looks, sinceMs }: Alarm, nowMs: number): boolean =>
   looks >= LOOKS && nowMs >= sinceMs + BELIEVED_MS;
 
 /** When the next look counts, epoch ms. */
 export const nextLookMs = ({ lookedAtMs }: Alarm): number => lookedAtMs + BETWEEN_MS;
 
-/** What an operator has accepted is true for so long. */
+/** An operator's acceptance is valid for this long. */
 const ACCEPTED_MS = 3_600_000;
 
-/** Whether an operator, who saw what the panic guard saw, lets all of these go. */
+/** Whether an operator saw the panic guard's finding and lets all of these members go. */
 export function isAccepted(
   { frozen, accepted }: Pick<PoolRow, 'frozen' | 'accepted'>,
   going: readonly MachineId[],

@@ -3,28 +3,28 @@ import type { ProviderName } from '../ids.ts';
 import type { Traits } from '../traits.ts';
 import type { HealthCheck, PoolRef } from './objects.ts';
 
-/** A pool: machines that serve the same, and the ports and addresses under which clients find them. */
+/** A pool: machines that offer the same service, with the ports and addresses for clients. */
 export interface Pool extends PoolRef {
-  /** Names of the balancers that serve it, each by itself. */
+  /** Names of its balancers; each serves the pool alone. */
   readonly balancers: readonly string[];
-  /** Where clients come in, in canonical form. */
+  /** Addresses for clients, in canonical form. */
   readonly addresses: readonly string[];
   readonly ports: readonly PoolPort[];
   readonly select: PoolSelector;
-  /** In which of these states a machine may be a member. */
+  /** States of a machine in which it may be a member. */
   readonly memberStates: readonly MemberStateOfMachine[];
   readonly drain: DrainPolicy;
-  /** No planned drain leaves fewer active members than these. */
+  /** No planned drain leaves fewer active members than this. */
   readonly minActive: number;
-  /** A new member that is not well after this gets traffic all the same, and is flagged. */
+  /** A new member that is still unhealthy after this gets traffic nevertheless, and is flagged. */
   readonly warmUpMs: number;
 }
 
 export interface PoolPort {
   readonly name: string;
-  /** Of the balancer. */
+  /** Port of the balancer. */
   readonly external: number;
-  /** Of the machines. */
+  /** Port of the machines. */
   readonly internal: number;
   readonly check: HealthCheck;
 }
@@ -33,45 +33,45 @@ export interface PoolPort {
 export const SERVING_STATES = ['Running', 'HandedOver'] as const;
 export type MemberStateOfMachine = (typeof SERVING_STATES)[number];
 
-/** What to do with a planned interruption while the balancer cannot be reached. */
+/** Handling of a planned interruption while the balancer cannot be reached. */
 export const DRAIN_POLICIES = ['require', 'best-effort'] as const;
 export type DrainPolicyName = (typeof DRAIN_POLICIES)[number];
 
 export interface DrainPolicy {
-  /** So long connections may go on before they are cut. */
+  /** Connections may go on for this long before they are cut. */
   readonly graceMs: number;
   readonly policy: DrainPolicyName;
-  /** `require`: so long a drain waits for a balancer that cannot be reached. */
+  /** `require`: a drain waits this long for an unreachable balancer. */
   readonly waitMs: number;
-  /** Members that are interrupted by plan at the same time, at most. */
+  /** Maximum number of members that are interrupted by plan at the same time. */
   readonly atOnce: number;
 }
 
-/** Grace can be no longer: whoever waits for the machine holds others up. */
+/** Longest grace: a request that waits for the machine holds up others. */
 export const LONGEST_GRACE_MS = 5 * 60_000;
 
-/** Which machines belong to a pool. A list that is null leaves its question out. */
+/** Selects the machines of a pool. A null list matches every machine. */
 export interface PoolSelector {
   readonly providers: readonly string[] | null;
   readonly locations: readonly string[] | null;
   readonly plans: readonly string[] | null;
-  /** Tags that its device has at the provider, each with this value. */
+  /** Tags, with values, that the device must have at the provider. */
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** What is known of a machine by which it can be selected. */
+/** The known properties of a machine by which a pool can select it. */
 export interface Selectable {
   readonly provider: ProviderName;
-  /** From its row, or else from the listing; null: neither tells it (yet). */
+  /** From its row, else from the listing; null: neither has it (yet). */
   readonly location: Traits['location'];
-  /** As its provider's latest listing shows it; null: it does not show it. */
+  /** The entry in its provider's latest listing; null: the listing does not show it. */
   readonly listed: Pick<ProviderMachine, 'plan' | 'tags'> | null;
 }
 
 /**
- * Whether a machine belongs to a pool. Null: nobody can tell, since what is asked for is told only by
- * a listing that does not show the machine, or was not told yet. Then it stays what it is: a listing
- * that fails takes no machine out of a pool, and lets none in.
+ * Whether the selector matches a machine. Null: unknown, because only a listing can tell, and no
+ * listing shows the machine yet. Then the machine stays as it is: a failed listing takes no machine
+ * out of a pool and adds none.
  */
 export function isSelected(select: PoolSelector, machine: Selectable): boolean | null {
   const { providers, locations, plans, labels } = select;
@@ -94,10 +94,9 @@ const answer = (wanted: readonly string[] | null, known: string | null): boolean
 };
 
 /**
- * IP addresses in the one form in which they are compared: IPv4 as four plain numbers, IPv6 in small
- * letters with its longest row of zeros left out (RFC 5952), and IPv4 written as IPv6 as the IPv4 that
- * it is. Null: it is none, has a port or a zone, or is written in a way that readers understand
- * differently, such as `010.0.0.1`.
+ * Writes an IP address in the one form used for comparison: IPv4 as four plain numbers, IPv6 in RFC
+ * 5952 form, an IPv4-mapped IPv6 address as IPv4. Null: the text is no address, has a port or a
+ * zone, or has a form that programs read differently, such as `010.0.0.1`.
  */
 export function canonicalAddress(text: string): string | null {
   if (!text.includes(':')) return isIpv4(text) ? text : null;
@@ -116,15 +115,15 @@ const isIpv4 = (text: string): boolean => IPV4.test(text);
 
 export type Family = 'ipv4' | 'ipv6';
 
-/** Of an address in canonical form. */
+/** The family of an address in canonical form. */
 export const familyOf = (address: string): Family => (address.includes(':') ? 'ipv6' : 'ipv4');
 
-/** External addresses of a pool, each with the ports under which clients find it there. */
+/** External addresses of a pool, each with its ports for clients. */
 export type Addresses = ReadonlyMap<string, readonly number[]>;
 
 /**
- * Where clients find a pool whichever of its balancers they come to: a port counts only if every one
- * of them has it, an address only if a port of it is left. One that cannot be read has none.
+ * Addresses and ports that every balancer of a pool has, so that clients find the pool at each of
+ * them. An address without a common port is left out. An unreadable balancer has none.
  */
 export function mergedAddresses(balancers: readonly Addresses[]): Addresses {
   const [first, ...others] = balancers;

@@ -6,22 +6,22 @@ import type { Pool } from './pools.ts';
 import { refusedAgain, type Refusal } from './plan.ts';
 import { retryMs } from './waiting.ts';
 
-/** What was seen of all servers of one member. */
+/** The observed servers of one member. */
 export interface Sight {
   readonly servers: readonly { readonly ref: Ref; readonly mode: ServerMode | null }[];
-  /** Where its servers are; nearly always one. */
+  /** Addresses of its servers; nearly always one. */
   readonly addresses: ReadonlySet<string>;
-  /** It has a server on each of the pool's ports, and all of them are ready. */
+  /** The member has a server on each of the pool's ports, and all are ready. */
   readonly isWhole: boolean;
-  /** Its servers that are ready and get new connections, as far as the balancer tells. */
+  /** Number of servers that are ready and get new connections, as far as the balancer shows it. */
   readonly open: number;
-  /** The worst of its servers; null: the balancer cannot tell. */
+  /** The worst health of its servers; null: the balancer does not show it. */
   readonly health: 'up' | 'down' | 'unknown' | null;
-  /** Connections on all of its servers; null: the balancer cannot tell. */
+  /** Connections on all of its servers; null: the balancer does not show them. */
   readonly sessions: number | null;
 }
 
-/** What a pool's balancer shows of each machine that has a server there. */
+/** Groups a balancer's observed servers by machine. */
 export function sightsOf(
   { ports }: Pick<Pool, 'ports'>,
   observed: readonly Observed[],
@@ -60,17 +60,17 @@ function sightOf(servers: readonly Observed[], ports: number): Sight {
   };
 }
 
-/** What is remembered of members from one look to the next; a daemon that starts knows none of it. */
+/** Memory of members between two looks; a new daemon starts without any. */
 export interface Remembered {
-  /** Since when a member that is draining has no server any more, epoch ms. */
+  /** Since when a draining member has no server left, epoch ms. */
   readonly absentSinceMs: Map<MachineId, number>;
   /** Since when the balancer sees a member down, epoch ms. */
   readonly downSinceMs: Map<MachineId, number>;
-  /** Calls that let connections to a member, or keep them away, and that the balancer refuses. */
+  /** Calls that open or close a member to connections and that the balancer refuses. */
   readonly refusing: Map<MachineId, RefusedCall>;
-  /** When a member that is draining may have been getting new connections last, epoch ms. */
+  /** Last time when a draining member may have got new connections, epoch ms. */
   readonly openAtMs: Map<MachineId, number>;
-  /** When a member was given back that another pool or balancer did not let go, epoch ms. */
+  /** When a member was given back because another pool or balancer did not drain it, epoch ms. */
   readonly givenBackMs: Map<MachineId, number>;
 }
 
@@ -82,18 +82,18 @@ export const newRemembered = (): Remembered => ({
   givenBackMs: new Map(),
 });
 
-/** Another daemon may have changed anything since. */
+/** Forgets everything, because another daemon may have changed anything since. */
 export function forgetAll(memory: Remembered): void {
   for (const each of Object.values(memory) as Map<MachineId, unknown>[]) each.clear();
 }
 
-/** What is told of a member by itself begins anew when it comes to another state. */
+/** Forgets the calls of a member when it enters another state. */
 export function forgetCalls({ refusing, openAtMs }: Remembered, machine: MachineId): void {
   refusing.delete(machine);
   openAtMs.delete(machine);
 }
 
-/** Takes in a look. @param draining members that have to lose their servers before they are let go. */
+/** Records a look. @param draining members that must lose their servers before they are drained. */
 export function remember(
   memory: Remembered,
   sights: ReadonlyMap<MachineId, Sight>,
@@ -115,7 +115,7 @@ export function remember(
   }
 }
 
-/** Takes in who was given back; of whom nobody wants to be let go any more nothing is kept. */
+/** Records the members that were given back, and forgets members that need no drain any more. */
 export function rememberGivenBack(
   { givenBackMs }: Pick<Remembered, 'givenBackMs'>,
   givenBack: readonly MachineId[],
@@ -128,11 +128,11 @@ export function rememberGivenBack(
   for (const machine of givenBack) givenBackMs.set(machine, nowMs);
 }
 
-/** Calls about the servers of a member that fail, while the balancer can be read. */
+/** Calls about a member's servers that fail while the balancer can be read. */
 export interface RefusedCall extends Refusal {
-  /** Since when none of them was taken, epoch ms. */
+  /** Since when no call succeeds, epoch ms. */
   readonly sinceMs: number;
-  /** What was asked for last. */
+  /** Mode of the last call. */
   readonly mode: ServerMode;
 }
 
@@ -149,7 +149,7 @@ export const callRefused = (
   mode,
 });
 
-/** When a mode may be asked for again, epoch ms; another one than was refused: at once. */
+/** When a mode may be requested again, epoch ms; at once if another mode was refused. */
 export const callAgainMs = (refused: RefusedCall, mode: ServerMode): number =>
   mode === refused.mode
     ? refused.atMs + Math.min(PAUSE_LONGEST_MS, retryMs(refused.count, null))

@@ -2,7 +2,7 @@
 export const WAIT = {
   firstMs: 1_000,
   factor: 1.5,
-  /** Each wait is its length times something between 1 and this. */
+  /** Each wait is its length times a random factor between 1 and this. */
   jitter: 2.5,
   longestMs: 300_000,
   checksMax: 30,
@@ -10,8 +10,8 @@ export const WAIT = {
 } as const;
 
 /**
- * Before the next look at objects that are not ready, milliseconds.
- * @param looks how many there were since the wait began; the first wait follows the first look.
+ * Wait before the next look at objects that are not ready, milliseconds.
+ * @param looks number of looks since the wait began; the first wait follows the first look.
  * @param chance uniform in [0, 1).
  */
 export function waitMs(looks: number, chance: number): number {
@@ -22,12 +22,12 @@ export function waitMs(looks: number, chance: number): number {
 
 const RETRY_FIRST_MS = 5_000;
 const RETRY_LONGEST_MS = 300_000;
-/** A pool whose desired state changed is tried again after this, although it failed lately. */
+/** A pool whose desired state changed is retried after this, even after a recent failure. */
 export const HURRY_MS = 1_000;
 
 /**
- * Before a pool is tried again that failed so many times in a row, milliseconds.
- * @param retryInMs until then the balancer wants to be left alone; null: it did not say so.
+ * Wait before the next attempt for a pool after this many failures in a row, milliseconds.
+ * @param retryInMs pause that the balancer requested; null: none.
  */
 export const retryMs = (failures: number, retryInMs: number | null): number =>
   Math.max(
@@ -36,12 +36,12 @@ export const retryMs = (failures: number, retryInMs: number | null): number =>
   );
 
 const RESYNC_MS = 300_000;
-/** A settled pool is looked at after this all the same, milliseconds. @param chance in [0, 1). */
+/** Wait before the next look at a settled pool, milliseconds. @param chance in [0, 1). */
 export const resyncMs = (chance: number): number =>
   Math.round(RESYNC_MS * (RESYNC_SHORTEST + 0.4 * chance));
 const RESYNC_SHORTEST = 0.8;
 /**
- * A look may tell from memory what objects hold until everything was read anew so long ago: no longer
- * than the shortest wait of a settled pool, so that its look there is never one of those.
+ * A look may reuse the remembered content of objects until the last full read is this old. This is
+ * the shortest wait of a settled pool, so that its regular look always reads everything.
  */
 export const RECALL_MS = RESYNC_MS * RESYNC_SHORTEST;

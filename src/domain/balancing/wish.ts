@@ -17,7 +17,7 @@ import { canonicalAddress, isSelected, type Pool } from './pools.ts';
 import { NO_ADDRESS } from './desired.ts';
 import type { Wish } from './members.ts';
 
-/** What a wish follows from besides the machine. */
+/** The moment and circumstances, besides the machine, that determine a desired member. */
 export interface WishMoment {
   /** Database clock, epoch ms. */
   readonly nowMs: number;
@@ -28,8 +28,8 @@ export interface WishMoment {
 type Asked = Omit<Extract<Wish, { want: 'drain' }>, 'want' | 'slot' | 'machineId'>;
 
 /**
- * What is to become of a machine in a pool. Pure and total.
- * @returns null: nothing, since there is no machine, or since it neither is nor ever was a member.
+ * Decides the desired state of a machine in a pool. Pure and total.
+ * @returns null: there is no machine, or the machine neither is nor ever was a member.
  */
 export function wishOf(
   facts: SlotFacts,
@@ -52,10 +52,10 @@ export function wishOf(
     const ordered = isWorkedOnByOrder(row, now) ? ({ isOrdered: true } as const) : {};
     return { want: 'drop', slot, machineId, reason: illness, ...ordered };
   }
-  // Somebody wants it to leave however it is; what its silence means need not be known for that.
+  // A request to leave applies in any condition, whatever caused the silence.
   if (doubt !== null && !asked) return keep(doubt);
   if (asked) return { want: 'drain', slot, machineId, ...asked };
-  if (chosen === null) return keep('it cannot be told now whether the pool selects it');
+  if (chosen === null) return keep('whether the pool selects it is unknown now');
   if (!chosen) {
     return { want: 'drain', slot, machineId, reason: DESELECTED, ...PARKED, isUnasked: true };
   }
@@ -64,7 +64,7 @@ export function wishOf(
   return { want: 'serve', slot, machineId, address };
 }
 
-/** The address by which a balancer reaches a machine, in canonical form; null: there is none. */
+/** The address at which a balancer reaches a machine, in canonical form; null: none. */
 export function memberAddress(address: string | null): string | null {
   if (address === null) return null;
   const whole = canonicalAddress(address);
@@ -74,9 +74,9 @@ export function memberAddress(address: string | null): string | null {
 }
 
 const SILENT = 'it is silent';
-/** Why a machine leaves that no pool has any use for. */
+/** Why a machine leaves that no pool selects. */
 export const DESELECTED = 'the pool does not select it';
-/** Nobody waits for it, and nobody means to bring it back soon. */
+/** No request waits for the machine, and nobody plans to bring it back soon. */
 const PARKED = { force: false, askedAtMs: null, leaves: true } as const;
 
 const isChosen = (
@@ -89,7 +89,7 @@ const isChosen = (
     listed,
   });
 
-/** Who wants it interrupted, or out of its pools, while it is well; null: nobody. */
+/** The request that wants a healthy machine interrupted or out of its pools; null: none. */
 function askedToLeave(facts: SlotFacts, row: MachineRow, { nowMs }: WishMoment): Asked | null {
   const { deprovision, order, quarantine } = row;
   if (deprovision) {
@@ -115,10 +115,10 @@ function askedToLeave(facts: SlotFacts, row: MachineRow, { nowMs }: WishMoment):
     return { reason: `${hold.setBy}: ${hold.reason}`, ...PARKED, force: hold.force === true };
   }
   if (!isInstallationDue(row)) return null;
-  return { reason: 'an operating system is to be installed', force: false, askedAtMs: null };
+  return { reason: 'an operating system will be installed', force: false, askedAtMs: null };
 }
 
-/** Work is under way on it that somebody ordered, whether or not its balancers were waited for. */
+/** An order's work is under way on the machine, whether or not it waited for the balancers. */
 const isWorkedOnByOrder = (row: MachineRow, { nowMs }: WishMoment): boolean =>
   row.work.some(
     ({ process }) =>
@@ -126,7 +126,7 @@ const isWorkedOnByOrder = (row: MachineRow, { nowMs }: WishMoment): boolean =>
       (process === 'ShepherdDeprovision' && row.deprovision !== null),
   );
 
-/** Why it cannot serve as it is; null: it can, though somebody may want it to leave. */
+/** Why the machine cannot serve; null: it can, although a request may want it to leave. */
 function illnessOf(
   row: MachineRow,
   { state, substate, reason }: MachineView,
@@ -138,13 +138,13 @@ function illnessOf(
     return `its provider says that it is ${status}`;
   }
   if (state === 'Deprovisioning' || substate === 'byOperator') {
-    // Its state tells who asked for it, and no more how it is.
+    // During such work, the state shows the requester and no longer the machine's health.
     if (installState(row) === 'DONE') return null;
     if (isLost(row, nowMs, loss)) return SILENT;
     return row.agentStarted ? null : 'its agent is not started';
   }
   if (state === 'Running' && substate === 'silent') return SILENT;
-  // The agent that installed it reboots it next, and may not do so while it serves.
+  // The installing agent reboots the machine next, and must not do so while it serves.
   if (state === 'HandedOver' && isHeartbeating(row, nowMs, loss)) return 'its agent is still there';
   const isMember = (memberStates as readonly string[]).includes(state);
   const isWell = state !== 'Running' || substate === 'healthy' || substate === 'late';
@@ -152,7 +152,7 @@ function illnessOf(
   return `it is ${state} · ${substate}${reason === null ? '' : `: ${reason}`}`;
 }
 
-/** Why silence may be ours and not the machine's; null: it is the machine's. */
+/** Why the fault may be ours and not the machine's; null: it is the machine's. */
 function doubtOf({ provider }: SlotFacts, { standings }: WishMoment): string | null {
   const concerned = standings.filter(({ scope }) => scope === FLEET || scope === provider);
   if (concerned.length === 0) return 'nobody has assessed the fleet yet';
@@ -162,7 +162,7 @@ function doubtOf({ provider }: SlotFacts, { standings }: WishMoment): string | n
   return doubtful ? `it is silent, and the guard is ${doubtful.state}` : null;
 }
 
-/** Whether a machine's wish may change with the guard, or with its last heartbeat's age, alone. */
+/** Whether the guard or the last heartbeat's age alone can change the desired membership. */
 export const restsOnGuard = ({ state, substate }: MachineView): boolean =>
   substate === 'silent' ||
   substate === 'byOperator' ||
@@ -170,9 +170,9 @@ export const restsOnGuard = ({ state, substate }: MachineView): boolean =>
   state === 'HandedOver';
 
 /**
- * Just after this moment the clock alone may change what is wished of the machine, though no row does
- * and its view stays the same, epoch ms; null: never. Every time that `wishOf` compares with the clock
- * stands here. The guard tells by itself how it stands.
+ * The moment after which the clock alone may change the desired membership, epoch ms; null: never.
+ * All times that `wishOf` compares with the clock are listed here. The guard reports its own
+ * changes.
  */
 export function wishDueAtMs(
   { row, holds }: Pick<SlotFacts, 'row' | 'holds'>,
@@ -182,7 +182,7 @@ export function wishDueAtMs(
   const limits = [
     row.order?.expiresAtMs,
     row.quarantine?.untilMs,
-    // Where a system was installed, its agent counts as gone from the same moment on.
+    // After an installation, the agent counts as gone from this moment on.
     lostAtMs(row, loss),
     ...holds.map(({ untilMs }) => untilMs),
   ];

@@ -1,8 +1,8 @@
 import { type MachineId, type ProviderName, slot, providerName } from '../ids.ts';
 import type { GuardRow } from '../machine.ts';
-import { FLEET } from '../recovery/guard-judgement.ts';
+import { FLEET, type GuardChange } from '../recovery/guard-judgement.ts';
 
-/** Everything that readers of events and webhooks are told of. A type is never given another meaning. */
+/** All types of events for readers and webhooks. The meaning of a type never changes. */
 export const EVENT_TYPES = [
   'machine.created',
   'machine.agent_started',
@@ -41,32 +41,32 @@ export const isEventType = (text: string): text is EventType =>
 
 export type EventDetails = Readonly<Record<string, string | number | boolean | null>>;
 
-/** Something that happened, as it is told: thin, so that readers ask for what they want to know. */
+/** An event as readers get it. It is small: readers fetch details themselves. */
 export interface FleetEvent {
-  /** Its place in the one order of all events: a whole number, as text. Numbers may be left out. */
+  /** Position in the single order of all events: a whole number, as text. Gaps are possible. */
   readonly number: string;
   readonly type: EventType;
   /** Database clock, epoch ms. */
   readonly atMs: number;
-  /** Null, as in the next two: it is about none. */
+  /** Null, as in the next two fields: the event concerns none. */
   readonly provider: ProviderName | null;
   readonly slotId: string | null;
   readonly machineId: MachineId | null;
   /** A component, or a person as in the audit. */
   readonly actor: string;
   readonly reason: string;
-  /** State before and after, as people see it; null: none changed, or it is not known. */
+  /** State before and after, as people see it; null: no change, or unknown. */
   readonly from: string | null;
   readonly to: string | null;
-  /** What else events of this type tell. */
+  /** Additional fields of this type. */
   readonly details: EventDetails;
 }
 
-/** An event to be written; when, and its number, are the database's. */
+/** An event to write. The database assigns the time and the number. */
 export type NewEvent = Pick<FleetEvent, 'type' | 'actor' | 'reason' | 'details'> &
   Partial<Pick<FleetEvent, 'provider' | 'slotId' | 'machineId'>>;
 
-/** The types that these name: one by one, or all of a group (`machine.*`). Absent: every type. */
+/** The types with these names, each a type or a group (`machine.*`). Absent: all types. */
 export function typesNamed(names: readonly string[] | undefined): readonly EventType[] {
   if (names === undefined) return EVENT_TYPES;
   return EVENT_TYPES.filter((type) =>
@@ -74,22 +74,22 @@ export function typesNamed(names: readonly string[] | undefined): readonly Event
   );
 }
 
-/** Whether a name stands for any type at all. */
+/** Whether a name matches any type. */
 export const namesTypes = (name: string): boolean => typesNamed([name]).length > 0;
 
 const isGroup = (name: string): boolean => name.endsWith('.*');
 
-/** An event as CloudEvents 1.0 has it in JSON. */
+/** An event in the JSON form of CloudEvents 1.0. */
 export interface CloudEvent {
   readonly specversion: '1.0';
   /**
-   * The same each time it is sent: the event's number and when it happened. A database that was restored
-   * gives numbers again, and no time again.
+   * Number and time of the event, the same in each delivery. A restored database reuses numbers,
+   * but never a time.
    */
   readonly id: string;
   readonly source: string;
   readonly type: string;
-  /** What it is about: a slot, or a provider; absent: the fleet. */
+  /** The slot or provider concerned; absent: the fleet. */
   readonly subject?: string;
   /** RFC 3339. */
   readonly time: string;
@@ -97,7 +97,7 @@ export interface CloudEvent {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** @param source names the fleet, as a URI. */
+/** @param source URI that identifies the fleet. */
 export function cloudEventOf(event: FleetEvent, source: string): CloudEvent {
   const { number, type, atMs, provider, slotId, machineId, actor, reason, from, to } = event;
   const place = provider !== null && slotId !== null ? slot(provider, slotId) : null;
@@ -114,13 +114,19 @@ export function cloudEventOf(event: FleetEvent, source: string): CloudEvent {
   };
 }
 
-/** Who stands for what nobody decided. */
+/** The actor of events that no person caused. */
 const GUARD = 'guard';
 
-/** What is told of a scope of the guard that was just frozen or thawed. @param who asked for it. */
+/** The event for a change of the guard that no operator requested. */
+export function changeEvent(row: GuardRow, { now }: GuardChange): NewEvent {
+  const reason = now === 'ended' ? 'the freeze has reached its end' : 'it is calm again';
+  return guardEvent(row, { by: GUARD, reason });
+}
+
+/** The event for a scope that the guard just froze or thawed. @param who thawed it. */
 export function guardEvent(
   { scope, frozen }: GuardRow,
-  who: { readonly by: string; readonly reason: string } = { by: GUARD, reason: 'it is calm again' },
+  who: { readonly by: string; readonly reason: string },
 ): NewEvent {
   const about = { provider: scope === FLEET ? null : providerName(scope) };
   if (frozen === null) {
@@ -132,18 +138,19 @@ export function guardEvent(
       details: { scope },
     };
   }
-  const { by: actor, reason, kind } = frozen;
-  return { type: 'guard.frozen', ...about, actor, reason, details: { scope, kind } };
+  const { by: actor, reason, kind, untilMs } = frozen;
+  const details = { scope, kind, ...(untilMs !== null && { untilMs: Math.round(untilMs) }) };
+  return { type: 'guard.frozen', ...about, actor, reason, details };
 }
 
-/** What a line in the log of a slot is to readers of events. */
+/** The event form of a line in a slot's log. */
 export interface ToldLine {
   readonly type: EventType;
   readonly reason: string;
   readonly details: EventDetails;
 }
 
-/** Which kinds of lines may be events, and of which types. Other kinds are history of the slot only. */
+/** Kinds of lines that may become events, with their types. Other kinds stay history. */
 const TYPES_OF: Readonly<Record<string, readonly EventType[]>> = {
   adopted: ['machine.created'],
   agentStarted: ['machine.agent_started'],
@@ -158,13 +165,13 @@ const TYPES_OF: Readonly<Record<string, readonly EventType[]>> = {
   unheld: ['hold.removed'],
 };
 
-/** Kinds of lines among which the events of these types are. */
+/** Kinds of lines that may become events of these types. */
 export const slotKindsOf = (types: readonly EventType[]): readonly string[] =>
   Object.entries(TYPES_OF)
     .filter(([, told]) => told.some((type) => types.includes(type)))
     .map(([kind]) => kind);
 
-/** As what the line is told; null: it is no event. */
+/** The event form of the line; null: the line is no event. */
 export function toldLine(kind: string, reason: string): ToldLine | null {
   const [type] = Object.hasOwn(TYPES_OF, kind) ? TYPES_OF[kind]! : [];
   if (type === undefined) return null;
@@ -193,7 +200,7 @@ export function toldLine(kind: string, reason: string): ToldLine | null {
   }
 }
 
-/** Such lines begin with what they are about: `no-recover: being looked at`. */
+/** Splits a line's text at its first colon: `no-recover: being looked at`. */
 function parted(reason: string): [string, string] {
   const at = reason.indexOf(': ');
   return at < 0 ? [reason, ''] : [reason.slice(0, at), reason.slice(at + 2)];

@@ -2,25 +2,25 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-/** Pauses after the first failure, the second, …; after the last one it is a dead letter. */
+/** Pauses after the first failure, the second, …; after the last pause, a delivery is dead. */
 export const RETRY_PAUSES_MS: readonly number[] = [
   ...[5 * SECOND, 5 * MINUTE, 30 * MINUTE],
   ...[2, 5, 10, 14, 20, 24].map((hours) => hours * HOUR),
 ];
-/** Pauses are lengthened at random, so that what failed together does not come back together. */
+/** Maximum random share by which a pause is lengthened, so that retries spread. */
 export const RETRY_JITTER = 0.2;
-/** However long a receiver asks to be left alone. */
+/** Longest pause that a receiver can request. */
 export const RETRY_AFTER_MAX_MS = 24 * HOUR;
-/** A receiver has so long to answer. */
+/** Time limit for a receiver's answer. */
 export const DELIVERY_LIMIT_MS = 15 * SECOND;
 
-/** What came back. */
+/** A receiver's answer. */
 export type DeliveryAnswer =
   | { readonly status: number; readonly retryAfterMs: number | null }
-  /** Nothing, or nothing in time. */
+  /** No answer, or none in time. */
   | { readonly status: null; readonly cause: string };
 
-/** What is to be done with a delivery. */
+/** What happens to a delivery. */
 export type DeliveryVerdict =
   | { readonly verdict: 'delivered' }
   | {
@@ -30,7 +30,7 @@ export type DeliveryVerdict =
       readonly cause: string;
     }
   | { readonly verdict: 'dead'; readonly status: number | null; readonly cause: string }
-  /** The receiver is gone for good: nothing more is sent, and this one is tried when it is enabled. */
+  /** The receiver is gone for good: deliveries stop, and this one is retried when it is enabled. */
   | { readonly verdict: 'disabled'; readonly status: number; readonly cause: string };
 
 const GONE = 410;
@@ -38,7 +38,7 @@ const isSuccess = (status: number) => status >= 200 && status < 300;
 const isRedirect = (status: number) => status >= 300 && status < 400;
 
 /**
- * @param attempts how often it was tried, this time counted.
+ * @param attempts number of attempts, including this one.
  * @param chance from 0 to 1.
  */
 export function verdictOn(
@@ -66,11 +66,11 @@ function causeOf(answer: DeliveryAnswer): string {
     : `it answered ${status}`;
 }
 
-/** How secrets of webhooks are written, as Standard Webhooks has it. */
+/** Formats of webhook secrets, from Standard Webhooks. */
 const KINDS = {
   /** For HMAC-SHA256, signature `v1`. */
   whsec_: { leastBytes: 24, mostBytes: 64, kind: 'hmac' },
-  /** The secret key of a pair for ed25519, signature `v1a`: 32 bytes, or with the public key behind it. */
+  /** For ed25519, signature `v1a`: the 32-byte secret key, or this key and the public key. */
   whsk_: { leastBytes: 32, mostBytes: 64, kind: 'ed25519' },
 } as const;
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
@@ -80,7 +80,7 @@ export interface SigningSecret {
   readonly base64: string;
 }
 
-/** Null: it is none. */
+/** Null: the text is no secret. */
 export function signingSecretOf(text: string): SigningSecret | null {
   const [, prefix, base64] = /^(whsec_|whsk_)(.+)$/.exec(text.trim()) ?? [];
   if (base64 === undefined || !BASE64.test(base64)) return null;

@@ -17,14 +17,14 @@ import { worksElsewhere } from '../view.ts';
 import type { At } from './places.ts';
 import { BLOCK_KINDS, type Block, type ExplainedWork } from './types.ts';
 
-/** A block, and how a sentence says it; how long it lasts is added to that. */
+/** A block and its phrase in a sentence. The sentence adds the duration. */
 export interface Way extends Block {
   readonly phrase: string;
-  /** The phrase says itself how long. */
+  /** The phrase already contains the duration. */
   readonly timeless?: true;
 }
 
-/** Everything that keeps the work from being begun now, in the order in which it is told. */
+/** All blocks that keep the work from starting now, in the order of the sentence. */
 export function waysOf(
   at: At,
   work: ExplainedWork | null,
@@ -43,7 +43,7 @@ export function waysOf(
   return ways.length === 0 ? turn(at, work) : ways.toSorted(byKind);
 }
 
-/** A block that no clock ends, and whose text is its phrase, but for what `more` says. */
+/** A block without a known end, whose text is its phrase. `more` overrides fields. */
 const way = (
   kind: Way['kind'],
   text: string,
@@ -78,10 +78,10 @@ function foundEnd(
   unreadable: string | undefined,
   conflict: string | null,
 ): string {
-  if (unreadable !== undefined) return 'a program looks that can read its rows';
+  if (unreadable !== undefined) return 'a newer program reads its rows';
   if (substate === 'missing') return 'its provider shows it again, or an operator gives it back';
   return conflict === null
-    ? 'an operator sees to the device, or it is adopted'
+    ? 'an operator handles the device, or it is adopted'
     : 'rows and provider agree';
 }
 
@@ -99,7 +99,7 @@ function holds({ facts, moment }: At, work: ExplainedWork, process: Process | nu
     .filter(({ kind, untilMs }) => barring.includes(kind) && (untilMs ?? Infinity) > moment.nowMs)
     .map(({ kind, setBy, reason, untilMs }) => {
       const phrase = `${setBy}'s hold ${kind} forbids ${FORBIDS[work]}`;
-      const endedBy = 'whoever takes it away: shepherd machine unhold';
+      const endedBy = 'an operator: shepherd machine unhold';
       const end = untilMs === null ? '' : '; or its end';
       return way('hold', `${phrase}: ${reason}`, `${endedBy}${end}`, { endsAtMs: untilMs, phrase });
     });
@@ -109,7 +109,7 @@ const GUARD_KIND: Readonly<
   Record<Exclude<GuardState, 'watching'>, 'freeze' | 'grace' | 'suspicion'>
 > = { blind: 'suspicion', suspicious: 'suspicion', grace: 'grace', frozen: 'freeze' };
 
-/** What an operator ordered is held up by a freeze only, and what was asked for by nothing. */
+/** An operator's order waits only for a freeze. Work under way waits for nothing. */
 function guard({ row, facts: { guard: picture, slot }, moment }: At): Way[] {
   if (row && isUnderWay(row)) return [];
   const { nowMs, guard: policy, loss } = moment;
@@ -134,24 +134,26 @@ function guardWay(
   const whose = scope === FLEET ? 'the fleet' : scope;
   if (kind === 'freeze') {
     const isManual = row?.frozen?.kind === 'manual';
-    const calmAtMs = isManual ? null : (row?.calmSinceMs ?? null);
-    const itself = isManual ? '' : 'itself, once it is calm; or ';
+    const untilMs = row?.frozen?.untilMs ?? null;
+    const calmSinceMs = isManual ? null : (row?.calmSinceMs ?? null);
+    const calm = isManual ? '' : 'itself, once it is calm; or ';
+    const itself = untilMs === null ? calm : 'itself, at its end; or ';
     const phrase = `recovery of ${whose} is frozen by ${row?.frozen?.by ?? 'the guard'}`;
     return way(
       kind,
       `recovery of ${whose} is frozen: ${reason}`,
       `${itself}an operator: shepherd fleet thaw`,
-      { endsAtMs: calmAtMs === null ? null : calmAtMs + calmForMs, phrase },
+      { endsAtMs: calmSinceMs === null ? untilMs : calmSinceMs + calmForMs, phrase },
     );
   }
   if (kind === 'grace') {
     const endsAtMs = graceEndsAtMs({ upSinceMs: row?.ingestUpSinceMs ?? null }, loss);
-    const endedBy = 'itself, once heartbeats were taken in for long enough';
+    const endedBy = 'itself, once heartbeats have been received for long enough';
     return way(kind, reason ?? state, endedBy, { endsAtMs, phrase: 'silence means nothing yet' });
   }
   const endedBy = 'itself, when fewer are late or silent; or a freeze of the guard';
   const late = `too many of ${whose} are late together`;
-  const phrase = state === 'blind' ? 'the database has not told of the guard' : late;
+  const phrase = state === 'blind' ? 'the state of the guard is not read yet' : late;
   return way(kind, reason ?? state, endedBy, { phrase });
 }
 
@@ -187,14 +189,14 @@ function creation({ facts, moment: { nowMs } }: At): Way[] {
     ways.push(way(told, `${phrase}: ${cause}`, `its end; or ${clear}`, { endsAtMs, phrase }));
   }
   if (breaker !== null) {
-    const phrase = "its provider's listing is not believed";
+    const phrase = "its provider's listing is not trusted";
     const endedBy = 'itself, when provider and rows agree again';
     ways.push(way('suspicion', `${phrase}: ${breaker}`, endedBy, { phrase }));
   }
   return ways;
 }
 
-/** What its provider does to it; nothing may be begun meanwhile. */
+/** The provider is working on the machine; nothing else may start meanwhile. */
 function provisioning({ substate }: At): Way[] {
   return substate === 'installing'
     ? [way('install', 'its provider has not finished', 'its provider')]
@@ -220,7 +222,7 @@ function elsewhere({ row, facts, moment, view }: At): Way[] {
   return ways;
 }
 
-/** Waits of the process itself: after failures, between attempts, for load balancers, for its provider. */
+/** Waits of the process: after failures, between attempts, for load balancers, for its provider. */
 function waits({ row, facts, moment }: At, process: Process): Way[] {
   if (!row) return [];
   const { nowMs, loss } = moment;
@@ -240,8 +242,8 @@ function waits({ row, facts, moment }: At, process: Process): Way[] {
   }
   if (isAwaitingPools(row, process, moment)) {
     const endsAtMs = isLadder(process) && !isOrdered ? serveWaitEndMs(row, loss) : null;
-    const phrase = 'its load balancers still send to it';
-    const endedBy = 'its load balancers, when they let it go';
+    const phrase = 'its load balancers still send it traffic';
+    const endedBy = 'its load balancers, when they have drained it';
     ways.push(way('turn', `it ${drainText(row.members)}`, endedBy, { endsAtMs, phrase }));
   }
   return [...ways, ...throttles(facts, process, nowMs)];
@@ -260,7 +262,7 @@ function isAwaitingPools(
   return endMs !== null && nowMs <= endMs;
 }
 
-/** Calls that each work makes at its provider. */
+/** Provider calls of each process. */
 const CALLS: Readonly<Partial<Record<Process, readonly string[]>>> = {
   ShepherdRecovery: ['reboot', 'power'],
   ShepherdReinstall: ['reinstall'],
@@ -275,7 +277,7 @@ function throttles({ slot, providerHolds }: At['facts'], process: Process, nowMs
     .map(({ key, untilMs, cause }) =>
       way(
         'throttle',
-        `its provider is not asked for ${key}: ${cause}`,
+        `calls of ${key} to its provider wait: ${cause}`,
         `its end; or an operator: shepherd provider clear ${slot.provider}`,
         { endsAtMs: untilMs, phrase: `its provider throttles ${key}` },
       ),
@@ -286,20 +288,20 @@ function budget({ facts: { queue } }: At): Way[] {
   if (!queue) return [];
   const { scope, place, of } = queue;
   const text = `it is ${ordinal(place)} of ${of} for a permit of ${scope.replace(/^\w+ /, '')}`;
-  return [way('budget', text, 'others that come back, or give up')];
+  return [way('budget', text, 'other machines that come back or give up')];
 }
 
 function turn({ view, state, facts: { shown } }: At, work: ExplainedWork | null): readonly Way[] {
   const isDue =
     view.next !== null && view.next === work && (shown === null || shown.state === state);
-  return isDue ? [way('turn', 'it waits for its turn', 'a daemon that has a place free')] : [];
+  return isDue ? [way('turn', 'it waits for its turn', 'a daemon with a free place')] : [];
 }
 
 const ENDINGS: Readonly<Record<string, string>> = { one: 'st', two: 'nd', few: 'rd', other: 'th' };
 const rules = new Intl.PluralRules('en', { type: 'ordinal' });
 const ordinal = (place: number): string => `${place}${ENDINGS[rules.select(place)]}`;
 
-/** The process that does the work; null: none does, or nothing is left to try. */
+/** The process that does the work; null: no process, or nothing is left to try. */
 export function processFor(work: ExplainedWork | null, ladder: Process): Process | null {
   if (work === 'agentStart') return 'ShepherdAgentStart';
   if (work === 'recovery') return ladder;

@@ -18,8 +18,8 @@ import type {
 } from './types.ts';
 
 /**
- * Why a machine is where it is, what stands between it and the next work on it, and what would end
- * that. Beside `viewOf`, from the same facts. Total: every place of every machine has a sentence.
+ * Explains a machine's state, what delays the next work on it, and what ends each delay. Uses the
+ * same facts as `viewOf`. Total: every state of every machine has a sentence.
  */
 export function explanationOf(facts: ExplanationFacts, moment: ExplanationMoment): Explanation {
   const at = placeOf(facts, moment);
@@ -51,14 +51,14 @@ export function explanationOf(facts: ExplanationFacts, moment: ExplanationMoment
   };
 }
 
-/** The actor knows steps that rows do not; what rows say of another state is older or newer than it. */
+/** The actor knows steps that rows do not show. Its step counts only while the states agree. */
 function placeOf(facts: ExplanationFacts, moment: ExplanationMoment): At {
   const view = viewOf(facts.slot, moment);
   const { state, substate } = facts.shown ?? view;
   return { state, substate, view, row: facts.slot.row, facts, moment };
 }
 
-/** Of a provider that is not known here. */
+/** Stands for the means of an unknown provider. */
 export const ALL_MEANS: LadderMeans = { reboot: true, power: true, reinstall: true };
 
 function stepOf({ row, facts, moment }: At): LadderStep | LadderEnd {
@@ -99,7 +99,7 @@ function nounOf(work: ExplainedWork, step: LadderStep | LadderEnd | null): strin
   return step.startAgain ? WORK_NOUNS.agentStart : 'nothing is left to try, so a person is asked';
 }
 
-/** One way says itself how long it lasts. */
+/** A single block states its own duration. */
 function whenOf(ways: readonly Way[]): string {
   if (ways.length === 0) return ', at once';
   return ways.length === 1 ? '' : `, after ${ways.length === 2 ? 'both' : 'all of that'}`;
@@ -117,10 +117,10 @@ const blockOf = ({ kind, text, endsAtMs, endedBy }: Way): Block => ({
   endedBy: oneLine(endedBy),
 });
 
-/** The database's clock has fractions; what ends, has ended at the next whole one. */
+/** Rounds up to whole ms: the database clock has fractions, and an end must have passed. */
 const wholeMs = (atMs: number | null): number | null => (atMs === null ? null : Math.ceil(atMs));
 
-/** No difference of infinities is a number. */
+/** Compares ends; the difference of two infinities is NaN. */
 function latestFirst(a: Block, b: Block): number {
   const [endA, endB] = [a.endsAtMs ?? Infinity, b.endsAtMs ?? Infinity];
   return endA === endB ? 0 : endB - endA;
@@ -128,7 +128,7 @@ function latestFirst(a: Block, b: Block): number {
 
 /** Longest sentence, in UTF-16 code units. */
 export const SENTENCE_MAX = 240;
-/** What others wrote is cut to this wherever it does not fit whole. */
+/** Texts of people and providers that do not fit are cut to this length. */
 const REASON_MIN = 40;
 const PHRASE_MAX = 70;
 const NEXT_MAX = 90;
@@ -138,7 +138,7 @@ export interface Told {
   readonly place: string;
   readonly sinceMs: number | null;
   readonly reason: string;
-  /** It is silent, or its agent cannot be started, for too long. */
+  /** The machine has been silent, or its agent unstartable, for too long. */
   readonly needsPerson: boolean;
   readonly ways: readonly Way[];
   readonly next: string;
@@ -146,8 +146,8 @@ export interface Told {
 }
 
 /**
- * "<state> for <span> because <reason>; it needs a person; <what stands in the way, until when>; next: <work> <when>."
- * What does not fit is cut: first the reason, then all ways but the first.
+ * "<state> for <span> because <reason>; it needs a person; <blocks, until when>; next: <work>
+ * <when>." If the sentence is too long, it first loses the reason, then all blocks but the first.
  */
 export function sentenceOf({ ways, ...story }: Told): string {
   const { place, sinceMs, needsPerson, nowMs } = story;
@@ -168,7 +168,7 @@ export function sentenceOf({ ways, ...story }: Told): string {
   return clip(`${head}${reason}${urgent}; next: ${next}.`, SENTENCE_MAX);
 }
 
-/** Its place in the queue counts only once all else has ended. */
+/** The place in the queue counts only after all other blocks have ended. */
 const linkTo = ({ kind }: Way): string => (kind === 'budget' ? ', then ' : ', ');
 
 function phraseOf({ phrase, endsAtMs, timeless }: Way, nowMs: number): string {
@@ -176,7 +176,7 @@ function phraseOf({ phrase, endsAtMs, timeless }: Way, nowMs: number): string {
   return timeless || endsAtMs === null ? text : `${text} for ${spanText(endsAtMs - nowMs)} more`;
 }
 
-/** What machines, providers and people wrote, on one line. */
+/** Puts text of machines, providers and people on one line. */
 export const oneLine = (text: string): string => visibleText(text).replaceAll(/\s+/g, ' ').trim();
 
 const clip = (text: string, max: number): string =>

@@ -3,34 +3,34 @@ import { impossibility, nextStep, patienceOf } from '../recovery/ladder.ts';
 import type { LadderCircumstances } from '../recovery/ladder.ts';
 import { RUNGS, STANDING_RUNGS, type Rung } from '../recovery/rungs.ts';
 
-/** One rung, as it stands for a machine. */
+/** One rung for one machine. */
 export interface RungStanding {
   readonly rung: Rung;
-  /** `passed`: milder than where the ladder stands; `ahead`: not come to yet. */
+  /** `passed`: milder than the ladder's current rung; `ahead`: not reached yet. */
   readonly place: 'passed' | 'here' | 'ahead';
-  /** Attempts of this episode on the rung where the ladder stands. */
+  /** Attempts of this episode on the ladder's current rung. */
   readonly attempts: number;
   readonly attemptsMax: number;
   readonly patienceMs: number;
-  /** Why it cannot be taken; null: it can. */
+  /** Why the rung cannot be taken; null: it can. */
   readonly bar: string | null;
 }
 
-/** How far the recovery of a machine went, and how far it may go. Times are epoch ms of the database. */
+/** Progress and limits of a machine's recovery. Times are epoch ms of the database. */
 export interface LadderStanding {
-  /** The mildest first. */
+  /** Mildest rung first. */
   readonly rungs: readonly RungStanding[];
-  /** When what was asked for is given up; null: nothing is waited for. */
+  /** When the last request counts as failed; null: no request is waited for. */
   readonly patienceEndsAtMs: number | null;
-  /** No rung starts before; null: it may now. */
+  /** No rung starts before this; null: a rung may start now. */
   readonly coolsUntilMs: number | null;
-  /** What comes next, and which attempt it is; `end`: nothing is left to try. */
+  /** The next rung and its attempt; `end`: nothing is left to try. */
   readonly next:
     | { readonly rung: Rung; readonly attempt: number; readonly end: null }
     | { readonly rung: null; readonly attempt: null; readonly end: string };
 }
 
-/** Pure: from the rows of the machine, what its provider can, and the clock. */
+/** Pure: uses the machine's rows, its provider's capabilities, and the clock. */
 export function ladderStanding(row: MachineRow, now: LadderCircumstances): LadderStanding {
   const { recovery } = row;
   const here = recovery ? STANDING_RUNGS.indexOf(recovery.rung) : -1;
@@ -56,13 +56,13 @@ export function ladderStanding(row: MachineRow, now: LadderCircumstances): Ladde
 
 function placeOf(rung: Rung, here: number): RungStanding['place'] {
   const at = (STANDING_RUNGS as readonly Rung[]).indexOf(rung);
-  // What is taken beside the ladder is never where it stands.
+  // The ladder's position is never a step beside the ladder.
   if (at === -1) return 'ahead';
   if (at === here) return 'here';
   return at < here ? 'passed' : 'ahead';
 }
 
-/** Whoever asked for it waits for evidence until then. */
+/** Until then, the process that made the request waits for evidence. */
 function patienceEndsAtMs(row: MachineRow, now: LadderCircumstances): number | null {
   const { recovery, bootTimes, work } = row;
   const isUnderWay = work.some(

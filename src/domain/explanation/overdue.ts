@@ -4,20 +4,20 @@ import type { MachineState } from '../states.ts';
 import type { At } from './places.ts';
 import type { ExplanationFacts, ExplanationMoment, Usual } from './types.ts';
 
-/** With fewer samples nobody knows what is usual. */
+/** With fewer samples, the usual duration is unknown. */
 export const SAMPLES_MIN = 20;
-/** Agent start: the sum of its steps' own limits, and a look-up. */
+/** Agent start: the sum of its steps' limits, plus one lookup. */
 const AGENT_START_MS = 3 * 60_000;
-/** Installing by the provider, and deleting: what a slow vendor still needs. */
+/** Installation and deletion by the provider: the time that a slow vendor needs. */
 const PROVIDER_MS = 30 * 60_000;
 
-/** Where a machine is, and what tells how long it may be there. */
+/** A machine's state and the policies that limit its duration. */
 export interface Timed extends Pick<At, 'state' | 'substate'> {
   readonly ladder: Pick<ExplanationFacts['ladder'], 'policy'>;
   readonly loss: ExplanationMoment['loss'];
 }
 
-/** How long its step may take; null: it may last for ever. */
+/** Time limit of the machine's step; null: no limit. */
 export function stepLimitMs({ state, substate, ladder, loss }: Timed): number | null {
   switch (state) {
     case 'AgentStarting':
@@ -38,7 +38,7 @@ export function stepLimitMs({ state, substate, ladder, loss }: Timed): number | 
   }
 }
 
-/** Longer there than its step's limit, and than twice what nineteen of twenty others took. */
+/** Whether the machine exceeds its step's limit and twice the usual 95th percentile. */
 export function isOverdue(
   at: Timed & { readonly usual: Usual | null; readonly nowMs: number },
   sinceMs: number | null,
@@ -49,10 +49,10 @@ export function isOverdue(
   return nowMs - sinceMs > Math.max(limitMs, 2 * usual.p95Ms);
 }
 
-/** Of whose likes it is: where, and on which hardware. */
+/** A group of comparable machines: their state and their hardware. */
 export interface StayPlace {
   readonly provider: string;
-  /** Null: the provider did not tell. */
+  /** Null: the provider did not say. */
   readonly plan: string | null;
   readonly state: MachineState;
   readonly substate: string;
@@ -60,23 +60,23 @@ export interface StayPlace {
 
 export type Stays = ReturnType<typeof createStays>;
 
-/** Older ones are forgotten, for hardware and vendors change. */
+/** Older samples are forgotten, because hardware and vendors change. */
 const SAMPLES_MAX = 200;
-/** Of providers and plans there are few; more places than this are none. */
+/** Most groups kept. Real fleets have few providers and plans. */
 const PLACES_MAX = 2_000;
 
-/** What was seen at a place. */
+/** Samples of one group. */
 interface Seen {
   readonly all: number[];
-  /** Null: to be found out, for there is a new one. */
+  /** Null: outdated by a new sample. */
   p95Ms: number | null;
 }
 
-/** How long machines stayed in their places, as far as this daemon saw them come and go. */
+/** Records how long machines stayed in a state, as far as this daemon saw it. */
 export function createStays() {
   const places = new Map<string, Seen>();
   return {
-    /** @param forMs how long it stayed. */
+    /** @param forMs duration of the stay. */
     note(place: StayPlace, forMs: number): void {
       const key = keyOf(place);
       const known = places.get(key);
@@ -87,7 +87,7 @@ export function createStays() {
       if (seen.all.length > SAMPLES_MAX) seen.all.shift();
       places.set(key, seen);
     },
-    /** Null: none of its likes was seen to leave the place. */
+    /** Null: no comparable machine was seen to leave the state. */
     usual(place: StayPlace): Usual | null {
       const seen = places.get(keyOf(place));
       if (!seen) return null;
@@ -100,7 +100,7 @@ export function createStays() {
 const keyOf = ({ provider, plan, state, substate }: StayPlace): string =>
   `${provider} ${plan ?? ''} ${state} ${substate}`;
 
-/** The smallest sample that so many percent of all do not exceed. */
+/** The smallest sample that this percentage of all samples does not exceed. */
 function percentile(samples: readonly number[], percent: number): number {
   const sorted = samples.toSorted((a, b) => a - b);
   return sorted[Math.ceil((percent / 100) * sorted.length) - 1]!;

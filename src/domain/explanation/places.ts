@@ -7,7 +7,7 @@ import type { MachineState } from '../states.ts';
 import { orderText, type MachineView } from '../view.ts';
 import type { ExplainedWork, ExplanationFacts, ExplanationMoment } from './types.ts';
 
-/** Where a machine is, as its actor shows it, else as its rows tell. */
+/** A machine's state, from its actor or else from its rows. */
 export interface At {
   readonly state: MachineState;
   readonly substate: string;
@@ -17,20 +17,20 @@ export interface At {
   readonly moment: ExplanationMoment;
 }
 
-/** What is said of a machine because of where it is. */
+/** The explanation of a machine's state. */
 export interface Story {
-  /** Reads on after "because". */
+  /** Continues the sentence after "because". */
   readonly reason: string;
   readonly sinceMs?: number | null | undefined;
   readonly by?: string | null;
-  /** The work that is to be done to it; absent: none. */
+  /** The work to do on the machine; absent: none. */
   readonly work?: ExplainedWork;
-  /** Of what is under way, or waited for: what ends it, and when that is at the latest. */
+  /** What ends the current work or wait, and its latest time. */
   readonly end?: string;
   readonly endAtMs?: number | null;
 }
 
-/** Total: what no table below knows is told in general words. */
+/** Total: states outside the tables below get a general text. */
 export const storyOf = (at: At): Story => STORIES[at.state](at);
 
 const STORIES: Readonly<Record<MachineState, (at: At) => Story>> = {
@@ -85,11 +85,11 @@ const STOPPED = {
 };
 const FAILED = {
   reason: 'its provider gave up on this machine',
-  end: 'nothing, until an operator gives it back or its provider mends it',
+  end: 'nothing, until an operator gives it back or its provider repairs it',
 };
 const unless = (next: MachineView['next']) => (next === null ? {} : { work: next });
 
-/** It was never anything else. */
+/** The machine has never been in another state. */
 const isFresh = ({ recovery, heartbeat, agentStarted, startAttempt }: MachineRow): boolean =>
   recovery === null && heartbeat === null && agentStarted === null && startAttempt === null;
 
@@ -164,7 +164,7 @@ function recovering({ substate, row, view, facts: { ladder } }: At): Story {
   };
 }
 
-/** A first attempt may wait less than its rung has patience. */
+/** A first attempt may have less patience than its rung. */
 const patienceAt = (row: MachineRow, rung: Rung, policy: LadderPolicy): number =>
   patienceOf({ rung, attempt: row.recovery?.attempts ?? 1 }, policy[rung], row.bootTimes);
 
@@ -187,7 +187,7 @@ function deprovisioning({ row }: At): Story {
   };
 }
 
-/** A line of a machine's log, as far as it tells since when and by whom a machine is where it is. */
+/** A log line of a machine that shows when, and by whom, the machine entered its state. */
 export interface PastLine {
   readonly atMs: number;
   readonly kind: string;
@@ -195,7 +195,7 @@ export interface PastLine {
   readonly actor: string;
 }
 
-/** Kinds of lines after which a machine is in the state; rows tell the time of the other states. */
+/** Kinds of lines that lead to a state. For other states, the rows hold the time. */
 const LEADS_TO: Readonly<Partial<Record<MachineState, readonly string[]>>> = {
   Provisioned: ['recovered', 'workFailed', 'released'],
   Recovering: ['workFailed'],
@@ -203,12 +203,12 @@ const LEADS_TO: Readonly<Partial<Record<MachineState, readonly string[]>>> = {
   Quarantined: ['quarantined'],
 };
 
-/** States of which the log has to be asked. */
+/** States whose explanation needs the log. */
 export const hasPast = (state: MachineState): boolean => LEADS_TO[state] !== undefined;
 
 /**
- * What the log adds to the rows.
- * @param lines of the machine, oldest first.
+ * Adds the log's facts to the rows.
+ * @param lines lines of the machine, oldest first.
  */
 export function pastOf(
   state: MachineState,

@@ -4,38 +4,38 @@ import { FLEET } from '../recovery/guard-judgement.ts';
 import { ORDERS_KEPT } from '../policy.ts';
 import type { BudgetUse } from '../recovery/permits.ts';
 
-/** A machine's place among those that wait for a permit to be recovered. */
+/** A machine's position among those that wait for a recovery permit. */
 export interface Queue {
-  /** `fleet`, `provider <name>`, or `location <name>`: the scope that has no room. */
+  /** The scope without room: `fleet`, `provider <name>`, or `location <name>`. */
   readonly scope: string;
   /** From 1. */
   readonly place: number;
   readonly of: number;
 }
 
-/** One permit is kept for orders. */
+/** One permit is reserved for orders. */
 const isFull = ({ permits, budget }: BudgetUse, { order }: MachineRow): boolean =>
   permits >= budget + (order === null ? 0 : ORDERS_KEPT);
 
-/** Those that wait in a scope without room. */
+/** Machines that wait in a full scope. */
 interface Crowd {
   readonly use: BudgetUse;
   readonly order: number;
-  /** So many were counted, and so many there are. */
+  /** Number of machines counted so far, and in total. */
   seen: number;
   of: number;
 }
 
-/** A machine that waits, and where it stands in the queue of the first scope without room for it. */
+/** A waiting machine, and its position in the queue of the first full scope. */
 export interface Queued {
   readonly row: MachineRow;
-  /** Null: there is room everywhere, so it is something else that it waits for. */
+  /** Null: all scopes have room, so that the machine waits for something else. */
   readonly queue: Queue | null;
 }
 
 /**
- * All that wait for a permit, the one whose turn is next first, each with its place in the queue of the
- * first scope that has no room for it. Costs one pass for all of them.
+ * All machines that wait for a permit, in the order of service. Each has its position in the queue
+ * of its first full scope. Takes one pass for all machines.
  */
 export function queueInOrder(
   waiting: Iterable<MachineRow>,
@@ -64,14 +64,14 @@ export function queueInOrder(
   });
 }
 
-/** The scopes of the budget that the machine counts in. */
+/** The budget scopes in which the machine counts. */
 export function scopeNames({ provided }: MachineRow): readonly string[] {
   if (provided === null) return [FLEET];
   const names = [FLEET, `provider ${provided.provider}`];
   return provided.location === null ? names : [...names, `location ${provided.location}`];
 }
 
-/** Where one machine stands. @param waiting all that wait for a permit; it may be among them. */
+/** The position of one machine. @param waiting all waiting machines; may include this one. */
 export function queueOf(
   row: MachineRow,
   budgets: readonly BudgetUse[],

@@ -24,73 +24,73 @@ export const BLOCK_KINDS = [
   'turn',
   'budget',
 ] as const;
-/** What may keep work from a machine, in the order in which a sentence tells it. */
+/** Kinds of blocks that delay work on a machine, in the order of the sentence. */
 export type BlockKind = (typeof BLOCK_KINDS)[number];
 
-/** One thing that stands between a machine and the next work on it. */
+/** One reason that delays the next work on a machine. */
 export interface Block {
   readonly kind: BlockKind;
   /** For people, on one line. */
   readonly text: string;
-  /** When the clock ends it, epoch ms of the database; null: the clock does not. */
+  /** When the clock ends the block, epoch ms of the database; null: another event ends it. */
   readonly endsAtMs: number | null;
   /** Who or what ends it, for people. */
   readonly endedBy: string;
 }
 
-/** What a daemon does to a machine. */
+/** Kinds of work that a daemon does on a machine. */
 export const EXPLAINED_WORK = ['creation', 'agentStart', 'recovery', 'deprovision'] as const;
 export type ExplainedWork = (typeof EXPLAINED_WORK)[number];
 
 export interface NextStep {
-  /** Null: nothing is done until something else happens; `text` says what that is. */
+  /** Null: nothing happens until another event, named in `text`. */
   readonly work: ExplainedWork | null;
-  /** Epoch ms of the database; null: no clock decides it. */
+  /** Epoch ms of the database; null: no clock decides. */
   readonly atMs: number | null;
   readonly text: string;
 }
 
-/** Why a machine is where it is, and what would end it. */
+/** Why a machine is in its state, and what would end the state. */
 export interface Explanation {
   /** At most `SENTENCE_MAX` characters. */
   readonly sentence: string;
-  /** In this state since, epoch ms of the database; null: nobody knows. */
+  /** Start of this state, epoch ms of the database; null: unknown. */
   readonly sinceMs: number | null;
-  /** Who brought it there; null: nobody did. */
+  /** Who caused the state; null: nobody. */
   readonly by: string | null;
-  /** Latest end first; what no clock ends comes before all others. */
+  /** Blocks without a known end come first, then the latest end. */
   readonly blockedBy: readonly Block[];
   readonly next: NextStep;
-  /** It takes longer than its step may, and far longer than with its likes. */
+  /** The state exceeds its time limit, and far exceeds the usual duration. */
   readonly overdue: boolean;
 }
 
-/** How long others of the same provider and plan took for the same step. */
+/** Durations of the same step on other machines of the same provider and plan. */
 export interface Usual {
   /** 95th percentile, ms. */
   readonly p95Ms: number;
   readonly samples: number;
 }
 
-/** All that an explanation is made of; whoever does not know something says null, or nothing. */
+/** All input of an explanation; unknown facts are null or absent. */
 export interface ExplanationFacts {
   readonly slot: SlotFacts;
-  /** What the machine's own actor shows; null: only rows and listing tell. */
+  /** The state that the machine's actor shows; null: only rows and listing are known. */
   readonly shown: { readonly state: MachineState; readonly substate: string } | null;
-  /** Since when it was seen in its state, where its rows do not tell it. Epoch ms; null: not known. */
+  /** When the state was first seen, if its rows do not tell. Epoch ms; null: unknown. */
   readonly seenSinceMs: number | null;
-  /** Who put it under quarantine; null: nobody, or not known. */
+  /** Who quarantined the machine; null: nobody, or unknown. */
   readonly quarantinedBy: string | null;
-  /** The session of whoever explains: its own work is not elsewhere. */
+  /** The explaining daemon's session: its own work does not count as work elsewhere. */
   readonly self: SessionId | null;
-  /** Null: the database has not told of the guard yet. */
+  /** Null: the guard's rows have not been read yet. */
   readonly guard: GuardPicture | null;
-  /** Where it stands among those that wait for a permit; null: it waits for none. */
+  /** The machine's position among those that wait for a permit; null: it does not wait. */
   readonly queue: Queue | null;
   readonly providerHolds: readonly ProviderHoldRow[];
-  /** How its provider's machines are recovered. `means` null: not known, so all may be there. */
+  /** How the provider's machines are recovered. `means` null: unknown, so all count as possible. */
   readonly ladder: { readonly policy: LadderPolicy; readonly means: LadderMeans | null };
-  /** Why the listing of its provider is not believed; null: it is. */
+  /** Why the provider's listing is not trusted; null: it is trusted. */
   readonly breaker: string | null;
   readonly usual: Usual | null;
 }

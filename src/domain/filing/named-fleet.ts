@@ -5,37 +5,37 @@ import { printable } from '../../lib/texts.ts';
 import { wantedTraits, type TraitFilter } from '../traits.ts';
 import type { MachineView } from '../view.ts';
 
-/** The machines of a fleet, as people name them when they ask for something. */
+/** The machines of a fleet, found by the names that people use in requests. */
 
-/** One slot with what is known of it. */
+/** One slot and the known facts about it. */
 export interface Entry {
-  /** In the words of the page, as far as whoever reads it knows. */
+  /** The view as the page shows it, as far as this process knows. */
   readonly view: MachineView;
   readonly facts: SlotFacts;
-  /** Machines that claim the slot; more than one is a conflict. */
+  /** Machine rows that claim the slot; more than one is a conflict. */
   readonly rows: readonly MachineRow[];
 }
 
-/** Where a name is looked up. */
+/** Looks up names. */
 export interface NamedFleet {
-  /** In the order of their slots. */
+  /** Sorted by slot. */
   readonly entries: Iterable<Entry>;
   readonly bySlot: { get(slot: Slot): Entry | undefined };
-  /** Null: there is none of this id. */
+  /** Null: no machine has this id. */
   readonly machine: (id: string) => MachineRow | null;
-  /** Names of those that are configured, or of which something is recorded. */
+  /** Names of providers that are configured or appear in records. */
   readonly providers: readonly string[];
 }
 
-/** Each once, in their order. */
+/** Removes duplicates and sorts. */
 export const namesOf = (names: Iterable<string>): string[] => [...new Set(names)].toSorted();
 
-/** @throws {UsageError} neither is one of that name configured, nor is anything recorded of it. */
+/** @throws {UsageError} the provider is neither configured nor recorded. */
 export function requireProvider({ providers }: Pick<NamedFleet, 'providers'>, name: string): void {
   if (!providers.includes(name)) throw unknownName('provider', name, providers);
 }
 
-/** @throws {UsageError} nothing is recorded that has what the filter names. */
+/** @throws {UsageError} no record matches the filter. */
 export function requireTraits({ entries }: Pick<NamedFleet, 'entries'>, filter: TraitFilter): void {
   for (const [trait, name] of wantedTraits(filter)) {
     const known = namesOf([...entries].flatMap(({ view }) => view[trait] ?? []));
@@ -48,7 +48,7 @@ const unknownName = (what: string, name: string, known: readonly string[]): Usag
     `no ${what} is named ${printable(name)}; there is ${known.map(printable).join(', ') || 'none'}`,
   );
 
-/** Where a machine is; null: no hardware is recorded. */
+/** A machine's slot; null: no hardware is recorded. */
 export const slotOfRow = ({ provided }: MachineRow): Slot | null =>
   provided &&
   slotOf(provided.provider, { reservationId: provided.reservationId, id: provided.providerId });

@@ -15,18 +15,18 @@ import type { MachineVerb, OrderVerb, PoolVerb, Verb } from '../verbs.ts';
 import type { Given, RequestedThing, ThingAtLarge, Wish } from '../wishes.ts';
 import type { Selected } from './selection.ts';
 
-/** What would become of a request, as far as is known before it is filed. */
+/** The expected result of a request before it is submitted. */
 
 export interface Prospect {
-  /** Why it would be refused, for people; null: it would not. */
+  /** Why the request would be refused, for people; null: it would not. */
   readonly refusal: string | null;
-  /** What would become of it, for people; null: it is refused, or is work. */
+  /** The result, for people; null: the request is refused, or becomes work. */
   readonly outcome: string | null;
-  /** What it would wait for, a line for each thing. */
+  /** What the request would wait for, one line each. */
   readonly waits: readonly string[];
 }
 
-/** Who asks, why, and what is known at that time. */
+/** The requester, the reason, and the facts known at that time. */
 export interface Outlook {
   readonly by: string;
   readonly reason: string;
@@ -35,11 +35,11 @@ export interface Outlook {
   readonly loss: LossPolicy;
   readonly guard: readonly GuardRow[];
   readonly pools: readonly PoolRow[];
-  /** Null: the provider is not known here. */
+  /** Null: the provider is unknown here. */
   readonly means: (provider: ProviderName) => ProviderMeans | null;
 }
 
-/** Of one machine or slot. Whoever carries it out decides anew, by what is true then. */
+/** The prospect for one machine or slot. The daemon that applies the request decides again. */
 export function prospectOf(what: RequestedThing, selected: Selected, now: Outlook): Prospect {
   const { provider, slotId, machineId, entry } = selected;
   const row = entry?.rows.find((each) => each.machineId === machineId) ?? null;
@@ -51,14 +51,14 @@ export function prospectOf(what: RequestedThing, selected: Selected, now: Outloo
   return decided({ ...sceneOf(what, request, now), row, now: circumstances(selected, now) });
 }
 
-/** A verb that has an object on a machine. */
+/** A verb that could change something on a machine. */
 export interface Offer {
   readonly verb: MachineVerb;
-  /** Why it would be refused, for people; null: it may be asked for. */
+  /** Why the request would be refused, for people; null: it may be submitted. */
   readonly refusal: string | null;
 }
 
-/** The verbs that have an object on the machine or slot, each as it would be asked for in the plainest way. */
+/** The verbs that could change something on the machine or slot, each in its plainest form. */
 export function offersOf(selected: Selected, now: Outlook): Offer[] {
   const { provider, slotId, machineId, entry } = selected;
   const row = entry?.rows.find((each) => each.machineId === machineId) ?? null;
@@ -71,21 +71,21 @@ export function offersOf(selected: Selected, now: Outlook): Offer[] {
   );
 }
 
-/** No refusal depends on which hold, image or label it is. */
+/** No refusal depends on the kind of hold, the image or the label. */
 const PLAINEST = {
   kind: 'no-recover',
   image: { url: '', sha256: '', compression: 'none', rootDevice: { name: '' } },
   set: 'a-',
 } as const;
 
-/** Of something that is about no machine: the guard, or a pool. */
+/** The prospect for a request that concerns no machine: the guard, or a pool. */
 export function prospectAtLarge(what: ThingAtLarge, now: Outlook): Prospect {
   const provider = placeOf(what);
   const request = requestOf(what, { provider, slotId: null, machineId: null }, now);
   return decided(sceneOf(what, request, now));
 }
 
-/** The one provider that it is about; null: the fleet, or a pool. */
+/** The single provider concerned; null: the fleet, or a pool. */
 function placeOf(what: ThingAtLarge): ProviderName | null {
   if ('provider' in what) return what.provider;
   return 'scope' in what && what.scope !== FLEET ? what.scope : null;
@@ -97,7 +97,7 @@ const circumstances = ({ entry }: Selected, { nowMs, loss }: Outlook): Scene['no
   loss,
 });
 
-/** Long enough for all that depends on it. */
+/** Longer than any decision here depends on. */
 const VALID_MS = 3_600_000;
 
 const requestOf = (
@@ -174,12 +174,12 @@ function waitsOf(
   ];
 }
 
-/** What a provider can do, as far as verbs need it. */
+/** The capabilities of a provider that matter to verbs. */
 export type ProviderMeans = LadderMeans & { readonly deprovision: boolean };
 
 /**
- * Why the machine's provider can never do what the verb asks, for people; null: it can.
- * @param means null: the provider is not known here; another daemon may know it.
+ * Why the machine's provider can never do what the verb requests, for people; null: it can.
+ * @param means null: the provider is unknown here; another daemon may know it.
  */
 export function providerRefusal(
   verb: Verb,
@@ -195,7 +195,7 @@ export function providerRefusal(
   return needed === null || means[needed] ? null : `provider ${provider} cannot ${words.order}`;
 }
 
-/** Whether there is anything that the verb could change; without it the verb is not offered. */
+/** Whether the verb could change anything; otherwise it is not offered. */
 export function hasObject(verb: MachineVerb, row: MachineRow | null, now: Circumstances): boolean {
   const isLater = (atMs: number | null | undefined): boolean => (atMs ?? 0) > now.nowMs;
   switch (verb) {
@@ -224,9 +224,9 @@ export function hasObject(verb: MachineVerb, row: MachineRow | null, now: Circum
 }
 
 /**
- * What is lost when it is done, for people; null: nothing that could not be had back.
- * @param providers of the machines that are meant.
- * @param givingBack what becomes of a machine of this provider that is given back.
+ * What the request destroys, for people; null: nothing irrecoverable.
+ * @param providers providers of the selected machines.
+ * @param givingBack what happens to a machine of this provider when it is given back.
  */
 export function lossAt(
   wish: Wish<MachineVerb>,
@@ -239,7 +239,7 @@ export function lossAt(
   return lossOf(wish);
 }
 
-/** What becomes of machines that are given back, provider by provider where they differ, and of their slots. */
+/** What happens to machines that are given back, and to their slots, by provider. */
 export function givingBackText(
   providers: Iterable<string>,
   givingBack: (provider: string) => string,
@@ -256,7 +256,7 @@ export function givingBackText(
 
 const RETURNED = 'Shepherd may use its slot again at once';
 const KEPT_FREE =
-  'Shepherd leaves its slot alone until somebody does: machine unhold --kind no-allocate';
+  'Shepherd leaves its slot alone until an operator runs machine unhold --kind no-allocate';
 
-/** What most providers do. */
+/** The usual case. */
 export const DELETED = 'the device is deleted, with everything on its disks';

@@ -21,35 +21,35 @@ import {
   type NamedFleet,
 } from './named-fleet.ts';
 
-/** Which machines are meant: by one name, by their slots, by what they have in common, or all. */
+/** Selects machines: by one name, by their slots, by common properties, or all. */
 export interface Selector extends TraitFilter {
   /** A machine's id, or a slot. */
   readonly name?: string | undefined;
   readonly slots?: readonly string[] | undefined;
   readonly provider?: string | undefined;
-  /** `State`, or `State/substate`. */
+  /** `State` or `State/substate`. */
   readonly states?: readonly string[] | undefined;
   readonly all?: boolean | undefined;
 }
 
-/** One physical machine that was meant. */
+/** One selected physical machine. */
 export interface Selected {
   readonly slot: Slot;
   readonly provider: ProviderName;
   readonly slotId: string;
-  /** The machine on it; null: none, or the slot was meant whatever is on it. */
+  /** The machine on the slot; null: none, or the request concerns the slot itself. */
   readonly machineId: MachineId | null;
-  /** Null: the BMDB records nothing there. */
+  /** Null: the BMDB has no record of the slot. */
   readonly entry: Entry | null;
 }
 
-/** Whether it is about several: then their number must be confirmed. */
+/** Whether the selector may match several machines, so that their number must be confirmed. */
 export const isBulk = ({ name }: Selector): boolean => name === undefined;
 
 /**
- * The machines that a wish is about. A name means one thing or nothing; nothing is ever meant by default.
- * @throws {UsageError} it is not said which, in more than one way, or nothing is meant by it.
- * @throws {NotFound} a name means nothing.
+ * The machines that a request concerns. A name matches one thing or nothing; there is no default.
+ * @throws {UsageError} the selector is missing, ambiguous, or matches nothing.
+ * @throws {NotFound} a name matches nothing.
  */
 export function machinesMeant(
   fleet: NamedFleet,
@@ -70,8 +70,8 @@ export function machinesMeant(
 }
 
 /**
- * Free slots are not recorded. So one that nothing is known of is believed, as long as its provider
- * is a provider; but only to forbid that a machine is made there, which is all that makes sense.
+ * Free slots are not recorded. An unrecorded slot is accepted if its provider exists, but only to
+ * forbid a creation there: no other request makes sense for a free slot.
  */
 function requireSense(
   wish: Given<MachineVerb>,
@@ -89,19 +89,19 @@ function requireSense(
   );
 }
 
-/** One thing that is asked of one machine, under a key of its own. */
+/** One request for one machine, with its own key. */
 export interface Asked {
   readonly key: string;
   readonly selected: Selected;
   readonly what: RequestedThing;
 }
 
-/** Most characters of a key. */
+/** Longest key, in characters. */
 const KEY_MAX = 200;
 
 /**
- * What is asked of each machine. One that is named alone is asked under the key itself, each of
- * several under `<key>/<slot>`, so that asking again asks the same of the same.
+ * The request for each machine. A single named machine uses the key itself; several use
+ * `<key>/<slot>`, so that a repetition submits the same requests.
  * @throws {UsageError} a key would be too long.
  */
 export const askedOf = (
@@ -130,14 +130,16 @@ function requireOneWay(selector: Selector): void {
   const ways = [name !== undefined, slots !== undefined, byProperty, all === true];
   const count = ways.filter(Boolean).length;
   if (count === 1) return;
-  throw new UsageError(count === 0 ? `say which machine: ${WAYS}` : `say it in one way: ${WAYS}`);
+  throw new UsageError(
+    count === 0 ? `say which machine: ${WAYS}` : `select machines in one way only: ${WAYS}`,
+  );
 }
 
 function byProperties(fleet: NamedFleet, selector: Selector): Selected[] {
   const isMeant = matcherOf(fleet, selector);
   const meant: Entry[] = [];
   for (const entry of fleet.entries) if (isMeant(entry)) meant.push(entry);
-  if (meant.length === 0) throw new UsageError('no machine is so; nothing was done');
+  if (meant.length === 0) throw new UsageError('no machine matches; nothing was done');
   return meant.map((entry) => theMachineOf(entry, entry.view.slot));
 }
 
@@ -157,7 +159,7 @@ function matcherOf(fleet: NamedFleet, selector: Selector) {
 function bySlots(fleet: NamedFleet, names: readonly string[], needsMachine: boolean): Selected[] {
   const twice = names.find((name, at) => names.indexOf(name) !== at);
   if (twice !== undefined) throw new UsageError(`slots names ${twice} twice`);
-  if (names.length === 0) throw new UsageError('slots names nothing; nothing was done');
+  if (names.length === 0) throw new UsageError('slots is empty; nothing was done');
   const found: Selected[] = [];
   const missed: string[] = [];
   for (const name of names) {
@@ -173,7 +175,7 @@ function bySlots(fleet: NamedFleet, names: readonly string[], needsMachine: bool
   return found;
 }
 
-/** @throws {UsageError} one is named by its slot and by its id. */
+/** @throws {UsageError} a machine is named twice, by its slot and by its id. */
 function requireDistinct(names: readonly string[], found: readonly Selected[]): void {
   const slots = found.map(({ slot }) => slot);
   const place = slots.findIndex((slot, index) => slots.indexOf(slot) !== index);
@@ -183,9 +185,9 @@ function requireDistinct(names: readonly string[], found: readonly Selected[]): 
 }
 
 /**
- * What one name means.
- * @param needsMachine else a slot is meant itself, whatever is on it.
- * @throws {UsageError} it has not the form of a name. @throws {NotFound} it means nothing.
+ * What one name refers to.
+ * @param needsMachine false: the request concerns the slot, whatever is on it.
+ * @throws {UsageError} the name is malformed. @throws {NotFound} the name matches nothing.
  */
 export function byName(fleet: NamedFleet, name: string, needsMachine: boolean): Selected {
   if (isUuid(name)) return byMachineId(fleet, name);
@@ -193,16 +195,16 @@ export function byName(fleet: NamedFleet, name: string, needsMachine: boolean): 
   const entry = fleet.bySlot.get(slot) ?? null;
   if (!needsMachine) return { ...placeOf(slot), machineId: null, entry };
   if (entry === null || entry.rows.length === 0) {
-    throw new NotFound(`no machine is on slot ${slot}; GET machines has those there are`);
+    throw new NotFound(`no machine is on slot ${slot}; GET machines lists all`);
   }
   return theMachineOf(entry, slot);
 }
 
 function byMachineId({ bySlot, machine }: NamedFleet, id: string): Selected {
   const row = machine(id);
-  if (!row) throw new NotFound(`there is no machine ${id}; GET machines has all`);
+  if (!row) throw new NotFound(`there is no machine ${id}; GET machines lists all`);
   const slot = slotOfRow(row);
-  if (slot === null) throw new NotFound(`no hardware is recorded of machine ${id}`);
+  if (slot === null) throw new NotFound(`no hardware is recorded for machine ${id}`);
   const entry = bySlot.get(slot) ?? null;
   return { ...placeOf(slot), machineId: row.machineId, entry };
 }
@@ -223,7 +225,7 @@ const SLOT = /^[a-z][a-z0-9-]{0,30}\/[^\p{Cc}]{1,200}$/u;
 export function slotNamed(text: string): Slot {
   if (SLOT.test(text)) return text as Slot;
   throw new UsageError(
-    `"${printable(text)}" is neither a machine's id (a UUID in small letters) nor a slot (<provider>/<slot id>)`,
+    `"${printable(text)}" is neither a machine's id (a UUID in lower case) nor a slot (<provider>/<slot id>)`,
   );
 }
 
@@ -232,7 +234,7 @@ const placeOf = (slot: Slot) => ({ slot, provider: providerOf(slot), slotId: slo
 type Placed = Pick<MachineView, 'state' | 'substate'>;
 
 /**
- * Whether a machine is in one of these states, each `State` or `State/substate`; any when absent.
+ * Whether a machine is in one of these states, each `State` or `State/substate`; absent: any.
  * @throws {UsageError} there is no such state.
  */
 function stateMatcher(wanted: readonly string[] | undefined): (view: Placed) => boolean {

@@ -1,15 +1,15 @@
-/** One thing that happened to a slot, or of the work on a machine of it. */
+/** One event of a slot, or of the work on its machine. */
 export interface SlotLine {
   /** Database clock, epoch ms. */
   readonly atMs: number;
   readonly of: 'slot' | 'work';
-  /** Its tenancy then; null: none. */
+  /** The tenancy at that time; null: none. */
   readonly machineId: string | null;
-  /** Of the slot's log, such as `quarantined`; of work how it began or ended, such as `Failed`. */
+  /** Of the slot's log, such as `quarantined`; of work, its beginning or end, such as `Failed`. */
   readonly kind: string;
-  /** Of work: which; null: it is no work. */
+  /** Of work: the process; null: the line is no work. */
   readonly process: string | null;
-  /** A component, or a person; null: not known. */
+  /** A component or a person; null: unknown. */
   readonly actor: string | null;
   readonly reason: string;
   readonly from: string | null;
@@ -17,17 +17,17 @@ export interface SlotLine {
   readonly sessionId: string | null;
 }
 
-/** What happened, once, or several times in a row. */
+/** An event that happened once, or several times in a row. */
 export interface FoldedLine extends SlotLine {
-  /** How many lines it stands for: of them it is the latest. */
+  /** Number of lines it replaces; it shows the latest one. */
   readonly count: number;
-  /** When the first of them happened. */
+  /** Time of the first of these lines. */
   readonly sinceMs: number;
-  /** It did not go as it should. */
+  /** The event is a failure. */
   readonly isFailure: boolean;
 }
 
-/** Kinds of the slot's log that say that something went wrong. */
+/** Kinds of the slot's log that report a failure. */
 const FAILURES: ReadonlySet<string> = new Set([
   'workFailed',
   'requestRefused',
@@ -35,15 +35,15 @@ const FAILURES: ReadonlySet<string> = new Set([
   'controllerResetRefused',
   'quarantined',
 ]);
-/** Heartbeats that ceased and came back. */
+/** Lost and resumed heartbeats. */
 const HEARTBEATS: ReadonlySet<string> = new Set(['fellSilent', 'heardAgain']);
-/** What providers tell in passing. */
+/** Observations from providers' listings. */
 const LISTINGS: ReadonlySet<string> = new Set(['powerSeenOff', 'powerOnAccepted']);
 
 export const isFailure = ({ of, kind }: SlotLine): boolean =>
   of === 'work' ? kind === 'Failed' : FAILURES.has(kind);
 
-/** Lines of one sort fold together; null: this one stands for itself. */
+/** Lines of the same sort fold together; null: the line stays alone. */
 function sortOf(line: SlotLine): string | null {
   if (isFailure(line)) return null;
   if (line.of === 'work') return `${line.process} of ${line.machineId}`;
@@ -52,8 +52,8 @@ function sortOf(line: SlotLine): string | null {
 }
 
 /**
- * Heartbeats, listings and retries that come in a row become one line each; what failed never does,
- * nor what somebody decided.
+ * Folds consecutive heartbeats, listings and retries into one line each. Never folds failures or
+ * decisions.
  * @param lines newest first.
  */
 export function foldHistory(lines: readonly SlotLine[]): FoldedLine[] {

@@ -5,16 +5,16 @@ import { witnessOf } from './provider-tags.ts';
 import { slotIdOfMachine, slotIdOfRow, type Recorded, type Stock, type Used } from './stock.ts';
 
 /**
- * What is not as it should be, machine by machine, and what is done about it:
- * - `adoptable`: a device with the witness of an unfinished creation: record it.
- * - `creating`: the same, while somebody works on it.
- * - `unfinished`: a creation of which no device is seen: wait, note it, or forget it.
- * - `orphan`: a device of ours (or nobody's) that nothing refers to.
- * - `failed`: the same, and the provider says it is broken.
+ * Deviations, machine by machine, and their handling:
+ * - `adoptable`: a device with the creation key of an unfinished creation: record it.
+ * - `creating`: the same, while a session works on it.
+ * - `unfinished`: a creation without a visible device: wait, note it, or forget it.
+ * - `orphan`: a device that is ours (or nobody's) without any reference.
+ * - `failed`: an orphan that its provider calls broken.
  * - `foreign`: a device of another owner.
  * - `contradicted`: a machine whose device is not ours, or is listed on another slot.
  * - `missing`: a machine whose device is not listed.
- * - `back`: a machine that was missing and is listed again.
+ * - `back`: a missing machine that is listed again.
  */
 const FINDING_CASES = [
   'adoptable',
@@ -58,33 +58,33 @@ interface FindingsInput {
   /** Entries of the listing. */
   readonly listedCount: number;
   readonly listingComplete: boolean;
-  /** What is listed and cannot be read: there, and perhaps ours. */
+  /** Entries that cannot be parsed: they exist, and may be ours. */
   readonly unreadable: readonly UnreadableEntry[];
-  /** Database time at which the listing was begun. */
+  /** Database time at the start of the listing. */
   readonly listedAtMs: number;
   readonly nowMs: number;
   readonly self: SessionId | null;
   readonly running: ReadonlySet<string>;
   readonly assimilate: boolean;
-  /** An unfinished creation without a device is forgotten after so long. */
+  /** An unfinished creation without a device is forgotten after this long. */
   readonly abandonMs: number;
 }
 
 export interface Findings {
   readonly all: readonly Finding[];
-  /** Why the listing as a whole is not believed; null: it is. */
+  /** Why the whole listing is not trusted; null: it is trusted. */
   readonly breaker: string | null;
   readonly counts: {
     readonly orphan: number;
     readonly failed: number;
     readonly foreign: number;
     readonly missing: number;
-    /** Machines and devices that count against the limit, unfinished creations left out. */
+    /** Machines and devices that count against the limit, without unfinished creations. */
     readonly machines: number;
   };
 }
 
-/** Judges every machine by itself; only the breaker looks at all of them. */
+/** Judges each machine separately; only the breaker considers all of them. */
 export function judge(input: FindingsInput): Findings {
   const { stock } = input;
   const devices = stock.used.flatMap((used) => judgeDevice(input, used) ?? []);
@@ -118,14 +118,14 @@ export function judge(input: FindingsInput): Findings {
   };
 }
 
-/** Devices that cannot be read, and how many of them no machine of the BMDB has. */
+/** Unreadable devices, and the number of those that belong to no machine of the BMDB. */
 interface Unclear {
   readonly ids: ReadonlySet<string>;
   readonly unknown: number;
 }
 const CLEAR: Unclear = { ids: new Set(), unknown: 0 };
 
-/** One that cannot be read may be ours, so it counts against the limit. */
+/** An unreadable device may be ours, so it counts against the limit. */
 function unclearOf({ unreadable, stock }: FindingsInput): Unclear {
   if (unreadable.length === 0) return CLEAR;
   const ids = new Set(unreadable.flatMap(({ id }) => id ?? []));
@@ -133,17 +133,17 @@ function unclearOf({ unreadable, stock }: FindingsInput): Unclear {
   return { ids, unknown: ids.size - known };
 }
 
-/** Recorded machines, but those that are known to be gone. */
+/** Recorded machines, without those known to be gone. */
 const countMachines = ({ rows }: Stock): number =>
   rows.filter(({ row, device }) => !isMissing(row) || device !== null).length;
 
 const isMissing = (row: MachineRow): boolean => row.provided!.status === 'Missing';
 const isGivenUp = (row: MachineRow): boolean =>
   row.provided!.status === 'ProvisioningFailedPermanent';
-/** On its way back to the provider, or known to be gone: it need not be listed. */
+/** A machine that is being given back, or is known to be gone, need not be listed. */
 const isExpected = (row: MachineRow): boolean => row.deprovision === null && !isMissing(row);
 
-/** Nothing is marked on the word of a listing that is not believed. */
+/** An untrusted listing marks nothing. */
 const hush = (input: FindingsInput, found: Finding, breaker: string | null): Finding => {
   const isMark = found.action === 'markAbsent' || found.action === 'confirmMissing';
   if (!isMark || (input.listingComplete && breaker === null)) return found;
@@ -162,7 +162,7 @@ function judgeDevice(input: FindingsInput, { device, row }: Used): Finding | nul
     return { ...about, case: 'foreign', action: 'none', reason };
   }
   if (intent) return judgeWitnessed(input, { ...about, intent });
-  // Made since the rows were read, by a creation of this process.
+  // A creation of this process made the device after the rows were read.
   if (input.running.has(witnessOf(device) ?? '')) return null;
   if (device.failed) {
     const reason = `device ${device.id} is broken, and no machine or intent refers to it`;
@@ -175,13 +175,13 @@ function judgeDevice(input: FindingsInput, { device, row }: Used): Finding | nul
   return { ...about, intent: begun, case: 'orphan', action, reason };
 }
 
-/** An intent that never asked for a device is one of taking this one over that did not succeed. */
+/** An intent without any request to the provider comes from a failed takeover of this device. */
 const mayTakeOver = (input: FindingsInput, begun: IntentRow | null): boolean =>
   begun === null || (begun.attempts === 0 && isIdle(input, begun));
 
 type About = Pick<Finding, 'slot' | 'device' | 'row' | 'intent'>;
 
-/** Of nearly all devices there is nothing to be said. */
+/** The common case: the device needs no action. */
 const isAsRecorded = (row: MachineRow, device: ProviderMachine): boolean =>
   device.ownership === 'ours' &&
   slotIdOfMachine(device) === slotIdOfRow(row) &&
@@ -204,17 +204,17 @@ function judgeWitnessed(input: FindingsInput, about: About & { intent: IntentRow
     const reason = `device ${id} is being recorded`;
     return { ...about, case: 'creating', action: 'none', reason };
   }
-  const reason = `device ${id} carries the witness of an unfinished creation`;
+  const reason = `device ${id} carries the creation key of an unfinished creation`;
   return { ...about, case: 'adoptable', action: 'adopt', reason };
 }
 
-/** Nobody works on the creation: its session is dead, or it is ours and idle. */
+/** No session works on the creation: its session is dead, or is ours and idle. */
 export const isIdle = (
   { running, self }: Pick<FindingsInput, 'running' | 'self'>,
   intent: IntentRow,
 ): boolean => !running.has(intent.witness) && (!intent.sessionAlive || intent.sessionId === self);
 
-/** A creation may be tried again under its witness; not for ever, or it would never be settled. */
+/** Whether a creation may be retried under its creation key. A limit ensures that it ends. */
 export const mayResume = (
   input: Pick<FindingsInput, 'running' | 'self'>,
   intent: IntentRow,
@@ -228,9 +228,9 @@ function judgeRow(
   const { provider, listedAtMs, nowMs } = input;
   const { providerId } = row.provided!;
   if (device !== null || !isExpected(row)) return null;
-  // It is there, though nothing more is known of it now.
+  // The device exists, but nothing else is known about it now.
   if (unclear.ids.has(providerId)) return null;
-  // Recorded since the listing was begun: it could not be in it.
+  // The machine was recorded after the listing began, so the listing cannot contain it.
   if (row.createdAtMs >= listedAtMs) return null;
   const isDue = isMissingDue(row.missing, nowMs);
   return {
@@ -256,17 +256,17 @@ function judgeIntent(input: FindingsInput, intent: IntentRow, unclear: Unclear):
 const EMPTY_REASONS = {
   none: 'its creation is under way',
   noteEmpty: 'no device of this creation is listed',
-  noteGap: 'the listing is incomplete, or holds what cannot be read: its device may be in the gap',
-  drop: 'it was never asked for, and its slot is not listed any more',
-  abandon: 'no device with this witness was ever seen',
+  noteGap: 'the listing is incomplete or partly unreadable: its device may be missing from it',
+  drop: 'it was never requested, and its slot is no longer listed',
+  abandon: 'no device with this creation key was ever seen',
 } as const;
 
-/** Free, or under a device of whomever. */
+/** The slot is free, or any device uses it. */
 const isListed = ({ stock }: FindingsInput, { slotId }: IntentRow): boolean =>
   stock.free.some((free) => free.slotId === slotId) ||
   stock.used.some(({ device }) => slotIdOfMachine(device) === slotId);
 
-/** A device counts as never seen only after an unbroken run of complete listings. */
+/** A device counts as never seen only after consecutive complete listings without it. */
 function emptyAction(
   input: FindingsInput,
   intent: IntentRow,
@@ -280,17 +280,17 @@ function emptyAction(
   return input.nowMs - intent.emptySinceMs >= input.abandonMs ? 'abandon' : 'none';
 }
 
-/** When a device that listings do not show counts as gone, if the provider confirms it. */
+/** When an unlisted device counts as gone, if the provider confirms it. */
 const MISSING_RULE = {
-  /** Complete listings in a row that do not know it. */
+  /** Complete listings in a row without the device. */
   seenMin: 3,
-  /** Time from the first to the last of them. */
+  /** Time from the first of these listings to the last. */
   overMs: 15 * 60_000,
 } as const;
 
 /**
- * Whether one more complete listing without the device makes it due for the last question: a direct
- * look, whose `not-found` alone makes the machine Missing.
+ * Whether one more complete listing without the device requires the last check: a direct look-up.
+ * Only its `not-found` makes the machine Missing.
  */
 export function isMissingDue(missing: MachineRow['missing'], nowMs: number): boolean {
   if (missing === null) return false;
@@ -298,11 +298,11 @@ export function isMissingDue(missing: MachineRow['missing'], nowMs: number): boo
   return missing.seen + 1 >= seenMin && nowMs - missing.sinceMs >= overMs;
 }
 
-/** How many of a provider's machines may disagree before its listing is doubted. */
+/** How many of a provider's machines may disagree before the listing is doubted. */
 const BREAKER = {
-  /** So many always may. */
+  /** Always allowed number. */
   countMax: 5,
-  /** Percent of the machines. */
+  /** Allowed percentage of the machines. */
   percentMax: 10,
 } as const;
 
@@ -311,17 +311,17 @@ interface BreakerInput {
   readonly listed: number;
   /** Machines in the BMDB that the provider should know. */
   readonly expected: number;
-  /** Machines of both sides together, each once. */
+  /** Machines of both sides, each counted once. */
   readonly machines: number;
-  /** Devices of ours that nobody knows, failed ones left out. */
+  /** Devices of ours without any record, except failed ones. */
   readonly orphans: number;
-  /** Machines whose device is not listed, failed ones left out. */
+  /** Machines whose device is not listed, except failed ones. */
   readonly missing: number;
 }
 
 /**
- * Why the listing is not to be believed as a whole; null: it may be. While it is open nothing is
- * created and nothing marked as missing for that provider; everything else goes on.
+ * Why the whole listing is not trusted; null: it is trusted. An open breaker stops creations and
+ * `missing` marks for that provider; everything else continues.
  */
 function breakerReason(input: BreakerInput): string | null {
   const { listed, expected, machines, orphans, missing } = input;

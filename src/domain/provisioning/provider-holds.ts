@@ -3,11 +3,11 @@ import type { ProviderHoldKind, ProviderHoldRow } from '../machine.ts';
 import type { LadderMeans } from '../recovery/rungs.ts';
 
 /**
- * What must not be asked of a provider, and what an answer of it changes about that. Pure: holds are
- * rows, kept beyond their end until a success clears them, and honoured by all daemons.
+ * Decides which calls of a provider must wait, and how its answers change that. Pure. Holds are
+ * rows: they stay after their end until a success clears them, and all daemons respect them.
  */
 
-/** A class of hardware, as far as the provider's capacity is about it. */
+/** A class of hardware for which the provider's capacity is tracked. */
 export interface CapacityPlan {
   readonly name: string;
   readonly location: string | null;
@@ -15,8 +15,8 @@ export interface CapacityPlan {
 }
 
 /**
- * Calls that are throttled each by themselves; the key of a throttle. `get`: whatever is asked about
- * one machine or slot.
+ * Calls that are throttled separately; each is the key of a throttle. `get`: any query about one
+ * machine or slot.
  */
 export type ThrottledCall = 'create' | 'list' | 'get' | 'destroy' | 'setTags' | keyof LadderMeans;
 
@@ -24,20 +24,20 @@ export const QUOTA_KEY = 'machines';
 const CAPACITY_MIN_MS = 60_000;
 const CAPACITY_MAX_MS = 16 * 60_000;
 const QUOTA_MS = 15 * 60_000;
-/** With no machine at all there is nothing to count down to: a quota of none passes soon. */
+/** A quota of zero machines ends soon, because no machine can leave to end it. */
 const QUOTA_OF_NONE_MS = 60_000;
-/** Whatever a provider asks for: one answer, right or wrong, stops it no longer. Then one call tries. */
+/** Longest throttle, whatever an answer says, right or wrong. Afterwards one call tries. */
 const RATE_LIMIT_MAX_MS = 15 * 60_000;
-/** Our token or the provider itself is out of order: that says nothing of any slot. */
+/** Hold after a rejected token or an outage of the provider; neither concerns a slot. */
 const AUTH_MIN_MS = 60_000;
 const OUTAGE_MIN_MS = 5_000;
 const OUTAGE_MAX_MS = 5 * 60_000;
-/** After a creation was declined because as many as allowed were under way. */
+/** Throttle after a creation was declined because the maximum was already under way. */
 export const CONCURRENCY_THROTTLE_MS = 5_000;
 
 const spotOf = ({ spot }: CapacityPlan): string => (spot ? ' spot' : '');
 
-/** Keys under which capacity for a plan may be held, the narrowest first. */
+/** Keys under which capacity for a plan may be held, narrowest first. */
 export const capacityKeys = (plan: CapacityPlan, group: string) => ({
   plan: `plan ${plan.name}${plan.location === null ? '' : ` in ${plan.location}`}${spotOf(plan)}`,
   group: `group ${group}`,
@@ -67,22 +67,22 @@ export function throttleOf(
 export interface AdmissionInput {
   readonly holds: HoldIndex;
   readonly nowMs: number;
-  /** Why nothing can be created at all (no key, no init command); null: all is there. */
+  /** Why nothing can be created (no key, no init command); null: everything is configured. */
   readonly payload: string | null;
   readonly plan: CapacityPlan;
-  /** Its quota group, in the driver's words. */
+  /** The plan's quota group, as the driver names it. */
   readonly group: string;
-  /** Machines there are, with those being created. */
+  /** Existing machines, including unfinished creations. */
   readonly machines: number;
   /** Creations under way. */
   readonly running: number;
-  /** Creations allowed at once. */
+  /** Maximum number of creations at once. */
   readonly runningMax: number;
-  /** Keys on trial of which one attempt is chosen already; an attempt that is admitted is added. */
+  /** Keys on trial that already have an attempt; an admitted attempt adds its keys. */
   readonly onTrial: Set<string>;
 }
 
-/** Why one more machine may not be asked for now; null: it may. The first that applies. */
+/** Why no further machine may be requested now: the first reason that applies. Null: it may. */
 export function admissionRefusal(input: AdmissionInput): string | null {
   const { holds, nowMs, payload } = input;
   if (payload !== null) return `nothing can be created: ${payload}`;
@@ -123,19 +123,19 @@ function quotaRefusal(input: AdmissionInput, trials: string[]): string | null {
   return trialRefusal(input, idOf('quota', QUOTA_KEY), trials);
 }
 
-/** A hold that is over and was not cleared by a success lets one attempt through at a time. */
+/** A hold that ended without a success lets one attempt through at a time. */
 function trialRefusal(input: AdmissionInput, id: string, trials: string[]): string | null {
   if (input.running > 0 || input.onTrial.has(id)) return `one trial at a time (${id})`;
   trials.push(id);
   return null;
 }
 
-/** What a failed call says, apart from the call itself. */
+/** A failed call's error, without the call. */
 export interface CallFailure {
   /** Its code: the kind of a provider's error. */
   readonly code: string;
   readonly outcome: 'not-done' | 'unknown';
-  /** Ask again after so long; null: it says nothing. Past times say nothing either. */
+  /** Pause that the error requests; null: none. A time in the past counts as none. */
   readonly retryInMs: number | null;
   readonly quota: boolean;
   readonly capacity: 'all' | 'group' | 'plan' | null;
@@ -156,7 +156,7 @@ export type HoldOrder =
       readonly order: 'lift';
       readonly kind: ProviderHoldKind;
       readonly key: string;
-      /** The end of the hold that was seen: one that was imposed since then stays. */
+      /** End of the hold that the call saw: a hold imposed since then stays. */
       readonly seenUntilMs: number;
     };
 
@@ -168,12 +168,12 @@ export interface CallContext {
   readonly creation?: {
     readonly plan: CapacityPlan;
     readonly group: string;
-    /** Machines there are, with all being created, this one too. */
+    /** Existing machines and all creations, including this one. */
     readonly machines: number;
   };
 }
 
-/** What to impose after a failure; every facet by itself. A shorter hold never replaces a longer. */
+/** Holds to impose after a failure, one per facet. A shorter hold never replaces a longer one. */
 export function holdsAfterFailure(failure: CallFailure, context: CallContext): HoldOrder[] {
   const { creation } = context;
   const orders = [...rateLimit(failure, context)];
@@ -185,7 +185,7 @@ export function holdsAfterFailure(failure: CallFailure, context: CallContext): H
   return orders;
 }
 
-/** The facets have said all there is to say. */
+/** The facets explain the failure completely. */
 const isExplained = ({ quota, capacity, retryInMs }: CallFailure): boolean =>
   quota || capacity !== null || retryInMs !== null;
 
@@ -232,7 +232,7 @@ function outage({ code, outcome, cause }: CallFailure, context: CallContext): Ho
   return [{ order: 'impose', kind: 'throttle', key: 'create', forMs, level, cause }];
 }
 
-/** Several failures under one hold are one step, not several. */
+/** Several failures under one hold raise the level once. */
 const levelAfter = (before: ProviderHoldRow | undefined, nowMs: number): number =>
   before === undefined ? 1 : before.untilMs > nowMs ? before.level : before.level + 1;
 
@@ -240,8 +240,8 @@ const doubled = (minMs: number, level: number, maxMs: number): number =>
   Math.min(maxMs, minMs * 2 ** Math.min(level - 1, 16));
 
 /**
- * What a success clears, given the holds and the time at which the call was begun. One within a
- * quota in force says nothing about it; one on trial does.
+ * Holds that a success clears, given the holds and the time at the call's start. A call under a
+ * quota in force proves nothing about it; a call on trial does.
  */
 export function holdsAfterSuccess({ call, holds, nowMs, creation }: CallContext): HoldOrder[] {
   const ids: [ProviderHoldKind, string][] = [['throttle', call]];
@@ -265,21 +265,21 @@ const liftOf = ({ kind, key, untilMs }: ProviderHoldRow): HoldOrder => ({
   seenUntilMs: untilMs,
 });
 
-/** Everything that an error and its causes say of a provider. */
+/** The facets of an error and of its causes. */
 interface FoundFacets {
   readonly outcome: 'not-done' | 'unknown';
-  /** The latest of all retry times, epoch ms. */
+  /** Latest of all retry times, epoch ms. */
   readonly retryAtMs: number | null;
   readonly quota: boolean;
-  /** The widest scope named. */
+  /** Widest of all scopes. */
   readonly capacity: NonNullable<ProviderErrorFacets['capacity']>['scope'] | null;
 }
 
 const DEPTH_MAX = 16;
 
 /**
- * Looks through the whole chain of causes, since drivers and their libraries wrap errors. What is
- * no `ProviderError` at all is a mistake of the driver: the request may have taken effect.
+ * Searches the whole chain of causes, because drivers and their libraries wrap errors. An error
+ * without a `ProviderError` is a driver's bug: the request may have taken effect.
  */
 export function facetsOf(error: unknown): FoundFacets {
   const found = providerErrors(error);
@@ -293,11 +293,11 @@ export function facetsOf(error: unknown): FoundFacets {
   };
 }
 
-/** Whether anything says that the request may have been carried out. */
+/** Whether the request may have been carried out. */
 const mayBeDone = (found: readonly ProviderError[]): boolean =>
   found.length === 0 || found.some(({ outcome }) => outcome !== 'not-done');
 
-/** A driver may have put anything there; what is no time says nothing. */
+/** A driver may pass any value; a value that is no time is ignored. */
 function timeOf(retryAt: unknown): number[] {
   const atMs = retryAt instanceof Date ? retryAt.getTime() : Number.NaN;
   return Number.isFinite(atMs) ? [atMs] : [];
@@ -313,17 +313,17 @@ function providerErrors(error: unknown): ProviderError[] {
   return found;
 }
 
-/** Keys that are left alone until a time of their own, in memory. Of more than `sizeMax` the oldest is forgotten. */
+/** Keys that are left alone for a time, in memory. Beyond `sizeMax`, forgets the oldest key. */
 export function createPenalties<Key>(sizeMax: number) {
   const entries = new Map<Key, number>();
   return {
-    /** The last time that is said of a key counts. */
+    /** The latest time for a key counts. */
     add(key: Key, untilMs: number): void {
       entries.delete(key);
       entries.set(key, untilMs);
       if (entries.size > sizeMax) entries.delete(entries.keys().next().value!);
     },
-    /** True as long as `nowMs <= untilMs`. Unknown: false. */
+    /** True while `nowMs <= untilMs`. False for unknown keys. */
     penalised: (key: Key, nowMs: number): boolean => nowMs <= (entries.get(key) ?? -Infinity),
   };
 }

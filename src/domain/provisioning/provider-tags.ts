@@ -2,7 +2,7 @@ import { codeOf, explain } from '../errors.ts';
 import type { HoldKind, Ownership } from '../machine.ts';
 import { facetsOf, type CallFailure } from './provider-holds.ts';
 
-/** How creations end, as metrics name them. */
+/** Outcomes of creations, by their names in metrics. */
 export const CREATION_OUTCOMES = [
   'created',
   'adopted',
@@ -18,37 +18,37 @@ export const CREATION_OUTCOMES = [
 ] as const;
 export type CreationOutcome = (typeof CREATION_OUTCOMES)[number];
 
-/** What a failed creation means for its intent and its slot. */
+/** The consequences of a failed creation for its intent and slot. */
 interface CreationEnd {
   /**
-   * `failed`: nothing came of it. `unresolved`: a device may exist. `open`: it was not tried to its
-   * end; whoever comes next goes on.
+   * `failed`: no device exists. `unresolved`: a device may exist. `open`: the attempt was not
+   * completed, and another daemon continues it.
    */
   readonly intent: 'failed' | 'unresolved' | 'open';
-  /** The slot goes on the shelf. */
+  /** The slot is put under a penalty. */
   readonly isSlotToBlame: boolean;
   readonly outcome: CreationOutcome;
 }
 
-/** How far a creation came before it failed. */
+/** The progress of a creation at its failure. */
 interface CreationProgress {
-  /** An earlier request under the same witness may have reached the provider. */
+  /** An earlier request with the same creation key may have reached the provider. */
   readonly isResumed: boolean;
-  /** A request was announced by this very creation, and noted. */
+  /** This creation announced a request and recorded it. */
   readonly isAttempted: boolean;
 }
 
 /**
- * Judges the error of a creation. Only a definite refusal ends it once a request was made; after an
- * earlier request whose outcome is not known, only the proof that somebody else has the slot does.
- * The slot is to blame for a refusal of this very request alone: neither for our token, a limit, an
- * outage or an abort, nor for a lost race.
+ * Judges the error of a creation. Once a request was made, only a definite refusal ends the
+ * creation. After an earlier request with an unknown outcome, only proof of another owner of the
+ * slot ends it. The slot is penalised only for a refusal of this request: not for our token, a
+ * limit, an outage, an abort, or a lost race.
  */
 export function endOfCreation(error: unknown, progress: CreationProgress): CreationEnd {
   const { outcome } = facetsOf(error);
   const code = codeOf(error);
   if (code === 'nothing-to-do') {
-    // Refused by the BMDB before the request: an earlier one may have been made.
+    // The BMDB refused before the request, but an earlier request may exist.
     const mayExist = progress.isResumed || progress.isAttempted;
     return end(mayExist ? 'unresolved' : 'failed', 'aborted');
   }
@@ -57,7 +57,7 @@ export function endOfCreation(error: unknown, progress: CreationProgress): Creat
   if (code === 'aborted' || code === 'stopped') return end('open', 'aborted');
   const reason = reasonOf(error, code);
   if (progress.isResumed) return end('unresolved', reason);
-  // A driver that is not sure of its own answer gets the benefit of the doubt.
+  // If a driver is unsure of its own answer, the device may exist.
   const isVague = progress.isAttempted && reason === 'unavailable' && code !== 'auth';
   return isVague ? end('unresolved', reason) : end('failed', reason, reason === 'rejected');
 }
@@ -76,7 +76,7 @@ function reasonOf(error: unknown, code: string): CreationOutcome {
   return code === 'auth' || code === 'transient' ? 'unavailable' : 'rejected';
 }
 
-/** @param clockMs the daemon's own clock, in which providers' retry times are meant. */
+/** @param clockMs the daemon's own clock, on which providers' retry times are based. */
 export function failureOfCall(error: unknown, clockMs: number): CallFailure {
   const { outcome, retryAtMs, quota, capacity } = facetsOf(error);
   return {
@@ -91,9 +91,9 @@ export function failureOfCall(error: unknown, clockMs: number): CallFailure {
 
 export const IDLE_BEHAVIOURS = ['run', 'hold', 'drain'] as const;
 /**
- * What operators want of a machine that has nothing to do, in one word. `run`: anything goes. `hold`:
- * it is left as it is. `drain`: nothing new is started on it. Made of the holds in the BMDB; its tag
- * is a copy, read only when a device is adopted.
+ * Operators' wishes for an idle machine. `run`: no limits. `hold`: leave it as it is. `drain`:
+ * start nothing new. Derived from the holds in the BMDB. The tag is a copy, read only at an
+ * adoption.
  */
 export type IdleBehaviour = (typeof IDLE_BEHAVIOURS)[number];
 
@@ -103,7 +103,7 @@ export function idleBehaviourOf(holds: Iterable<HoldKind>): IdleBehaviour {
   return kinds.has('no-start') ? 'drain' : 'run';
 }
 
-/** As a device's tags say; one without the tag runs, and so does one whose tag says nonsense. */
+/** The behaviour in a device's tags; `run` without the tag, or with an invalid value. */
 export const taggedBehaviour = (tags: Tags): IdleBehaviour =>
   IDLE_BEHAVIOURS.find((each) => each === tags[IDLE_TAG]) ?? 'run';
 
@@ -113,33 +113,33 @@ const MEANT: Readonly<Record<IdleBehaviour, readonly HoldKind[]>> = {
   drain: ['no-start'],
 };
 
-/** The holds that a machine is given whose device was tagged so. */
+/** The holds that an adopted device gets for its tag. */
 export const holdsMeantBy = (behaviour: IdleBehaviour): readonly HoldKind[] => MEANT[behaviour];
 
 /**
- * Keys of the tags that we put on hardware. The mark of what is ours lives at the provider, so that
- * any daemon of the same set finds it.
+ * Prefix of our tags on hardware. The ownership mark is stored at the provider, so that every
+ * daemon of the same set finds it.
  */
 export const TAG_PREFIX = 'shepherd-';
-/** The instance set that owns it. */
+/** The owning instance set. */
 export const SET_ID_TAG = `${TAG_PREFIX}InstanceSetID`;
-/** The creation's witness: the id of its intent. */
+/** The creation key: the id of the creation's intent. */
 export const WITNESS_TAG = `${TAG_PREFIX}op`;
-/** Plan that was asked for. */
+/** The requested plan. */
 export const PLAN_TAG = `${TAG_PREFIX}InstanceType`;
 /** Copy of the operators' holds: `run`, `hold` or `drain`; read only at an adoption. */
 export const IDLE_TAG = `${TAG_PREFIX}IdleBehavior`;
-/** SHA-256 of the instance secret, 64 hex digits; never the secret, since many may read tags. */
+/** SHA-256 of the instance secret, 64 hex digits. Never the secret, because many can read tags. */
 export const SECRET_TAG = `${TAG_PREFIX}InstanceSecret`;
-/** Where a machine keeps that secret: readable by root only, on its disk (ADR 0012). */
+/** Where a machine stores that secret: on its disk, readable by root only (ADR 0012). */
 export const INSTANCE_SECRET_PATH = '/var/lib/shepherd/instance-secret';
 
 export type Tags = Readonly<Record<string, string>>;
 
-/** Several owners' marks on one device, as a driver shows it: then it is nobody's. */
+/** A driver shows this for a device with marks of several owners: nobody owns it. */
 export const DISPUTED = 'disputed';
 
-/** Whose it is, by its tags. */
+/** The owner of a device, by its tags. */
 export function ownershipOf(tags: Tags, instanceSetId: string): Ownership {
   const owner = tags[SET_ID_TAG];
   if (owner === undefined) return 'untagged';

@@ -29,11 +29,11 @@ import { isReadAlready, takeStock, type FreeSlot, type Stock } from './stock.ts'
 export interface ReconcileInput {
   readonly provider: ProviderName;
   readonly listed: readonly ProviderMachine[];
-  /** A listing with gaps counts too few machines: then nothing may be created. */
+  /** False: the listing has gaps and may miss machines, so that nothing may be created. */
   readonly listingComplete: boolean;
-  /** What is listed and cannot be read: neither absent nor free. */
+  /** Entries that cannot be parsed: neither absent nor free. */
   readonly unreadable?: readonly UnreadableEntry[];
-  /** Database time at which the listing was begun; `nowMs` when absent. */
+  /** Database time at the start of the listing; default `nowMs`. */
   readonly listedAtMs?: number;
   readonly machines: readonly MachineRow[];
   readonly intents: readonly IntentRow[];
@@ -42,41 +42,41 @@ export interface ReconcileInput {
   readonly providerHolds?: readonly ProviderHoldRow[];
   /** Database clock. */
   readonly nowMs: number;
-  /** Managed machines at most; 0 = no limit. */
+  /** Maximum number of managed machines; 0 = no limit. */
   readonly machinesMax: number;
-  /** Creations per iteration at most. */
+  /** Maximum number of creations per iteration. */
   readonly chunkSize: number;
-  /** Whose unfinished creations are ours to take up, besides those of dead sessions. */
+  /** Besides creations of dead sessions, this session's unfinished creations may be resumed. */
   readonly self?: SessionId | null;
-  /** Witnesses that creations of this process worked on at any time since the rows were read. */
+  /** Creation keys on which this process worked at any time since the rows were read. */
   readonly running?: ReadonlySet<string>;
   /** Slots whose last creation failed, with a rank: they come last, in its order. */
   readonly failedLast?: ReadonlyMap<Slot, number>;
-  /** Creations of this process that are under way now. */
+  /** Creations of this process that are under way. */
   readonly underWay?: number;
-  /** Creations of this process at once; no limit when absent. */
+  /** Maximum number of simultaneous creations of this process; absent: no limit. */
   readonly parallelism?: number;
-  /** Take over devices that nothing refers to. */
+  /** Take over orphans. */
   readonly assimilate?: boolean;
   readonly abandonMs?: number;
-  /** The provider can make machines. */
+  /** The provider can create machines. */
   readonly canCreate?: boolean;
-  /** Why nothing can be created now (no key, no init command); null: all is there. */
+  /** Why nothing can be created now (no key, no init command); null: everything is configured. */
   readonly payload?: string | null;
-  /** Quota group of a plan, in the driver's words; the plan itself when absent. */
+  /** Quota group of a plan, as the driver names it; default: the plan itself. */
   readonly groupOf?: (plan: CapacityPlan) => string;
 }
 
-/** One machine to create: free capacity, and the slot it becomes. */
+/** One machine to create: the free capacity and its slot. */
 export interface Creation {
   readonly slot: Slot;
   readonly slotId: string;
   readonly unused: ProviderMachine;
-  /** An unfinished creation that is to be taken up again. */
+  /** An unfinished creation to resume. */
   readonly intent?: IntentRow;
 }
 
-/** What becomes of one free slot, and why. */
+/** The decision about one free slot, with its reason. */
 export interface Decision {
   readonly slot: Slot;
   readonly verdict: 'create' | 'resume' | 'skip';
@@ -85,13 +85,13 @@ export interface Decision {
 
 export interface Reconciliation {
   readonly creations: readonly Creation[];
-  /** One for each free slot, in the order in which they are considered. */
+  /** One decision per free slot, in the order of consideration. */
   readonly decisions: readonly Decision[];
-  /** Everything that is not as it should be; what nothing is to be said of is left out. */
+  /** All deviations; machines as they should be are left out. */
   readonly machines: readonly Finding[];
-  /** Why the provider's listing is not believed as a whole; null: it is. */
+  /** Why the provider's whole listing is not trusted; null: it is trusted. */
   readonly breaker: string | null;
-  /** Counts for the iteration's summary line and the metrics. */
+  /** Counts for the iteration's summary line and metrics. */
   readonly summary: {
     readonly bmdb: number;
     readonly used: number;
@@ -103,17 +103,17 @@ export interface Reconciliation {
     readonly managed: number;
     readonly max: number;
   };
-  /** Managed machines beyond the limit: told, never reduced. */
+  /** Managed machines beyond the limit: reported, never reduced. */
   readonly overLimit: number;
-  /** Free slots that nothing but the limit keeps from becoming machines. */
+  /** Free slots that only the limit keeps from becoming machines. */
   readonly leftOut: number;
 }
 
 /**
- * What to do now, for one provider. Deterministic; free slots are taken in byte order of device id
- * and slot id, after them those whose last creation failed, so that none keeps the others from their
- * turn. One contradiction concerns one machine. Orphans and unfinished creations count
- * against the limit, foreign devices do not. Costs one pass over everything.
+ * Decides what to do for one provider now. Deterministic. Takes free slots in byte order of device
+ * id and slot id, then slots whose last creation failed, so that they do not hold up the others. A
+ * contradiction concerns one machine only. Orphans and unfinished creations count against the
+ * limit; foreign devices do not. Takes one pass over everything.
  */
 export function reconcile(input: ReconcileInput): Reconciliation {
   const { nowMs, listedAtMs = nowMs, running = NONE, self = null, unreadable = [] } = input;
@@ -137,7 +137,7 @@ export function reconcile(input: ReconcileInput): Reconciliation {
   return {
     creations,
     decisions,
-    // Whoever is tried again is not given up in the same breath.
+    // A creation that is resumed is not abandoned in the same round.
     machines: findings.all.filter(
       ({ intent, action }) => !(action === 'abandon' && resumed.has(intent!.witness)),
     ),
@@ -177,14 +177,14 @@ function choose(input: ReconcileInput, stock: Stock, findings: Findings, managed
     const name = slot(input.provider, free.slotId);
     const refusal = refusalOf(free) ?? barred ?? roomFor(free, intent, choice.creations.length);
     const verdict = refusal !== null ? 'skip' : intent ? 'resume' : 'create';
-    const reason = refusal ?? (intent ? 'an unfinished creation is taken up' : 'it is free');
+    const reason = refusal ?? (intent ? 'an unfinished creation is resumed' : 'it is free');
     choice.decisions.push({ slot: name, verdict, reason });
     if (refusal === null) choice.creations.push({ slot: name, ...free, ...(intent && { intent }) });
   }
   return choice;
 }
 
-/** Those that failed come last, and before them those that were not read yet; the sort is stable. */
+/** Failed slots come last, after slots that were not read yet; the sort is stable. */
 function inTurn(
   { provider, failedLast }: ReconcileInput,
   free: readonly FreeSlot[],
@@ -195,14 +195,14 @@ function inTurn(
   return free.toSorted((a, b) => rankOf(a) - rankOf(b) || Number(isRead(b)) - Number(isRead(a)));
 }
 
-/** Why nothing at all is created. */
+/** Why nothing is created at all. */
 function globalRefusal(input: ReconcileInput, { breaker }: Findings): string | null {
-  if (input.canCreate === false) return 'the provider makes no machines';
+  if (input.canCreate === false) return 'the provider creates no machines';
   if (!input.listingComplete) return 'the listing is incomplete';
   return breaker && `the circuit breaker is open: ${breaker}`;
 }
 
-/** Why this slot must not be used, whatever else is true. Counts those on the shelf. */
+/** Why this slot must not be used. Counts penalised slots. */
 function slotRefusals(input: ReconcileInput, { rowSlots, intentBySlot }: Stock, choice: Choice) {
   const { provider, nowMs, running = NONE, self = null } = input;
   const barring = new Map<string, string>();
@@ -220,10 +220,10 @@ function slotRefusals(input: ReconcileInput, { rowSlots, intentBySlot }: Stock, 
     const intent = intentBySlot.get(slotId);
     if (intent && !isIdle({ running, self }, intent)) return 'its creation is under way';
     if (intent && !mayResume({ running, self }, intent)) {
-      return `its creation was tried ${intent.attempts} times; its device is only looked for`;
+      return `its creation was tried ${intent.attempts} times; its device is only searched for`;
     }
     const hold = barring.get(slotId);
-    if (hold !== undefined) return `a hold forbids to use it: ${hold}`;
+    if (hold !== undefined) return `a hold forbids its use: ${hold}`;
     const cause = shelf.get(slotId);
     if (cause === undefined) return null;
     choice.penalised += 1;
@@ -231,7 +231,7 @@ function slotRefusals(input: ReconcileInput, { rowSlots, intentBySlot }: Stock, 
   };
 }
 
-/** Why no further machine may be asked for. Unfinished creations count as machines already. */
+/** Why no further machine may be requested. Unfinished creations already count as machines. */
 function admissions(input: ReconcileInput, managed: number, choice: Choice) {
   const { machinesMax, chunkSize, underWay = 0, parallelism = Infinity } = input;
   const groups = new Map<string, { plan: CapacityPlan; group: string }>();
@@ -263,7 +263,7 @@ function admissions(input: ReconcileInput, managed: number, choice: Choice) {
   };
 }
 
-/** Plans are few and slots are many: each plan is put into its group once. */
+/** There are few plans and many slots, so each plan's group is computed once. */
 function groupsOf(
   { groupOf }: ReconcileInput,
   known: Map<string, { plan: CapacityPlan; group: string }>,
@@ -279,45 +279,45 @@ function groupsOf(
   return found;
 }
 
-/** So many of a kind are told one by one; of the others only the number. */
+/** Largest number of items of a kind that are listed; beyond it, only the count is shown. */
 export const TOLD_MAX = 100;
-/** So many slots are named for one reason. */
+/** Largest number of slots named per reason. */
 const NAMED_MAX = 10;
 
-/** What the provisioner would do, short enough to be told of any number of machines. */
+/** The provisioner's next actions, short enough for any number of machines. */
 export interface Foresight extends Pick<
   Reconciliation,
   'breaker' | 'summary' | 'overLimit' | 'leftOut'
 > {
-  /** Machines that would be created now, or whose creation would be taken up: the first of them. */
+  /** The first of the machines whose creation would start or resume now. */
   readonly creations: readonly Decision[];
   readonly creationCount: number;
-  /** Why free slots are left alone, the most frequent reason first. */
+  /** Reasons why free slots are not used, most frequent first. */
   readonly skipped: readonly {
     readonly reason: string;
     readonly count: number;
     readonly slots: readonly Slot[];
   }[];
-  /** What is not as it should be, and what would be done about it. */
+  /** Deviations, and what would be done about them. */
   readonly findings: readonly FindingGroup[];
 }
 
-/** Findings of one case that the same is done about. */
+/** Findings with the same case and the same action. */
 interface FindingGroup {
   readonly case: FindingCase;
   readonly action: FindingAction;
   readonly count: number;
-  /** The first of them. */
+  /** The first of these findings. */
   readonly examples: readonly {
     readonly slot: Slot;
-    /** The provider's id of the device; null: there is none. */
+    /** The provider's id of the device; null: no device. */
     readonly device: string | null;
     readonly machineId: MachineId | null;
     readonly reason: string;
   }[];
 }
 
-/** Puts together what is alike. */
+/** Groups equal items. */
 export function foresightOf(plan: Reconciliation): Foresight {
   const { breaker, summary, overLimit, leftOut, decisions, machines } = plan;
   const chosen = decisions.filter(({ verdict }) => verdict !== 'skip');
@@ -330,7 +330,7 @@ export function foresightOf(plan: Reconciliation): Foresight {
   };
 }
 
-/** Slots that are left alone, by reason: there may be thousands. */
+/** Groups unused slots by reason, because there may be thousands. */
 function skippedBy(decisions: readonly Decision[]): Foresight['skipped'] {
   const groups = new Map<string, { count: number; slots: Slot[] }>();
   for (const { slot, verdict, reason } of decisions) {

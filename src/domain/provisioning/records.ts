@@ -1,7 +1,7 @@
 import { ProviderError } from '../errors.ts';
 import type { ProviderName } from '../ids.ts';
 
-/** What a record may hold: what comes back from JSON as it went in. */
+/** Content of a record: any value that JSON preserves. */
 export type Json =
   | null
   | boolean
@@ -10,15 +10,15 @@ export type Json =
   | readonly Json[]
   | { readonly [key: string]: Json };
 
-/** A row of a driver's own: a mark, and the memory of a change that is under way at the vendor. */
+/** A row that belongs to a driver: an ownership mark, and the progress of a vendor change. */
 export interface ProviderRecord {
   readonly key: string;
   readonly value: Json;
-  /** Opaque. Another one with each write: a change names the one that was read. */
+  /** Opaque; each write changes it. A change names the version that was read. */
   readonly version: string;
 }
 
-/** Which record of which provider. */
+/** Identifies a record of a provider. */
 export interface RecordName {
   readonly provider: ProviderName;
   readonly key: string;
@@ -30,12 +30,12 @@ export const RECORD_BYTES_MAX = 16 * 1024;
 export const RECORDS_MAX = 100_000;
 /** Deepest value. */
 const DEPTH_MAX = 64;
-/** Longest place in a message. */
+/** Longest JSON pointer in a message. */
 const POINTER_MAX = 200;
 
 const KEY = /^[^\p{C}\p{Zl}\p{Zp}]{1,200}$/u;
 
-/** @throws {ProviderError} `invalid`: a key that is none. */
+/** @throws {ProviderError} `invalid`: the key is malformed. */
 export function requireRecordKey({ provider, key }: RecordName): void {
   if (KEY.test(key)) return;
   const what = `a record of provider ${provider} cannot have a key of ${key.length} characters`;
@@ -44,7 +44,7 @@ export function requireRecordKey({ provider, key }: RecordName): void {
 
 /**
  * The value as JSON.
- * @throws {ProviderError} `invalid`: it is too long, or would not come back as it is.
+ * @throws {ProviderError} `invalid`: the value is too long, or JSON would change it.
  */
 export function recordText(name: RecordName, value: Json): string {
   requireRecordKey(name);
@@ -66,7 +66,7 @@ export function recordText(name: RecordName, value: Json): string {
   );
 }
 
-/** JSON pointer of the first thing that JSON would lose or change; null: there is none. */
+/** JSON pointer of the first value that JSON would lose or change; null: none. */
 function misfitIn(value: unknown, at: string, depth: number): string | null {
   if (value === null || typeof value === 'boolean') return null;
   if (typeof value === 'string') return isPlain(value) ? null : at;
@@ -90,22 +90,22 @@ const isPlain = (text: string): boolean => text.isWellFormed() && !text.includes
 const recordOf = ({ provider, key }: RecordName): string =>
   `record "${key}" of provider ${provider}`;
 
-/** `make`: somebody was faster, or an earlier life of ours was. */
+/** `make`: another daemon, or an earlier run, already made the record. */
 export const recordIsThere = (name: RecordName): ProviderError =>
   new ProviderError(
     'conflict',
     `${recordOf(name)} is there already: read it, and go on from what it says`,
   );
 
-/** `make`: the provider has as many as it may have. */
+/** `make`: the provider has its maximum number of records. */
 export const recordsAreFull = (name: RecordName): ProviderError =>
   new ProviderError(
     'invalid',
     `${recordOf(name)} was not made: there are ${RECORDS_MAX} already, which is the most that one ` +
-      'provider may have; drop what is done with',
+      'provider may have; drop records that are no longer needed',
   );
 
-/** `replace` and `drop`: it is not as it was read. */
+/** `replace` and `drop`: the record changed after it was read. */
 export const recordDiffers = (name: RecordName, isThere: boolean): ProviderError => {
   const what = isThere ? 'was changed' : 'is gone';
   return new ProviderError(
@@ -114,14 +114,14 @@ export const recordDiffers = (name: RecordName, isThere: boolean): ProviderError
   );
 };
 
-/** Records in memory: what the table of the BMDB does, for where there is none. */
+/** Records in memory, with the behaviour of the BMDB's table, for use without a database. */
 export type RecordTable = ReturnType<typeof createRecordTable>;
 
-/** @param newVersion never the same twice. */
+/** @param newVersion returns a new value each time. */
 export function createRecordTable(newVersion: () => string) {
   const tables = new Map<ProviderName, Map<string, { text: string; version: string }>>();
 
-  /** @throws {ProviderError} `conflict`: it is gone, or not as it was read. */
+  /** @throws {ProviderError} `conflict`: the record is gone, or changed after it was read. */
   function requireAsRead(name: RecordName, version: string) {
     requireRecordKey(name);
     const table = tables.get(name.provider);
@@ -142,7 +142,7 @@ export function createRecordTable(newVersion: () => string) {
         value: JSON.parse(text) as Json,
         version,
       })),
-    /** How many each provider has. */
+    /** Number of records of each provider. */
     counts: (): ReadonlyMap<ProviderName, number> =>
       new Map(
         [...tables].filter(([, { size }]) => size > 0).map(([name, { size }]) => [name, size]),

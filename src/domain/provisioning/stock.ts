@@ -3,29 +3,29 @@ import type { ProviderName } from '../ids.ts';
 import type { IntentRow, MachineRow, ProviderMachine } from '../machine.ts';
 import { witnessOf } from './provider-tags.ts';
 
-/** What a listing and the rows of one provider say together, each thing looked up once. */
+/** One provider's listing and rows, joined and indexed. */
 export interface Stock {
   /** Machines of this provider. */
   readonly rows: readonly Recorded[];
-  /** Slots that a machine of the BMDB is on. */
+  /** Slots of machines in the BMDB. */
   readonly rowSlots: ReadonlySet<string>;
   readonly intents: readonly IntentRow[];
   readonly intentByWitness: ReadonlyMap<string, IntentRow>;
   readonly intentBySlot: ReadonlyMap<string, IntentRow>;
-  /** Devices in use, whosever. */
+  /** Devices in use, of any owner. */
   readonly used: readonly Used[];
-  /** Witnesses of the devices that are listed. */
+  /** Creation keys of the listed devices. */
   readonly witnesses: ReadonlySet<string>;
-  /** Free capacity of ours under no device, in byte order of device id and slot id. */
+  /** Free capacity of ours without a device, in byte order of device id and slot id. */
   readonly free: readonly FreeSlot[];
 }
 
-/** A machine of the BMDB, and its device if that is listed. */
+/** A machine of the BMDB, with its device if that is listed. */
 export interface Recorded {
   readonly row: MachineRow;
   readonly device: ProviderMachine | null;
 }
-/** A device in use, and its machine if that is in the BMDB. */
+/** A device in use, with its machine if that is in the BMDB. */
 export interface Used {
   readonly device: ProviderMachine;
   readonly row: MachineRow | null;
@@ -43,8 +43,8 @@ interface StockInput {
 }
 
 /**
- * A machine of an inventory whose controller has answered lately: it is taken in at once, and does not wait
- * for those whose controllers are slow or have not answered yet.
+ * An inventory machine whose controller answered recently: it is recorded at once, without a wait
+ * for slow or silent controllers.
  */
 export const isReadAlready = ({ availability, power }: ProviderMachine): boolean =>
   availability === 'PossiblyUsed' && power !== 'unknown';
@@ -54,7 +54,7 @@ export const slotIdOfMachine = ({ reservationId, id }: ProviderMachine): string 
 export const slotIdOfRow = ({ provided }: MachineRow): string =>
   provided === null ? '' : (provided.reservationId ?? provided.providerId);
 
-/** Sorts a provider's things out. One pass over each; cost per machine does not grow. */
+/** Joins a provider's listing and rows in one pass over each; cost per machine stays constant. */
 export function takeStock({ provider, listed, machines, intents }: StockInput): Stock {
   const rows = machines
     .filter((row) => row.provided?.provider === provider)
@@ -76,8 +76,8 @@ export function takeStock({ provider, listed, machines, intents }: StockInput): 
 type Tracked = { -readonly [Key in keyof Recorded]: Recorded[Key] };
 
 /**
- * Tells what is in use, and joins each device with its machine. A stateless provider cannot tell:
- * its entry is in use if the BMDB has a machine of that id.
+ * Finds the entries in use, and joins each device with its machine. A stateless provider does not
+ * show use: its entry is in use if the BMDB has a machine with its id.
  */
 function resolve(listed: readonly ProviderMachine[], rows: readonly Tracked[]) {
   const byId = new Map(rows.map((tracked) => [tracked.row.provided!.providerId, tracked]));
@@ -97,7 +97,7 @@ function resolve(listed: readonly ProviderMachine[], rows: readonly Tracked[]) {
   return { used, unused };
 }
 
-/** Free capacity of ours that no device in use covers, by device id, then slot id. */
+/** Free capacity of ours that no used device covers, by device id, then slot id. */
 function freeSlots(unused: readonly ProviderMachine[], used: readonly Used[]): FreeSlot[] {
   const bySlot = new Map<string, FreeSlot>();
   for (const machine of unused) {

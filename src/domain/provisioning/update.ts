@@ -1,35 +1,35 @@
 import type { MachineRow, Provided, ProviderMachine } from '../machine.ts';
 import { TRAIT_NAMES, TRAITS, type Traits } from '../traits.ts';
 
-/** What is to be written of a machine's hardware; absent keys stay as they are. */
+/** Changes of a machine's hardware to write; absent keys keep their value. */
 interface ProvidedChange extends Partial<Traits> {
   readonly absent?: boolean;
   readonly address?: string | null;
   readonly status?: NonNullable<Provided['status']>;
 }
 
-/** Fields that a provider may cease to tell. */
+/** Fields that a provider may stop reporting. */
 export const CLEARABLE = ['address', ...TRAIT_NAMES] as const;
 export type Clearable = (typeof CLEARABLE)[number];
 
 const MINUTE_MS = 60_000;
-/** The device of a machine at rest is read so often. */
+/** Interval between reads of the device of a machine at rest. */
 const RECHECK_REST_MS = 30 * MINUTE_MS;
-/** One that changes, or of which something is missing. */
+/** The interval for a machine that changes or has missing fields. */
 export const RECHECK_SOON_MS = MINUTE_MS;
 
 export interface Update {
   /** Null: nothing new. */
   readonly change: ProvidedChange | null;
-  /** Fields that the provider no longer gave: the next reading that agrees clears them. */
+  /** Fields that the provider stopped reporting: a second reading without them clears them. */
   readonly doubtful: readonly Clearable[];
   readonly recheckMs: number;
 }
 
 /**
- * What a reading of a machine's device says that the BMDB does not. Each field is compared by itself. A
- * value that the provider no longer gives is cleared by the second reading in a row that agrees.
- * @param doubtful fields that the reading before this one did not find.
+ * What a reading of a machine's device adds to the BMDB. Compares each field separately. A value
+ * that the provider no longer gives is cleared by the second such reading in a row.
+ * @param doubtful fields that the previous reading did not find.
  */
 export function updateOf(
   row: MachineRow,
@@ -52,7 +52,7 @@ export function updateOf(
   };
 }
 
-/** Texts to write: what is told anew, and what is told no longer for the second time. */
+/** Texts to write: new values, and null for values missing twice in a row. */
 function textsOf(
   provided: Provided,
   seen: ProviderMachine,
@@ -65,19 +65,19 @@ function textsOf(
   return Object.fromEntries(changed.map((field) => [field, seen[field]]));
 }
 
-/** A device that is read without one of these is read again soon. */
+/** A device that lacks one of these fields is read again soon. */
 const AWAITED: readonly Clearable[] = [
   'address',
   ...TRAIT_NAMES.filter((name) => TRAITS[name].awaited),
 ];
 
-/** When to read the device again, if nothing changed. */
+/** When to read the device again if nothing changed. */
 export function recheckMs(seen: ProviderMachine): number {
   const isWhole = seen.reservationId !== null && AWAITED.every((field) => seen[field] !== null);
   return isWhole && isAtRest(seen) ? RECHECK_REST_MS : RECHECK_SOON_MS;
 }
 
-/** Whether it will stay as it is; what is being switched on or off, or taken away, will not. */
+/** Whether the device stays as it is; not while it is switched on or off, or taken away. */
 function isAtRest({ status, power }: ProviderMachine): boolean {
   switch (status) {
     case 'Running':
@@ -91,10 +91,10 @@ function isAtRest({ status, power }: ProviderMachine): boolean {
   }
 }
 
-/** Wait after so many failed readings in a row (from 1): 1, 2, 4 … 30 min. */
+/** Wait after this number of failed readings in a row (from 1): 1, 2, 4 … 30 min. */
 export const failedReadMs = (failures: number): number =>
   Math.min(RECHECK_REST_MS, RECHECK_SOON_MS * 2 ** Math.min(failures - 1, 16));
 
-/** Within ± 10 %, so that many readings do not come together. */
+/** Spreads a wait by ± 10 %, so that readings do not come together. */
 export const recheckJitter = (waitMs: number, chance: number): number =>
   waitMs * (0.9 + 0.2 * chance);

@@ -1,27 +1,27 @@
 import type { FreezeKind, GuardRow } from '../machine.ts';
 
 /**
- * The fleet guard's judgement: whether silence is that of machines or our own. Its rows are in the
- * BMDB, so that what one daemon decides binds all.
+ * The fleet guard's judgement: whether machines went silent or we stopped hearing. Its rows are in
+ * the BMDB, so that one daemon's decision binds all.
  */
 export interface GuardPolicy {
   /**
-   * More than the greater of these machines newly silent in a scope: it is frozen (5; 20 %). In a
-   * small scope `silentMin` counts as half of it: see `limitOf`.
+   * A scope freezes when more machines than the greater of both are newly silent (5; 20 %). A small
+   * scope uses half of it instead of `silentMin`: see `limitOf`.
    */
   readonly silentMin: number;
   readonly silentPercent: number;
-  /** Silent counts as new for so long (10 min). */
+  /** A machine counts as newly silent for this long (10 min). */
   readonly newForMs: number;
-  /** A freeze ends once the silent share has been below this (10 %) … */
+  /** A freeze ends once the silent share stays below this (10 %) … */
   readonly calmPercent: number;
-  /** … for so long (10 min). */
+  /** … for this long (10 min). */
   readonly calmForMs: number;
-  /** More than so many percent of a scope's machines cannot be reached by SSH: it is frozen (50 %). */
+  /** A scope freezes when more than this share of its machines is unreachable by SSH (50 %). */
   readonly unreachablePercent: number;
-  /** An assessment of the fleet counts for so long (5 s). */
+  /** An assessment of the fleet stays valid for this long (5 s). */
   readonly assessMs: number;
-  /** No daemon took heartbeats in for so long: silence was our own doing (60 s). */
+  /** If no daemon received heartbeats for this long, the silence was our fault (60 s). */
   readonly ingestGapMs: number;
 }
 
@@ -36,77 +36,74 @@ export const DEFAULT_GUARD: GuardPolicy = {
   ingestGapMs: 60_000,
 };
 
-/** The scope of all machines; the others are providers. */
+/** The scope of all machines; other scopes are providers. */
 export const FLEET = 'fleet';
-/** Who freezes and thaws where no operator does. */
+/** The actor of freezes and thaws that no operator requested. */
 export const GUARD = 'guard';
 
-/** Of the fleet, or of one provider; machines under quarantine or handed over are left out. */
+/** Counts of the fleet or one provider, without machines in quarantine or handed over. */
 export interface GuardCounts {
   /** `fleet`, or a provider. */
   readonly scope: string;
   /** Machines with hardware. */
   readonly machines: number;
-  /** Their agent was started. */
+  /** Machines whose agent was started. */
   readonly started: number;
-  /** Lost, or lost when it was frozen and fewer than three heartbeats in a row since. */
+  /** Lost machines, and machines lost at the freeze without three heartbeats in a row since. */
   readonly silent: number;
-  /** Lost since `newForMs` ago and since the last thaw by an operator. */
+  /** Machines lost within `newForMs` and since an operator's last thaw. */
   readonly newlySilent: number;
-  /** The same, or late (two periods without a heartbeat) and so perhaps about to be. */
+  /** Newly silent machines and late machines (two periods without a heartbeat). */
   readonly quiet: number;
-  /**
-   * Agent start is tried, and cannot reach the machine or is not let in: since later than the last
-   * thaw by an operator.
-   */
+  /** Machines that agent start cannot reach or log in to, since an operator's last thaw. */
   readonly unreachable: number;
 }
 
-/** How many are quiet at this very moment. */
+/** Number of machines that are quiet now. */
 export type QuietCounts = Pick<GuardCounts, 'scope' | 'quiet' | 'started'>;
 
 /**
- * More of so many machines than this at once are no accident of theirs. The least number holds only
- * where it is not more than half of them, or else a small scope would have no guard at all; one
- * machine alone is never too many by it.
+ * The largest number of simultaneous losses that counts as machine failures. The least number
+ * applies only up to half of the machines; otherwise a small scope would have no guard. A single
+ * machine never exceeds it.
  */
 const limitOf = (least: number, percent: number, machines: number): number =>
   Math.max((percent * machines) / 100, Math.min(least, Math.max(1, machines / 2)));
 
-/** More machines than this fell silent together: it is no accident of theirs. */
+/** When more machines than this fall silent together, machine failures are not the cause. */
 export const silentLimit = (
   { silentMin, silentPercent }: Pick<GuardPolicy, 'silentMin' | 'silentPercent'>,
   started: number,
 ): number => limitOf(silentMin, silentPercent, started);
 
-/** More machines than this cannot be reached: it is no accident of theirs. */
+/** When more machines than this are unreachable, machine failures are not the cause. */
 export const unreachableLimit = (
   { silentMin, unreachablePercent }: Pick<GuardPolicy, 'silentMin' | 'unreachablePercent'>,
   machines: number,
 ): number => limitOf(silentMin, unreachablePercent, machines);
 
-/** When heartbeats were taken in, by whichever daemon. Database clock, epoch ms. */
+/** When any daemon received heartbeats. Database clock, epoch ms. */
 export interface Ingest {
-  /** Some daemon last said so; null: never. */
+  /** Last report of a daemon; null: never. */
   readonly seenAtMs: number | null;
-  /** Without a break since; null: not now. */
+  /** Since when heartbeats are received without a break; null: not now. */
   readonly upSinceMs: number | null;
-  /** The last moment before the latest break that they were; null: none is known. */
+  /** Last moment of reception before the latest break; null: unknown. */
   readonly lostAtMs: number | null;
 }
 
 export interface IngestLimits {
   /** See `GuardPolicy.ingestGapMs`. */
   readonly gapMs: number;
-  /** How long a machine may be silent before it is lost. */
+  /** A machine is lost after this long without a heartbeat. */
   readonly heartbeatMs: number;
 }
 
 /**
- * What is known of the intake of heartbeats after one more observation of it.
+ * Updates the knowledge about heartbeat reception with one observation.
  *
- * Breaks that follow each other so closely that nobody could be found lost in between are one. Times
- * ahead of the clock, which then went back, are those of now.
+ * Breaks that are too close for a machine to be found lost in between count as one. Times in the
+ * future, after the clock went back, count as now.
  */
 export function markIngest(
   known: Ingest,
@@ -135,29 +132,29 @@ export function markIngest(
 const notAhead = <At extends number | null>(atMs: At, nowMs: number) =>
   atMs === null ? atMs : Math.min(atMs, nowMs);
 
-/** Whether a time is less than this away, ahead too: the database clock may have gone back. */
+/** Whether a time is less than this away, also in the future: the database clock may go back. */
 export const isNear = (atMs: number | null, nowMs: number, lessThanMs: number): boolean =>
   atMs !== null && Math.abs(nowMs - atMs) < lessThanMs;
 
-/** Until when silence means nothing; null: as long as heartbeats are not taken in. */
+/** Until then silence means nothing; null: until heartbeats are received again. */
 export const graceEndsAtMs = (
   { upSinceMs }: Pick<Ingest, 'upSinceMs'>,
   { heartbeatMs }: Pick<IngestLimits, 'heartbeatMs'>,
 ): number | null => (upSinceMs === null ? null : upSinceMs + heartbeatMs);
 
-/** Why nothing may be recovered while heartbeats are not, or only just, taken in; null: it may. */
+/** Why recovery must wait for the reception of heartbeats; null: it may start. */
 export function graceRefusal(ingest: Ingest, nowMs: number, limits: IngestLimits): string | null {
   const { seenAtMs } = ingest;
   const endsAtMs = graceEndsAtMs(ingest, limits);
   if (endsAtMs === null || seenAtMs === null || nowMs - seenAtMs > limits.gapMs) {
-    return 'heartbeats are not being taken in';
+    return 'heartbeats are not being received';
   }
   if (nowMs >= endsAtMs) return null;
   const leftSeconds = Math.ceil((endsAtMs - nowMs) / 1000);
-  return `heartbeats are taken in again only lately: ${leftSeconds} s to wait before silence counts`;
+  return `heartbeats resumed only recently: ${leftSeconds} s until silence counts`;
 }
 
-/** Why too many are quiet at this moment for any of them to be recovered; null: they are not. */
+/** Why too many machines are quiet now for a recovery; null: few enough are quiet. */
 export function suspicionRefusal(
   { scope, quiet, started }: QuietCounts,
   policy: GuardPolicy,
@@ -166,13 +163,13 @@ export function suspicionRefusal(
   return `${quiet} of ${started} started machines of ${scopeName(scope)} are late or silent together`;
 }
 
-/** Why nothing of the scope may be recovered; null: it is not frozen. */
+/** Why nothing in the scope may be recovered; null: it is not frozen. */
 export const freezeRefusal = ({ scope, frozen }: GuardRow): string | null =>
   frozen && `${scopeName(scope)} is frozen: ${frozen.reason}`;
 
 export const scopeName = (scope: string) => (scope === FLEET ? 'the fleet' : `provider ${scope}`);
 
-/** A row of a scope that nothing was decided for yet. */
+/** The row of a scope without any decision yet. */
 export const calmRow = (scope: string): GuardRow => ({
   scope,
   frozen: null,
@@ -181,18 +178,26 @@ export const calmRow = (scope: string): GuardRow => ({
   ingestUpSinceMs: null,
 });
 
-/** The scope as an operator froze it; only an operator thaws it again. */
+/** Whether the end time of an operator's freeze has passed. */
+export const isFreezeOver = ({ frozen }: GuardRow, nowMs: number): boolean =>
+  frozen !== null && frozen.untilMs !== null && frozen.untilMs <= nowMs;
+
+/** The row after an operator's freeze; ends at its end time, if any, or by an operator. */
 export const frozenByOperator = (
   row: GuardRow,
   { by, reason }: { readonly by: string; readonly reason: string },
-  nowMs: number,
+  { nowMs, untilMs }: { readonly nowMs: number; readonly untilMs: number | null },
 ): GuardRow => ({
   ...row,
-  frozen: { atMs: row.frozen?.atMs ?? nowMs, by, kind: 'manual', reason },
+  frozen: { atMs: row.frozen?.atMs ?? nowMs, by, kind: 'manual', reason, untilMs },
   calmSinceMs: null,
 });
 
-/** The scope as an operator thawed it: who was lost before freezes nothing any more. */
+/** Whether the change is an event: frozen, thawed, or a different end time. */
+export const isOtherFreeze = (before: GuardRow, after: GuardRow): boolean =>
+  before.frozen?.untilMs !== after.frozen?.untilMs;
+
+/** The row after an operator's thaw: machines lost before it cause no further freeze. */
 export const thawedByOperator = (row: GuardRow, nowMs: number): GuardRow => ({
   ...row,
   frozen: null,
@@ -200,24 +205,26 @@ export const thawedByOperator = (row: GuardRow, nowMs: number): GuardRow => ({
   thawedAtMs: nowMs,
 });
 
-interface GuardChange {
+export interface GuardChange {
   readonly scope: string;
-  readonly now: 'frozen' | 'thawed';
+  /** `ended`: it thawed at the end that an operator gave the freeze. */
+  readonly now: 'frozen' | 'thawed' | 'ended';
 }
 
 interface GuardJudgement {
-  /** All rows, as they are now. */
+  /** All current rows. */
   readonly rows: readonly GuardRow[];
-  /** Those that are to be written. */
+  /** Rows to write. */
   readonly written: readonly GuardRow[];
   readonly changes: readonly GuardChange[];
 }
 
 /**
- * Freezes the scopes where too many fell silent or cannot be reached together, and thaws those that
- * have been calm for long enough. What an operator froze stays.
+ * Freezes scopes where too many machines fell silent or became unreachable together. Thaws scopes
+ * that have been calm for long enough. An operator's freeze stays until its end time, if any; then
+ * the scope is judged as not frozen.
  *
- * @param pulse when the fleet was assessed before; null: never. Calm that nobody watched is none.
+ * @param pulse time of the previous assessment; null: none. Unobserved calm does not count.
  */
 export function judgeGuard(
   rows: readonly GuardRow[],
@@ -238,15 +245,16 @@ export function judgeGuard(
     const present = rowNotAhead(before, nowMs);
     const row = judge(present, counted.get(scope) ?? NOBODY, { isWatched, policy, nowMs });
     if (row !== before) written.push(row);
-    if ((row.frozen === null) !== (before.frozen === null)) {
-      changes.push({ scope, now: row.frozen ? 'frozen' : 'thawed' });
+    const isOver = isFreezeOver(before, nowMs);
+    if ((row.frozen === null) !== (before.frozen === null) || isOver) {
+      changes.push({ scope, now: row.frozen ? 'frozen' : isOver ? 'ended' : 'thawed' });
     }
     return known.has(scope) || row !== before ? [row] : [];
   });
   return { rows: after, written, changes };
 }
 
-/** The clock went back: what is said to be yet to come would hide who falls silent until then. */
+/** After the clock went back, future times would hide machines that fall silent until then. */
 function rowNotAhead(row: GuardRow, nowMs: number): GuardRow {
   const { frozen, calmSinceMs, thawedAtMs } = row;
   const times = [frozen?.atMs ?? null, calmSinceMs, thawedAtMs];
@@ -263,29 +271,29 @@ const NOBODY = { machines: 0, started: 0, silent: 0, newlySilent: 0, unreachable
 type Counted = Omit<GuardCounts, 'scope' | 'quiet'>;
 
 interface Moment {
-  /** The fleet was assessed shortly before, too. */
+  /** The previous assessment was recent. */
   readonly isWatched: boolean;
   readonly policy: GuardPolicy;
   readonly nowMs: number;
 }
 
 function judge(row: GuardRow, counts: Counted, { isWatched, policy, nowMs }: Moment): GuardRow {
-  if (row.frozen?.kind === 'manual') return row;
+  const isOver = isFreezeOver(row, nowMs);
+  if (row.frozen?.kind === 'manual' && !isOver) return row;
   const alarm = alarmOf(counts, policy);
-  if (!row.frozen) {
-    return alarm
-      ? { ...row, frozen: { ...alarm, atMs: nowMs, by: GUARD }, calmSinceMs: null }
-      : row;
+  if (!row.frozen || isOver) {
+    const frozen = alarm && { ...alarm, atMs: nowMs, by: GUARD, untilMs: null };
+    return alarm || isOver ? { ...row, frozen, calmSinceMs: null } : row;
   }
   if (alarm !== null || !isCalm(row.frozen.kind, counts, policy)) {
     return row.calmSinceMs === null ? row : { ...row, calmSinceMs: null };
   }
   if (row.calmSinceMs === null || !isWatched) return { ...row, calmSinceMs: nowMs };
-  const isOver = nowMs - row.calmSinceMs >= policy.calmForMs;
-  return isOver ? { ...row, frozen: null, calmSinceMs: null } : row;
+  const isCalmLong = nowMs - row.calmSinceMs >= policy.calmForMs;
+  return isCalmLong ? { ...row, frozen: null, calmSinceMs: null } : row;
 }
 
-/** Why the scope is to be frozen; null: it is not. */
+/** Why the scope must freeze; null: it need not. */
 function alarmOf(
   { machines, started, newlySilent, unreachable }: Counted,
   policy: GuardPolicy,
@@ -303,7 +311,7 @@ function alarmOf(
 const isCalm = (kind: FreezeKind, counts: Counted, policy: GuardPolicy): boolean =>
   thawObstacle(kind, counts, policy) === null;
 
-/** Why a freeze of the guard does not end as long as nothing changes; null: it is calm. */
+/** Why the guard's freeze does not end without a change; null: the scope is calm. */
 export function thawObstacle(
   kind: FreezeKind,
   { machines, started, silent, unreachable }: Omit<Counted, 'newlySilent'>,
@@ -319,16 +327,17 @@ export function thawObstacle(
   return `${unreachable} of ${machines} machines cannot be reached and at most ${unreachableMax} may be`;
 }
 
-/** So many of the started machines may be silent while a scope counts as calm. */
+/** Number of started machines that may be silent in a calm scope. */
 function calmMax({ calmPercent }: GuardPolicy, started: number): number {
   const share = (calmPercent * started) / 100;
-  // Less than one machine, but not none.
+  // A share between none and one machine counts as one, except in a scope of one machine.
   if (share > 0 && share < 1) return Number(started > 1);
   return Math.max(0, Math.ceil(share) - 1);
 }
 
 /**
- * In a scope so small that one machine is more than its share, one that never comes back would keep
- * it frozen for ever, and so itself from being recovered; yet it alone would not have frozen it.
+ * In a scope so small that one machine exceeds the share, a machine that never returns would keep
+ * the scope frozen and prevent its own recovery, although it alone could not have caused the
+ * freeze.
  */
 const isOneOfMany = (gone: number, machines: number): boolean => gone === 1 && machines > 1;

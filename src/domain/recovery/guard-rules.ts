@@ -12,28 +12,28 @@ import {
 import type { GuardMoment, GuardPicture, GuardStanding } from './standing.ts';
 
 /**
- * Rules by which recovery of a scope stops. `silence`, `probes`: it is frozen, for machines that fell
- * silent or cannot be reached together. `suspicion`: it pauses while so many are late or silent.
+ * Rules that stop recovery in a scope. `silence`, `probes`: a freeze, because machines fell silent
+ * or became unreachable together. `suspicion`: a pause while too many are late or silent.
  */
 export const GUARD_RULES = ['silence', 'probes', 'suspicion'] as const;
 export type GuardRule = (typeof GUARD_RULES)[number];
 
-/** How far a scope is from being stopped by a rule. */
+/** The distance of a scope from a rule's limit. */
 export interface RuleStanding {
   readonly rule: GuardRule;
   /** Machines that count now. */
   readonly count: number;
-  /** So many may; one more and it stops. */
+  /** Allowed number; one more stops recovery. */
   readonly limit: number;
-  /** Of so many that could count. */
+  /** Machines that could count. */
   readonly of: number;
-  /** So many more and it stops; 0: it does now; null: not even all of them would stop it. */
+  /** Further machines that would stop recovery; 0: stopped now; null: not even all would. */
   readonly more: number | null;
 }
 
 type Counted = Pick<GuardCounts, 'machines' | 'started' | 'newlySilent' | 'quiet' | 'unreachable'>;
 
-/** The rules of a scope, the one that is nearest to stopping it first. Pure and total. */
+/** The rules of a scope, nearest to its limit first. Pure and total. */
 export function rulesOf(counts: Counted, policy: GuardPolicy): readonly RuleStanding[] {
   const { machines, started, newlySilent, quiet, unreachable } = counts;
   const silentMax = silentLimit(policy, started);
@@ -57,10 +57,10 @@ function standing(
   return { rule, count, limit, of, more: more > Math.max(0, of - count) ? null : more };
 }
 
-/** Of a provider; and how many of its machines count as silent for the fleet. */
+/** Counts of a provider, and its machines that count as silent for the fleet. */
 export type ProviderCounts = GuardCounts & { readonly silentOfFleet: number };
 
-/** Counts of nothing. */
+/** Zero counts. */
 export const noCounts = (scope: string): GuardCounts => ({
   scope,
   machines: 0,
@@ -88,10 +88,10 @@ export function sumOfScopes(providers: readonly ProviderCounts[]): readonly Guar
   return [fleet, ...sorted.map(({ silentOfFleet: _, ...counts }) => counts)];
 }
 
-/** After the end of a wait, the agent start is looked for within so many of such waits. */
+/** After a wait ends, agent start is expected within this many such waits. */
 export const RETRIED_WITHIN = 2;
 
-/** Nobody who was lost before this counts as newly lost. */
+/** A machine lost before this does not count as newly lost. */
 export function earliestNewlyLostMs(
   { upSinceMs, lostAtMs: breakAtMs }: Ingest,
   { newForMs }: GuardPolicy,
@@ -102,15 +102,15 @@ export function earliestNewlyLostMs(
   return isJustUp ? Math.min(newSinceMs, breakAtMs ?? 0) : newSinceMs;
 }
 
-/** What ends the state of a scope in which nothing, or not everything, is recovered. */
+/** What ends a state of a scope in which recovery is stopped or limited. */
 interface GuardEnd {
   /** For people; one sentence. */
   readonly text: string;
-  /** When the clock ends it if nothing else changes, epoch ms of the database; null: no clock does. */
+  /** When the clock ends it without other changes, epoch ms of the database; null: never. */
   readonly atMs: number | null;
 }
 
-/** How a scope comes to be watched again; null: it is. Counts that are not known are left out. */
+/** How normal watching of a scope resumes; null: it is normal. Leaves out unknown counts. */
 export function guardEnd(
   { scope, state }: Pick<GuardStanding, 'scope' | 'state'>,
   picture: GuardPicture,
@@ -129,20 +129,25 @@ export function guardEnd(
       const atMs = graceEndsAtMs({ upSinceMs }, { heartbeatMs });
       const text =
         atMs === null
-          ? 'It does not end before a daemon takes heartbeats in.'
-          : 'It ends by itself while heartbeats are taken in.';
+          ? 'It does not end before a daemon receives heartbeats.'
+          : 'It ends by itself while heartbeats are received.';
       return { text, atMs };
     }
     case 'frozen':
       break;
   }
   if (row?.frozen?.kind === 'manual') {
-    return { text: 'Only a person ends it: shepherd fleet thaw.', atMs: null };
+    const { untilMs } = row.frozen;
+    const text =
+      untilMs === null
+        ? 'Only a person ends it: shepherd fleet thaw.'
+        : 'It ends by itself; a person ends it before: shepherd fleet thaw.';
+    return { text, atMs: untilMs };
   }
   const counts = picture.counts.find((each) => each.scope === scope);
   const obstacle = row?.frozen && counts && thawObstacle(row.frozen.kind, counts, policy);
   if (obstacle) {
-    const text = `It cannot end by itself while ${obstacle}; none is recovered until then. Mend what they share, or say that they are gone: shepherd fleet thaw.`;
+    const text = `It cannot end by itself while ${obstacle}; no machine is recovered until then. Repair their common cause, or accept their loss: shepherd fleet thaw.`;
     return { text, atMs: null };
   }
   const calmSinceMs = row?.calmSinceMs ?? null;

@@ -23,47 +23,47 @@ const ladder = (attemptsAt: (rung: Rung) => number): LadderPolicy =>
     ]),
   ) as LadderPolicy;
 
-/** Where recovery may erase disks. */
+/** For providers where recovery may erase disks. */
 export const ERASING_LADDER = ladder((rung) => RUNG_FACTS[rung].attempts);
-/** Erases no disks: reinstalling is switched on for each provider by name. */
+/** Erases no disks: each provider must enable reinstallation by name. */
 export const DEFAULT_LADDER = ladder((rung) =>
   RUNG_FACTS[rung].erases ? 0 : RUNG_FACTS[rung].attempts,
 );
 
-/** What the next step depends on besides the machine's rows. */
+/** Everything besides the machine's rows that determines the next step. */
 export interface LadderCircumstances {
   readonly means: LadderMeans;
   readonly policy: LadderPolicy;
-  /** A hold `preserve` is on the machine: what is on it must not be lost. */
+  /** A `preserve` hold is on the machine: its data must not be lost. */
   readonly preserved: boolean;
   /** Database clock. */
   readonly nowMs: number;
-  /** What was asked for less than this ago is not asked for again. */
+  /** A request made less than this ago is not repeated. */
   readonly askAgainMs: number;
-  /** The machine's controller, if it hangs and may be restarted. Absent, or null: no such thing. */
+  /** The machine's controller, if it hangs and may be restarted; otherwise null or absent. */
   readonly hungController?: string | null;
 }
 
-/** Those that carry out steps of the ladder. */
+/** Processes that carry out steps of the ladder. */
 export type LadderProcess = Extract<Process, 'ShepherdRecovery' | 'ShepherdReinstall'>;
 
-/** What is to be done to the machine next. */
+/** The next step on the machine. */
 export interface LadderStep {
   readonly rung: Rung;
   readonly process: LadderProcess;
-  /** Which attempt on this rung it is, from 1. */
+  /** Number of the attempt on this rung, from 1. */
   readonly attempt: number;
-  /** How a reboot is asked for. */
+  /** How a reboot is requested. */
   readonly mode: 'graceful' | 'force';
-  /** It was asked for already and may still come true: it is only waited for. */
+  /** The step was already requested and may still succeed: it is only waited for. */
   readonly resumed: boolean;
-  /** Key of the operator's order that it is; null: the ladder's own. */
+  /** Key of the operator's order for this step; null: the ladder's own step. */
   readonly order: string | null;
 }
 /** Nothing is left to try. */
 export interface LadderEnd {
   readonly end: string;
-  /** Starting its agent may still help: it is tried again. Absent: a person is needed. */
+  /** Another agent start may help and is tried. Absent: a person is needed. */
   readonly startAgain?: true;
 }
 
@@ -77,10 +77,10 @@ export const processOf = (rung: Rung): LadderProcess =>
   rung === 'reinstalling' ? 'ShepherdReinstall' : 'ShepherdRecovery';
 
 /**
- * What comes next for a machine that is lost, whose agent start was given up, or of which an operator
- * asked something. Never goes back to a milder rung within an episode, and tries each so often and
- * no more, so that every episode ends: with a machine that stays up, or with a person. Only what
- * never reaches the machine is tried for ever.
+ * The next step for a machine that is lost, whose agent start was given up, or that has an
+ * operator's order. Within an episode it never returns to a milder rung and limits the attempts on
+ * each rung. So every episode ends, with a running machine or with a person. Only attempts that
+ * never reach the machine go on forever.
  */
 export function nextStep(row: MachineRow, now: LadderCircumstances): LadderStep | LadderEnd {
   const order = ORDERED.map((process) => orderFor(process, row, now.nowMs)).find(Boolean);
@@ -107,19 +107,16 @@ export function nextStep(row: MachineRow, now: LadderCircumstances): LadderStep 
   return startAgain(row) ?? { end: endOf(recovery, now) };
 }
 
-/**
- * Nothing that its controller is to do can be asked of one that hangs: it is restarted first, wherever
- * the ladder stands.
- */
+/** A hanging controller can carry out no request: it is restarted first, on any rung. */
 const resetsFirst = (rung: StandingRung, now: LadderCircumstances): boolean =>
   RUNG_FACTS[rung].means !== null &&
   (now.hungController ?? null) !== null &&
   impossibility('resettingBmc', now) === null;
 
 /**
- * What never reached the machine is no attempt on it: where nothing stronger can be tried, nor was
- * in this episode, its agent is started again, until so many starts failed that did reach it. Null:
- * that is over, and a person is needed.
+ * An attempt that never reached the machine does not count. If no stronger rung is possible or was
+ * tried in this episode, the agent start is repeated until enough starts that reached the machine
+ * failed. Null: a person is needed.
  */
 function startAgain({ agentStarted, startAttempt, recovery }: MachineRow): LadderEnd | null {
   if (agentStarted || !startAttempt) return null;
@@ -129,7 +126,7 @@ function startAgain({ agentStarted, startAttempt, recovery }: MachineRow): Ladde
   const what =
     unreached > 0
       ? `${unreached} of ${count} agent starts never reached it`
-      : 'how its last agent start ended was never recorded';
+      : 'the result of its last agent start was never recorded';
   return { end: `${what}, and nothing else can be tried`, startAgain: true };
 }
 
@@ -148,7 +145,7 @@ const ownStep = (
   order: null,
 });
 
-/** What comes next where the agent cannot be restarted, since SSH does not answer. */
+/** The next step if the agent cannot be restarted because SSH does not answer. */
 export const stepBeyondAgent = (
   row: MachineRow,
   { policy, ...now }: LadderCircumstances,
@@ -157,23 +154,23 @@ export const stepBeyondAgent = (
   return nextStep({ ...row, order: null }, { ...now, policy: { ...policy, restartingAgent } });
 };
 
-/** What a hanging controller was in the way of, where it was restarted, or may not be now. */
+/** The next step after the restart of a hanging controller, or if a restart is not allowed now. */
 export const stepBeyondController = (
   row: MachineRow,
   now: LadderCircumstances,
 ): LadderStep | LadderEnd => stepBeyondAgent(row, { ...now, hungController: null });
 
-/** A machine that never got an agent has none to restart. */
+/** A machine that never had an agent has none to restart. */
 const firstRung = ({ agentStarted }: MachineRow): StandingRung =>
   agentStarted ? 'restartingAgent' : 'rebooting';
 const notBelow = (rung: StandingRung): StandingRung =>
   rung === 'restartingAgent' ? 'rebooting' : rung;
 
-/** A reboot that was asked for and neither refused nor proved was perhaps ignored. */
+/** The machine may have ignored a reboot that was neither refused nor proved. */
 const isUnproved = (recovery: LadderRow | null, rung: Rung): boolean =>
   rung === 'rebooting' && recovery?.askedRung === 'rebooting';
 
-/** Why a rung is never tried, whatever was tried before; null: it may be. */
+/** Why a rung is never tried, regardless of earlier attempts; null: it is possible. */
 /** Why the rung cannot be taken; null: it can. */
 export function impossibility(rung: Rung, now: LadderCircumstances): string | null {
   const { means, policy, preserved } = now;
@@ -182,12 +179,13 @@ export function impossibility(rung: Rung, now: LadderCircumstances): string | nu
   if (policy[rung].attempts === 0) {
     return erases ? 'recovery may not erase its disks' : 'the configuration leaves it out';
   }
-  return erases && preserved ? 'a hold preserves what is on it' : null;
+  return erases && preserved ? 'a hold preserves its data' : null;
 }
 
 /**
- * Whoever asked for it last is gone without having ended it (else the ladder would cool down from
- * then on), and its time is not over. An order is one attempt: it is never asked for again.
+ * Whether the last request is still open: the requesting daemon is gone without an end of the
+ * attempt (which would start the cool-down), and patience remains. An order is one attempt and is
+ * never repeated.
  */
 function isResumed(
   { recovery }: MachineRow,
@@ -205,7 +203,7 @@ function isResumed(
   return !hasEnded && nowMs < askedAtMs + Math.max(askAgainMs, policy[rung].patienceMs);
 }
 
-/** What was tried last, and why nothing beyond it is. Whether the rungs below were is not known. */
+/** The last attempt, and why no further rung is possible; earlier rungs are unknown. */
 function endOf(recovery: LadderRow | null, now: LadderCircumstances): string {
   const beyond = STANDING_RUNGS.slice(recovery ? STANDING_RUNGS.indexOf(recovery.rung) + 1 : 0);
   const whyNot = Map.groupBy(beyond, (rung) => impossibility(rung, now) ?? 'it is left out');
@@ -222,15 +220,16 @@ function triedOf(recovery: LadderRow | null): string {
 }
 
 const MINUTE_MS = 60_000;
-/** For so long a machine that does not answer may heed a graceful reboot, before it is forced. */
+/** A machine without an answer has this long to follow a graceful reboot before a forced one. */
 export const GRACE_MS = 2 * MINUTE_MS;
-/** A first attempt on a rung waits for three times its longest boot, but at least for this. */
+/** A first attempt waits three times the machine's longest boot, but at least this long. */
 const SHORTEST_WAIT_MS = 2 * MINUTE_MS;
 const BOOTS = 3;
 
 /**
- * How long the evidence of a step is waited for: the rung's patience. A first attempt waits less
- * where the machine's own boots are known to be quick: if it was ignored, the next comes sooner.
+ * How long a step waits for evidence: its rung's patience. A first attempt waits less if the
+ * machine is known to boot quickly, so that the next attempt follows sooner if the first was
+ * ignored.
  */
 export function patienceOf(
   { rung, attempt }: Pick<LadderStep, 'rung' | 'attempt'>,
@@ -243,11 +242,11 @@ export function patienceOf(
   return Math.min(patienceMs, Math.max(SHORTEST_WAIT_MS, usualMs));
 }
 
-/** How long after the request a machine that does not answer is beyond reach: not within its usual boot. */
+/** A machine without an answer is beyond reach this long after the request: its longest boot. */
 export const beyondReachMs = ({ reboot }: BootTimes): number =>
   Math.max(BEYOND_REACH_MS, 1_000 * Math.max(0, ...reboot));
 
-/** How long to wait before the same thing may be asked for again; 0: at once. */
+/** Wait before the same request may be repeated; 0: none. */
 export function askAgainInMs(
   recovery: LadderRow | null,
   rung: Rung,
@@ -258,14 +257,14 @@ export function askAgainInMs(
 }
 
 const CAUSE_MAX = 300;
-/** What a person who is called wants to know of. */
+/** Processes whose failures matter to a person who is called. */
 const TOLD: readonly (readonly [Process, string])[] = [
   ['ShepherdRecovery', 'recovery'],
   ['ShepherdReinstall', 'reinstallation'],
   ['ShepherdAgentStart', 'agent start'],
 ];
 
-/** What failed last on a machine, for people; null: nothing since its agent was started. */
+/** The last failures on a machine, for people; null: none since its agent was started. */
 export function lastFailures({ backoffs }: Pick<MachineRow, 'backoffs'>): string | null {
   const told = TOLD.flatMap(([process, name]) => {
     const cause = backoffs.find((each) => each.process === process)?.cause;

@@ -3,13 +3,13 @@ import type { MachineRow, SlotFacts } from '../machine.ts';
 import { fleetBudget, groupBudget, ORDERS_KEPT, type RecoveryBudget } from '../policy.ts';
 import { FLEET } from './guard-judgement.ts';
 
-/** Where a machine counts against the budget: the fleet, its provider, its location. */
+/** The budget scopes of a machine: the fleet, its provider, its location. */
 interface PermitPlace {
   readonly provider: string;
   readonly location: string | null;
 }
 
-/** How the budget of one scope is used. */
+/** Use of the budget in one scope. */
 export interface BudgetUse {
   /** `fleet`, `provider <name>`, or `location <name>`. */
   readonly scope: string;
@@ -17,13 +17,13 @@ export interface BudgetUse {
   readonly budget: number;
 }
 
-/** A scope of the guard, `fleet` or a provider, as the budget calls it. */
+/** The budget's name of a guard scope, which is `fleet` or a provider. */
 export const budgetScope = (scope: string): string =>
   scope === FLEET ? scope : `provider ${scope}`;
 
 /**
- * The machine may be switched off by us, or it holds a permit under which a request was made that has
- * not ended. The daemon that asked is gone: another one has to finish it, whatever the guard says.
+ * Whether the machine may be switched off by us, or holds the permit of an unfinished request. If
+ * the requesting daemon is gone, another daemon must finish the work, whatever the guard says.
  */
 export function isUnderWay({ permit, recovery }: Pick<MachineRow, 'permit' | 'recovery'>): boolean {
   if (!recovery) return false;
@@ -32,19 +32,19 @@ export function isUnderWay({ permit, recovery }: Pick<MachineRow, 'permit' | 're
   return permit && askedAtMs !== null && !(nextAtMs !== null && nextAtMs > askedAtMs);
 }
 
-/** How many machines of one scope count as started or being recovered, and as being recovered. */
+/** Machines of one scope that are started or in recovery, and those in recovery. */
 interface Tally {
   started: number;
   recovering: number;
 }
 
 /**
- * Who recovers now, as of some scan. A forecast only: the BMDB decides, when something is asked.
- * Shares are of the machines that are started or being recovered, as in the BMDB's own check.
+ * Machines in recovery, as of the last scan. A forecast only: the BMDB decides at each request.
+ * Shares are of the machines that are started or in recovery, as in the BMDB's own check.
  */
 export function countPermits(facts: Iterable<SlotFacts>, budget: RecoveryBudget) {
   const counted = new Map<Slot, MachineRow>();
-  /** Let through, and not yet seen, by scope. */
+  /** Permits taken but not yet seen in rows, by scope. */
   const taken = new Map<string, number>();
   const tallies = new Map<string, Tally>();
 
@@ -57,7 +57,7 @@ export function countPermits(facts: Iterable<SlotFacts>, budget: RecoveryBudget)
       tally.recovering += by * Number(permit);
     }
   };
-  // Every news of a large fleet comes here: only what changed is counted anew.
+  // Every change of a large fleet arrives here, so only changed slots are recounted.
   const put = ({ slot, row }: Pick<SlotFacts, 'slot' | 'row'>) => {
     const before = counted.get(slot);
     if (before) count(before, -1);
@@ -73,25 +73,25 @@ export function countPermits(facts: Iterable<SlotFacts>, budget: RecoveryBudget)
 
   for (const each of facts) put(each);
   return {
-    /** Permits held in the whole fleet, without those that were taken. */
+    /** Permits held in the whole fleet, without permits that were taken since the last update. */
     get held(): number {
       return tallyOf(FLEET).recovering;
     },
-    /** Whether one more machine may be interrupted there; one permit is kept for orders. */
+    /** Whether one more machine may be interrupted there; one permit is reserved for orders. */
     hasRoom: (place: PermitPlace, isOrder: boolean): boolean =>
       scopesOf(place).every(
         (scope) => usedIn(scope) < limitOf(scope) + (isOrder ? ORDERS_KEPT : 0),
       ),
-    /** Counts one more, until the next news tell. */
+    /** Counts one more permit until the next update. */
     take(place: PermitPlace): void {
       for (const scope of scopesOf(place)) taken.set(scope, takenIn(scope) + 1);
     },
-    /** What is known of these slots now; takes are forgotten. */
+    /** Updates these slots; forgets taken permits. */
     update(slots: Iterable<Pick<SlotFacts, 'slot' | 'row'>>): void {
       taken.clear();
       for (const each of slots) put(each);
     },
-    /** By scope, those that were taken included; scopes without started machines are left out. */
+    /** Use by scope, including taken permits; leaves out scopes without started machines. */
     use(): readonly BudgetUse[] {
       const scopes = new Set([...tallies.keys(), ...taken.keys()]);
       return [...scopes]

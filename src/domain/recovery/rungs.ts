@@ -1,14 +1,14 @@
 import type { Slot } from '../ids.ts';
 import type { SlotFacts } from '../machine.ts';
 
-/** How often a rung is tried in one episode, and how long its evidence is waited for. */
+/** How often a rung is tried in one episode, and how long its evidence is awaited. */
 export interface RungPolicy {
-  /** 0: the rung is left out. */
+  /** 0: the rung is skipped. */
   readonly attempts: number;
   readonly patienceMs: number;
 }
 
-/** What a provider can be asked for. */
+/** Recovery actions that a provider supports. */
 export interface LadderMeans {
   readonly reboot: boolean;
   readonly power: boolean;
@@ -16,22 +16,22 @@ export interface LadderMeans {
   readonly resetController?: boolean;
 }
 
-/** All that is said of a rung in one place; what it does is its slot's and the chart's. */
+/** The facts about a rung in one place; its slot and the chart define its behaviour. */
 interface RungFacts extends RungPolicy {
-  /** What its provider must be able to do; null: nothing, the machine itself is asked. */
+  /** The required capability of the provider; null: none, the rung addresses the machine itself. */
   readonly means: keyof LadderMeans | null;
-  /** It is proved by a boot that came after it. */
+  /** A later boot proves the rung's success. */
   readonly boots: boolean;
-  /** All on the machine's disks is lost: only done where a configuration allows it by name. */
+  /** The rung loses all data on the machine's disks; a configuration must enable it by name. */
   readonly erases: boolean;
-  /** What it does: as a thing, as an order, under way, and when it is done. */
+  /** Its action as a noun, as an order, in progress, and done. */
   readonly words: Readonly<Record<'noun' | 'order' | 'doing' | 'done', string>>;
 }
 
-/** An episode can stand on it; any other is taken beside the ladder, and recovers no machine. */
+/** A rung where an episode can stand; other rungs are side steps and recover no machine. */
 export const isStanding = (rung: Rung): rung is StandingRung => rung !== 'resettingBmc';
 
-/** The machine stops serving for it: it needs a permit of the recovery budget. */
+/** The rung interrupts the machine's service: it needs a recovery permit. */
 export const interrupts = (rung: Rung): boolean => rung !== 'restartingAgent';
 
 const MINUTE_MS = 60_000;
@@ -104,7 +104,7 @@ export const RUNG_FACTS: Readonly<Record<Rung, RungFacts>> = {
   },
 };
 
-/** Those on which an episode can stand: what its row knows. */
+/** Rungs where an episode can stand; its row stores them. */
 export const STANDING_RUNGS = [
   'restartingAgent',
   'rebooting',
@@ -112,7 +112,7 @@ export const STANDING_RUNGS = [
   'reinstalling',
 ] as const;
 export type StandingRung = (typeof STANDING_RUNGS)[number];
-/** With those that are taken beside the ladder, which stays where it is: they recover no machine. */
+/** All rungs, including side steps, which do not move the ladder and recover no machine. */
 export const RUNGS = [
   'restartingAgent',
   'rebooting',
@@ -124,23 +124,23 @@ export type Rung = (typeof RUNGS)[number];
 export const isRung = (text: string | null): text is Rung => RUNGS.some((rung) => rung === text);
 
 /**
- * What switches a machine, where that is a computer of its own (a BMC): it may hang while the machine
- * runs on. When it may be restarted, which is no recovery of any machine.
+ * When a controller may be restarted. A controller (BMC) is a computer of its own that switches
+ * machines; it may hang while they run. Its restart recovers no machine.
  */
 
-/** Each controller at most once in this time. */
+/** Each controller is restarted at most once in this time. */
 export const CONTROLLER_RESET_MS = 24 * 3_600_000;
-/** More than so many, or than this share of all, that hang at once: then it is the network. */
+/** If more controllers than this number or share hang at once, the network is the cause. */
 const HANGING_MAX = 5;
 const HANGING_PERCENT_MAX = 5;
 
-/** One alone is never so many, however few there are. */
+/** A single hanging controller never counts as a network fault. */
 export const isNetwork = ({ hanging, of }: { readonly hanging: number; readonly of: number }) =>
   hanging > 1 && (hanging > HANGING_MAX || hanging * 100 > of * HANGING_PERCENT_MAX);
 
 /**
- * The controller of the machine on a slot, if its provider showed last that it hangs, and not that so
- * many of that provider's do that it must be something else; else null.
+ * The controller of a slot's machine if its provider's last listing shows it hanging; null
+ * otherwise, and when so many of the provider's controllers hang that the cause must be elsewhere.
  */
 export function hungControllerOf(slot: Slot, facts: ReadonlyMap<Slot, SlotFacts>): string | null {
   const { provider, listed } = facts.get(slot) ?? {};

@@ -18,24 +18,25 @@ import {
 
 export const GUARD_STATES = ['blind', 'grace', 'watching', 'suspicious', 'frozen'] as const;
 /**
- * Where the guard stands. `blind`: the database has not answered. `grace`: heartbeats have not been
- * taken in for long enough to tell who is silent. `suspicious`: so many are late or silent that it
- * may be ours. `frozen`: recovery is stopped until it is calm, or an operator says so.
+ * States of the guard. `blind`: the database has not answered. `grace`: heartbeats have not been
+ * received long enough to tell who is silent. `suspicious`: so many machines are late or silent
+ * that we may be the cause. `frozen`: recovery stops until the scope is calm or an operator thaws
+ * it.
  */
 export type GuardState = (typeof GUARD_STATES)[number];
 
-/** Where the guard stands for the fleet or one provider, and why. */
+/** The guard's state for the fleet or one provider, with the reason. */
 export interface GuardStanding {
   /** `fleet`, or a provider. */
   readonly scope: string;
   readonly state: GuardState;
-  /** Database clock, epoch ms; null: not known. */
+  /** Database clock, epoch ms; null: unknown. */
   readonly sinceMs: number | null;
-  /** For people; null: there is nothing to say. */
+  /** For people; null: no reason. */
   readonly reason: string | null;
 }
 
-/** What the database said of the guard. */
+/** The guard's rows and policy as read from the database. */
 export interface GuardPicture {
   readonly rows: readonly GuardRow[];
   readonly counts: readonly GuardCounts[];
@@ -44,7 +45,7 @@ export interface GuardMoment {
   /** Database clock, epoch ms. */
   readonly nowMs: number;
   readonly policy: GuardPolicy;
-  /** Heartbeats must have been taken in for so long before silence means anything. */
+  /** Silence counts only after heartbeats were received for this long. */
   readonly heartbeatMs: number;
 }
 
@@ -52,16 +53,16 @@ export const BLIND: GuardStanding = {
   scope: FLEET,
   state: 'blind',
   sinceMs: null,
-  reason: 'the database has not told yet how the fleet is',
+  reason: 'the state of the fleet has not been read from the database yet',
 };
 
-/** No daemon is alive that carries anything out. */
+/** No living daemon carries out requests. */
 export const UNATTENDED: GuardStanding = {
   ...BLIND,
   reason: 'no daemon is alive: nothing is done to any machine, and requests wait',
 };
 
-/** The fleet first, then each provider that has started machines or a row. Pure and total. */
+/** The fleet first, then each provider with started machines or a row. Pure and total. */
 export function standingsOf(picture: GuardPicture, moment: GuardMoment): readonly GuardStanding[] {
   const scopes = new Set([FLEET]);
   for (const { scope } of [...picture.rows, ...picture.counts]) scopes.add(scope);
@@ -92,8 +93,8 @@ function graceOf(row: GuardRow | undefined, { nowMs, heartbeatMs }: GuardMoment)
   const sinceMs = row?.ingestUpSinceMs ?? null;
   const told = { scope: FLEET, state: 'grace', sinceMs } as const;
   const endsAtMs = graceEndsAtMs({ upSinceMs: sinceMs }, { heartbeatMs });
-  if (endsAtMs === null) return { ...told, reason: 'heartbeats are not being taken in' };
-  const reason = 'heartbeats are taken in again only lately: silence means nothing yet';
+  if (endsAtMs === null) return { ...told, reason: 'heartbeats are not being received' };
+  const reason = 'heartbeats resumed only recently: silence means nothing yet';
   return nowMs < endsAtMs ? { ...told, reason } : null;
 }
 
@@ -106,7 +107,7 @@ function suspicionOf(count: GuardCounts, { policy }: GuardMoment): GuardStanding
 
 const SEVERITY: readonly GuardState[] = ['watching', 'suspicious', 'grace', 'frozen', 'blind'];
 
-/** What is true of the guard as a whole: the gravest of its scopes. */
+/** The gravest state of all scopes. */
 export function gravest(standings: readonly GuardStanding[]): GuardStanding {
   let worst: GuardStanding | undefined;
   for (const each of standings) {
@@ -117,8 +118,8 @@ export function gravest(standings: readonly GuardStanding[]): GuardStanding {
 }
 
 /**
- * Why no machine of the provider may be recovered now; null: the guard would not mind. A forecast:
- * the BMDB decides, in the claim. What an operator ordered is held up by a freeze only.
+ * Why no machine of the provider may be recovered now; null: the guard has no objection. A
+ * forecast: the BMDB decides in the claim. An operator's order waits only for a freeze.
  */
 export function recoveryBar(
   standings: readonly GuardStanding[],
@@ -132,7 +133,7 @@ export function recoveryBar(
   return isHeeded ? (reason ?? state) : null;
 }
 
-/** Who notes in the log of a slot that a machine fell silent, or was heard again. */
+/** The actor of log lines about silence and resumed heartbeats. */
 export const SILENCE_ACTOR = 'shepherd';
 export const SILENT = 'Running · silent';
 export const SILENCE_REASONS = {
@@ -148,8 +149,8 @@ export interface SilenceMoment {
 }
 
 /**
- * A machine that Shepherd should hear needs a person when it has been silent, or no start of its agent
- * has succeeded, for longer than the limit, whatever is tried meanwhile.
+ * A machine that Shepherd should hear needs a person after this limit of silence, or of failed
+ * agent starts, whatever is being tried.
  */
 export function isUnheardTooLong(row: MachineRow, { nowMs, loss }: SilenceMoment): boolean {
   const { agentStarted, provided, deprovision } = row;
@@ -161,7 +162,7 @@ export function isUnheardTooLong(row: MachineRow, { nowMs, loss }: SilenceMoment
   return isAwaited && nowMs > unheardTooLongAtMs(row, loss);
 }
 
-/** If it is not heard until then, `isUnheardTooLong` may hold after this moment, and not before. */
+/** Without a heartbeat, `isUnheardTooLong` may hold after this moment, and not before. */
 export function unheardTooLongAtMs(row: MachineRow, loss: LossPolicy): number {
   const { agentStarted, heartbeat, createdAtMs } = row;
   if (!agentStarted) return (heartbeat?.atMs ?? createdAtMs) + loss.needsHumanAfterMs;
@@ -170,9 +171,9 @@ export function unheardTooLongAtMs(row: MachineRow, loss: LossPolicy): number {
 }
 
 /**
- * Whether to search for machines that fell silent: only where heartbeats have been taken in, or silence
- * would mean nothing; and where the guard's last assessment counted some, so that a fleet in good
- * health costs nothing.
+ * Whether to search for machines that fell silent: only while heartbeats are received, because
+ * otherwise silence means nothing, and only if the guard's last assessment counted some, so that a
+ * healthy fleet costs nothing.
  */
 export const mayBeSilent = (grace: string | null, counts: readonly GuardCounts[]): boolean =>
   grace === null && counts.find(({ scope }) => scope === FLEET)?.silent !== 0;

@@ -6,9 +6,10 @@ import { M1, M2, M3, pool } from '../../domain/balancing/pool.ts';
 import { createBalancingStand, serve } from '../../support/balancing-stand.ts';
 import { MINUTE } from './vector-world.ts';
 
-const CRASHED = 'the actor of a pool crashed; it is made anew, later each time, and others go on';
+const CRASHED =
+  'the actor of a pool crashed; it restarts after a growing pause, and other pools continue';
 
-/** A pool at two balancers; what reports the one at `core` throws as often as is asked for. */
+/** A pool at two balancers. The balancer at `core` throws as often as requested. */
 function standOf() {
   const clock = createSimulatedClock();
   const [edge, core] = [createMemoryBalancer({ clock }), createMemoryBalancer({ clock })];
@@ -36,7 +37,7 @@ function standOf() {
   return { clock, core, stand, tended, crash: (times: number) => void (throws = times) };
 }
 
-test('a pool whose actor crashes is made anew by itself; others do not notice', async () => {
+test('recreates a pool whose actor crashed, unnoticed by other pools', async () => {
   const { clock, core, stand, crash, tended } = standOf();
   const life = await stand.life();
   await advance(clock, 2 * MINUTE);
@@ -66,7 +67,7 @@ test('a pool whose actor crashes is made anew by itself; others do not notice', 
   expect(clock.pending).toBe(0);
 });
 
-test('one that crashes again and again is made anew later each time, and the lease is kept', async () => {
+test('recreates a pool later after each crash and keeps its lease', async () => {
   const { clock, core, stand, crash } = standOf();
   crash(1_000);
   const life = await stand.life();
@@ -90,7 +91,7 @@ test('one that crashes again and again is made anew later each time, and the lea
   expect(clock.pending).toBe(0);
 });
 
-test('none is made anew after the end, nor before all that it had begun has ended', async () => {
+test('recreates no pool after the stop, nor before its pending calls have ended', async () => {
   const { clock, core, stand, crash, tended } = standOf();
   const goOn = core.hang('setMember');
   const life = await stand.life();

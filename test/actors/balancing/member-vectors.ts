@@ -3,7 +3,7 @@ import { M1, M2, M3 } from '../../domain/balancing/pool.ts';
 import { drain, drop, serve } from '../../support/balancing-stand.ts';
 import { MINUTE, UNHARMED, type Vector } from './vector-world.ts';
 
-/** Who gets traffic, and who is let go. */
+/** Which members get traffic, and which are released. */
 export const MEMBER_VECTORS: readonly Vector[] = [
   {
     name: '19: a planned reboot with an open connection waits for its end, and it comes back',
@@ -108,7 +108,7 @@ export const MEMBER_VECTORS: readonly Vector[] = [
       stand.wish(drop(M1), drop(M2));
       await world.pass(4 * MINUTE);
       expect(Object.values(stand.states())).toEqual(['active', 'active', 'active']);
-      expect(stand.standing()?.frozen?.reason).toBe('2 members would go at once');
+      expect(stand.standing()?.frozen?.reason).toBe('2 members would leave at once');
       expect(stand.log.lines.filter(({ level }) => level === 'error')).toHaveLength(1);
       expect(life.state()).toBe('settled');
       await world.pass(3 * MINUTE);

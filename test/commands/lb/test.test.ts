@@ -64,5 +64,5 @@ test('a balancer that is not configured, and a step that does not exist, are ref
   await expect(runTest({}, { only: ['none'] })).rejects.toThrow(
     'there is no step none; there are nothing,',
   );
-  await expect(runTest({ edge: { driver: 'odd' } })).rejects.toThrow('names no driver that exists');
+  await expect(runTest({ edge: { driver: 'odd' } })).rejects.toThrow('names an unknown driver');
 });

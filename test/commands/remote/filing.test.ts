@@ -51,6 +51,25 @@ const request = (change: object = {}) => ({
 });
 const FREEZE = ['fleet', 'freeze', '--reason', 'a storm'];
 
+describe('fleet freeze --for', () => {
+  const frozen = request({ verb: 'freeze-until' });
+
+  test('asks for an end that is counted by the clock of the database', async () => {
+    const { run, asked } = scripted(({ method }) => [200, method === 'GET' ? { atMs: 5 } : frozen]);
+    expect(await run(...FREEZE, '--for', '2h')).toMatchObject({ code: 0 });
+    const bodies = asked.flatMap(({ body }) => body ?? []);
+    expect(bodies).toEqual([
+      { verb: 'freeze-until', scope: 'fleet', untilMs: 7_200_005, reason: 'a storm' },
+    ]);
+  });
+
+  test('keeps the first end when it is repeated with its key', async () => {
+    const { run, keysOf } = scripted(() => [200, frozen]);
+    expect(await run(...FREEZE, '--for', '2h', '--key', KEY)).toMatchObject({ code: 0 });
+    expect(keysOf('POST')).toEqual([]);
+  });
+});
+
 test('the wait at the console is part of --wait', async () => {
   const open = request({ state: 'open', outcome: null, settledAtMs: null });
   const { run, nowMs } = scripted(() => [200, open], 20_000);
@@ -74,7 +93,7 @@ describe('an order whose answer is lost', () => {
       const { run, nowMs } = scripted(() => 'lost');
       const { code, stderr } = await run(...FREEZE, '--wait', wait);
       expect(code).toBe(3);
-      expect(stderr).toContain(`it may be filed`);
+      expect(stderr).toContain(`so it may be in force`);
       expect(stderr).toContain(`repeat the same command with --key '${KEY}'`);
       expect(nowMs()).toBe(wait === '0s' ? 10_000 : 30_000);
       const json = await scripted(() => problem(503, 'unavailable')).run(...FREEZE, '-o', 'json');

@@ -93,7 +93,7 @@ const steps: Record<string, (s: ReadingStand, about: string) => unknown> = {
     s.add(1, silent);
     const session = await s.daemon();
     const work = await session.claim('ShepherdAgentStart', idOf(1));
-    const warnings = ['the agent before this one wrote: heartbeats fail:\nnot trusted'];
+    const warnings = ['the previous agent wrote: heartbeats fail:\nnot trusted'];
     const publicKey = new Uint8Array(32).fill(7);
     await work.finish({ kind: 'agentStarted', publicKey, warnings, bootId: null, hostKey: null });
   },

@@ -13,7 +13,7 @@ const PREVIEW = {
   ...{ refusals: [], waits: [], outcomes: [{ reason: 'recovery goes on', count: 1, slots: [] }] },
 };
 
-test('V28: the guard page shows scopes, rules and who waits; whoever acts for a provider thaws it, and not the fleet', async () => {
+test('V28: the page of the guard shows scopes, rules and waiting machines, and lets an operator of one provider thaw only that provider', async () => {
   const fleet = scriptedFleet(machine('a'), machine('b'));
   const frozen = { scope: 'equinix', state: 'frozen', reason: '6 of 10 fell silent' } as const;
   const end = { ends: 'It ends by itself.', endsAtMs: AT_MS + 300_000 };
@@ -43,10 +43,10 @@ test('V28: the guard page shows scopes, rules and who waits; whoever acts for a 
   await becomes(page, 'h1', 'Guard');
   await becomes(page, '.guard-sentence', /^Recovery is frozen$/);
   const rows = '.scopes tbody';
-  await becomes(page, `${rows} [data-scope=fleet]`, /watching.*it pauses with 16 more late/s);
+  await becomes(page, `${rows} [data-scope=fleet]`, /watching.*it pauses when 16 more are late/s);
   await becomes(page, `${rows} [data-scope=equinix]`, /frozen.*guard.*6 of 10/s);
   await becomes(page, `${rows} .reason`, /6 of 10 fell silent.*ends by itself.*in 4m 5\ds/s);
-  await becomes(page, '.rules [data-stops]', /Provider equinix.*newly silent.*now/s);
+  await becomes(page, '.rules [data-stops]', /Provider equinix.*fell silent together.*now/s);
   await becomes(page, '.waiting-machines [data-slot="equinix/a"]', '1 of 2 for a permit of fleet');
   await becomes(page, '.waiting-machines [data-slot="equinix/b"]', 'is <b>frozen</b>');
   const freezeFleet = page.locator('[data-scope=fleet] button');
@@ -59,10 +59,37 @@ test('V28: the guard page shows scopes, rules and who waits; whoever acts for a 
   await becomes(page, 'dialog button:focus', 'Cancel');
   await page.fill('dialog textarea', 'the switch is back');
   await page.click('dialog .act');
-  await becomes(page, 'dialog [role=status]', 'It is done: it was thawed');
+  await becomes(page, 'dialog [role=status]', 'The request is done: it was thawed');
   await expect.poll(() => filed.length, PATIENCE).toBe(1);
   expect(filed[0]!.postDataJSON()).toEqual({
     ...{ verb: 'thaw', scope: 'equinix', reason: 'the switch is back' },
   });
+  isClean();
+});
+
+test('a freeze with an end is asked for in hours, and what is frozen shows when it ends', async () => {
+  const fleet = scriptedFleet(machine('a'));
+  const end = { ends: 'It ends by itself.', endsAtMs: AT_MS + 80 * 60_000 };
+  const scope = { sinceMs: AT_MS, started: 10, silent: 0 };
+  const frozen = { scope: 'equinix', state: 'frozen', reason: 'ann: new switch' } as const;
+  fleet.guard({ state: 'frozen', scopes: [...WATCHING.scopes, { ...scope, ...frozen, ...end }] });
+  const { page, isClean } = await showPage(browser, fleet, { more: { guard: guardInsight() } });
+  const asked: Request[] = [];
+  await page.route('**/api/v1/whoami', (route) =>
+    route.fulfill({ json: { ...OPERATOR, providers: null } }),
+  );
+  await page.route('**/api/v1/requests*', (route) => {
+    asked.push(route.request());
+    return route.fulfill({ json: { ...PREVIEW, verb: 'freeze' } });
+  });
+  await page.reload();
+  await becomes(page, '.guard .reason', /ann: new switch.*ends by itself.*in 1h/s);
+  await page.click('.guard button:has-text("Freeze recovery")');
+  await page.fill('dialog input[type=number]', '2');
+  await expect
+    .poll(() => asked.at(-1)?.postDataJSON(), PATIENCE)
+    .toMatchObject({ verb: 'freeze-until', scope: 'fleet', untilMs: expect.any(Number) });
+  const { untilMs } = asked.at(-1)!.postDataJSON() as { readonly untilMs: number };
+  expect(Math.abs(untilMs - AT_MS - 2 * 3_600_000)).toBeLessThan(5 * 60_000);
   isClean();
 });

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { bindLabels, desiredOf } from '../../../src/domain/balancing/desired.ts';
 import { desired, hashHex, M1, M2, M3, nameOf, pool } from './pool.ts';
 
-test('two ports, two addresses, two members: 2 backends, 2 frontends, 4 binds, 4 servers', () => {
+test('two ports, two addresses and two members give 2 backends, 2 frontends, 4 binds and 4 servers', () => {
   expect(desired().map(({ spec }) => `${spec.kind} ${spec.name}`)).toEqual([
     'backend http.api.eu',
     'backend https.api.eu',
@@ -19,7 +19,7 @@ test('two ports, two addresses, two members: 2 backends, 2 frontends, 4 binds, 4
   ]);
 });
 
-test('a bind is an address and the external port, a server an address and the internal one', () => {
+test('builds a bind from an address and the external port, and a server from an address and the internal port', () => {
   const specs = new Map(desired().map(({ spec }) => [spec.name, spec]));
   expect(specs.get('v6.https.api.eu')).toEqual({
     kind: 'bind',
@@ -30,12 +30,12 @@ test('a bind is an address and the external port, a server an address and the in
   expect(specs.get(nameOf(M1, 'http'))).toMatchObject({ address: '10.0.0.1', number: 42_037 });
 });
 
-test('further addresses of a family are named by what they are', () => {
+test('names further addresses of a family by their value', () => {
   const labels = bindLabels(['192.0.2.10', '2001:db8::10', '192.0.2.11'], hashHex);
   expect([...labels.values()]).toEqual(['v4', 'v6', `v4-${hashHex('192.0.2.11').slice(0, 8)}`]);
 });
 
-test('vector 17: of machines that share an address the lowest id is served, the other is told why', () => {
+test('vector 17: serves the lowest id of machines that share an address and reports the others', () => {
   const shared = [M3, M1, M2].map((machineId) => ({ machineId, address: '10.0.0.9' }));
   const { objects, leftOut } = desiredOf(pool(), shared, hashHex);
   expect(objects.filter(({ machineId }) => machineId).map(({ machineId }) => machineId)).toEqual([
@@ -46,7 +46,7 @@ test('vector 17: of machines that share an address the lowest id is served, the 
   expect(leftOut.get(M2)).toBe(`machine ${M1} has the same address, 10.0.0.9`);
 });
 
-test('a machine whose address is not known is left out, the others are not', () => {
+test('leaves out a machine without a known address and keeps the others', () => {
   const members = [
     { machineId: M1, address: null },
     { machineId: M2, address: '10.0.0.2' },

@@ -28,7 +28,7 @@ const order = (id: MachineId, change: Partial<DrainOrder> = {}): DrainOrder => (
   ...change,
 });
 
-/** Lets time pass until every order has ended, and everybody serves who is still there. */
+/** Lets time pass until every order has ended and every remaining machine serves. */
 function run(
   places: Parameters<typeof createPlaces>[0],
   orders: readonly DrainOrder[],
@@ -51,7 +51,7 @@ function run(
 }
 const WELL = { left: [], wrongs: [], away: [] };
 
-describe('turns', () => {
+describe('turns to drain', () => {
   const candidate = (
     id: MachineId,
     askedAtMs: number,
@@ -79,20 +79,20 @@ describe('turns', () => {
   };
   const away = { serving: 2, interrupted: 1, coming: 1 };
 
-  test('who is let go elsewhere already goes before who was asked for before', () => {
+  test('prefer a machine that already drains elsewhere to an earlier request', () => {
     const told = turns([candidate(M1, 1), candidate(M2, 2, { isUnderWay: true })], { serving: 3 });
     expect(told.begin).toEqual([M2]);
   });
-  test('who waits until enough are active keeps its turn, unless they never will be', () => {
+  test('are kept while waiting for enough active members, unless enough can never be active', () => {
     const both = [candidate(M1, 1), candidate(M2, 2, { isServing: false })];
     const waits = turns(both, { serving: 1, coming: 1 });
     expect([waits.begin, waits.wait.get(M2)]).toEqual([
       [],
-      'asked; it waits for its turn: another was asked for before',
+      'asked; it waits for its turn: an earlier request goes first',
     ]);
     expect(turns(both, { serving: 1 }).begin).toEqual([M2]);
   });
-  test('of two that wait for each other the one that comes later serves again', () => {
+  test('let the later of two machines that wait for each other serve again', () => {
     const elder = candidate(M1, 1, { isUnderWay: true });
     const holders = [holder(M2, 2)];
     const soon = turns([elder], away, { holders, nowMs: YIELD_MS - 1 });
@@ -101,14 +101,14 @@ describe('turns', () => {
     const younger = candidate(M3, 3, { isUnderWay: true });
     expect(turns([younger], away, { holders, nowMs: YIELD_MS }).giveBack).toEqual([]);
   });
-  test('one that waits for other pools does so for five minutes at most', () => {
+  test('wait at most five minutes for other pools', () => {
     const holders = [holder(M2, 2)];
     expect(turns([], away, { holders, nowMs: HELD_MS - 1 }).giveBack).toEqual([]);
     expect(turns([], away, { holders, nowMs: HELD_MS }).giveBack).toEqual([M2]);
     const one = [candidate(M2, 2, { isSetAside: true })];
     expect(turns(one, { serving: 3 }).wait.get(M2)).toContain('its other pools');
   });
-  test('one that serves again is not let go on its way, while who goes first waits', () => {
+  test('do not drain a machine that returns to service while an earlier one waits', () => {
     const back = candidate(M2, 2, { isJoining: true, isServing: false });
     expect(turns([candidate(M1, 1), back], away).begin).toEqual([]);
     expect(turns([back], away).begin).toEqual([M2]);
@@ -117,8 +117,9 @@ describe('turns', () => {
   });
 });
 
-test('two balancers that each let go another machine do not wait for each other', () => {
-  // At the one place M1 would leave too few, since M3 is down there; M2 is down, too, and may go.
+test('of two balancers that drain different machines do not wait for each other', () => {
+  // At the first place, draining M1 would leave too few because M3 is down there. M2 is down too
+  // and may go.
   const places = [
     placeOf('api', 'edge', [M1, M2, M3], { minActive: 2 }),
     placeOf('web', 'core', [M1, M2, M3], { minActive: 1 }),
@@ -132,7 +133,7 @@ test('two balancers that each let go another machine do not wait for each other'
   expect(told.endedMs).toBeLessThan(40 * MINUTE);
 });
 
-test('whatever is asked of whom: every order ends, enough stay active, nobody stays away', () => {
+test('end every order, keep enough members active and bring every machine back, for random orders', () => {
   const size = fc.integer({ min: 4, max: M.length });
   const spec = fc.record({
     seed: fc.nat(),
@@ -174,7 +175,7 @@ test('whatever is asked of whom: every order ends, enough stay active, nobody st
       let leaving = 0;
       const asked = orders
         .filter(({ at }) => places.some(({ members }) => members.includes(M[at]!)))
-        // Where a machine leaves for good there have to be enough others.
+        // Enough other machines must remain where a machine leaves for good.
         .map(({ at, leaves, ...rest }) =>
           order(M[at]!, { ...rest, leaves: leaves && (leaving += 1) < 2 }),
         );

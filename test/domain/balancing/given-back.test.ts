@@ -12,12 +12,12 @@ import { viewOf } from '../../../src/domain/view.ts';
 import { factsOf } from '../../support/fact-words.ts';
 import { NOW_MS } from '../../support/facts.ts';
 
-describe('a machine that other pools do not let go', () => {
+describe('a machine given back that other pools do not drain', () => {
   const away = (change: Partial<MemberRow>) =>
     member(M1, { state: 'drained', how: 'grace', sinceMs: NOW - HELD_MS, ...change });
   const held = { elsewhere: new Map([[M1, [member(M1, { pool: 'web' })]]]) };
   const one = { wishes: [drain(M1), serve(M2)], sights: { [M1]: sight(), [M2]: sight() } };
-  test('serves again, and is not let go anew at once', () => {
+  test('serves again and is not drained again at once', () => {
     const told = step({ ...one, ...held, rows: [away({}), member(M2)] });
     expect([told.givenBack, moves(told)]).toEqual([
       [M1],
@@ -44,14 +44,14 @@ describe('a machine that other pools do not let go', () => {
   testRows([
     ['refuse to let it go', { refused: true }],
     ['should have let it go a minute ago', { deadlineMs: NOW - 60_001 }],
-  ])('as when they drain it, and %s', (_, change) => {
+  ])('drains %s as well', (_, change) => {
     const other = member(M1, { pool: 'web', state: 'draining', ...change });
     const elsewhere = new Map([[M1, [other]]]);
     expect(step({ ...one, rows: [away({}), member(M2)], elsewhere }).givenBack).toEqual([M1]);
   });
 });
 
-test('one that they let go already goes before one that was asked for before', () => {
+test('drains a machine that already drains there before an earlier request', () => {
   const rows = [M1, M2, M3].map((id) => member(id));
   const wishes = [drain(M1, { askedAtMs: 1 }), drain(M2, { askedAtMs: 2 }), serve(M3)];
   const elsewhere = new Map([[M2, [member(M2, { pool: 'web', state: 'drained', how: 'grace' })]]]);
@@ -60,7 +60,7 @@ test('one that they let go already goes before one that was asked for before', (
   expect([begun({}), begun({ elsewhere })]).toEqual([M1, M2]);
 });
 
-test('a machine that was handed over serves once the agent that is to reboot it is gone', () => {
+test('serves after a handover when the agent that reboots it is gone', () => {
   const now = { nowMs: NOW_MS, loss: DEFAULT_LOSS, standings: [] };
   const all = { providers: null, locations: null, plans: null, labels: {} };
   const serving = pool({ memberStates: ['Running', 'HandedOver'], select: all });

@@ -17,27 +17,27 @@ import type { MachineId } from '../../../src/domain/ids.ts';
 import { memberRow, SLOT } from '../../support/facts.ts';
 import { pool as poolOf } from './pool.ts';
 
-/** A pool at a balancer, and whoever decides there alone. */
+/** A pool at a balancer, whose daemon decides alone. */
 export interface PoolAtBalancer {
   readonly pool: Pool;
   readonly balancer: string;
   readonly members: readonly MachineId[];
 }
 
-/** What somebody wants of a machine. */
+/** An order of an operator for a machine. */
 export interface DrainOrder {
   readonly machineId: MachineId;
   readonly fromMs: number;
-  /** Given back: it stays away once it is let go. */
+  /** The machine is given back: after its drain it stays away. */
   readonly leaves: boolean;
   readonly force: boolean;
-  /** So long the machine is worked on. */
+  /** How long work on the machine takes. */
   readonly workMs: number;
-  /** Each place hears of it so much later. */
+  /** The delay after which each place knows of the order. */
   readonly heardAfterMs: readonly number[];
 }
 
-/** A server is seen down from then on, for so long. */
+/** From then on a server appears down, for this long. */
 export interface Outage {
   readonly place: number;
   readonly machineId: MachineId;
@@ -53,7 +53,7 @@ interface MachineLife {
 
 export const TICK_MS = 10_000;
 
-/** Pools at balancers, each of which decides alone on rows of the others that are a little old. */
+/** Pools at balancers. Each place decides alone, from slightly old rows of the others. */
 export function createPlaces(
   places: readonly PoolAtBalancer[],
   orders: readonly DrainOrder[],
@@ -127,7 +127,7 @@ export function createPlaces(
     const { machineId, to, graceMs, how, newDeadline: _, ...rest } = change;
     const before = stand.rows.get(machineId) ?? newRow(stand.place, machineId);
     if (to === 'gone') return void stand.rows.delete(machineId);
-    // As the database does: no machine begins to serve that is being worked on.
+    // Like the database: no machine starts to serve while work runs on it.
     const isOpening = to === 'joining' || (to === 'active' && !mayServe(before));
     if (isOpening && nowMs < lives.get(machineId)!.busyUntilMs) return;
     const isNew = to !== undefined && to !== before.state;
@@ -203,10 +203,10 @@ export function createPlaces(
     wrongs,
     ended,
     rows: allRows,
-    /** So long at most a machine was away in one pool while it served in another. */
+    /** The longest time that a machine was away in one pool while it served in another. */
     awayMs: () => awayMs,
     now: () => nowMs,
-    /** Orders that were not carried out, of machines that are still there. */
+    /** Orders that are not carried out, of machines that still exist. */
     left: () => orders.filter((each) => !ended.has(each) && !lives.get(each.machineId)!.isGone),
     isGone: (machineId: MachineId) => lives.get(machineId)!.isGone,
     tick(): void {

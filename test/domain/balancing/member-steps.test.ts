@@ -6,7 +6,7 @@ import { testRows } from '../../support/rows.ts';
 import { M1 } from './pool.ts';
 import { caseOf, NOW, step, toldOf } from './step-case.ts';
 
-/** Members, what is to become of them, and what a look shows; and what is done then. */
+/** Members, their desired states and the balancer's readings, and the resulting steps. */
 const testSteps = (title: string, table: string) =>
   testRows(rowsIn(table))(`${title}: %s`, (words, expected) => {
     expect(toldOf(words)).toBe(expected);
@@ -23,10 +23,10 @@ testSteps(
   A joining | serve A | A unchecked | removing    → A active
   A joining | serve A | blind                     → look
   A warming 119s999ms | serve A | A drain down    →
-  A warming 2m | serve A | A drain down           → A active (the balancer does not see it well), A=active`,
+  A warming 2m | serve A | A drain down           → A active (the balancer does not report it healthy), A=active`,
 );
 
-test('a member that warms up is looked at again when that is over', () => {
+test('looks at a member again when its warm-up ends', () => {
   const warming = caseOf('A warming 119s999ms | serve A | A drain down');
   expect(step(warming).dueAtMs).toBe(NOW + 1);
 });
@@ -76,7 +76,7 @@ const UNSELECTED = 'the pool does not select it';
 testSteps(
   'vector 4: one that is not selected any more stays until those that come are active',
   `
-  A active, B active | drain A deselected, serve B, serve C | A, B       → C joining, A stays (${UNSELECTED}; it stays until those that come are active)
+  A active, B active | drain A deselected, serve B, serve C | A, B       → C joining, A stays (${UNSELECTED}; it stays until joining members are active)
   A active, B active | drain A deselected, serve B | A, B                → A draining 30s (${UNSELECTED}), A=drain
   A active, B active, C active | drain A unasked, drain B unasked, serve C | → panic A B
   A active, B active, C active | drain A unasked, drain B unasked, serve C | | accepted → A draining 30s (${UNSELECTED}), B draining 30s (${UNSELECTED})
@@ -85,7 +85,7 @@ testSteps(
   A drained grace | drop A |                                             →`,
 );
 
-test('while the balancer is away, what was said of an earlier request is taken back', () => {
+test('takes back what it reported about an earlier request while the balancer is away', () => {
   const unreachable = { sinceMs: NOW - 3_600_000, why: 'gone' };
   const asked = toldOf(`A active refused | drain A asked${NOW - 1_000} | blind`, { unreachable });
   expect(asked).toBe('A stays not waived not refused');
@@ -108,11 +108,11 @@ describe('the end of a drain', () => {
     A draining, B active | drain A, serve B | blind                      → look
     A draining, B active | serve A, serve B | A drain 3, B               → A active, A=active`,
   );
-  test('is looked for soon, and when the grace is over', () => {
+  test('is checked soon, and when the grace time ends', () => {
     const told = step(caseOf('A draining, B active | drain A, serve B | A drain 1, B'));
     expect(told).toMatchObject({ isMoving: true, dueAtMs: NOW + 30_000 });
   });
-  test('those that came until lately have the whole grace', () => {
+  test('gives the whole grace time to connections that came recently', () => {
     const memory = newRemembered();
     memory.openAtMs.set(M1, NOW - 5_000);
     const left = (ends: string) =>
@@ -120,7 +120,7 @@ describe('the end of a drain', () => {
     expect(left('0s')).toBe('A draining 24s anew');
     expect(left('24s'), 'two clocks differ a little').toBe('');
   });
-  test('where draining is removing, the grace begins when the servers are gone', () => {
+  test('starts the grace time when the servers are gone, if draining means removing', () => {
     const memory = newRemembered();
     const after = (ms: number) => {
       memory.absentSinceMs.set(M1, NOW - ms);
@@ -147,14 +147,14 @@ testSteps(
   A active, B active | keep A, keep B | A, B                             →`,
 );
 
-test('a member that is seen down for a minute: that is told, and nothing more', () => {
+test('only reports a member that has been down for a minute', () => {
   const down = (sinceMs: number) => {
     const memory = newRemembered();
     memory.downSinceMs.set(M1, sinceMs);
     return toldOf('A active | serve A | A down', { memory });
   };
   expect(down(NOW - DOWN_MS + 1)).toBe('');
-  expect(down(NOW - DOWN_MS)).toBe('A stays (the balancer does not see it well)');
+  expect(down(NOW - DOWN_MS)).toBe('A stays (the balancer does not report it healthy)');
 });
 
 testSteps(

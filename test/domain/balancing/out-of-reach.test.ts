@@ -18,7 +18,7 @@ const under = (policy: string) =>
 const NOT_WAITED =
   'A stays waived (balancer edge cannot be reached, and is not waited for: no answer)';
 
-/** The policy, for how long the balancer cannot be reached, and the pass. */
+/** The policy, the time for which the balancer has been unreachable, and the pass. */
 testRows(
   rowsIn(`
     require 599999ms; A active, B active | drain A asked1, drop B     →
@@ -28,7 +28,7 @@ testRows(
     best-effort 1h; A active, B active | drain A parked               →
     best-effort 1h; A active, B active | drain A                      → ${NOT_WAITED}
   `),
-)('a balancer that cannot be reached: %s: %s', (words, told) => {
+)('handles an unreachable balancer: %s: %s', (words, told) => {
   const [how = '', pass = ''] = words.split('; ');
   const [policy = '', time = ''] = how.split(' ');
   const given = {
@@ -36,7 +36,7 @@ testRows(
     pool: under(policy),
   };
   expect(toldOf(`${pass} | blind`, given)).toBe(told);
-  // What is only to be away waits as long as that is so.
+  // A member that only has to be away waits for as long as this is so.
   if (words.includes('parked')) {
     expect(step({ ...caseOf(`${pass} | blind`), ...given }).dueAtMs).toBeNull();
   }
@@ -48,11 +48,11 @@ testRows(
     A active waived | serve A | A                              → A stays not waived
     A draining waived, B active | drain A, serve B | A drain 4, B → A stays not waived not refused
   `),
-)('who was not waited for, when it can be reached again: %s: %s', (words, told) => {
+)('handles a waived member of a balancer that is reachable again: %s: %s', (words, told) => {
   expect(toldOf(words)).toBe(told);
 });
 
-describe('a balancer that can be read, and refuses to keep connections away', () => {
+describe('a readable balancer that refuses to drain', () => {
   const asked = NOW - 3_600_000;
   const open = { [M1]: sight({ sessions: 4 }), [M2]: sight() };
   const after = (ms: number, policy: 'require' | 'best-effort', row: Partial<MemberRow> = {}) => {
@@ -67,8 +67,8 @@ describe('a balancer that can be read, and refuses to keep connections away', ()
       pool: under(policy),
     });
   };
-  const why = 'ann asked for reboot: test; balancer edge refuses to let it go: read only';
-  test('is told of at once, and once', () => {
+  const why = 'ann asked for reboot: test; balancer edge refuses to drain it: read only';
+  test('is reported at once and only once', () => {
     expect(moves(after(1, 'require'))).toEqual([{ machineId: M1, note: why }]);
     expect(after(1, 'require', { note: why })).toMatchObject({ moves: [], isMoving: false });
   });
@@ -77,22 +77,22 @@ describe('a balancer that can be read, and refuses to keep connections away', ()
       'require',
       600_000,
       { refused: true },
-      'refused: balancer edge refuses to let it go: read only',
+      'refused: balancer edge refuses to drain it: read only',
     ],
     [
       'best-effort',
       WAIVE_MS,
       { waived: true },
-      'balancer edge refuses to let it go, and is not waited for: read only',
+      'balancer edge refuses to drain it, and is not waited for: read only',
     ],
-  ] as const)('%s: as one that cannot be reached', (policy, waitMs, answer, note) => {
+  ] as const)('is handled like an unreachable one: %s', (policy, waitMs, answer, note) => {
     const before = after(waitMs - 1, policy, { note: why });
     expect([before.moves, before.dueAtMs]).toEqual([[], NOW + 1]);
     const told = after(waitMs, policy, { note: why });
     expect(moves(told)).toEqual([{ machineId: M1, ...answer, note }]);
     expect(moves(after(waitMs, policy, { ...answer, note })), 'and once').toEqual([]);
   });
-  test('who is refused for long, or since nobody knows when, keeps no other waiting', () => {
+  test('does not keep other members waiting after a long or undated refusal', () => {
     const turn = (ms: number, row: Partial<MemberRow> = {}) => {
       const memory = newRemembered();
       memory.refusing.set(M1, callRefused(undefined, 'drain', 'read only', NOW - ms));
@@ -109,7 +109,7 @@ describe('a balancer that can be read, and refuses to keep connections away', ()
   });
 });
 
-test('what is refused is asked for again after 5, 10, 20, 40 s, and then once a minute', () => {
+test('is asked again after 5, 10, 20 and 40 s, then once a minute', () => {
   let refused: RefusedCall | undefined;
   const pauses = [0, 1, 2, 3, 4, 5].map(() => {
     refused = callRefused(refused, 'drain', 'x', NOW);

@@ -15,13 +15,13 @@ import { desired, M1, M2, M3, observedOf, pool } from './pool.ts';
 const NOW = 1_700_000_000_000;
 const IDS: Readonly<Record<string, MachineId>> = { A: M1, B: M2, C: M3 };
 const ports = pool().ports;
-/** Ports of the pool: `http` alone, or with another name or external port for the second one. */
+/** The ports of the pool: `http` alone, or a second port with another name or external port. */
 const PORTS = {
   one: [ports[0]!],
   tls: [ports[0]!, { ...ports[1]!, name: 'tls' }],
   tls444: [ports[0]!, { ...ports[1]!, name: 'tls', external: 444 }],
 };
-/** `server A.http`: machines by their letter, without what all names end with. */
+/** `server A.http`: machines by their letter, without the common suffix of all names. */
 const short = (name: string): string =>
   Object.entries(IDS)
     .reduce((text, [letter, id]) => text.replace(id, letter), name)
@@ -37,9 +37,10 @@ function desiredIn([machines = '', of]: readonly string[]): readonly Desired[] {
 }
 
 /**
- * What is wanted and what is there, in words: `wants AB tls`, `there ABC` (else all of A and B, `none` for no machine); then what is
- * otherwise with objects whose title begins so: `lacks bind`, `slow frontend`, `failed backend http`,
- * `untagged server`, `differs server A.http`, `moved bind v4.http`; and circumstances.
+ * The desired and the existing objects in words: `wants AB tls`, `there ABC` (default: all of A and
+ * B; `none`: no machine). Then differences of objects whose title begins so: `lacks bind`, `slow
+ * frontend`, `failed backend http`, `untagged server`, `differs server A.http`, `moved bind
+ * v4.http`. Then circumstances.
  */
 const WORDS = new Set([
   ...['', 'wants', 'there', 'beside', 'lacks', 'slow', 'failed', 'untagged', 'differs', 'moved'],
@@ -93,7 +94,7 @@ function inputOf(words: string): PlanInput {
 }
 const plan = (words: string, more: Partial<PlanInput> = {}) =>
   planOf({ ...inputOf(words), ...more });
-/** The stage, and what is done in it; `incomplete` where a settled pool is not as it is to be. */
+/** The stage and its actions; `incomplete` if a settled pool differs from its desired state. */
 function doing(words: string, more: Partial<PlanInput> = {}): string {
   const { stage, actions, isComplete } = plan(words, more);
   const rest = stage === 'settled' && !isComplete ? ['incomplete'] : [];
@@ -104,7 +105,7 @@ const testPlans = (title: string, table: string) =>
     expect(doing(words)).toBe(expected);
   });
 
-test('vector 1: passes of 2 backends; 2 frontends and 4 servers; 4 binds; nothing', () => {
+test('vector 1: takes passes for 2 backends; 2 frontends and 4 servers; 4 binds; nothing', () => {
   let observed: readonly Observed[] = [];
   const passes: Record<string, number>[] = [];
   for (;;) {
@@ -120,7 +121,7 @@ test('vector 1: passes of 2 backends; 2 frontends and 4 servers; 4 binds; nothin
   expect(passes).toEqual([{ backend: 2 }, { frontend: 2, server: 4 }, { bind: 4 }]);
 });
 
-test('vector 2: all is there, so there is nothing to do', () => {
+test('vector 2: does nothing when everything exists', () => {
   expect(plan('')).toMatchObject({ stage: 'settled', actions: [], isComplete: true });
 });
 
@@ -135,7 +136,7 @@ testPlans(
   wants none, there ABC, accepted                          → dropping -server A.http -server B.http -server C.http -server A.https -server B.https -server C.https`,
 );
 
-test('vector 22: who would go is told', () => {
+test('vector 22: reports which servers would go', () => {
   expect(plan('wants A, there ABC')).toMatchObject({ actions: [], dropping: [M2, M3] });
 });
 
@@ -182,7 +183,7 @@ testPlans(
   failed backend http, rigid                               → clashing -backend http`,
 );
 
-test('vector 8: when it is tried again, and what is shelved, is told', () => {
+test('vector 8: reports the next attempt and the objects on cooldown', () => {
   expect(plan(`${FAILED} recoveries=1 tried=29s999ms`).retryAtMs).toBe(NOW + 1);
   expect(plan(`${FAILED} replacements=1 tried=1m`).shelved).toEqual(['http.api.eu']);
 });
@@ -194,7 +195,7 @@ testPlans(
   slow bind v4.http, trouble bind v4.http stuckUntilMs=1ms → settled incomplete`,
 );
 
-describe('changes that are refused', () => {
+describe('refused changes of a plan', () => {
   testPlans(
     'keep no other waiting, and are asked for again after a while',
     `
@@ -202,13 +203,13 @@ describe('changes that are refused', () => {
     lacks bind v6.http, refused create bind v6.http        → settled incomplete
     lacks bind v6.http, refused create bind v6.http 5s     → creating +bind v6.http`,
   );
-  test('are told', () => {
+  test('are reported', () => {
     expect(plan('lacks bind v6.http, refused create bind v6.http')).toMatchObject({
       refused: [{ what: 'create bind v6.http.api.eu', why: 'bad address' }],
       retryAtMs: NOW + 5_000,
     });
   });
-  test('a server that cannot be destroyed stays, another with its name may go', () => {
+  test('keep a server that cannot be destroyed and let a namesake go', () => {
     const [first, second] = plan('there ABC').actions;
     const id = first?.act === 'destroy' ? first.object.ref.id : '';
     const refusal: Refusal = { count: 1, atMs: NOW, why: 'no' };
@@ -217,7 +218,7 @@ describe('changes that are refused', () => {
   });
 });
 
-describe('what is to leave and still serves', () => {
+describe('a server to remove that still serves', () => {
   const oldBind: Observed = {
     ...observedOf(desired()).find(({ spec }) => spec.name === 'v4.http.api.eu')!,
     ref: { kind: 'bind', id: 'old' },
@@ -233,7 +234,7 @@ describe('what is to leave and still serves', () => {
       'failed bind v4.https, trouble bind v4.https recoveries=1 tried=0s',
       'leaving -bind v4-0ld.http',
     ],
-  ])('stays until its successor is ready, whatever other ports are: %s: %s', (words, expected) => {
+  ])('stays until its successor is ready on its own port: %s: %s', (words, expected) => {
     expect(withOld(words)).toBe(expected);
   });
 });
@@ -243,14 +244,17 @@ testRows([
   ['ready', 'z', 'the lower id stays', 'z'],
   ['progressing', 'a', 'the ready one stays', 'a'],
   ['failed', 'a', 'the ready one stays', 'a'],
-] as const)('vector 17: of twins one that is %s with the id %s: %s', (phase, id, _, goes) => {
-  const { observed } = inputOf('');
-  const own = observed.find(({ spec }) => titleOf(spec) === 'server A.http')!;
-  const twin: Observed = { ...own, phase, ref: { kind: 'server', id } };
-  const { stage, actions } = plan('', { observed: [...observed, twin] });
-  expect(stage).toBe('leaving');
-  expect(actions).toMatchObject([{ act: 'destroy', object: { ref: { id: goes } } }]);
-});
+] as const)(
+  'vector 17: chooses among twins when one is %s with the id %s: %s',
+  (phase, id, _, goes) => {
+    const { observed } = inputOf('');
+    const own = observed.find(({ spec }) => titleOf(spec) === 'server A.http')!;
+    const twin: Observed = { ...own, phase, ref: { kind: 'server', id } };
+    const { stage, actions } = plan('', { observed: [...observed, twin] });
+    expect(stage).toBe('leaving');
+    expect(actions).toMatchObject([{ act: 'destroy', object: { ref: { id: goes } } }]);
+  },
+);
 
 testPlans(
   'vector 14: objects without a tag are adopted, and not made again or destroyed before',

@@ -10,7 +10,7 @@ import { PARENT_KIND } from '../../../src/domain/balancing/objects.ts';
 import type { Pool } from '../../../src/domain/balancing/pools.ts';
 import { machineId, type MachineId } from '../../../src/domain/ids.ts';
 
-/** The pool of the published vectors, and what is at its balancer. */
+/** The pool of the published vectors and the objects at its balancer. */
 
 export const M1 = machineId('aaaaaaaa-0000-4000-8000-000000000001');
 export const M2 = machineId('aaaaaaaa-0000-4000-8000-000000000002');
@@ -47,7 +47,7 @@ export const placed = (...ids: readonly MachineId[]): PlacedMember[] =>
 export const desired = (ids: readonly MachineId[] = [M1, M2], change: Partial<Pool> = {}) =>
   desiredOf(pool(change), placed(...ids), hashHex).objects;
 
-/** What a balancer shows that has all of these, ready. Ids are kind and name. */
+/** What a balancer shows when all of these objects are ready. Ids are kind and name. */
 export function observedOf(
   objects: readonly Desired[],
   change: (object: Observed) => Partial<Observed> | null = () => ({}),

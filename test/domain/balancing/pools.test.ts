@@ -38,14 +38,14 @@ test.each<
     { listed: null },
     false,
   ],
-])('a pool asks for %s', (_, select, known, expected) => {
+])('requires for a pool: %s', (_, select, known, expected) => {
   expect(isSelected({ ...anything, ...select }, { ...machine, ...known })).toBe(expected);
 });
 
 const merged = (...balancers: readonly Record<string, readonly number[]>[]) =>
   Object.fromEntries(mergedAddresses(balancers.map((each) => new Map(Object.entries(each)))));
 
-test('vector 26: of several balancers only what all of them have counts', () => {
+test('vector 26: uses only features that all balancers have', () => {
   const [one, other] = ['192.0.2.10', '2001:db8::10'];
   expect(merged({ [one]: [80, 443], [other]: [80] })).toEqual({ [one]: [80, 443], [other]: [80] });
   expect(merged({ [one]: [80, 443], [other]: [80] }, { [one]: [443], [other]: [443] })).toEqual({
@@ -86,6 +86,6 @@ testRows([
   ':::',
   '1:2:3:4:5:6:7:8:9',
   '::1]/[::2',
-])('%j is no address', (text) => {
+])('rejects %j as an address', (text) => {
   expect(canonicalAddress(text)).toBeNull();
 });

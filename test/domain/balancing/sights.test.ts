@@ -22,7 +22,7 @@ test.each([
   ['draining', { server: { mode: 'drain', health: 'up' } }, 0],
   ['failed', { phase: 'failed' }, 0],
   ['not ready', { phase: 'progressing' }, 0],
-] as const)('a server that is %s', (_, change, open) => {
+] as const)('judges a server that is %s', (_, change, open) => {
   const seen = sightsOf(pool(), [server('http', change), server('https')]);
   expect(seen.get(M1)?.open).toBe(open + 1);
 });
@@ -36,23 +36,23 @@ test.each([
   ['some of them', [M2], 61_000, true],
   ['one that the operator did not see', [M1, M2, M3], 61_000, false],
   ['those of a day ago', [M1, M2], 86_400_000, false],
-] as const)('a thaw lets go %s: %j after %i ms: %s', (_, going, afterMs, may) => {
+] as const)('accepts at a thaw %s: %j after %i ms: %s', (_, going, afterMs, may) => {
   expect(isAccepted({ frozen, accepted }, going, AT + afterMs)).toBe(may);
 });
 
-test('nothing is accepted where nothing is frozen, or nobody accepted it', () => {
+test('accepts nothing when nothing is frozen or nobody accepted', () => {
   expect(isAccepted({ frozen: null, accepted: null }, [M1], AT)).toBe(false);
   expect(isAccepted({ frozen, accepted: null }, [M1], AT)).toBe(false);
 });
 
-test('vector 25: waits are 1, 1.5, 2.25 … seconds times 1 to 2.5, and 300 s at most', () => {
+test('vector 25: waits 1, 1.5, 2.25 … seconds times 1 to 2.5, and at most 300 s', () => {
   expect([1, 2, 3].map((looks) => waitMs(looks, 0))).toEqual([1_000, 1_500, 2_250]);
   expect([1, 2, 3].map((looks) => waitMs(looks, 1))).toEqual([2_500, 3_750, 5_625]);
   expect(waitMs(15, 0)).toBeCloseTo(291_929, 0);
   expect([16, 30, 1_000].map((looks) => waitMs(looks, 0))).toEqual([300_000, 300_000, 300_000]);
 });
 
-test('a pool that failed is tried again after 5, 10, 20 … seconds, 5 minutes at most', () => {
+test('tries a failed pool again after 5, 10, 20 … seconds, at most 5 minutes', () => {
   expect([1, 2, 3, 4].map((failures) => retryMs(failures, null))).toEqual([
     5_000, 10_000, 20_000, 40_000,
   ]);
@@ -60,11 +60,11 @@ test('a pool that failed is tried again after 5, 10, 20 … seconds, 5 minutes a
   expect(retryMs(1_000, null)).toBe(300_000);
 });
 
-test('nor before its balancer wants to be asked', () => {
+test('does not ask a balancer before the time that it asked for', () => {
   expect(retryMs(1, 90_000)).toBe(90_000);
   expect(retryMs(3, 1_000)).toBe(20_000);
 });
 
-test('a settled pool is looked at every 5 minutes, give or take a fifth', () => {
+test('looks at a settled pool every 5 minutes, plus or minus a fifth', () => {
   expect([resyncMs(0), resyncMs(0.5), resyncMs(1)]).toEqual([240_000, 300_000, 360_000]);
 });

@@ -12,7 +12,7 @@ import { span } from '../../support/fact-words.ts';
 import { memberRow } from '../../support/facts.ts';
 import { M1, M2, M3, pool } from './pool.ts';
 
-/** One pass over the members of a pool, with as little said as a test needs. */
+/** One pass over the members of a pool, with only the fields that a test needs. */
 
 export const NOW = 1_700_000_000_000;
 export const NATIVE = { drain: 'native', sessions: true, health: true } as const;
@@ -59,13 +59,16 @@ export const firstOf = (change: StepCase) => moves(step(change))[0];
 export const modes = ({ modes: calls }: Steps) =>
   calls.map(({ machineId, mode }) => [machineId, mode]);
 
-/** A pass in words: `A active, B draining 30s | drain A, serve B | A, B drain 1`: members, wishes, sights. */
+/**
+ * A pass in words: `A active, B draining 30s | drain A, serve B | A, B drain 1`: members, desired
+ * states, readings.
+ */
 const IDS: Readonly<Record<string, MachineId>> = { A: M1, B: M2, C: M3 };
 const nameOf = (id: MachineId) => Object.keys(IDS).find((name) => IDS[name] === id)!;
 const phrases = (text = '') => text.split(',').map((each) => each.trim().split(' '));
 const isTime = (word: string) => /^-?\d+(ms|s|m|h)/.test(word);
 
-/** How long it is in its state, or of one that drains in how long it ends; and how it was let go. */
+/** The time in its state, or until the end of its drain; and how the member was drained. */
 function memberIn([name = '', state = '', ...words]: readonly string[]): MemberRow {
   const time = words.find(isTime);
   const how = words.find((word) => ['grace', 'gone'].includes(word)) as 'grace' | undefined;
@@ -101,7 +104,9 @@ function wishIn([want = '', name = '', ...words]: readonly string[]): Wish {
   return made!();
 }
 
-/** A mode, a health, `partial` where not all servers are ready, `open2`, an address, and connections. */
+/**
+ * A mode, a health, `partial` when not all servers are ready, `open2`, an address, and connections.
+ */
 function sightIn([, ...words]: readonly string[]): Sight {
   const of = <T extends string>(...known: readonly T[]) =>
     known.find((each) => words.includes(each));
@@ -137,7 +142,7 @@ export function caseOf(words: string): StepCase {
   };
 }
 
-/** What a pass does: rows with what is written of them, modes, looks that are wanted, and alarm. */
+/** The results of a pass: written rows, modes, requested looks and alarm. */
 export function toldOf(words: string, more: Partial<StepCase> = {}): string {
   const steps = step({ ...caseOf(words), ...more });
   const moved = steps.moves.map(({ move, calls }) => {

@@ -17,7 +17,7 @@ interface WishCase {
   readonly pool?: Partial<Pool>;
   readonly row?: Partial<MachineRow>;
 }
-/** The wish for a healthy member, changed as the words say. */
+/** The desired state of a healthy member, changed as the words say. */
 function wished(words: string, { guard = 'watching', pool = {}, row }: WishCase = {}) {
   const known = factsOf(['heard 1s, member active', words].filter(Boolean).join(', '), row);
   const standings =
@@ -46,43 +46,43 @@ testRows(
     work Recovery, next 0                  → drop
     beat 1s, started 0                     → drop
     unreadable                             → keep`),
-)('what becomes of a member with "%s": %s', (words, want) => {
+)('decides for a member with "%s": %s', (words, want) => {
   expect(wants(words)).toBe(want);
 });
 
-test('a machine that is well and selected serves, at its address', () => {
+test('lets a healthy selected machine serve at its address', () => {
   expect(wished('')).toMatchObject({ want: 'serve', address: '192.0.2.1' });
 });
-test('a slot without a machine is nothing to a pool, nor is a machine that it never selected', () => {
+test('ignores a slot without a machine and a machine that was never selected', () => {
   expect(wants('slot, device')).toBeNull();
   expect(wants('', { ...onMoon, row: { members: [] } })).toBeNull();
 });
-test('its agent is started anew: it goes at once', () => {
+test('removes a machine at once when its agent is started again', () => {
   expect(wants('', { row: { agentStarted: null } })).toBe('drop');
 });
 
-describe('planned leaves', () => {
+describe('planned drains', () => {
   testRows([
     ['order reboot', { reason: 'ann asked for reboot: it is slow', force: false }],
     ['order reboot force', { force: true }],
     ['deprovision', { leaves: true, askedAtMs: NOW_MS }],
     ['quarantine byOperator', { leaves: true, askedAtMs: null }],
-    ['install due', { reason: 'an operating system is to be installed' }],
-  ] as const)('say why, and for how long: %s', (words, expected) => {
+    ['install due', { reason: 'an operating system will be installed' }],
+  ] as const)('give their reason and time: %s', (words, expected) => {
     expect(wished(words)).toMatchObject({ want: 'drain', ...expected });
   });
-  test('an order tells since when it waits', () => {
+  test('give the time since which their order waits', () => {
     const requests = [requestRow({ verb: 'reboot', createdAtMs: NOW_MS - 5_000 })];
     const known = { ...factsOf('heard 1s, member active, order reboot'), requests };
     const wish = wishOf(known, viewOf(known, MOMENT), poolOf(), { ...MOMENT, standings: [] });
     expect(wish).toMatchObject({ askedAtMs: NOW_MS - 5_000 });
   });
-  test('a member that is not selected any more', () => {
+  test('decides for a member that is no longer selected', () => {
     expect(wished('', onMoon)).toMatchObject({ want: 'drain', leaves: true });
   });
 });
 
-describe('a machine that is silent', () => {
+describe('decides for a silent machine', () => {
   testRows([
     ['watching', 'drop'],
     ['suspicious', 'drop'],
@@ -90,9 +90,10 @@ describe('a machine that is silent', () => {
     ['grace', 'keep'],
     ['blind', 'keep'],
     [null, 'keep'],
-  ] as const)('while the guard is %s: %s', (guard, want) => {
+  ] as const)('decides while the guard is %s: %s', (guard, want) => {
     expect(wants('heard 50m', { guard })).toBe(want);
-    // Whoever asked for it does not ask how the machine is: it is let go with patience.
+    // A person who requests the drain does not ask for the machine's health: it is drained with
+    // patience.
     const asked = want === 'keep' ? 'drain' : want;
     expect(wants('heard 50m, deprovision', { guard })).toBe(asked);
     expect(wants('heard 50m, order reboot', { guard })).toBe(asked);
@@ -104,20 +105,20 @@ describe('a machine that is silent', () => {
     ['work Recovery', false],
     ['order reboot 0, work Recovery', false],
     ['order reboot', false],
-  ] as const)('and is worked on by order: %s: %s', (words, isOrdered) => {
+  ] as const)('decides for a machine under ordered work: %s: %s', (words, isOrdered) => {
     const wish = wished(`heard 50m, ${words}`);
     expect(wish?.want).toBe('drop');
     expect(wish && 'isOrdered' in wish).toBe(isOrdered);
   });
 });
 
-describe('what nobody can tell changes nothing', () => {
-  test('a selector that asks what no listing shows', () => {
+describe('changes nothing when facts are unknown', () => {
+  test('decides for a selector over a field that no listing shows', () => {
     const pool = { select: { ...poolOf().select, plans: ['c3.small'] } };
     expect(wants('unlisted', { pool })).toBe('keep');
     expect(wants('unlisted', { pool, row: { members: [] } })).toBeNull();
   });
-  test('no address', () => {
+  test('decides for a machine without an address', () => {
     expect(wants('unlisted', { row: { provided: provided({ address: null }) } })).toBe('keep');
   });
 });
@@ -129,6 +130,6 @@ testRows([
   ['[2001:db8::1]:22', '2001:db8::1'],
   ['machine.example', null],
   [null, null],
-])('the address of %s is %s', (text, address) => {
+])('chooses as address of %s: %s', (text, address) => {
   expect(memberAddress(text)).toBe(address);
 });

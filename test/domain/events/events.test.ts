@@ -11,7 +11,7 @@ import { verdictOn } from '../../../src/domain/events/retries.ts';
 import { machineId, providerName } from '../../../src/domain/ids.ts';
 import { TEXT_MAX } from '../../../src/lib/texts.ts';
 
-describe('lines of a slot’s log as events', () => {
+describe('log lines of a slot as events', () => {
   it.each([
     ['adopted', 'device d, intent i', 'machine.created', 'device d, intent i', {}],
     ['agentStarted', '', 'machine.agent_started', '', {}],
@@ -28,7 +28,7 @@ describe('lines of a slot’s log as events', () => {
     ['deprovisioned', 'device d', 'machine.deprovisioned', 'device d', {}],
     ['held', 'no-start: looked at', 'hold.set', 'looked at', { kind: 'no-start' }],
     ['unheld', 'no-start: done', 'hold.removed', 'done', { kind: 'no-start' }],
-  ])('%s (%s) is %s', (kind, line, type, reason, details) => {
+  ])('turns %s (%s) into %s', (kind, line, type, reason, details) => {
     expect(toldLine(kind, line)).toEqual({ type, reason, details });
     expect(slotKindsOf([toldLine(kind, line)!.type])).toContain(kind);
   });
@@ -39,11 +39,11 @@ describe('lines of a slot’s log as events', () => {
     ['requestDone', 'reboot: done'],
     ['recoveryAsked', 'rebooting'],
     ['toString', ''],
-  ])('%s (%s) is none', (kind, line) => expect(toldLine(kind, line)).toBeNull());
+  ])('turns %s (%s) into no event', (kind, line) => expect(toldLine(kind, line)).toBeNull());
 });
 
-describe('types that are named', () => {
-  it('are all, one, or those of a group', () => {
+describe('names of event types', () => {
+  it('select all, one, or a group', () => {
     expect(typesNamed(undefined)).toEqual(EVENT_TYPES);
     expect(typesNamed(['guard.*', 'hold.set'])).toEqual([
       ...['hold.set', 'guard.frozen', 'guard.thawed'],
@@ -58,8 +58,8 @@ describe('types that are named', () => {
 
 const answer = (status: number, retryAfterMs: number | null = null) => ({ status, retryAfterMs });
 
-describe('what becomes of a delivery', () => {
-  it('2xx is success, 410 the end, all else is tried again at the written times', () => {
+describe('the outcome of a delivery', () => {
+  it('is success for 2xx, final for 410, and a retry at the documented times otherwise', () => {
     for (const status of [200, 204, 299]) {
       expect(verdictOn(answer(status), 1, 0)).toEqual({ verdict: 'delivered' });
     }
@@ -80,7 +80,7 @@ describe('what becomes of a delivery', () => {
     });
   });
 
-  it('who asks to be left alone longer is, up to a day; who asks for less is not tried sooner', () => {
+  it('respects a longer requested wait up to a day and ignores a shorter one', () => {
     const inMs = (retryAfterMs: number) =>
       (verdictOn(answer(429, retryAfterMs), 1, 0) as { inMs: number }).inMs;
     expect([inMs(60_000), inMs(1_000), inMs(-5), inMs(90_000_000)]).toEqual([
@@ -89,7 +89,7 @@ describe('what becomes of a delivery', () => {
   });
 });
 
-it('an event as a CloudEvent is small, however long its texts are', () => {
+it('is a small CloudEvent even with long texts', () => {
   const text = 'ü'.repeat(TEXT_MAX);
   for (const type of EVENT_TYPES) {
     const event = cloudEventOf(

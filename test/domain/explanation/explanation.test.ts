@@ -16,7 +16,7 @@ import { factsOf } from '../../support/fact-words.ts';
 import { explained, guardRow, HOUR, MINUTE, moment, silentRow } from './stand.ts';
 import { testRows } from '../../support/rows.ts';
 
-/** Steps that only who works knows, from the charts of the tasks. */
+/** Steps that only the worker knows, from the charts of the tasks. */
 const STEPS: Partial<Record<MachineState, readonly string[]>> = {
   AgentStarting: Object.keys(takeover.states),
   Recovering: Object.keys(recovery.states),
@@ -28,7 +28,7 @@ const PLACES = STATES.flatMap((state) =>
   ),
 );
 
-/** Somebody is told what to wait for, or what to do. */
+/** Whether the explanation names what to wait for or what to do. */
 function saysWhatEndsIt({ blockedBy, next }: Explanation): boolean {
   const areEnded = blockedBy.every(({ endedBy, text }) => endedBy.length > 0 && text.length > 0);
   return (
@@ -36,8 +36,8 @@ function saysWhatEndsIt({ blockedBy, next }: Explanation): boolean {
   );
 }
 
-describe('V13: why a machine is where it is', () => {
-  testRows(PLACES)('%s · %s has a sentence, and what ends it', (state, substate) => {
+describe('V13: the explanation of a machine', () => {
+  testRows(PLACES)('has a sentence and an end for %s · %s', (state, substate) => {
     fc.assert(
       fc.property(anyFacts, (slot) => {
         const found = explanationOf(explained(slot, { shown: { state, substate } }), moment);
@@ -50,7 +50,7 @@ describe('V13: why a machine is where it is', () => {
     );
   });
 
-  test('any facts: a sentence, what ends it, blocks with the latest end first', () => {
+  test('has a sentence, an end, and blocks with the latest end first, for any facts', () => {
     fc.assert(
       fc.property(anyFacts, (slot) => {
         const found = explanationOf(explained(slot), moment);
@@ -64,7 +64,7 @@ describe('V13: why a machine is where it is', () => {
     );
   });
 
-  test('says that a machine needs a person once it is silent for too long', () => {
+  test('says that a machine needs a person after too long a silence', () => {
     const heardAgo = (text: string) =>
       explanationOf(explained(factsOf(`started 5h, beat ${text}`)), moment).sentence;
     expect(heardAgo('2h')).toContain(
@@ -73,7 +73,7 @@ describe('V13: why a machine is where it is', () => {
     expect(heardAgo('1h')).not.toContain('person');
   });
 
-  test('texts of others stay one line of visible characters within the limit', () => {
+  test('keeps foreign texts to one line of visible characters within the limit', () => {
     const text = `\u001b[31m<img onerror=x>\n${'long '.repeat(200)}`;
     const row = { ...silentRow, backoffs: [backoff('ShepherdRecovery', NOW_MS + MINUTE, text)] };
     const held = { ...hold('no-recover'), setBy: text, reason: text };
@@ -90,7 +90,7 @@ describe('V13: why a machine is where it is', () => {
     }
   });
 
-  test('a silent machine under a hold that also waits for a permit', () => {
+  test('covers a silent machine under a hold that also waits for a permit', () => {
     const facts = explained(
       { row: silentRow, holds: [{ ...hold('no-recover', NOW_MS + 2 * HOUR), setBy: 'ann' }] },
       { queue: { scope: 'location fr2', place: 3, of: 5 } },
@@ -102,7 +102,7 @@ describe('V13: why a machine is where it is', () => {
     );
   });
 
-  test('a machine whose host key changed', () => {
+  test('covers a machine whose host key changed', () => {
     const reason = 'its SSH host key changed';
     const slot = factsOf('', { quarantine: { kind: 'conflict', reason, untilMs: null } });
     const facts = explained(slot, { seenSinceMs: NOW_MS - 2 * HOUR });
@@ -112,7 +112,7 @@ describe('V13: why a machine is where it is', () => {
     );
   });
 
-  test('a slot on the shelf', () => {
+  test('covers a slot on cooldown', () => {
     const cause = 'its creation was refused: no capacity for this plan';
     const slot = { listed: free(), penalty: penaltyRow(NOW_MS + 40 * MINUTE, { cause }) };
     const facts = explained(slot, { seenSinceMs: NOW_MS - 20 * MINUTE });
@@ -123,12 +123,13 @@ describe('V13: why a machine is where it is', () => {
   });
 });
 
-test('V14: hold, backoff and freeze are all told, the latest end first', () => {
+test('V14: contains hold, backoff and freeze, the latest end first', () => {
   const frozen = {
     atMs: NOW_MS,
     by: 'guard',
     kind: 'silence',
     reason: '9 of 9 fell silent',
+    untilMs: null,
   } as const;
   const facts = explained(
     factsOf('started 5h, beat 14m, backoff Recovery 5m no_route, hold no-recover 2h'),
@@ -147,14 +148,36 @@ test('V14: hold, backoff and freeze are all told, the latest end first', () => {
   });
 });
 
-describe('V15: a passed timer changes it', () => {
-  /** All but the sentence, in which ages grow by themselves. */
+test('a freeze by an operator with an end is told with that end', () => {
+  const untilMs = NOW_MS + 80 * MINUTE;
+  const frozen = {
+    atMs: NOW_MS,
+    by: 'ann',
+    kind: 'manual',
+    reason: 'new switch',
+    untilMs,
+  } as const;
+  const facts = explained(factsOf('started 5h, beat 14m'), {
+    guard: { rows: [guardRow({ frozen })], counts: [] },
+  });
+  expect(explanationOf(facts, moment).blockedBy).toMatchObject([
+    {
+      kind: 'freeze',
+      text: 'recovery of the fleet is frozen: ann: new switch',
+      endedBy: 'itself, at its end; or an operator: shepherd fleet thaw',
+      endsAtMs: untilMs,
+    },
+  ]);
+});
+
+describe('V15: changes when a timer has passed', () => {
+  /** All but the sentence, whose ages grow with time. */
   const saying = (facts: ExplanationFacts, nowMs: number) => {
     const { sentence: _, ...rest } = explanationOf(facts, { ...moment, nowMs });
     return rest;
   };
 
-  test('whatever is said to end at a time is told no more just after it', () => {
+  test('drops a block just after its announced end', () => {
     fc.assert(
       fc.property(anyFacts, (slot) => {
         const facts = explained(slot);
@@ -169,7 +192,7 @@ describe('V15: a passed timer changes it', () => {
     );
   });
 
-  test('once the hold is over, only the queue is left', () => {
+  test('contains only the queue after the hold has ended', () => {
     const facts = explained(
       { row: silentRow, holds: [hold('no-recover', NOW_MS + MINUTE)] },
       { queue: { scope: 'fleet', place: 1, of: 1 } },

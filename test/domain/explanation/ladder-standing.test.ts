@@ -10,7 +10,7 @@ const now = {
 };
 const lost = { agentStarted: agentStarted(NOW_MS - 300 * MINUTE) };
 
-test('where it stands, what is behind and ahead of it, and what cannot be taken and why', () => {
+test('shows the present rung, the past and future ones, and why some are left out', () => {
   const recovery = ladderRow({ rung: 'rebooting', attempts: 2, nextAtMs: NOW_MS + MINUTE });
   const { rungs, coolsUntilMs, patienceEndsAtMs, next } = ladderStanding(
     machineRow({ ...lost, recovery }),
@@ -32,7 +32,7 @@ test('where it stands, what is behind and ahead of it, and what cannot be taken 
   expect(next).toEqual({ rung: 'rebooting', attempt: 3, end: null });
 });
 
-test('what was asked for is given up when its patience is over, while somebody works on it', () => {
+test('gives a request up when its patience ends, while work runs', () => {
   const recovery = ladderRow({
     ...{ rung: 'rebooting', attempts: 2, askedRung: 'rebooting', askedAtMs: NOW_MS - MINUTE - 0.5 },
   });
@@ -41,14 +41,14 @@ test('what was asked for is given up when its patience is over, while somebody w
   expect(ladderStanding({ ...row, work: [] }, now).patienceEndsAtMs).toBeNull();
 });
 
-test('at the end of the ladder it says so', () => {
+test('says so at the end of the ladder', () => {
   const recovery = ladderRow({ rung: 'rebooting', attempts: 3 });
   const { next, rungs } = ladderStanding(machineRow({ ...lost, recovery }), now);
   expect(next).toMatchObject({ rung: null, end: expect.stringContaining('cannot') });
   expect(rungs.filter(({ place }) => place === 'here')).toHaveLength(1);
 });
 
-test('before an episode nothing is behind', () => {
+test('shows no past rungs before an episode', () => {
   const { rungs, next } = ladderStanding(machineRow(lost), now);
   expect(new Set(rungs.map(({ place }) => place))).toEqual(new Set(['ahead']));
   expect(next).toMatchObject({ rung: 'restartingAgent', attempt: 1 });

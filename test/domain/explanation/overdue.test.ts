@@ -4,28 +4,28 @@ import { createStays } from '../../../src/domain/explanation/overdue.ts';
 import { ladderRow, liveWork, machineRow, NOW_MS } from '../../support/facts.ts';
 import { explained, MINUTE, moment } from './stand.ts';
 
-/** Being rebooted for so long; a reboot has patience for 15 minutes. */
+/** A reboot that has lasted this long. A reboot has patience for 15 minutes. */
 const overdueAfter = (forMs: number, usual: { p95Ms: number; samples: number } | null) => {
   const work = { ...liveWork('ShepherdRecovery'), startedAtMs: NOW_MS - forMs };
   const row = machineRow({ work: [work], recovery: ladderRow({ askedRung: 'rebooting' }) });
   return explanationOf(explained({ row }, { usual }), moment).overdue;
 };
 
-describe('a machine is overdue', () => {
-  test('beyond the limit of its step and twice what nineteen of twenty took', () => {
+describe('an overdue machine', () => {
+  test('exceeds the limit of its step and twice the 95th percentile', () => {
     expect(overdueAfter(16 * MINUTE, { p95Ms: 2 * MINUTE, samples: 20 })).toBe(true);
     expect(overdueAfter(15 * MINUTE, { p95Ms: 2 * MINUTE, samples: 20 })).toBe(false);
     expect(overdueAfter(16 * MINUTE, { p95Ms: 9 * MINUTE, samples: 20 })).toBe(false);
     expect(overdueAfter(19 * MINUTE, { p95Ms: 9 * MINUTE, samples: 20 })).toBe(true);
   });
 
-  test('not before twenty of its likes were measured', () => {
+  test('needs twenty measured machines of its kind', () => {
     expect(overdueAfter(60 * MINUTE, { p95Ms: MINUTE, samples: 19 })).toBe(false);
     expect(overdueAfter(60 * MINUTE, null)).toBe(false);
   });
 });
 
-describe('how long machines stay', () => {
+describe('usual times', () => {
   const place = {
     provider: 'stub',
     plan: 'small',
@@ -33,7 +33,7 @@ describe('how long machines stay', () => {
     substate: 'rebooting',
   } as const;
 
-  test('the 95th percentile of the latest two hundred, of each provider and plan by itself', () => {
+  test('are the 95th percentile of the latest two hundred, per provider and plan', () => {
     const stays = createStays();
     for (let at = 1; at <= 100; at += 1) stays.note(place, at);
     expect(stays.usual(place)).toEqual({ p95Ms: 95, samples: 100 });

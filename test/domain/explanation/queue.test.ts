@@ -38,7 +38,7 @@ const budgets = fc
     ),
   );
 
-test('all at once, each machine has the place that it has alone, and the first goes first', () => {
+test('gives all machines the same places as one by one, first come first', () => {
   fc.assert(
     fc.property(waiting, budgets, (rows, uses) => {
       const queued = queueInOrder(rows, uses);
@@ -50,7 +50,7 @@ test('all at once, each machine has the place that it has alone, and the first g
   );
 });
 
-test('an order waits once the permit is taken that is kept for orders', () => {
+test('makes an order wait when the permit reserved for orders is taken', () => {
   const row = machineRow({ order: orderRow() });
   const use = (permits: number) => [{ scope: 'fleet', permits, budget: 1 }];
   expect(queueOf(row, use(1), [row])).toBeNull();

@@ -13,7 +13,7 @@ export const moment: ExplanationMoment = {
   guard: DEFAULT_GUARD,
 };
 
-/** Of a scope that nothing is the matter with. */
+/** A scope without any trouble. */
 export const guardRow = (change: Partial<GuardRow> = {}): GuardRow => ({
   scope: 'fleet',
   frozen: null,
@@ -23,7 +23,7 @@ export const guardRow = (change: Partial<GuardRow> = {}): GuardRow => ({
   ...change,
 });
 
-/** What a daemon knows that knows of nothing but the slot, and a calm guard. */
+/** The explanation by a daemon that knows only this slot and a calm guard. */
 export const explained = (
   slot: Partial<SlotFacts>,
   more: Partial<ExplanationFacts> = {},
@@ -42,7 +42,7 @@ export const explained = (
   ...more,
 });
 
-/** A machine that was heard of 14 minutes ago, which is longer than it may. */
+/** A machine whose last heartbeat was 14 minutes ago, which is beyond its deadline. */
 export const silentRow = machineRow({
   agentStarted: agentStarted(NOW_MS - 5 * HOUR),
   heartbeat: { atMs: NOW_MS - 14 * MINUTE, bootId: 'boot-1' },

@@ -15,28 +15,28 @@ beforeEach(() => {
 const targets = async (...of: Parameters<MachineStand['meant']>) =>
   (await s.meant(...of)).map(({ what }) => ('target' in what ? what.target : null));
 
-describe('a name', () => {
-  test('means the machine of this id, or the one on this slot', async () => {
+describe('a machine name', () => {
+  test('means the machine with this id or on this slot', async () => {
     const onSlot1 = [{ provider: 'metal', slotId: 'slot-1', machineId: idOf(1) }];
     expect(await targets(REBOOT, { name: idOf(1) })).toEqual(onSlot1);
     expect(await targets(REBOOT, { name: slotName(1) })).toEqual(onSlot1);
   });
 
-  test('means the slot itself when the wish is about slots', async () => {
+  test('means the slot itself when the request is about slots', async () => {
     expect(await targets(HOLD, { name: slotName(1) })).toMatchObject([{ machineId: null }]);
   });
 
-  test('is rejected when it means no machine, or is no name', async () => {
+  test('is rejected when it means no machine or is malformed', async () => {
     await expect(s.meant(REBOOT, { name: idOf(9) })).rejects.toThrow(NotFound);
     await expect(s.meant(REBOOT, { name: 'metal/slot-9' })).rejects.toThrow(
-      'no machine is on slot metal/slot-9; GET machines has those there are',
+      'no machine is on slot metal/slot-9; GET machines lists all',
     );
     for (const name of ['slot-1', 'rack7', 'Metal/slot-1', 'metal/']) {
       await expect(s.meant(REBOOT, { name }), name).rejects.toThrow(/is neither a machine's id/);
     }
   });
 
-  test('of a slot that two machines claim must be an id', async () => {
+  test('must be an id when two machines claim the slot', async () => {
     const provided = { ...s.bmdb.tables.machines.get(idOf(1))!.row.provided!, providerId: 'other' };
     s.add(4, { provided });
     await expect(s.meant(REBOOT, { name: slotName(1) })).rejects.toThrow(
@@ -45,7 +45,7 @@ describe('a name', () => {
     expect(await s.meant(REBOOT, { name: idOf(4) })).toHaveLength(1);
   });
 
-  test('of an unknown slot may be held from getting a machine, and from nothing else', async () => {
+  test('of an unknown slot allows a hold against creation and nothing else', async () => {
     const hold = { ...HOLD, kind: 'no-allocate' } as const;
     expect(await s.meant(hold, { name: 'metal/free' })).toHaveLength(1);
     await expect(s.meant(hold, { name: 'meta/free' })).rejects.toThrow(
@@ -62,20 +62,20 @@ describe('a name', () => {
   });
 });
 
-describe('a selector', () => {
-  test('gives each of several machines a key of its own', async () => {
+describe('a selector of machines', () => {
+  test('gives each of several machines its own key', async () => {
     const asked = await s.meant(REBOOT, { states: ['Quarantined/needsHuman'] }, 'monday');
     expect(asked.map(({ key }) => key)).toEqual(['monday/metal/slot-1', 'monday/metal/slot-2']);
     expect(await s.meant(REBOOT, { all: true })).toHaveLength(3);
   });
 
-  test('is rejected when it means nothing, two things, or is mistyped', async () => {
+  test('is rejected when it is empty, ambiguous or mistyped', async () => {
     const twice = /names metal\/slot-1 twice/;
     const wrong: [Parameters<MachineStand['meant']>[1], string | RegExp][] = [
       [{}, /say which machine/],
-      [{ name: slotName(1), all: true }, /say it in one way/],
-      [{ provider: 'metal', slots: [slotName(1)] }, /say it in one way/],
-      [{ location: 'ny', all: true }, /say it in one way/],
+      [{ name: slotName(1), all: true }, /select machines in one way only/],
+      [{ provider: 'metal', slots: [slotName(1)] }, /select machines in one way only/],
+      [{ location: 'ny', all: true }, /select machines in one way only/],
       [{ slots: [] }, /names nothing; nothing was done/],
       [{ slots: [slotName(1), slotName(1)] }, twice],
       [{ slots: [slotName(1), idOf(1)] }, /metal\/slot-1 twice, as .* and as/],
@@ -84,7 +84,7 @@ describe('a selector', () => {
         { states: ['Running/lat'] },
         '"lat" is no substate of Running; there is awaitingHeartbeat, ',
       ],
-      [{ states: ['running/LATE'] }, 'no machine is so; nothing was done'],
+      [{ states: ['running/LATE'] }, 'no machine matches; nothing was done'],
       [{ provider: 'other' }, 'no provider is named other; there is metal'],
       [{ location: 'nowhere' }, 'no location is named nowhere; there is ny'],
     ];
@@ -99,7 +99,7 @@ describe('a selector', () => {
   });
 });
 
-test('a key may have 200 characters, and is shown printable', async () => {
+test('accepts a key of 200 characters and shows it printable', async () => {
   const name = slotName(1);
   expect(await s.meant(REBOOT, { name }, 'k'.repeat(200))).toHaveLength(1);
   await expect(s.meant(REBOOT, { name }, `\u001b[2J${'k'.repeat(201)}`)).rejects.toThrow(

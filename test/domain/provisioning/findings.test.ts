@@ -33,9 +33,12 @@ testRows(
   device id=device-2, intent dead, other          → orphan none, unfinished noteEmpty
   device failed=true                              → failed none
   witnessed ownership=foreign, intent dead, assimilate → foreign none`),
-)('a device that nothing refers to is an orphan, taken over if told so: %s', expectFindings);
+)(
+  'reports an unreferenced device as an orphan and takes it over if configured: %s',
+  expectFindings,
+);
 
-test('a broken device is counted apart, and as a machine', () => {
+test('counts a broken device separately and as a machine', () => {
   expect(judge(inputOf('device failed=true')).summary).toMatchObject({
     ...{ failed: 1, orphan: 0, managed: 1 },
   });
@@ -58,11 +61,11 @@ testRows(
   device ownership=untagged, machine              → contradicted none
   device reservationId=rack-2, machine            → contradicted none`),
 )(
-  'provider vectors 12, 13 and 14, equinix vector 24: a machine and its device: %s',
+  'provider vectors 12, 13 and 14, equinix vector 24: compares a machine with its device: %s',
   expectFindings,
 );
 
-test('a machine that was never missing is not due for a last look', () => {
+test('does not look a last time for a machine that was never missing', () => {
   expect(isMissingDue(null, NOW_MS)).toBe(false);
 });
 
@@ -71,7 +74,7 @@ testRows([
   ['id=another', 0, 1],
   ['id=null reservationId=rack-5', 0, 1],
 ])(
-  'provider vector 17: an inventory lists what counts as used by its id: %s',
+  'provider vector 17: identifies used entries of an inventory by id: %s',
   (change, used, unused) => {
     const entry = `device availability=PossiblyUsed reservationId=null ${change}`.trim();
     const { summary } = judge(inputOf(`${entry}, machine reservationId=null`));
@@ -94,7 +97,7 @@ describe('an unfinished creation without a device', () => {
     other, intent attempts=1 empty=2h             → unfinished none`),
   )('waits, is noted, given up or dropped: %s', expectFindings);
 
-  test('equinix vector 10: it is taken up again with its witness when its slot is free', () => {
+  test('equinix vector 10: resumes with its creation key when its slot is free', () => {
     const plan = judge(inputOf('free, intent dead attempts=1 empty=2h'));
     expect(plan).toMatchObject({
       creations: [{ slotId: 'rack-1', intent: { witness: intentRow().witness } }],
@@ -103,16 +106,16 @@ describe('an unfinished creation without a device', () => {
     expect(plan.machines, 'it is not given up in the same breath').toEqual([]);
   });
 
-  test('it counts once, and needs no room of its own', () => {
+  test('counts once and needs no capacity of its own', () => {
     const input = inputOf('free, other, intent dead attempts=1');
     const { creations, summary } = judge({ ...input, machinesMax: 1 });
     expect([summary.managed, creations.length]).toEqual([1, 1]);
   });
 
-  test('after enough requests it is only looked for', () => {
+  test('is only looked for after enough requests', () => {
     const { creations, decisions } = judge(inputOf('free, intent dead attempts=5'));
     expect(creations).toEqual([]);
-    expect(decisions[0]!.reason).toContain('only looked for');
+    expect(decisions[0]!.reason).toContain('only searched for');
   });
 });
 
@@ -125,7 +128,7 @@ testFindings(
   other, intent dead attempts=1 empty=2h, machine, unreadable device-1 → unfinished abandon`,
 );
 
-test('A5: what cannot be read counts against the limit once, and makes no listing an empty one', () => {
+test('A5: counts unreadable entries once against the limit and never makes a listing empty', () => {
   expect(judge(inputOf('machine, unreadable device-1')).breaker).toBe(null);
   expect(judge(inputOf('other, machine, unreadable device-1')).summary.managed).toBe(1);
   expect(judge(inputOf('other, machine, unreadable device-9')).summary.managed).toBe(2);
@@ -149,7 +152,7 @@ describe('the circuit breaker', () => {
     [20, 6, true],
     [100, 10, false],
     [100, 11, true],
-  ])('of %i machines %i missing: open %s', (count, missing, isOpen) => {
+  ])('is, with %i machines of which %i are missing, open: %s', (count, missing, isOpen) => {
     const plan = judge({ machines: fleet(count), listed: [...listing(count - missing), OTHER] });
     expect(plan.breaker !== null).toBe(isOpen);
     expect(plan.creations).toHaveLength(isOpen ? 0 : 1);
@@ -158,18 +161,18 @@ describe('the circuit breaker', () => {
     expect(plan.summary.missing).toBe(missing);
   });
 
-  test('orphans are machines too, of which a tenth may disagree', () => {
+  test('counts orphans as machines, of which a tenth may disagree', () => {
     const listed = listing(60);
     expect(judge({ machines: fleet(54), listed }).breaker).toBeNull();
     expect(judge({ machines: fleet(53), listed }).breaker).toContain('7 of 60');
   });
 
-  test('an empty listing opens it, as long as something is recorded', () => {
+  test('opens for an empty listing while something is recorded', () => {
     expect(judge({ machines: fleet(1) }).breaker).toContain('empty');
     expect(judge({}).breaker).toBeNull();
   });
 
-  test('orphans count; failed, foreign and known-missing machines do not', () => {
+  test('counts orphans, but not failed, foreign and known-missing machines', () => {
     const orphans = listing(6);
     expect(judge({ listed: orphans }).breaker).toContain('6 orphans');
     expect(
@@ -183,7 +186,7 @@ describe('the circuit breaker', () => {
     }
   });
 
-  test('everything else runs: adoption, return, abandonment', () => {
+  test('stops neither adoption, nor return, nor abandonment', () => {
     const listed = [witnessed({ id: 'new' }), OTHER];
     const intents = [intentRow({ sessionAlive: false })];
     const plan = judge({ listed, machines: fleet(9), intents });
@@ -192,7 +195,7 @@ describe('the circuit breaker', () => {
   });
 });
 
-test('over the limit is told and never reduced', () => {
+test('reports a fleet over its limit and never shrinks it', () => {
   const plan = judge({
     ...inputOf('device, device id=o reservationId=o, machine'),
     machinesMax: 1,
@@ -200,7 +203,7 @@ test('over the limit is told and never reduced', () => {
   expect(plan).toMatchObject({ overLimit: 1, creations: [] });
 });
 
-test('every free slot has one decision, and every creation one of them', () => {
+test('decides once for every free slot and every creation', () => {
   const slotArb = fc.record({
     listed: fc.constantFrom('free', 'device', 'both', 'foreign', 'nothing'),
     row: fc.boolean(),

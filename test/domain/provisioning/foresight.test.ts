@@ -5,7 +5,7 @@ import { device, free, hold, NOW_MS, penaltyRow, PROVIDER } from '../../support/
 
 const rack = (at: number) => `rack-${String(at).padStart(4, '0')}`;
 
-/** A provider with so much free capacity, where so many may be created at once. */
+/** A provider with this much free capacity, where this many creations may run at once. */
 const foreseen = (slots: number, chunkSize: number, orphans = 0) =>
   foresightOf(
     judge({
@@ -21,7 +21,7 @@ const foreseen = (slots: number, chunkSize: number, orphans = 0) =>
     }),
   );
 
-test('free slots that are left alone are counted by reason, the most frequent one first', () => {
+test('counts unused free slots by reason, the most frequent reason first', () => {
   const { skipped, creations, creationCount } = foreseen(40, 3);
   expect(creations.map(({ slot }) => slot)).toEqual(
     [2, 3, 4].map((at) => `${PROVIDER}/${rack(at)}`),
@@ -29,13 +29,13 @@ test('free slots that are left alone are counted by reason, the most frequent on
   expect(creationCount).toBe(3);
   expect(skipped.map(({ reason, count }) => [reason, count])).toEqual([
     ['not among the first 3', 35],
-    ['a hold forbids to use it: its fan is loud', 1],
+    ['a hold forbids its use: its fan is loud', 1],
     ['it is on the shelf: no capacity', 1],
   ]);
   expect(skipped[0]?.slots).toHaveLength(10);
 });
 
-test('what is told does not grow with the fleet', () => {
+test('has a length that does not grow with the fleet', () => {
   const { creations, creationCount, findings } = foreseen(2_000, Infinity, 500);
   expect([creations.length, creationCount]).toEqual([TOLD_MAX, 1_998]);
   expect(findings).toMatchObject([{ case: 'foreign', action: 'none', count: 500 }]);

@@ -14,7 +14,7 @@ import {
 } from '../../support/facts.ts';
 import { ago } from '../../support/fact-words.ts';
 
-/** What is to be done for a provider of which nothing is known but what the test says. */
+/** The decisions for a provider of which only the test's facts are known. */
 export const judge = (change: Partial<ReconcileInput>) =>
   reconcile({
     provider: PROVIDER,
@@ -32,11 +32,11 @@ export const judge = (change: Partial<ReconcileInput>) =>
 
 export const witnessed = (change: Partial<ProviderMachine> = {}) =>
   device({ tags: { [WITNESS_TAG]: intentRow().witness }, ...change });
-/** Something else, so that a listing is not empty. */
+/** Another entry, so that a listing is not empty. */
 export const OTHER = free({ reservationId: 'rack-9' });
 
 const TEXTS: Readonly<Record<string, unknown>> = { null: null, true: true, false: false };
-/** `id=device-2 failed=true`: fields of what is named before. */
+/** `id=device-2 failed=true`: fields of the preceding noun. */
 const fieldsIn = (words: readonly string[]): Record<string, unknown> =>
   Object.fromEntries(
     words
@@ -44,7 +44,9 @@ const fieldsIn = (words: readonly string[]): Record<string, unknown> =>
       .map((word) => word.split('=') as [string, string])
       .map(([name, text]) => [name, text in TEXTS ? TEXTS[text] : text]),
   );
-/** When an intent had no device first, how often it was asked for, and whether its session is dead. */
+/**
+ * When an intent first had no device, how many requests it made, and whether its session is dead.
+ */
 function intentIn(words: readonly string[]): IntentRow {
   const { empty, attempts, ...fields } = fieldsIn(words);
   return intentRow({
@@ -54,7 +56,10 @@ function intentIn(words: readonly string[]): IntentRow {
     ...fields,
   });
 }
-/** A machine that was missing so long, in so many listings (`missing=15m seen=2`), or is young or leaves. */
+/**
+ * A machine that has been missing for this time and number of listings (`missing=15m seen=2`), or
+ * is new or leaving.
+ */
 function machineIn(words: readonly string[]): MachineRow {
   const { missing, seen = '1', ...fields } = fieldsIn(words);
   return machineRow({
@@ -91,7 +96,7 @@ export function inputOf(words: string): Partial<ReconcileInput> {
   }
   return { ...input, listed, machines, intents };
 }
-/** Each finding, and what is done about it. */
+/** Each finding with its action. */
 export const findingsOf = (words: string, more: Partial<ReconcileInput> = {}): string =>
   judge({ ...inputOf(words), ...more })
     .machines.map(({ case: name, action }) => `${name} ${action}`)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createPenalties } from '../../../src/domain/provisioning/provider-holds.ts';
 
-test('leaves a key alone until its last time, inclusive, and knows no more keys than allowed', () => {
+test('keeps a key on cooldown through its last moment, and keeps a limited number of keys', () => {
   const penalties = createPenalties<string>(2);
   const known = (nowMs: number) => ['a', 'b', 'c'].filter((key) => penalties.penalised(key, nowMs));
   penalties.add('a', 10);

@@ -38,7 +38,7 @@ const failure = (facets: ProviderErrorFacets = {}, kind: 'transient' | 'auth' = 
   failureOfCall(new ProviderError(kind, 'it said so', facets), NOW_MS);
 const retryIn = (ms: number) => ({ rateLimit: { retryAt: new Date(NOW_MS + ms) } });
 
-/** `throttle create 1m, quota machines 1m =5, capacity all 0s #3`: until when, amount and level. */
+/** `throttle create 1m, quota machines 1m =5, capacity all 0s #3`: end, amount and level. */
 const holdsIn = (words: string): ProviderHoldRow[] =>
   words
     .split(',')
@@ -103,7 +103,7 @@ testRows(
     ; unknown →
     ; retry 1m and quota and capacity all → throttle create 60s #1, quota machines 900s =5 #1, capacity all 60s #1
   `),
-)('provider vectors 6 to 8: after a failure: %s: %s', (words, told) => {
+)('provider vectors 6 to 8: imposes holds after a failure: %s: %s', (words, told) => {
   const [before = '', failed = ''] = words.split(';');
   const [what = '', machines = '6'] = failed.trim().split(' of ');
   const context = creating(holdsIn(before), Number(machines));
@@ -117,19 +117,16 @@ testRows(
     quota machines 0s =5 → lift quota machines
     capacity all 0s #7, capacity group 1m, capacity other 1m → lift capacity group, lift capacity all
   `),
-)(
-  'a success begins anew, though within a quota in force it says nothing: %s: %s',
-  (words, told) => {
-    expect(textOf(holdsAfterSuccess(creating(holdsIn(words))))).toBe(told);
-  },
-);
+)('starts anew after a success, except under a quota in force: %s: %s', (words, told) => {
+  expect(textOf(holdsAfterSuccess(creating(holdsIn(words))))).toBe(told);
+});
 
-test('a hold that is lifted is the one that was seen', () => {
+test('lifts only the hold that was seen', () => {
   const rows = holdsIn('capacity all 0s');
   expect(holdsAfterSuccess(creating(rows))).toMatchObject([{ seenUntilMs: NOW_MS }]);
 });
 
-test('provider vector 6: on list, listings alone are throttled', () => {
+test('provider vector 6: throttles only listings after a throttled list', () => {
   const context = { call: 'list', holds: indexHolds([]), nowMs: NOW_MS } as const;
   expect(textOf(holdsAfterFailure(failureIn('retry 120s and quota'), context))).toBe(
     'throttle list 120s #1',
@@ -170,11 +167,14 @@ testRows([
   ['throttle create', { running: 3 }, 'creations are throttled: it said so'],
   ['', { running: 3 }, '3 creations are under way'],
   ['', {}, null],
-] as const)('provider vectors 6 to 8: one more may be made: %s, %j: %s', (words, change, why) => {
-  expect(admissionRefusal(asked(words, change))).toBe(why);
-});
+] as const)(
+  'provider vectors 6 to 8: decides whether one more may be created: %s, %j: %s',
+  (words, change, why) => {
+    expect(admissionRefusal(asked(words, change))).toBe(why);
+  },
+);
 
-test('after its time one single trial is let through', () => {
+test('lets a single trial through after its end', () => {
   const input = asked('quota machines 0s =5');
   expect([admissionRefusal(input), admissionRefusal(input)]).toEqual([
     null,
@@ -182,7 +182,7 @@ test('after its time one single trial is let through', () => {
   ]);
 });
 
-test('provider vector 9: a group, a plan, spot and metro apart, or everything', () => {
+test('provider vector 9: separates group, plan, spot and metro, or holds everything', () => {
   const plans = [
     plan,
     { ...plan, spot: true },
@@ -199,14 +199,14 @@ test('provider vector 9: a group, a plan, spot and metro apart, or everything', 
   expect(declined('all')).toEqual(plans);
 });
 
-test('provider vector 10: wrapped inside two causes it is still recognised', () => {
+test('provider vector 10: recognises an error inside two causes', () => {
   const inner = new ProviderError('transient', 'none left', { capacity: { scope: 'all' } });
   const wrapped = new Error('outer', { cause: new Error('middle', { cause: inner }) });
   const orders = holdsAfterFailure(failureOfCall(wrapped, NOW_MS), creating([]));
   expect(textOf(orders)).toBe('capacity all 60s #1');
 });
 
-/** What is in force after the orders were carried out. */
+/** The holds in force after the orders. */
 const carriedOut = (orders: readonly HoldOrder[], before: readonly ProviderHoldRow[]) => {
   const rows = new Map(before.map((each) => [`${each.kind} ${each.key}`, each]));
   for (const order of orders) {
@@ -220,7 +220,7 @@ const carriedOut = (orders: readonly HoldOrder[], before: readonly ProviderHoldR
   return [...rows.values()];
 };
 
-test('whatever fails, no hold in force ends earlier', () => {
+test('never ends a hold in force earlier, whatever fails', () => {
   const facets = fc.record({
     quota: fc.constantFrom(undefined, true as const),
     scope: fc.constantFrom(undefined, 'all' as const, 'group' as const, 'plan' as const),

@@ -47,7 +47,7 @@ test.each<readonly [string, Error, string, string, boolean]>([
   });
 });
 
-test('after an earlier request only the proof of a stranger ends it', () => {
+test('ends only by a stranger’s proof after an earlier request', () => {
   for (const kind of ['invalid', 'conflict', 'auth', 'transient', 'permanent'] as const) {
     expect(endOfCreation(error(kind), { isResumed: true, isAttempted: false })).toMatchObject({
       intent: 'unresolved',
@@ -59,7 +59,7 @@ test('after an earlier request only the proof of a stranger ends it', () => {
   });
 });
 
-test('once a request was made, an outage is no definite refusal; the others are', () => {
+test('treats an outage after a request as no definite refusal, unlike other errors', () => {
   const attempted = { isResumed: false, isAttempted: true };
   expect(endOfCreation(error('transient'), attempted)).toMatchObject({ intent: 'unresolved' });
   for (const kind of ['invalid', 'conflict', 'auth', 'race-lost'] as const) {
@@ -76,7 +76,7 @@ test.each<readonly [HoldKind[], string]>([
   [['preserve'], 'hold'],
   [['no-start', 'no-recover'], 'hold'],
   [['no-start', 'preserve', 'no-allocate'], 'hold'],
-])('holds %j: %s', (holds, behaviour) => {
+])('reads the holds %j: %s', (holds, behaviour) => {
   expect(idleBehaviourOf(holds)).toBe(behaviour);
 });
 
@@ -85,10 +85,10 @@ test.each<readonly [string | undefined, string]>([
   [undefined, 'run'],
   ['HOLD', 'run'],
   ['', 'run'],
-])('tagged %j: %s', (tag, behaviour) => {
+])('reads the tag %j: %s', (tag, behaviour) => {
   expect(taggedBehaviour(tag === undefined ? {} : { [IDLE_TAG]: tag })).toBe(behaviour);
 });
 
-test('the holds that a behaviour means mean that behaviour', () => {
+test('maps the holds of a behaviour back to that behaviour', () => {
   for (const each of IDLE_BEHAVIOURS) expect(idleBehaviourOf(holdsMeantBy(each))).toBe(each);
 });

@@ -24,7 +24,7 @@ const racks = (count: number) =>
 const slotsOf = (change: Partial<ReconcileInput>) =>
   judge(change).creations.map(({ slotId }) => slotId);
 
-/** What is counted of a listing and rows in words, and which slots become machines. */
+/** The counts of a listing and rows in words, and the slots that become machines. */
 function countsOf(words: string): string {
   const { summary, creations } = judge({ ...inputOf(words), machinesMax: 2 });
   const counts = (['managed', 'orphan', 'used', 'failed', 'free'] as const)
@@ -55,11 +55,11 @@ testRows(
     free, machine provider=another                                → free 1, makes rack-1
     free, device, free reservationId=rack-2                       → managed 1, orphan 1, used 1, free 1, makes rack-2
     free, gap                                                     → free 1`),
-)('what is listed and recorded counts once, and what is free is used: %s', (words, expected) => {
+)('counts listed and recorded machines once, and uses free capacity: %s', (words, expected) => {
   expect(countsOf(words)).toBe(expected);
 });
 
-describe('reconcile', () => {
+describe('a reconciliation', () => {
   test('takes free slots in byte order of their id', () => {
     const listed = [
       free({ reservationId: 'b' }),
@@ -69,7 +69,7 @@ describe('reconcile', () => {
     expect(slotsOf({ listed })).toEqual(['B', 'a', 'b']);
   });
 
-  test('capacity 100, at most 10, chunks of 4: ten machines after three rounds', () => {
+  test('creates ten machines in three rounds for capacity 100, limit 10 and chunks of 4', () => {
     const machines = [];
     for (const expected of [4, 4, 2, 0]) {
       const taken = new Set(machines.map((row) => row.provided!.reservationId));
@@ -89,7 +89,7 @@ describe('reconcile', () => {
     expect(machines).toHaveLength(10);
   });
 
-  test('C3: free slots that only the limit keeps from use are counted', () => {
+  test('C3: counts free slots that only the limit leaves unused', () => {
     const listed = racks(5);
     const held = { ...hold('no-allocate'), slotId: listed[0]!.reservationId! };
     expect(judge({ listed, holds: [held], machinesMax: 2 })).toMatchObject({ leftOut: 2 });
@@ -125,7 +125,7 @@ describe('reconcile', () => {
     expect(slotsOf({ listed, ...change })).toEqual(expected);
   });
 
-  test('the shelf shortens no chunk', () => {
+  test('keeps whole chunks despite slots on cooldown', () => {
     const listed = racks(4);
     const penalties = [penaltyRow(NOW_MS + 1, { slotId: rack(0) })];
     const { creations, summary } = judge({ listed, penalties, chunkSize: 3 });
@@ -133,7 +133,7 @@ describe('reconcile', () => {
     expect(summary.penalised).toBe(1);
   });
 
-  test('a lower limit never reduces machines', () => {
+  test('never shrinks the fleet after a lower limit', () => {
     const machines = [
       machineRow(),
       machineRow({ provided: provided({ providerId: 'd2', reservationId: 'r2' }) }),
@@ -144,7 +144,7 @@ describe('reconcile', () => {
     });
   });
 
-  test('never over the limit, the chunk or the free slots; the order of the listing is nothing', () => {
+  test('stays within limit, chunk and free slots in any order of the listing', () => {
     const size = fc.nat(12);
     fc.assert(
       fc.property(

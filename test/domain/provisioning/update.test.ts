@@ -8,17 +8,17 @@ const row = (change: Parameters<typeof provided>[0] = {}) =>
   machineRow({ provided: provided(change) });
 const update = (change: Partial<ProviderMachine>, of = row()) => updateOf(of, device(change), []);
 
-describe('what is written', () => {
-  test('nothing new, nothing to write', () => {
+describe('an update from the provider', () => {
+  test('writes nothing without news', () => {
     expect(update({}).change).toBeNull();
   });
 
-  test('only what differs, each by itself', () => {
+  test('writes only the fields that differ', () => {
     const seen = { address: '192.0.2.9', location: 'lab', status: 'Stopped' } as const;
     expect(update(seen).change).toEqual({ address: '192.0.2.9', status: 'Stopped' });
   });
 
-  test('a value is cleared by the second look in a row that does not find it', () => {
+  test('clears a value after two consecutive looks without it', () => {
     const seen = device({ address: null, location: null });
     const first = updateOf(row(), seen, []);
     expect(first).toMatchObject({ change: null, doubtful: ['address', 'location'] });
@@ -26,14 +26,14 @@ describe('what is written', () => {
     expect(second).toMatchObject({ change: { address: null, location: null }, doubtful: [] });
   });
 
-  test('a value that is found again in between is not doubted', () => {
+  test('keeps a value that appears again in between', () => {
     const first = updateOf(row(), device({ address: null }), []);
     const back = updateOf(row(), device(), first.doubtful);
     expect(back).toMatchObject({ change: null, doubtful: [] });
     expect(updateOf(row(), device({ address: null }), back.doubtful).change).toBeNull();
   });
 
-  test('a machine that was absent and is seen ends its run of absences', () => {
+  test('ends the run of absences when the machine is seen', () => {
     const absent = machineRow({ missing: { sinceMs: NOW_MS, seen: 2 } });
     expect(updateOf(absent, device(), []).change).toEqual({ absent: false });
     const gone = updateOf(absent, device({ status: 'Missing' }), []);
@@ -50,19 +50,19 @@ test.each<readonly [string, ProviderStatus, ProviderMachine['power'], number]>([
   ['powering on or off', 'Stopped', 'unknown', 1],
   ['queued, provisioning, reinstalling', 'Provisioning', 'unknown', 1],
   ['anything else', 'Unknown', 'unknown', 1],
-])('equinix vector 31: %s is looked at again after its time', (_, status, power, minutes) => {
+])('equinix vector 31: looks at %s again after its time', (_, status, power, minutes) => {
   const { change, recheckMs } = update({ status, power }, row({ status }));
   expect({ change, minutes: recheckMs / MINUTE }).toEqual({ change: null, minutes });
 });
 
-test('what is incomplete or has just changed is looked at again after a minute', () => {
+test('looks again after a minute at incomplete or just changed data', () => {
   for (const field of ['reservationId', 'address', 'location']) {
     expect(update({ [field]: null }).recheckMs).toBe(MINUTE);
   }
   expect(update({ address: '192.0.2.9' }).recheckMs).toBe(MINUTE);
 });
 
-test('failed looks come after 1, 2, 4 … 30 min; all within ± 10 %', () => {
+test('looks again after 1, 2, 4 … 30 min after failures, within ± 10 %', () => {
   const waits = [1, 2, 3, 4, 5, 6, 7, 100].map((failures) => failedReadMs(failures) / MINUTE);
   expect(waits).toEqual([1, 2, 4, 8, 16, 30, 30, 30]);
   expect([0, 0.5, 1].map((chance) => recheckJitter(1_000, chance))).toEqual([900, 1_000, 1_100]);

@@ -21,7 +21,7 @@ import {
 } from '../../support/facts.ts';
 import { testRows } from '../../support/rows.ts';
 
-/** So many controllers, of which the first ones hang. */
+/** This many BMCs, of which the first ones hang. */
 function fleet(count: number, hanging: number, provider = PROVIDER): Map<Slot, SlotFacts> {
   return new Map(
     Array.from({ length: count }, (_, at) => {
@@ -33,22 +33,19 @@ function fleet(count: number, hanging: number, provider = PROVIDER): Map<Slot, S
 }
 const FIRST = slot(PROVIDER, 'rack-0');
 
-describe('a controller that hangs', () => {
+describe('a hanging BMC', () => {
   testRows([
     ['alone in a small fleet', 2, 1, false],
     ['with another of few', 20, 2, true],
     ['as one in twenty', 40, 2, false],
     ['as five of many', 1_000, 5, false],
     ['as six of many', 1_000, 6, true],
-  ] as const)(
-    'tells a hanging controller from a hanging network: %s',
-    (_, of, hanging, network) => {
-      expect(isNetwork({ hanging, of })).toBe(network);
-      expect(hungControllerOf(FIRST, fleet(of, hanging))).toBe(network ? null : 'bmc-0');
-    },
-  );
+  ] as const)('is distinguished from a hanging network: %s', (_, of, hanging, network) => {
+    expect(isNetwork({ hanging, of })).toBe(network);
+    expect(hungControllerOf(FIRST, fleet(of, hanging))).toBe(network ? null : 'bmc-0');
+  });
 
-  test('counts once, however many machines it switches, and only with its provider', () => {
+  test('counts once for all its machines, and only within its provider', () => {
     const facts = fleet(1, 1);
     for (const at of [1, 2, 3, 4, 5, 6, 7]) {
       const name = slot(PROVIDER, `blade-${at}`);
@@ -63,14 +60,14 @@ describe('a controller that hangs', () => {
     ['answers', device({ controller: { id: 'bmc-0', hangs: false } })],
     ['is not told of', device()],
     ['is not listed', null],
-  ])('is none where it %s', (_, listed) => {
+  ])('is not one that %s', (_, listed) => {
     const facts = new Map([[FIRST, slotFacts({ slot: FIRST, listed })]]);
     expect(hungControllerOf(FIRST, facts)).toBeNull();
     expect(hungControllerOf(FIRST, new Map())).toBeNull();
   });
 });
 
-describe('the ladder past a controller that hangs', () => {
+describe('the ladder with a hanging BMC', () => {
   const means = { reboot: true, power: true, reinstall: true, resetController: true };
   const now = (change: Partial<LadderCircumstances> = {}): LadderCircumstances => ({
     means,
@@ -88,13 +85,13 @@ describe('the ladder past a controller that hangs', () => {
     return 'end' in step ? 'end' : step.rung;
   };
 
-  test('begins with the machine itself, which needs none', () => {
+  test('starts with the agent, which needs no BMC', () => {
     expect(rungOf(lost())).toBe('restartingAgent');
     expect(stepBeyondAgent(lost(), now())).toMatchObject({ rung: 'resettingBmc' });
   });
 
   testRows(['rebooting', 'powerCycling', 'reinstalling'] as const)(
-    'has it restarted before %s, by the process of recovery',
+    'resets the BMC before %s, in the process of recovery',
     (rung) => {
       const row = lost({ recovery: ladderRow({ rung }) });
       expect(nextStep(row, now())).toMatchObject({
@@ -106,11 +103,11 @@ describe('the ladder past a controller that hangs', () => {
     },
   );
 
-  test('never goes back to the agent after it', () => {
+  test('never returns to the agent afterwards', () => {
     expect(stepBeyondController(lost(), now())).toMatchObject({ rung: 'rebooting' });
   });
 
-  test('leaves it alone where its provider cannot, or the configuration says so', () => {
+  test('leaves the BMC alone when the provider cannot reset it or the configuration forbids it', () => {
     const row = lost({ recovery: ladderRow({ rung: 'powerCycling' }) });
     const cannot = { ...means, resetController: false };
     const resettingBmc = { ...ERASING_LADDER.resettingBmc, attempts: 0 };
@@ -125,11 +122,11 @@ describe('the ladder past a controller that hangs', () => {
     }
   });
 
-  test('does what somebody ordered as it is ordered', () => {
+  test('carries out an order as ordered', () => {
     expect(rungOf(lost({ order: orderRow() }))).toBe('rebooting');
   });
 
-  test('ends where it would end without', () => {
+  test('ends at the same rung as without', () => {
     const row = lost({ recovery: ladderRow({ rung: 'reinstalling', attempts: 2 }) });
     const [hung, answering] = [nextStep(row, now()), nextStep(row, now({ hungController: null }))];
     expect(hung).toEqual(answering);

@@ -23,7 +23,7 @@ interface CountsScene {
   readonly unreachableSinceMs?: number | null;
 }
 
-/** Counts one machine, as its rows are in words. */
+/** The counts of one machine whose rows are given in words. */
 function countOne(words: string, scene: CountsScene = {}, more: Partial<MachineRow> = {}) {
   const { rows = [calmRow(FLEET)], ingest = ALWAYS_UP, unreachableSinceMs = null } = scene;
   const { unbroken = { sinceMs: NOW - 86_400_000, count: 100 } } = scene;
@@ -38,7 +38,7 @@ const ofFleet = (words: string, scene?: CountsScene): readonly string[] => {
 const thawed = (scope: string, minutes: number) => ({
   rows: [{ ...calmRow(scope), thawedAtMs: NOW - minutes * MINUTE }],
 });
-/** As tables call them. */
+/** The names that the tables use. */
 const COUNTED: Readonly<Record<string, readonly string[]>> = {
   nothing: [],
   there: ['machines'],
@@ -75,7 +75,7 @@ testCounts(
   heard 5m, install due               → late`,
 );
 
-test('an installation excuses silence only for so long', () => {
+test('excuses silence during an installation for a limited time', () => {
   const { installation } = rowOf('install pending');
   const of = (minutes: number) => {
     const handedOutAtMs = NOW - minutes * MINUTE;
@@ -85,13 +85,13 @@ test('an installation excuses silence only for so long', () => {
   expect([of(29), of(31)]).toEqual([0, 1]);
 });
 
-test('a machine counts for its provider and for the fleet', () => {
+test('counts a machine for its provider and for the fleet', () => {
   const [fleet, provider, ...others] = countOne('heard 11m');
   expect([fleet!.scope, provider!.scope, others]).toEqual([FLEET, PROVIDER, []]);
   expect({ ...provider, scope: FLEET }).toEqual(fleet);
 });
 
-test('who was lost before an operator thawed is silent, and no longer new', () => {
+test('counts a machine lost before an operator’s thaw as silent and no longer new', () => {
   for (const scope of [FLEET, PROVIDER]) {
     // Lost for 5 min.
     expect(ofFleet('heard 15m', thawed(scope, 4)), scope).toEqual(COUNTED['lost']);
@@ -100,9 +100,9 @@ test('who was lost before an operator thawed is silent, and no longer new', () =
   expect(ofFleet('heard 15m', thawed('static', 4)), 'elsewhere').toEqual(COUNTED['new']);
 });
 
-describe('a machine that agent start cannot reach since 30 min ago', () => {
+describe('counts a machine that agent start has not reached for 30 min', () => {
   const since = { unreachableSinceMs: NOW - 30 * MINUTE };
-  /** The wait of 60 s ends in so long. */
+  /** The wait of 60 s ends after this time. */
   const WAITS = 'backoff AgentStart +30s';
   testCounts(
     'it',
@@ -132,10 +132,10 @@ describe('a machine that agent start cannot reach since 30 min ago', () => {
   });
 });
 
-describe('who was silent at a freeze is back after three heartbeats in a row', () => {
+describe('counts a silent machine as back after three consecutive heartbeats', () => {
   const frozen = (scope: string): GuardRow => ({
     ...calmRow(scope),
-    frozen: { atMs: NOW - 30 * MINUTE, by: 'guard', kind: 'silence', reason: 'x' },
+    frozen: { atMs: NOW - 30 * MINUTE, by: 'guard', kind: 'silence', reason: 'x', untilMs: null },
   });
   const back = (count: number, minutes: number, scope: string = FLEET) => ({
     rows: [frozen(scope)],
@@ -150,13 +150,13 @@ describe('who was silent at a freeze is back after three heartbeats in a row', (
   ] as const)('%s', (_, words, scene, counted) => {
     expect(ofFleet(words, scene)).toEqual(COUNTED[counted]);
   });
-  test('for the scope that is frozen', () => {
+  test('apply to the frozen scope', () => {
     const [fleet, provider] = countOne('heard 0', back(1, 1, PROVIDER));
     expect([fleet!.silent, provider!.silent]).toEqual([0, 1]);
   });
 });
 
-describe('S6: who fell silent while nobody listened', () => {
+describe('S6: a machine that fell silent while no daemon listened', () => {
   const up = (minutes: number, lost: number | null): CountsScene => ({
     ingest: {
       seenAtMs: NOW,
@@ -165,7 +165,8 @@ describe('S6: who fell silent while nobody listened', () => {
     },
   });
 
-  // Lost for 50 min; the break began 55 min ago, and heartbeats come again since so many minutes.
+  // Lost for 50 min. The interruption began 55 min ago, and heartbeats have been accepted again for
+  // this many minutes.
   testRows([
     ['is not new during the grace', 'heard 1h', up(9, 55), 'lost'],
     ['is new once the grace is over', 'heard 1h', up(10, 55), 'new'],
@@ -188,7 +189,7 @@ describe('S6: who fell silent while nobody listened', () => {
     ['lately, from a break of a moment', up(15, 5), NOW - 10 * MINUTE],
     ['lately, for the first time', up(5, null), 0],
     ['not at all', { ingest: { ...ALWAYS_UP, upSinceMs: null } }, NOW - 10 * MINUTE],
-  ] as const)('is looked for from where on: up %s', (_, { ingest }, from) => {
+  ] as const)('is looked for from this moment on: up %s', (_, { ingest }, from) => {
     const now = { nowMs: NOW, loss: DEFAULT_LOSS };
     expect(earliestNewlyLostMs(ingest!, DEFAULT_GUARD, now)).toBe(from);
   });

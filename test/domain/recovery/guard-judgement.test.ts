@@ -26,7 +26,7 @@ const WATCHED = { assessedAtMs: NOW - 5_000 };
 const NONE = noCounts('metal');
 const frozenRow = (kind: 'silence' | 'probes' | 'manual', change: Partial<GuardRow> = {}) => ({
   ...calmRow('metal'),
-  frozen: { atMs: NOW - 30 * MINUTE, by: 'guard', kind, reason: 'x' },
+  frozen: { atMs: NOW - 30 * MINUTE, by: 'guard', kind, reason: 'x', untilMs: null },
   ...change,
 });
 const judge = (
@@ -42,10 +42,12 @@ const judge = (
 const judged = (change: Partial<GuardCounts>, row: GuardRow = calmRow('metal')) =>
   judge([row], [change]);
 
-/** How a scope stands: what froze it, and for how long it has been calm. */
+/** The state of a scope: what froze it, and for how long it has been calm. */
 const textOf = ({ frozen, calmSinceMs }: GuardRow) =>
   `${frozen?.kind ?? 'free'}${calmSinceMs === null ? '' : ` calm ${(NOW - calmSinceMs) / 1_000}s`}`;
-/** `silence calm 3m; 9 silent, 60 unreachable of 100`: how it stood, and what is counted now. */
+/**
+ * `silence calm 3m; 9 silent, 60 unreachable of 100`: the earlier state, and the present counts.
+ */
 function rowIn(words: string): GuardRow {
   const [kind = '', , calm] = words.split(' ');
   if (kind === 'free') return calmRow('metal');
@@ -63,8 +65,9 @@ const afterwards = (before: string, counts: string, pulse = WATCHED) => {
 };
 
 /**
- * Most machines that may be so, by how many there are: fallen silent, and out of reach, for a scope not
- * to be frozen; then silent, and out of reach, for it to be calm. A8: small fleets are guarded, too.
+ * By the number of machines: the most that may be silent, and unreachable, without a freeze; then
+ * the most that may be silent, and unreachable, for the scope to be calm. A8: small fleets are
+ * guarded too.
  */
 testRows([
   [1, 1, 1, 0, 0],
@@ -82,7 +85,7 @@ testRows([
   [30, 6, 15, 2, 7],
   [100, 20, 50, 9, 24],
   [100_000, 20_000, 50_000, 9_999, 24_999],
-])('S7: of %i machines, %i may be silent, %i out of reach; %i and %i', (of, ...most) => {
+])('S7: of %i machines, allows %i silent and %i unreachable; for calm %i and %i', (of, ...most) => {
   const [silent, unreached, calmSilent, calmUnreached] = most;
   const around = (many: number, told: (count: number) => unknown) => [told(many), told(many + 1)];
   const fallen = (counts: string) => afterwards('free', `${counts} of ${of}`);
@@ -138,7 +141,7 @@ testRows(
   expect(changes).toEqual(wasFrozen === isFrozen ? [] : [{ scope: 'metal', now }]);
 });
 
-it('freezes by itself, from now on, and keeps beginning and reason of a freeze', () => {
+it('freezes from now on and keeps begin and reason of an existing freeze', () => {
   const { rows, changes } = judged({ newlySilent: 21 });
   const frozen = { atMs: NOW, by: 'guard', kind: 'silence' };
   expect([rows[0], changes]).toMatchObject([{ frozen }, [{ scope: 'metal', now: 'frozen' }]]);
@@ -146,7 +149,7 @@ it('freezes by itself, from now on, and keeps beginning and reason of a freeze',
   expect(judged({ newlySilent: 90, silent: 90 }, row).rows).toEqual([row]);
 });
 
-test('each for itself: a provider goes silent, and the fleet goes on', () => {
+test('judges each provider separately, and the fleet goes on', () => {
   const { rows, changes } = judge(
     [calmRow(FLEET)],
     [
@@ -162,48 +165,83 @@ test('each for itself: a provider goes silent, and the fleet goes on', () => {
   ]);
 });
 
-test('a dead rack is no freeze: locations are no scope', () => {
+test('does not freeze for a dead rack, because locations are no scope', () => {
   const counts = { started: 300, newlySilent: 30, silent: 30 };
   expect(judge([calmRow(FLEET)], [{ scope: FLEET, ...counts }, counts]).changes).toEqual([]);
 });
 
-test('A8: calm means none silent at all, where the policy wants it so', () => {
+test('A8: counts as calm only without any silent machine, if the policy says so', () => {
   const policy = { ...DEFAULT_GUARD, calmPercent: 0 };
   const few = [{ machines: 2, started: 2, silent: 1 }];
   expect(judge([frozenRow('silence')], few, { policy }).rows[0]!.calmSinceMs).toBeNull();
 });
 
-it('counts no calm that nobody watched', () => {
+it('does not count calm time that no daemon watched', () => {
   const pulse = { assessedAtMs: NOW - DEFAULT_GUARD.ingestGapMs - 1 };
   expect(afterwards('silence calm 11m', '9 silent', pulse)).toBe('silence calm 0s');
 });
 
-test('a freeze of a provider that is gone thaws', () => {
+test('thaws the freeze of a provider that is gone', () => {
   const row = frozenRow('silence', { calmSinceMs: NOW - 10 * MINUTE });
   const { changes } = judgeGuard([row], [], WATCHED, DEFAULT_GUARD, NOW);
   expect(changes).toEqual([{ scope: 'metal', now: 'thawed' }]);
 });
 
-describe('an operator', () => {
-  it('freezes for as long as he says', () => {
-    const row = frozenByOperator(calmRow('metal'), { by: 'ann', reason: 'move' }, NOW);
-    const frozen = { atMs: NOW, by: 'ann', kind: 'manual', reason: 'move' };
+describe('an operator’s freeze and thaw', () => {
+  it('lasts as long as ordered', () => {
+    const row = frozenByOperator(
+      calmRow('metal'),
+      { by: 'ann', reason: 'move' },
+      { nowMs: NOW, untilMs: null },
+    );
+    const frozen = { atMs: NOW, by: 'ann', kind: 'manual', reason: 'move', untilMs: null };
     expect(row).toEqual({ ...calmRow('metal'), frozen });
     const later = judge([row], [{}], { nowMs: NOW + 86_400_000 });
     expect([later.rows, later.written, later.changes]).toEqual([[row], [], []]);
   });
 
-  it('takes a freeze over, which then does not end by itself', () => {
+  it('takes over a freeze, which then does not end by itself', () => {
     const before = frozenRow('silence', { calmSinceMs: NOW - 11 * MINUTE });
-    const row = frozenByOperator(before, { by: 'ann', reason: 'move' }, NOW);
+    const row = frozenByOperator(
+      before,
+      { by: 'ann', reason: 'move' },
+      { nowMs: NOW, untilMs: null },
+    );
     expect(row.frozen).toEqual({ ...before.frozen, by: 'ann', kind: 'manual', reason: 'move' });
     expect(judged({}, row).changes).toEqual([]);
   });
 
-  it('thaws, and it stays so until others fall silent', () => {
+  const untilMs = NOW + 120 * MINUTE;
+  const timed = frozenByOperator(
+    calmRow('metal'),
+    { by: 'ann', reason: 'move' },
+    { nowMs: NOW, untilMs },
+  );
+
+  it.each([
+    ['stays one before its end', -1, {}, timed, []],
+    ['ends at its end', 0, {}, calmRow('metal'), [{ scope: 'metal', now: 'ended' }]],
+    ['does not thaw machines that were seen by nobody', 0, { silent: 60 }, calmRow('metal'), ['x']],
+  ] as const)('freezes until an end: such a freeze %s', (_, laterMs, counts, row, changes) => {
+    const { rows, changes: found } = judge([timed], [counts], { nowMs: untilMs + laterMs });
+    expect(rows).toEqual([row]);
+    expect(found).toHaveLength(changes.length);
+    if (laterMs === 0) expect(found).toEqual([{ scope: 'metal', now: 'ended' }]);
+  });
+
+  it('freezes until an end, and the guard goes on with a freeze of its own when many fell silent', () => {
+    const { rows, changes } = judge([timed], [{ silent: 21, newlySilent: 21 }], { nowMs: untilMs });
+    expect(rows[0]).toMatchObject({
+      frozen: { kind: 'silence', by: 'guard', atMs: untilMs, untilMs: null },
+      thawedAtMs: null,
+    });
+    expect(changes).toEqual([{ scope: 'metal', now: 'frozen' }]);
+  });
+
+  it('thaws until other machines fall silent', () => {
     const row = thawedByOperator(frozenRow('manual'), NOW);
     expect(row).toEqual({ ...calmRow('metal'), thawedAtMs: NOW });
-    // Whom he has seen is no longer counted as new.
+    // Machines that the operator has seen no longer count as new.
     expect(judged({ silent: 60, newlySilent: 0 }, row).changes).toEqual([]);
     expect(judged({ silent: 81, newlySilent: 21 }, row).rows[0]).toMatchObject({
       frozen: { kind: 'silence' },
@@ -212,7 +250,7 @@ describe('an operator', () => {
   });
 });
 
-it('a judgement is written once', () => {
+it('writes a judgement once', () => {
   const scope = fc.constantFrom(FLEET, 'metal', 'static');
   const few = fc.nat({ max: 60 });
   const counts = fc.uniqueArray(
@@ -238,24 +276,24 @@ it('a judgement is written once', () => {
   );
 });
 
-describe('when the clock has gone back by an hour', () => {
+describe('a judgement after the clock went back by an hour', () => {
   const ahead = NOW + 60 * MINUTE;
 
-  it('a thaw is one of now: who falls silent from now on is seen', () => {
+  it('dates a thaw at now, so that newly silent machines are seen', () => {
     const { rows, written, changes } = judged({}, { ...calmRow('metal'), thawedAtMs: ahead });
     expect(rows).toEqual([{ ...calmRow('metal'), thawedAtMs: NOW }]);
     expect([written, changes]).toEqual([rows, []]);
   });
 
-  it('a freeze is one of now, whoever froze it; and so is the calm', () => {
-    const frozen = { atMs: ahead, by: 'ann', kind: 'manual', reason: 'x' } as const;
+  it('dates freeze and calm at now, whoever froze it', () => {
+    const frozen = { atMs: ahead, by: 'ann', kind: 'manual', reason: 'x', untilMs: null } as const;
     const manual = judged({}, { ...calmRow('metal'), frozen });
     expect(manual.rows[0]!.frozen).toEqual({ ...frozen, atMs: NOW });
     const row = frozenRow('silence', { calmSinceMs: ahead });
     expect(judged({ silent: 9 }, row).rows[0]!.calmSinceMs).toBe(NOW);
   });
 
-  it('nobody has watched it', () => {
+  it('counts as not watched', () => {
     const row = frozenRow('silence', { calmSinceMs: NOW - 60 * MINUTE });
     const { rows } = judge([row], [{ silent: 9 }], { pulse: { assessedAtMs: ahead } });
     expect(rows[0]).toEqual({ ...row, calmSinceMs: NOW });
@@ -265,17 +303,17 @@ describe('when the clock has gone back by an hour', () => {
 const LIMITS = { gapMs: MINUTE, heartbeatMs: 10 * MINUTE };
 const UP: Ingest = { seenAtMs: NOW - 5_000, upSinceMs: NOW - 3_600_000, lostAtMs: null };
 
-describe('S6: the intake of heartbeats', () => {
+describe('S6: the acceptance of heartbeats', () => {
   const NEVER: Ingest = { seenAtMs: null, upSinceMs: null, lostAtMs: null };
   const mark = (before: Ingest, up: boolean, nowMs = NOW) =>
     markIngest(before, { up, nowMs }, LIMITS);
 
-  it('begins with the first daemon that takes some in', () => {
+  it('starts with the first daemon that accepts some', () => {
     expect(mark(NEVER, false)).toEqual(NEVER);
     expect(mark(NEVER, true)).toEqual({ seenAtMs: NOW, upSinceMs: NOW, lostAtMs: null });
   });
 
-  it('goes on while some daemon does, whatever the others say', () => {
+  it('continues while any daemon accepts some', () => {
     expect(mark(UP, false)).toEqual(UP);
     expect(mark(UP, true)).toEqual({ ...UP, seenAtMs: NOW });
   });
@@ -283,21 +321,21 @@ describe('S6: the intake of heartbeats', () => {
   it.each([
     ['60 s', MINUTE, false],
     ['more than 60 s', MINUTE + 1, true],
-  ])('after a gap of %s: is broken %s', (_, gapMs, isBroken) => {
+  ])('is, after a gap of %s, interrupted %s', (_, gapMs, isBroken) => {
     const seenAtMs = NOW - gapMs;
     const after = mark({ ...UP, seenAtMs }, true);
     expect(after.upSinceMs).toBe(isBroken ? NOW : UP.upSinceMs);
     expect(after.lostAtMs).toBe(isBroken ? seenAtMs : null);
   });
 
-  it('is told to be broken by a daemon that only looks', () => {
+  it('is declared interrupted by a daemon that only looks', () => {
     const seenAtMs = NOW - 2 * MINUTE;
     const down = mark({ ...UP, seenAtMs }, false);
     expect(down).toEqual({ seenAtMs, upSinceMs: null, lostAtMs: seenAtMs });
     expect(mark(down, true)).toEqual({ seenAtMs: NOW, upSinceMs: NOW, lostAtMs: seenAtMs });
   });
 
-  it('takes breaks between which nobody could be found lost for one', () => {
+  it('joins interruptions between which no machine could be found lost', () => {
     const first = NOW - 30 * MINUTE;
     const between: Ingest = {
       seenAtMs: NOW - 9 * MINUTE,
@@ -309,14 +347,14 @@ describe('S6: the intake of heartbeats', () => {
     expect(mark(longer, true).lostAtMs).toBe(longer.seenAtMs);
   });
 
-  it('takes times that are ahead for those of now: the clock went back', () => {
+  it('treats times ahead as now, because the clock went back', () => {
     const backMs = NOW - 2 * 3_600_000;
     const known = { ...UP, lostAtMs: NOW - 90 * MINUTE };
     const marked = { seenAtMs: backMs, upSinceMs: backMs, lostAtMs: backMs };
     expect(mark(known, true, backMs)).toEqual(marked);
     expect(mark(known, false, backMs)).toEqual(marked);
     expect(graceRefusal(marked, backMs, LIMITS)).toContain('600 s');
-    // And is broken again once nobody takes any in.
+    // It is interrupted again when no daemon accepts any.
     expect(mark(marked, false, backMs + 2 * MINUTE).upSinceMs).toBeNull();
   });
 
@@ -327,7 +365,7 @@ describe('S6: the intake of heartbeats', () => {
     [NOW - 5_000, false],
     [NOW + 4_999, true],
     [NOW + 5_000, false],
-  ])('a look at %s was lately: %s', (atMs, isLately) => {
+  ])('treats a look at %s as recent: %s', (atMs, isLately) => {
     expect(isNear(atMs, NOW, 5_000)).toBe(isLately);
   });
 
@@ -339,11 +377,11 @@ describe('S6: the intake of heartbeats', () => {
     ['last 60 s ago', { ...UP, seenAtMs: NOW - MINUTE }, false],
     ['last more than 60 s ago', { ...UP, seenAtMs: NOW - MINUTE - 1 }, true],
     ['not now', { ...UP, upSinceMs: null }, true],
-  ] as const)('gives grace by what is known of the intake: %s: %s', (_, ingest, isGrace) => {
+  ] as const)('gives a grace time by the known acceptance: %s: %s', (_, ingest, isGrace) => {
     expect(graceRefusal(ingest, NOW, LIMITS) !== null).toBe(isGrace);
   });
 
-  it('says how long the grace lasts', () => {
+  it('says how long the grace time lasts', () => {
     const upSinceMs = NOW - 9 * MINUTE;
     expect(graceRefusal({ ...UP, upSinceMs }, NOW, LIMITS)).toContain('60 s');
     expect(graceEndsAtMs({ upSinceMs }, LIMITS)).toBe(NOW + MINUTE);
@@ -351,7 +389,7 @@ describe('S6: the intake of heartbeats', () => {
   });
 });
 
-describe('A8: whatever `silentMin` and the percentage of a policy say', () => {
+describe('A8: limits beyond `silentMin` and the percentage', () => {
   const policies = fc.record({
     silentMin: fc.integer({ min: 1, max: 1_000_000 }),
     silentPercent: fc.integer({ min: 0, max: 50 }),
@@ -370,7 +408,7 @@ describe('A8: whatever `silentMin` and the percentage of a policy say', () => {
       ),
     );
 
-  it('more than half of a scope, and at least two, freeze it', () => {
+  it('freeze a scope when more than half of it, and at least two, are silent', () => {
     fc.assert(
       fc.property(policies, most, (policy, [machines, gone]) => {
         expect(isFrozen({ machines, started: machines, newlySilent: gone }, policy)).toBe(true);
@@ -381,7 +419,7 @@ describe('A8: whatever `silentMin` and the percentage of a policy say', () => {
     );
   });
 
-  it('a percentage of 100 switches it off; one machine alone freezes nothing by default', () => {
+  it('are off at 100 percent, and by default one machine freezes nothing', () => {
     const all = { silentPercent: 100, unreachablePercent: 100 };
     fc.assert(
       fc.property(policies, fc.integer({ min: 1, max: 200 }), (policy, machines) => {
@@ -395,7 +433,7 @@ describe('A8: whatever `silentMin` and the percentage of a policy say', () => {
   });
 });
 
-test('texts say which scope is frozen, and why', () => {
+test('name the frozen scope and the reason', () => {
   expect(freezeRefusal(calmRow('metal'))).toBeNull();
   expect(freezeRefusal(frozenRow('manual'))).toBe('provider metal is frozen: x');
   expect(freezeRefusal({ ...frozenRow('manual'), scope: FLEET })).toBe('the fleet is frozen: x');

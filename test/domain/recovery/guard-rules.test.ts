@@ -52,7 +52,7 @@ const policies = fc.record({
   unreachablePercent: fc.integer({ min: 0, max: 100 }),
 });
 
-test('so many more machines stop a scope, and one fewer does not; or all of them do not', () => {
+test('states the exact number of further machines that stops a scope', () => {
   fc.assert(
     fc.property(fleets, policies, (counts, figures) => {
       const policy = { ...DEFAULT_GUARD, ...figures };
@@ -67,7 +67,7 @@ test('so many more machines stop a scope, and one fewer does not; or all of them
   );
 });
 
-test('the nearest rule comes first', () => {
+test('puts the nearest rule first', () => {
   const counts = { ...noCounts('metal'), machines: 100, started: 100 };
   const nearest = (change: Partial<GuardCounts>) =>
     rulesOf({ ...counts, ...change }, DEFAULT_GUARD).map(({ rule, more }) => [rule, more]);
@@ -85,7 +85,7 @@ const MINUTE = 60_000;
 const moment = { nowMs: NOW_MS, policy: DEFAULT_GUARD, heartbeatMs: 10 * MINUTE };
 const frozenAs = (kind: 'manual' | 'silence' | 'probes', change: Partial<GuardRow> = {}) => ({
   ...calmRow(FLEET),
-  frozen: { atMs: NOW_MS - MINUTE, by: 'ann', kind, reason: 'because' },
+  frozen: { atMs: NOW_MS - MINUTE, by: 'ann', kind, reason: 'because', untilMs: null },
   ...change,
 });
 const counts = (change: Partial<GuardCounts>) => ({ ...noCounts(FLEET), machines: 12, ...change });
@@ -93,7 +93,7 @@ const endOf = (row: GuardRow, change: Partial<GuardCounts> = {}) =>
   guardEnd({ scope: FLEET, state: 'frozen' }, { rows: [row], counts: [counts(change)] }, moment);
 
 describe('the end of a freeze', () => {
-  test('does not come by itself while too many machines are silent, and says how many may be', () => {
+  test('does not come by itself while too many are silent, and names the limit', () => {
     const end = endOf(frozenAs('silence'), { started: 12, silent: 10 });
     expect(end?.atMs).toBeNull();
     expect(end?.text).toContain(
@@ -102,13 +102,13 @@ describe('the end of a freeze', () => {
     expect(end?.text).toContain('shepherd fleet thaw');
   });
 
-  test('waits until machines can be reached again, where that froze it', () => {
+  test('waits until machines are reachable again, if that caused it', () => {
     const end = endOf(frozenAs('probes'), { unreachable: 7 });
     expect(end?.text).toContain('while 7 of 12 machines cannot be reached and at most 2 may be');
     expect(endOf(frozenAs('probes'), { unreachable: 2 })?.text).toContain('by itself if');
   });
 
-  test('comes by the clock once it is calm', () => {
+  test('comes at a time when the scope is calm', () => {
     const calm = frozenAs('silence', { calmSinceMs: NOW_MS - 3 * MINUTE });
     expect(endOf(calm, { started: 12, silent: 1 })).toEqual({
       text: 'It ends by itself if no more machines fall silent.',
@@ -116,9 +116,18 @@ describe('the end of a freeze', () => {
     });
   });
 
-  test('is a matter of a person, where a person froze it', () => {
+  test('is left to a person when a person froze it', () => {
     const end = endOf(frozenAs('manual', { calmSinceMs: NOW_MS }), { started: 12 });
     expect(end).toEqual({ text: 'Only a person ends it: shepherd fleet thaw.', atMs: null });
+  });
+});
+
+test('the end of a freeze that a person gave an end comes by the clock', () => {
+  const untilMs = NOW_MS + 80 * MINUTE;
+  const frozen = { ...frozenAs('manual').frozen!, untilMs };
+  expect(endOf(frozenAs('manual', { frozen }), { started: 12, silent: 10 })).toEqual({
+    text: 'It ends by itself; a person ends it before: shepherd fleet thaw.',
+    atMs: untilMs,
   });
 });
 
@@ -126,13 +135,13 @@ describe('the end of another state', () => {
   const end = (state: 'watching' | 'grace' | 'suspicious' | 'blind', row = calmRow(FLEET)) =>
     guardEnd({ scope: FLEET, state }, { rows: [row], counts: [] }, moment);
 
-  test('comes by the clock in the grace, if heartbeats are taken in', () => {
+  test('comes at a time during the grace time if heartbeats are accepted', () => {
     const up = { ...calmRow(FLEET), ingestUpSinceMs: NOW_MS - MINUTE };
     expect(end('grace', up)).toMatchObject({ atMs: NOW_MS + 9 * MINUTE });
     expect(end('grace')).toMatchObject({ atMs: null });
   });
 
-  test('is told of every state but the one in which machines are recovered', () => {
+  test('is given for every state except normal recovery', () => {
     expect(end('watching')).toBeNull();
     expect(end('suspicious')?.text).toContain('by itself');
     expect(end('blind')?.text).toContain('daemon');

@@ -16,7 +16,7 @@ const now = (means: { reboot: boolean; power: boolean; reinstall: boolean }) => 
 const anyMeans = fc.record({ reboot: fc.boolean(), power: fc.boolean(), reinstall: fc.boolean() });
 
 describe('C4: failures that never reached a machine', () => {
-  test('C4: call for no human, as long as fewer than six others did', () => {
+  test('C4: need no person while fewer than six others happened', () => {
     fc.assert(
       fc.property(anyMeans, fc.nat(30), fc.nat(30), (means, unreached, reached) => {
         const startAttempt = { atMs: null, count: unreached + reached, unreached };
@@ -31,7 +31,7 @@ describe('C4: failures that never reached a machine', () => {
     );
   });
 
-  test('C4: nor does a start that was executed long ago, and whose daemon died with it', () => {
+  test('C4: an agent start whose daemon died long ago needs no person either', () => {
     const startAttempt = { atMs: NOW_MS - 3_600_000, count: 0, unreached: 0 };
     const none = { reboot: false, power: false, reinstall: false };
     const step = nextStep(machineRow({ startAttempt }), now(none));
@@ -40,7 +40,7 @@ describe('C4: failures that never reached a machine', () => {
   });
 
   testRows(['rebooting', 'powerCycling', 'reinstalling'] as const)(
-    'C4: call for a human once %s did not help: the machine is not retried for ever',
+    'C4: need a person when %s did not help, so that retries end',
     (rung) => {
       const recovery = ladderRow({ rung, attempts: 100, nextAtMs: NOW_MS - 1 });
       const startAttempt = { atMs: null, count: 6, unreached: 6 };
@@ -54,7 +54,7 @@ describe('C4: failures that never reached a machine', () => {
     },
   );
 
-  test('C4: are nothing to a machine whose agent runs: there the ladder counts', () => {
+  test('C4: do not count while an agent runs, where the ladder counts', () => {
     const row = machineRow({
       agentStarted: agentStarted(NOW_MS - 3_600_000),
       startAttempt: { atMs: null, count: 9, unreached: 9 },
@@ -64,7 +64,7 @@ describe('C4: failures that never reached a machine', () => {
   });
 });
 
-describe('C4: a wait grows from the one before', () => {
+describe('C4: make the next wait longer', () => {
   const backoffs = [
     { process: 'ShepherdRecovery' as const, untilMs: NOW_MS, cause: 'no', lastIntervalSeconds: 90 },
   ];
@@ -80,7 +80,7 @@ describe('C4: a wait grows from the one before', () => {
     ['not heard since it ended', heard(NOW_MS), 90],
     ['heard since', heard(NOW_MS + 1), null],
     ['nothing failed', machineRow({}), null],
-  ])('C4: waits for as long as the backoff says: %s', (_, row, expected) => {
+  ])('C4: wait as the backoff says: %s', (_, row, expected) => {
     expect(previousWaitSeconds(row, 'ShepherdRecovery')).toBe(expected);
   });
 });

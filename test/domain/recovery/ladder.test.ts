@@ -39,14 +39,14 @@ const now = (change: Partial<LadderCircumstances> = {}): LadderCircumstances => 
 
 const ladder = (rung: StandingRung, attempts: number, change: Partial<LadderRow> = {}): LadderRow =>
   ladderRow({ rung, attempts, ...change });
-/** A request that was made so long ago and ended in a failure. */
+/** A request that was made this long ago and failed. */
 const failed = (rung: StandingRung, attempts: number, agoMs = HOUR): LadderRow =>
   ladder(rung, attempts, {
     askedAtMs: NOW_MS - agoMs,
     askedRung: rung,
     nextAtMs: NOW_MS - agoMs / 2,
   });
-/** A request that was made so long ago by somebody who is gone. */
+/** A request that was made this long ago by a daemon that is gone. */
 const open = (rung: StandingRung, attempts: number, agoMs: number): LadderRow =>
   ladder(rung, attempts, { askedAtMs: NOW_MS - agoMs, askedRung: rung });
 
@@ -56,7 +56,7 @@ const givenUp = (recovery: LadderRow | null) => ({ ...rowOf('failures 6 1h'), re
 const order = (verb: OrderRow['verb'], change: Partial<OrderRow> = {}): OrderRow =>
   orderRow({ key: 'ann-1', verb, ...change });
 
-/** `rung attempt`, with what is special; or that a person is needed. */
+/** `rung attempt` with its peculiarities, or that a person is needed. */
 const told = (step: LadderStep | LadderEnd): string => {
   if ('end' in step) return 'needsHuman';
   const { rung, attempt, mode, resumed } = step;
@@ -66,9 +66,9 @@ const told = (step: LadderStep | LadderEnd): string => {
 };
 
 /**
- * Where the ladder stands, in words: `failed rebooting 2` ended in a failure an hour ago, `open rebooting 1 1m`
- * was asked for by somebody who is gone, `at rebooting 1` has nothing open. After a comma: what its provider
- * cannot, and whether it is preserved.
+ * The state of the ladder in words: `failed rebooting 2` failed an hour ago, `open rebooting 1 1m`
+ * was requested by a daemon that is gone, `at rebooting 1` has no open request. After a comma: what
+ * the provider cannot do, and whether the machine is preserved.
  */
 function stepOf(words: string, next = nextStep, row = lost): string {
   const [where = '', ...without] = words.split(', ');
@@ -148,18 +148,18 @@ testSteps(
   failed rebooting 1 1m                → rebooting 2 force`,
 );
 
-test('is not a reinstallation any more once the machine is to be preserved', () => {
+test('is never a reinstallation while the machine must be preserved', () => {
   expect(stepOf('open reinstalling 1 1m, preserved')).toBe('needsHuman');
 });
 
-test('the ladder leaves out what the policy switches off', () => {
+test('leaves out the rungs that the policy switches off', () => {
   const none = { attempts: 0, patienceMs: 1 };
   const policy = { ...ERASING_LADDER, restartingAgent: none, powerCycling: none };
   expect(told(nextStep(lost(null), now({ policy })))).toBe('rebooting 1');
   expect(told(nextStep(lost(failed('rebooting', 3)), now({ policy })))).toBe('reinstalling 1');
 });
 
-test('the ladder is climbed by two processes', () => {
+test('is climbed by two processes', () => {
   const processOf = (rung: StandingRung) => {
     const step = nextStep(lost(ladder(rung, 0)), now());
     return 'end' in step ? null : step.process;
@@ -173,18 +173,18 @@ test('the ladder is climbed by two processes', () => {
   ]);
 });
 
-test('what an operator had asked for is not waited for by the ladder', () => {
+test('does not wait for an operator’s earlier request', () => {
   const ordered = { ...open('rebooting', 0, MINUTE), orderKey: 'ann-0' };
   expect(told(nextStep(lost(ordered), now()))).toBe('rebooting 1 force');
 });
 
-describe('an order', () => {
+describe('an order on the ladder', () => {
   testRows([
     [order('restart-agent'), 'restartingAgent 1', 'ShepherdRecovery'],
     [order('reboot'), 'rebooting 1', 'ShepherdRecovery'],
     [order('reboot', { force: true }), 'rebooting 1 force', 'ShepherdRecovery'],
     [order('reinstall'), 'reinstalling 1', 'ShepherdReinstall'],
-  ] as const)('%o comes first, wherever the ladder stands', (asked, expected, process) => {
+  ] as const)('puts %o first at any rung', (asked, expected, process) => {
     for (const recovery of [null, ladder('rebooting', 2), failed('reinstalling', 2)]) {
       const step = nextStep(lost(recovery, { order: asked }), now());
       expect(told(step)).toBe(expected);
@@ -192,7 +192,7 @@ describe('an order', () => {
     }
   });
 
-  test('is one attempt, whoever else asked before, as long as it has not expired', () => {
+  test('is one attempt whatever was requested before, until it expires', () => {
     const of = (recovery: LadderRow | null, change: Partial<OrderRow> = {}) =>
       told(nextStep(lost(recovery, { order: order('reboot', change) }), now()));
     expect(of({ ...open('rebooting', 0, 3 * HOUR), orderKey: 'ann-1' })).toBe(
@@ -202,7 +202,7 @@ describe('an order', () => {
     expect(of(null, { expiresAtMs: NOW_MS })).toBe('restartingAgent 1');
   });
 
-  test('is for a machine without an agent too', () => {
+  test('also applies to a machine without an agent', () => {
     const row = { ...givenUp(null), order: order('restart-agent') };
     expect(told(nextStep(row, now()))).toBe('restartingAgent 1');
   });
@@ -239,14 +239,14 @@ test.each<readonly [string, LadderRow | null, number]>([
   ['it was asked for just now', failed('rebooting', 1, 1), AGAIN_MS - 1],
   ['it was asked for long enough ago', failed('rebooting', 1, AGAIN_MS), 0],
   ['something else was asked for', failed('powerCycling', 1, 1), 0],
-])('the same thing is not asked for twice soon: %s', (_, recovery, expected) => {
+])('does not repeat a recent request: %s', (_, recovery, expected) => {
   expect(askAgainInMs(recovery, 'rebooting', { nowMs: NOW_MS, askAgainMs: AGAIN_MS })).toBe(
     expected,
   );
 });
 
-describe('an episode, whatever happens in it', () => {
-  /** What becomes of one claim. */
+describe('an episode with random outcomes', () => {
+  /** The outcome of one claim. */
   const ENDS = ['proved', 'failed', 'refused', 'outage', 'died', 'died before'] as const;
   const anyPolicy = fc
     .tuple(...STANDING_RUNGS.map(() => fc.nat(4)))
@@ -271,13 +271,13 @@ describe('an episode, whatever happens in it', () => {
     pauseMs: fc.nat(30 * MINUTE),
   });
 
-  /** No controller hangs here. */
+  /** No BMC hangs here. */
   function standing(rung: Rung): StandingRung {
     if (isStanding(rung)) return rung;
     throw new Error(`nothing called for ${rung}`);
   }
 
-  /** The rows after a claim ended so, as the BMDB would write them. */
+  /** The rows after a claim with this end, as the BMDB would write them. */
   function after(
     before: LadderRow | null,
     { rung: named, resumed }: LadderStep,
@@ -306,7 +306,7 @@ describe('an episode, whatever happens in it', () => {
     }
   }
 
-  test('never asks more often than the policy allows, never goes down, and ends', () => {
+  test('never exceeds the permitted requests, never goes down, and ends', () => {
     fc.assert(
       fc.property(anyPolicy, fc.array(anyClaim, { maxLength: 60 }), (policy, claims) => {
         let recovery: LadderRow | null = null;
@@ -334,7 +334,7 @@ describe('an episode, whatever happens in it', () => {
     );
   });
 
-  test('ends in needsHuman after as many failures as there are attempts, and stays there', () => {
+  test('ends in needsHuman after as many failures as permitted attempts, and stays there', () => {
     fc.assert(
       fc.property(anyPolicy, anyMeans, fc.boolean(), (policy, means, preserved) => {
         let recovery: LadderRow | null = null;
@@ -360,7 +360,7 @@ describe('an episode, whatever happens in it', () => {
   });
 });
 
-describe('the end', () => {
+describe('the end of the ladder', () => {
   test('tells the person what was tried', () => {
     expect(nextStep(lost(failed('reinstalling', 2)), now())).toEqual({
       end: '2 attempts at reinstalling it did not help; no other means is left',
@@ -373,7 +373,7 @@ describe('the end', () => {
     });
   });
 
-  test('A1: says that it stopped before disks, and does not speak of what was never tried', () => {
+  test('A1: says that it stopped before disks, and mentions only what was tried', () => {
     expect(nextStep(lost(failed('powerCycling', 2)), now({ policy: DEFAULT_LADDER }))).toEqual({
       end:
         '2 attempts at switching it off and on did not help; ' +
@@ -382,7 +382,7 @@ describe('the end', () => {
     expect(nextStep(lost(failed('powerCycling', 2)), now({ preserved: true }))).toEqual({
       end:
         '2 attempts at switching it off and on did not help; ' +
-        'reinstalling it: a hold preserves what is on it',
+        'reinstalling it: a hold preserves its data',
     });
   });
 });

@@ -31,7 +31,7 @@ const factsAt = (row: MachineRow, at: number) =>
   slotFacts({ row, slot: slot('stub', `rack-${at}`) });
 const A = { provider: 'p', location: 'a' };
 
-/** How many may be taken there, one after another. */
+/** How many permits can be taken there one after another. */
 const roomOf = (counts: ReturnType<typeof countPermits>, place = A): number => {
   let room = 0;
   for (; counts.hasRoom(place, false) && room < 100; room += 1) counts.take(place);
@@ -39,7 +39,7 @@ const roomOf = (counts: ReturnType<typeof countPermits>, place = A): number => {
 };
 
 describe('room for one more recovery', () => {
-  test('is a share of the started machines, at least one, and two from four machines on', () => {
+  test('is a share of the started machines: at least one, and two from four machines on', () => {
     expect(roomOf(countsOf({ percent: 5 }, many(60)))).toBe(3);
     expect(roomOf(countsOf({ percent: 5 }, many(59)))).toBe(2);
     expect(roomOf(countsOf({ percent: 5 }, many(4)))).toBe(2);
@@ -50,21 +50,21 @@ describe('room for one more recovery', () => {
     expect(roomOf(countsOf({ percent: 5 }))).toBe(1);
   });
 
-  test('has one permit more for an order', () => {
+  test('has one more permit for an order', () => {
     const full = countsOf({ percent: 5 }, many(10), many(2, { permit: true }));
     expect([full.hasRoom(A, false), full.hasRoom(A, true)]).toEqual([false, true]);
     const over = countsOf({ percent: 5 }, many(10), many(3, { permit: true }));
     expect(over.hasRoom(A, true)).toBe(false);
   });
 
-  test('is what those leave that hold a permit', () => {
+  test('excludes the permits that are held', () => {
     expect(roomOf(countsOf({ percent: 10 }, many(38), many(2, { permit: true })))).toBe(2);
     const unstarted = many(2, { permit: true, started: false });
     expect(roomOf(countsOf({ percent: 10 }, many(38), unstarted))).toBe(2);
     expect(countsOf({ percent: 5 }, many(20, { permit: true })).hasRoom(A, false)).toBe(false);
   });
 
-  test('does not grow with machines without an agent or without hardware', () => {
+  test('ignores machines without an agent or without hardware', () => {
     const bare = Array.from({ length: 60 }, () => machineRow({ provided: null }));
     expect(roomOf(countsOf({ percent: 5 }, many(40), many(60, { started: false }), bare))).toBe(2);
   });
@@ -79,7 +79,7 @@ describe('room for one more recovery', () => {
     expect(countsOf({ fleetMax: 9 }, many(60), others).hasRoom(A, false)).toBe(false);
   });
 
-  test('at a location is shared by providers, and at no location by nobody', () => {
+  test('is shared by providers at one location, and not without a location', () => {
     const nearby = many(9, { provider: 'q', permit: true });
     expect(countsOf({ perGroupMax: 9 }, many(60), nearby).hasRoom(A, false)).toBe(false);
     const nowhere = many(9, { provider: 'q', location: null, permit: true });
@@ -88,7 +88,7 @@ describe('room for one more recovery', () => {
   });
 });
 
-describe('news', () => {
+describe('changes of permits', () => {
   const shape = fc.record({
     provider: fc.constantFrom('p', 'q'),
     location: fc.constantFrom('a', 'b', null),
@@ -97,7 +97,7 @@ describe('news', () => {
   });
   const news = fc.record({ at: fc.nat(5), seen: fc.option(shape) });
 
-  test('one by one count as all at once would, and forget what was taken', () => {
+  test('count one by one like all at once, and leave nothing behind', () => {
     fc.assert(
       fc.property(fc.array(shape, { maxLength: 6 }), fc.array(news), (first, later) => {
         const budget = { percent: 40, perGroupMax: 3, fleetMax: 4 };

@@ -32,6 +32,7 @@ const frozen = (change: Partial<NonNullable<GuardRow['frozen']>> = {}) => ({
   by: 'guard',
   kind: 'silence' as const,
   reason: 'many are silent',
+  untilMs: null,
   ...change,
 });
 const judge = (rows: GuardRow[], found: GuardCounts[] = []) =>
@@ -42,7 +43,7 @@ const judge = (rows: GuardRow[], found: GuardCounts[] = []) =>
 const stateOf = (standings: readonly GuardStanding[], scope = 'fleet') =>
   standings.find((each) => each.scope === scope)?.state;
 
-describe('the fleet', () => {
+describe('the guard of the fleet', () => {
   testRows([
     ['heartbeats are not taken in', up(null), counts(), 'grace'],
     ['no row was ever written', calmRow('stub'), counts(), 'grace'],
@@ -54,11 +55,11 @@ describe('the fleet', () => {
     ['A8: a small one, more', up(20 * MINUTE), counts({ started: 6, quiet: 4 }), 'suspicious'],
     ['frozen', up(20 * MINUTE, { frozen: frozen() }), counts({ quiet: 50 }), 'frozen'],
     ['frozen in grace', up(null, { frozen: frozen() }), counts(), 'frozen'],
-  ] as const)('tells the state of the guard: %s', (_, row, found, state) => {
+  ] as const)('shows its state: %s', (_, row, found, state) => {
     expect(stateOf(judge([row], [found]))).toBe(state);
   });
 
-  test('grace is dated by the intake, a freeze by itself', () => {
+  test('dates a grace time by the acceptance of heartbeats and a freeze by itself', () => {
     expect(judge([up(MINUTE)])[0]).toMatchObject({ state: 'grace', sinceMs: NOW_MS - MINUTE });
     expect(judge([up(null, { frozen: frozen() })])[0]).toEqual({
       scope: 'fleet',
@@ -71,7 +72,7 @@ describe('the fleet', () => {
   });
 });
 
-test("providers stand for themselves, the fleet comes first, and grace is the fleet's alone", () => {
+test('lists the fleet first, then each provider; only the fleet has a grace time', () => {
   const found = [
     counts({ scope: 'b', quiet: 60 }),
     counts({ scope: 'fleet', started: 300, quiet: 60 }),
@@ -86,7 +87,7 @@ test("providers stand for themselves, the fleet comes first, and grace is the fl
   ]);
 });
 
-test('the gravest is shown: nothing known, frozen, grace, suspicious, watching', () => {
+test('shows the gravest state first: unknown, frozen, grace, suspicious, watching', () => {
   const of = (...states: GuardState[]) =>
     gravest(states.map((state) => ({ scope: 'x', state, sinceMs: null, reason: null }))).state;
   expect(gravest([])).toBe(BLIND);
@@ -97,7 +98,7 @@ test('the gravest is shown: nothing known, frozen, grace, suspicious, watching',
   expect(of('frozen', 'blind')).toBe('blind');
 });
 
-test('a bar says why, and another provider is none', () => {
+test('gives the reason of a bar, and other providers have none', () => {
   const standings = judge(
     [up(20 * MINUTE), { ...calmRow('stub'), frozen: frozen() }],
     [counts(), counts({ scope: 'other' })],

@@ -5,6 +5,7 @@ import {
   FLEET,
   freezeRefusal,
   graceRefusal,
+  isFreezeOver,
   isNear,
   judgeGuard,
   markIngest,
@@ -12,7 +13,7 @@ import {
   type GuardPolicy,
   type IngestLimits,
 } from '../../../src/domain/recovery/guard-judgement.ts';
-import { guardEvent } from '../../../src/domain/events/fleet-event.ts';
+import { changeEvent } from '../../../src/domain/events/fleet-event.ts';
 import { tell } from './events.ts';
 import { guardRow, ingestOf } from './guard-rows.ts';
 import { circumstances, rowOf } from './rows.ts';
@@ -41,13 +42,15 @@ function assess(memory: Memory, up: boolean): GuardAssessment {
   const isFresh = (atMs: number | null) => isNear(atMs, nowMs, policy.assessMs);
   if (!up || !isFresh(guard.seenAtMs) || ingestOf(guard).upSinceMs === null) mark(memory, up);
   const { assessedAtMs } = guard;
-  if (isFresh(assessedAtMs)) return { ...guardOf(memory), changes: [] };
+  const isOver = [...guard.rows.values()].some((row) => isFreezeOver(row, nowMs));
+  if (isFresh(assessedAtMs) && !isOver) return { ...guardOf(memory), changes: [] };
   guard.counts = countNow(memory);
   guard.assessedAtMs = nowMs;
   const rows = [...guard.rows.values()];
   const judged = judgeGuard(rows, guard.counts, { assessedAtMs }, policy, nowMs);
   for (const row of judged.written) guard.rows.set(row.scope, row);
-  for (const { scope } of judged.changes) tell(memory, guardEvent(guardRow(guard, scope)));
+  for (const change of judged.changes)
+    tell(memory, changeEvent(guardRow(guard, change.scope), change));
   if (judged.written.length > 0) memory.wake();
   return { ...guardOf(memory), changes: judged.changes };
 }
@@ -65,7 +68,7 @@ function mark(memory: Memory, up: boolean): void {
   memory.wake();
 }
 
-/** Who is silent at this very moment. */
+/** Counts the machines that are silent now. */
 export const countNow = (memory: Memory): readonly GuardCounts[] =>
   countGuarded(guarded(memory), {
     rows: [...memory.guard.rows.values()],
@@ -81,7 +84,7 @@ function* guarded(memory: Memory) {
   }
 }
 
-/** Why silence means nothing now; null: it does. */
+/** Why silence means nothing now; null: silence counts. */
 export const graceOf = (memory: Memory): string | null =>
   graceRefusal(ingestOf(memory.guard), memory.now(), limitsOf(memory));
 
@@ -97,7 +100,7 @@ export function refuseGuarded(memory: Memory, { row }: MemMachine, isOrdered: bo
   if (why !== null) throw new NoPermit(why);
 }
 
-/** Writes who fell silent, and who was heard again, into the logs of their slots. */
+/** Records new silences and returns in the logs of the slots. */
 export function noteSilences(memory: Memory): void {
   const now = circumstances(memory);
   const isLooked = mayBeSilent(graceOf(memory), memory.guard.counts);

@@ -6,6 +6,7 @@ import { EXPIRED, isOnSlot, ORDER_WAIT_MS } from '../../../src/domain/requests.t
 import {
   FLEET,
   frozenByOperator,
+  isOtherFreeze,
   thawedByOperator,
 } from '../../../src/domain/recovery/guard-judgement.ts';
 import { RUNG_OF } from '../../../src/domain/recovery/ladder.ts';
@@ -120,8 +121,8 @@ const WRITES: { readonly [V in Effect['verb']]: Write<Extract<Effect, { readonly
     memory.labels.set(`${request.provider}/${request.slotId}`, labels);
     memory.touch(request.machineId!);
   },
-  freeze: (memory, scene) =>
-    writeGuard(memory, scene, frozenByOperator(scene.guard!, scene.request, scene.now.nowMs)),
+  freeze: (memory, scene) => freezeScope(memory, scene, null),
+  'freeze-until': (memory, scene, { untilMs }) => freezeScope(memory, scene, untilMs),
   thaw: (memory, scene) =>
     writeGuard(memory, scene, thawedByOperator(scene.guard!, scene.now.nowMs)),
   'clear-provider': (memory, { request }, { hold, shelf }) => {
@@ -182,8 +183,12 @@ function writePools(memory: Memory, _: Scene, { rows }: Extract<Effect, { rows: 
 
 function writeGuard(memory: Memory, { request, guard }: Scene, row: GuardRow): void {
   memory.guard.rows.set(scopeOf(request), row);
-  const isOther = (guard!.frozen === null) !== (row.frozen === null);
-  if (isOther) tell(memory, guardEvent(row, request));
+  if (isOtherFreeze(guard!, row)) tell(memory, guardEvent(row, request));
+}
+
+function freezeScope(memory: Memory, scene: Scene, untilMs: number | null): void {
+  const { guard, request, now } = scene;
+  writeGuard(memory, scene, frozenByOperator(guard!, request, { nowMs: now.nowMs, untilMs }));
 }
 
 const othersThan = ({ holds }: Memory, { provider, slotId }: RequestRow, kind: HoldKind) =>
@@ -191,7 +196,7 @@ const othersThan = ({ holds }: Memory, { provider, slotId }: RequestRow, kind: H
     (each) => each.provider !== provider || each.slotId !== slotId || each.kind !== kind,
   );
 
-/** Ends a quarantine, and all that led to it. */
+/** Ends a quarantine and deletes its causes. */
 function release(memory: Memory, machine: MemMachine, forgetHostKey: boolean): void {
   patch(machine, { quarantine: null, backoffs: [], ...afterRelease(memory, machine.row) });
   machine.coolDownSeconds = null;
@@ -201,8 +206,8 @@ function release(memory: Memory, machine: MemMachine, forgetHostKey: boolean): v
 }
 
 /**
- * A release does not forget what was done for an open order: it would be done a second time. Nor does it
- * forget that the machine was to be switched off: the next daemon must switch it on first.
+ * A release keeps the progress of an open order, because otherwise the work would be repeated. It
+ * also keeps a power-off request, because the next daemon must switch the machine on first.
  */
 function afterRelease({ requests }: Memory, { recovery, startAttempt }: MachineRow) {
   const isOrdered = recovery && requests.get(recovery.orderKey ?? '')?.state === 'open';
@@ -213,7 +218,7 @@ function afterRelease({ requests }: Memory, { recovery, startAttempt }: MachineR
   return { recovery: ladderRow({ rung: 'restartingAgent', powerOffAskedAtMs }), startAttempt };
 }
 
-/** Whoever works under it needs it to the end. */
+/** Running work needs its permit to the end. */
 function returnPermit(memory: Memory, machine: MemMachine): void {
   const isNeeded = liveWork(memory, machine).some(({ process }) => process.startsWith('Shepherd'));
   if (!isNeeded) dropPermit(memory, machine);

@@ -66,7 +66,7 @@ export async function forge() {
     void (tables.holds = [
       { provider: PROVIDER, slotId: slotId!, kind, setBy: 'ann', reason: '', untilMs: null },
     ]);
-  /** Minute after minute; `a` is seen to be at work in each. */
+  /** Passes minute after minute, and shows daemon `a` at work in each. */
   const pass = async (minutes: number) => {
     for (let at = 0; at < 2 * minutes; at += 1) {
       clock.increment(MINUTE / 2);
@@ -77,7 +77,7 @@ export async function forge() {
   const freeze = (kind: 'manual' | 'silence' | null) =>
     void tables.guard.rows.set('fleet', {
       ...tables.guard.rows.get('fleet')!,
-      frozen: kind && { atMs: 1, by: 'ann', kind, reason: '' },
+      frozen: kind && { atMs: 1, by: 'ann', kind, reason: '', untilMs: null },
     });
   const daemon = (name: string, shown: object, next: object = {}, more = {}, counts = {}) =>
     daemons.set(name, {

@@ -5,15 +5,23 @@ import { budgetScope } from '../../../src/domain/recovery/permits.ts';
 import { Panel } from '../../parts/panel.tsx';
 import { Scrolls } from '../../parts/table.tsx';
 import { Spoken } from '../../parts/spoken.tsx';
-import { Since } from '../../parts/time.tsx';
+import { Since, Until } from '../../parts/time.tsx';
 import { texts } from '../../texts.ts';
 
 export const scopeName = (scope: string): string =>
   scope === 'fleet' ? texts.guard.fleet : texts.fleet.provider(scope);
 
+/** What ends the state of a scope, and how long that takes. */
+export const Ends = ({ ends, endsAtMs }: Pick<GuardScope, 'ends' | 'endsAtMs'>) =>
+  ends !== null && (
+    <span className="quiet">
+      . {ends} {endsAtMs !== null && <Until atMs={endsAtMs} />}
+    </span>
+  );
+
 type RowProps = GuardScope & Pick<Frame, 'budget'>;
 
-/** Whether machines are recovered now, and of each scope why not. */
+/** Whether Shepherd recovers machines now, and why not, for each scope. */
 export const GuardPanel = ({ guard, budget }: Pick<Frame, 'guard' | 'budget'>) => (
   <Panel
     title={<span id="guard">{texts.guard.title}</span>}
@@ -56,7 +64,7 @@ export const GuardPanel = ({ guard, budget }: Pick<Frame, 'guard' | 'budget'>) =
   </Panel>
 );
 
-const Row = ({ scope, state, sinceMs, reason, ends, started, silent, budget }: RowProps) => (
+const Row = ({ scope, state, sinceMs, reason, started, silent, budget, ...end }: RowProps) => (
   <>
     <tr data-scope={scope} data-guard={state}>
       <th scope="row">{scopeName(scope)}</th>
@@ -73,7 +81,7 @@ const Row = ({ scope, state, sinceMs, reason, ends, started, silent, budget }: R
       <tr className="reason">
         <td colSpan={5}>
           {reason}
-          {ends !== null && <span className="quiet">. {ends}</span>}
+          <Ends {...end} />
         </td>
       </tr>
     )}

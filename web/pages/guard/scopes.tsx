@@ -2,15 +2,15 @@ import { FreezeButtons } from '../../acts/freeze.tsx';
 import type { GuardScopeInFull } from '../../api/resources.ts';
 import { Panel } from '../../parts/panel.tsx';
 import { Table } from '../../parts/table.tsx';
-import { Since, Until } from '../../parts/time.tsx';
+import { Since } from '../../parts/time.tsx';
 import { texts } from '../../texts.ts';
-import { scopeName } from '../fleet/guard-panel.tsx';
+import { Ends, scopeName } from '../fleet/guard-panel.tsx';
 
 interface ScopesProps {
   readonly scopes: readonly GuardScopeInFull[];
 }
 
-/** Each scope: how it stands, since when and by whom, how its budget is used, and what stops it next. */
+/** The scopes of the guard: state, budget, and the rule that would stop recovery next. */
 export const Scopes = ({ scopes }: ScopesProps) => (
   <Panel title={texts.guard.scopes} className="scopes">
     <Table label={texts.guard.scopes} columns={texts.guard.scopeColumns} figures={[4, 5, 6]}>
@@ -22,7 +22,7 @@ export const Scopes = ({ scopes }: ScopesProps) => (
 );
 
 function Scope(scope: GuardScopeInFull) {
-  const { scope: name, state, sinceMs, reason, frozen, ends, endsAtMs, started, silent } = scope;
+  const { scope: name, state, sinceMs, reason, frozen, started, silent } = scope;
   const { permits, budget, waiting } = scope;
   return (
     <>
@@ -51,11 +51,7 @@ function Scope(scope: GuardScopeInFull) {
         <tr className="reason" data-guard={state}>
           <td colSpan={9}>
             {reason}
-            {ends !== null && (
-              <span className="quiet">
-                . {ends} {endsAtMs !== null && <Until atMs={endsAtMs} />}
-              </span>
-            )}
+            <Ends {...scope} />
           </td>
         </tr>
       )}
@@ -63,7 +59,7 @@ function Scope(scope: GuardScopeInFull) {
   );
 }
 
-/** Which rule would stop it next, and how far off that is. */
+/** The rule that would stop recovery next, and the machines left until then. */
 function nearest({ frozen, rules }: GuardScopeInFull): string {
   const [rule] = rules;
   if (frozen !== null || rule === undefined) return texts.none;

@@ -30,22 +30,21 @@ import {
   type Told,
 } from './recovering.ts';
 
-/** What the provider is asked for. */
+/** A request to the provider. */
 interface ProviderCall {
-  /** Its name in throttles, and among the provider's capabilities. */
+  /** Its name in throttles and among the provider's capabilities. */
   readonly call: keyof LadderMeans;
-  /** The boot in which the machine is; null: not known. */
+  /** The machine's current boot id; null: unknown. */
   readonly bootIdBefore: string | null;
   ask(provider: FleetProvider, providerId: string, how: FleetCall): Promise<OperationRef>;
 }
 
 /**
- * Asks the provider once, after it has shown that the device is there and ours. The request is noted
- * when its turn has come, just before it is sent; and whether it was accepted after. A certain refusal
- * is noted too, so that the next attempt may ask again.
- * @throws {ProviderError} what it cannot is not asked for, nor what is throttled; or what it said.
- * @throws {NothingToDo} or {NoPermit}: the machine or the fleet is not as at the claim; nothing was
- *   asked.
+ * Sends one request after the provider has shown that the device exists and is ours. Records the
+ * request just before it is sent, and its acceptance afterwards. Records a definite refusal too, so
+ * that the next attempt may ask again.
+ * @throws {ProviderError} the request is unsupported, throttled, or failed.
+ * @throws {NothingToDo} or {NoPermit}: machine or fleet changed since the claim; nothing was sent.
  */
 export async function askProvider(
   given: Recovering,
@@ -55,9 +54,9 @@ export async function askProvider(
   const { step } = attempt;
   const name = provided.provider;
   if (!provider.capabilities[call]) {
-    throw new ProviderError('not-implemented', `provider ${name} has not the capability ${call}`);
+    throw new ProviderError('not-implemented', `provider ${name} lacks the capability ${call}`);
   }
-  // A call that is let through on trial has to be made: others wait to hear how it ended.
+  // A call on trial must be made, because others wait for its result.
   deps.holds.check(name, call);
   const begun = { holds: deps.holds.holds(name), nowMs: deps.nowMs() };
   let askedAtMs: number | null = null;
@@ -65,12 +64,12 @@ export async function askProvider(
     await noteAsked(given, bootIdBefore);
     countEscalation(given);
     askedAtMs = deps.nowMs();
-    // A new system has to prove itself anew, whatever its key.
+    // A new system must be proved again, whatever its key.
     if (step.rung === 'reinstalling') delete attempt.believed;
   };
-  // A request that is noted twice would count twice; the next attempt notes it anew.
+  // A request recorded twice would count twice; the next attempt records it again.
   const beforeSending = createSendCheck(deps.clock, check, async () => {
-    throw new ProviderError('transient', 'the machine was looked at too long ago to ask again');
+    throw new ProviderError('transient', 'the last look at the machine is too old to ask again');
   });
   const { operationRef, isGraceful = false } = await ask(provider, provided.providerId, {
     signal,
@@ -92,7 +91,7 @@ function countEscalation({ deps, attempt, row, provided }: Recovering): void {
   if (isHigher) deps.metrics.count('shepherd_escalations_total', { provider, rung });
 }
 
-/** Notes the attempt, which counts from here, with what the machine was like before it. */
+/** Records the attempt, which counts from here, with the machine's state before it. */
 export async function noteAsked(given: Recovering, bootId: string | null): Promise<void> {
   const { attempt } = given;
   const { step } = attempt;
@@ -102,7 +101,7 @@ export async function noteAsked(given: Recovering, bootId: string | null): Promi
   attempt.asked = true;
 }
 
-/** A request that may have been carried out stays noted and counts, or it would be asked for ever. */
+/** A request that may have been carried out stays recorded and counts. */
 async function refused(
   given: Recovering,
   call: ProviderCall['call'],
@@ -125,18 +124,18 @@ async function refused(
   throw error;
 }
 
-/** What was found out before a boot is asked for. */
+/** Facts found before a boot request. */
 interface BeforeBoot {
   readonly bootIdBefore: string | null;
-  /** Whether it answered by SSH just now. */
+  /** Whether the machine answered by SSH just now. */
   readonly answers: boolean;
-  /** Proof that it has booted already, so that nothing is to be asked for; null: it has not. */
+  /** Proof that it has already booted, so that no request is needed; null: none. */
   readonly proof: Proof | null;
 }
 
 /**
- * Before a boot is asked for: finds out which boot the machine is in, and whether an earlier request
- * came true in the end. One that was made a short while ago is given its time.
+ * Before a boot request: finds the machine's current boot and whether an earlier request succeeded
+ * late. A recent request gets its time.
  */
 export async function probeBeforeBoot(given: Recovering): Promise<BeforeBoot> {
   const { deps, row, attempt } = given;
@@ -146,7 +145,7 @@ export async function probeBeforeBoot(given: Recovering): Promise<BeforeBoot> {
   const answers = now !== null;
   const before = bootIdBeforeRequest(given);
   if (step.order === null && before !== null && now !== null && now !== before) {
-    const what = 'boot id changed after the wait for it was over';
+    const what = 'boot id changed after the wait had ended';
     return { bootIdBefore: before, answers, proof: { what, bootSeconds: null } };
   }
   const bootIdBefore = now ?? before ?? knownBootId(given);
@@ -160,18 +159,18 @@ export async function probeBeforeBoot(given: Recovering): Promise<BeforeBoot> {
   return { bootIdBefore, answers, proof };
 }
 
-/** The boot id before an earlier request that is not proved yet; null: there is no such request. */
+/** The boot id before an unproved earlier request; null: there is no such request. */
 function bootIdBeforeRequest({ row: { recovery } }: Recovering): string | null {
   if (!recovery?.askedRung) return null;
   return RUNG_FACTS[recovery.askedRung].boots ? recovery.bootIdBefore : null;
 }
 
-/** What a boot that needed no request is known by. */
+/** The result of a boot that needed no request. */
 export const cameTrueBy = (bootIdBefore: string | null, proof: Proof): Told<'asked'> => ({
   asked: { askedAtMs: null, bootIdBefore, proof },
 });
 
-/** Asks for a reboot, unless an earlier request may still come true, or just did. */
+/** Requests a reboot, unless an earlier request may still succeed or just did. */
 export async function askReboot(given: Recovering): Promise<Told<'asked'>> {
   if (given.attempt.step.resumed) return resume(given);
   const { bootIdBefore, answers, proof } = await probeBeforeBoot(given);
@@ -192,8 +191,8 @@ async function ask(given: Recovering, bootIdBefore: string | null): Promise<Aske
 }
 
 /**
- * A machine that did not answer may hang, and hear of no graceful reboot either: it is forced after a
- * short while, which counts as an attempt of its own. What a person ordered is done as ordered.
+ * A machine that does not answer may hang and ignore a graceful reboot: a forced one follows after
+ * a short while and counts as its own attempt. An operator's order is carried out as ordered.
  */
 async function pastGrace(given: Recovering & Told<'asked'>): Promise<Asked> {
   const { attempt, asked } = given;
@@ -206,7 +205,7 @@ async function pastGrace(given: Recovering & Told<'asked'>): Promise<Asked> {
   return ask(given, bootIdBefore);
 }
 
-/** Goes on with a request of a process that died before it saw the end of it. */
+/** Continues the request of a process that died before its end. */
 export function resume(given: Recovering): Told<'asked'> {
   const { askedAtMs, bootIdBefore } = required(given.row.recovery, 'recovery to go on with');
   return { asked: { askedAtMs, bootIdBefore, proof: null } };
@@ -231,8 +230,8 @@ export async function awaitBoot(given: Recovering & Told<'asked'>): Promise<Told
 }
 
 /**
- * A machine that does not answer for so long is beyond reach: others need not wait for its permit while
- * the rest of its patience passes.
+ * Returns the permit of a machine that is beyond reach, so that others need not wait during the
+ * rest of its patience.
  */
 export function returnPermitLate(
   { deps: { nowMs, log }, slot, work, row }: Recovering,
@@ -247,14 +246,14 @@ export function returnPermitLate(
       isHeld = false;
       log.info({ slot, machine: work.machineId }, 'beyond reach: its permit is returned');
     } catch (err) {
-      // Done twice it is done once, so a lost commit does not end the wait either.
+      // The call is idempotent, so that a lost commit does not end the wait.
       if (!isRetryable(err) && !(err instanceof AmbiguousCommit)) throw err;
       log.warn({ slot, machine: work.machineId, err }, 'its permit could not be returned yet');
     }
   };
 }
 
-/** How long to wait: the attempt's patience; for a request that was taken over, the rest of its time. */
+/** Remaining wait: the attempt's patience, or what is left of it for a resumed request. */
 function remainingMs(given: Recovering, askedAtMs: number): number {
   const { deps, row, attempt } = given;
   const policy = rungPolicy(given);

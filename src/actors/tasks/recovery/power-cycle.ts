@@ -13,10 +13,10 @@ import {
   type Told,
 } from './recovering.ts';
 
-/** When an attempt ends half-way, power is asked back for so long. */
+/** Time for which power-on is requested again after an attempt ended halfway. */
 const RESTORE_MS = 5 * 60_000;
 
-/** Asks for the power to be switched off, unless that was done already. */
+/** Requests power-off, unless it was requested already. */
 export async function switchOff(given: Recovering): Promise<Told<'asked'>> {
   const { attempt } = given;
   if (attempt.step.resumed) {
@@ -35,7 +35,7 @@ export async function switchOff(given: Recovering): Promise<Told<'asked'>> {
   return { asked };
 }
 
-/** Asks again until the power is seen off, which is noted. @throws {TimedOut} within the patience. */
+/** Repeats the request until the power is seen off, and records it. @throws {TimedOut} */
 export async function awaitOff(given: Recovering & Told<'asked'>): Promise<void> {
   const { deps, slot, work, row, attempt, asked } = given;
   const wasSeenOff = attempt.step.resumed && (row.recovery?.offSeenAtMs ?? null) !== null;
@@ -54,11 +54,11 @@ export async function awaitOff(given: Recovering & Told<'asked'>): Promise<void>
   await work.note({ kind: 'powerSeenOff' });
 }
 
-/** `unknown` is not `off`. */
+/** `unknown` does not count as `off`. */
 const isSeenOff = async (given: Claimed): Promise<boolean> =>
-  (await glance(given, 'the power could not be looked at'))?.power === 'off';
+  (await glance(given, 'the power state could not be read'))?.power === 'off';
 
-/** Asks for power until that is accepted, at most as long as patience. */
+/** Requests power-on until it is accepted, within the patience. */
 export async function switchOn(given: Recovering & Told<'asked'>): Promise<Told<'asked'>> {
   const { deps, asked, attempt } = given;
   if (asked.proof) return { asked };
@@ -67,7 +67,7 @@ export async function switchOn(given: Recovering & Told<'asked'>): Promise<Told<
   return { asked: { ...asked, askedAtMs: deps.nowMs() } };
 }
 
-/** After an attempt failed: asks for power on, if it was asked off and not on again. */
+/** After a failed attempt: requests power-on if power-off was requested and not undone. */
 export async function restorePower(given: Recovering): Promise<void> {
   const { deps, slot, work, attempt } = given;
   if (attempt.power !== 'off') return;
@@ -80,16 +80,16 @@ export async function restorePower(given: Recovering): Promise<void> {
   }
 }
 
-/** Whether off is what was asked of the power last; `powerOn` may have changed that meanwhile. */
+/** Whether power-off was the last request; `powerOn` may have changed that. */
 const isSwitchedOff = ({ power }: Attempt): boolean => power === 'off';
-const ON_UNNOTED = 'the machine is switched on, which could not be noted';
-const PERHAPS_OFF = 'the machine may be switched off, and could not be switched on';
+const ON_UNNOTED = 'the machine is switched on, but this could not be recorded';
+const PERHAPS_OFF = 'the machine may be off, and could not be switched on';
 
 /**
- * Before any other step: a machine whose power was asked off and not accepted to be on again is
- * asked on. A power cycle that is taken over does that itself. A refusal for good is only told: the
- * step may help all the same.
- * @throws {ProviderError} it was not accepted now; it may be later.
+ * Before any other step: requests power-on if power-off was requested and no power-on was accepted
+ * since. A resumed power cycle does this itself. A definite refusal is only logged: the step may
+ * still help.
+ * @throws {ProviderError} power-on was not accepted now; it may be later.
  */
 export async function powerFirst(given: Recovering): Promise<void> {
   const { deps, slot, attempt, signal } = given;
@@ -109,9 +109,9 @@ const isAskedOff = ({ row }: Claimed): boolean =>
 const LEFT_OFF = 'the machine is left switched off';
 
 /**
- * At the end of the ladder: a power cycle that nobody ended may have left the machine off. That it
- * cannot be switched on is only told: a person is about to be called anyway.
- * @returns whether nothing is known to keep it off.
+ * At the end of the ladder: an unfinished power cycle may have left the machine off. A failed
+ * power-on is only logged, because a person is about to be called.
+ * @returns whether nothing known keeps it off.
  */
 export async function leaveSwitchedOn(claimed: Claimed<RecoverDeps>): Promise<boolean> {
   const { deps, slot, provider, row, signal } = claimed;
@@ -129,9 +129,9 @@ export async function leaveSwitchedOn(claimed: Claimed<RecoverDeps>): Promise<bo
 }
 
 interface PowerOn {
-  /** For how long it is asked again, milliseconds; it is asked at least once. */
+  /** How long the request is repeated, milliseconds; it is made at least once. */
   readonly forMs: number;
-  /** Where it is written down that it was accepted. */
+  /** Where acceptance is recorded. */
   readonly attempt?: Attempt;
 }
 
@@ -151,12 +151,12 @@ async function powerOn(claimed: Claimed<RecoverDeps>, { forMs, attempt }: PowerO
     } catch (error) {
       if (isAsked) await deps.holds.failed(name, 'power', error);
       if (signal.aborted || !mayPass(error) || deps.clock.monotonic() >= deadline) throw error;
-      deps.log.warn({ slot, cause: explain(error) }, 'power on is asked for again');
+      deps.log.warn({ slot, cause: explain(error) }, 'power-on is requested again');
     }
     await pause(claimed);
   }
   if (attempt) attempt.power = 'on';
-  deps.log.info({ slot, machine: work.machineId }, 'power on asked for');
+  deps.log.info({ slot, machine: work.machineId }, 'power-on was requested');
   await noteProgress({ work, attempt }, { kind: 'powerOnAccepted' });
 }
 

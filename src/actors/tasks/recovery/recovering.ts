@@ -42,24 +42,24 @@ import {
   type TaskDeps,
 } from '../task.ts';
 
-/** What all rungs of the ladder share: the attempt, its notes, and the looks at the machine. */
+/** Shared by all rungs of the ladder: the attempt, its records, and the probes of the machine. */
 export interface RecoverDeps extends TaskDeps {
   readonly random: Random;
   readonly holds: Pick<HoldKeeper, 'check' | 'guard' | 'holds' | 'failed' | 'succeeded'>;
-  /** Told of machines that the guard or the budget was against once they were claimed. */
+  /** Told of claimed machines that the guard or the budget stopped. */
   readonly permits: Pick<PermitQueue, 'missed'>;
-  /** What the mirror knows, heartbeats that came since a claim included. */
+  /** The mirror's facts, including heartbeats since the claim. */
   readonly facts: () => ReadonlyMap<Slot, SlotFacts>;
   /** Estimate of the database clock, epoch ms. */
   readonly nowMs: () => number;
   readonly backoff: BackoffDescriptor;
-  /** Attempts and patience of each rung, for a provider's machines. */
+  /** Attempts and patience of each rung for a provider's machines. */
   readonly ladder: (provider: ProviderName) => LadderPolicy;
-  /** Where the agent's program is on a machine. */
+  /** Path of the agent's program on a machine. */
   readonly agentPath: string;
-  /** Time between two probes, ± 20 %. */
+  /** Interval between probes, ± 20 %. */
   readonly pollMs: number;
-  /** What was asked for less than this ago is not asked for again. */
+  /** A request made less than this ago is not repeated. */
   readonly askAgainMs: number;
 }
 
@@ -73,34 +73,34 @@ export function countAttempt(
   if (rung === 'reinstalling') metrics.count('shepherd_reinstalls_total', { provider, outcome });
 }
 
-/** A machine that is being brought back. */
+/** A machine in recovery. */
 export interface Recovering extends Claimed<RecoverDeps> {
   readonly attempt: Attempt;
 }
-/** A part of what earlier steps told. */
+/** Part of the results of earlier steps. */
 export type Told<Part extends keyof RecoveryTold> = Pick<RecoveryTold, Part>;
 
 /**
- * How far an attempt has come. A step that fails returns nothing, and whoever gives the attempt up
- * has to know what was sent all the same: so this is written down while the steps go on.
+ * Progress of an attempt. A failed step returns nothing, but the give-up must know what was sent:
+ * so the steps record it here as they go.
  */
 export interface Attempt {
   step: LadderStep;
-  /** Something was asked for in this attempt, and not refused for certain by an outage. */
+  /** The attempt made a request, and no outage definitely refused it. */
   asked?: boolean;
-  /** Its host let us in. */
+  /** The host accepted our login. */
   reached?: boolean;
-  /** It failed before anything was asked for. */
+  /** The attempt failed before any request. */
   unasked?: NonNullable<FailureEffects['unasked']>;
-  /** The database could not take a note for now: how far it has come is not all written down. */
+  /** The database was unavailable, so that not all progress is recorded. */
   unnoted?: boolean;
-  /** What was asked of the power last, and perhaps done. */
+  /** The last power request, which may have been carried out. */
   power?: 'off' | 'on';
-  /** The host key that was believed last, and what for. */
+  /** The last accepted host key, and its evidence. */
   believed?: { readonly hostKey: string; readonly evidence: HostKeyEvidence };
 }
 
-/** Notes how far the attempt is; whoever gives it up has to know whether the database was away. */
+/** Records the attempt's progress; the give-up must know whether the database was unavailable. */
 export async function noteProgress(
   { work, attempt }: Pick<Recovering, 'work'> & { readonly attempt?: Attempt | undefined },
   note: WorkNote,
@@ -108,21 +108,21 @@ export async function noteProgress(
   try {
     await work.note(note);
   } catch (error) {
-    // What became of a lost commit shows when the work is claimed anew.
+    // The next claim shows the result of a lost commit.
     const mayPass = isRetryable(error) || error instanceof AmbiguousCommit;
     if (attempt && mayPass) attempt.unnoted = true;
     throw error;
   }
 }
 
-/** The boot id with which the agent reported last, as the rows say. */
+/** The boot id of the agent's last report, from the rows. */
 export const knownBootId = ({ row }: Claimed): string | null =>
   row.heartbeat?.bootId ?? row.agentStarted?.bootId ?? null;
 
-/** What the circumstances of a machine are taken from. */
+/** The sources of a machine's circumstances. */
 type CircumstancesDeps = Pick<RecoverDeps, 'nowMs' | 'facts' | 'ladder' | 'askAgainMs'>;
 
-/** Whether the machine's next step needs a permit, as far as its rows can tell. */
+/** Whether the machine's next step needs a permit, as far as its rows tell. */
 export function interruptsNext(
   deps: CircumstancesDeps & Pick<RecoverDeps, 'providers'>,
   { slot, row }: SlotFacts,
@@ -133,14 +133,14 @@ export function interruptsNext(
   return !('end' in step) && !step.resumed && interrupts(step.rung);
 }
 
-/** A machine, and what its circumstances are taken from. */
+/** A machine and the sources of its circumstances. */
 interface Circumstanced {
   readonly deps: CircumstancesDeps;
   readonly slot: Slot;
   readonly row: MachineRow;
   readonly provider: FleetProvider;
 }
-/** What the ladder's next step depends on. */
+/** The circumstances that determine the ladder's next step. */
 export function circumstancesOf({ deps, slot, row, provider }: Circumstanced): LadderCircumstances {
   const nowMs = deps.nowMs();
   const holds = deps.facts().get(slot)?.holds ?? [];
@@ -157,26 +157,26 @@ export function circumstancesOf({ deps, slot, row, provider }: Circumstanced): L
 export const rungPolicy = ({ deps, provided, attempt }: Recovering): RungPolicy =>
   deps.ladder(provided.provider)[attempt.step.rung];
 
-/** The operator's order that the attempt carries out, as notes and ends of work name it; nothing without one. */
+/** The operator's order of the attempt, as records and ends of work name it; absent: none. */
 export const orderPart = ({ order }: LadderStep): { readonly order?: string } =>
   order === null ? {} : { order };
 
-/** Codes of failures that are the provider's, the database's or our own, not the machine's. */
+/** Codes of failures of the provider, the database or ourselves, not of the machine. */
 const OUTAGES = new Set([
   ...['transient', 'aborted', 'stopped', 'auth', 'throttled'],
   ...['unreachable', 'timed-out', 'ambiguous-commit', 'retry-exhausted', 'work-lost'],
 ]);
 
-/** Whether a failure says nothing of the machine; any other counts as an attempt on it. */
+/** Whether a failure says nothing about the machine; any other counts as an attempt on it. */
 export const isOutage = (error: unknown): boolean => OUTAGES.has(codeOf(error)) || refusesUs(error);
 
-/** Whether the provider refuses us, whatever machine is meant. */
+/** Whether the provider refuses us for every machine. */
 export function refusesUs(error: unknown): boolean {
   const { quota, capacity, retryAtMs } = facetsOf(error);
   return codeOf(error) === 'auth' || quota || capacity !== null || retryAtMs !== null;
 }
 
-/** Asks the provider for the machine. A question that fails shows nothing. */
+/** Asks the provider for the machine. A failed query shows nothing. */
 export async function glance(given: Claimed, failed: string): Promise<ProviderMachine | null> {
   try {
     return await requireOurs(given);
@@ -187,7 +187,7 @@ export async function glance(given: Claimed, failed: string): Promise<ProviderMa
   }
 }
 
-/** Between two looks. @param atMostMs what is left of the time for which it is looked. */
+/** The pause between two looks. @param atMostMs the remaining time. */
 export const pause = (
   { deps: { clock, random, pollMs }, signal }: Claimed<RecoverDeps>,
   atMostMs = Number.POSITIVE_INFINITY,
@@ -195,8 +195,7 @@ export const pause = (
   sleep(clock, Math.max(0, Math.min(atMostMs, pollMs * (0.8 + 0.4 * random.next()))), signal);
 
 /**
- * What one probe of the machine showed. `closed`: nobody listens at its SSH port. `unclear`: it could
- * not be asked, for whatever reason.
+ * The result of one probe. `closed`: nobody listens at the SSH port. `unclear`: any other failure.
  */
 interface Probe {
   readonly ssh: { readonly bootId: string } | 'closed' | 'unclear';
@@ -205,8 +204,8 @@ interface Probe {
 const UNCLEAR: Probe = { ssh: 'unclear', power: 'unknown' };
 
 /**
- * Asks the provider for the machine, and the machine for its boot id. Until the host key is proved, only
- * the command that reads the machine's secret runs there.
+ * Asks the provider for the machine, and the machine for its boot id. Until the host key is proved,
+ * only the command that reads the machine's secret runs there.
  * @throws {HostKeyRejected} it is another host.
  */
 export async function probe(given: Recovering): Promise<Probe> {
@@ -235,10 +234,9 @@ async function bootIdOf(given: Recovering, machine: ProviderMachine): Promise<st
 }
 
 /**
- * Judges the host at the other end of a connection; a key that was believed a moment ago is not
- * asked about again.
- * @param pinned null: none is known, or it is that of the system that was there before.
- * @returns what it was believed for.
+ * Judges the remote host of a connection; does not check a just accepted key again.
+ * @param pinned null: none is known, or it belongs to the previous system.
+ * @returns the evidence.
  * @throws see `proveHostKey`.
  */
 export async function prove(
@@ -264,29 +262,29 @@ function heardBootId({ deps, slot, work }: Recovering, afterMs: number): string 
   return row.heartbeat.atMs > afterMs ? row.heartbeat.bootId : null;
 }
 
-/** What was asked for, and what the machine was like before. */
+/** A request and the machine's state before it. */
 interface BootQuestion {
-  /** Database clock; null: nothing was asked for yet. */
+  /** Database clock; null: no request yet. */
   readonly askedAtMs: number | null;
-  /** Null: not known. */
+  /** Null: unknown. */
   readonly bootIdBefore: string | null;
-  /** The power was seen off since. */
+  /** The power was seen off since the request. */
   readonly offSeen: boolean;
-  /** A boot is not measured where it may have been over long before the first probe. */
+  /** False if the boot may have ended long before the first probe. */
   readonly isMeasured: boolean;
-  /** For how long, to the second, as people are told; but the first probe is never cut short. */
+  /** Time limit, to the second as people see it; the first probe is never cut short. */
   readonly forMs: number;
-  /** Called after each look that proved nothing. */
+  /** Called after each look without proof. */
   readonly whileWaiting?: () => Promise<void>;
 }
 
 /**
- * Probes the machine until something proves that it booted. Its boot id changed: from the one it
- * had before, else from the first one seen; seen by SSH on a proved host, or told by a heartbeat
- * younger than the request. Or, where none was known: its SSH port was seen closed and then open, or
- * its power off and then on. Power alone tells little of the system, so it is waited for a while
- * longer. An accepted request proves nothing.
- * @returns null: nothing proved it.
+ * Probes the machine until something proves a boot: a changed boot id, compared with the one before
+ * or else the first one seen, read by SSH on a proved host or from a heartbeat after the request.
+ * If no boot id was known: an SSH port seen closed and then open, or power seen off and then on.
+ * Power alone says little about the system, so SSH gets some more time. An accepted request proves
+ * nothing.
+ * @returns null: no proof.
  */
 export async function evidenceOfBoot(
   given: Recovering,
@@ -313,10 +311,10 @@ export async function evidenceOfBoot(
   return judge.hadPowerCycle() ? { what: 'power seen off and on', bootSeconds: null } : null;
 }
 
-/** How long a boot took, as it is remembered. */
+/** The duration of a boot as it is stored. */
 export const secondsOf = (tookMs: number): number => Math.max(1, Math.round(tookMs / 1_000));
 
-/** A look that takes longer showed nothing. */
+/** A look that takes longer shows nothing. */
 async function probeFor(ms: number, given: Recovering): Promise<Probe> {
   if (ms <= 0) return UNCLEAR;
   const limit = { ms, what: `probe ${given.slot}`, signal: given.signal };
@@ -335,12 +333,12 @@ function createJudge({ bootIdBefore, offSeen }: BootQuestion) {
   let hadPowerCycle = false;
   return {
     hadPowerCycle: () => before === null && hadPowerCycle,
-    /** What the probe proves; null: nothing. */
+    /** The proof in the probe; null: none. */
     take({ ssh, power }: Probe, heard: string | null): string | null {
       if (power === 'off') seenOff = true;
       if (power === 'on' && seenOff) hadPowerCycle = true;
       if (before !== null && heard !== null && heard !== before) {
-        return 'boot id changed, as a heartbeat told';
+        return 'boot id changed, according to a heartbeat';
       }
       if (ssh === 'closed') seenClosed = true;
       if (typeof ssh === 'string') return null;

@@ -15,7 +15,7 @@ import {
   type Told,
 } from './recovering.ts';
 
-/** Asks for a new system, unless an earlier request may still come true. */
+/** Requests a new system, unless an earlier request may still succeed. */
 export async function askReinstall(given: Recovering): Promise<Told<'asked'>> {
   if (given.attempt.step.resumed) return resume(given);
   const late = await cameTrue(given);
@@ -29,7 +29,7 @@ export async function askReinstall(given: Recovering): Promise<Told<'asked'>> {
   return { asked };
 }
 
-/** An earlier request that came true after its wait was over, with its proof; null: it did not. */
+/** An earlier request that succeeded after its wait, with its proof; null: it did not. */
 async function cameTrue(given: Recovering): Promise<Told<'asked'> | null> {
   const { row, attempt } = given;
   const { recovery } = row;
@@ -37,7 +37,7 @@ async function cameTrue(given: Recovering): Promise<Told<'asked'> | null> {
   const { bootIdBefore, hostKeyBefore } = recovery;
   const seen = await createWatch(given, { bootIdBefore, hostKeyBefore, pinned: row.hostKey })();
   if (seen === null) return null;
-  const what = `${seen}, after the wait for it was over`;
+  const what = `${seen}, after the wait had ended`;
   return cameTrueBy(bootIdBefore, { what, bootSeconds: null });
 }
 
@@ -53,7 +53,7 @@ export async function awaitSystem(given: Recovering & Told<'asked'>): Promise<To
   const waitMs = step.resumed ? policy.patienceMs : patienceOf(step, policy, row.bootTimes);
   const deadline = deps.clock.monotonic() + askedAtMs + waitMs - deps.nowMs();
   const hostKeyBefore = step.resumed ? (row.recovery?.hostKeyBefore ?? null) : row.hostKey;
-  // The pinned key is that of the system before the reinstallation.
+  // The pinned key belongs to the system before the reinstallation.
   const watch = createWatch(given, { bootIdBefore, hostKeyBefore, pinned: null });
   let what: string | null = null;
   let probes = 0;
@@ -71,21 +71,21 @@ export async function awaitSystem(given: Recovering & Told<'asked'>): Promise<To
   return { proof: { what, bootSeconds } };
 }
 
-/** The system before the reinstallation; null: it is not known. */
+/** The system before the reinstallation; null: unknown. */
 interface OldSystem {
   readonly bootIdBefore: string | null;
   readonly hostKeyBefore: string | null;
-  /** The host key that still counts. */
+  /** The host key that is still valid. */
   readonly pinned: string | null;
 }
 
 /**
- * What is seen of a reinstallation. The old system may answer for a while: it is new once the
- * provider was seen at work on it, or the host key is another one; or, where none was known before,
- * once the secret or the provider proves the key. It counts when the provider says Running, the boot
- * is another one, and the host proves to be the machine.
- * @returns a function that probes once and returns what proves it; null: nothing yet. It throws
- *   {HostKeyRejected} when a new host is not the machine.
+ * Watches a reinstallation. The old system may answer for a while. The system is new once the
+ * provider was seen at work on it or the host key changed; without a known old key, once the secret
+ * or the provider proves the key. Proof requires the provider's status Running, a changed boot id,
+ * and a proved host.
+ * @returns a function that probes once and returns the proof; null: none yet. It throws
+ * {HostKeyRejected} if a new host is not the machine.
  */
 function createWatch(
   given: Recovering,
@@ -93,7 +93,7 @@ function createWatch(
 ): () => Promise<string | null> {
   const { signal } = given;
   let seenProvisioning = false;
-  // Where no old key is known, the old system may answer: only the provider seen at work tells.
+  // Without a known old key, the old system may answer: only the provider at work tells.
   const isNewHost = (shell: ShellSession | null) =>
     hostKeyBefore === null ? seenProvisioning : shell?.hostKey !== hostKeyBefore;
 

@@ -25,9 +25,8 @@ import {
 const CALL = 'resetController';
 
 /**
- * Has a hanging controller restarted, which is noted just before. Where it may not be, since that was
- * done a short while ago, or need not, since it answers again, the same attempt goes on with the rung
- * that it was in the way of.
+ * Restarts a hanging controller, and records it just before. If a restart is not allowed again yet,
+ * or the controller answers again, the same attempt continues with the blocked rung.
  * @throws {ProviderError} the provider refused, or perhaps did it.
  */
 export async function askReset(given: Recovering): Promise<Told<'rung'>> {
@@ -37,7 +36,7 @@ export async function askReset(given: Recovering): Promise<Told<'rung'>> {
     await reset(given, controller);
   } catch (error) {
     if (!(error instanceof FleetError) || !(await isNeedless(given, error))) throw error;
-    deps.log.info({ slot, controller, cause: explain(error) }, 'the controller is left as it is');
+    deps.log.info({ slot, controller, cause: explain(error) }, 'the controller is not restarted');
     return onwards(given);
   }
   countAttempt(given, 'resettingBmc', 'asked');
@@ -45,7 +44,7 @@ export async function askReset(given: Recovering): Promise<Told<'rung'>> {
   return { rung: 'resettingBmc' };
 }
 
-/** It was restarted a short while ago, or answers again by itself: the provider refuses that. */
+/** The controller was restarted recently or answers again, so that the provider refuses. */
 async function isNeedless(given: Recovering, error: FleetError): Promise<boolean> {
   if (error instanceof Throttled) return true;
   if (!isProviderError(error, 'conflict') || facetsOf(error).outcome !== 'not-done') return false;
@@ -67,7 +66,7 @@ async function reset(given: Recovering, controller: string): Promise<void> {
     isNoted = true;
   };
   const beforeSending = createSendCheck(deps.clock, check, async () => {
-    throw new TimedOut('the controller was looked at too long ago to be restarted');
+    throw new TimedOut('the last look at the controller is too old for a restart');
   });
   try {
     await deps.holds.guard(name, CALL, () =>
@@ -85,21 +84,21 @@ async function reset(given: Recovering, controller: string): Promise<void> {
 }
 
 /**
- * A note whose answer was lost stopped the request before it was sent. Left there, it would keep the
- * machine from any restart of its controller for a day.
+ * Removes a record whose lost answer stopped the request before it was sent. The record would
+ * prevent any restart of the controller for a day.
  */
 async function takeBack({ deps, work }: Recovering, controller: string): Promise<void> {
   try {
     await work.note({ kind: 'controllerResetRefused', controller });
   } catch (err) {
     const fields = { machine: work.machineId, controller, err };
-    deps.log.warn(fields, 'a restart that was not sent stays noted');
+    deps.log.warn(fields, 'a restart that was not sent stays recorded');
   }
 }
 
 /**
- * Waits, without a place, until the controller answers again, and goes on with the rung that it was in
- * the way of: nothing has recovered the machine yet.
+ * Waits, without a place, until the controller answers again, then continues with the blocked rung:
+ * nothing has recovered the machine yet.
  * @throws {TimedOut} within the patience.
  */
 export async function awaitController(given: Recovering): Promise<Told<'rung'>> {
@@ -123,12 +122,12 @@ async function answers(given: Recovering): Promise<boolean> {
   return machine?.controller?.hangs === false;
 }
 
-/** @throws {NothingToDo} what comes next is another process's. */
+/** @throws {NothingToDo} the next step belongs to another process. */
 function onwards(given: Recovering): Told<'rung'> {
   const { slot, work, row, attempt } = given;
   const next = stepBeyondController(row, circumstancesOf(given));
   if ('end' in next || next.process !== work.process) {
-    throw new NothingToDo(`${slot}: what comes next is another one's to do`);
+    throw new NothingToDo(`${slot}: the next step belongs to another process`);
   }
   attempt.step = next;
   return { rung: next.rung };

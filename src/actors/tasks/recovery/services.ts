@@ -63,7 +63,7 @@ export type { RecoverDeps } from './recovering.ts';
 /** The services of the `recovery` chart. Each step may run again after a crash. */
 export function recoveryServices(deps: RecoverDeps) {
   const { claim: claimed, step, giveUp } = stepsOf(deps, claimStep);
-  /** The first step of a rung: the power is on before anything else is done. */
+  /** The first step of a rung, which makes sure that the power is on. */
   const first = <Output>(act: Act<Recovering, Output>) =>
     step(
       beforeAsked<Recovering, Output>(async (given) => {
@@ -75,7 +75,7 @@ export function recoveryServices(deps: RecoverDeps) {
     claimRecovery: claimed(({ attempt }): Told<'rung'> => ({ rung: attempt.step.rung })),
     reachAgent: first(reachAgent),
     stopAgent: step(beforeAsked(stopAgent)),
-    // Its controller is in the way of the power, too.
+    // A hanging controller also blocks power requests.
     askReset: step(beforeAsked(askReset)),
     awaitController: step(beforeAsked(awaitController)),
     askReboot: first(askReboot),
@@ -90,7 +90,7 @@ export function recoveryServices(deps: RecoverDeps) {
     giveUp: giveUp({
       message: 'recovery attempt failed',
       backoffFor: () => deps.backoff,
-      // What is ordered is tried once: where the database was away, that is still to come.
+      // An order is tried once: if the database was unavailable, that attempt is still to come.
       isCancelled: ({ attempt }) => attempt.unnoted === true && attempt.step.order !== null,
       effects: (_, { attempt }) => ({
         ...orderPart(attempt.step),
@@ -123,8 +123,8 @@ async function recordRecovery(given: Recovering & Told<'proof'>): Promise<void> 
 }
 
 /**
- * Claims the machine for the process of its next step, as far as the mirror can tell which one that
- * is; the rows that come with the claim decide.
+ * Claims the machine for its next step's process, as far as the mirror knows it; the rows read with
+ * the claim decide.
  */
 async function claimStep(deps: RecoverDeps, turn: Turn, job: Job): Promise<Recovering> {
   const process = likelyProcess(deps, job);
@@ -151,7 +151,7 @@ function likelyProcess(deps: RecoverDeps, { slot, machineId }: Job): LadderProce
   return 'end' in step ? 'ShepherdRecovery' : step.process;
 }
 
-/** The ladder lets go of the machine for a while, without a permit: its agent is started again. */
+/** The ladder leaves the machine for a while, without a permit: its agent is started again. */
 async function left(claimed: Claimed<RecoverDeps>, end: string): Promise<Error> {
   const { deps, slot, work } = claimed;
   await work.fail(deps.backoff, end, { unasked: { countsOn: null } });
@@ -179,8 +179,8 @@ async function parked(claimed: Claimed<RecoverDeps>, end: string): Promise<Error
 type Act<Given, Output> = (given: Given) => Promise<Output>;
 
 /**
- * A step before anything was asked for, or that asks. When it fails before it asked, the attempt is
- * marked for the one who gives it up: it counts unless it says nothing of the machine.
+ * A step before or at the request. If it fails before the request, the attempt is marked for the
+ * give-up: it counts unless the failure says nothing about the machine.
  */
 const beforeAsked =
   <Given extends Recovering, Output>(act: Act<Given, Output>): Act<Given, Output> =>
@@ -207,17 +207,19 @@ function failed({ deps, slot, provided, attempt }: Recovering, error: unknown): 
   return error;
 }
 
-/** A call that its own time limit ended before it was made; it may be made later. */
+/** Turns a time limit that expired before the call was made into a retryable error. */
 function inTime(error: unknown, { aborted }: AbortSignal): unknown {
   const isLate = codeOf(error) === 'aborted' && facetsOf(error).outcome === 'not-done';
   if (aborted || !isLate) return error;
-  return new ProviderError('transient', 'the provider was not asked in time', { cause: error });
+  return new ProviderError('transient', 'no request reached the provider in time', {
+    cause: error,
+  });
 }
 
 /**
- * Connects to the machine and finds out in which boot it is. Where SSH does not answer, the attempt
- * goes on with the next rung; an operator's order to restart the agent does not. Where no other rung
- * is left, what never reached the machine counts as no attempt on it, so it is tried again and again.
+ * Connects to the machine and reads its boot id. If SSH does not answer, the attempt continues with
+ * the next rung, except for an order to restart the agent. Without another rung, an attempt that
+ * never reached the machine does not count, so that it is repeated.
  */
 export async function reachAgent(given: Recovering): Promise<Told<'rung' | 'bootId'>> {
   const { deps, slot, turn, work, row, attempt } = given;
@@ -236,7 +238,7 @@ export async function reachAgent(given: Recovering): Promise<Told<'rung' | 'boot
   return { rung: next.rung, bootId: null };
 }
 
-/** Leaves the connection open. @returns the boot in which the machine is, or why it does not answer. */
+/** Leaves the connection open. @returns the current boot, or why the machine does not answer. */
 async function reach(given: Recovering): Promise<string | FleetError> {
   const { signal, attempt } = given;
   const machine = await look(given).catch(onlyIf(Unreachable));
@@ -253,7 +255,7 @@ async function reach(given: Recovering): Promise<string | FleetError> {
   }
 }
 
-/** A provider that asks a controller that hangs can say nothing: its listing has to do. */
+/** A provider cannot answer through a hanging controller: its listing must suffice. */
 async function look(given: Recovering): Promise<ProviderMachine> {
   const { deps, slot, signal } = given;
   try {
@@ -275,8 +277,8 @@ const onlyIf =
   };
 
 /**
- * Counts the attempt and stops what is left of the agent. In a machine that booted since its agent
- * was started there is nothing left to stop.
+ * Counts the attempt and stops the remaining agent. After a boot since the agent start, there is
+ * nothing to stop.
  */
 export async function stopAgent(given: Recovering & Told<'bootId'>): Promise<Told<'proof'>> {
   const { deps, slot, work, bootId } = given;
@@ -294,7 +296,7 @@ export async function stopAgent(given: Recovering & Told<'bootId'>): Promise<Tol
 const stop = (given: Recovering) =>
   shellOf(given).execute(stopAgentCommand(given.deps.agentPath), NOTHING, given.signal);
 
-/** Within the patience of the rung. @throws {TimedOut} */
+/** Limits a step to the rung's patience. @throws {TimedOut} */
 const inPatience = <Output>(
   given: Recovering,
   what: string,

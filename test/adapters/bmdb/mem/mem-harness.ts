@@ -98,7 +98,7 @@ const machineOf = (tables: Memory, row: MachineRow, request: Uint8Array) => ({
   request,
 });
 
-/** As if somebody had filed it just now. */
+/** As if the request had been submitted just now. */
 function addOrder(tables: Memory, { machineId, provided, order }: MachineRow): void {
   if (!provided || !order) return;
   const { force, ...rest } = order;
@@ -148,7 +148,13 @@ function holdHooks(tables: Memory): HoldHooks {
       tables.wake();
     },
     freeze: async (scope, reason) => {
-      const frozen = { atMs: tables.now(), by: 'test', kind: 'manual' as const, reason };
+      const frozen = {
+        atMs: tables.now(),
+        by: 'test',
+        kind: 'manual' as const,
+        reason,
+        untilMs: null,
+      };
       tables.guard.rows.set(scope, { ...guardRow(tables.guard, scope), frozen });
     },
     thaw: async (scope) => {

@@ -16,7 +16,7 @@ import type {
 } from '../../../../domain/recovery/guard-judgement.ts';
 import type { GuardRow } from '../../../../domain/machine.ts';
 import type { LossPolicy } from '../../../../domain/policy.ts';
-import { guardEvent } from '../../../../domain/events/fleet-event.ts';
+import { changeEvent } from '../../../../domain/events/fleet-event.ts';
 import { writeFleetEvents } from '../events/write.ts';
 import { countGuard } from './guard-counts.ts';
 import type { LastAssessment } from './guard-counts.ts';
@@ -35,6 +35,11 @@ const PULSE = selection({
   lostAtMs: ['float8?', ms('u.ingest_lost_at')],
   assessedAtMs: ['float8?', ms('u.assessed_at')],
   counts: ['jsonb?', 'u.counts'],
+  /** True if a freeze has passed its end. */
+  freezeOver: [
+    'bool',
+    'EXISTS (SELECT FROM fleet_guard e WHERE e.frozen_until <= clock_timestamp())',
+  ],
   /** False if the row was never written. */
   isThere: ['bool', 'u.single IS NOT NULL'],
 });
@@ -65,8 +70,8 @@ export const statements = named('guard', {
 
 async function readPulse(q: Queries) {
   const [row] = await q.rows(statements.pulse, {});
-  const { nowMs, isThere, assessedAtMs, counts, ...ingest } = row!;
-  return { nowMs, isThere, assessedAtMs, ingest, counts: readCounts(counts) };
+  const { counts, nowMs, isThere, assessedAtMs, freezeOver, ...ingest } = row!;
+  return { nowMs, isThere, assessedAtMs, freezeOver, ingest, counts: readCounts(counts) };
 }
 /** The stored state of the guard, and when it was read. */
 type Pulse = Awaited<ReturnType<typeof readPulse>>;
@@ -92,7 +97,7 @@ function readCounts(stored: unknown): readonly GuardCounts[] {
 /** See `GuardBook`. */
 export function createGuardBook(context: PgContext): GuardBook {
   const { db, loss, guard } = context;
-  const options = { doing: 'look at the whole fleet', isolation: 'READ COMMITTED' } as const;
+  const options = { doing: 'assess the whole fleet', isolation: 'READ COMMITTED' } as const;
   return {
     assess: ({ ingestUp: up }) => db.transact(options, (q) => assess(q, { up, guard, loss })),
   };
@@ -112,8 +117,12 @@ async function assess(q: Queries, options: AssessOptions): Promise<GuardAssessme
   return { rows: await readGuardRows(q), counts: seen.counts, changes: [] };
 }
 
-/** True if the last assessment is so recent that another is not needed. */
+/**
+ * True if the last assessment is so recent that another is not needed. A freeze that has passed its end always
+ * needs one: an older daemon, which ignores ends, may have made the last assessment.
+ */
 const isFresh = (pulse: Pulse, { up, guard }: AssessOptions): boolean =>
+  !pulse.freezeOver &&
   isLately(pulse, pulse.assessedAtMs, guard) &&
   (!up || (isLately(pulse, pulse.ingest.seenAtMs, guard) && pulse.ingest.upSinceMs !== null));
 
@@ -130,7 +139,7 @@ async function assessFleet(q: Queries, options: AssessOptions): Promise<GuardAss
   const { nowMs, assessedAtMs } = pulse;
   const ingest = markIngest(pulse.ingest, { up, nowMs }, limitsOf(policy, loss));
   const before = await readGuardRows(q);
-  const isDue = !isLately(pulse, assessedAtMs, policy);
+  const isDue = pulse.freezeOver || !isLately(pulse, assessedAtMs, policy);
   const counts = isDue ? await countGuard(q, options, ingest) : pulse.counts;
   await lockGuard(q);
   const rows = (await readGuardRows(q)).map((row) =>
@@ -144,10 +153,10 @@ async function assessFleet(q: Queries, options: AssessOptions): Promise<GuardAss
   }
   const judged = judgeGuard(rows, counts, { assessedAtMs }, policy, nowMs);
   for (const row of judged.written) await writeGuardRow(q, row);
-  const changed = judged.changes.map(({ scope }) => scope);
+  const rowOf = new Map(judged.rows.map((row) => [row.scope, row]));
   await writeFleetEvents(
     q,
-    judged.rows.filter(({ scope }) => changed.includes(scope)).map((row) => guardEvent(row)),
+    judged.changes.map((change) => changeEvent(rowOf.get(change.scope)!, change)),
   );
   await writePulse(q, ingest, nowMs, counts);
   return { rows: judged.rows, counts, changes: judged.changes };

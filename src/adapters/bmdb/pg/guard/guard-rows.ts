@@ -12,7 +12,8 @@ const ROW = selection({
   frozen: [
     'jsonb?' as As<'jsonb?', GuardRow['frozen']>,
     `CASE WHEN frozen_at IS NOT NULL THEN jsonb_build_object('atMs', ${ms('frozen_at')},
-      'by', coalesce(frozen_by, ''), 'reason', coalesce(reason, ''), 'kind', frozen_kind) END`,
+      'by', coalesce(frozen_by, ''), 'reason', coalesce(reason, ''), 'kind', frozen_kind,
+      'untilMs', ${ms('frozen_until')}) END`,
   ],
   calmSinceMs: ['float8?', ms('calm_since')],
   thawedAtMs: ['float8?', ms('thawed_at')],
@@ -33,16 +34,17 @@ export const statements = named('guard', {
   writeRow: statement({
     params: {
       ...{ scope: 'text', atMs: 'float8?', by: 'text?', kind: 'text?', reason: 'text?' },
+      untilMs: 'float8?',
       ...{ calmSinceMs: 'float8?', thawedAtMs: 'float8?', ingestUpSinceMs: 'float8?' },
     },
-    text: ({ scope, atMs, by, kind, reason, calmSinceMs, thawedAtMs, ingestUpSinceMs }) => `
-      INSERT INTO fleet_guard (scope, frozen_at, frozen_by, frozen_kind, reason, calm_since,
-        thawed_at, ingest_up_since)
-      VALUES (${scope}, ${time(atMs)}, ${by}, ${kind}, ${reason}, ${time(calmSinceMs)},
-        ${time(thawedAtMs)}, ${time(ingestUpSinceMs)})
+    text: ({ scope, atMs, by, kind, reason, untilMs, ...times }) => `
+      INSERT INTO fleet_guard (scope, frozen_at, frozen_by, frozen_kind, reason, frozen_until,
+        calm_since, thawed_at, ingest_up_since)
+      VALUES (${scope}, ${time(atMs)}, ${by}, ${kind}, ${reason}, ${time(untilMs)},
+        ${time(times.calmSinceMs)}, ${time(times.thawedAtMs)}, ${time(times.ingestUpSinceMs)})
       ON CONFLICT (scope) DO UPDATE SET frozen_at = excluded.frozen_at,
         frozen_by = excluded.frozen_by, frozen_kind = excluded.frozen_kind,
-        reason = excluded.reason, calm_since = excluded.calm_since,
+        reason = excluded.reason, frozen_until = excluded.frozen_until, calm_since = excluded.calm_since,
         thawed_at = excluded.thawed_at, ingest_up_since = excluded.ingest_up_since`,
   }),
 });

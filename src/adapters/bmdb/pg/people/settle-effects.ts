@@ -2,7 +2,11 @@ import { exclusionGroup } from '../../../../domain/eligibility.ts';
 import { guardEvent } from '../../../../domain/events/fleet-event.ts';
 import { labelsOf } from '../../../../domain/labels.ts';
 import type { GuardRow, RequestRow } from '../../../../domain/machine.ts';
-import { frozenByOperator, thawedByOperator } from '../../../../domain/recovery/guard-judgement.ts';
+import {
+  frozenByOperator,
+  isOtherFreeze,
+  thawedByOperator,
+} from '../../../../domain/recovery/guard-judgement.ts';
 import type { Effect, Scene } from '../../../../domain/settlement.ts';
 import { installationOf } from '../../install-image.ts';
 import { writeAsked } from '../balancing/pool-rows.ts';
@@ -177,8 +181,8 @@ const WRITES: { readonly [V in Effect['verb']]: Write<Extract<Effect, { readonly
   unhold: (q, { request }, { kind }) => q.run(statements.unhold, { ...slotOf(request), kind }),
   label: (q, { request }, { labels }) =>
     q.run(statements.label, { ...slotOf(request), labels: Object.fromEntries(labelsOf(labels)) }),
-  freeze: (q, scene) =>
-    writeGuard(q, scene, frozenByOperator(scene.guard!, scene.request, scene.now.nowMs)),
+  freeze: (q, scene) => freezeScope(q, scene, null),
+  'freeze-until': (q, scene, { untilMs }) => freezeScope(q, scene, untilMs),
   thaw: (q, scene) => writeGuard(q, scene, thawedByOperator(scene.guard!, scene.now.nowMs)),
   'clear-provider': (q, { request }, { hold: kind, shelf }) =>
     q.run(statements.clearProvider, { provider: request.provider!, kind, shelf }),
@@ -236,8 +240,13 @@ async function writePools(q: Queries, _: Scene, { rows }: Extract<Effect, { rows
 
 async function writeGuard(q: Queries, { request, guard }: Scene, row: GuardRow): Promise<void> {
   await writeGuardRow(q, row);
-  const isOther = (guard!.frozen === null) !== (row.frozen === null);
+  const isOther = isOtherFreeze(guard!, row);
   await writeFleetEvents(q, isOther ? [guardEvent(row, request)] : []);
+}
+
+function freezeScope(q: Queries, scene: Scene, untilMs: number | null): Promise<void> {
+  const { guard, request, now } = scene;
+  return writeGuard(q, scene, frozenByOperator(guard!, request, { nowMs: now.nowMs, untilMs }));
 }
 
 /** Whoever notes the order's request holds its row, or waits for us and finds it ended. */

@@ -6,7 +6,7 @@ import type { GuardRow, MachineRow, RequestRow } from '../../../../domain/machin
 import { RUNG_OF } from '../../../../domain/recovery/ladder.ts';
 import { interrupts } from '../../../../domain/recovery/rungs.ts';
 import { EXPIRED, ORDER_WAIT_MS } from '../../../../domain/requests.ts';
-import { isOrder, ORDER_VERBS } from '../../../../domain/verbs.ts';
+import { isOfScope, isOrder, ORDER_VERBS } from '../../../../domain/verbs.ts';
 import type { RequestState } from '../../port.ts';
 import { isKey, wishIn } from '../../filed-requests.ts';
 import { settlementOf } from '../../../../domain/settlement.ts';
@@ -98,7 +98,7 @@ async function lockSubject(
   { verb, provider, slotId: slot, machineId: machine }: RequestRow,
 ): Promise<boolean> {
   if (isOrder(verb)) return false;
-  if (verb === 'freeze' || verb === 'thaw') await lockGuard(q);
+  if (isOfScope(verb)) await lockGuard(q);
   else if (machine !== null) await q.rows(statements.lockMachine, { machine });
   if (provider === null || slot === null) return false;
   const rows = await q.rows(statements.lockInstallation, { provider, slot });
@@ -164,7 +164,7 @@ const lockPoolsOf = async (q: Queries, { pool }: RequestRow): Promise<PoolRow[]>
   pool ? q.rows(pools.lock, pool) : [];
 
 async function readGuardOf(q: Queries, { verb, provider }: RequestRow): Promise<GuardRow | null> {
-  if (verb !== 'freeze' && verb !== 'thaw') return null;
+  if (!isOfScope(verb)) return null;
   const scope = provider ?? FLEET;
   const rows = await readGuardRows(q);
   return rows.find((each) => each.scope === scope) ?? calmRow(scope);
