@@ -42,7 +42,7 @@ describe.runIf(hasMounts)('the Containerfile', () => {
     const own = await openOwnRoot(directory);
     await own.run('cp /tmp/shared/node /usr/bin/node');
     await own.run(`
-      mkdir -p ${RUNTIME}/{nodejs/bin,proc,dev,etc/shepherd,home/nonroot}
+      mkdir -p ${RUNTIME}/{nodejs/bin,proc,dev,etc/shepherd}
       cp /usr/bin/node ${RUNTIME}/nodejs/bin/
       ldd /usr/bin/node | grep -o '/[^ ]*' | xargs cp --parents --dereference --target-directory ${RUNTIME}
       mount -t proc proc ${RUNTIME}/proc
@@ -66,7 +66,7 @@ describe.runIf(hasMounts)('the Containerfile', () => {
 
     const [user, group] = last('USER').split(':');
     const inImage = (command: readonly string[], env = '') =>
-      `env -i PATH="$PATH" HOME=/home/nonroot ${last('ENV')} ${env} chroot --userspec=${user}:${group} ${RUNTIME} ${quoted(command)}`;
+      `env -i PATH="$PATH" HOME=${workdir} ${last('ENV')} ${env} chroot --userspec=${user}:${group} ${RUNTIME} ${quoted(command)}`;
     const entry = commandOf(last('ENTRYPOINT'));
     const health = commandOf(last('HEALTHCHECK'));
     const probe = inImage(health, `SHEPHERD_LIVEZ=http://127.0.0.1:${PORT}/livez`);
