@@ -95,9 +95,10 @@ function copyProgram(home: string): void {
   run(root, 'tar', '-xzf', tarball, '-C', home, '--strip-components=1');
   rmSync(join(root, tarball));
   const lock = JSON.parse(readText('package-lock.json')) as Parameters<typeof shrinkwrapOf>[0];
-  for (const path of Object.keys(shrinkwrapOf(lock).packages)) {
+  for (const [path, { optional }] of Object.entries(shrinkwrapOf(lock).packages)) {
+    if (path === '' || LEFT_OUT.test(path)) continue;
     // Optional packages of other platforms are in the lock file, and not installed.
-    if (path === '' || LEFT_OUT.test(path) || !existsSync(join(root, path))) continue;
+    if (optional && !existsSync(join(root, path))) continue;
     // Packages inside this package have an entry of their own.
     const filter = (source: string) => source !== join(root, path, 'node_modules');
     cpSync(join(root, path), join(home, path), { recursive: true, filter });

@@ -11,6 +11,7 @@ interface Lock {
 }
 interface LockedPackage {
   readonly dev?: boolean;
+  readonly optional?: boolean;
   readonly resolved?: string;
   readonly devDependencies?: object;
 }
