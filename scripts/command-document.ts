@@ -11,7 +11,7 @@ import { createProgram, EXIT_STATUS } from '../src/commands/program.ts';
 import { MACHINE } from '../src/commands/remote/ask-flags.ts';
 import { programVersion } from '../src/commands/version.ts';
 
-/** The program with all of its commands, as `main.ts` composes it. */
+/** The program with all its commands, as `main.ts` composes it. */
 export function wholeProgram(version = programVersion()): Command {
   const program = createProgram(version);
   addEmulators(program, version);
@@ -150,7 +150,7 @@ function markdownOf({ name, description, synopsis, own, examples }: CommandPage)
   const from = examples.findIndex((line) => !line.startsWith('#'));
   const until = examples.findIndex((line, at) => at >= from && !line.endsWith('\\'));
   const example = examples.slice(from, until + 1);
-  // Without arguments and options the example says it all.
+  // Without arguments and options the example is complete.
   const shown = usage === `shepherd ${name}` ? example : [usage, '', ...example];
   return [`### ${name}`, `${description}.`, fenced(shown)].join('\n\n');
 }
@@ -238,7 +238,9 @@ function manOf({ synopsis, description, args, own, notes, examples }: CommandPag
 
 const verbatim = (lines: readonly string[]): string[] => ['.nf', ...lines.map(roff), '.fi'];
 
-/** Text that roff shows as it is: a backslash, a dash and a line's first dot or quote mean something else there. */
+/**
+ * Escapes text for roff, where a backslash, a dash and a line's first dot or quote have a meaning.
+ */
 const roff = (text: string): string =>
   text
     .replaceAll('\\', '\\e')

@@ -3,13 +3,12 @@
  * hash of the page's sources. With `--check` it makes nothing and exits 1 if the sources have
  * changed since: then the pictures may be outdated.
  */
-import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { globSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import type { Page } from 'playwright-core';
 import { withBrowser } from '../test/support/browser.ts';
+import { startSimulator } from './simulator.ts';
 
 const root = join(import.meta.dirname, '..');
 const FOLDER = join(root, 'docs/pictures');
@@ -28,23 +27,11 @@ function hashOfSources(): string {
 
 /** Runs a simulated fleet with dying machines; `use` gets the login link. */
 async function withSimulator(use: (link: string) => Promise<void>): Promise<void> {
-  const args = ['sim', '--machines', '24', '--chaos', '--console-port', '0'];
-  const child = spawn(process.execPath, [join(root, 'bin/shepherd.mjs'), ...args], {
-    stdio: ['ignore', 'pipe', 'ignore'],
-  });
-  const ended = new Promise((resolve) => child.once('exit', resolve));
+  const simulator = await startSimulator(['--machines', '24', '--chaos']);
   try {
-    let link: string | undefined;
-    for await (const line of createInterface({ input: child.stdout })) {
-      link = /http:\S+\/login#\S+/.exec(line)?.[0];
-      if (link !== undefined) break;
-    }
-    if (link === undefined) throw new Error('the simulator ended before it printed its link');
-    child.stdout.resume();
-    await use(link);
+    await use(simulator.link);
   } finally {
-    child.kill('SIGINT');
-    await ended;
+    await simulator.stop();
   }
 }
 

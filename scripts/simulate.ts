@@ -81,7 +81,7 @@ async function play({ plan, isTwice, shrinks, stopsAtFirst }: Job): Promise<Judg
 /** Plays the jobs in threads, one run per thread at a time. */
 async function judgeAll(jobs: readonly Job[], threads: number, tell: (judged: Judged) => boolean) {
   const waiting = [...jobs];
-  // One thread needs no other.
+  // A single thread plays all waiting jobs.
   while (threads === 1 && waiting.length > 0) {
     if (!tell(await judge(waiting.shift()!))) return;
   }

@@ -8,7 +8,7 @@ import { startTicking } from './live/clock.ts';
 import { startConnection } from './live/connection.ts';
 import { router } from './router.tsx';
 
-/** What the console answered it would answer again; a connection that broke may be whole by now. */
+/** Retries after a broken connection, but not after an answer: the console would answer the same again. */
 const retry = (failures: number, error: Error): boolean =>
   !(error instanceof Refusal) && failures < 2;
 const queries = new QueryClient({ defaultOptions: { queries: { retry } } });

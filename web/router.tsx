@@ -9,6 +9,7 @@ import { Frame } from './frame/frame.tsx';
 import { AuditPage } from './pages/audit/audit-page.tsx';
 import { readAuditSearch } from './pages/audit/search.ts';
 import { BalancersPage } from './pages/balancers/balancers-page.tsx';
+import { DevicePage } from './pages/device/device-page.tsx';
 import { DaemonsPage } from './pages/daemons/daemons-page.tsx';
 import { FleetPage } from './pages/fleet/fleet-page.tsx';
 import { GuardPage } from './pages/guard/guard-page.tsx';
@@ -40,10 +41,11 @@ const routeTree = rootRoute.addChildren([
     validateSearch: readAuditSearch,
   }),
   createRoute({ getParentRoute, path: '/settings', component: SettingsPage }),
+  createRoute({ getParentRoute, path: '/device', component: DevicePage }),
   createRoute({ getParentRoute, path: '/balancers', component: BalancersPage }),
   createRoute({
     ...{ getParentRoute, path: '/inspector' },
-    // Few look at actors: its drawings are fetched by those who do.
+    // The drawings of the inspector load on demand, because few people open it.
     component: lazyRouteComponent(
       () => import('./pages/inspector/inspector-page.tsx'),
       'InspectorPage',
@@ -52,7 +54,7 @@ const routeTree = rootRoute.addChildren([
   }),
 ]);
 
-/** Values of the address stand there as they are typed. */
+/** Writes values into the address as they were typed. */
 const parseSearch = (text: string): Record<string, string> =>
   Object.fromEntries(new URLSearchParams(text));
 function stringifySearch(search: Record<string, unknown>): string {

@@ -1,8 +1,8 @@
 import { defineConfig } from 'vite';
 
 /**
- * Nothing may become inline code or a `data:` address, or the policy of the console refuses it; and
- * no script is made that would preload for browsers of the past.
+ * The content security policy of the console refuses inline code and `data:` addresses, so the build
+ * makes none. It makes no preload script for old browsers.
  */
 export default defineConfig({
   base: '/',
@@ -15,9 +15,9 @@ export default defineConfig({
     reportCompressedSize: false,
     chunkSizeWarningLimit: 1000,
     rolldownOptions: {
-      // A slow machine is no news.
+      // Do not warn about slow plugins.
       checks: { pluginTimings: false },
-      // Libraries mark modules for renderers that run on servers; there is none here.
+      // Libraries mark modules for server rendering, which this page does not use.
       onLog: (level, log, report) =>
         log.code === 'MODULE_LEVEL_DIRECTIVE' ? undefined : report(level, log),
     },

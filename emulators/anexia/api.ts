@@ -8,20 +8,20 @@ import type { Doom, EngineWorld } from './world.ts';
 export const FAULTS = faultForm({
   match: {
     kind: z.enum(KINDS).optional(),
-    /** Of the object: in the body of a creation, or by the id of the path. */
+    /** The object's name or id, from the body of a creation or the path. */
     name: z.string().optional(),
     id: z.string().optional(),
-    /** Of a list. */
+    /** Page of a list. */
     page: z.int().min(1).optional(),
   },
   effects: [
-    /** A creation makes two of it; the answer names the second. */
+    /** A creation makes two objects; the answer names the second. */
     z.strictObject({ type: z.literal('twin') }),
-    /** What is made stays NewlyCreated. */
+    /** New objects stay NewlyCreated. */
     z.strictObject({ type: z.literal('neverDeploys') }),
-    /** What is made or changed ends in DeploymentError, for so many deployments; 1 when absent. */
+    /** New or changed objects end in DeploymentError, for this many deployments; default 1. */
     z.strictObject({ type: z.literal('deploymentError'), deployments: z.int().min(1).optional() }),
-    /** Lists show the objects and tags of so long ago. */
+    /** Lists show the objects and tags of this long ago. */
     z.strictObject({ type: z.literal('lag'), lagMs: z.number().positive() }),
   ],
   once: ['twin', 'neverDeploys', 'deploymentError'],
@@ -30,19 +30,19 @@ export type EngineFaultRule = FaultRuleOf<typeof FAULTS>;
 export type EngineFault = FaultOf<typeof FAULTS>;
 type EngineFaultEffect = FaultEffectOf<typeof FAULTS>;
 
-/** How the service behaves where nobody has seen it behave, or where it was seen to behave in several ways. */
+/** Behaviour of the service that nobody has observed, or that was observed in several forms. */
 export const KNOBS = {
-  /** In which of its forms a list comes. */
+  /** The form of lists. */
   listForm: z.enum(['paged', 'wrapped', 'array']),
-  /** Whether the rows of a list of one kind hold only identifier and name, or everything. */
+  /** Whether list rows of one kind hold only identifier and name, or all fields. */
   rows: z.enum(['short', 'full']),
-  /** In which form an object shows its state: `text` is older; `bare` is the id alone. */
+  /** The form of an object's state: `text` is older; `bare` is the id alone. */
   stateForm: z.enum(['title', 'text', 'bare']),
-  /** Most entries of a page, whatever is asked for. */
+  /** Maximum page size, whatever the request says. */
   limitMax: z.int().min(1),
-  /** The answer when an object is destroyed that others refer to; 0 lets it happen. */
+  /** Status when a referenced object is deleted; 0 allows the deletion. */
   blockedStatus: z.int().min(0).max(599),
-  /** How long the tagging of a resource takes; another one meanwhile is a conflict. */
+  /** Duration of tagging a resource; a second tagging meanwhile is a conflict. */
   taggingMs: z.number().min(0),
 };
 export type KnobValues = z.output<z.ZodObject<typeof KNOBS>>;
@@ -70,23 +70,23 @@ export const refusal = (
 export interface EngineCall {
   readonly params: Readonly<Record<string, string>>;
   readonly query: ReadonlyMap<string, string>;
-  /** As it came, without the question mark. */
+  /** As received, without the question mark. */
   readonly rawQuery: string;
-  /** Parsed; undefined when nothing was sent. */
+  /** Parsed; undefined for an empty body. */
   readonly body: unknown;
-  /** Lists show what was there then, epoch ms. */
+  /** Lists show the objects of this time, epoch ms. */
   readonly listsAtMs: number;
-  /** The effects of faults that strike a creation or a change. */
+  /** Effects of faults on a creation or change. */
   readonly doom: Required<Doom>;
-  /** The sender may have meant something else. */
+  /** Reports a request that the sender may have meant differently. */
   complain(text: string): void;
   /** Waits on the emulator's clock. */
   wait(delayMs: number): Promise<void>;
 }
 
-/** A request that the real service may understand otherwise than its sender. */
+/** A request that the real service may interpret differently. */
 export interface Complaint {
-  /** Of the journal. */
+  /** Number in the journal. */
   readonly seq: number;
   readonly text: string;
 }
@@ -98,7 +98,7 @@ export interface ApiParts {
   readonly complaints: Complaint[];
 }
 
-/** What is special about requests to the Engine. */
+/** The Engine's request handling. */
 export const apiOf = ({
   routes,
   world,

@@ -26,14 +26,14 @@ import { resourceRoutes } from './resource-routes.ts';
 import { addThing, isThere, stateOf, tagsAt, type Thing, type EngineWorld } from './world.ts';
 
 export interface AnexiaEmulatorOptions extends EmulatorOptions<EngineFaultRule> {
-  /** From a creation or a change until it is deployed, milliseconds. Default 0. */
+  /** Time from a creation or change to its deployment, milliseconds. Default 0. */
   readonly stateDelayMs?: number;
-  /** How many load balancers there are. Default 2. */
+  /** Number of load balancers. Default 2. */
   readonly loadBalancers?: number;
   readonly knobs?: Partial<KnobValues>;
 }
 
-/** What a test wants to know of an object. */
+/** An object as tests see it. */
 export interface ObjectSnapshot {
   readonly id: string;
   /** Null: a resource of another kind. */
@@ -45,17 +45,17 @@ export interface ObjectSnapshot {
   readonly tags: readonly string[];
 }
 
-/** What the owner of this emulator sees and does beyond what all have in common. */
+/** Additions of this emulator to the common interface. */
 interface Inside {
-  /** In the order of their creation; destroyed ones are gone. */
+  /** In the order of creation; deleted objects are gone. */
   objects(): readonly ObjectSnapshot[];
   complaints(): readonly Complaint[];
   setKnobs(knobs: Partial<KnobValues>): KnobValues;
-  /** Puts an object into a state at once; null: it shows none. @throws {Error} it is unknown. */
+  /** Sets an object's state at once; null: it shows none. @throws {Error} it is unknown. */
   setState(id: string, state: string | null): void;
-  /** Changes fields without anybody asking. @throws {Error} it is unknown. */
+  /** Changes fields without a request. @throws {Error} it is unknown. */
   setFields(id: string, fields: Readonly<Record<string, unknown>>): void;
-  /** A resource of a kind that the API has no routes for. Answers its id. */
+  /** Adds a resource of a kind without API routes. @returns its id. */
   addResource(resource: z.output<typeof resourceBody>): string;
 }
 
@@ -71,13 +71,12 @@ const resourceBody = z.strictObject({
   typeId: z.string(),
   tags: z.array(z.string()),
 });
-/** Of load balancers: no list of ours is to take one for its own. */
+/** Resource type of load balancers, which no list of ours may mistake for its own. */
 const LOAD_BALANCER_TYPE = '00000000000000000000000000000001';
 
 /**
  * Starts an emulator of the part of the Anexia Engine that load balancers need.
- * @throws {ZodError} a rule that cannot be understood. @throws {ListenError} the address cannot be
- *   listened on.
+ * @throws {ZodError} a rule is invalid. @throws {ListenError} the address is not available.
  */
 export async function startAnexiaEmulator(options: AnexiaEmulatorOptions): Promise<AnexiaEmulator> {
   const base = baseOf(options, FAULTS);

@@ -21,7 +21,7 @@ const optional = {
   automation_rules: z.array(z.unknown()).optional(),
 };
 
-/** What a creation of each kind may say. Whatever else it says is refused. */
+/** Fields of a creation by kind. Other fields are refused. */
 export const BODIES = {
   backend: z.strictObject({
     name,
@@ -58,7 +58,7 @@ export const BODIES = {
   }),
 } as const satisfies Record<ObjectKind, z.ZodObject>;
 
-/** What each kind refers to: field → kind. */
+/** References of each kind: field → kind. */
 export const LINKS: Readonly<
   Record<ObjectKind, Readonly<Record<string, ObjectKind | 'loadbalancer'>>>
 > = {
@@ -68,7 +68,7 @@ export const LINKS: Readonly<
   server: { backend: 'backend' },
 };
 
-/** What a list of each kind can be filtered by. */
+/** Filters of each kind's list. */
 export const FILTERS: Readonly<Record<ObjectKind, readonly string[]>> = {
   backend: ['load_balancer', 'mode'],
   frontend: ['load_balancer', 'mode'],

@@ -1,6 +1,6 @@
 import { type KnobValues, refusal } from './api.ts';
 
-/** The page that a query asks for. @throws {Refusal} 400: it is none. */
+/** The requested page. @throws {Refusal} 400: the values are invalid. */
 export function pagingOf(query: ReadonlyMap<string, string>, { limitMax }: KnobValues) {
   const number = (name: string, usual: number) => {
     const text = query.get(name);
@@ -11,7 +11,7 @@ export function pagingOf(query: ReadonlyMap<string, string>, { limitMax }: KnobV
   return { page: number('page', 1), limit: Math.min(limitMax, number('limit', 10)) };
 }
 
-/** A page of a list, in the form that the knob says. */
+/** A page of a list, in the configured form. */
 export function pageView<T>(
   all: readonly T[],
   { page, limit }: { readonly page: number; readonly limit: number },
@@ -25,9 +25,9 @@ export function pageView<T>(
 }
 
 /**
- * The inner query of `filters`, which is encoded once more than the rest. What is encoded only once
- * falls apart into parameters of the outer query.
- * @returns null, and why: nothing fits such a filter.
+ * The inner query of `filters`, which is encoded once more than the rest. If it is encoded only
+ * once, it splits into parameters of the outer query.
+ * @returns null with a reason: nothing matches such a filter.
  */
 export function filtersOf(
   query: ReadonlyMap<string, string>,

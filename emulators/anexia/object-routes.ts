@@ -15,7 +15,7 @@ import {
   type Thing,
 } from './world.ts';
 
-/** The routes of the four kinds, and of the load balancer. */
+/** The routes of the four kinds and of the load balancer. */
 export const objectRoutes = (core: EngineCore): readonly Route<EngineCall>[] => [
   {
     method: 'GET',
@@ -112,7 +112,7 @@ function update(core: EngineCore, kind: ObjectKind, { params, body, doom }: Engi
   return thing;
 }
 
-/** @throws {Refusal} 422 with each field that is wrong, unknown, or refers to nothing. */
+/** @throws {Refusal} 422 with each wrong or unknown field and each dangling reference. */
 function checked({ world }: EngineCore, kind: ObjectKind, body: unknown) {
   const schema: z.ZodType<{ name: string } & Record<string, unknown>> = BODIES[kind];
   const parsed = schema.safeParse(recordOf(body));

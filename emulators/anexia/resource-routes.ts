@@ -38,7 +38,7 @@ export function resourceRoutes(core: EngineCore): readonly Route<EngineCall>[] {
     );
   }
 
-  /** One at a time; the real service is not up to more, and so this one refuses it. */
+  /** One at a time. The real service handles no more, so the emulator refuses more. */
   async function tag({ params, body, complain, wait }: EngineCall) {
     const thing = find(params);
     if (body !== '') throw refusal(400, 'The body must be an empty text');

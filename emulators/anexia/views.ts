@@ -3,7 +3,7 @@ import type { KnobValues } from './api.ts';
 import { STATES } from './kinds.ts';
 import { stateOf, tagsAt, type Thing, titleOf, type EngineWorld } from './world.ts';
 
-/** One object as its own route shows it: links are objects. */
+/** One object on its own route: links are objects. */
 export function objectView(
   world: EngineWorld,
   thing: Thing,

@@ -3,32 +3,32 @@ import type { KnobValues } from './api.ts';
 import type { Generator } from '../kit/random.ts';
 import { type ObjectKind, KINDS, LINKS, STATES } from './kinds.ts';
 
-/** Something the Engine knows. Nothing is a timer: what state it is in follows from the time. */
+/** Something that the Engine knows. There are no timers: its state follows from the time. */
 export interface Thing {
   readonly id: string;
-  /** Null: of a kind that only the list of resources shows. */
+  /** Null: a kind that only the list of resources shows. */
   readonly kind: ObjectKind | 'loadbalancer' | null;
   readonly typeId: string | null;
   readonly name: string;
   fields: Readonly<Record<string, unknown>>;
   readonly createdAtMs: number;
   updatedAtMs: number;
-  /** Infinity: while it is there. */
+  /** Infinity while it exists. */
   destroyedAtMs: number;
   readonly tags: { readonly name: string; readonly atMs: number; removedAtMs: number }[];
-  /** What the deployment under way began as, when it ends, and how. */
+  /** The present deployment: its initial state, end and result. */
   deployment: { readonly during: string; readonly endsAtMs: number; readonly after: string };
-  /** So many more deployments fail. */
+  /** Number of further deployments that fail. */
   failures: number;
-  /** Put there by hand: undefined: not; null: it shows no state. */
+  /** State set by hand; undefined: none; null: it shows no state. */
   forcedState: string | null | undefined;
 }
 
-/** What every route shares. */
+/** What all routes share. */
 export interface EngineCore {
   readonly world: EngineWorld;
   readonly clock: EmulatorClock;
-  /** The object stays the same. */
+  /** The object keeps its identity. */
   readonly knobs: KnobValues;
   readonly stateDelayMs: number;
 }
@@ -39,15 +39,15 @@ export interface EngineWorld {
   readonly ids: Generator;
 }
 
-/** How the next deployment of something ends. */
+/** How the next deployment of an object ends. */
 export interface Doom {
-  /** Two are made. */
+  /** Creates two objects. */
   readonly twin?: boolean;
   readonly neverDeploys?: boolean;
   readonly failures?: number;
 }
 
-/** What is gone is remembered for so long, for lists that lag. */
+/** Deleted objects are kept this long, for lists that lag. */
 const REMEMBERED_MS = 10 * 60_000;
 
 export function addThing(
@@ -96,7 +96,7 @@ export function destroyThing({ things, now }: EngineWorld, thing: Thing): void {
   }
 }
 
-/** Null: it shows none. */
+/** Null: it shows no state. */
 export function stateOf(
   thing: Pick<Thing, 'forcedState' | 'deployment'>,
   nowMs: number,
@@ -111,11 +111,11 @@ export const titleOf = (state: string): string => STATES[state]?.title ?? `State
 export const isThere = (thing: Thing, atMs: number): boolean =>
   thing.createdAtMs <= atMs && thing.destroyedAtMs > atMs;
 
-/** The tags that it had at a time. */
+/** Its tags at a time. */
 export const tagsAt = (thing: Pick<Thing, 'tags'>, atMs: number): string[] =>
   thing.tags.filter((tag) => tag.atMs <= atMs && tag.removedAtMs > atMs).map(({ name }) => name);
 
-/** Whether something refers to it. */
+/** Whether another object refers to it. */
 export const isReferred = ({ things, now }: EngineWorld, { id }: Thing): boolean =>
   [...things.values()].some(
     (one) =>

@@ -20,7 +20,7 @@ import { redfish } from '../redfish/command.ts';
 /** A new emulator is one line here. */
 const EMULATORS: readonly EmulatorCommand[] = [equinix, redfish, hetznerRobot, latitude, anexia];
 
-/** What each emulator was once called, as a command of its own. */
+/** Former command names of the emulators. */
 const FORMER_NAMES: Readonly<Record<string, string>> = {
   fakequinix: 'equinix',
   fakefish: 'redfish',
@@ -37,7 +37,7 @@ interface EmulateFlags {
   readonly faults?: string;
 }
 
-/** Adds `shepherd emulate NAME`. The former name of an emulator says the new one. */
+/** Adds `shepherd emulate NAME`. An emulator's former name prints the new one. */
 export function addEmulate(cli: Command): void {
   const emulate = cli
     .command('emulate')
@@ -89,11 +89,11 @@ function addEmulator(parent: Command, emulator: EmulatorCommand): void {
     )
     .option('--faults <file>', 'File with fault rules, YAML or JSON');
   emulator.addOptions(command, { wholeNumber, durationMs: durationOf });
-  examples(command, `shepherd emulate ${emulator.name} --listen 127.0.0.1:8100 --profile fast`);
+  examples(command, `shepherd emulate ${emulator.name} --profile fast`);
   command.action((given: EmulateFlags) => run(emulator, given));
 }
 
-/** One JSON line on standard output, then until a signal. */
+/** Prints one JSON line to standard output, and runs until a signal. */
 async function run(emulator: EmulatorCommand, given: EmulateFlags): Promise<void> {
   const { listen, seed, clock, profile, faults: file, ...own } = given;
   const log = createPinoLog({ level: 'info', format: 'json', isTerminal: false });
@@ -121,7 +121,7 @@ async function run(emulator: EmulatorCommand, given: EmulateFlags): Promise<void
   await started.close();
 }
 
-/** The list of fault rules in a file. @throws {UsageError} the file cannot be read or holds no list. */
+/** The fault rules of a file. @throws {UsageError} the file is unreadable or holds no list. */
 function readRules(file: string): never[] {
   let content: unknown;
   try {
@@ -130,13 +130,13 @@ function readRules(file: string): never[] {
     const message = (error as Error).message.split('\n')[0] ?? '';
     throw new UsageError(`${file} cannot be read: ${message}`);
   }
-  // An emulator that keeps its state has these rules already when it is started again.
+  // An emulator with a state file already has these rules after a restart.
   const rules = content as readonly object[];
   if (Array.isArray(content))
     return rules.map((rule, n) => ({ id: `file-${n + 1}`, ...rule })) as never[];
   throw new UsageError(`${file} holds no list; write one fault rule per item`);
 }
 
-/** What is wrong with a rule, in one line. */
+/** The problems of a rule, in one line. */
 const complaintsOf = ({ issues }: z.ZodError): string =>
   issues.map(({ path, message }) => `${path.join('.') || 'rule'}: ${message}`).join('; ');

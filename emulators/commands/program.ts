@@ -6,7 +6,7 @@ import { SIM_PROVIDERS, type SimProviderName } from '../sim/providers/names.ts';
 import { SCENARIOS, type ScenarioName } from '../sim/scenarios/scenario.ts';
 import { addEmulate } from './emulate.ts';
 
-/** Adds the simulated fleet and the emulators. @param version Of the program. */
+/** Adds the simulated fleet and the emulators. @param version version of the program. */
 export function addEmulators(cli: Command, version: string): void {
   const command = cli
     .command('sim')

@@ -42,7 +42,7 @@ export const equinix: EmulatorCommand = {
   },
 };
 
-/** Machines behind the devices: beside the state file, or thrown away at the end. */
+/** Machines behind the devices: beside the state file, or removed at the end. */
 async function openHosts({ log, random }: CommonOptions, stateFile: string | undefined) {
   const { createSimulatedHosts } = await import('../hosts/simulated-hosts.ts');
   const { abandonMachines } = await import('../hosts/processes.ts');

@@ -25,8 +25,8 @@ import { createState } from './world.ts';
 
 /**
  * Starts an emulator of the Equinix Metal API.
- * @throws {WorldError} the world cannot be used. @throws {UsageError} the state file cannot.
- * @throws {ListenError} an address cannot be listened on.
+ * @throws {WorldError} the world is invalid. @throws {UsageError} the state file is unusable.
+ * @throws {ListenError} an address is not available.
  */
 export async function startEquinixEmulator(
   options: EquinixEmulatorOptions,
@@ -118,7 +118,7 @@ const stateBody = z.strictObject({
   state: z.string().regex(/^[a-z][a-z0-9_]*$/, 'expected a word such as active'),
 });
 
-/** What happens to devices and reservations without a client of the API. */
+/** Changes of devices and reservations without an API client. */
 function addRoutes(
   app: FastifyInstance,
   { snatch, setDeviceState }: Pick<EquinixEmulator, 'snatch' | 'setDeviceState'>,

@@ -1,6 +1,6 @@
 import { channel } from 'node:diagnostics_channel';
 
-/** A request to the API and its answer, as they went over the wire: nothing is masked. */
+/** A request to the API and its answer, exactly as on the wire, without masking. */
 export interface Exchange {
   readonly method: string;
   /** With placeholders below the base path; null when no route fits. */
@@ -8,20 +8,20 @@ export interface Exchange {
   /** The path below the base. */
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
-  /** Parsed; undefined when nothing was sent. */
+  /** Parsed; undefined for an empty body. */
   readonly body: unknown;
   readonly userAgent: string;
   readonly status: number;
-  /** The text of the answer; empty for none. */
+  /** The answer's text; may be empty. */
   readonly reply: string;
-  /** A fault rule made this answer, spoiled it, or kept it back: only the request is genuine. */
+  /** A fault rule made, spoiled or delayed this answer: only the request is genuine. */
   readonly isInjected: boolean;
-  /** States that somebody put devices into by hand; the service may not know them. */
+  /** Device states set by hand, which the service may not know. */
   readonly forcedStates: ReadonlySet<string>;
 }
 
 /**
- * Where every emulator of this process publishes its exchanges, for a judge to look at: Node's
- * diagnostics channel `shepherd:equinix:exchange`. Costs nothing while nobody listens.
+ * Node's diagnostics channel `shepherd:equinix:exchange`, on which every emulator of this process
+ * publishes its exchanges for a judge. Free of cost without a listener.
  */
 export const exchanges = channel('shepherd:equinix:exchange');

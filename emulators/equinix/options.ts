@@ -7,24 +7,24 @@ import type { EquinixDevice, DeviceState, Reservation } from './state/state.ts';
 import type { WorldDescription } from './world.ts';
 
 export interface EquinixEmulatorOptions extends EmulatorOptions<EquinixFaultRule> {
-  /** `fast`: every time of the lifecycle divided by 100. */
+  /** `fast`: every duration of the lifecycle divided by 100. */
   readonly profile: Profile;
-  /** Free reservations of a world that lists none. Default 0. */
+  /** Number of free reservations in a world without its own. Default 0. */
   readonly reservations?: number;
   readonly world?: WorldDescription;
   /**
-   * Everything is kept here; a later start with the same file continues where this one ended, and
-   * then `world` and `reservations` are not looked at. Only one process may use a file.
+   * The state file. A later start with the same file continues where this one ended, and ignores
+   * `world` and `reservations`. Only one process may use a file.
    */
   readonly stateFile?: string;
   /** Default `/metal/v1`. */
   readonly basePath?: string;
   readonly hooks?: MachineHooks;
-  /** Milliseconds, taken as they are whatever the profile. */
+  /** Milliseconds, regardless of the profile. */
   readonly timings?: Partial<EquinixTimings>;
 }
 
-/** One step of a device's or reservation's life. */
+/** One step in the life of a device or reservation. */
 export interface StateChange {
   readonly atMs: number;
   readonly kind: 'device' | 'reservation';
@@ -33,7 +33,7 @@ export interface StateChange {
   readonly to: string;
 }
 
-/** What a test or a simulation wants to know of a device. */
+/** A device as tests and simulations see it. */
 export interface DeviceSnapshot {
   readonly id: string;
   readonly hostname: string;
@@ -62,13 +62,13 @@ export interface EquinixEmulator extends Emulator<EquinixFaultRule, EquinixFault
   reservations(): Readonly<Reservation>[];
   /** `change` is emitted after each change of state. */
   readonly events: EventEmitter<{ change: [StateChange] }>;
-  /** What cannot be in a consistent world, and is; empty is good. */
+  /** Contradictions in the world; empty is good. */
   violations(): string[];
-  /** A foreign device takes the reservation. @throws {Error} when it is unknown or not free. */
+  /** A foreign device takes the reservation. @throws {Error} it is unknown or not free. */
   snatch(reservationId: string): DeviceSnapshot;
   /**
-   * Puts a device into a state at once, also one that the service does not know.
-   * @throws {Error} when the device is unknown.
+   * Sets a device's state at once, even a state unknown to the service.
+   * @throws {Error} the device is unknown.
    */
   setDeviceState(deviceId: string, state: DeviceState): void;
   /** Resolves when no hook call is running or waiting. */

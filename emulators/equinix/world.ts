@@ -18,7 +18,7 @@ const listOf = <T extends z.ZodRawShape>(shape: T) => z.array(z.strictObject(sha
 
 const reservation = z.strictObject({
   id: id.optional(),
-  /** How many alike; not together with `id`. */
+  /** Number of equal entries; not together with `id`. */
   count: z.int().min(0).max(100_000).optional(),
   /** Id or name. */
   project: name.optional(),
@@ -35,7 +35,7 @@ const schema = z.strictObject({
   operatingSystems: listOf({ slug: name, name: name.optional() }),
   metros: listOf({ code: name, name: name.optional() }),
   facilities: listOf({ code: name, metro: name, name: name.optional() }),
-  /** A number stands for so many free ones. */
+  /** A number means that many free reservations. */
   reservations: z
     .preprocess(
       (given) => (typeof given === 'number' ? [{ count: given }] : given),
@@ -46,7 +46,7 @@ const schema = z.strictObject({
     id: id.optional(),
     hostname: name,
     project: name.optional(),
-    /** Id of a reservation listed in this world. */
+    /** Id of a reservation of this world. */
     reservation: id.optional(),
     plan: name.optional(),
     facility: name.optional(),
@@ -58,14 +58,14 @@ const schema = z.strictObject({
   keys: listOf({ id: id.optional(), label: name, key: z.string(), project: name.optional() }),
 });
 
-/** What there is at the beginning, as {@link parseWorld} has checked it. Everything is optional. */
+/** The initial world, checked by {@link parseWorld}. Everything is optional. */
 export type WorldDescription = z.output<typeof schema>;
 type Of<T extends keyof WorldDescription> = Extract<
   WorldDescription[T],
   readonly unknown[]
 >[number];
 
-/** A world description that cannot be used: every mistake of its form, or the first name in it of nothing. */
+/** An unusable world description, with all mistakes of its form or the first unknown name. */
 export class WorldError extends Error {
   override readonly name = 'WorldError';
 }
@@ -80,8 +80,8 @@ export function parseWorld(input: unknown, source = 'world'): WorldDescription {
 const DAY_MS = 86_400_000;
 
 /**
- * The first state of a world. Without projects it has one, and without reservations `count` free ones.
- * @throws {WorldError} it names something that there is not.
+ * The initial state of a world. By default it has one project, and `count` free reservations.
+ * @throws {WorldError} a name is unknown.
  */
 export function createState(
   world: WorldDescription,
@@ -168,7 +168,7 @@ function addKey(state: State, listed: Of<'keys'>, ids: Generator, nowMs: number)
   state.sshKeys.set(id, { id, label, key: key.trim(), tags: [], projectId, ...times });
 }
 
-/** Id of the project of that id or name; of the first one when nothing is named. */
+/** Id of the project with this id or name; by default the first project's. */
 function projectOf({ projects }: State, wanted: string | undefined): string {
   const all = [...projects.values()];
   const fits = (one: Project) => wanted === undefined || one.id === wanted || one.name === wanted;
@@ -188,7 +188,7 @@ function codeIn(places: readonly { readonly code: string }[], code: string): str
   return code;
 }
 
-/** What every new device starts from; the caller says the rest, and what is otherwise. */
+/** Defaults of a new device; the caller gives the rest and the exceptions. */
 export const createDevice = (
   ids: Generator,
   nowMs: number,
@@ -213,7 +213,7 @@ export const createDevice = (
 });
 
 /**
- * What lets somebody in. Never from the seed, which others know: whoever holds a token adds keys, and
- * whoever holds a key runs programs on simulated machines, which is on this computer.
+ * A new token. It never comes from the seed, which others know. A token's holder can add keys, and
+ * a key's holder can run programs on simulated machines, that is on this computer.
  */
 const newToken = (kind: string): string => `${kind}-${randomBytes(32).toString('base64url')}`;

@@ -9,10 +9,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { signalProcess } from '../hosts/processes.ts';
 import { startWatchdog, type Watchdog } from './watchdog.ts';
 
-/** Where distributions put it, though few users have these in their path. */
+/** Usual directories of distributions, which few users have in their path. */
 const USUAL_PATHS = ['/usr/sbin', '/usr/local/sbin'];
 
-/** Full path of the installed HAProxy; null: there is none. */
+/** Full path of the installed HAProxy; null: not installed. */
 export function findHaproxy(env: NodeJS.ProcessEnv = process.env): string | null {
   const directories = [...(env['PATH'] ?? '').split(delimiter).filter(Boolean), ...USUAL_PATHS];
   const paths = directories.map((directory) => join(directory, 'haproxy'));
@@ -29,18 +29,18 @@ function isProgram(path: string): boolean {
 }
 
 export interface HaproxyOptions {
-  /** Where everything of it is kept, also when it has ended; absent: a directory that is removed then. */
+  /** Directory for all files, which then survives the end; default: a temporary directory. */
   readonly dir?: string;
-  /** It ended, and nobody had asked for that. @param words what it logged last. */
+  /** Called when it ends unexpectedly. @param words its last log lines. */
   readonly onDeath?: (words: string) => void;
-  /** Lines of the operator's own configuration, after those without which it would not work. */
+  /** Lines of the operator's own configuration, after the necessary ones. */
   readonly base?: readonly string[];
 }
 
 /**
- * An HAProxy of its own, as the system's would be set up for Shepherd: master and workers, a file of
- * the operator's, and a directory of generated ones, all in one directory. However this process ends,
- * HAProxy ends: by `stop`, by `abandon`, or by a watchdog.
+ * A separate HAProxy, set up for Shepherd like the system's: master and workers, the operator's
+ * file and a directory of generated files, all in one directory. However this process ends, HAProxy
+ * ends too: by `stop`, `abandon`, or a watchdog.
  */
 export interface Haproxy {
   readonly program: string;
@@ -48,21 +48,21 @@ export interface Haproxy {
   readonly masterSocket: string;
   /** The operator's own file. */
   readonly baseFile: string;
-  /** Of the generated files; empty at first. */
+  /** Directory of the generated files; empty at first. */
   readonly poolsDir: string;
-  /** What it logged so far. */
+  /** Its log so far. */
   readonly log: readonly string[];
-  /** Of the master, as it runs now. */
+  /** Process id of the present master. */
   pid(): number;
-  /** Ends it as the system does, and starts it again with the files as they are then. */
+  /** Stops it as the system does, and restarts it with the present files. */
   restart(): Promise<void>;
-  /** Ends it without removing anything, and without starting it again. */
+  /** Stops it without removing anything. */
   halt(): Promise<void>;
   /** Starts it after `halt`. */
   start(): Promise<void>;
-  /** Ends it, and removes its directory unless that was given. */
+  /** Stops it, and removes its directory unless the caller gave it. */
   stop(): Promise<void>;
-  /** Kills it without waiting, for an end in the same instant. */
+  /** Kills it without waiting. */
   abandon(): void;
 }
 
@@ -71,7 +71,7 @@ const END_PATIENCE_MS = 10_000;
 const LOOK_EVERY_MS = 25;
 const LOG_LINES_MAX = 2_000;
 
-/** Starts it without any privilege. @throws {Error} it is not installed, or does not start. */
+/** Starts it without privileges. @throws {Error} it is not installed, or does not start. */
 export async function startHaproxy(options: HaproxyOptions = {}): Promise<Haproxy> {
   const { base = [], onDeath } = options;
   const program = findHaproxy();
@@ -85,11 +85,11 @@ export async function startHaproxy(options: HaproxyOptions = {}): Promise<Haprox
   const log: string[] = [];
   let child: ChildProcess | null = null;
   let watchdog: Watchdog | null = null;
-  /** The one whose death is asked for, or is told by throwing. */
+  /** The child whose end is expected, or reported by throwing. */
   let expected: ChildProcess | null = null;
   const start = async () => {
     const args = ['-W', '-S', masterSocket, '-f', baseFile, '-f', poolsDir];
-    // In a process group of its own: Ctrl-C at a terminal is not for it.
+    // In its own process group, so that Ctrl-C at a terminal does not reach it.
     const started = spawn(program, args, {
       stdio: ['ignore', 'pipe', 'pipe'],
       cwd: dir,
@@ -148,10 +148,10 @@ export async function startHaproxy(options: HaproxyOptions = {}): Promise<Haprox
   };
 }
 
-/** A path of a socket has at most 107 bytes, and HAProxy adds some for a moment. */
+/** A socket path has at most 107 bytes, and HAProxy adds some temporarily. */
 const SOCKET_PATH_MAX = 90;
 
-/** Where its socket is: in its directory, unless that has too long a name. */
+/** Its socket's directory: its own directory, unless that path is too long. */
 async function socketsIn(dir: string) {
   const masterSocket = join(dir, 'master.sock');
   if (Buffer.byteLength(masterSocket) <= SOCKET_PATH_MAX) {
@@ -163,10 +163,10 @@ async function socketsIn(dir: string) {
 
 const lastWords = (log: readonly string[]): string => log.slice(-5).join('; ');
 
-/** Without an answer within that time an old worker would live for as long as a client likes. */
+/** Without this limit an old worker would live as long as its clients keep connections. */
 const BASE = ['global', '  maxconn 2000', '  hard-stop-after 10m'];
 
-/** Waits until the master answers and has a worker. @throws {Error} it ended instead. */
+/** Waits until the master answers and has a worker. @throws {Error} it ended first. */
 async function up(child: ChildProcess, socket: string, log: readonly string[]): Promise<void> {
   const failures: Error[] = [];
   child.once('error', (error) => failures.push(error));
@@ -180,7 +180,7 @@ async function up(child: ChildProcess, socket: string, log: readonly string[]): 
   throw new Error(`haproxy does not start: ${lastWords(log)}`);
 }
 
-/** What its master says to a command; empty: nobody answers. */
+/** The master's answer to a command; empty: no answer. */
 export function ask(socket: string, command: string): Promise<string> {
   return new Promise((resolve) => {
     let answer = '';
@@ -189,7 +189,7 @@ export function ask(socket: string, command: string): Promise<string> {
     connection.on('data', (text: string) => (answer += text));
     connection.on('error', () => resolve(''));
     connection.on('close', () => resolve(answer));
-    // It answers until we have nothing more to say.
+    // It answers once our side ends.
     connection.end(`${command}\n`);
   });
 }

@@ -1,22 +1,22 @@
 import { ask, type Haproxy } from './haproxy-process.ts';
 
-/** A server as HAProxy itself shows it. */
+/** A server in HAProxy's own view. */
 export interface ServerStatus {
   readonly backend: string;
   readonly server: string;
   /** Such as `UP`, `UP 1/3`, `DOWN`, `DRAIN`, `MAINT`, `no check`. */
   readonly status: string;
-  /** Share of the new connections; with 0 it gets none. */
+  /** Share of the new connections; 0: none. */
   readonly weight: number;
-  /** Connections that go there now. */
+  /** Present connections. */
   readonly sessions: number;
 }
 
-/** Whether new connections may go there. */
+/** Whether new connections may go to the server. */
 export const isActive = ({ status, weight }: ServerStatus): boolean =>
   weight > 0 && /^(UP|no check)/.test(status);
 
-/** What the worker that takes new connections says of itself. Empty: HAProxy does not answer. */
+/** The statistics of the worker for new connections. Empty: HAProxy does not answer. */
 export async function readServers({
   masterSocket,
 }: Pick<Haproxy, 'masterSocket'>): Promise<ServerStatus[]> {
@@ -25,7 +25,7 @@ export async function readServers({
   const at = (name: string) => names.indexOf(name);
   const [backend, server] = [at('pxname'), at('svname')];
   const [sessions, status, weight] = [at('scur'), at('status'), at('weight')];
-  // Only texts of later columns may hold commas.
+  // Only later columns may contain commas.
   return lines
     .map((line) => line.split(','))
     .filter((cells) => !['FRONTEND', 'BACKEND'].includes(cells[server]!))

@@ -20,10 +20,10 @@ import type { AccountKey, RobotServer } from './world.ts';
 const MACHINE = ['server', 'nth', 'every', 'probability'];
 
 export const FAULTS = faultForm({
-  /** Number of the server. */
+  /** Server number. */
   match: { server: z.int().optional() },
   effects: [
-    /** `ignored`: answered with the old name; `cut` to `length`; `late`: shown only `ms` later. */
+    /** `ignored`: answers with the old name; `cut` to `length`; `late`: visible only `ms` later. */
     z.strictObject({
       type: z.literal('rename'),
       does: z.enum(['ignored', 'cut', 'late']),
@@ -32,27 +32,27 @@ export const FAULTS = faultForm({
       /** Of `late`. Default 30 000. */
       ms: z.number().min(0).optional(),
     }),
-    /** Somebody else renames the server right after we did. */
+    /** Somebody else renames the server right after us. */
     z.strictObject({ type: z.literal('nameTaken'), name: z.string() }),
-    /** Not listed, or not known at all. */
+    /** Not listed, or unknown. */
     z.strictObject({ type: z.literal('serverGone'), from: z.enum(['list', 'account']) }),
-    /** What these fields of a server show, such as `{"status": "in process"}`. */
+    /** Overrides fields of a server, such as `{"status": "in process"}`. */
     z.strictObject({ type: z.literal('fields'), fields: z.record(z.string(), z.unknown()) }),
-    /** `ignored`: acknowledged, and nothing happens; `failsThoughDone`: 500 RESET_FAILED, and done. */
+    /** `ignored`: acknowledged without effect; `failsThoughDone`: 500 RESET_FAILED, and done. */
     z.strictObject({ type: z.literal('reset'), does: z.enum(['ignored', 'failsThoughDone']) }),
-    /** What is armed is not armed any more so long after; default at once. */
+    /** Disarms the rescue system after this time; default: at once. */
     z.strictObject({ type: z.literal('rescueDisarms'), afterMs: z.number().min(0).optional() }),
-    /** What `host_key` of an armed rescue system shows; otherwise it is empty. */
+    /** Sets `host_key` of an armed rescue system; otherwise it is empty. */
     z.strictObject({ type: z.literal('hostKey'), shows: z.enum(['right', 'wrong']) }),
-    /** The machine boots from its drives, whatever is armed. */
+    /** The machine boots from its drives, even if something is armed. */
     z.strictObject({ type: z.literal('bootsDisk') }),
-    /** The rescue system lets a stranger's key in, or none. */
+    /** The rescue system accepts a stranger's key, or none. */
     z.strictObject({ type: z.literal('rescueKeys'), does: z.enum(['foreign', 'none']) }),
     z.strictObject({
       type: z.literal('installimage'),
       does: z.enum(['fails', 'hangs', 'marksAndFails']),
     }),
-    /** SSH lets in, and no command ever ends. */
+    /** SSH accepts the login, and no command ever ends. */
     z.strictObject({ type: z.literal('commandHangs') }),
   ],
   once: ['nameTaken'],
@@ -80,7 +80,7 @@ export interface Credentials {
   readonly password: string;
 }
 
-/** What there is behind the API. */
+/** The parts behind the API. */
 export interface RobotCore {
   readonly servers: readonly RobotServer[];
   readonly machines: ReadonlyMap<number, RobotMachine>;
@@ -93,9 +93,9 @@ export interface RobotCore {
 export interface RobotCall
   extends RobotCore, Pick<Occasion<RobotFaultEffect>, 'params' | 'strike'> {
   readonly form: Form;
-  /** Of the path. @throws {Refusal} there is none. */
+  /** The path's server. @throws {Refusal} it does not exist. */
   server(): RobotServer;
-  /** The same as `strike` for one of many servers, as a list of them shows it. */
+  /** Like `strike`, for one server of a list. */
   strikeOf<T extends RobotFaultEffect['type']>(
     server: RobotServer,
     type: T,
@@ -110,11 +110,11 @@ export interface ApiParts {
   readonly core: RobotCore;
   readonly routes: readonly Route<RobotCall>[];
   readonly credentials: Credentials;
-  /** Requests per hour otherwise than usual. */
+  /** Changed limits of requests per hour. */
   readonly limits: Readonly<Record<string, number>> | undefined;
 }
 
-/** What is special about requests to Robot: forms, limits per hour, and logins that block an address. */
+/** Robot's request handling: forms, limits per hour, and logins that block an address. */
 export function apiOf({
   core,
   routes,
@@ -132,7 +132,7 @@ export function apiOf({
     const { user, password } = credentials;
     return isSameSecret(Buffer.from(encoded, 'base64').toString(), `${user}:${password}`);
   }
-  /** The third wrong login within ten minutes shuts the address out, whatever came in between. */
+  /** The third wrong login within ten minutes blocks the address, whatever came in between. */
   function failLogin(): void {
     const nowMs = clock.now();
     wrongAtMs = [...wrongAtMs.filter((atMs) => atMs > nowMs - BLOCKED_MS), nowMs];

@@ -44,27 +44,29 @@ import {
 } from './world.ts';
 
 export interface RobotEmulatorOptions extends EmulatorOptions<RobotFaultRule> {
-  /** How many, or what each of them has otherwise than usual. Default 1. */
+  /** Number of servers, or each server's differences from the default. Default 1. */
   readonly servers?: number | readonly ServerSeed[];
-  /** Names of servers that nobody named begin so. Default `free-`. */
+  /** Name prefix of unnamed servers. Default `free-`. */
   readonly freePrefix?: string;
-  /** `fast`: machines need a hundredth of their time; hours of the API stay hours. Default `real`. */
+  /**
+   * `fast`: machines take a hundredth of their time; the API's hours stay hours. Default `real`.
+   */
   readonly profile?: Profile;
   readonly timings?: Partial<RobotTimings>;
-  /** Requests per hour otherwise than usual, by such as `POST /reset`. */
+  /** Changed limits of requests per hour, by keys such as `POST /reset`. */
   readonly limits?: Readonly<Record<string, number>>;
   /**
-   * The port of SSH on every machine, each of which has an address of its own. 0: a free one. Nobody listens there where
-   * `listen` names a network in memory; see `answering`.
+   * The SSH port of every machine, each with its own address. 0: a free port. Without a listener
+   * where `listen` names an in-memory network; see `answering`.
    */
   readonly sshPort?: number;
-  /** Play the systems that are installed. Default: the emulator does. */
+  /** Simulates the installed systems. Default: the emulator does. */
   readonly hosts?: RobotEmulatorHosts;
 }
 
-/** Such as simulated hosts, which have processes and agents. */
+/** For example simulated hosts, which have processes and agents. */
 export interface RobotEmulatorHosts extends DiskHosts {
-  /** Where the machine will be, for its life. All of them have one port. */
+  /** Assigns the machine's address for its life. All machines have one port. */
   assign(device: {
     readonly id: string;
     readonly hostname: string;
@@ -72,44 +74,46 @@ export interface RobotEmulatorHosts extends DiskHosts {
   }): Promise<{ readonly address: string; readonly sshPort: number }>;
 }
 
-/** What a test wants to know of a server and of the machine behind it. */
+/** A server and its machine as tests see them. */
 export interface ServerSnapshot extends MachineState {
   readonly number: number;
   readonly name: string;
   readonly address: string;
-  /** Whether the rescue system boots next. */
+  /** Whether the next boot is the rescue system. */
   readonly isArmed: boolean;
   readonly wwns: readonly string[];
 }
 
-/** What the owner of this emulator sees and does beyond what all have in common. */
+/** Additions of this emulator to the common interface. */
 interface Inside {
   servers(): readonly ServerSnapshot[];
-  /** What somebody at the machine's buttons does; no request is made. @throws {Error} unknown. */
+  /** Presses a button at the machine, without a request. @throws {Error} unknown. */
   press(server: number, type: ResetType): void;
-  /** The kernel of what runs ends; it answers connections, and nothing else. @throws {Error} unknown. */
+  /** Crashes the kernel: it accepts connections and does nothing else. @throws {Error} unknown. */
   crash(server: number): void;
-  /** Another one works in the account: the name is set, no request is made. @throws {Error} unknown. */
+  /**
+   * Renames the server as another user of the account, without a request. @throws {Error} unknown.
+   */
   rename(server: number, name: string): void;
   /**
-   * Plays a script for a shell on a system that `hosts` play, by `sh -s` alone: on files of its own,
-   * which hold what was installed. Undefined: it is another command.
+   * Runs a shell script on a system that `hosts` simulates, if the command is `sh -s`. It has its
+   * own files with the installed content. Undefined: another command.
    */
   play(device: string, argv: readonly string[]): Play | undefined;
-  /** The system that runs on the machine at an address; null: nobody answers there. */
+  /** The system at an address; null: nobody answers. */
   answering(address: string): Answering | null;
 }
 
 export interface RobotEmulator extends Emulator<RobotFaultRule, RobotFault>, Inside {
   readonly credentials: Credentials;
-  /** Of SSH, on every machine. */
+  /** SSH port of every machine. */
   readonly sshPort: number;
 }
 
 /**
  * Starts an emulator of the Robot web service, with a machine behind each server.
- * @throws {ZodError} a rule that cannot be understood. @throws {ListenError} an address cannot be
- *   listened on. @throws {Error} this system has no addresses 127.0.0.0/8 for the machines.
+ * @throws {ZodError} a rule is invalid. @throws {ListenError} an address is not available.
+ * @throws {Error} this system has no addresses 127.0.0.0/8 for the machines.
  */
 export async function startRobotEmulator(options: RobotEmulatorOptions): Promise<RobotEmulator> {
   const base = baseOf(options, FAULTS);
@@ -150,7 +154,7 @@ export async function startRobotEmulator(options: RobotEmulatorOptions): Promise
   return { ...emulator, ...inside, credentials, sshPort };
 }
 
-/** Every machine has an address of its own, and all have one port. */
+/** Every machine has its own address, and all have one port. */
 async function serversOf(
   options: RobotEmulatorOptions,
   ids: Parameters<typeof createServer>[2]['ids'],

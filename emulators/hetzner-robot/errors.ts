@@ -6,7 +6,7 @@ export const errorBody = (
   message: string,
   more: object = {},
 ): object => ({ error: { status, code, message, ...more } });
-/** A refusal as the API words it. @param more beside status, code and message */
+/** A refusal in the API's words. @param more fields besides status, code and message */
 export const refusal = (status: number, code: string, message: string, more?: object) =>
   new Refusal(status, errorBody(status, code, message, more));
 export const invalidInput = (wrong: {

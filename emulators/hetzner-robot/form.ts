@@ -6,9 +6,9 @@ export type Form = ReadonlyMap<string, string | readonly string[]>;
 const FORM_TYPE = /^application\/x-www-form-urlencoded\s*(;|$)/i;
 
 /**
- * Reads a form as PHP does: of a name that comes again only the last counts; `name[0]` and `name[1]`
- * make a list. `name[]` makes a list of one, and coming again it is the last again. A body of any
- * other type has no fields at all.
+ * Reads a form as PHP does. The last of repeated names counts. `name[0]` and `name[1]` make a list.
+ * `name[]` makes a list of one, and of repetitions the last counts. Other types of bodies have no
+ * fields.
  */
 export function parseForm(text: string, contentType: string | undefined): Form {
   const form = new Map<string, string | string[]>();
@@ -46,7 +46,7 @@ export function choiceField(form: Form, name: string, values: readonly string[])
   return value;
 }
 
-/** A list, also of one value; empty when it is absent. */
+/** A list, also of one value; empty by default. */
 export function listField(form: Form, name: string): readonly string[] {
   const value = form.get(name) ?? [];
   return (typeof value === 'string' ? [value] : value.filter((one) => one !== undefined)).filter(

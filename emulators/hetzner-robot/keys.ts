@@ -30,7 +30,7 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 const MPINT_SIGN_BYTES = 1;
 
-/** Of RSA the length of the modulus, the last part of the wire form. */
+/** For RSA the length of the modulus, the last part of the wire form. */
 function sizeBitsOf(type: string, blob: Buffer): number {
   const named = /nistp(\d+)/.exec(type)?.[1];
   if (type !== 'ssh-rsa') return Number(named ?? 256);
@@ -43,7 +43,7 @@ function sizeBitsOf(type: string, blob: Buffer): number {
   return (lengthBytes - MPINT_SIGN_BYTES) * 8;
 }
 
-/** @throws {Refusal} 400: it is no public key. */
+/** @throws {Refusal} 400: it is not a public key. */
 function readPublicKey(name: string, text: string, createdMs: number): AccountKey {
   const parsed = ssh2.utils.parseKey(text.trim());
   if (parsed instanceof Error || parsed.isPrivateKey()) throw invalidInput({ invalid: ['data'] });

@@ -14,9 +14,9 @@ export const LIMITS: Readonly<Record<string, number>> = {
   'DELETE /key': 200,
 };
 
-/** How many requests were let through in the last hour. */
+/** Requests of the last hour. */
 export interface Limits {
-  /** Counts one more; what a refusal tells, if there were as many as may be. */
+  /** Counts one more request. @returns the refusal's details if the limit was reached. */
   over(classOf: string, nowMs: number): object | undefined;
 }
 

@@ -103,7 +103,7 @@ function showBoots(call: RobotCall): ApiAnswer {
 
 const showRescue = (call: RobotCall): ApiAnswer => ok({ rescue: rescueView(call, bootable(call)) });
 
-/** @throws {Refusal} 400: a key that the account does not have. */
+/** @throws {Refusal} 400: the account lacks a key. */
 function keysOf({ keys, form }: RobotCall): AccountKey[] {
   return listField(form, 'authorized_key').map((text) => {
     const key = keys.get(text);
@@ -157,7 +157,7 @@ export const ROUTES: readonly Route<RobotCall>[] = [
   { method: 'GET', path: '/boot/{n}/rescue', handle: showRescue },
   { method: 'POST', path: '/boot/{n}/rescue', handle: arm },
   { method: 'DELETE', path: '/boot/{n}/rescue', handle: disarm },
-  // An unattended installation is never armed here, so there is nothing to disarm.
+  // An unattended installation is never armed here, so nothing needs disarming.
   {
     method: 'DELETE',
     path: '/boot/{n}/linux',

@@ -9,7 +9,7 @@ type RobotJson = Readonly<Record<string, unknown>>;
 export const md5Of = (blob: Buffer): string =>
   createHash('md5').update(blob).digest('hex').match(/../g)!.join(':');
 
-/** Every reply about a machine begins so. */
+/** Head of every reply about a machine. */
 export const placeOf = ({ ip, ipv6Net, number }: RobotServer) => ({
   server_ip: ip,
   server_ipv6_net: ipv6Net,
@@ -32,7 +32,7 @@ export const serverView = (call: RobotCall, server: RobotServer): RobotJson => (
   ...call.strikeOf(server, 'fields')?.fields,
 });
 
-/** A server by itself. */
+/** A single server. */
 export const serverDetail = (call: RobotCall, server: RobotServer): RobotJson => ({
   ...serverView(call, server),
   reset: server.resetTypes !== null,
@@ -63,10 +63,10 @@ export const keyDetail = (key: AccountKey): RobotJson => ({
   created_at: new Date(key.createdMs).toISOString().slice(0, 19).replace('T', ' '),
 });
 
-/** What may be chosen. */
+/** The choices. */
 export const RESCUE_SYSTEMS = ['linux', 'linuxold', 'vkvm'];
 
-/** Lists of what may be chosen while it is not active, else what was. */
+/** Lists of choices while inactive; otherwise the choice. */
 export function rescueView(call: RobotCall, server: RobotServer): RobotJson {
   const boot = armed(server, call.clock.now());
   return {
@@ -94,7 +94,7 @@ export const linuxView = (server: RobotServer): RobotJson => ({
   boot_time: null,
 });
 
-/** Empty, as in every known example, unless a fault says otherwise. */
+/** Empty, as in every known example, unless a fault overrides it. */
 function hostKeysOf(
   call: RobotCall,
   server: RobotServer,

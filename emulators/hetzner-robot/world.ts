@@ -3,7 +3,7 @@ import type { Generator } from '../kit/random.ts';
 export const RESET_TYPES = ['sw', 'hw', 'power', 'power_long', 'man'] as const;
 export type ResetType = (typeof RESET_TYPES)[number];
 
-/** A key of the account. Unique by its value, not by its name. */
+/** A key of the account. Its value is unique, not its name. */
 export interface AccountKey {
   readonly name: string;
   /** MD5 of the wire form, lower-case hexadecimal pairs with colons. */
@@ -22,7 +22,7 @@ export interface BootConfig {
   readonly system: string;
   readonly keys: readonly AccountKey[];
   readonly password: string;
-  /** OpenSSH PEM: what it will show. */
+  /** OpenSSH PEM of its host key. */
   readonly hostKey: string;
   readonly armedMs: number;
 }
@@ -39,24 +39,24 @@ export interface DriveSeed {
 export interface RobotServer {
   readonly number: number;
   name: string;
-  /** The same, but for a while after a change that comes late. */
+  /** The same name, except for a while after a delayed change. */
   shownName: string;
   readonly product: string;
   readonly dc: string;
-  /** Where it is reached. */
+  /** Its addresses. */
   readonly ip: string;
   readonly ipv6Net: string;
-  /** Null: it cannot be reset from outside. */
+  /** Null: it cannot be reset remotely. */
   readonly resetTypes: readonly ResetType[] | null;
   /** Whether a rescue system can be armed. */
   readonly hasRescue: boolean;
   readonly drives: readonly DriveSeed[];
-  /** What is on its drives at first. */
+  /** Initial content of its drives. */
   readonly first: 'stranger' | 'nothing';
   boot: BootConfig | null;
 }
 
-/** What a test wants otherwise than usual. */
+/** A test's changes to the default. */
 export type ServerSeed = Partial<Pick<RobotServer, 'name' | 'resetTypes' | 'hasRescue' | 'first'>>;
 
 export const FIRST_NUMBER = 321;
@@ -64,7 +64,7 @@ const PLACES = ['FSN1-DC14', 'FSN1-DC15', 'NBG1-DC3', 'HEL1-DC2'];
 const PRODUCTS = ['EX44', 'AX41-NVMe', 'Server Auction'];
 const DRIVE_GB = 512;
 
-/** The n-th server of the account, counted from 0. */
+/** The account's n-th server, counted from 0. */
 export function createServer(
   n: number,
   { name, ...seed }: ServerSeed & Pick<RobotServer, 'name'>,
@@ -91,7 +91,7 @@ export function createServer(
   };
 }
 
-/** A rescue system that nobody booted in this time is not booted any more. */
+/** A rescue system expires if nobody boots it in this time. */
 const ARMED_MS = 60 * 60_000;
 
 /** What is armed now. */

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { parse } from 'shell-quote';
 import { containedPath } from './paths.ts';
 
-/** What a shell would have said and answered. */
+/** A shell's error message and exit code. */
 export class CommandRefused extends Error {
   readonly exitCode: number;
   constructor(message: string, exitCode: number) {
@@ -13,10 +13,10 @@ export class CommandRefused extends Error {
   }
 }
 
-/** A command that is played inside the simulator: gets all of stdin, answers when it ended. */
+/** A command that the simulator plays: it receives all of stdin and returns at its end. */
 export type Play = (stdin: Buffer) => Promise<Played>;
 
-/** What a command wrote and how it ended. */
+/** A command's output and exit code. */
 export interface Played {
   readonly stdout?: Uint8Array | string;
   readonly stderr?: string;
@@ -25,16 +25,16 @@ export interface Played {
 
 export interface CommandContext {
   readonly root: string;
-  /** Commands that are played by others; undefined: this one is not. */
+  /** Commands that others play; undefined: they do not play this one. */
   play(argv: readonly string[]): Play | undefined;
-  /** Runs a program that was uploaded. @throws {CommandRefused} */
+  /** Runs an uploaded program. @throws {CommandRefused} */
   run(program: string, args: readonly string[]): Promise<ChildProcess | Play>;
 }
 
 /**
- * Carries out a command line: one program with its arguments. Machines have `cat`, `true`, and what
- * was uploaded to them. Paths count inside the root.
- * @throws {CommandRefused} shell syntax, no such program, or the power is off.
+ * Runs a command line: one program with its arguments. Machines have `cat`, `true` and uploaded
+ * programs. Paths are relative to the root.
+ * @throws {CommandRefused} shell syntax, an unknown program, or the power is off.
  */
 export async function startLine(
   line: string,
@@ -50,7 +50,7 @@ export async function startLine(
   throw new CommandRefused(`sh: ${program}: not found`, 127);
 }
 
-/** Whoever logs in may do all that root may, so `sudo -n` changes nothing. */
+/** A login has root's rights, so `sudo -n` changes nothing. */
 const withoutElevation = (argv: readonly string[]): readonly string[] =>
   argv[0] === 'sudo' && argv[1] === '-n' ? argv.slice(2) : argv;
 
@@ -62,7 +62,7 @@ const wordsOf = (line: string): string[] =>
     throw new CommandRefused(`sh: syntax not played here: ${line}`, 2);
   });
 
-/** Without a process, because one for each command would make many machines heavy. */
+/** Without a process, because a process per command would make many machines expensive. */
 async function cat(paths: readonly string[], stdin: Buffer, root: string): Promise<Played> {
   if (paths.length === 0) return { stdout: stdin, exitCode: 0 };
   const contents: Buffer[] = [];
@@ -79,8 +79,8 @@ async function cat(paths: readonly string[], stdin: Buffer, root: string): Promi
 }
 
 /**
- * The real file of a program that was put on the machine.
- * @throws {CommandRefused} there is none, or it may not be executed.
+ * The real file of an uploaded program.
+ * @throws {CommandRefused} it does not exist, or is not executable.
  */
 export async function uploadedProgram(program: string, root: string): Promise<string> {
   const refused = (why: string, exitCode: number) =>

@@ -7,11 +7,11 @@ import { containedPath, homeDirectory } from './paths.ts';
 import type { SpareDisk } from './spare-disk.ts';
 import { playUserData } from './user-data.ts';
 
-/** What is below it is held in memory: gone with each boot. */
+/** Files below it are in memory, and disappear at each boot. */
 const VOLATILE = '/run';
 
 export interface DirectoryDiskDeps {
-  /** What the machine sees as `/`. */
+  /** The machine's `/`. */
   readonly root: string;
   readonly bootIdFile: string;
   readonly hostname: () => string;
@@ -19,7 +19,7 @@ export interface DirectoryDiskDeps {
   readonly log: HostsLog;
 }
 
-/** A disk that is a directory, so that real programs can run from it. */
+/** A disk that is a directory, from which real programs can run. */
 export function createDirectoryDisk({
   root,
   bootIdFile,
@@ -43,7 +43,8 @@ export function createDirectoryDisk({
       playUserData(
         script,
         {
-          // Root writes whatever the mode says, so the owner, which is us, always keeps that right.
+          // Root writes whatever the mode says, so the owner, which is this process, always keeps
+          // that right.
           async write(path, text, mode) {
             const file = await containedPath(root, path);
             await writeFile(file, text);
@@ -66,7 +67,7 @@ export function createDirectoryDisk({
   };
 }
 
-/** Undefined when there is no such file. */
+/** Undefined: the file does not exist. */
 async function textOf(file: string): Promise<string | undefined> {
   try {
     return await readFile(file, 'utf8');
@@ -76,7 +77,7 @@ async function textOf(file: string): Promise<string | undefined> {
   }
 }
 
-/** Where a machine keeps the id of its boot. */
+/** File of a machine's boot id. */
 export const BOOT_ID_PATH = '/proc/sys/kernel/random/boot_id';
 
 /** Undefined before the first boot. */

@@ -1,26 +1,26 @@
 import type { HostDoor } from './host.ts';
 import type { HostsLog } from './options.ts';
 
-/** Something that listens, once it does. */
+/** A listener, once it listens. */
 export interface Listening {
   freeze(on: boolean): void;
   close(): Promise<void>;
 }
 
 export interface DoorOptions {
-  /** For the log: what cannot be listened for, and where. */
+  /** For the log: what cannot listen, and where. */
   readonly what: string;
   readonly where: () => object;
   readonly log: HostsLog;
   /** @throws {Error} the port is taken. */
   listen(): Promise<Listening>;
-  /** Runs it after all that the host was asked before. */
+  /** Runs it after all earlier calls to the host. */
   inTurn(work: () => Promise<void>): Promise<void>;
 }
 
 const RETRY_MS = 250;
 
-/** Where a machine listens at a port, as soon as that is free. */
+/** Lets a machine listen at a port as soon as the port is free. */
 export function createDoor({ what, where, log, listen, inTurn }: DoorOptions): HostDoor {
   let listening: Listening | undefined;
   let isFrozen = false;

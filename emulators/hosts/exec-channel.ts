@@ -5,21 +5,21 @@ import { CommandRefused } from './commands.ts';
 import type { Play } from './commands.ts';
 import { signalProcess } from './processes.ts';
 
-/** One exec request: wires the command to the channel, as OpenSSH does. */
+/** One exec request: connects the command to the channel, as OpenSSH does. */
 export interface ExecChannel {
-  /** Signal without `SIG`, as the protocol names it. */
+  /** Signal name without `SIG`, as in the protocol. */
   signal(name: string): void;
   /** The caller's connection is gone. */
   abandon(): void;
 }
 
-/** How a command line is carried out: as a process, or as a play of one. */
+/** How a command line runs: as a process or a played command. */
 export type Start = (line: string) => Promise<ChildProcess | Play>;
 
 /**
  * Runs a command line on the channel. As with OpenSSH, the channel stays open until the outputs are
- * closed, so a program whose detached child keeps stdout leaves its caller hanging; and a caller who
- * leaves takes the pipes away, not the process.
+ * closed, so a program whose detached child keeps stdout blocks its caller. A caller that leaves
+ * closes the pipes, not the process.
  */
 export function runOnChannel(
   line: string,
@@ -49,7 +49,7 @@ async function run(
   else use(started);
 }
 
-/** The caller may leave before the end; then nobody is told how it ended. */
+/** The caller may leave before the end, and then nobody learns the exit code. */
 async function playOn(channel: ServerChannel, play: Play): Promise<void> {
   const { stdout = '', stderr = '', exitCode } = await play(await readInput(channel));
   if (channel.destroyed) return;
@@ -57,7 +57,10 @@ async function playOn(channel: ServerChannel, play: Play): Promise<void> {
   finish(channel, stderr, exitCode);
 }
 
-/** To the caller's EOF. Not by iteration, which would destroy the channel: the answer goes there. */
+/**
+ * Reads to the caller's EOF, without iteration, which would destroy the channel needed for the
+ * answer.
+ */
 const readInput = (channel: ServerChannel) =>
   new Promise<Buffer>((resolve) => {
     const chunks: Buffer[] = [];
@@ -65,7 +68,7 @@ const readInput = (channel: ServerChannel) =>
     channel.once('end', () => resolve(Buffer.concat(chunks)));
   });
 
-/** The real process behind the channel, once there is one. */
+/** The real process behind the channel, once it exists. */
 function createProcessSide(channel: ServerChannel, log: HostsLog) {
   let child: ChildProcess | undefined;
   let gone = false;
@@ -87,7 +90,7 @@ function createProcessSide(channel: ServerChannel, log: HostsLog) {
 
 function connectPipes(child: ChildProcess, channel: ServerChannel, log: HostsLog): void {
   const stdin = child.stdin!;
-  // A program may end without having read all it was sent.
+  // A program may end before it has read everything.
   stdin.on('error', (err) => log.debug({ err }, 'stdin was not read to its end'));
   channel.pipe(stdin);
   child.stdout?.pipe(channel, { end: false });

@@ -1,117 +1,119 @@
-/** What an installation puts on a host, which its reboots leave as it is. */
+/** An installation's content, which reboots keep. */
 export interface HostSystem {
   /** OpenSSH PEM. */
   readonly hostKey: string;
   /** Lines of `authorized_keys`. */
   readonly authorizedKeys: readonly string[];
-  /** What the first boot of an installation reads. */
+  /** Input of an installation's first boot. */
   readonly userdata?: string | null;
-  /** Who may log in. Default: root. */
+  /** Login user. Default: root. */
   readonly user?: string;
-  /** Whether that has happened. */
+  /** Whether the first boot has happened. */
   readonly initialized?: boolean;
 }
 
-/** What a host keeps without power. */
+/** A host's persistent storage. */
 export interface HostDisk {
-  /** Nothing is on it any more. */
+  /** Erases everything. */
   wipe(): Promise<void>;
-  /** Before anything runs: what was in memory is gone, and the boot has this id. */
+  /** Prepares a boot: deletes files in memory, and sets the boot id. */
   boot(bootId: string): Promise<void>;
-  /** Plays the script of the first boot. Never rejects for what it says. */
+  /** Plays the script of the first boot. Never rejects because of the script. */
   runScript(script: string): Promise<void>;
-  /** The power is gone. */
+  /** Power loss. */
   halt?(): void;
 }
 
-/** What runs on a host: its agent, and whatever was started over SSH. */
+/** A host's programs: its agent, and everything started over SSH. */
 export interface HostPrograms {
-  /** Ends all of it, as the loss of power does. Answers how many there were. */
+  /** Ends all of them, as a power loss does. @returns their number. */
   end(): Promise<number>;
-  /** Nothing of it gets on until `false`. */
+  /** Stops their progress until `false`. */
   freeze?(on: boolean): void;
-  /** Ends what an earlier process of ours left behind; before the first boot. */
+  /** Ends programs that an earlier process of ours left, before the first boot. */
   discard?(): Promise<void>;
-  /** After the first boot: what ran when an earlier process ended runs again. */
+  /** After the first boot: restarts programs that ran when an earlier process ended. */
   resume?(): Promise<void>;
 }
 
-/** Where a host answers. Opening what is open, and closing what is not, changes nothing. */
+/** A host's listener. Opening and closing are idempotent. */
 export interface HostDoor {
   open(): Promise<void>;
-  /** Breaks all connections; there are no new ones. */
+  /** Breaks all connections and accepts no more. */
   close(): Promise<void>;
   /** While frozen, connections are accepted and never answered. */
   freeze?(on: boolean): void;
 }
 
-/** Of what a host is made. Each part is asked for one thing at a time. */
+/** The parts of a host. Each part handles one call at a time. */
 export interface HostParts<System extends HostSystem> {
   readonly disk: HostDisk;
   readonly programs: HostPrograms;
   readonly door: HostDoor;
-  /** What it does for others than its operators; who refuses SSH serves all the same. */
+  /** The host's service for clients, which works even while it refuses SSH. */
   readonly service?: HostDoor | undefined;
   readonly newBootId: () => string;
-  /** Of its last boot in an earlier process. */
+  /** Boot id from an earlier process. */
   readonly bootId?: string | undefined;
   /** Called with each change of the system. */
   readonly save?: (system: System) => Promise<void>;
 }
 
-/** How a host refuses SSH: the port is closed, or no key is good enough. */
+/** How a host refuses SSH: the port is closed, or every key is rejected. */
 export type SshRefusal = 'connection' | 'key';
 
 export interface BootTally {
-  /** Power came and the operating system started. */
+  /** Number of boots. */
   readonly boots: number;
-  /** Operating systems installed anew; the first one is not counted. */
+  /** Number of reinstallations, without the first installation. */
   readonly installs: number;
 }
 
 export interface HostState {
   readonly up: boolean;
-  /** Changes with every boot; absent before the first one. */
+  /** Changes at every boot; absent before the first. */
   readonly bootId: string | undefined;
   readonly hanging: boolean;
   readonly refusing: SshRefusal | undefined;
-  /** It has no power, whatever is asked of it. */
+  /** It has no power, whatever is requested. */
   readonly powerless: boolean;
   readonly seen: BootTally;
 }
 
 /**
- * A pretended machine: its power, its boots and its operating system, and what can go wrong with
- * them. Its calls run one after another, whoever makes them.
+ * A simulated machine: its power, boots and operating system, with their faults. Its calls run one
+ * after another.
  */
 export interface Host<System extends HostSystem> {
   readonly system: () => System;
   readonly state: () => HostState;
-  /** After all that was asked before. */
+  /** After all earlier calls. */
   inTurn<T>(work: () => Promise<T>): Promise<T>;
-  /** Of a host that is not closed. */
+  /** Only for a host that is not closed. */
   update(change: Partial<System>): Promise<void>;
   on(): Promise<void>;
   off(): Promise<void>;
-  /** Off and on again, if it is on. */
+  /** Powers it off and on again, if it is on. */
   reboot(): Promise<void>;
-  /** Ends off, with an empty disk; the next boot is a first one again. */
+  /** Leaves it off with an empty disk; the next boot is a first boot. */
   install(change: Partial<System> & Pick<HostSystem, 'hostKey'>): Promise<void>;
-  /** Ends off for good. */
+  /** Leaves it off for good. */
   remove(): Promise<void>;
-  /** All that runs on it ends; the host itself stays up. Answers how many ended. */
+  /** Ends all programs; the host stays up. @returns their number. */
   loseAgent(): Promise<number>;
-  /** Power is gone and comes with nothing that is asked, until `false`: then it boots if it was on. */
+  /** Cuts the power, whatever is requested, until `false`: then it boots if it was on. */
   losePower(on: boolean): Promise<void>;
-  /** It freezes: connections are not answered, nothing runs on. Ends with `false`, and when off. */
+  /**
+   * Freezes it: connections get no answer, and nothing runs. Ends with `false` and with power off.
+   */
   hang(on: boolean): Promise<void>;
-  /** It lets nobody in, over reboots too, until undefined. */
+  /** Refuses all logins, also after reboots, until undefined. */
   refuse(how: SshRefusal | undefined): Promise<void>;
-  /** Answers nobody from now on, and is never on again; what runs is left to the caller. */
+  /** Answers nobody from now on, and never powers on again. The caller ends running programs. */
   close(): Promise<void>;
 }
 
-/** Starts off, whatever it was in an earlier process. */
+/** Initially off, whatever its state in an earlier process. */
 export function createHost<System extends HostSystem>(
   initial: System,
   { disk, programs, door, service, ...parts }: HostParts<System>,
@@ -123,7 +125,7 @@ export function createHost<System extends HostSystem>(
   let isPowerless = false;
   let isHanging = false;
   let isClosed = false;
-  /** What an earlier process left may still run. */
+  /** Programs of an earlier process may still run. */
   let isUnknown = true;
   let refusing: SshRefusal | undefined;
   const seen = { boots: 0, installs: 0 };
@@ -141,7 +143,7 @@ export function createHost<System extends HostSystem>(
     await parts.save?.(system);
   }
 
-  /** Another one than before, even when the source of chance started over with its old seed. */
+  /** A different id than before, even when the random source restarted with its old seed. */
   function nextBootId(): string {
     for (;;) {
       const next = parts.newBootId();

@@ -5,24 +5,24 @@ import { join } from 'node:path';
 import { uploadedProgram } from './commands.ts';
 import { aliveSince, startProcess } from './processes.ts';
 
-/** Where an agent of a simulated machine puts what it was started with. */
+/** Environment variable with the file for the agent's input on a simulated machine. */
 export const agentInitVariable = 'SHEPHERD_AGENT_INIT_FILE';
-/** Tells the program that it is the agent, and not a takeover. */
+/** Tells the program that it is the agent, not an agent start. */
 const detachedFlag = 'TAKEOVER_DETACHED_LAUNCH';
 
 export type KeptAgent = ReturnType<typeof createKeptAgent>;
 
 /**
- * What the agent of a machine was started with (`AgentInit`, its private key among it), beside the
- * machine's disk. It is there while the agent runs: so a simulator that was killed, which no real
- * machine would have noticed, leaves behind which agents ran, and the next one starts them again.
+ * The agent's input (`AgentInit` with its private key), stored beside the machine's disk while the
+ * agent runs. A real machine would not notice that a simulator was killed. So the next simulator
+ * restarts the agents whose input it finds.
  */
 export function createKeptAgent(home: string) {
   const path = join(home, 'agent-init');
   return {
     /** The file. */
     path,
-    /** Undefined: none ran. */
+    /** Undefined: no agent ran. */
     async read(): Promise<Buffer | undefined> {
       try {
         const init = await readFile(path);
@@ -36,23 +36,23 @@ export function createKeptAgent(home: string) {
       await writeFile(`${path}.new`, init, { mode: 0o600 });
       await rename(`${path}.new`, path);
     },
-    /** It ended, for a reason that is the machine's own. */
+    /** The agent ended for a reason inside the machine. */
     forget: () => rm(path, { force: true }),
   };
 }
 
-/** A machine whose program is to run, and as what. */
+/** A machine and the program to run on it. */
 export interface AgentLaunch {
   readonly root: string;
   readonly env: Readonly<Record<string, string>>;
-  /** The uploaded program, as the machine names it. */
+  /** Path of the uploaded program on the machine. */
   readonly program: string;
   readonly init: Buffer;
 }
 
 /**
- * Starts the program as an agent, in place of the takeover that had done so.
- * @throws {CommandRefused} the program is not there any more.
+ * Starts the program as an agent, in place of an agent start.
+ * @throws {CommandRefused} the program no longer exists.
  */
 export async function launchAgent({ root, env, program, init }: AgentLaunch): Promise<void> {
   const file = await uploadedProgram(program, root);
@@ -65,11 +65,11 @@ export async function launchAgent({ root, env, program, init }: AgentLaunch): Pr
       stdio: ['pipe', 'ignore', log],
     });
     await once(agent, 'spawn');
-    // So that the next takeover finds it.
+    // So that the next agent start finds it.
     const recorded = { pid: agent.pid, startTicks: aliveSince(agent.pid!) };
     await writeFile(`${file}.pid`, `${JSON.stringify(recorded)}\n`, { mode: 0o600 });
     const stdin = agent.stdin!;
-    // It may end without having read all.
+    // It may end before it has read everything.
     stdin.on('error', () => stdin.destroy());
     stdin.end(init);
     agent.unref();

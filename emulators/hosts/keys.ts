@@ -2,9 +2,8 @@ import ssh2 from 'ssh2';
 import type { AuthContext, ParsedKey } from 'ssh2';
 
 /**
- * A new host key, OpenSSH PEM. One in 256 keys that ssh2 1.17 makes has a public half that begins
- * with a zero byte, which its generator strips, so that nothing can read the key: those are thrown
- * away.
+ * A new host key, OpenSSH PEM. In one of 256 keys, ssh2 1.17 strips a leading zero byte of the
+ * public half, so that nothing can read the key. Such keys are discarded.
  */
 export function generateHostKey(): string {
   for (;;) {
@@ -16,7 +15,7 @@ export function generateHostKey(): string {
 /** Public half of a host key, wire form. */
 export const publicBlobOf = (pem: string): Buffer => readKey(pem).getPublicSSH();
 
-/** @throws {Error} it is no key. */
+/** @throws {Error} it is not a key. */
 export function readKey(text: string): ParsedKey {
   const key = ssh2.utils.parseKey(text);
   if (key instanceof Error) throw key;
@@ -24,8 +23,8 @@ export function readKey(text: string): ParsedKey {
 }
 
 /**
- * Whether one of the keys lets this attempt in. A client first asks whether a key would do, then
- * comes back with a signature.
+ * Whether one of the keys accepts this attempt. A client first asks whether a key is acceptable,
+ * then returns with a signature.
  */
 export function isAuthorized(attempt: AuthContext, keys: readonly ParsedKey[]): boolean {
   if (attempt.method !== 'publickey') return false;

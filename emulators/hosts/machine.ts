@@ -16,16 +16,16 @@ import { createService, type Service } from './serving/service.ts';
 import { createSpareDisk } from './spare-disk.ts';
 import { listenSsh, LOOPBACK, type Visit } from './ssh-server.ts';
 
-/** What each machine has of its simulator's options, and a directory of its own. */
+/** A machine's share of the simulator's options, and its own directory. */
 export interface MachineDeps extends Pick<
   SimulatedHostsOptions,
   'log' | 'random' | 'light' | 'diskBytes' | 'play' | 'admitted'
 > {
-  /** Holds the record of the machine, and its disk below. */
+  /** Directory of the machine's record and disk. */
   readonly home: string;
   /** Shared by all machines. */
   readonly scan: ProcessScan;
-  /** What machines with an address of their own serve; absent: nothing. */
+  /** The service of machines with their own address; default: none. */
   readonly serving?: MachineServing | undefined;
 }
 
@@ -36,13 +36,13 @@ export interface MachineServing {
 
 /** One simulated machine: a host with a directory, an SSH server and programs. */
 export interface HostMachine extends Host<MachineRecord> {
-  /** In the environment of everything that runs on it. */
+  /** In the environment of all its programs. */
   readonly bootIdFile: string;
   readonly programs: Pick<Programs, 'shorten' | 'shut'>;
   snapshot(agentPids: readonly number[]): HostSnapshot;
 }
 
-/** A machine that is switched off, whatever it was in an earlier run. */
+/** A machine that is off, whatever its state in an earlier run. */
 export function createMachine(initial: MachineRecord, deps: MachineDeps): HostMachine {
   const { home, log, random, diskBytes: sizeBytes } = deps;
   const { deviceId } = initial;
@@ -161,7 +161,7 @@ function createSshDoor(
   });
 }
 
-/** What the machine does for clients; undefined: nothing. */
+/** The machine's service for clients; undefined: none. */
 function createServiceOf(
   deviceId: string,
   host: () => Host<MachineRecord>,

@@ -3,7 +3,7 @@ import type { Play } from './commands.ts';
 import type { ServiceTally } from './serving/service.ts';
 import type { BootTally, HostState, SshRefusal } from './host.ts';
 
-/** Structurally the daemon's log port; constant messages, everything variable in the fields. */
+/** Structurally the daemon's log port, with constant messages and variable fields. */
 export interface HostsLog {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;
@@ -11,7 +11,7 @@ export interface HostsLog {
   error(fields: object, message: string): void;
 }
 
-/** Structurally the daemon's source of chance. */
+/** Structurally the daemon's random source. */
 export interface HostsRandom {
   /** Uniform in [0, 1). */
   next(): number;
@@ -20,46 +20,46 @@ export interface HostsRandom {
 }
 
 export interface SimulatedHostsOptions {
-  /** Holds one directory per machine. Made when missing; one process at a time may use it. */
+  /** Holds one directory per machine. Created if missing; only one process may use it at a time. */
   readonly dir: string;
   readonly log: HostsLog;
   /** Ports and boot ids. */
   readonly random: HostsRandom;
-  /** `close` removes `dir`. Default false: the machines are there again next time. */
+  /** `close` removes `dir`. Default false: the machines exist again next time. */
   readonly throwaway?: boolean;
   /**
-   * Agents live in this process instead of one of their own, so that hundreds of machines fit on a
-   * small computer. Whatever is uploaded and executed is played as the agent. Default false.
+   * Agents live in this process, so that hundreds of machines fit on a small computer. Every
+   * uploaded and executed program is played as the agent. Default false.
    */
   readonly light?: boolean;
   /**
-   * Each machine has a disk `vda` of so many bytes, a multiple of 512, which holds nothing that it
-   * needs: agents can install to it. A sparse file. Default: agents find no disk.
+   * Each machine has an unneeded disk `vda` of this many bytes, a multiple of 512, for agents to
+   * install to. A sparse file. Default: agents find no disk.
    */
   readonly diskBytes?: number;
   /**
-   * `authorized_keys` lines of all who ever get in, whatever keys a device lists. Default: whoever a
-   * device lists.
+   * `authorized_keys` lines of all accepted keys, whatever a device lists. Default: the device's
+   * list.
    */
   readonly admitted?: readonly string[];
   /**
-   * Machines have addresses of their own in 127.0.0.0/8, and each serves HTTP at this port while it
-   * has power. Default: all are on 127.0.0.1, and none serves.
+   * Machines have their own addresses in 127.0.0.0/8, and each serves HTTP at this port while it
+   * has power. Default: all use 127.0.0.1, and none serves.
    */
   readonly serving?: { readonly port: number };
   /**
-   * All machines listen for SSH at this port, each with an address of its own in 127.0.0.0/8: for
-   * services that tell the address alone. Default: each has a port of its own.
+   * All machines listen for SSH at this port, each with its own address in 127.0.0.0/8, for
+   * services that give only the address. Default: each has its own port.
    */
   readonly sshPort?: number;
   /**
-   * Plays commands that machines do not have of their own, such as scripts for a shell. Undefined:
-   * this one is not played. Default: none is.
+   * Plays commands that machines lack, such as shell scripts. Undefined: it does not play this
+   * command. Default: none.
    */
   readonly play?: (deviceId: string, argv: readonly string[]) => Play | undefined;
 }
 
-/** What a test or a page wants to know of a machine. */
+/** A machine as tests and pages see it. */
 export interface HostSnapshot extends HostState {
   readonly deviceId: string;
   readonly hostname: string;
@@ -68,14 +68,14 @@ export interface HostSnapshot extends HostState {
   readonly port: number;
   /** Host key, base64 of the wire blob. */
   readonly hostKey: string;
-  /** What the machine sees as `/`. */
+  /** The machine's `/`. */
   readonly root: string;
-  /** Everything that runs on the machine now: uploaded programs and what they started. */
+  /** Present processes of the machine: uploaded programs and their children. */
   readonly agentPids: readonly number[];
-  /** The same, counted; with those of light machines, which are no processes. */
+  /** Their number, including agents of light machines, which are no processes. */
   readonly agents: number;
   readonly seen: HostTally;
-  /** Null: it serves nobody. */
+  /** Null: it has no service. */
   readonly service: ServiceTally | null;
 }
 
@@ -86,46 +86,46 @@ export interface ServedRequest {
   readonly atMs: number;
 }
 
-/** What a machine has seen since this simulator began, whoever caused it. */
+/** A machine's events since the start of this simulator, whatever their cause. */
 export interface HostTally extends BootTally {
-  /** Uploaded programs that were executed: takeovers. */
+  /** Number of executed uploaded programs, which are agent starts. */
   readonly programs: number;
-  /** Attempts to end the agent that came over SSH. */
+  /** Number of attempts to end the agent over SSH. */
   readonly stops: number;
 }
 
 /**
- * Machines behind simulated devices. Each is a real SSH server on this computer with a disk of its
- * own, and runs what was uploaded to it as real processes.
+ * Machines behind simulated devices. Each is a real SSH server on this computer with its own disk,
+ * and runs uploaded programs as real processes.
  */
 export interface SimulatedHosts extends MachineHooks {
-  /** Everything on the machine is killed; the machine itself stays up. Answers how many died. */
+  /** Kills everything on the machine, which stays up. @returns the number of killed programs. */
   loseAgent(deviceId: string): Promise<number>;
-  /** Each agent on the machine dies so long after it was started; undefined ends that. */
+  /** Each agent on the machine dies this long after its start; undefined ends that. */
   shortenAgents(deviceId: string, lifeMs: number | undefined): void;
   /**
-   * Power is gone, and comes with nothing that is asked of the machine, until `false`: then it boots
-   * if it was switched on last.
+   * Cuts the machine's power, whatever is requested, until `false`: then it boots if it was
+   * switched on last.
    */
   losePower(deviceId: string, on: boolean): Promise<void>;
   /**
-   * What agents say gets to nobody: connections stay open, calls wait until they are out of time.
-   * SSH still works. Of light machines only. @throws {Error} the machine is not light.
+   * Cuts the agents' calls: connections stay open, and calls wait until they time out. SSH still
+   * works. Only for light machines. @throws {Error} the machine is not light.
    */
   cutAgents(deviceIds: readonly string[], on: boolean): void;
   /**
-   * The machine freezes: connections are accepted and never answered, its processes are stopped.
-   * Ends with `false`, and with the next `down`.
+   * Freezes the machine: connections are accepted and never answered, and its processes are
+   * stopped. Ends with `false` and with the next `down`.
    */
   hang(deviceId: string, on: boolean): Promise<void>;
-  /** The machine lets nobody in, over reboots too, until told otherwise. */
+  /** The machine refuses all logins, also after reboots, until further notice. */
   refuseSsh(deviceId: string, on: boolean, how?: SshRefusal): Promise<void>;
   isHanging(deviceId: string): boolean;
-  /** Of its last boot; undefined before the first one. */
+  /** Id of its last boot; undefined before the first. */
   bootId(deviceId: string): string | undefined;
   list(): HostSnapshot[];
-  /** Tells of each request to a machine that serves. Returns how to end that. */
+  /** Reports each request to a serving machine. @returns a function that stops the reports. */
   watchRequests(listener: (request: ServedRequest) => void): () => void;
-  /** Kills everything, closes every port, removes `dir` if it is throw-away. Idempotent. */
+  /** Kills everything, closes every port, and removes a throw-away `dir`. Idempotent. */
   close(): Promise<void>;
 }

@@ -1,18 +1,19 @@
 import { readlink, realpath } from 'node:fs/promises';
 import { posix } from 'node:path';
 
-/** Where commands start and relative paths count from, as the machine sees it. */
+/** The machine's directory for commands and relative paths. */
 export const homeDirectory = '/root';
 
-/** What the machine calls `path`, made absolute and free of `..`, which stops at `/`. */
+/** The machine's absolute form of `path`, without `..`, which stops at `/`. */
 export const insidePath = (path: string) => posix.resolve(homeDirectory, path.replaceAll('\0', ''));
 
-/** Where that is on the real disk, by name only. */
+/** Its path on the real disk, by name only. */
 export const outsidePath = (root: string, path: string) => posix.join(root, insidePath(path));
 
 /**
- * The same, but refuses a way that leads out of the root through a symbolic link. The last parts of
- * the path need not exist. @throws {Error} EACCES.
+ * The same, but refuses symbolic links that lead out of the root. The last parts of the path need
+ * not exist.
+ * @throws {Error} EACCES.
  */
 export async function containedPath(root: string, path: string): Promise<string> {
   const outside = outsidePath(root, path);
@@ -26,7 +27,10 @@ export async function containedPath(root: string, path: string): Promise<string>
   return outside;
 }
 
-/** Absent when nothing is there. A link to nothing counts as leading out: writing would follow it. */
+/**
+ * Absent: nothing exists there. A dangling link counts as leading out, because a write would follow
+ * it.
+ */
 async function followed(path: string): Promise<string | undefined> {
   try {
     return await realpath(path);

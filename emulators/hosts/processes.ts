@@ -3,13 +3,13 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { resolve } from 'node:path';
 
-/** Names the file that holds the machine's boot id; also how we know whose process it is. */
+/** Names the file of the machine's boot id, and so identifies the process's machine. */
 export const bootIdVariable = 'SHEPHERD_AGENT_BOOT_ID_FILE';
 
 /**
- * All live processes that were started on simulated machines, by the value of their
- * {@link bootIdVariable}. An agent that detached itself, or that an earlier simulator left behind,
- * is found all the same. Reads Linux's /proc; elsewhere finds nothing.
+ * All live processes of simulated machines, by the value of their {@link bootIdVariable}. This also
+ * finds detached agents, and agents of an earlier simulator. Reads Linux's /proc; elsewhere it
+ * finds nothing.
  */
 export function processesByMachine(): Map<string, number[]> {
   const found = new Map<string, number[]>();
@@ -23,18 +23,17 @@ export function processesByMachine(): Map<string, number[]> {
   return found;
 }
 
-/** As {@link processesByMachine}, for many who ask often. */
+/** Like {@link processesByMachine}, for many frequent callers. */
 export type ProcessScan = () => Promise<ReadonlyMap<string, readonly number[]>>;
 
-/** Least time between two scans; and they may take a third of all time, whoever waits for them. */
+/** Minimum time between two scans, which may use at most a third of all time. */
 const GAP_MS = 15;
 const GAP_FACTOR = 2;
 
 /**
- * Whoever asks before a scan begins shares it. A scan reads all processes of the computer, which under
- * load takes tens of milliseconds in which nothing else of this process gets on: fifty machines that
- * each scanned for themselves, again and again until their programs were dead, held up a daemon in
- * this process until its session was over.
+ * Callers that wait for a scan share it. A scan reads all processes of the computer. Under load it
+ * takes tens of milliseconds, in which nothing else of this process runs. When fifty machines each
+ * scanned repeatedly until their programs were dead, a daemon in this process lost its session.
  */
 export function createProcessScan(scan = processesByMachine): ProcessScan {
   let next: ReturnType<ProcessScan> | null = null;
@@ -58,10 +57,10 @@ export function createProcessScan(scan = processesByMachine): ProcessScan {
     }));
 }
 
-/** Programs of machines get out of the way of whoever has this computer for real. */
+/** Machines' programs yield to this computer's real users. */
 const NICENESS = 10;
 
-/** Starts what runs on a machine. */
+/** Starts a program of a machine. */
 export function startProcess<Options extends SpawnOptions>(
   file: string,
   args: readonly string[],
@@ -72,7 +71,7 @@ export function startProcess<Options extends SpawnOptions>(
   try {
     setPriority(child.pid, NICENESS);
   } catch (error) {
-    // It may have ended already.
+    // The process may have ended already.
     if ((error as NodeJS.ErrnoException).code !== 'ERR_SYSTEM_ERROR') throw error;
   }
   return child;
@@ -89,7 +88,7 @@ function listProcesses(): string[] {
 
 const needle = `${bootIdVariable}=`;
 
-/** Absent for processes of others, and for those that ended while we looked. */
+/** Absent for other processes, and for processes that ended meanwhile. */
 function machineOf(pid: string): string | undefined {
   if (Number(pid) === process.pid) return undefined;
   let environment: string;
@@ -102,7 +101,7 @@ function machineOf(pid: string): string | undefined {
   return variable?.slice(needle.length);
 }
 
-/** False when it had ended already. */
+/** False: it had already ended. */
 export function signalProcess(pid: number, signal: NodeJS.Signals): boolean {
   try {
     return process.kill(pid, signal);
@@ -113,8 +112,8 @@ export function signalProcess(pid: number, signal: NodeJS.Signals): boolean {
 }
 
 /**
- * When the process was started, in ticks since boot, which tells it from a later one of the same
- * number; absent once it is dead, even if nobody has collected it yet.
+ * The process's start time, in ticks since boot, which tells it from a later process with the same
+ * number. Absent once it is dead, even if nobody has collected it yet.
  */
 export function aliveSince(pid: number): string | undefined {
   let stat: string;
@@ -123,7 +122,7 @@ export function aliveSince(pid: number): string | undefined {
   } catch {
     return undefined;
   }
-  // The second field is the program's name in brackets, which may hold anything (proc(5)).
+  // The second field is the program's name in brackets, which may contain anything (proc(5)).
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return ['Z', 'X'].includes(fields[0]!) ? undefined : fields[19];
 }
@@ -132,9 +131,9 @@ const pollMs = 5;
 const roundsMax = 1_000;
 
 /**
- * Kills all processes that `choose` finds, and looks again until it finds none: one of them may be
- * just starting another. When it returns they are dead, so their sockets and files are closed.
- * Answers how many there were. @throws {Error} when some will not die.
+ * Kills all processes that `choose` finds, and repeats until it finds none, because one of them may
+ * just start another. At its return they are dead, so their sockets and files are closed.
+ * @returns their number. @throws {Error} some processes do not die.
  */
 export async function killAll(
   choose: () => readonly number[] | Promise<readonly number[]>,
@@ -155,7 +154,7 @@ export async function killAll(
   throw new Error(`processes ${(await choose()).join(', ')} do not die`);
 }
 
-/** Kills once, without waiting, everything that runs on machines below `dir`. */
+/** Kills once, without waiting, all programs of machines below `dir`. */
 export function abandonMachines(dir: string): void {
   const below = `${resolve(dir)}/`;
   for (const [file, pids] of processesByMachine()) {

@@ -24,22 +24,22 @@ export interface ProgramsDeps extends MachineDeps {
   readonly bootIdFile: string;
   /** Once it is there. */
   readonly host: () => Host<MachineRecord>;
-  /** For all that runs on it, beside what every machine gives. */
+  /** Additional environment of all its programs. */
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** What runs on a simulated machine: real processes, or an agent in this one. */
+/** A simulated machine's programs: real processes, or an agent in this process. */
 export interface Programs extends HostPrograms {
-  /** For whoever runs a command on the machine. */
+  /** Context of commands on the machine. */
   readonly context: CommandContext;
   readonly seen: () => Pick<HostTally, 'programs' | 'stops'>;
-  /** Agents that are no processes. */
+  /** Number of agents that are no processes. */
   lightAgents(): number;
-  /** Each agent dies so long after it was started; undefined ends that. */
+  /** Each agent dies this long after its start; undefined ends that. */
   shorten(lifeMs: number | undefined): void;
-  /** While shut, its agent does not get through. @throws {Error} it is a process. */
+  /** While shut, its agent reaches nobody. @throws {Error} the agent is a process. */
   shut(reason: GateReason, on: boolean): void;
-  /** The end of the simulator: processes are left to the caller. */
+  /** The simulator ends; the caller ends the processes. */
   leave(): void;
 }
 
@@ -77,7 +77,7 @@ export function createPrograms({ deviceId, home, root, host, ...deps }: Programs
     }
     if (light) return light.play;
     if (bootId() === undefined) throw new CommandRefused('sh: power is off', 137);
-    // In a process group of its own.
+    // In its own process group.
     return startProcess(file, args, {
       cwd: outsidePath(root, homeDirectory),
       env,
@@ -102,7 +102,7 @@ export function createPrograms({ deviceId, home, root, host, ...deps }: Programs
     await end();
   }
 
-  /** The program that starts now will not live long, if its machine is such. */
+  /** Limits the life of a starting program, if its machine has such a limit. */
   function doom(): void {
     clearTimeout(death);
     if (lifeMs === undefined) return;

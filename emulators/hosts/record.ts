@@ -4,20 +4,20 @@ import { join } from 'node:path';
 import { makePrivateDirectory } from '../kit/private-path.ts';
 import type { HostSystem } from './host.ts';
 
-/** What a machine needs to come back after the simulator was killed. */
+/** A machine's state that outlives a killed simulator. */
 export interface MachineRecord extends HostSystem {
   readonly deviceId: string;
   readonly hostname: string;
   readonly port: number;
-  /** Its own, of a machine that serves; absent: 127.0.0.1. */
+  /** Its own address if it serves; absent: 127.0.0.1. */
   readonly address?: string;
-  /** The uploaded program that was executed last, as the machine names it. */
+  /** The last executed uploaded program, by its path on the machine. */
   readonly program?: string;
 }
 
 const fileName = 'machine.json';
 
-/** Beside the machine's disk, not on it: nobody on the machine can read or change it. */
+/** Beside the machine's disk, where nobody on the machine can read or change it. */
 export async function saveRecord(home: string, record: MachineRecord): Promise<void> {
   const path = join(home, fileName);
   await mkdir(home, { recursive: true });
@@ -26,7 +26,7 @@ export async function saveRecord(home: string, record: MachineRecord): Promise<v
 }
 
 /**
- * The machines of an earlier run. Makes the directory when it is missing.
+ * The machines of an earlier run. Creates a missing directory.
  * @throws {UsageError} another user may write there.
  */
 export function loadRecords(dir: string): MachineRecord[] {

@@ -7,8 +7,8 @@ import { containedPath } from './paths.ts';
 const { STATUS_CODE, OPEN_MODE } = ssh2.utils.sftp;
 
 /**
- * Serves the part of SFTP (version 3) that an upload needs: files below `root` are opened, written
- * and closed. ssh2 answers every other request with "unsupported".
+ * Serves the part of SFTP (version 3) that an upload needs: open, write and close of files below
+ * `root`. ssh2 answers all other requests with "unsupported".
  */
 export function serveSftp(sftp: SFTPWrapper, root: string): void {
   const files = new Map<number, FileHandle>();
@@ -19,7 +19,7 @@ export function serveSftp(sftp: SFTPWrapper, root: string): void {
     if (!file) throw new Error('no such handle');
     return file;
   };
-  /** Runs one request, and answers with its status unless it has answered itself. */
+  /** Runs one request, and answers with its status unless the request has answered itself. */
   const reply = (id: number, work: () => Promise<'answered' | 'done'>) => {
     work().then(
       (end) => end === 'done' && sftp.status(id, STATUS_CODE.OK),
@@ -60,7 +60,7 @@ export function serveSftp(sftp: SFTPWrapper, root: string): void {
   sftp.on('error', closeAll);
   sftp.on('end', () => {
     closeAll();
-    // OpenSSH's client waits for this end of the channel too.
+    // OpenSSH's client also waits for this end of the channel.
     sftp.end();
   });
 }
@@ -74,7 +74,7 @@ const STATUSES: Readonly<Record<string, number>> = {
 };
 const statusOf = ({ code = '' }: NodeJS.ErrnoException) => STATUSES[code] ?? STATUS_CODE.FAILURE;
 
-/** Of a file that is opened to be written. */
+/** Flags for opening a file to write. */
 function nodeFlags(flags: number): number {
   const given = (bit: number, meaning: number) => ((flags & bit) > 0 ? meaning : 0);
   return (

@@ -7,14 +7,14 @@ import { containedPath, homeDirectory } from './paths.ts';
 
 export interface ShellStepsDeps {
   readonly root: string;
-  /** Ends the agent, asked to over SSH. */
+  /** Ends the agent on request over SSH. */
   stopAgent(): Promise<unknown>;
 }
 
 /**
- * Machines offer no shell, so that nothing reaches the real system. What a fleet's daemon does with
- * one is played instead: each of its scripts has a name, `sh -c <script> <name> <arguments>`, and
- * the arguments say all that it is about. Undefined for anything else.
+ * Machines offer no shell, so nothing reaches the real system. Instead, the daemon's shell scripts
+ * are played: each script has a name, `sh -c <script> <name> <arguments>`, and its arguments say
+ * everything. Undefined for other commands.
  */
 export function playShellStep(argv: readonly string[], deps: ShellStepsDeps): Play | undefined {
   return stepIn(homeDirectory, argv, deps);
@@ -38,15 +38,15 @@ function stepIn(
   return () => answered(() => step({ args, directory, at }));
 }
 
-/** Everything on a machine is root's, so `sudo -n` and the like change nothing. */
+/** Everything on a machine runs as root, so `sudo -n` changes nothing. */
 const withoutElevation = (argv: readonly string[]) => argv.slice(Math.max(0, argv.indexOf('sh')));
 
-/** What a step works on. */
+/** A step's input. */
 interface StepContext {
   readonly args: readonly string[];
-  /** As the machine names it. */
+  /** The machine's path. */
   readonly directory: string;
-  /** The real path of one that counts from the directory. @throws {Error} EACCES. */
+  /** The real path of a path relative to the directory. @throws {Error} EACCES. */
   at(path: string): Promise<string>;
 }
 
@@ -69,7 +69,7 @@ const steps: Readonly<Record<string, (scene: StepContext) => Promise<string>>> =
   },
 };
 
-/** `stem parts own … target size sum mode`: is it there already, or a part of it? */
+/** `stem parts own … target size sum mode`: tells whether the file exists, whole or in part. */
 async function prepare({ args, directory, at }: StepContext): Promise<string> {
   const [stem = '', parts = '', own = ''] = args;
   const [target = '', size = '', sum = '', mode = ''] = args.slice(-4);
@@ -89,7 +89,7 @@ async function prepare({ args, directory, at }: StepContext): Promise<string> {
   return `part ${best.sizeBytes} ${digest((await contentOf(await at(own)))!)}\n`;
 }
 
-/** `stem own target mode sum copy`: in place, if it is what was sent. */
+/** `stem own target mode sum copy`: installs the file if its content is right. */
 async function install({ args, directory, at }: StepContext): Promise<string> {
   const [stem = '', own = '', target = '', mode = '', sum = ''] = args;
   const written = await contentOf(await at(own));
@@ -103,7 +103,7 @@ async function install({ args, directory, at }: StepContext): Promise<string> {
   return '';
 }
 
-/** Names in the directory that begin so. */
+/** Names in the directory with this prefix. */
 async function namesFrom(prefix: string, { directory, at }: Pick<StepContext, 'directory' | 'at'>) {
   const names = await readdir(await at(directory));
   return names.filter((name) => prefix !== '' && name.startsWith(prefix));
@@ -117,7 +117,7 @@ async function removeAll(
     await rm(await scene.at(name), { force: true });
 }
 
-/** Undefined when there is no such file. */
+/** Undefined: the file does not exist. */
 async function contentOf(path: string): Promise<Buffer | undefined> {
   try {
     return await readFile(path);

@@ -13,9 +13,9 @@ import { loadRecords } from './record.ts';
 import type { MachineRecord } from './record.ts';
 
 /**
- * Machines of an earlier run in the same directory are known again, switched off, with their port,
- * host key and disk; what still ran on them is killed when they are switched on, or at `close`.
- * @throws {Error} when the directory cannot be read or made.
+ * Machines of an earlier run in the same directory exist again, powered off, with port, host key
+ * and disk. Their remaining programs are killed at power-on, or at `close`.
+ * @throws {Error} the directory cannot be read or created.
  */
 export function createSimulatedHosts(options: SimulatedHostsOptions): SimulatedHosts {
   const dir = resolve(options.dir);
@@ -60,7 +60,7 @@ export function createSimulatedHosts(options: SimulatedHostsOptions): SimulatedH
     return takeFreePort(ports);
   }
 
-  /** A machine of an earlier run stays where it is, while nobody else is there. */
+  /** A machine of an earlier run keeps its address while nobody else uses it. */
   async function addressFor(known: HostMachine | undefined): Promise<string | undefined> {
     const address = known?.system().address;
     const wanted = serving?.port ?? options.sshPort;

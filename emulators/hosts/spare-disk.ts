@@ -9,23 +9,23 @@ const sectorBytes = 512;
 const rebootSuffix = '.reboot';
 
 /**
- * A disk beside the one that the machine runs from: an agent finds it as on real hardware, may write
- * an image to it, and may then reboot the machine. What is on it is never booted.
+ * A disk besides the machine's own: an agent finds it as on real hardware, may write an image to
+ * it, and may then reboot the machine. Its content is never booted.
  */
 export interface SpareDisk {
-  /** For the environment of all that runs on the machine. */
+  /** Environment of all the machine's programs. */
   readonly env: Readonly<Record<string, string>>;
-  /** At each boot. Blank if it was not there before. */
+  /** At each boot. Creates a blank disk if missing. */
   attach(): Promise<void>;
   detach(): void;
 }
 
 export interface SpareDiskOptions {
-  /** What the machine sees as `/`. */
+  /** The machine's `/`. */
   readonly root: string;
   readonly bootIdFile: string;
   readonly sizeBytes: number;
-  /** Something on the machine wants it rebooted. */
+  /** A program on the machine requests a reboot. */
   onReboot(): void;
 }
 
@@ -53,7 +53,7 @@ export function createSpareDisk({
       await makeSparse(join(root, 'dev', diskName), sizeBytes);
       watcher = watch(dirname(wish), { persistent: false }, (_event, name) => {
         if (name !== basename(wish)) return;
-        // Making a file is told more than once.
+        // The creation of a file is reported more than once.
         detach();
         onReboot();
       });
@@ -62,7 +62,7 @@ export function createSpareDisk({
   };
 }
 
-/** As sysfs tells of it. */
+/** Describes the disk as sysfs does. */
 async function describe(root: string, sizeBytes: number): Promise<void> {
   const directory = join(root, 'sys/class/block', diskName);
   await mkdir(directory, { recursive: true });

@@ -16,35 +16,35 @@ import type { HostsLog } from './options.ts';
 export interface Visit {
   /** OpenSSH PEM. */
   readonly hostKey: string;
-  /** What is spoken; absent: what is usual. */
+  /** Accepted algorithms; default: the usual ones. */
   readonly algorithms?: Algorithms;
   /** Accepts or rejects the attempt. */
   authenticate(attempt: AuthContext): void;
-  /** Runs a command line; the answer is told of signals, and when the connection is gone. */
+  /** Runs a command line. The result receives signals and the end of the connection. */
   exec(line: string, channel: ServerChannel, connection: Connection): ExecChannel | void;
-  /** Absent: there is no SFTP. */
+  /** Absent: no SFTP. */
   sftp?(channel: SFTPWrapper): void;
 }
 
 export interface SshServerOptions {
-  /** Where it listens; 127.0.0.1 when absent. */
+  /** Address; default 127.0.0.1. */
   readonly address?: string | undefined;
-  /** 0: any that is free. */
+  /** 0: a free port. */
   readonly port: number;
   readonly log: HostsLog;
-  /** Asked for each connection. Null: it stays open and is never answered. */
+  /** Called for each connection. Null: it stays open and is never answered. */
   visit(socket: Socket): Visit | null;
 }
 
 export interface SshServer {
   readonly port: number;
-  /** While frozen, connections are accepted and nothing is read from any of them. */
+  /** While frozen, connections are accepted and nothing is read. */
   freeze(on: boolean): void;
-  /** Breaks all connections and gives the port back. */
+  /** Breaks all connections and frees the port. */
   close(): Promise<void>;
 }
 
-/** Where machines without an address of their own are. */
+/** Address of machines without their own. */
 export const LOOPBACK = '127.0.0.1';
 
 /** Listens for SSH as one machine. @throws {Error} EADDRINUSE. */
@@ -96,7 +96,7 @@ export async function listenSsh(options: SshServerOptions): Promise<SshServer> {
   };
 }
 
-/** @param address 127.0.0.1 when absent. @throws {Error} EADDRINUSE. */
+/** @param address default 127.0.0.1. @throws {Error} EADDRINUSE. */
 export const listen = (server: Server, port: number, address = LOOPBACK) =>
   new Promise<void>((resolve, reject) => {
     server.once('error', reject);

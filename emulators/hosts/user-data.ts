@@ -4,13 +4,13 @@ import { parse as parseYaml } from 'yaml';
 import { z } from 'zod';
 import type { HostsLog } from './options.ts';
 
-/** The disk that the first boot writes to, by the paths that the machine uses. */
+/** The first boot's disk, by the machine's paths. */
 export interface UserDataDisk {
   write(path: string, text: string, mode: number): Promise<void>;
   makeDirectory(path: string, mode: number): Promise<void>;
-  /** Undefined: there is no such file. */
+  /** Undefined: the file does not exist. */
   read(path: string): Promise<string | undefined>;
-  /** Of a file that need not be there. */
+  /** The file need not exist. */
   remove(path: string): Promise<void>;
 }
 
@@ -35,10 +35,10 @@ const config = z.object({
 const HEAD = /^#cloud-config\s*(\n|$)/;
 
 /**
- * Plays the user data of a machine's first boot: a script that begins with `#!`, or the `write_files`
- * and the `runcmd` of a `#cloud-config`. Any other text does nothing. No shell runs, so nothing of it
- * can reach the real system. What is not played is left out, and logged without its text, because
- * user data may hold secrets. Never rejects for what the user data say.
+ * Plays the user data of a machine's first boot: a script that begins with `#!`, or `write_files`
+ * and `runcmd` of a `#cloud-config`. Other text has no effect. No shell runs, so nothing reaches
+ * the real system. Unsupported parts are skipped, and logged without their text, because user data
+ * may hold secrets. Never rejects because of user data.
  */
 export async function playUserData(
   userData: string,
@@ -76,7 +76,7 @@ function readYaml(source: string): unknown {
   }
 }
 
-/** A command as a list of words: a script that is on the disk, or `rm`. */
+/** A command as a list of words: a script on the disk, or `rm`. */
 async function runCommand(argv: readonly string[], disk: UserDataDisk, log: HostsLog) {
   const [program = '', ...args] = argv[0] === '/bin/sh' ? argv.slice(1) : argv;
   const script = program.includes('/') ? await disk.read(program) : undefined;
@@ -85,19 +85,19 @@ async function runCommand(argv: readonly string[], disk: UserDataDisk, log: Host
   else for (const path of args.filter((arg) => !arg.startsWith('-'))) await disk.remove(path);
 }
 
-/** A line that is played: its words, and the file that takes its output. */
+/** A playable line: its words, and the file for its output. */
 interface ScriptLine {
   readonly words: readonly string[];
   readonly output: string | undefined;
 }
 
-/** What a run of the script carries from line to line. */
+/** A script run's state between lines. */
 interface ScriptRun {
   readonly disk: UserDataDisk;
   umask: number;
 }
 
-/** Plays `umask`, `mkdir`, and `printf` or `echo` into a file; each on a line of its own. */
+/** Plays `umask`, `mkdir`, and `printf` or `echo` into a file, each on its own line. */
 async function playScript(script: string, disk: UserDataDisk, log: HostsLog): Promise<void> {
   const run: ScriptRun = { disk, umask: 0o022 };
   for (const [at, line] of script.split('\n').entries()) {
@@ -113,7 +113,7 @@ async function playScript(script: string, disk: UserDataDisk, log: HostsLog): Pr
   }
 }
 
-/** Absent for anything but one simple command, with at most one `> file`, without variables. */
+/** Absent for anything but one simple command without variables and with at most one `> file`. */
 function parseStep(line: string): ScriptLine | undefined {
   const tokens = parseShell(line, () => ({ op: '$' }));
   const words = tokens.filter((token) => typeof token === 'string');
@@ -125,7 +125,7 @@ function parseStep(line: string): ScriptLine | undefined {
   return { words: words.slice(0, -1), output: words.at(-1) };
 }
 
-/** Answers whether the command is one that is played. */
+/** @returns whether the command can be played. */
 async function play({ words, output }: ScriptLine, run: ScriptRun): Promise<boolean> {
   const [program, ...args] = words;
   if (output !== undefined) {

@@ -2,7 +2,7 @@ import type { EmulatorClock } from './clock.ts';
 
 export type Activity = ReturnType<typeof createActivity>;
 
-/** What goes on by itself, so that whoever moves a clock by hand can wait for it. */
+/** Background work, for which the mover of a manual clock can wait. */
 export function createActivity() {
   let count = 0;
   const waiting: (() => void)[] = [];
@@ -11,7 +11,7 @@ export function createActivity() {
     if (count === 0) for (const tell of waiting.splice(0)) tell();
   };
   return {
-    /** Runs it; it counts until it ends, but not while it waits for time. */
+    /** Runs it. It counts until it ends, except while it waits for time. */
     run(work: () => Promise<void>): void {
       count += 1;
       void work().finally(end);
@@ -33,7 +33,7 @@ export function createActivity() {
         signal.addEventListener('abort', leave, { once: true });
         end();
       }),
-    /** Waits for other work that counts by itself: the one who waits does not count. */
+    /** Waits for other work that counts by itself, without counting the waiting caller. */
     apart<T>(work: Promise<T>): Promise<T> {
       end();
       return work.finally(() => void (count += 1));

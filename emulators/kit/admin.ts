@@ -3,10 +3,10 @@ import { z } from 'zod';
 import { createHostCheck } from '../../src/lib/network.ts';
 import { isSameSecret } from './same-secret.ts';
 
-/** Where an emulator's own controls are, on a port of their own or beside its API. */
+/** Path of an emulator's controls, on their own port or beside its API. */
 export const ADMIN_PATH = '/_fake/v1';
 
-/** What a caller of the controls is told, and with which status. */
+/** A control's error with its status. */
 export class AdminError extends Error {
   readonly statusCode: number;
   constructor(statusCode: number, message: string) {
@@ -20,19 +20,19 @@ type MaybeLater<T> = T | Promise<T>;
 /** The controls that emulators have in common. */
 export interface CommonControls<Rule> {
   requests(since: number): readonly unknown[];
-  /** Milliseconds of the emulator's own clock. */
+  /** Time of the emulator's clock, milliseconds. */
   now(): number;
-  /** Rejects where the clock is not moved by hand. */
+  /** Rejects if the clock is not manual. */
   advance(ms: number): Promise<void>;
   faults(): readonly unknown[];
-  /** @throws {z.ZodError} for a rule that cannot be understood. */
+  /** @throws {z.ZodError} the rule is invalid. */
   addFault(rule: Rule): MaybeLater<unknown>;
   removeFault(id: string): MaybeLater<boolean>;
   clearFaults(): MaybeLater<void>;
 }
 
 export interface AdminDeps<Rule> {
-  /** As people call the emulator. */
+  /** The emulator's name for people. */
   readonly name: string;
   readonly controls: CommonControls<Rule>;
   readonly token: string;
@@ -42,11 +42,11 @@ export interface AdminDeps<Rule> {
   readonly routes: (app: FastifyInstance) => void;
 }
 
-/** An emulator's own controls, on a port of their own, for whoever holds the token. */
+/** An emulator's controls on their own port, for holders of the token. */
 export function createAdmin<Rule>(deps: AdminDeps<Rule>): FastifyInstance {
   const { name, controls, token, host, routes } = deps;
   const app = fastify({ forceCloseConnections: true });
-  // `curl` says that it sends JSON also where it sends nothing.
+  // `curl` declares JSON even without a body.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'string' }, async (_request: unknown, body: string) =>
     body.trim() === '' ? undefined : readJson(body),
@@ -94,7 +94,7 @@ const messageOf = (error: unknown): string => {
     .join('; ');
 };
 
-/** Does what a caller asked for; whatever it throws is told with this status. @throws {AdminError} */
+/** Runs a caller's request, and answers errors with this status. @throws {AdminError} */
 export function orRefuse(statusCode: number, act: () => void): void {
   try {
     act();
@@ -103,7 +103,7 @@ export function orRefuse(statusCode: number, act: () => void): void {
   }
 }
 
-/** A hundred years: later, dates end. */
+/** A hundred years; dates end later. */
 const ADVANCE_MAX_MS = 100 * 366 * 86_400_000;
 const advanceBody = z.strictObject({ ms: z.number().min(0).max(ADVANCE_MAX_MS) });
 

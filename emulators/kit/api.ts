@@ -14,19 +14,19 @@ import { comesBefore, createRateLimiter, latencyOf, spoil, type RateLimitVerdict
 const BODY_MAX_BYTES = 1024 * 1024;
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 
-/** What a handler answers. */
+/** A handler's answer. */
 export interface ApiAnswer {
   readonly status: number;
-  /** Text goes out as it is, everything else as JSON. */
+  /** Text is sent unchanged, everything else as JSON. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** One method of one path. */
 export interface Route<Call> {
-  /** `*`: every method; the handler looks at it. */
+  /** `*`: every method; the handler decides. */
   readonly method: (typeof METHODS)[number] | '*';
-  /** Below the base of the API; placeholders in braces. */
+  /** Path below the API's base, with placeholders in braces. */
   readonly path: string;
   readonly handle: (call: Call) => ApiAnswer | Promise<ApiAnswer>;
 }
@@ -49,25 +49,27 @@ type TypedEffect<Effect, T> = Extract<Effect, { type: T }>;
 /** One request as hooks and handlers see it. */
 export interface Occasion<Effect extends { readonly type: string }> {
   readonly method: string;
-  /** As it came, below the base of the API. */
+  /** As received, below the API's base. */
   readonly path: string;
-  /** Of the route that fits; else as `path`. */
+  /** The matching route's path; otherwise as `path`. */
   readonly route: string;
   readonly params: Readonly<Record<string, string>>;
   readonly query: ReadonlyMap<string, string>;
-  /** As it came, without the question mark. */
+  /** As received, without the question mark. */
   readonly rawQuery: string;
   readonly headers: IncomingHttpHeaders;
-  /** The body as it came; empty for none. */
+  /** The body as received; may be empty. */
   readonly text: string;
-  /** In the journal. */
+  /** Its journal entry. */
   readonly entry: OpenEntry;
   readonly raw: IncomingMessage;
-  /** What fault rules look at. */
+  /** The input of fault rules. */
   readonly subject: RuleSubject;
   /** Waits on the emulator's clock. Rejects when the emulator ends. */
   wait(delayMs: number): Promise<void>;
-  /** The first fault of this type that strikes the request, or another subject; of those that `fits` takes. */
+  /**
+   * The first fault of this type, accepted by `fits`, that strikes the request or another subject.
+   */
   strike<T extends Effect['type']>(
     type: T,
     fits?: (effect: TypedEffect<Effect, T>) => boolean,
@@ -80,51 +82,53 @@ export interface Occasion<Effect extends { readonly type: string }> {
   ): TypedEffect<Effect, T>[];
 }
 
-/** An API that is emulated: its routes, and what is special about its requests. */
+/** An emulated API: its routes and its request handling. */
 export interface EmulatedApi<Call, Effect extends { readonly type: string }> {
-  /** As people call it, at the start of a sentence. */
+  /** Its name for people, for the start of a sentence. */
   readonly name: string;
   /** Path in front of all routes, such as `/metal/v1`. */
   readonly base?: string;
   readonly routes: readonly Route<Call>[];
-  /** Refuses an unknown host name, unless the listener is no HTTP server of this API's own. */
+  /** Refuses unknown host names, unless the API shares its listener. */
   readonly host?: string;
-  /** What rules may look for in a request, besides method and route. */
+  /** Additional request fields for rules, besides method and route. */
   subject?(occasion: Omit<Occasion<Effect>, 'subject'>): Readonly<Record<string, unknown>>;
   /** A copy of a request's body without secrets, for the journal. */
   masked?(body: unknown, text: string): unknown;
-  /** More for the journal's entry. */
+  /** Additional fields of the journal entry. */
   noted?(request: Pick<Occasion<Effect>, 'headers' | 'raw'>): object;
-  /** Before anything else, also before faults: an answer, or nothing. */
+  /** Called first, even before faults: an answer, or nothing. */
   arrive?(occasion: Occasion<Effect>): HttpResult | undefined | Promise<HttpResult | undefined>;
   /** Logins and limits. @throws {Refusal} */
   admit?(occasion: Occasion<Effect>): void | Promise<void>;
-  /** What handlers get. @throws {Refusal} */
+  /** The handlers' input. @throws {Refusal} */
   call(occasion: Occasion<Effect>): Call;
-  /** `X-RateLimit-…` tell how much a rule of `rateLimit` leaves. Default false: only `Retry-After`. */
+  /**
+   * `X-RateLimit-…` headers tell the rest of a `rateLimit` rule. Default false: only `Retry-After`.
+   */
   readonly tellsRate?: boolean;
-  /** Whose requests a rule of `rateLimit` counts together. Default: everybody's. */
+  /** Requests with equal logins share a `rateLimit` rule's count. Default: all requests. */
   login?(occasion: Occasion<Effect>): string;
   /** An error in the API's own form. */
   errorBody(status: number, message: string): unknown;
   /** Headers of every answer. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** After each request, but for those that the end of the emulator breaks off. */
+  /** Called after each request, except when the emulator's end interrupts it. */
   told?(occasion: Occasion<Effect>, outcome: HttpResult): void;
 }
 
-/** What the way of a request needs of the emulator. */
+/** What request handling needs from the emulator. */
 export interface ApiDeps<Match extends CommonMatch, Effect extends { readonly type: string }> {
   readonly clock: EmulatorClock;
   readonly chance: Pick<Generator, 'next'>;
   readonly faults: FaultBook<Match, Effect, RuleSubject>;
   readonly journal: Journal;
-  /** Requests that are at work, and do not wait for time. */
+  /** Running requests that do not wait for time. */
   readonly requests: Activity;
   readonly log: EmulatorLog;
 }
 
-/** The HTTP server of an API, not yet listening. Closing it ends every connection at once. */
+/** The API's HTTP server, not yet listening. Closing it ends every connection at once. */
 export function createApi<
   Call,
   Match extends CommonMatch,
@@ -161,7 +165,7 @@ export function createApi<
       if (!isOwnName(headers.host)) throw new Refusal(421, api.errorBody(421, wrongName));
     });
   }
-  // What is refused before it comes to a route, and to the journal: a name, a body that is too large.
+  // Refusals before routing and journal: a host name, or a too large body.
   app.setErrorHandler((error, request, reply) => {
     const { status, body } = refusalOf(api, error, log);
     sendOutcome({ status, body, ...withHeaders(api) }, request, reply, usualHeaders(request));
@@ -204,24 +208,24 @@ function refusalOf(
 
 interface Found<Call> {
   readonly path: string;
-  /** Absent: the path has no such method. */
+  /** Absent: the path lacks this method. */
   readonly handle: Route<Call>['handle'] | undefined;
 }
 
-/** The way of one request: journal, faults, login, limits, handler, answer. */
+/** The stages of one request: journal, faults, login, limits, handler, answer. */
 function createWay<Call, Match extends CommonMatch, Effect extends { readonly type: string }>(
   api: EmulatedApi<Call, CommonEffect | Effect>,
   { clock, chance, journal, requests, log, ...deps }: ApiDeps<Match, CommonEffect | Effect>,
 ) {
   type Any = CommonEffect | Effect;
-  /** Of what all emulators have in common. */
+  /** The effects that all emulators share. */
   const faults = deps.faults as unknown as FaultBook<CommonMatch, CommonEffect, RuleSubject>;
   const limiter = createRateLimiter(clock.now);
   const closing = new AbortController();
   const mark = (entry: OpenEntry, ...ids: readonly string[]) => {
     entry.faults = [...entry.faults, ...ids];
   };
-  /** A hung request is in the air until its client leaves. */
+  /** A hung request stays open until its client leaves. */
   const end = (entry: OpenEntry, fate: Fate) => {
     entry.fate = fate;
     if (fate !== 'hung') entry.doneAtMs = clock.now();
@@ -281,7 +285,7 @@ function createWay<Call, Match extends CommonMatch, Effect extends { readonly ty
     return occasion;
   }
 
-  /** What comes before anything is done; nothing lets the request pass. */
+  /** The stages before any effect; no result lets the request pass. */
   async function before(occasion: Occasion<Any>): Promise<HttpResult | undefined> {
     const { entry, subject } = occasion;
     for (const hit of faults.strike(['latency'], subject)) {
@@ -294,7 +298,7 @@ function createWay<Call, Match extends CommonMatch, Effect extends { readonly ty
     return spoil(hit.effect, { status: 200 }, api.errorBody);
   }
 
-  /** Counts for every rule of `rateLimit`; the headers of the answer tell how much is left. */
+  /** Counts for every `rateLimit` rule; the answer's headers give the rest. */
   function limit(occasion: Occasion<Any>) {
     const verdicts: RateLimitVerdict[] = [];
     const login = api.login?.(occasion) ?? '';
@@ -326,7 +330,7 @@ function createWay<Call, Match extends CommonMatch, Effect extends { readonly ty
     return { ...answer, headers: { ...headers, ...answer.headers } };
   }
 
-  /** A refusal may be lost or spoiled on its way as well. */
+  /** A refusal may also be lost or spoiled. */
   function after({ entry, subject }: Occasion<Any>, answer: HttpResult): HttpResult {
     const added = faults.strike(['headers'], subject);
     const types = ['drop', 'hang', 'status', 'garbage'] as const;
@@ -363,7 +367,7 @@ function createWay<Call, Match extends CommonMatch, Effect extends { readonly ty
         sendOutcome({ ...outcome, headers }, request, reply, usual);
       });
     },
-    /** Ends whatever waits for time. */
+    /** Ends everything that waits for time. */
     close: () => closing.abort(),
   };
 }
@@ -378,8 +382,8 @@ function jsonOrText(text: string): unknown {
 }
 
 /**
- * The body of a request as JSON; undefined when nothing was sent.
- * @param types Content types that are read. @throws {Refusal} 400, 415.
+ * A request's body as JSON; undefined for an empty body.
+ * @param types accepted content types. @throws {Refusal} 400, 415.
  */
 export function jsonOf(
   { text, headers }: Pick<Occasion<never>, 'text' | 'headers'>,

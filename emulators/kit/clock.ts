@@ -1,4 +1,4 @@
-/** The emulator's time. Structurally the same as the daemon's clock, so one can drive both. */
+/** The emulator's time, structurally the daemon's clock, so that one clock can drive both. */
 export interface EmulatorClock {
   /** Epoch milliseconds. */
   now(): number;
@@ -10,7 +10,8 @@ export interface EmulatorClock {
 export interface ManualClock extends EmulatorClock {
   /**
    * Moves to the next timer due at or before `targetMs` and fires it; without one, moves to the
-   * target. Answers whether a timer fired.
+   * target.
+   * @returns whether a timer fired.
    */
   stepTowards(targetMs: number): boolean;
 }

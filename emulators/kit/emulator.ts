@@ -20,37 +20,46 @@ import { listen, type ListenAt, ListenError } from './listen.ts';
 import { type EmulatorLog, silentLog } from './log.ts';
 import { createGenerator, type Generator } from './random.ts';
 
-/** What every emulator can be told at its start. */
+/** Start options of every emulator. */
 export interface EmulatorOptions<FaultRule> {
-  /** Loopback only is the caller's business; port 0 takes free ones. The admin routes have the next port. */
+  /**
+   * The caller restricts this to loopback; port 0 takes free ports. The admin routes have the next
+   * port.
+   */
   readonly listen: ListenAt;
-  /** Of ids and chance, not of secrets: same seed, clock and requests, same ids and faults. Default 1. */
+  /**
+   * Seed of ids and chance, not of secrets: equal seed, clock and requests give equal ids and
+   * faults. Default 1.
+   */
   readonly seed?: number;
-  /** Default: the real one. A manual one stands still until it is advanced. */
+  /** Default: the real clock. A manual clock stands still until it is advanced. */
   readonly clock?: EmulatorClock | ManualClock;
   readonly faults?: readonly FaultRule[];
-  /** Default: nothing is told. */
+  /** Default: no log. */
   readonly log?: EmulatorLog;
 }
 
-/** What every emulator lets its owner see and do. */
+/** What every emulator offers its owner. */
 export interface Emulator<FaultRule, Fault, Entry = JournalEntry> {
-  /** Base of the API, without a trailing slash. */
+  /** The API's base, without a trailing slash. */
   readonly url: string;
   readonly adminUrl: string;
   /** For `X-Fake-Admin`. */
   readonly adminToken: string;
   /** The journal's entries after `seq`, oldest first. */
   requests(afterSeq?: number): readonly Entry[];
-  /** A rule with a known id replaces that one. @throws {z.ZodError} it cannot be understood, or never strikes. */
+  /**
+   * A rule with a known id replaces the old rule. @throws {z.ZodError} it is invalid, or never
+   * strikes.
+   */
   addFault(rule: FaultRule): Fault;
   faults(): readonly Fault[];
-  /** Answers whether the fault existed. */
+  /** @returns whether the fault existed. */
   removeFault(id: string): boolean;
   clearFaults(): void;
-  /** Milliseconds of its own clock. */
+  /** Time of its own clock, milliseconds. */
   now(): number;
-  /** Moves a manual clock, and waits for what was due. Rejects where the clock is not manual. */
+  /** Moves a manual clock, and waits for everything due. Rejects if the clock is not manual. */
   advance(ms: number): Promise<void>;
   /** Ends all timers and sockets at once. Idempotent. */
   close(): Promise<void>;
@@ -58,15 +67,15 @@ export interface Emulator<FaultRule, Fault, Entry = JournalEntry> {
 
 type Typed = { readonly type: string };
 
-/** What the parts of an emulator share. */
+/** What an emulator's parts share. */
 export interface Base<Match extends CommonMatch, Effect extends Typed> {
   readonly clock: EmulatorClock;
-  /** Decides by chance; apart from `ids`, so that faults do not change what is made. */
+  /** Separate from `ids`, so that faults do not change the created objects. */
   readonly chance: Generator;
   readonly ids: Generator;
   readonly faults: FaultBook<Match, Effect, RuleSubject>;
   readonly journal: Journal;
-  /** Those that are at work now. */
+  /** Running requests. */
   readonly requests: Activity;
   readonly log: EmulatorLog;
 }
@@ -74,7 +83,7 @@ export interface Base<Match extends CommonMatch, Effect extends Typed> {
 /** Keeps the stream of chance apart from that of ids. */
 const CHANCE_SALT = 0x9e3779b9;
 
-/** @param kept Where rules and the number of requests are kept, if they outlive the process. */
+/** @param kept store of rules and request count, if they outlive the process. */
 export function baseOf<Match extends CommonMatch, Effect extends Typed, Input>(
   {
     clock = realClock,
@@ -101,7 +110,7 @@ export function baseOf<Match extends CommonMatch, Effect extends Typed, Input>(
 
 const PORT_MAX = 65_535;
 
-/** Adds the rules of a start. @throws {z.ZodError} for one that cannot be understood, with its number from 1. */
+/** Adds the rules of a start. @throws {z.ZodError} a rule is invalid, with its number from 1. */
 export function addFaults<Input>(
   { addFault }: { addFault(rule: Input): unknown },
   rules: readonly Input[] = [],
@@ -117,24 +126,24 @@ export function addFaults<Input>(
   }
 }
 
-/** What is special about an emulator. */
+/** One emulator's own parts. */
 export interface EmulatorParts<Call, Match extends CommonMatch, Effect extends Typed, Input> {
   readonly form: FaultForm<Match, Effect, Input>;
   readonly api: EmulatedApi<Call, Effect | CommonEffect>;
-  /** Of the fields of rules: the values that there are. Routes are known anyway. */
+  /** Existing values of the rules' fields. Routes are known anyway. */
   readonly known?: () => KnownValues;
   /** Adds the admin routes of this emulator alone. */
   admin?(app: FastifyInstance): void;
-  /** A rule came into force. */
+  /** A rule became active. */
   ruled?(rule: ActiveRule<Match, Effect>): void;
-  /** Resolves when what was due is done, for a clock that is advanced. */
+  /** Resolves when everything due is done, for an advanced clock. */
   settled?(): Promise<void>;
   close?(): void | Promise<void>;
 }
 
 /**
  * Serves an API and, on the next port, the admin routes.
- * @throws {z.ZodError} a rule cannot be understood. @throws {ListenError} an address cannot be listened on.
+ * @throws {z.ZodError} a rule is invalid. @throws {ListenError} an address is not available.
  */
 export async function startEmulator<Call, Match extends CommonMatch, Effect extends Typed, Input>(
   base: Base<Match, Effect | CommonEffect>,
@@ -162,7 +171,7 @@ export async function startEmulator<Call, Match extends CommonMatch, Effect exte
   });
   let closing: Promise<void> | undefined;
   const close = async () => {
-    // What was answered is kept: no request comes after the state was written.
+    // Answers are kept, because no request follows the written state.
     await Promise.all([app.close(), admin.close()]);
     await parts.close?.();
   };
@@ -175,7 +184,7 @@ export async function startEmulator<Call, Match extends CommonMatch, Effect exte
   };
 }
 
-/** An emulator seen from the inside: journal, faults and clock. */
+/** An emulator from the inside: journal, faults and clock. */
 export function controlsOf<Call, Match extends CommonMatch, Effect extends Typed, Input>(
   { clock, faults, journal, requests }: Base<Match, Effect | CommonEffect>,
   { form, api, known, ruled, settled }: EmulatorParts<Call, Match, Effect | CommonEffect, Input>,
@@ -209,17 +218,17 @@ export function controlsOf<Call, Match extends CommonMatch, Effect extends Typed
   };
 }
 
-/** How a service behaves where it was seen to behave in several ways, or where nobody saw it. */
+/** A service's behaviour where several forms were observed, or none. */
 export interface Knobs<Values extends object> {
-  /** The object stays the same. */
+  /** The object keeps its identity. */
   readonly values: Values;
-  /** Changes those that are given. @throws {z.ZodError} */
+  /** Changes the given knobs. @throws {z.ZodError} */
   set(changes: Partial<Values>): Values;
   /** `GET` and `PATCH /knobs` of the admin routes. */
   addRoutes(app: FastifyInstance): void;
 }
 
-/** @param shape One optional field for each; `values` has what counts where nothing was said. */
+/** @param shape one optional field per knob; `values` has the defaults. */
 export function createKnobs<Values extends object>(
   shape: z.ZodRawShape,
   values: Values,
@@ -243,11 +252,11 @@ export function createKnobs<Values extends object>(
   };
 }
 
-/** `fast`: a hundred times as fast as the real thing. */
+/** `fast`: a hundred times real speed. */
 export type Profile = 'real' | 'fast';
 export const paceOf = (profile: Profile = 'real'): number => (profile === 'fast' ? 100 : 1);
 
-/** Durations, milliseconds, at the pace of a profile; `given` ones are taken as they are. */
+/** A profile's durations, milliseconds; `given` durations stay unchanged. */
 export function timingsOf<Timings extends object>(
   real: Timings,
   profile: Profile | undefined,

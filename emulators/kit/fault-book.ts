@@ -1,16 +1,16 @@
-/** What a rule looks for in a request, besides fields of the emulator's own. */
+/** What a rule matches in a request, besides the emulator's own fields. */
 export interface RuleMatch {
   readonly method?: string | undefined;
-  /** With placeholders, whose names do not count. */
+  /** With placeholders, whose names do not matter. */
   readonly route?: string | undefined;
-  /** Only the n-th request that fits, counted from 1. */
+  /** Only the n-th matching request, counted from 1. */
   readonly nth?: number | undefined;
-  /** Every n-th request that fits. */
+  /** Every n-th matching request. */
   readonly every?: number | undefined;
   readonly probability?: number | undefined;
 }
 
-/** A rule in force. `seen` requests fitted so far, `applied` times it happened. */
+/** An active rule. `seen` requests matched, and it struck `applied` times. */
 export interface ActiveRule<Match extends RuleMatch, Effect> {
   readonly id: string;
   readonly match: Match;
@@ -20,7 +20,7 @@ export interface ActiveRule<Match extends RuleMatch, Effect> {
   applied: number;
 }
 
-/** A rule as it is asked for. */
+/** A requested rule. */
 export interface AskedRule<Match, Effect> {
   readonly id?: string | undefined;
   readonly match?: Match | undefined;
@@ -45,15 +45,15 @@ export interface AppliedRule<Effect> {
 }
 
 export interface FaultBook<Match extends RuleMatch, Effect extends Typed, Subject> {
-  /** A rule with a known id replaces that one. */
+  /** A rule with a known id replaces the old rule. */
   add(rule: AskedRule<Match, Effect>): ActiveRule<Match, Effect>;
   list(): readonly ActiveRule<Match, Effect>[];
   remove(id: string): boolean;
   clear(): void;
   /**
    * The effects of the given types that hit this occasion, in the order of the rules' creation.
-   * Counts it; `fits` narrows down before counting. `happens` is asked last of all: what it denies
-   * was seen, and did not happen.
+   * Counts the occasion; `fits` filters before counting. `happens` decides last: what it denies was
+   * seen, and did not happen.
    */
   strike<T extends Effect['type']>(
     types: readonly T[],
@@ -61,7 +61,7 @@ export interface FaultBook<Match extends RuleMatch, Effect extends Typed, Subjec
     fits?: (effect: EffectIn<Effect, T>) => boolean,
     happens?: (strike: AppliedRule<EffectIn<Effect, T>>) => boolean,
   ): AppliedRule<EffectIn<Effect, T>>[];
-  /** As `strike`, but only the first rule that hits; later ones do not count the occasion. */
+  /** Like `strike`, but only the first matching rule; later rules do not count the occasion. */
   strikeOne<T extends Effect['type']>(
     types: readonly T[],
     subject: Subject,
@@ -70,16 +70,16 @@ export interface FaultBook<Match extends RuleMatch, Effect extends Typed, Subjec
 }
 
 export interface BookDeps<Match extends RuleMatch, Effect> {
-  /** Where the rules are kept, with their counters. */
+  /** Store of the rules with their counters. */
   readonly store: { faults: ActiveRule<Match, Effect>[]; faultCount: number };
   readonly chance: { next(): number };
   /** Called after each change of the rules or their counters. */
   readonly changed: () => void;
-  /** Types that mean one single occasion when `times` is absent. */
+  /** Types that strike once when `times` is absent. */
   readonly once: ReadonlySet<string>;
 }
 
-/** Placeholders have no names when routes are compared. */
+/** Comparisons of routes ignore placeholders' names. */
 export const shapeOf = (route: string): string =>
   route.replace(/\{[^}]*\}|:[A-Za-z]\w*/g, '{}').replace(/\/$/, '');
 
@@ -147,7 +147,7 @@ export function createFaultBook<
   };
 }
 
-/** How often, and how likely: not what is looked for. */
+/** Fields of frequency and probability, which match nothing. */
 const COUNTS = new Set(['nth', 'every', 'probability']);
 
 function matches(match: RuleMatch, subject: RuleSubject): boolean {

@@ -10,28 +10,28 @@ import type { Generator } from './random.ts';
 
 const ms = z.number().min(0);
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
-/** Names and values that HTTP can carry. */
+/** Header names and values that HTTP allows. */
 const headers = z.record(
   z.string().regex(/^[\w!#$%&'*+.^`|~-]+$/),
   z.string().regex(/^[\t\x20-\x7e]*$/),
 );
-/** `before` anything is done, `after` it was done, or when half of the answer is sent. */
+/** `before` any effect, `after` it, or after half of the answer was sent. */
 const phase = z.enum(['before', 'after', 'midBody']);
 
-/** What every rule may look for, besides fields of the emulator's own. */
+/** Match fields of every rule, besides the emulator's own. */
 const COMMON_MATCH = {
   method: z.string().toUpperCase().pipe(z.enum(METHODS)).optional(),
   /** Path with placeholders, such as `/servers/{id}`. */
   route: z.string().optional(),
-  /** Only the n-th occasion that fits, counted from 1. */
+  /** Only the n-th matching occasion, counted from 1. */
   nth: z.int().min(1).optional(),
-  /** Every n-th occasion that fits. */
+  /** Every n-th matching occasion. */
   every: z.int().min(1).optional(),
   probability: z.number().min(0).max(1).optional(),
 };
 export type CommonMatch = z.output<z.ZodObject<typeof COMMON_MATCH>>;
 
-/** What may become of any answer, whatever was asked for. */
+/** Effects on any answer, for any request. */
 const COMMON_EFFECTS = [
   z
     .strictObject({
@@ -50,7 +50,7 @@ const COMMON_EFFECTS = [
   z.strictObject({
     type: z.literal('status'),
     code: z.int().min(200).max(599),
-    /** Text is sent as it is, null as an empty body, everything else as JSON. */
+    /** Text is sent unchanged, null as an empty body, everything else as JSON. */
     body: z.unknown().optional(),
     headers: headers.optional(),
     /** True: the change is applied, and then denied. Default false. */
@@ -64,7 +64,7 @@ const COMMON_EFFECTS = [
   }),
   /** Added to the genuine answer. */
   z.strictObject({ type: z.literal('headers'), headers }),
-  /** More requests of one login in a window are answered with 429. */
+  /** Answers excess requests of one login in a window with 429. */
   z.strictObject({
     type: z.literal('rateLimit'),
     limit: z.int().min(0),
@@ -78,27 +78,27 @@ export type CommonEffect = z.output<typeof commonEffect>;
 type Typed = { readonly type: string };
 type EffectType = z.ZodType<Typed>;
 
-/** What an emulator adds to what all of them have. */
+/** One emulator's additions to the common faults. */
 export interface OwnFaults<Shape extends z.ZodRawShape, Effects extends readonly EffectType[]> {
-  /** What else rules may look for. */
+  /** Additional match fields. */
   readonly match: Shape;
   readonly effects: Effects;
-  /** Types that mean one single occasion when `times` is absent. */
+  /** Types that strike once when `times` is absent. */
   readonly once?: readonly Effects[number]['_zod']['output']['type'][];
-  /** Types that happen to more, or less, than a request: what alone their rules may look for. */
+  /** Types that strike something other than a request, with their only match fields. */
   readonly matchedBy?: Readonly<Partial<Record<string, readonly string[]>>>;
 }
 
-/** The rules of an emulator: how one is written, and how it is checked. */
+/** An emulator's rules: how to write and check them. */
 export interface FaultForm<Match, Effect extends Typed, Input> {
   /**
-   * @param known of a field of `match`: the values that there are. A rule that names another one would
-   *   never strike, and a test of it always pass.
-   * @throws {z.ZodError} for a rule that cannot be understood, or could never strike.
+   * @param known existing values of a `match` field. A rule with another value would never strike,
+   * and its test would always pass.
+   * @throws {z.ZodError} the rule is invalid, or could never strike.
    */
   parse(input: Input, known: KnownValues): AskedRule<Match, Effect>;
   readonly once: ReadonlySet<string>;
-  /** All types of effects, in the order in which documents list them. */
+  /** All types of effects, in the documents' order. */
   readonly types: readonly string[];
 }
 export type KnownValues = Readonly<Record<string, readonly unknown[]>>;
@@ -107,12 +107,12 @@ type MatchOf<Shape extends z.ZodRawShape> = CommonMatch & z.output<z.ZodObject<S
 interface InputOf<Shape extends z.ZodRawShape, Effects extends readonly EffectType[]> {
   readonly id?: string | undefined;
   readonly match?: (CommonMatch & z.input<z.ZodObject<Shape>>) | undefined;
-  /** How often it happens before the rule is spent; without it there is no end. */
+  /** Number of strikes of the rule; default: unlimited. */
   readonly times?: number | undefined;
   readonly effect: z.input<typeof commonEffect> | z.input<Effects[number]>;
 }
 
-/** The form of an emulator's rules: what all of them know, and what it adds. */
+/** The form of an emulator's rules: the common part and the emulator's additions. */
 export function faultForm<
   const Shape extends z.ZodRawShape,
   const Effects extends readonly EffectType[],
@@ -169,12 +169,12 @@ function isKnown(name: string, value: unknown, values: readonly unknown[] | unde
   return values.some((one) => shapeOf(String(one)) === shapeOf(String(value)));
 }
 
-/** Refuses a field of what a rule looks for. @throws {z.ZodError} always. */
+/** Refuses a match field. @throws {z.ZodError} always. */
 function refuseMatch({ match }: { match?: unknown }, key: string, message: string): never {
   throw new z.ZodError([{ code: 'custom', path: ['match', key], message, input: match }]);
 }
 
-/** Of the form of an emulator: what a test asks for, a rule in force, its effects. */
+/** Types of an emulator's form: a requested rule, an active rule, its effects. */
 export type FaultRuleOf<Form> =
   Form extends FaultForm<infer _M, infer _E, infer Input> ? Input : never;
 export type FaultOf<Form> =
@@ -184,7 +184,7 @@ export type FaultOf<Form> =
 export type FaultEffectOf<Form> =
   Form extends FaultForm<infer _M, infer Effect, infer _I> ? Effect : never;
 
-/** What rules look at, besides fields of the emulator's own. */
+/** The input of rules, besides the emulator's own fields. */
 export interface RuleSubject {
   readonly method: string;
   /** With placeholders. */
@@ -192,13 +192,13 @@ export interface RuleSubject {
   readonly [field: string]: unknown;
 }
 
-/** Where the rules are kept, with their counters. */
+/** Store of the rules with their counters. */
 export interface FaultStore<Match extends CommonMatch, Effect> {
   faults: ActiveRule<Match, Effect>[];
   faultCount: number;
 }
 
-/** The rules in force. */
+/** The active rules. */
 export const createFaults = <Match extends CommonMatch, Effect extends Typed, Input>(
   form: FaultForm<Match, Effect, Input>,
   chance: Pick<Generator, 'next'>,

@@ -1,42 +1,42 @@
-/** What became of one request's connection. */
+/** How one request's connection ended. */
 export type Fate = 'open' | 'replied' | 'dropped' | 'hung' | 'clientGone';
 
 export interface JournalEntry {
-  /** From 1, without gaps, and on over a restart. */
+  /** From 1, without gaps, and continued after a restart. */
   readonly seq: number;
   /** The emulator's time, epoch ms. */
   readonly atMs: number;
   readonly method: string;
-  /** With placeholders below the base path; the plain path when no route fits. */
+  /** With placeholders below the base path; the plain path when no route matches. */
   readonly route: string;
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
   /** Secrets masked. */
   readonly body: unknown;
-  /** What was sent; null without an answer. */
+  /** Sent status; null without an answer. */
   readonly status: number | null;
-  /** Whether the request changed, or read, the world. */
+  /** Whether the request read or changed the world. */
   readonly executed: boolean;
   readonly fate: Fate;
-  /** When it was over, epoch ms; null while it is open, or hangs and its client waits. */
+  /** End, epoch ms; null while it is open, or hangs with a waiting client. */
   readonly doneAtMs: number | null;
-  /** Ids of the faults that hit it. */
+  /** Ids of the faults that struck it. */
   readonly faults: readonly string[];
 }
 
 export type OpenEntry = { -readonly [K in keyof JournalEntry]: JournalEntry[K] };
 type Opening = Pick<OpenEntry, 'atMs' | 'method' | 'route' | 'path' | 'query' | 'body'>;
 
-/** `Extra`: what an emulator of its own notes of each request. */
+/** `Extra`: an emulator's own fields of each entry. */
 export interface Journal<Extra extends object = object> {
   open(entry: Opening & Extra): OpenEntry & Extra;
   since(seq: number): readonly (JournalEntry & Extra)[];
 }
 
-/** Entries kept; older ones are forgotten in blocks. */
+/** Number of kept entries; older entries are deleted in blocks. */
 const KEEP = 20_000;
 
-/** `requestCount` of the state is the last `seq`. */
+/** The state's `requestCount` is the last `seq`. */
 export function createJournal<Extra extends object = object>(state: {
   requestCount: number;
 }): Journal<Extra> {

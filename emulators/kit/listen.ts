@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 
-/** The address cannot be listened on. */
+/** The address is not available. */
 export class ListenError extends Error {
   override readonly name = 'ListenError';
 }
@@ -13,20 +13,20 @@ export class ListenError extends Error {
 export interface ListenAt {
   readonly host: string;
   readonly port: number;
-  /** In place of TCP and TLS. */
+  /** Replaces TCP and TLS. */
   readonly network?: Network;
 }
 
 export interface Network {
-  /** A connection emits `connect` or `error`, as a socket does. */
+  /** A connection emits `connect` or `error`, like a socket. */
   connect(to: { readonly host: string; readonly port: number }): Duplex;
   /** Each connection to the address becomes a `connection` event of the server. */
   listen(server: EventEmitter, at: { readonly host: string; readonly port: number }): Listening;
 }
 
-/** A server that takes connections. */
+/** A server that accepts connections. */
 export interface Listening {
-  /** As a URL has it. */
+  /** In the form of a URL. */
   readonly host: string;
   readonly port: number;
   /** Refuses new connections and cuts the open ones. */
@@ -56,7 +56,7 @@ export async function listenAt(server: Server, at: ListenAt): Promise<Listening>
   };
 }
 
-/** The address with a real port, as a URL. @throws {ListenError} */
+/** The address with its real port, as a URL. @throws {ListenError} */
 export async function listen(app: FastifyInstance, at: ListenAt): Promise<string> {
   const { host, port, network } = at;
   if (network) {

@@ -1,4 +1,4 @@
-/** What an emulator tells of itself; structurally the log of pino. */
+/** An emulator's log, structurally pino's. */
 export interface EmulatorLog {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;
@@ -7,7 +7,7 @@ export interface EmulatorLog {
 }
 
 const nothing = () => undefined;
-/** For whoever wants to hear nothing. */
+/** A log that discards everything. */
 export const silentLog: EmulatorLog = {
   debug: nothing,
   info: nothing,

@@ -3,7 +3,7 @@ import type { EmulatorLog } from './log.ts';
 
 export type Machines = ReturnType<typeof createMachines>;
 
-/** Calls the hooks, for one device one after another; an error is logged and changes nothing. */
+/** Calls the hooks, one after another per device; an error is logged and changes nothing. */
 export function createMachines(hooks: MachineHooks | undefined, log: EmulatorLog) {
   const queues = new Map<string, Promise<void>>();
   let stopped = false;
@@ -20,9 +20,9 @@ export function createMachines(hooks: MachineHooks | undefined, log: EmulatorLog
     }
   };
   return {
-    /** False: devices are paper only. */
+    /** False: devices exist on paper only. */
     exist: hooks !== undefined,
-    /** Queues a call. `fn` may change the device when the hook answered. */
+    /** Queues a call. `fn` may change the device after the hook's answer. */
     tell: (deviceId: string, what: string, fn: (hooks: MachineHooks) => Promise<void>): void => {
       const before = queues.get(deviceId) ?? Promise.resolve();
       const mine = before.then(() => call(deviceId, what, fn));
@@ -35,7 +35,7 @@ export function createMachines(hooks: MachineHooks | undefined, log: EmulatorLog
     settled: async (): Promise<void> => {
       while (queues.size > 0) await Promise.all(queues.values());
     },
-    /** Calls that have not begun never will. */
+    /** Calls that have not started never start. */
     stop: () => {
       stopped = true;
     },

@@ -1,35 +1,35 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Garbage } from './wire.ts';
 
-/** What goes back to the client, if anything does. */
+/** The client's result, if any. */
 export interface HttpResult {
   readonly status: number;
-  /** Text goes out as it is, everything else as JSON. */
+  /** Text is sent unchanged, everything else as JSON. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The answer is not given: the socket is closed, or nothing ever comes. */
+  /** No answer: the socket is closed, or stays silent. */
   readonly fate?: 'dropped' | 'hung';
-  /** With a fate: half of the body goes out first. */
+  /** With a fate: half of the body is sent first. */
   readonly halfSent?: boolean;
   readonly garbage?: Garbage;
-  /** A fault rule made this answer, or spoiled it. */
+  /** A fault rule made or spoiled this answer. */
   readonly isInjected?: boolean;
 }
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 const typeOf = (body: unknown) => (typeof body === 'string' ? 'text/html' : JSON_TYPE);
-/** A body as it is sent. */
+/** A body as sent. */
 export const textOf = (body: unknown): string => {
   if (typeof body === 'string') return body;
   return body === undefined ? '' : JSON.stringify(body);
 };
 
-/** A time, epoch ms, as headers write it: whole seconds. */
+/** A time, epoch ms, in the form of headers: whole seconds. */
 export const httpDate = (timeMs: number): string => new Date(timeMs).toUTCString();
 
 /**
- * Sends the answer, or does to the connection what the outcome says. The answer's own headers go
- * before the `usual` ones.
+ * Sends the answer, or applies the outcome to the connection. The answer's own headers precede the
+ * `usual` ones.
  */
 export function sendOutcome(
   outcome: HttpResult,

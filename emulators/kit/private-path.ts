@@ -12,24 +12,27 @@ import type { Stats } from 'node:fs';
 import { UsageError } from '../../src/domain/errors.ts';
 
 /**
- * Whatever lies in a simulator's directory decides who may log in to simulated machines and which
- * programs run on them, as the user who started it. So nobody else may write there.
+ * The files of a simulator's directory decide who may log in to simulated machines, and which
+ * programs run there as the simulator's user. So nobody else may write to the directory.
  */
 
-/** Makes it when missing, for us alone. @throws {UsageError} it is, or may be, another user's. */
+/**
+ * Creates a missing directory, for this user alone. @throws {UsageError} it is, or may be, another
+ * user's.
+ */
 export function makeOwnDirectory(path: string): void {
   mkdirSync(path, { recursive: true, mode: 0o700 });
   refuseStrangers(path, statSync(path), 0o022);
 }
 
-/** The same, and nobody else may look into it, even if it was there before. */
+/** The same, and nobody else may read it, even if it existed before. */
 export function makePrivateDirectory(path: string): void {
   makeOwnDirectory(path);
   if ((statSync(path).mode & 0o077) !== 0) chmodSync(path, 0o700);
 }
 
 /**
- * What a file holds that nobody else may read or have written; undefined when there is none.
+ * Content of a file that nobody else may have read or written; undefined: it does not exist.
  * @throws {UsageError} somebody else may have, or it is no regular file.
  */
 export function readOwnFile(path: string): string | undefined {

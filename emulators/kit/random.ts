@@ -1,8 +1,8 @@
 export type Generator = ReturnType<typeof createGenerator>;
 
 /**
- * Seeded source of chance. `position` is its whole memory: stored, it goes on where it was. mulberry32: small, and
- * the same seed gives the same run everywhere.
+ * Seeded random source (mulberry32). `position` is its whole state: a stored position continues the
+ * sequence, and equal seeds give equal runs everywhere.
  */
 export function createGenerator(seed: number) {
   let state = seed >>> 0;

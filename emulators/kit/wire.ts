@@ -6,12 +6,12 @@ type Spoiling = CommonEffectOf<'status' | 'drop' | 'hang' | 'garbage'>;
 /** How a body is spoiled. */
 export type Garbage = CommonEffectOf<'garbage'>['kind'];
 
-/** Whether the effect strikes before anything is done. */
+/** Whether the effect strikes before any change. */
 export const comesBefore = (effect: Spoiling): boolean =>
   (effect.type === 'status' && effect.executed !== true) ||
   ((effect.type === 'drop' || effect.type === 'hang') && effect.phase === 'before');
 
-/** What the effect makes of the answer. */
+/** Applies the effect to the answer. */
 export function spoil(
   effect: Spoiling,
   answer: HttpResult,
@@ -32,15 +32,15 @@ export function spoil(
   return { status: code, headers, ...(body !== null && { body }), isInjected };
 }
 
-/** How long a latency lasts. @param chance uniform in [0, 1). */
+/** Duration of a latency. @param chance uniform in [0, 1). */
 export function latencyOf({ ms, minMs, maxMs }: CommonEffectOf<'latency'>, chance: number): number {
   const least = minMs ?? ms ?? 0;
   return least + chance * Math.max(0, (maxMs ?? least) - least);
 }
 
-/** What a rule of `rateLimit` says of one request. */
+/** A `rateLimit` rule's verdict on one request. */
 export interface RateLimitVerdict {
-  /** Of the rule. */
+  /** The rule's id. */
   readonly id: string;
   readonly refused: boolean;
   readonly headers: Readonly<Record<string, string>>;
@@ -48,7 +48,7 @@ export interface RateLimitVerdict {
 
 /** Counts requests per rule and login in fixed windows. */
 export function createRateLimiter(now: () => number) {
-  /** A rule that is removed, and made again, begins anew. */
+  /** A rule that is removed and added again starts with zero. */
   const ofRules = new WeakMap<object, Map<string, { endMs: number; count: number }>>();
   return {
     count(

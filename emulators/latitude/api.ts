@@ -8,20 +8,20 @@ import { createLimiter, type Limits } from './limits.ts';
 import type { LatitudeServer, LatitudeWorld } from './world.ts';
 
 const ms = z.number().min(0);
-/** What a rule about the life of a server may look for. */
+/** Match fields of rules about a server's life. */
 const OF_SERVERS = ['server', 'nth', 'every', 'probability'];
 
 export const FAULTS = faultForm({
   match: {
     /** Id of a server. */
     server: z.string().optional(),
-    /** Number of the page of a list. */
+    /** Page of a list. */
     page: z.int().min(1).optional(),
   },
   effects: [
-    /** A create finds nothing in stock. */
+    /** A create finds no stock. */
     z.strictObject({ type: z.literal('stockOut') }),
-    /** A list shows what existed so long ago. */
+    /** A list shows the state of this long ago. */
     z.strictObject({ type: z.literal('listLag'), ms }),
     /** A page lacks its last entry, or the total changes with every request. */
     z.strictObject({ type: z.literal('pages'), does: z.enum(['omitted', 'drifting']) }),
@@ -31,19 +31,19 @@ export const FAULTS = faultForm({
       max: z.int().min(1),
       code: z.literal([400, 422]),
     }),
-    /** The filter by host name finds every name that begins with the text. */
+    /** The host name filter matches every name with this prefix. */
     z.strictObject({ type: z.literal('hostnameFilter') }),
     /** Host names come back in capitals. */
     z.strictObject({ type: z.literal('upperCaseNames') }),
     /** A deployment ends as `failed_deployment`. */
     z.strictObject({ type: z.literal('deployFails') }),
-    /** A deleted server stays readable for so long. */
+    /** A deleted server stays readable for this long. */
     z.strictObject({ type: z.literal('tombstone'), ms }),
     /** A server shows this status, whatever its state. */
     z.strictObject({ type: z.literal('statusText'), shows: z.string() }),
     /** A server is locked. */
     z.strictObject({ type: z.literal('locked') }),
-    /** User data are stored cut. */
+    /** User data are stored truncated. */
     z.strictObject({
       type: z.literal('cut'),
       field: z.enum(['description', 'content']),
@@ -65,11 +65,11 @@ export interface LatitudeCall extends Pick<
   Occasion<LatitudeFaultEffect>,
   'params' | 'query' | 'strike'
 > {
-  /** Of the journal; counts up. */
+  /** Number in the journal. */
   readonly seq: number;
-  /** Parsed; undefined when nothing was sent. */
+  /** Parsed; undefined for an empty body. */
   readonly body: unknown;
-  /** As `strike`, for one of the servers that the request is about. */
+  /** Like `strike`, for one of the request's servers. */
   strikeServer<T extends LatitudeFaultEffect['type']>(
     server: LatitudeServer,
     type: T,
@@ -83,7 +83,7 @@ export interface ApiParts {
   readonly limits: Limits;
 }
 
-/** What is special about requests to Latitude.sh. */
+/** Latitude.sh's request handling. */
 export function apiOf({
   routes,
   world,
@@ -101,7 +101,7 @@ export function apiOf({
       page: Number(query.get('page[number]') ?? 1),
     }),
     admit({ method, headers }) {
-      // The official SDKs send the key alone, the documentation shows `Bearer` before it.
+      // The official SDKs send the bare key; the documentation shows `Bearer` before the key.
       const shown = /^(?:Bearer )?(\S+)$/.exec(headers.authorization ?? '')?.[1] ?? '';
       if (!isSameSecret(token, shown)) {
         throw refusal(401, { code: 'unauthorized', detail: 'Invalid or missing API key' });

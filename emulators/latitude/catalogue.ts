@@ -1,4 +1,4 @@
-/** A place of the vendor, as servers show it. */
+/** A site of the vendor, as servers show it. */
 export interface Site {
   readonly slug: string;
   readonly city: string;
@@ -20,7 +20,7 @@ export interface OperatingSystem {
   readonly distro: string;
   readonly series: string;
   readonly version: string;
-  /** Who may log in. */
+  /** Login user. */
   readonly user: string;
   readonly features: {
     readonly raid: boolean;
@@ -39,7 +39,7 @@ const linux = (name: string, version: string, series: string): OperatingSystem =
   };
 };
 
-/** Those of Ubuntu are the vendor's own slugs; the others are examples. */
+/** The Ubuntu slugs are the vendor's own; the others are examples. */
 export const OPERATING_SYSTEMS: readonly OperatingSystem[] = [
   linux('Ubuntu', '24.04', 'noble'),
   linux('Ubuntu', '22.04', 'jammy'),

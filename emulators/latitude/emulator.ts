@@ -30,12 +30,12 @@ import {
 export interface LatitudeEmulatorOptions extends EmulatorOptions<LatitudeFaultRule> {
   /** By plan and site. Default: 20 of four plans at every site. Other plans do not exist. */
   readonly stock?: Stock;
-  /** `fast`: everything a hundred times as fast, the minute of the limits too. Default `real`. */
+  /** `fast`: everything a hundred times as fast, including the limits' minute. Default `real`. */
   readonly profile?: Profile;
   readonly timings?: Partial<LatitudeTimings>;
-  /** Default: 60 reads and 20 writes in a minute. */
+  /** Default: 60 reads and 20 writes per minute. */
   readonly limits?: Partial<Limits>;
-  /** Without them servers are paper only. */
+  /** Without hooks servers exist on paper only. */
   readonly hooks?: MachineHooks;
 }
 
@@ -51,7 +51,7 @@ export interface ServerSnapshot {
   readonly address: string | null;
   readonly operatingSystem: string;
   readonly raid: string | null;
-  /** Id of the user data of its installation. */
+  /** Id of its installation's user data. */
   readonly userData: string | null;
   readonly sshKeys: readonly string[];
 }
@@ -64,18 +64,21 @@ export interface UserDataSnapshot {
   readonly contentLength: number;
 }
 
-/** What the owner of this emulator sees and does beyond what all emulators have in common. */
+/** Additions of this emulator to the common interface. */
 interface Inside {
-  /** In the order of their creation, without deleted ones. */
+  /** In the order of creation, without deleted servers. */
   servers(): readonly ServerSnapshot[];
   userData(): readonly UserDataSnapshot[];
-  /** Somebody's server with this name in the project on demand, installed long ago. Answers its id. */
+  /**
+   * Adds a stranger's server with this name to the on-demand project, installed long ago. @returns
+   * its id.
+   */
   addStranger(hostname: string): string;
 }
 
 export interface LatitudeEmulator extends Emulator<LatitudeFaultRule, LatitudeFault>, Inside {
   readonly token: string;
-  /** Id of the project on demand. */
+  /** Id of the on-demand project. */
   readonly project: string;
   /** Id of the project whose servers are paid by the year. */
   readonly reservedProject: string;
@@ -85,8 +88,8 @@ const MINUTE_MS = 60_000;
 const strangerBody = z.strictObject({ hostname: z.string().min(1) });
 
 /**
- * Starts an emulator of the part of the API of Latitude.sh that the driver needs.
- * @throws {ZodError} a rule cannot be understood. @throws {ListenError} an address cannot be listened on.
+ * Starts an emulator of the part of Latitude.sh's API that the driver needs.
+ * @throws {ZodError} a rule is invalid. @throws {ListenError} an address is not available.
  */
 export async function startLatitudeEmulator(
   options: LatitudeEmulatorOptions,

@@ -6,12 +6,12 @@ export interface Problem {
   readonly detail: string;
   /** Place in the body, such as `/data/attributes/plan`. */
   readonly pointer?: string;
-  /** Name of a parameter of the query. */
+  /** Name of a query parameter. */
   readonly parameter?: string;
   readonly meta?: object;
 }
 
-/** The errors as JSON:API writes them. */
+/** The errors in the form of JSON:API. */
 const documentOf = (status: number, problems: readonly Problem[]): object => ({
   errors: problems.map(({ code, detail, pointer, parameter, meta = {} }) => ({
     ...{ code, status: String(status), title: 'Error', detail },
@@ -33,7 +33,7 @@ export const notFound = (): Refusal =>
 export const badParameter = (parameter: string, detail: string): Refusal =>
   refusal(400, { code: 'BAD_REQUEST', detail, parameter });
 
-// Nobody has published the texts of these three: they are examples.
+// The texts of these three are unpublished: they are examples.
 export const outOfStock = (): Refusal =>
   refusal(422, { code: 'out_of_stock', detail: 'The plan is out of stock at this site' });
 export const locked = (): Refusal =>

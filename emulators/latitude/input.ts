@@ -11,8 +11,8 @@ const document = z.object({
 });
 
 /**
- * The attributes of a write. `id` is that of the resource to change. @throws {Refusal} 400 and 409 for
- * a body that is no document of this type, 422 with everything that is wrong with the attributes.
+ * The attributes of a write. `id` is the changed resource's. @throws {Refusal} 400 and 409 for a
+ * body that is not a document of this type, 422 with everything that is wrong with the attributes.
  */
 export function attributesOf<T>(
   { body }: LatitudeCall,
@@ -43,9 +43,9 @@ function problemsIn({ issues }: z.ZodError, code: string, root = ''): Problem[] 
   });
 }
 
-/** A text that must be given. */
+/** A required text. */
 export const filled = z.string('must be filled').min(1, { error: 'must be filled', abort: true });
-/** The name of something that must exist. */
+/** The name of an existing thing. */
 export const known = (isKnown: (text: string) => boolean) =>
   filled.refine(isKnown, 'could not be found');
 /** At most 32 characters: letters, digits, `.`, `-`; a letter or digit at both ends. */

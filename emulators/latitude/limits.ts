@@ -1,13 +1,16 @@
-/** How many requests the key may make within `windowMs`. */
+/** Maximum number of the key's requests within `windowMs`. */
 export interface Limits {
   readonly reads: number;
   readonly writes: number;
   readonly windowMs: number;
 }
 
-/** Counts requests, reads and writes apart, within the time that has just passed. */
+/** Counts requests, reads and writes separately, in a sliding window. */
 export interface Limiter {
-  /** Counts a request that passes. Answers how long to wait, milliseconds; undefined: the request passes. */
+  /**
+   * Counts a passing request. @returns the necessary wait, milliseconds; undefined: the request
+   * passes.
+   */
   waitMs(kind: 'reads' | 'writes'): number | undefined;
 }
 

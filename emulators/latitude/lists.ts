@@ -10,8 +10,8 @@ const SIZE_MAX = 100;
 export type Filters = ReadonlyMap<string, string>;
 
 /**
- * The filters of a request. @throws {Refusal} 400 for a parameter that the list does not have: a
- * filter that is ignored would show more than the client expects.
+ * A request's filters. @throws {Refusal} 400 for an unknown parameter, because an ignored filter
+ * would show more than the client expects.
  */
 export function filtersOf({ query }: LatitudeCall, names: readonly string[]): Filters {
   const found = new Map<string, string>();
@@ -25,7 +25,7 @@ export function filtersOf({ query }: LatitudeCall, names: readonly string[]): Fi
   return found;
 }
 
-/** The page that the request names, and the total if it asks for the total. */
+/** The requested page, with the total on request. */
 export function pageOf<T>(
   call: LatitudeCall,
   items: readonly T[],

@@ -15,7 +15,7 @@ const CYCLE_MS: Readonly<Record<Billing, number>> = {
   yearly: 365 * 24 * HOUR_MS,
 };
 
-/** Servers are switched, installed anew, and deleted at the end of their billing cycle. */
+/** Power changes, reinstallations, and deletions at the end of the billing cycle. */
 export function orderRoutes(
   world: LatitudeWorld,
   life: ServerLife,

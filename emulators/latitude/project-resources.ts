@@ -13,7 +13,7 @@ interface Texts {
 const DESCRIPTION_MAX = 255;
 const CONTENT_MAX = 65_536;
 
-/** Changes of user data and SSH keys, which projects keep for installations. */
+/** Changes of user data and SSH keys, which projects store for installations. */
 export function projectResourceRoutes(world: LatitudeWorld): readonly Route<LatitudeCall>[] {
   const project = known((wanted) => world.projects.some(({ id }) => id === wanted));
   const description = filled.max(DESCRIPTION_MAX, 'is too long');
@@ -28,7 +28,7 @@ export function projectResourceRoutes(world: LatitudeWorld): readonly Route<Lati
   const isNew = () => ({ createdAtMs: world.now(), goneAtMs: Infinity });
   const shown = (status: number, data: object): ApiAnswer => ({ status, body: document(data) });
 
-  /** What is stored of the texts of user data. */
+  /** The stored form of user data. */
   function stored<T extends Texts>(call: LatitudeCall, texts: T): T {
     const cut = call.strike('cut', ({ field }) => texts[field] !== undefined);
     return cut ? { ...texts, [cut.field]: texts[cut.field]!.slice(0, cut.length) } : texts;

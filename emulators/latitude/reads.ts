@@ -18,7 +18,7 @@ interface ListOf<T> {
   readonly view: (item: T, call: LatitudeCall) => object;
 }
 
-/** Everything that can be read. */
+/** All reads. */
 export function readRoutes(world: LatitudeWorld): readonly Route<LatitudeCall>[] {
   const list = <T>(
     path: string,
@@ -85,10 +85,10 @@ function named(call: LatitudeCall, filters: Filters): (server: LatitudeServer) =
   };
 }
 
-/** The server of the path. @throws {Refusal} 404. */
+/** The path's server. @throws {Refusal} 404. */
 export const serverOf = ({ servers, now }: LatitudeWorld, call: LatitudeCall): LatitudeServer =>
   found(servers, call, now());
-/** The user data of the path. @throws {Refusal} 404. */
+/** The path's user data. @throws {Refusal} 404. */
 export const userDataOf = ({ userData, now }: LatitudeWorld, call: LatitudeCall): UserData =>
   found(userData, call, now());
 

@@ -16,7 +16,7 @@ import {
   type LatitudeWorld,
 } from './world.ts';
 
-/** Servers are created and deleted. */
+/** Creations and deletions of servers. */
 export function serverRoutes(
   world: LatitudeWorld,
   life: ServerLife,
@@ -68,7 +68,7 @@ export function serverRoutes(
   ];
 }
 
-/** The attributes that a create and a reinstall have in common. */
+/** The common attributes of create and reinstall. */
 export const installationShape = (world: LatitudeWorld) => ({
   operating_system: known((wanted) => OPERATING_SYSTEMS.some(({ slug }) => slug === wanted)),
   hostname,
@@ -84,7 +84,7 @@ const NOT_FOUND = 'could not be found';
 const exists = ({ now }: LatitudeWorld, one: ProjectResource | undefined): boolean =>
   one !== undefined && isThere(one, now());
 
-/** The server of the path, for a change. @throws {Refusal} 404, or 422 if the server is locked. */
+/** The path's server, for a change. @throws {Refusal} 404, or 422 if the server is locked. */
 export function changeableServer(world: LatitudeWorld, call: LatitudeCall): LatitudeServer {
   const server = serverOf(world, call);
   if (server.isLeaving) throw notFound();

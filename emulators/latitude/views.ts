@@ -3,7 +3,7 @@ import type { LatitudeCall } from './api.ts';
 import { type OperatingSystem, OPERATING_SYSTEMS, SITES } from './catalogue.ts';
 import type { Project, LatitudeServer, LatitudeSshKey, UserData, LatitudeWorld } from './world.ts';
 
-/** As the service writes times: whole seconds, with an offset. */
+/** The service's form of times: whole seconds, with an offset. */
 export const timeText = (atMs: number): string =>
   `${new Date(atMs).toISOString().slice(0, 19)}+00:00`;
 

@@ -22,7 +22,7 @@ export interface ProjectResource {
   /** Id. */
   readonly projectId: string;
   readonly createdAtMs: number;
-  /** Infinity: it exists. */
+  /** Infinity while it exists. */
   goneAtMs: number;
 }
 
@@ -38,7 +38,7 @@ export interface UserData extends ProjectResource {
   updatedAtMs: number;
 }
 
-/** What a server was installed with. */
+/** The configuration of a server's installation. */
 export interface DeployConfig {
   readonly operatingSystem: string;
   readonly hostname: string;
@@ -47,7 +47,7 @@ export interface DeployConfig {
   readonly userData: string | null;
   /** Ids. */
   readonly sshKeys: readonly string[];
-  /** The content of the user data when the installation was requested. */
+  /** The user data at the installation's request. */
   readonly content: string | null;
 }
 
@@ -58,19 +58,19 @@ export interface LatitudeServer extends ProjectResource {
   readonly site: string;
   readonly billing: Billing;
   status: ServerStatus;
-  /** From a request to install until the installation ends, whatever the status shows. */
+  /** From an installation's request to its end, whatever the status shows. */
   isInstalling: boolean;
-  /** Null until the simulated machine has one. */
+  /** Null until the simulated machine has an address. */
   address: string | null;
   scheduledDeletionAtMs: number | null;
   deploy: DeployConfig;
   /** Deleted, and still readable. */
   isLeaving: boolean;
-  /** No simulated machine is behind it. */
+  /** It has no simulated machine. */
   readonly isPaper: boolean;
 }
 
-/** How many of each plan are left at each site. */
+/** Remaining stock by plan and site. */
 export type Stock = Readonly<Record<string, Readonly<Record<string, number>>>>;
 
 export interface LatitudeWorld {
@@ -117,7 +117,7 @@ const ID_LENGTH = 13;
 export const newId = (prefix: string, ids: Generator): string =>
   `${prefix}_${Array.from({ length: ID_LENGTH }, () => LETTERS[Math.floor(ids.next() * LETTERS.length)]).join('')}`;
 
-/** Whether it exists at that time. */
+/** Whether it exists at this time. */
 export const isThere = ({ createdAtMs, goneAtMs }: ProjectResource, atMs: number): boolean =>
   createdAtMs <= atMs && atMs < goneAtMs;
 
@@ -137,7 +137,7 @@ type NewServer = Pick<
   'projectId' | 'plan' | 'site' | 'hostname' | 'billing' | 'isPaper'
 > & { readonly deploy: Omit<DeployConfig, 'hostname' | 'content'> };
 
-/** A paper server was installed long ago; another one is about to be. */
+/** A server on paper was installed long ago; other servers are installed next. */
 export function addServer(world: LatitudeWorld, wanted: NewServer): LatitudeServer {
   const { deploy, ...rest } = wanted;
   const content = contentOf(world, deploy.userData);

@@ -18,7 +18,7 @@ const NAMES: Readonly<Record<number, MessageName>> = {
   500: 'InternalError',
 };
 
-/** What is special about requests to BMCs. @param bmcOf Whose door a request came through. */
+/** Request handling of BMCs. @param bmcOf the BMC whose port a request used. */
 export function apiOf(
   rack: Rack,
   bmcOf: (request: IncomingMessage) => Bmc,
@@ -31,7 +31,7 @@ export function apiOf(
     routes: routesOf(rack),
     headers: { 'odata-version': '4.0', 'cache-control': 'no-cache' },
     errorBody: messagesFor,
-    /** A medium's address may hold a login or a token. */
+    /** A medium's address may contain a login or token. */
     masked: (body) =>
       JSON.parse(JSON.stringify(maskSecrets(body)), (key, value: unknown) =>
         key === 'Image' && typeof value === 'string'
@@ -76,7 +76,7 @@ export function apiOf(
   };
 }
 
-/** How a request shows who it is. A token goes before a password. */
+/** A request's login scheme. A token precedes a password. */
 function schemeOf(headers: IncomingHttpHeaders): 'none' | 'basic' | 'session' {
   if (headers['x-auth-token'] !== undefined) return 'session';
   return /^basic /i.test(headers.authorization ?? '') ? 'basic' : 'none';
@@ -103,11 +103,11 @@ function requireLogin(
   session.usedMs = nowMs;
 }
 
-/** A BMC that has begun to restart: nobody answers. */
+/** A restarting BMC: nobody answers. */
 export const isAway = ({ restart }: Bmc, nowMs: number): boolean =>
   restart !== null && nowMs < restart.deafUntilMs;
 
-/** A BMC that starts serves its root first, and has no systems yet. @throws {Refusal} 404, 503. */
+/** A starting BMC serves only its root at first, without systems. @throws {Refusal} 404, 503. */
 function refuseWhileStarting(bmc: Bmc, route: string, nowMs: number): void {
   if (!bmc.restart || nowMs >= bmc.restart.doneAtMs || route === ROOT) return;
   if (route.startsWith(`${ROOT}/Systems`)) throw refusal(404, 'ResourceMissingAtURI', route);

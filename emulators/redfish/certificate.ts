@@ -10,7 +10,7 @@ export interface Certificate {
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 
-/** A certificate as BMCs come with from the factory: it signed itself. */
+/** A self-signed certificate, as BMCs have from the factory. */
 export async function issueCertificate(name: string): Promise<Certificate> {
   await import('reflect-metadata');
   const x509 = await import('@peculiar/x509');

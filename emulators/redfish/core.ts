@@ -12,7 +12,7 @@ export interface Credentials {
   readonly password: string;
 }
 
-/** What every part of the emulator shares. */
+/** What all parts of the emulator share. */
 export interface RackCore {
   readonly vendor: Vendor;
   readonly bmcs: readonly Bmc[];
@@ -24,33 +24,33 @@ export interface RackCore {
   readonly log: EmulatorLog;
 }
 
-/** The emulator, with what is behind its BMCs. */
+/** The emulator, with the parts behind its BMCs. */
 export interface Rack extends RackCore {
   readonly power: Power;
 }
 
 /** One request as a handler sees it. */
 export interface RedfishCall extends Pick<Occasion<FaultEffect>, 'params' | 'headers' | 'strike'> {
-  /** As it came, without query and without a slash at the end. */
+  /** As received, without query and trailing slash. */
   readonly path: string;
-  /** Parsed; undefined when nothing was sent. */
+  /** Parsed; undefined for an empty body. */
   readonly body: unknown;
   readonly bmc: Bmc;
-  /** A time, epoch ms, as this BMC's clock has it. */
+  /** A time, epoch ms, by this BMC's clock. */
   time(atMs: number): string;
-  /** A path as the vendor writes links. */
+  /** A path in the vendor's form of links. */
   link(path: string): string;
 }
 
 export type ResourceView = Readonly<Record<string, unknown>>;
 type Handler = (rack: Rack, call: RedfishCall) => ApiAnswer;
 
-/** What can be done with one path. */
+/** The operations of one path. */
 export interface Resource {
   /** Placeholders in braces. */
   readonly path: string;
   readonly GET?: (rack: Rack, call: RedfishCall) => ResourceView;
-  /** A GET whose status says something. */
+  /** A GET whose status has a meaning. */
   readonly poll?: Handler;
   readonly POST?: Handler;
   readonly PATCH?: Handler;

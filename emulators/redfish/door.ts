@@ -3,30 +3,30 @@ import { createServer as createSecureServer } from 'node:https';
 import { type ListenAt, listenAt, type Listening } from '../kit/listen.ts';
 import type { Certificate } from './certificate.ts';
 
-/** Where one BMC is reached. */
+/** One BMC's port. */
 export interface Door {
   readonly url: string;
-  /** Ends all connections; new ones are taken. */
+  /** Ends all connections, and accepts new ones. */
   cut(): void;
-  /** Shut: connections are refused. */
+  /** While closed, connections are refused. */
   setOpen(isOpen: boolean): void;
   close(): Promise<void>;
 }
 
 export interface DoorDeps {
   readonly at: ListenAt;
-  /** What a new connection is shown. */
+  /** Certificate for new connections. */
   readonly certificate: () => Certificate;
-  /** Connections are cut as soon as they are made. */
+  /** Whether connections are cut at once. */
   readonly isDeaf: () => boolean;
   readonly serve: (request: IncomingMessage, response: ServerResponse) => void;
 }
 
-/** @throws {ListenError} the address cannot be listened on. */
+/** @throws {ListenError} the address is not available. */
 export async function openDoor({ at, certificate, isDeaf, serve }: DoorDeps): Promise<Door> {
   let shown = certificate();
   const server = at.network ? createServer(serve) : createSecureServer(shown, serve);
-  // Before the server's own listener, which begins with TLS.
+  // Runs before the server's own listener, which starts TLS.
   server.prependListener('connection', (socket) => {
     if (isDeaf()) socket.destroy();
     if (!('setSecureContext' in server) || certificate() === shown) return;

@@ -23,7 +23,7 @@ import { liveSessions } from './resources/sessions.ts';
 import { systemPath } from './resources/views.ts';
 import { type Bmc, createWorld, type ComputerSystem } from './world.ts';
 
-/** A BMC, and where it is reached. */
+/** A BMC and its address. */
 interface BmcEndpoint {
   readonly bmc: Bmc;
   readonly door: Door;
@@ -31,9 +31,10 @@ interface BmcEndpoint {
 }
 
 /**
- * Starts an emulator of machines' BMCs, each behind a port of its own.
- * @throws {ZodError} a rule that cannot be understood. @throws {RangeError} the vendor cannot have so
- *   many systems on so many BMCs. @throws {ListenError} an address cannot be listened on.
+ * Starts an emulator of machines' BMCs, each with its own port.
+ * @throws {ZodError} a rule is invalid. @throws {RangeError} the vendor's BMCs cannot have this
+ * many systems.
+ * @throws {ListenError} an address is not available.
  */
 export async function startRedfishEmulator(
   options: RedfishEmulatorOptions,
@@ -127,7 +128,7 @@ function coreOf(
   };
 }
 
-/** For which BMCs a rule of this type is in force, without counting it. */
+/** The BMCs with an active rule of this type. Does not count the rule. */
 function struckBy({ faults }: Pick<RackCore, 'faults'>, type: FaultEffect['type']) {
   const rules = faults.list().filter(({ effect }) => effect.type === type);
   return ({ name }: Bmc): boolean => rules.some(({ match }) => (match.bmc ?? name) === name);
@@ -138,7 +139,7 @@ function fitDoors(core: Pick<RackCore, 'faults'>, places: readonly BmcEndpoint[]
   for (const { bmc, door } of places) door.setOpen(!isShut(bmc));
 }
 
-/** What rules may name, and what happens to a BMC as soon as one comes into force. */
+/** Valid names in rules, and a new rule's immediate effect on a BMC. */
 function rulesOf({ bmcs, faults, power }: Rack, places: readonly BmcEndpoint[]) {
   const systems = bmcs.flatMap((bmc) => bmc.systems);
   const happen = (bmc: Bmc) => {

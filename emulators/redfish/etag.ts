@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { RedfishCall, Rack, Resource } from './core.ts';
 import { refusal } from './messages.ts';
 
-/** Of the resource as it is, without what faults make of it, in the strong form. */
+/** Strong ETag of the resource itself, without the effects of faults. */
 function tagOf({ GET: view }: Resource, rack: Rack, call: RedfishCall): string {
   const text = JSON.stringify(view?.(rack, { ...call, strike: () => undefined }));
   return `"${createHash('sha256').update(text).digest('hex').slice(0, 8)}"`;

@@ -19,28 +19,28 @@ export const FAULTS = faultForm({
     system: z.string().optional(),
   },
   effects: [
-    /** The port is closed, until the rule is removed. */
+    /** The port is closed, while the rule exists. */
     z.strictObject({ type: z.literal('refuse') }),
-    /** The BMC has another certificate, until the rule is removed. */
+    /** The BMC has another certificate, while the rule exists. */
     z.strictObject({ type: z.literal('certificate') }),
     z.strictObject({ type: z.literal('sessionsForgotten') }),
     z.strictObject({ type: z.literal('bmcRestart'), ms }),
-    /** Whatever is read of it hangs, until it restarts. */
+    /** Every read of it hangs, until it restarts. */
     z.strictObject({ type: z.literal('bmcHangs') }),
-    /** A login succeeds and answers no token. */
+    /** A login succeeds without a token. */
     z.strictObject({ type: z.literal('noToken') }),
-    /** The power state is always shown so. */
+    /** The power state is always shown as this. */
     z.strictObject({
       type: z.literal('powerState'),
       shows: z.enum(['On', 'Off', 'PoweringOn', 'PoweringOff']).nullable(),
     }),
-    /** The types of reset that are shown as allowed; null: none are. What is accepted stays. */
+    /** The reset types that are shown as allowed; null: none. The accepted types stay the same. */
     z.strictObject({ type: z.literal('allowableValues'), values: z.array(z.string()).nullable() }),
     /**
-     * `sticky`: `Once` is not used up by a boot; `pending`: what was changed at the resource for
-     * settings is shown there alone, until the next boot takes it on; `lasting`: as sushy-tools has it,
-     * it is for every boot whatever is asked, and a change that names neither target nor mode is
-     * refused, as is the target `None`.
+     * `sticky`: a boot does not use up `Once`. `pending`: changes of the settings resource are
+     * visible only there, until the next boot applies them. `lasting`, as in sushy-tools: it
+     * applies to every boot, and a change without target and mode is refused, as is the target
+     * `None`.
      */
     z.strictObject({ type: z.literal('override'), does: z.enum(['sticky', 'pending', 'lasting']) }),
     /** `refused`: 412 to every If-Match; `weak`: ETags are weak, and match no If-Match. */
@@ -49,13 +49,13 @@ export const FAULTS = faultForm({
     z.strictObject({
       type: z.literal('task'),
       does: z.enum(['ends', 'neverEnds', 'vanishes']),
-      /** Until it ends or vanishes. */
+      /** Time until it ends or vanishes. */
       ms: ms.optional(),
       retryAfterS: z.int().min(0).optional(),
     }),
-    /** Another machine is there. */
+    /** The machine is replaced. */
     z.strictObject({ type: z.literal('bladeSwapped'), serial: z.string(), uuid: z.string() }),
-    /** An asset tag is cut to this length. */
+    /** An asset tag is truncated to this length. */
     z.strictObject({ type: z.literal('assetTag'), length: z.int().min(0) }),
     /** A GET with `Accept-Encoding: identity` is answered with 406. */
     z.strictObject({ type: z.literal('identityRefused') }),
@@ -72,7 +72,7 @@ export const FAULTS = faultForm({
   },
 });
 
-/** What a test asks for, a rule in force, and what it does. */
+/** A test's rule, an active rule, and its effect. */
 export type RedfishFaultRule = FaultRuleOf<typeof FAULTS>;
 export type RedfishFault = FaultOf<typeof FAULTS>;
 export type FaultEffect = FaultEffectOf<typeof FAULTS>;

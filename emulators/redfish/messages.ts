@@ -1,9 +1,9 @@
 import { Refusal } from '../kit/api.ts';
 
-/** Where most messages come from; a driver must not depend on the version. */
+/** Registry of most messages; a driver must not depend on the version. */
 const BASE = 'Base.1.8.1';
 
-/** Messages of the standard's base registry, and vendors' own with the registry that they come from. */
+/** Messages of the standard's base registry, and vendors' messages with their registries. */
 const REGISTRIES = {
   Success: BASE,
   GeneralError: BASE,
@@ -34,7 +34,7 @@ export type MessageName = keyof typeof REGISTRIES;
 export interface RegistryMessage {
   readonly name: MessageName;
   readonly args?: readonly string[];
-  /** JSON pointers of the properties that it is about. */
+  /** JSON pointers of the affected properties. */
   readonly about?: readonly string[];
 }
 
@@ -56,7 +56,7 @@ export const errorBody = (messages: readonly RegistryMessage[]) => ({
   },
 });
 
-/** The body of a success that has nothing else to say. */
+/** The body of a success without further content. */
 export const successBody = () => ({ '@Message.ExtendedInfo': [viewOf({ name: 'Success' })] });
 
 /** An answer that refuses. */

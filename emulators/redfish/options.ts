@@ -8,35 +8,35 @@ import type { VendorName, ResetType } from './vendors.ts';
 import type { Override, PowerState } from './world.ts';
 
 /**
- * Is told what happens to the machines behind the BMCs. Calls for one system come one after another;
- * an error is logged and changes nothing. Without hooks a system is paper only.
+ * Receives the events of the machines behind the BMCs. Calls for one system run one after another;
+ * an error is logged and changes nothing. Without hooks systems exist on paper only.
  */
 export interface SystemHooks {
-  /** The emulator starts, and this system is one of its own. Before everything else. */
+  /** Called first, for each system of a starting emulator. */
   assign?(system: SystemIdentity): Promise<void>;
-  /** Power is gone, or the machine was reset: everything that ran on it is dead. */
+  /** Power loss or reset: all programs of the machine are dead. */
   down(system: string): Promise<void>;
-  /** POST has ended and this is booted. Resolves when it runs, or with `nothing`: there is nothing to boot. */
+  /** POST has ended and the system boots this. Resolves when it runs, or with `nothing` to boot. */
   boot(system: string, boot: Boot, machine: BootedMachine): Promise<'nothing' | undefined>;
-  /** Whether what runs heeds a graceful shutdown or restart. When absent: always. */
+  /** Whether the running system obeys a graceful shutdown or restart. Default: always. */
   heeds?(system: string): boolean;
-  /** Resolves when nothing goes on by itself, but for what waits for the emulator's time. */
+  /** Resolves when only waits for the emulator's time are left. */
   settled?(): Promise<void>;
   /** The emulator ends. */
   close?(): void;
 }
 
-/** What software that was booted can do with its machine. */
+/** How booted software controls its machine. */
 export interface BootedMachine {
-  /** Resets the machine, as a reboot does. Without effect once it is off or was reset. */
+  /** Resets the machine, as a reboot does. No effect once it is off or was reset. */
   restart(): void;
   /** The emulator's time. */
   readonly clock: EmulatorClock;
-  /** How long an installation takes. */
+  /** Duration of an installation. */
   readonly installMs: number;
 }
 
-/** By what a system is known. */
+/** A system's identity. */
 export interface SystemIdentity {
   /** Unique among all BMCs, such as `system-1`. */
   readonly name: string;
@@ -45,21 +45,21 @@ export interface SystemIdentity {
   readonly mac: string;
 }
 
-/** The others of several BMCs have the next ports, and the admin routes the one after these. */
+/** Further BMCs have the next ports, and the admin routes have the port after them. */
 export interface RedfishEmulatorOptions extends EmulatorOptions<RedfishFaultRule> {
   readonly vendor?: VendorName;
   /** Default 1. */
   readonly systems?: number;
-  /** Default: one for each system. */
+  /** Default: one per system. */
   readonly bmcs?: number;
   readonly profile?: Profile;
   readonly timings?: Partial<PowerTimings>;
   readonly hooks?: SystemHooks;
-  /** Systems are on, and have booted their disks, when the emulator has started. Default false. */
+  /** Whether systems are on, with booted disks, at the emulator's start. Default false. */
   readonly startsOn?: boolean;
 }
 
-/** What a test wants to know of a system. */
+/** A system as tests see it. */
 export interface SystemSnapshot extends SystemIdentity {
   readonly path: string;
   readonly power: PowerState;
@@ -74,16 +74,16 @@ export interface BmcSnapshot {
   readonly url: string;
   readonly certSha256: string;
   readonly sessions: number;
-  /** The most at any time. */
+  /** Maximum number at any time. */
   readonly sessionsMost: number;
-  /** The most requests at the same time. */
+  /** Maximum number of simultaneous requests. */
   readonly requestsMost: number;
   readonly systems: readonly SystemSnapshot[];
 }
 
 export interface RedfishEntry extends JournalEntry {
   readonly bmc: string;
-  /** How the request showed who it is. */
+  /** The request's login scheme. */
   readonly auth: 'none' | 'basic' | 'session';
 }
 
@@ -93,6 +93,6 @@ export interface RedfishEmulator extends Omit<
 > {
   readonly credentials: Credentials;
   bmcs(): readonly BmcSnapshot[];
-  /** What the host, or somebody at its button, does; no request is made. @throws {Error} unknown. */
+  /** A reset by the host or by its button, without a request. @throws {Error} unknown. */
   reset(system: string, type: ResetType): void;
 }

@@ -2,14 +2,14 @@ import type { RackCore } from './core.ts';
 import type { ResetType } from './vendors.ts';
 import type { Bmc, ComputerSystem } from './world.ts';
 
-/** How long things take, milliseconds. */
+/** Durations, milliseconds. */
 export interface PowerTimings {
   readonly offMs: number;
   readonly onMs: number;
   readonly gracefulMs: number;
   readonly postMs: number;
   readonly bmcRestartMs: number;
-  /** Of an installer that was booted. */
+  /** Duration of a booted installer's work. */
   readonly installMs: number;
 }
 export const REAL_TIMINGS: PowerTimings = {
@@ -21,20 +21,20 @@ export const REAL_TIMINGS: PowerTimings = {
   installMs: 240_000,
 };
 
-/** What a system that has ended its POST boots. */
+/** What a system boots after its POST. */
 export interface Boot {
-  /** `Hdd` when nothing else was asked for, or what was asked for is not there. */
+  /** `Hdd` by default, or if the requested source is missing. */
   readonly source: string;
-  /** Where the virtual medium or the HTTP boot comes from; null: neither is booted. */
+  /** Address of the virtual medium or HTTP boot; null: neither is booted. */
   readonly address: string | null;
 }
 
 export interface Power {
-  /** The system is on and has booted its disk, as if it had always been. */
+  /** The system is on with its booted disk, as if it had always been. */
   start(bmc: Bmc, system: ComputerSystem): void;
-  /** Carries a reset out that was accepted; a later one takes the place of what is under way. */
+  /** Carries out an accepted reset; a later reset replaces a running one. */
   reset(bmc: Bmc, system: ComputerSystem, type: ResetType): void;
-  /** The BMC restarts; its systems go on. */
+  /** The BMC restarts; its systems continue. */
   restartBmc(bmc: Bmc, takesMs: number): void;
   settled(): Promise<void>;
   close(): void;
@@ -45,12 +45,12 @@ export function createPower(core: RackCore): Power {
   const now = clock.now;
   const timers = new Map<ComputerSystem, unknown>();
   const told = new Map<ComputerSystem, Promise<void>>();
-  /** Of those that run what they booted, which boot it was. */
+  /** The present boot of each running system. */
   const running = new Map<ComputerSystem, symbol>();
 
   let tellCount = 0;
 
-  /** One after another for each system. */
+  /** One after another per system. */
   const tell = (system: ComputerSystem, what: () => Promise<unknown> | undefined) => {
     const before = told.get(system) ?? Promise.resolve();
     const call = async () => {
@@ -127,7 +127,7 @@ export function createPower(core: RackCore): Power {
     post(bmc, system);
   };
 
-  /** What is booted; an override for one time is used up. */
+  /** The boot source; a one-time override is used up. */
   function bootOf(bmc: Bmc, system: ComputerSystem): Boot {
     const { boot, media, pendingBoot } = system;
     if (pendingBoot) Object.assign(boot, pendingBoot);
@@ -147,7 +147,7 @@ export function createPower(core: RackCore): Power {
     return source === 'None' ? disk : { source, address: null };
   }
 
-  /** Software that hangs does not hear of it. */
+  /** Hung software ignores it. */
   const gracefully = (system: ComputerSystem, then: () => void) =>
     later(system, timings.gracefulMs, () => {
       if (hooks?.heeds?.(system.name) !== false) then();
@@ -175,7 +175,7 @@ export function createPower(core: RackCore): Power {
     bmc.tasks.clear();
   }
 
-  /** Calls may bring about others. */
+  /** Calls may cause further calls. */
   async function settled(): Promise<void> {
     for (let known = -1; known !== tellCount;) {
       known = tellCount;

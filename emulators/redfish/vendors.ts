@@ -1,7 +1,7 @@
 /**
- * The vendors that can be played, as data. A line is here because the behaviour is written down, in the
- * code or the issues of sushy, ironic, gofish, bmclib or bmcweb, or in the vendor's guide; what nobody
- * wrote down is as in `generic`. Names of models and firmware are examples.
+ * The emulated vendors, as data. Each line has a documented source: the code or issues of sushy,
+ * ironic, gofish, bmclib or bmcweb, or the vendor's guide. Undocumented behaviour is as in
+ * `generic`. Names of models and firmware are examples.
  */
 
 import type { MessageName } from './messages.ts';
@@ -17,7 +17,7 @@ export const RESET_TYPES = [
 ] as const;
 export type ResetType = (typeof RESET_TYPES)[number];
 
-/** Of a BMC itself. */
+/** Resets of a BMC itself. */
 export const MANAGER_RESETS = ['GracefulRestart', 'ForceRestart'] as const;
 
 export interface MediaDevice {
@@ -29,32 +29,32 @@ export interface Vendor {
   readonly manufacturer: string;
   readonly model: string;
   readonly firmware: string;
-  /** Ids of resources; `%` is the number of the system within its BMC. */
+  /** Ids of resources; `%` is the system's number within its BMC. */
   readonly systemId: string;
   readonly managerId: string;
-  /** Links end with a slash, and a path without one is redirected by 308. */
+  /** Links end with a slash, and paths without a slash are redirected with 308. */
   readonly trailingSlash: boolean;
   readonly resets: readonly ResetType[];
-  /** Where the allowed reset types are told. */
+  /** Where the resource lists the allowed reset types. */
   readonly resetsIn: 'action' | 'actionInfo';
   readonly bootTargets: readonly string[];
-  /** Whether the resource tells the targets. */
+  /** Whether the resource lists the targets. */
   readonly bootTargetsTold: boolean;
-  /** What a change of the boot override must name whatever else it names, without `BootSourceOverride`. */
+  /** Required fields of a boot override change, without `BootSourceOverride`. */
   readonly bootNeeds: readonly ('Enabled' | 'Target' | 'Mode')[];
-  /** The override is changed in a settings resource of its own, and is only shown in the system. */
+  /** The override has its own settings resource, and is read-only in the system. */
   readonly bootInSettings: boolean;
   readonly mediaAt: 'Systems' | 'Managers';
   readonly mediaDevices: readonly MediaDevice[];
-  /** `patch`: there are no actions, and `Inserted` and `WriteProtected` must be said. */
+  /** `patch`: no actions exist, and `Inserted` and `WriteProtected` are required. */
   readonly mediaBy: 'action' | 'patch';
-  /** Parameters of InsertMedia that are refused. */
+  /** Refused parameters of InsertMedia. */
   readonly mediaRefuses: readonly string[];
-  /** Parameters that InsertMedia must have beside the image. */
+  /** Required parameters of InsertMedia besides the image. */
   readonly mediaNeeds: readonly string[];
-  /** The session too many. */
+  /** The message for one session too many. */
   readonly sessionsFull: MessageName;
-  /** What a change by PATCH is answered with. */
+  /** Status of a successful PATCH. */
   readonly patchStatus: 200 | 204;
 }
 

@@ -3,7 +3,7 @@ import { hasManySystems, type Vendor } from './vendors.ts';
 
 export type PowerState = 'On' | 'Off' | 'PoweringOn' | 'PoweringOff';
 
-/** `Disabled` counts whatever the target says. */
+/** `Disabled` overrides every target. */
 export interface Override {
   enabled: 'Disabled' | 'Once' | 'Continuous';
   target: string;
@@ -14,7 +14,7 @@ export interface Override {
 export interface Media {
   readonly id: string;
   readonly types: readonly string[];
-  /** Null: it is empty. */
+  /** Null: empty. */
   image: string | null;
   writeProtected: boolean;
 }
@@ -22,20 +22,20 @@ export interface Media {
 export interface ComputerSystem {
   /** Unique among all BMCs, such as `system-1`. */
   readonly name: string;
-  /** Of its resource. */
+  /** Id of its resource. */
   readonly id: string;
   readonly serial: string;
   readonly uuid: string;
   readonly mac: string;
   assetTag: string;
   power: PowerState;
-  /** How far the boot came, and since when. */
+  /** The boot's progress, and its start. */
   progress: { readonly state: string; readonly atMs: number };
   lastResetMs: number;
   readonly boot: Override;
-  /** What the next boot takes on, where the system itself does not show it yet. */
+  /** The next boot's override, while the system does not show it yet. */
   pendingBoot: Override | null;
-  /** The same object in all systems of a BMC that has its media at the manager. */
+  /** Shared by all systems of a BMC that has its media at the manager. */
   readonly media: readonly Media[];
 }
 
@@ -51,7 +51,7 @@ export interface Task {
   readonly startedMs: number;
   /** Infinity: never. */
   readonly endsMs: number;
-  /** It is not found any more from then on. */
+  /** Not found from this time on. */
   readonly vanishesMs: number;
   readonly retryAfterS: number;
 }
@@ -63,11 +63,11 @@ export interface Bmc {
   readonly systems: readonly ComputerSystem[];
   readonly sessions: Map<string, BmcSession>;
   readonly tasks: Map<string, Task>;
-  /** Counts up; ids of sessions and tasks come from it. */
+  /** Counter for ids of sessions and tasks. */
   lastId: number;
-  /** Until the first time nobody answers, until the second only the root does. */
+  /** Until the first time nobody answers; until the second only the root answers. */
   restart: { readonly deafUntilMs: number; readonly doneAtMs: number } | null;
-  /** Nothing can be read of it until it restarts. */
+  /** No reads are answered until it restarts. */
   isHanging: boolean;
   inFlight: number;
   inFlightMax: number;
@@ -82,7 +82,7 @@ export interface Genesis {
   readonly nowMs: number;
 }
 
-/** The systems are dealt out evenly. @throws {RangeError} the vendor cannot have so many on a BMC. */
+/** Distributes the systems evenly. @throws {RangeError} too many systems for the vendor's BMCs. */
 export function createWorld({ vendor, systems, bmcs, ids, nowMs }: Genesis): readonly Bmc[] {
   if (bmcs > systems) throw new RangeError('there cannot be more BMCs than systems');
   if (bmcs < systems && !hasManySystems(vendor)) {

@@ -3,13 +3,13 @@ import type { Log } from '../../src/adapters/log/port.ts';
 import { slot } from '../../src/domain/ids.ts';
 import type { SimWorld } from './world.ts';
 
-/** Mean distance of two faults. */
+/** Mean time between two faults. */
 const MEAN_MS = 8_000;
 const HANG_SHARE = 0.15;
-/** A machine that is struck again and again is one that a human must look at: not shown here. */
+/** A machine that fails repeatedly needs a person, which this does not show. */
 const RESPITE_MS = 60_000;
 
-/** Breaks one machine at a time, now and then: mostly its agent dies, sometimes all of it hangs. */
+/** Breaks one machine at a time: mostly its agent dies, sometimes the whole machine hangs. */
 export function startChaos({ hosts, provider }: SimWorld, parent: Log): { stop(): void } {
   const log = parent.child({ component: 'chaos' });
   const chance = systemRandom.next;

@@ -12,21 +12,21 @@ import {
   type Contexts,
 } from '../../src/commands/remote/contexts.ts';
 
-/** A day: a simulator that goes on for longer wants a new login. */
+/** A day: a longer simulation needs a new login. */
 const TOKEN_MS = 86_400_000;
 const OWN = 'sim';
 
 export interface SimContext {
   readonly name: string;
-  /** Whether commands use it with no further setting; else by `--context`. */
+  /** Whether commands use it by default; otherwise by `--context`. */
   readonly isCurrent: boolean;
-  /** Takes context and token back. */
+  /** Removes context and token. */
   remove(): Promise<void>;
 }
 
 /**
- * Makes a context of a simulated fleet, so that commands in another terminal find it. A context of a
- * person that is in use stays in use. Null: the file of contexts cannot be used, and the log says why.
+ * Creates a context for a simulated fleet, so that commands in another terminal find it. A person's
+ * current context stays current. Null: the file of contexts is unusable, and the log says why.
  */
 export async function addSimContext(
   { bmdb, consoleUrl: url }: Pick<Daemon, 'consoleUrl'> & { readonly bmdb: Pick<Bmdb, 'access'> },
@@ -62,7 +62,7 @@ export async function addSimContext(
   }
 }
 
-/** Without those of simulators that were killed. */
+/** Without the contexts of killed simulators. */
 function withoutDead(all: Contexts): Contexts {
   return Object.entries(all.contexts)
     .filter(([, { simulator }]) => simulator !== undefined && !isAlive(simulator))

@@ -5,8 +5,8 @@ import type { ConfigInput } from '../../src/config.ts';
 import { simInput, type ConfiguredWorld } from './world.ts';
 
 /**
- * Writes the configuration of a simulated fleet's daemon into the fleet's directory, for the commands
- * that look at it while it runs. Answers with the file.
+ * Writes the simulated fleet's daemon configuration into the fleet's directory, for commands that
+ * read it meanwhile. @returns the file.
  */
 export function writeSimConfig(world: ConfiguredWorld, overrides: Partial<ConfigInput>): string {
   const written = { ...simInput(world, (secret) => `file:${fileOf(secret)}`), ...overrides };
@@ -20,7 +20,7 @@ export function writeSimConfig(world: ConfiguredWorld, overrides: Partial<Config
 
 const fileOf = (secret: string): string => secret.toLowerCase();
 
-/** Made anew, so that the mode is that of this file and not of one that was there. */
+/** Recreated, so that the mode is this file's, not an old file's. */
 function write(path: string, text: string): void {
   rmSync(path, { force: true });
   writeFileSync(path, text, { mode: 0o600, flag: 'wx' });

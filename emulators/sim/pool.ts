@@ -7,30 +7,30 @@ import { findHaproxy, startHaproxy, type Haproxy } from '../haproxy/haproxy-proc
 import { isPortFree, takeFreePort } from '../../src/adapters/network/free-port.ts';
 import { hasLoopbackNetwork } from '../hosts/serving/addresses.ts';
 
-/** How the pool is to be, beyond what is usual. */
+/** Changes to the default pool. */
 export interface PoolWishes {
-  /** Nothing but HAProxy will do; else an emulator balances where HAProxy is not installed. */
+  /** Requires HAProxy; otherwise an emulator replaces a missing HAProxy. */
   readonly needsHaproxy: boolean;
-  /** Members that are interrupted by plan at once. */
+  /** Maximum number of planned interruptions at once. */
   readonly atOnce?: number;
 }
 
-/** The pool of a simulated fleet, and what balances it. */
+/** A simulated fleet's pool and its balancer. */
 export interface SimPool {
-  /** At which port each machine serves. */
+  /** Service port of each machine. */
   readonly internalPort: number;
-  /** Where clients come in; of the emulator, which leads nobody anywhere, nowhere. */
+  /** The clients' address; the emulator's leads nowhere. */
   readonly clients: { readonly host: string; readonly port: number };
   /** Parts of the daemon's configuration. */
   readonly input: Required<Pick<ConfigInput, 'balancers' | 'pools'>>;
-  /** Null: an emulator of the Anexia Engine balances it. */
+  /** Null: the balancer is an emulator of the Anexia Engine. */
   readonly haproxy: Haproxy | null;
   close(): Promise<void>;
   /** Kills it, without waiting. */
   abandon(): void;
 }
 
-/** Why there can be no pool here, and what to do about it. */
+/** Why the pool is impossible here, and what to do about it. */
 export interface NoPool {
   readonly missing: string;
 }
@@ -40,7 +40,7 @@ export const SIM_POOL = 'web';
 export const SIM_BALANCER = 'balancer';
 export const SIM_PORT = 'http';
 const LOOPBACK = '127.0.0.1';
-/** For documentation (RFC 5737): nobody is there. */
+/** An address for documentation (RFC 5737): nobody is there. */
 const NOWHERE = '192.0.2.10';
 
 type PoolOptions = PoolWishes & { readonly dir: string; readonly log: Log };
@@ -81,7 +81,7 @@ async function openEngine({ dir }: PoolOptions) {
   const listen = { host: LOOPBACK, port: 0 };
   const engine = await startAnexiaEmulator({ listen, stateDelayMs: 500 });
   const tokenFile = join(dir, 'token');
-  // Made anew, so that the mode is that of this file and not of one that was there.
+  // Recreated, so that the mode is this file's, not an old file's.
   rmSync(tokenFile, { force: true });
   writeFileSync(tokenFile, engine.token, { mode: 0o600, flag: 'wx' });
   return {
@@ -121,7 +121,7 @@ const keptPoolPort = (name: string, { dir, log }: PoolOptions): Promise<number> 
     log.warn({ port }, 'a port of the pool was taken; it has a new one'),
   );
 
-/** The port that the file names, while it is free; else a new one, which is written there. */
+/** The file's port if it is free; otherwise a new port, which is written to the file. */
 export async function keptPort(file: string, onTaken: (port: number) => void): Promise<number> {
   const known = existsSync(file) ? Number(readFileSync(file, 'utf8')) : null;
   if (known !== null && (await isPortFree(known))) return known;

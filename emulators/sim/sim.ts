@@ -24,35 +24,35 @@ import { withTerminal, type Terminal } from './terminal.ts';
 
 export interface SimOptions {
   readonly provider: SimProviderName;
-  /** The machines of `redfish` run a system already, and are taken in as they are. */
+  /** The machines of `redfish` already run a system, and are adopted unchanged. */
   readonly adopt: boolean;
-  /** Without it, as many as the data directory holds, else 12. */
+  /** Default: the data directory's number, otherwise 12. */
   readonly machines?: number;
   readonly chaos: boolean;
   readonly exitWhenRunning: boolean;
   readonly json: boolean;
-  /** Agents are no processes of their own: for many machines. */
+  /** Agents without their own processes: for many machines. */
   readonly light?: boolean;
   readonly dataDir?: string;
   readonly consolePort: number;
   readonly inspectPort?: number;
-  /** With `exitWhenRunning`: gives up after this. */
+  /** With `exitWhenRunning`: gives up after this time. */
   readonly timeoutMs: number;
   readonly version: string;
 }
 
-/** What one run came to; the line that `--json` prints. */
+/** The result of one run: the line that `--json` prints. */
 export interface SimReport {
   readonly machines: number;
   readonly running: number;
   readonly seconds: number;
   readonly devicesCreated: number;
   readonly recoveries: number;
-  /** What was made or claimed, and no machine and no open intent refers to. */
+  /** Number of created or claimed devices without a machine and without an open intent. */
   readonly leaked: number;
 }
 
-/** The daemon's inner periods, as quick as the simulated world. */
+/** The daemon's inner periods, as fast as the simulated world. */
 export const SIM_TUNING = {
   ladderResetMs: 20_000,
   askAgainMs: 10_000,
@@ -64,8 +64,8 @@ export const SIM_TUNING = {
 };
 
 /**
- * `shepherd sim`: a simulated fleet and a daemon that keeps it alive, until a signal or until all
- * machines run. @throws {RemoteFailure} they did not all run in time.
+ * `shepherd sim`: a simulated fleet with a daemon, until a signal or until all machines run.
+ * @throws {RemoteFailure} not all machines ran in time.
  */
 export async function sim(options: SimOptions): Promise<void> {
   const stopping = new AbortController();
@@ -89,7 +89,7 @@ const KINDS: Readonly<Record<SimProviderName, SimKind>> = {
   redfish: redfishKind,
 };
 
-/** @throws {UsageError} machines of this provider are made, and cannot be there before. */
+/** @throws {UsageError} machines of this provider are created, and cannot exist before. */
 function kindOf({ provider, adopt }: SimOptions): SimKind {
   if (!adopt) return KINDS[provider];
   if (provider === 'redfish') return usedRedfishKind;
@@ -131,7 +131,7 @@ interface SimSession extends Terminal {
   /** For commands. */
   readonly configFile: string;
   readonly startedAt: number;
-  /** Wall clock (which the database on this machine shares) at the start, epoch ms. */
+  /** Wall clock at the start, epoch ms. The local database has the same clock. */
   readonly openedMs: number;
   readonly stopping: AbortSignal;
 }
@@ -166,11 +166,11 @@ async function watch(options: SimOptions, scene: SimSession): Promise<void> {
   }
 }
 
-/** Since the start, to a tenth. */
+/** Seconds since the start, to a tenth. */
 const secondsOf = ({ startedAt }: SimSession): number =>
   Math.round((systemClock.monotonic() - startedAt) / 100) / 10;
 
-/** Whoever started the simulation may do everything in it. */
+/** The simulation's user may do everything in it. */
 const simLink = ({ daemon }: SimSession): Promise<string> =>
   loginLink(daemon.bmdb, daemon.consoleUrl, {
     ...{ name: claimedName(), role: 'admin', providers: null },
@@ -220,7 +220,7 @@ function clientsLines({ pool }: SimWorld): string[] {
   ];
 }
 
-/** Runs, and has reported to this daemon: a heartbeat of an earlier run proves nothing. */
+/** Runs, and has reported to this daemon: heartbeats of an earlier run prove nothing. */
 const isHealthy = ({ daemon, world, openedMs }: SimSession): boolean => {
   const running = [...daemon.board.entries.values()].filter(
     ({ state, substate, view }) =>
@@ -229,7 +229,7 @@ const isHealthy = ({ daemon, world, openedMs }: SimSession): boolean => {
   return running.length >= world.machines;
 };
 
-/** True when all machines run and have reported; false when time is over or a signal came. */
+/** True when all machines run and have reported; false on timeout or signal. */
 const allRunning = (options: SimOptions, scene: SimSession): Promise<boolean> =>
   firstValueFrom(
     merge(of(null), scene.daemon.fleet.entryChanges$).pipe(
@@ -251,17 +251,17 @@ const aborted = (signal: AbortSignal): Promise<void> =>
     else signal.addEventListener('abort', () => resolve(), { once: true });
   });
 
-/** The last look at the database may take so long. */
+/** Time limit of the last database read. */
 const SCAN_MS = 10_000;
 
-/** Ids of what was made or claimed, and that neither a machine nor an open creation refers to. */
+/** Ids of created or claimed devices without a machine and without an open creation. */
 export async function leakedIn(
   { provider }: Pick<SimWorld, 'provider'>,
   { bmdb }: Pick<Daemon, 'bmdb'>,
 ): Promise<readonly string[]> {
   const records = await recordsIn(provider, bmdb);
   const made = [...provider.devices(records), ...provider.claims(records)];
-  // Read after them: whatever was made until then was recorded before that.
+  // Read after the devices: everything created until then was recorded earlier.
   const rows = await withTimeLimit(systemClock, { ms: SCAN_MS }, bmdb.scan);
   const known = new Set(rows.machines.map((row) => row.provided?.providerId));
   const witnesses = rows.intents.map((intent) => intent.witness as string);

@@ -4,13 +4,13 @@ import type { Log } from '../../src/adapters/log/port.ts';
 import { watchForEnd, type Ends } from '../../src/commands/signals.ts';
 import { createLiveLine, type LiveLine } from '../../src/commands/terminal.ts';
 
-/** What a person sees of a simulation: its log, and one line below the log. */
+/** A simulation's output for people: its log, and one line below the log. */
 export interface Terminal {
   readonly live: LiveLine;
   readonly log: Log;
 }
 
-/** Lends the terminal to `use`, and watches for signals meanwhile. */
+/** Lends the terminal to `use`, and watches for signals. */
 export async function withTerminal<T>(
   level: 'info' | 'warn' | 'error',
   ends: Ends,

@@ -17,21 +17,21 @@ import type { SimKind, SimProvider } from './providers/provider.ts';
 import { keptPort, openSimPool, type NoPool, type PoolWishes, type SimPool } from './pool.ts';
 import type { SimulatedHosts } from '../hosts/options.ts';
 
-/** The hardware that a simulated fleet runs on: a provider's API and the machines behind it. */
+/** A simulated fleet's hardware: a provider's API and its machines. */
 export interface SimWorld {
   readonly dir: string;
   readonly machines: number;
   readonly provider: SimProvider;
   readonly hosts: SimulatedHosts;
-  /** Of all machines whose provider tells no other. */
+  /** SSH port of all machines whose provider gives no port. */
   readonly sshPort: number;
-  /** Where the daemon listens for agents; 0: on any port, as nobody comes back to it. */
+  /** The daemon's agent port; 0: any port, because nobody returns to it. */
   readonly agentPort: number;
-  /** What leads clients to the machines, or why nothing does; null: nobody asked for it. */
+  /** The balancer for clients, or why there is none; null: not requested. */
   readonly pool: SimPool | NoPool | null;
-  /** Ends the API, the machines and everything that runs on them; removes a throw-away directory. */
+  /** Ends the API, the machines and their programs; removes a throw-away directory. */
   close(): Promise<void>;
-  /** Kills what runs on the machines, and nothing more: for an end in the same instant. */
+  /** Only kills the machines' programs, for an immediate end. */
   abandon(): void;
 }
 
@@ -41,30 +41,30 @@ export interface EquinixWorld extends SimWorld {
 }
 
 export interface SimWorldOptions {
-  /** Without it, as many as the directory holds, else 12. */
+  /** Default: the directory's number, otherwise 12. */
   readonly machines?: number | undefined;
-  /** Kept, and continued by the next run; without one a temporary directory is used and removed. */
+  /** Kept, and continued by the next run; by default a temporary directory that is removed. */
   readonly dataDir?: string;
-  /** Agents are no processes of their own. */
+  /** Agents without their own processes. */
   readonly light?: boolean;
-  /** The machines stand in locations of this many each; without it, as the provider's default is. */
+  /** Number of machines per location; default: the provider's. */
   readonly perLocation?: number;
-  /** Each machine has a disk of so many bytes that agents can install to; else none. */
+  /** Size of each machine's disk for agents to install to; default: no disk. */
   readonly diskBytes?: number;
-  /** Machines serve, and a balancer leads clients to them; without it, nobody does. */
+  /** Machines serve, and a balancer sends clients to them; default: neither. */
   readonly pool?: PoolWishes;
   readonly log: Log;
 }
 
-/** As {@link openWorldOn}, on Equinix Metal. */
+/** Like {@link openWorldOn}, on Equinix Metal. */
 export async function openSimWorld(options: SimWorldOptions): Promise<EquinixWorld> {
   const world = await openWorldOn(equinixKind, options);
   return { ...world, emulator: world.provider.emulator };
 }
 
 /**
- * @throws {UsageError} another living process uses the directory, another user may write there, or
- *   it holds another number of machines than was asked for; or the emulator keeps nothing in one.
+ * @throws {UsageError} another living process uses the directory, another user may write there, it
+ * holds a different number of machines than requested, or the emulator keeps no state.
  */
 export async function openWorldOn<Provider extends SimProvider>(
   kind: SimKind<Provider>,
@@ -115,13 +115,13 @@ export async function openWorldOn<Provider extends SimProvider>(
   }
 }
 
-/** Agents of an earlier run know the port that they were told then, so it stays while it can. */
+/** Agents of an earlier run know their port, so the port stays the same if possible. */
 const keptAgentPort = (dir: string, log: Log): Promise<number> =>
   keptPort(join(dir, 'agent-port'), (port) =>
     log.warn({ port }, 'the port of the agent server was taken: agents are started anew'),
   );
 
-/** @throws {UsageError} HAProxy is needed, and this computer lacks something. */
+/** @throws {UsageError} HAProxy is required, and this computer lacks something. */
 async function poolIn(
   dir: string,
   { pool, log }: SimWorldOptions,
@@ -132,7 +132,7 @@ async function poolIn(
   return opened;
 }
 
-/** Null: there is none. */
+/** Null: no pool. */
 export const poolOf = ({ pool }: Pick<SimWorld, 'pool'>): SimPool | null =>
   pool === null || 'missing' in pool ? null : pool;
 
@@ -155,7 +155,7 @@ async function startWorld<Provider extends SimProvider>(
     ...(pool && { serving: { port: pool.internalPort } }),
     ...(kind.onePort && { sshPort }),
     play: (deviceId, argv) => provider?.play?.(deviceId, argv),
-    // Whoever logs in runs programs as we do: nobody but the daemon of this fleet.
+    // A login can run programs as this user, so only this fleet's daemon may log in.
     admitted: [publicLine],
   });
   try {
@@ -168,7 +168,7 @@ async function startWorld<Provider extends SimProvider>(
   }
 }
 
-/** @throws {UsageError} machines cannot have addresses of their own here. */
+/** @throws {UsageError} machines cannot have their own addresses here. */
 async function onePort(dir: string, log: Log): Promise<number> {
   if (!(await hasLoopbackNetwork())) {
     throw new UsageError('machines need addresses of 127.0.0.0/8, which this system does not have');
@@ -183,15 +183,18 @@ const sshKeyPath = (dir: string) => join(dir, 'ssh-key');
 /** Name of the provider in a fleet on Equinix Metal. */
 export const SIM_PROVIDER = 'equinix';
 
-/** The configuration of a daemon for this world, with times as quick as the world's. */
+/** The configuration of a daemon for this world, with times as fast as the world's. */
 export const simConfig = (world: ConfiguredWorld, overrides: Partial<ConfigInput>): Config =>
   parseSimConfig(world, { ...simInput(world), ...overrides });
 
-/** What of a world its daemon must be told. */
+/** What a daemon must know about a world. */
 export type ConfiguredWorld = Pick<SimWorld, 'dir' | 'provider' | 'machines'> &
   Partial<Pick<SimWorld, 'agentPort' | 'pool' | 'sshPort'>>;
 
-/** As {@link parseConfig}; may refer to secrets of the world's provider, and to what `env` holds. */
+/**
+ * Like {@link parseConfig}; may refer to secrets of the world's provider and to the content of
+ * `env`.
+ */
 export function parseSimConfig(
   { dir, provider }: ConfiguredWorld,
   input: ConfigInput,
@@ -205,7 +208,7 @@ export function parseSimConfig(
 const PREFIX = 'SHEPHERD_SIM_';
 const inEnvironment = (secret: string): string => `\${${PREFIX}${secret}}`;
 
-/** The same as {@link simConfig}, as it would be written. */
+/** The same as {@link simConfig}, in written form. */
 export const simInput = (
   { dir, provider, machines, agentPort = 0, pool = null, sshPort = 22 }: ConfiguredWorld,
   refer: (secret: string) => string = inEnvironment,

@@ -23,7 +23,9 @@ const CHARTS: readonly AnyStateMachine[] = [
 
 const PAGE = 'docs/machines/README.md';
 
-/** All generated files below `root`, by path relative to it. The page keeps its written text. */
+/**
+ * All generated files below `root`, by path relative to it. The README keeps its handwritten text.
+ */
 export async function diagramDocuments(root: string): Promise<Map<string, string>> {
   const documents = await layoutDocuments();
   for (const machine of CHARTS) {
@@ -37,7 +39,7 @@ export async function diagramDocuments(root: string): Promise<Map<string, string
 
 const fence = (text: string) => `\`\`\`mermaid\n${text}\`\`\`\n`;
 
-/** The states of a machine's life, with what is true in each. */
+/** The states of a machine's life with their meanings. */
 function statesOf({ root }: AnyStateMachine): string {
   const states = { ...root.states['alive']!.states['life']!.states, ...root.states };
   return STATES.map((name) => `- **${name}**: ${states[name]!.description}\n`).join('');
@@ -47,7 +49,7 @@ function statesOf({ root }: AnyStateMachine): string {
 const configOf = (machine: AnyStateMachine): string =>
   `${JSON.stringify({ ...machine.config, context: undefined }, null, 2)}\n`;
 
-/** Replaces what stands between the markers of each part. */
+/** Replaces the text between the markers of each part. */
 function withParts(page: string, parts: Readonly<Record<string, string>>): string {
   let fresh = page;
   for (const [name, part] of Object.entries(parts)) {

@@ -83,7 +83,10 @@ const MAIN: readonly (readonly [MachineState, MachineState])[] = [
   ['Deprovisioning', 'Released'],
 ];
 
-/** The nine states. If another process acts, any state may follow any other: not drawn. */
+/**
+ * The nine states. If another process acts, any state may follow any other; the drawing leaves
+ * those arrows out.
+ */
 function lifeOf(life: AnyStateNode): Sketch {
   const released = lifecycle.root.states['Released']! as AnyStateNode;
   const states = STATES.map((name) => life.states[name] ?? released);

@@ -7,9 +7,9 @@ import { TOKEN_NAME, type Grant } from '../domain/access.ts';
 import { UsageError } from '../domain/errors.ts';
 import { withDatabase, type DatabaseOptions } from './database.ts';
 
-/** Access that is given by whoever reaches the database, before anybody can log in to a console. */
+/** Grants access through the database, for the first person, who cannot log in to a console yet. */
 
-/** An account may have no name, in a container for one. */
+/** The name of this account. In a container an account may have no name. */
 export function accountName(): string {
   try {
     return userInfo().username;
@@ -27,7 +27,7 @@ export const linkByDatabase = (options: DatabaseOptions & Grant): Promise<string
     loginLink(bmdb, consoleUrlOf(config), { ...options, name: claimedName() }),
   );
 
-/** Makes a link that logs somebody in, once and within ten minutes. */
+/** Makes a link that logs a person in, once and within ten minutes. */
 export async function loginLink(
   { access }: Pick<Bmdb, 'access'>,
   consoleUrl: string,
@@ -39,7 +39,7 @@ export async function loginLink(
   return `${new URL('login', consoleUrl).href}#${code}`;
 }
 
-/** Where the page is, as far as the configuration tells. */
+/** The address of the console, as far as the configuration says it. */
 function consoleUrlOf({ console: { url, listen, tls } }: Config): string {
   if (url !== undefined) return url.endsWith('/') ? url : `${url}/`;
   const host = listen.host === '' ? 'localhost' : listen.host;
@@ -49,19 +49,22 @@ function consoleUrlOf({ console: { url, listen, tls } }: Config): string {
 
 /**
  * `shepherd token create --config`.
- * @throws {UsageError} the name is none, or a token has it.
+ * @throws {UsageError} the name is not valid, or another token has this name.
  */
 export const tokenByDatabase = (
   options: DatabaseOptions & Grant & { readonly name: string; readonly forMs: number },
 ): Promise<{ readonly id: string; readonly token: string; readonly expiresAtMs: number }> =>
   withDatabase(options, async ({ access }) => {
     const { name, role, providers, forMs } = options;
-    if (!TOKEN_NAME.test(name)) throw new UsageError('give 1 to 64 letters, digits, dots, dashes');
+    if (!TOKEN_NAME.test(name))
+      throw new UsageError(
+        'the name of a token has 1 to 64 letters, digits, dots and dashes; give another name',
+      );
     const { id, token } = makeToken(systemRandom);
     const owner = claimedName();
     const expiresAtMs = await access.tokens.add({
       ...{ id, digest: digestOf(token), name, owner, ownerIdentity: owner, role, providers, forMs },
     });
     if (expiresAtMs !== null) return { id, token, expiresAtMs };
-    throw new UsageError(`a token ${name} is there: revoke it first`);
+    throw new UsageError(`a token named ${name} exists; revoke it first, or give another name`);
   });

@@ -22,7 +22,7 @@ export function addConsoleCommands(cli: Command, through: Through = byFlags): vo
     cli
       .command('login')
       .argument('<url>', 'Address of the console')
-      .description('Log in to a console with a token from standard input, and make a context of it')
+      .description('Log in to a console with a browser or a token, and make a context of it')
       .option('--name <name>', "Name of the context. Default: the console's host")
       .option(
         '--token-command <command>',
@@ -34,6 +34,8 @@ export function addConsoleCommands(cli: Command, through: Through = byFlags): vo
         'Send the token over plain HTTP, also to another machine',
         false,
       )
+      .option('--token-stdin', 'Read a token from standard input, also at a terminal', false)
+      .addHelpText('after', LOGIN_HELP)
       .action((url: string, flags: LoginFlags) => say(({ login }) => login(url, flags))),
     'shepherd login https://fleet.example.org/',
     'shepherd login https://fleet.example.org/ --name lab < token.txt',
@@ -104,6 +106,13 @@ async function say(
   const { locally } = await import('./remote/session.ts');
   await locally(flags, async () => task(await access()));
 }
+
+const LOGIN_HELP = `
+At a terminal the command prints a short code and the address of a page. Open that page in any browser
+where you are logged in to the console, type the code, and confirm. The command then gets a token of its own,
+which ends with that login of the page, within a day. Confirm only a login that you started yourself.
+
+Where the standard input is no terminal, the command reads a token from it.`;
 
 function addContexts(cli: Command): void {
   const context = cli

@@ -10,16 +10,16 @@ import { systemClock, systemRandom } from '../adapters/clock/system-clock.ts';
 import { factLines, type Fact } from './layout.ts';
 import type { Told } from './remote/output.ts';
 
-/** Which database. */
+/** Says which database is used. */
 export interface DatabaseOptions {
   readonly file: string;
-  /** Instead of `database.url` of the file, in the same form: for another role. */
+  /** Used instead of `database.url` of the file, for another database role. */
   readonly url?: string | undefined;
 }
 
 /**
- * The URL that the configuration names.
- * @throws {UsageError} the configuration is wrong, or names the embedded database.
+ * The database URL of the configuration.
+ * @throws {UsageError} the configuration is wrong, or uses the embedded database.
  */
 export const databaseUrlOf = (options: DatabaseOptions): string => databaseOf(options).url;
 
@@ -28,14 +28,14 @@ function databaseOf({ file, url }: DatabaseOptions): { url: string; poolMax: num
   const { database } = loadConfig({ file, env: process.env, flags });
   if (database.url) return { url: database.url.read(), poolMax: database.poolMax };
   throw new UsageError(
-    `${file} configures the embedded database, which runs only while a daemon does and is migrated ` +
-      'by it; "shepherd db" is for a database given by database.url',
+    `${file} uses the embedded database, which the daemon itself runs and migrates; ` +
+      'use "shepherd db" only with a database.url',
   );
 }
 
 /**
- * `shepherd db migrate`: the only way a database given by URL is changed; a daemon only checks it.
- * Needs a role that may create tables.
+ * `shepherd db migrate`: migrates the schema of a database given by URL, which daemons only check. Needs a
+ * database role that may create tables.
  */
 export async function migrateDatabase(
   options: DatabaseOptions & { readonly grantTo?: string | undefined },
@@ -51,13 +51,13 @@ export async function throwAwayDatabase(
   options: DatabaseOptions & { readonly name: string; readonly throwAway: boolean },
 ): Promise<string> {
   if (!options.throwAway) {
-    throw new UsageError('this deletes every machine and all history; say so with --throw-away');
+    throw new UsageError('this deletes every machine and all history; confirm with --throw-away');
   }
   await migrateDown(databaseUrlOf(options), silentLog, options.name);
   return `the database ${options.name} has no schema any more`;
 }
 
-/** `shepherd db status`: 1 when something must be done before a daemon can work. */
+/** `shepherd db status`: exit status 1 if something must be done before a daemon can work. */
 export async function databaseStatus(options: DatabaseOptions): Promise<Told> {
   const { url, poolMax } = databaseOf(options);
   const status = await readStatus(url, poolMax);
@@ -91,13 +91,13 @@ function factsOf(status: DatabaseStatus): Fact[] {
   ];
 }
 
-/** For one statement; a person would rather wait than have no answer. */
+/** Limit for one statement. A person prefers a late answer to none. */
 export const TIMEOUT_MS = 30_000;
 
 /**
- * Opens the database for a command. Without a session: no daemon notices. The embedded one is that of
- * the daemon that runs on it.
- * @throws {UsageError} the configuration is wrong, or names an embedded database that does not run.
+ * Opens the database for a command, without a session, so that no daemon notices. An embedded database must
+ * be running in its daemon.
+ * @throws {UsageError} the configuration is wrong, or the embedded database does not run.
  */
 export async function openCommandBmdb(
   options: DatabaseOptions,
@@ -137,14 +137,14 @@ async function embeddedUrl(dataDir: string, { file }: DatabaseOptions): Promise<
   const url = await runningDatabaseUrl(dataDir);
   if (url !== null) return url;
   throw new UsageError(
-    `${file} configures the embedded database, which runs only while a daemon does; none does now`,
+    `${file} uses the embedded database, which runs only in a daemon; start the daemon first`,
   );
 }
 
-/** It dies with the command, whatever becomes of that. */
+/** The session ends this long after the command, even if the command is killed. */
 const SESSION_MS = 60_000;
 
-/** Works in a session of its own. @param runtimeInfo who has what done, for those who look at sessions. */
+/** Works in a session of its own. @param runtimeInfo who does what, for people who look at sessions. */
 export async function asOperator<T>(
   bmdb: Pick<Bmdb, 'openSession'>,
   runtimeInfo: string,
@@ -159,7 +159,7 @@ export async function asOperator<T>(
   }
 }
 
-/** Works under the lease of a job of daemons; null: a daemon has it, and nothing was done. */
+/** Works under a lease that daemons use; null: a daemon holds the lease, and nothing was done. */
 export async function underLease<T>(
   session: BmdbSession,
   job: string,

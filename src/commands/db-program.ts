@@ -58,13 +58,13 @@ export function addDatabaseCommands(cli: Command, through: Through = byFlags): v
   const records = () => import('./remote/records.ts');
   examples(
     remote(db.command('show'))
-      .argument('[machine]', 'Machine ID (UUID). Default: one line for each machine')
+      .argument('[machine]', 'Name or machine ID. Default: one line for each machine')
       .description('Show the records of machines, for debugging. Only for admins')
       .option('--expired-backoffs', 'Also show backoffs that are over', false)
       .option('--field <path>', 'Print only this value, such as report.cpu[0].cores')
       .action(act(async () => (await records()).showRecords)),
     'shepherd db show',
-    'shepherd db show 0198c7e2-5b1f-7c3a-9f44-6f1d2a3b4c5d --field report.cpu[0].cores',
+    'shepherd db show rack/b4-07 --field "report.cpu[0].cores"',
   );
   examples(
     remote(db.command('hardware'))

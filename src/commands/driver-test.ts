@@ -11,30 +11,30 @@ import {
 import { UsageError } from '../domain/errors.ts';
 import { watchForEnd } from './signals.ts';
 
-/** How the test of a driver is told and ended; on the terminal, and by Ctrl-C, where nothing else is given. */
+/** Where a driver test writes, and what ends it. Default: the terminal, and Ctrl-C. */
 export interface TestAround {
   /** The report. */
   readonly write?: (text: string) => void;
-  /** What a person must see whatever the format is. */
+  /** Writes what a person must see in every format. */
   readonly warn?: (text: string) => void;
-  /** Ends the test before its time, as Ctrl-C does. */
+  /** Ends the test early, as Ctrl-C does. */
   readonly signal?: AbortSignal;
 }
 
 /** A test of a driver. */
 export interface DriverTest<Report extends PrintedReport> {
   readonly format: ReportFormat;
-  /** Whose driver, and on what. */
+  /** First line of the report: the driver, and what it is tested on. */
   readonly heading: string;
   run(means: Pick<CourseRun<CourseStep>, 'signal' | 'onResult'>): Promise<Report>;
   names(format: ReportFormat, report: Report): ReportNames;
-  /** What is said when it is to end. */
+  /** Shown when the test begins to stop. */
   readonly stopping?: string;
-  /** What is said when the process ends at once. */
+  /** Shown when the process ends at once. */
   abandoned(): string;
 }
 
-/** What is there still goes to a person whatever the format is. @returns the exit code. */
+/** Runs a driver test and prints its report. Leftovers are shown to a person in every format. @returns the exit status. */
 export async function tellTest<Report extends PrintedReport>(
   test: DriverTest<Report>,
   around: TestAround,
@@ -70,8 +70,8 @@ const toStdout = (text: string): void => void process.stdout.write(text);
 export const toStderr = (text: string): void => void process.stderr.write(text);
 
 /**
- * The one that is configured under a name; or the only one that has a driver of this name.
- * @throws {UsageError} there is none, or there are several.
+ * Finds a section of the configuration by its name, or by its driver if only one section has this driver.
+ * @throws {UsageError} no section matches, or several sections have the driver.
  */
 export function byNameOrDriver<Section extends { readonly driver?: unknown }>(
   kind: 'provider' | 'balancer',
@@ -86,7 +86,7 @@ export function byNameOrDriver<Section extends { readonly driver?: unknown }>(
   const names = (second ? byDriver : sections).map(([name]) => name).join(', ');
   throw new UsageError(
     second
-      ? `several ${kind}s have the driver ${wanted}; give one of ${names}`
+      ? `several ${kind}s have the driver ${wanted}; give one of these names: ${names}`
       : `no ${kind} is named ${wanted} or has that driver; there is ${names || 'none'}`,
   );
 }

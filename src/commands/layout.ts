@@ -10,10 +10,10 @@ export const toTable = (lines: readonly (readonly string[])[]): string =>
     { columnDefault: { paddingLeft: 0, paddingRight: 2 } },
   );
 
-/** The same for several lines. */
+/** Makes several lines printable. */
 export const printableLines = (text: string): string => text.split('\n').map(printable).join('\n');
 
-/** JSON in one line, which means the same, and in which everything can be seen. */
+/** JSON in one line. Invisible characters are escaped. */
 export const jsonLine = (value: unknown): string =>
   JSON.stringify(value).replace(UNSEEN, (unseen) =>
     unseen
@@ -24,7 +24,7 @@ export const jsonLine = (value: unknown): string =>
 
 const NARROWEST = 60;
 
-/** How many columns a text may take: what `COLUMNS` says, else the terminal; a pipe wraps nothing. */
+/** Width of the output: `COLUMNS`, else the terminal. Without either, nothing is wrapped. */
 export function outputWidth(
   { isTTY, columns }: Partial<NodeJS.WriteStream>,
   env: NodeJS.ProcessEnv = process.env,
@@ -34,14 +34,14 @@ export function outputWidth(
   return width === undefined ? Number.POSITIVE_INFINITY : Math.max(NARROWEST, width);
 }
 
-/** A name, and what has it; null: nothing has, and nothing is said of it. */
+/** A name and a value. A null value is not shown. */
 export type Fact = readonly [name: string, value: string | null];
 
-/** What is said of a value, unless it is null. */
+/** Formats a value; null stays null. */
 export const told = <Value>(value: Value | null, of: (value: Value) => string): string | null =>
   value === null ? null : of(value);
 
-/** Names, and what each has, wrapped beside it. */
+/** Formats names with their values beside them, wrapped. */
 export function factLines(facts: readonly Fact[], width: number): string {
   const lines = facts.flatMap(([name, value]) => (value === null ? [] : [[name, value]]));
   if (lines.length === 0) return '';
@@ -49,7 +49,7 @@ export function factLines(facts: readonly Fact[], width: number): string {
   return wrapped(lines, [first, Math.max(20, width - first)]);
 }
 
-/** Columns below a line; none is no line. */
+/** Indented columns. No cells give no lines. */
 export const indented = (lines: readonly (readonly string[])[], indent = '  '): string[] =>
   lines.length === 0
     ? []
@@ -57,16 +57,16 @@ export const indented = (lines: readonly (readonly string[])[], indent = '  '): 
         .split('\n')
         .map((line) => indent + line);
 
-/** A text of so many columns. */
+/** Wraps a text at a width. */
 export const paragraph = (text: string, width: number): string =>
   isOneLine(text, width) ? plainCell(text).trimEnd() : wrapped([[text]], [width]);
 
 const isOneLine = (text: string, width: number): boolean => text.length <= width && isEven(text);
 
-/** Each character is one column wide. Most texts are so, and need no laying out. */
+/** Each character is one column wide, as in most texts. */
 const isEven = (text: string): boolean => /^[ -~·…]*$/.test(text);
 
-/** Columns side by side, a line for each; quick, since fleets are large. */
+/** Columns side by side. Fast, because fleets are large. */
 export function columnLines(lines: readonly (readonly string[])[]): string[] {
   if (!lines.every((line) => line.every(isEven))) return toTable(lines).split('\n');
   const widths: number[] = [];
@@ -81,7 +81,7 @@ export function columnLines(lines: readonly (readonly string[])[]): string[] {
   );
 }
 
-/** A text below a line, wrapped and indented by four. */
+/** A note below a line, wrapped and indented by four. */
 export function noteLines(text: string, width: number): string {
   const room = Math.max(20, width - INDENT);
   if (isOneLine(text, room)) return `${' '.repeat(INDENT)}${text}`.trimEnd();
@@ -106,17 +106,17 @@ const laidOut = (lines: readonly string[][], look: TableUserConfig): string =>
     .join('\n')
     .trimEnd();
 
-/** What machines, providers and people wrote: its lines stay, nothing else of it has an effect. */
+/** Text from machines, providers and people: only its line breaks have an effect. */
 export const plainCell = (text: string): string =>
   text
     .split('\n')
     .map((line) => printable(line.replaceAll('\t', ' ')))
     .join('\n');
 
-/** The last moment that there is a date for. */
+/** The latest time that a JavaScript date can hold. */
 const LAST_MS = 8.64e15;
 
-/** `2025-11-01 12:00:00Z`. The database knows later times than JavaScript does. */
+/** `2025-11-01 12:00:00Z`. The database can hold later times than JavaScript. */
 export const timeText = (atMs: number): string =>
   Math.abs(atMs) <= LAST_MS
     ? `${new Date(atMs).toISOString().slice(0, 19).replace('T', ' ')}Z`
@@ -129,6 +129,6 @@ export function whenText(atMs: number, nowMs: number): string {
   return `${timeText(atMs)} (${ahead > 0 ? `in ${spanText(ahead)}` : `${spanText(-ahead)} ago`})`;
 }
 
-/** When something ends, or that it does not. */
+/** When something ends, if it ends by itself. */
 export const untilText = (untilMs: number | null, nowMs: number): string =>
   untilMs === null ? 'until it is removed' : `until ${whenText(untilMs, nowMs)}`;

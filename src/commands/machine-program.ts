@@ -1,7 +1,7 @@
 import { Option, type Command } from 'commander';
 import { described, MACHINE_VERBS, type MachineVerb } from '../domain/verbs.ts';
 import { examples } from './help.ts';
-import { durationOf, someOf, wordsOf } from './options.ts';
+import { durationOf, someOf, wholeNumber, wordsOf } from './options.ts';
 import { addDetails, bodyOf, targetAndFlags } from './verb-options.ts';
 import { choosing, EXACT, MACHINE, selecting } from './remote/ask-flags.ts';
 import { acting, byFlags, listing, remote, type Through } from './remote/flags.ts';
@@ -10,6 +10,7 @@ import type { MachinesFlags } from './remote/machines.ts';
 /** Adds `machines`, and `machine` with its commands. */
 export function addMachineCommands(cli: Command, through: Through = byFlags): void {
   addList(cli, through);
+  addSsh(cli, through);
   const machine = cli
     .command('machine')
     .description('Look at one machine, or ask daemons to act on machines');
@@ -40,6 +41,26 @@ function addList(cli: Command, through: Through): void {
     "shepherd machines --filter 'state:silent since>2h' -o wide",
     'shepherd machines --provider hetzner -o name | head -n 3',
   );
+}
+
+const SSH_HELP = `
+Runs your own ssh with your own key. It accepts only the host key that Shepherd pinned for the machine, and
+connects to the address and as the user that the provider lists. Shepherd's key never leaves the daemon.`;
+
+function addSsh(cli: Command, through: Through): void {
+  const ssh = remote(cli.command('ssh'))
+    .argument('<machine>', MACHINE)
+    .argument('[command...]', 'Command to run, after "--". Default: a login shell')
+    .description('Log in to a machine with your own ssh, and check its pinned host key')
+    .option('--user <name>', 'User name. Default: as the provider lists it')
+    .option('--port <port>', 'Port. Default: as the address has it', wholeNumber(1, 65_535))
+    .option('--identity <file>', 'Private key. Default: as your ssh chooses')
+    .action(acting(through)(async () => (await import('./remote/ssh.ts')).openSsh));
+  examples(
+    ssh,
+    'shepherd ssh rack/b4-07',
+    'shepherd ssh b4-07 --user root -- journalctl -u shepherd-agent -n 50',
+  ).addHelpText('after', SSH_HELP);
 }
 
 const HISTORY_LINES = 50;
@@ -73,10 +94,7 @@ function addReading(machine: Command, through: Through): void {
   );
   examples(
     naming(machine, 'wait')
-      .description(
-        'Wait until the machine reaches the given state. Exit status: 0 reached, 1 can no longer be ' +
-          'reached, 3 timed out',
-      )
+      .description('Wait until the machine reaches the given state')
       .requiredOption(
         '--for <what>',
         'What to wait for: state=Running, state=Running/healthy, hold=KIND, no-hold=KIND or no-request',
@@ -89,7 +107,7 @@ function addReading(machine: Command, through: Through): void {
       .action(act(async () => (await import('./remote/wait.ts')).waitForMachine)),
     'shepherd machine wait rack/b4-07 --for state=Running/healthy --timeout 5m',
     'shepherd machine wait rack/b4-07 --for no-request && echo done',
-  );
+  ).addHelpText('after', '\nExit status: 0 reached, 1 can no longer be reached, 3 timed out.');
 }
 
 const WHY = "--reason 'kernel 6.12'";

@@ -16,16 +16,16 @@ import type { ProviderRecord } from '../domain/provisioning/records.ts';
 
 export interface SubjectOptions {
   readonly config: ProvidersOnly;
-  /** A configured provider's name; or a driver's, where one provider has it. */
+  /** Name of a configured provider, or of a driver that only one provider has. */
   readonly wanted: string;
   readonly setId: string;
   /** Operating system instead of the configured one. */
   readonly image: string | null;
-  /** Mark of this process, as the value of a tag on whatever it makes. */
+  /** Value of the tag that marks everything this process creates. */
   readonly tester: string;
-  /** OpenSSH line. */
+  /** A line of OpenSSH's authorized_keys. */
   readonly publicKey: string;
-  /** Of earlier keys; none when absent. */
+  /** Lines of earlier keys. */
   readonly previousKeys?: readonly string[];
   readonly version: string;
   readonly drivers?: ReadonlyMap<string, Driver>;
@@ -41,10 +41,10 @@ export interface SubjectMeans {
 const TESTER_TAG = 'conformance-test';
 
 /**
- * A configured provider as the conformance test takes it: with an instance set of its own instead of
- * the fleet's.
- * @throws {UsageError} there is no such provider, or its section has mistakes; or `setId` is the
- *   one of a provider in the configuration, whose machines the test would take for its own.
+ * Opens a configured provider for the conformance test, with the instance set of the test instead of the
+ * instance set of the fleet.
+ * @throws {UsageError} no provider matches, its section has mistakes, or a provider of the configuration
+ *   has the instance set `setId`: the test would treat its machines as its own.
  */
 export function createSubject(options: SubjectOptions, means: SubjectMeans): Subject {
   const { config, wanted, setId, image, tester, publicKey, version } = options;
@@ -60,7 +60,7 @@ export function createSubject(options: SubjectOptions, means: SubjectMeans): Sub
   };
   const settings = config.settingsOf(name, section);
   const { sharedTags, driver } = settings;
-  // One memory for all instances of the driver: a second one has to find what the first one kept.
+  // All instances of the driver share their records: a second instance must find those of the first.
   const { records, kept, withoutRecords } = createTestRecords(means.random);
   return {
     name,
@@ -73,7 +73,7 @@ export function createSubject(options: SubjectOptions, means: SubjectMeans): Sub
     mistakesOf: (changed) => config.faultsOf(name, changed),
     async claims(names, signal) {
       const all = await kept(providerName(name)).all({ signal });
-      // What is about no machine is no claim: a count of calls, for instance.
+      // A record that names no machine, such as a count of calls, is no claim.
       const isClaim = ({ key, value }: ProviderRecord) => {
         const text = JSON.stringify(value);
         return names.some((each) => key === each || text.includes(JSON.stringify(each)));
@@ -98,13 +98,13 @@ export function createSubject(options: SubjectOptions, means: SubjectMeans): Sub
   };
 }
 
-/** Records in memory that can be made to fail, as a database does that is away. */
+/** Records in memory that can fail on demand, as they do when the database is away. */
 function createTestRecords(random: Random) {
   const kept = createMemoryRecords(random);
   let isAway = false;
   const unlessAway = <T>(write: () => Promise<T>): Promise<T> =>
     isAway
-      ? Promise.reject(new ProviderError('transient', 'the test lets nothing be put on record'))
+      ? Promise.reject(new ProviderError('transient', 'the test makes all writes of records fail'))
       : write();
   const records = (provider: ProviderName): Records => {
     const { all, make, replace, drop } = kept(provider);
@@ -131,8 +131,8 @@ function refuseFleetsOwn({ sections }: ProvidersOnly, setId: string): void {
     const own = typeof instanceSetId === 'string' ? instanceSetId.trim().toLowerCase() : '';
     if (own !== setId.toLowerCase()) continue;
     throw new UsageError(
-      `the instance set ${setId} is the one of provider ${name}: the test would take its machines ` +
-        'for its own; give another one with --set-id',
+      `the instance set ${setId} belongs to provider ${name}, so the test would treat its machines ` +
+        'as its own; give another set with --set-id',
     );
   }
 }

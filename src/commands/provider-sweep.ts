@@ -21,23 +21,23 @@ import type { ProviderRecord } from '../domain/provisioning/records.ts';
 export interface SweepOptions {
   /** Configuration, YAML. */
   readonly file: string;
-  /** Absent: what is recorded of providers that are no longer configured is told. */
+  /** Absent: list the records of providers that are no longer configured. */
   readonly provider?: string | undefined;
-  /** Otherwise it is only told what would go. */
+  /** Without it the command only lists the leftovers. */
   readonly remove: boolean;
-  /** Of a provider that is not configured: how many records the operator agrees to lose. */
+  /** For an unconfigured provider: the number of records that the operator agrees to lose. */
   readonly expectCount?: number | undefined;
   readonly version: string;
-  /** Gives up: an interrupt. */
+  /** Aborted by Ctrl-C. */
   readonly signal: AbortSignal;
 }
 
 /**
- * `shepherd provider sweep`: removes what we left at a provider and no machine needs, of an hour or
- * older; only tells it unless `remove`. Needs no database, but for a driver that keeps records. Of one
- * that is not configured: its records, see `sweepRecords`.
- * @throws {UsageError} the configuration is wrong, or our SSH key is not there.
- * @throws {NotFound} there is no such provider. @throws {ProviderError} it does not answer.
+ * `shepherd provider sweep`: lists leftovers of Shepherd at a provider that no machine needs and that are at
+ * least an hour old. With `remove` it removes them. Needs the database only for drivers that keep records.
+ * For an unconfigured provider see `sweepRecords`.
+ * @throws {UsageError} the configuration is wrong, or our SSH key is missing.
+ * @throws {NotFound} no provider has this name. @throws {ProviderError} the provider does not answer.
  */
 export async function sweep(options: SweepOptions): Promise<Told> {
   const { file, remove, signal, version, provider: name } = options;
@@ -58,16 +58,18 @@ export async function sweep(options: SweepOptions): Promise<Told> {
   }
 }
 
-/** The database is opened only for a driver that asks for its records. */
+/** Opens the database only when a driver asks for its records. */
 const onlyOnceAsked = (file: string): RecordShelf => ({
   all: (provider, signal) => withDatabase({ file }, ({ records }) => records.all(provider, signal)),
   counts: (signal) => withDatabase({ file }, ({ records }) => records.counts(signal)),
 });
 
-/** Leftovers are known by them: without ours, none would be found, and a new one would be no help. */
+/** Drivers recognise leftovers by our public keys, so a new key would find nothing. */
 async function ourPublicKeys({ ssh: { keyPath, previousKeyPaths, keyPassphrase } }: Config) {
   if (!existsSync(keyPath)) {
-    throw new UsageError(`our SSH key ${keyPath} is not there: leftovers of ours cannot be told`);
+    throw new UsageError(
+      `our SSH key ${keyPath} is missing, and leftovers are recognised by this key; run this on the host of the daemon`,
+    );
   }
   const passphrase = keyPassphrase?.read();
   const options = passphrase === undefined ? {} : { passphrase };
@@ -77,7 +79,7 @@ async function ourPublicKeys({ ssh: { keyPath, previousKeyPaths, keyPassphrase }
 }
 
 function inWords(name: string, removed: SweepReport['removed'], isDone: boolean): string {
-  if (removed.length === 0) return `${name}: nothing is left over`;
+  if (removed.length === 0) return `${name}: no leftovers`;
   const lines = removed.map(({ kind, id }) => [`  ${plainText(kind)}`, plainText(id)]);
   const head = isDone
     ? `${name}: ${removed.length} removed`
@@ -85,19 +87,19 @@ function inWords(name: string, removed: SweepReport['removed'], isDone: boolean)
   return `${head}\n${toTable(lines)}`;
 }
 
-/** What drivers keep of what may still be at a vendor, though no configuration names it. */
+/** Records of drivers about things that may still be at a vendor, though no configuration names the provider. */
 
 type SweepRecordsOptions = Omit<SweepOptions, 'version'>;
 
 /**
- * Tells of the records of providers that are not configured; of one, removes them.
- * @throws {UsageError} a daemon still works with the provider, or machines of it are known; or the
- *   count is another one: nothing was done; or there are no records of it.
+ * Lists the records of unconfigured providers, or removes the records of one.
+ * @throws {UsageError} a daemon still works with the provider, its machines are known, the count differs, or
+ *   the provider has no records. Nothing was done.
  */
 export async function sweepRecords(options: SweepRecordsOptions): Promise<Told> {
   const { file, remove, signal } = options;
   if (options.provider !== undefined) return sweepOne(options, providerName(options.provider));
-  if (remove) throw new UsageError('--remove is for one provider; name it');
+  if (remove) throw new UsageError('--remove works on one provider; name the provider');
   return withDatabase({ file }, async (bmdb, { providers }) => {
     const counts = [...(await bmdb.records.counts(signal))];
     const left = counts
@@ -109,11 +111,11 @@ export async function sweepRecords(options: SweepRecordsOptions): Promise<Told> 
 }
 
 function leftInWords(left: readonly { readonly provider: string; readonly records: number }[]) {
-  if (left.length === 0) return 'there are no records of providers that are not configured';
+  if (left.length === 0) return 'no unconfigured provider has records';
   return [
-    'records of providers that are not configured; what they tell of may still be at the vendor:',
+    'records of unconfigured providers; the things that they describe may still be at the vendor:',
     toTable(left.map(({ provider, records }) => [`  ${plainText(provider)}`, String(records)])),
-    'a provider that is configured again under its name goes on with them',
+    'a provider that you configure again under its name continues with its records',
   ].join('\n');
 }
 
@@ -130,12 +132,12 @@ const sweepOne = (options: SweepRecordsOptions, name: ProviderName): Promise<Tol
   });
 
 const unknownText = (name: ProviderName, { providers }: Config): string =>
-  `no provider is named ${plainText(name)}, nor is there a record of one; configured: ` +
+  `no provider named ${plainText(name)} is configured or has records; configured: ` +
   (Object.keys(providers).join(', ') || 'none');
 
 function requireCount(count: number, expected: number | undefined): void {
   if (expected === count) return;
-  const found = `${count} records would be removed, and with them whose that is at the vendor`;
+  const found = `${count} records would be removed, and nobody would know any more whose the things at the vendor are`;
   throw new UsageError(
     expected === undefined
       ? `${found}; confirm with --expect-count ${count}`
@@ -143,18 +145,18 @@ function requireCount(count: number, expected: number | undefined): void {
   );
 }
 
-/** @throws {UsageError} machines of it are known: without its records they would be strangers. */
+/** @throws {UsageError} machines of the provider are known, and only its records prove that they are ours. */
 async function requireForgotten(bmdb: Bmdb, name: ProviderName, signal: AbortSignal) {
   const { machines } = await bmdb.scan(signal);
   const known = machines.filter(({ provided }) => provided?.provider === name).length;
   if (known === 0) return;
   throw new UsageError(
-    `${known} machines of ${name} are known, which its records tell to be ours; ` +
-      'configure it again and give them back first',
+    `${known} machines of ${name} are known, and only these records prove that they are ours; ` +
+      'configure the provider again and give the machines back first',
   );
 }
 
-/** Under the lease of who provisions: a daemon that has the provider in its configuration has that. */
+/** Works under the provisioner's lease, which a daemon with the provider in its configuration holds. */
 const removeAll = (
   bmdb: Bmdb,
   name: ProviderName,
@@ -167,10 +169,12 @@ const removeAll = (
       return count;
     });
     if (removed !== null) return removed;
-    throw new UsageError(`a daemon works with provider ${name}: its configuration has it`);
+    throw new UsageError(
+      `a daemon works with provider ${name}; remove the provider from its configuration first`,
+    );
   });
 
-/** One that somebody changed meanwhile stays. */
+/** Leaves a record that changed in the meantime. */
 async function drop(
   { records }: BmdbSession,
   provider: ProviderName,
@@ -185,11 +189,11 @@ async function drop(
   }
 }
 
-/** Only the keys: what is in records is the driver's own, and may be a secret. */
+/** Shows only the keys, because the content of a record may be a secret. */
 function told(name: ProviderName, keys: readonly string[], removed: number): Told {
   const head =
     removed > 0
-      ? `${name}: ${removed} of ${keys.length} records removed; what they told of is not touched`
+      ? `${name}: ${removed} of ${keys.length} records removed; the things at the vendor stay`
       : `${name} is not configured; ${keys.length} records of it would be removed; confirm with ` +
         `--remove --expect-count ${keys.length}`;
   return {

@@ -24,7 +24,7 @@ import { createSubject } from './provider-subject.ts';
 import { tellTest, toStderr, type TestAround } from './driver-test.ts';
 
 export interface ProviderTestOptions {
-  /** A configured provider's name; or a driver's, where one provider has it. */
+  /** Name of a configured provider, or of a driver that only one provider has. */
   readonly provider: string;
   readonly configFile: string;
   readonly setId: string;
@@ -41,7 +41,7 @@ export interface ProviderTestOptions {
   readonly version: string;
 }
 
-/** What it runs in; the real world where nothing else is given. */
+/** The surroundings of the test. Default: the real world. */
 export interface ProviderTestAround extends TestAround {
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly drivers?: ReadonlyMap<string, Driver>;
@@ -49,15 +49,15 @@ export interface ProviderTestAround extends TestAround {
   readonly clock?: Clock;
   readonly random?: Random;
   readonly log?: Log;
-  /** Stands between the steps and the machines. */
+  /** Wraps the SSH connections of the steps. */
   readonly overShell?: (shell: RemoteShell) => RemoteShell;
-  /** Asks the tester to go on. */
+  /** Waits for the tester. */
   readonly pause?: NonNullable<Wishes['pause']>;
 }
 
 /**
- * `shepherd provider test`: puts a driver to the test and prints a report. Answers the exit code: 0
- * it passed, 1 it failed, 3 it passed and left something behind, 130 it was interrupted.
+ * `shepherd provider test`: tests a driver and prints a report. Returns the exit status: 0 passed, 1 failed,
+ * 3 passed but left something behind, 130 interrupted.
  * @throws {UsageError} the options or the configuration have mistakes.
  */
 export async function providerTest(
@@ -115,7 +115,7 @@ export async function providerTest(
 
 const TERMINAL = { isTerminal: process.stderr.isTTY ?? false };
 
-/** The report in a form; of the form for terminals what comes after the last step. */
+/** The report in a format. For terminals: the part after the last step. */
 export const reportText = (format: ReportFormat, report: ConformanceReport): string =>
   printed(format, report, namesOf(format, report));
 
@@ -157,11 +157,11 @@ const wishesOf = (options: ProviderTestOptions, pause: NonNullable<Wishes['pause
   pause: options.pause ? pause : null,
 });
 
-/** The prompt goes to standard error: standard output is the report's. */
+/** Prompts on standard error, because standard output has the report. */
 async function askToGoOn(line: string, signal: AbortSignal): Promise<void> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
-    await terminal.question(`Log in with: ${line}\nPress Enter to go on. `, { signal });
+    await terminal.question(`Log in with: ${line}\nPress Enter to continue. `, { signal });
   } finally {
     terminal.close();
   }

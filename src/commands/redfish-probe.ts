@@ -27,36 +27,36 @@ export interface ProbeOptions {
   /** `https://host[:port]`. */
   readonly url: string;
   readonly timeoutMs: number;
-  /** Null: nobody logs in, and no credentials are sent. */
+  /** Null: send no credentials. */
   readonly login: { readonly username: string; readonly password: string } | null;
-  /** What the certificate must be; null: for a login an authority of the system has to vouch for it. */
+  /** SHA-256 that the certificate must have; null: a login needs a certificate that this system trusts. */
   readonly certSha256: string | null;
 }
 
-/** What a BMC tells of itself. */
+/** What a BMC reports about itself. */
 export type Probe = Awaited<ReturnType<typeof probe>>;
 
-/** Asks a BMC who it is. @throws {UsageError} the login may not be sent there. @throws {ProviderError} */
+/** Asks a BMC who it is. @throws {UsageError} the password must not be sent there. @throws {ProviderError} */
 export async function probe(options: ProbeOptions) {
   const { url, timeoutMs, login } = options;
   const shown = await showCertificate(url, timeoutMs);
   const named = options.certSha256?.toLowerCase() ?? null;
   if (named !== null && named !== shown.sha256) {
     throw new UsageError(
-      `the certificate of ${url} is not the one of --cert-sha256: its SHA-256 is ${shown.sha256}; ` +
-        'compare it with what the BMC itself shows before you believe it',
+      `the certificate of ${url} does not match --cert-sha256: its SHA-256 is ${shown.sha256}; ` +
+        'compare it with the certificate that the BMC itself shows before you trust it',
     );
   }
   if (login && !shown.isTrusted && named === null) {
     throw new UsageError(
-      `nobody vouches for the certificate of ${url}, whose SHA-256 is ${shown.sha256}; compare it with ` +
-        'what the BMC itself shows, and give --cert-sha256 with it: only then is a password sent',
+      `no trusted authority signed the certificate of ${url}, whose SHA-256 is ${shown.sha256}; compare it ` +
+        'with the certificate that the BMC itself shows, and give it as --cert-sha256',
     );
   }
   const bmc = createBmc(
     {
       url,
-      // What was shown is pinned: the same one answers all that follows.
+      // Pins the certificate, so that the same BMC answers all requests.
       trust: { sha256: shown.sha256 },
       limits: { connectTimeoutMs: timeoutMs, timeoutMs },
       gapMs: 100,
@@ -83,14 +83,14 @@ export async function probe(options: ProbeOptions) {
       return {
         url,
         certSha256: shown.sha256,
-        /** An authority of the system vouches for the certificate. */
+        /** This system trusts the authority of the certificate. */
         isTrusted: shown.isTrusted,
         vendor: textOf(root['Vendor']),
         product: textOf(root['Product']),
         version: textOf(root['RedfishVersion']),
-        /** Null: nobody logged in. */
+        /** Null without a login. */
         systems,
-        /** What it links to and does not show, and why. */
+        /** Links that could not be read, and why. */
         unread,
       };
     });
@@ -101,14 +101,14 @@ export async function probe(options: ProbeOptions) {
   }
 }
 
-/** As many requests may take their whole time. */
+/** This many requests may take their full time. */
 const REQUESTS = 10;
 
 const within = <T>(limitMs: number, task: (signal: AbortSignal) => Promise<T>): Promise<T> =>
   withTimeLimit(systemClock, { ms: limitMs }, task);
 
 const textOf = (value: unknown): string =>
-  typeof value === 'string' && value !== '' ? value.slice(0, 200) : 'not told';
+  typeof value === 'string' && value !== '' ? value.slice(0, 200) : 'unknown';
 
 async function showCertificate(url: string, timeoutMs: number) {
   const { hostname, port } = new URL(url);
@@ -116,7 +116,7 @@ async function showCertificate(url: string, timeoutMs: number) {
   const socket = connect({
     host,
     port: Number(port || 443),
-    // Nothing is sent: it is only looked at.
+    // No data is sent: only the certificate is looked at.
     rejectUnauthorized: false,
     ...(isIP(host) === 0 && { servername: host }),
   });
@@ -136,7 +136,7 @@ async function showCertificate(url: string, timeoutMs: number) {
   }
 }
 
-/** Notes what cannot be read, and why: the rest is worth being shown. */
+/** Notes links that cannot be read, and goes on with the others. */
 const noting = (wire: Wire, unread: string[]): Wire => ({
   ...wire,
   get: (path) =>
@@ -146,7 +146,7 @@ const noting = (wire: Wire, unread: string[]): Wire => ({
     }),
 });
 
-/** Null: it cannot be read. */
+/** Null if it cannot be read. */
 const tried = <T>(reading: Promise<T>): Promise<T | null> =>
   reading.catch((error: unknown) => {
     if (!isProviderError(error) || error.kind === 'aborted') throw error;
@@ -167,7 +167,7 @@ async function systemsOf(bmc: Bmc, wire: Wire) {
       serial,
       sku,
       uuid,
-      model: [system.manufacturer, system.model].filter(Boolean).join(' ') || 'not told',
+      model: [system.manufacturer, system.model].filter(Boolean).join(' ') || 'unknown',
       power,
       resets: (reset && (await tried(allowedResets(bmc, wire, reset)))) ?? [],
       media: await mediaOf(wire, system),
@@ -176,7 +176,7 @@ async function systemsOf(bmc: Bmc, wire: Wire) {
   return found;
 }
 
-/** Of the system, or of its managers. */
+/** Virtual media of the system, or of its managers. */
 async function mediaOf(wire: Wire, { json, managers }: System): Promise<string[]> {
   const owners: Json[] = [json];
   if (!linkOf(json['VirtualMedia'])) {
@@ -196,24 +196,24 @@ async function mediaOf(wire: Wire, { json, managers }: System): Promise<string[]
   return media;
 }
 
-/** For a person. */
+/** Formats the result for a person. */
 export function probeText({ url, certSha256, isTrusted, ...told }: Probe): string {
   const lines = [
     url,
     `  certificate  SHA-256 ${certSha256}`,
-    `               ${isTrusted ? 'an authority of this system vouches for it' : 'nobody vouches for it: compare it with what the BMC itself shows'}`,
+    `               ${isTrusted ? 'signed by an authority that this system trusts' : 'not trusted: compare it with the certificate that the BMC itself shows'}`,
     `  vendor       ${told.vendor}, ${told.product}, Redfish ${told.version}`,
   ];
   if (!told.systems)
-    return [...lines, '  No login was sent; --login shows its systems.'].join('\n');
+    return [...lines, '  No login was sent. --login shows the systems.'].join('\n');
   for (const system of told.systems) {
     lines.push(
       `  system       ${system.path}`,
       `    model      ${system.model}`,
-      `    serial     ${system.serial ?? 'not told'}`,
-      `    sku        ${system.sku ?? 'not told'}`,
-      `    uuid       ${system.uuid ?? 'not told'}`,
-      `    power      ${system.power ?? 'not told'}`,
+      `    serial     ${system.serial ?? 'unknown'}`,
+      `    sku        ${system.sku ?? 'unknown'}`,
+      `    uuid       ${system.uuid ?? 'unknown'}`,
+      `    power      ${system.power ?? 'unknown'}`,
       `    resets     ${system.resets.join(', ') || 'none'}`,
       `    media      ${system.media.join(', ') || 'none'}`,
     );

@@ -18,7 +18,7 @@ export interface RunOptions {
   readonly version: string;
 }
 
-/** `shepherd run`: a daemon by its configuration file, until a signal. Resolves when it stopped. */
+/** `shepherd run`: runs a daemon until a signal. Resolves when the daemon has stopped. */
 export async function run({ file, checkOnly, flags, version }: RunOptions): Promise<void> {
   const config = loadConfig({ file, env: process.env, flags });
   const means = { clock: systemClock, random: systemRandom, version };
@@ -49,10 +49,7 @@ export async function run({ file, checkOnly, flags, version }: RunOptions): Prom
     reload: () => reload(),
   });
   for (const { path, message } of warnings) {
-    log.warn(
-      { key: path.join('.'), cause: message },
-      'the configuration may not be what was meant',
-    );
+    log.warn({ key: path.join('.'), cause: message }, 'the configuration may not be what you want');
   }
   try {
     const { sockets, isThere: mayWait } = manager;
@@ -65,7 +62,7 @@ export async function run({ file, checkOnly, flags, version }: RunOptions): Prom
       live.set(`${headlineText(daemon.board.headline())} · ${daemon.consoleUrl}`),
     );
     if (stopping.signal.aborted) await daemon.stop();
-    // What goes wrong in it is told by `stopped`, which is awaited below.
+    // `stopped`, which is awaited below, reports errors of the stop.
     const stop = () => void daemon.stop().then(undefined, () => undefined);
     if (!stopping.signal.aborted) stopping.signal.addEventListener('abort', stop, { once: true });
     await daemon.stopped;

@@ -3,28 +3,28 @@ import type { Clock } from '../adapters/clock/port.ts';
 import { isDiskFull } from '../domain/errors.ts';
 
 const STOPPING: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM'];
-/** The terminal is gone; or, of a daemon: read again what can be read again. */
+/** The terminal is gone. A daemon reloads its configuration instead. */
 const HANG_UP: NodeJS.Signals = 'SIGHUP';
-/** npm passes on a Ctrl-C that the terminal delivered already: that is one wish, not two. */
-const SAME_WISH_MS = 500;
-/** EX_SOFTWARE of sysexits.h: a bug of ours. */
+/** npm repeats a Ctrl-C that the terminal delivered already. Both count as one. */
+const SAME_SIGNAL_MS = 500;
+/** EX_SOFTWARE of sysexits.h: an internal error. */
 const EXIT_BUG = 70;
 
 export interface Ends {
   /**
-   * An orderly end is wished for: by a signal, or because what we wrote could not be delivered, save
-   * that the disk under the log is full.
+   * Stop in good order: after a signal, or because the output can no longer be written. A full disk
+   * under the log is no reason to stop.
    */
   stop(): void;
-  /** The process ends in the same instant; only what is synchronous has an effect. */
+  /** The process ends right after this call, so only synchronous work has an effect. */
   abandon(): void;
   /** What SIGHUP means; `stop` when absent. */
   reload?(): void;
 }
 
 /**
- * The first signal to stop calls `stop`; a second one, and an error that nobody caught, end the process after
- * `abandon`. Returns a function that gives everything back.
+ * Calls `stop` at the first signal. A second signal or an uncaught error calls `abandon` and ends the process.
+ * Returns a function that removes all listeners.
  */
 export function watchForEnd({ monotonic }: Pick<Clock, 'monotonic'>, ends: Ends): () => void {
   let askedAt: number | null = null;
@@ -34,7 +34,7 @@ export function watchForEnd({ monotonic }: Pick<Clock, 'monotonic'>, ends: Ends)
       ends.stop();
       return;
     }
-    if (monotonic() - askedAt < SAME_WISH_MS) return;
+    if (monotonic() - askedAt < SAME_SIGNAL_MS) return;
     ends.abandon();
     process.exit(128 + constants.signals[signal]);
   };
@@ -45,7 +45,7 @@ export function watchForEnd({ monotonic }: Pick<Clock, 'monotonic'>, ends: Ends)
     process.exit(EXIT_BUG);
   };
   const onOutputLost = () => ends.stop();
-  // A log that is full is no reason to give up what it tells of.
+  // A full disk under the log does not stop the daemon.
   const onLogLost = (error: Error) => {
     if (!isDiskFull(error)) ends.stop();
   };

@@ -2,18 +2,18 @@ import { fstatSync, writeSync } from 'node:fs';
 import { createLogUpdate } from 'log-update';
 import type { Clock } from '../adapters/clock/port.ts';
 
-/** One line at the bottom of a terminal that is kept up to date while the log scrolls above it. */
+/** A line at the bottom of a terminal that is updated while the log scrolls above it. */
 export interface LiveLine {
-  /** Writes log lines above the live line. `done` is told the error if that fails. */
+  /** Writes log lines above the live line. `done` gets the error if that fails. */
   write(text: string, done?: (error?: Error | null) => void): void;
   set(text: string): void;
-  /** Takes the line away. */
+  /** Removes the line. */
   end(): void;
 }
 
 const REFRESH_MS = 200;
 
-/** On anything but a terminal there is no live line, and `write` just writes. */
+/** Without a terminal there is no live line, and `write` only writes. */
 export function createLiveLine(
   stream: NodeJS.WriteStream & { readonly fd: number },
   clock: Clock,
@@ -50,7 +50,7 @@ export function createLiveLine(
   };
 }
 
-/** Writes to a file. Node's own stream does not tell of a line of which only a part found room. */
+/** Writes whole lines to a file. Node's own stream hides that only a part of a line was written. */
 export const wholeWriter =
   (write: (chunk: Uint8Array) => number): LiveLine['write'] =>
   (text, done) => {

@@ -13,11 +13,11 @@ const tokenSecret = (meaning: string, around: Surroundings) =>
   leaf.secret(meaning, around).refine(isHardToGuess, { error: TOO_SHORT });
 
 const grant = {
-  role: leaf.choice(ROLES, 'What may be done.'),
+  role: leaf.choice(ROLES, 'Role of the holder.'),
   providers: z
     .array(leaf.text('Name of a provider.'))
     .min(1)
-    .meta({ type: 'list of names', description: 'Where it may be done; absent: everywhere.' })
+    .meta({ type: 'list of names', description: 'Providers that the role covers. Default: all.' })
     .optional(),
 };
 
@@ -27,28 +27,31 @@ const isSafeIssuer = (url: string): boolean =>
 
 /** Page, API, metrics and health: their addresses and who may log in. */
 export const consoleSettings = (around: Surroundings) => ({
-  listen: leaf.listen('Web page, API, metrics and health.').prefault('127.0.0.1:4243'),
-  url: leaf.url('Where browsers find it, if not as they ask for it.').optional(),
+  listen: leaf.listen('Address of page, API, metrics and health.').prefault('127.0.0.1:4243'),
+  url: leaf.url('Address that browsers use, if it differs from listen.').optional(),
   tls: z
     .strictObject({
-      certificatePath: leaf.file('PEM, with its chain.', around, leaf.isCertificate),
-      keyPath: leaf.file('Its key, PEM.', around),
+      certificatePath: leaf.file('Certificate with its chain (PEM).', around, leaf.isCertificate),
+      keyPath: leaf.file('Private key of the certificate (PEM).', around),
       clientCaPath: leaf
-        .file('Authority of the certificates of clients, PEM.', around, leaf.isCertificate)
+        .file('Authority of client certificates (PEM).', around, leaf.isCertificate)
         .optional(),
       clients: z
         .record(z.string(), z.strictObject(grant))
         .meta({
           type: 'by common name: role, providers',
-          description: 'What who shows a certificate with this name may do.',
+          description: 'Rights of the holder of a certificate with this name.',
         })
         .optional(),
     })
     .optional(),
   proxy: leaf
-    .choice(['none', 'trusted'], 'trusted: a proxy ends TLS, and nobody else comes here.')
+    .choice(
+      ['none', 'trusted'],
+      'trusted: a proxy ends TLS, and nobody else can reach this address.',
+    )
     .prefault('none'),
-  token: tokenSecret('A token with which everything is seen and nothing done.', around).optional(),
+  token: tokenSecret('Token that may only read.', around).optional(),
   tokens: z
     .record(
       z.string().regex(TOKEN_NAME, 'give 1 to 64 letters, digits, dots, dashes'),
@@ -56,36 +59,38 @@ export const consoleSettings = (around: Surroundings) => ({
     )
     .meta({
       type: 'by name: token, role, providers',
-      description: 'Tokens of programs, besides those that shepherd token makes.',
+      description: 'Tokens of programs, in addition to those of shepherd token.',
     })
     .optional(),
-  metricsToken: tokenSecret('A token for /metrics alone.', around).optional(),
+  metricsToken: tokenSecret('Token for /metrics only.', around).optional(),
   oidc: z
     .strictObject({
       issuer: leaf
-        .url('The provider of identities, as it calls itself.')
+        .url('Issuer of the OpenID Connect provider.')
         .refine(isSafeIssuer, { error: 'would be called without encryption; give an https URL' }),
-      clientId: leaf.text('Name of the console there.'),
-      clientSecret: leaf.secret('What the console proves this by.', around).optional(),
+      clientId: leaf.text('Client id of the console.'),
+      clientSecret: leaf.secret('Client secret of the console.', around).optional(),
       scopes: z
         .array(leaf.text('Name of a scope.'))
-        .meta({ type: 'list of names', description: 'What it is asked for.' })
+        .meta({ type: 'list of names', description: 'Scopes to request.' })
         .prefault(['openid', 'email', 'offline_access']),
       consent: leaf
-        .flag('Has it ask at each login; some hand out refresh tokens only then.')
+        .flag('Ask for consent at each login. Some providers give refresh tokens only then.')
         .prefault(false),
-      nameClaim: leaf.text('Claim that stands in the audit, behind `oidc:`.').prefault('email'),
+      nameClaim: leaf
+        .text('Claim with the name of the person, shown as `oidc:NAME`.')
+        .prefault('email'),
       groupsClaim: leaf.text('Claim with the groups.').prefault('groups'),
       groups: z
         .record(z.string(), z.strictObject(grant))
         .meta({
           type: 'by group: role, providers',
-          description: 'What members may do; who is in none of them is not let in.',
+          description: 'Rights of members. People in no group are refused.',
         }),
     })
     .optional(),
   allowedHosts: leaf
-    .hostNames('Names that browsers find it under, beside localhost and that of listen.', 100)
+    .hostNames('Host names of the console, in addition to localhost and the host of listen.', 100)
     .prefault([]),
 });
 

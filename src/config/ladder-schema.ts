@@ -8,13 +8,13 @@ import { filledSection, section } from './driven.ts';
 
 const orderOf = (rung: Rung): string => RUNG_FACTS[rung].words.order;
 
-const ERASES = `which erases its disks; unset: ${ERASING_LADDER.reinstalling.attempts} where recoveryMayEraseDisks, else 0.`;
+const ERASES = `which erases its disks. Default: ${ERASING_LADDER.reinstalling.attempts} with recoveryMayEraseDisks, otherwise 0.`;
 
 const attempts = (rung: Rung) =>
   leaf.count(
     RUNG_FACTS[rung].erases
-      ? `How often to ${orderOf(rung)} in one episode, ${ERASES}`
-      : `How often to ${orderOf(rung)} in one episode; 0 leaves it out.`,
+      ? `Maximum attempts to ${orderOf(rung)} in one episode, ${ERASES}`
+      : `Maximum attempts to ${orderOf(rung)} in one episode. 0: never.`,
     0,
     100,
   );
@@ -22,16 +22,14 @@ const attempts = (rung: Rung) =>
 /** A provider's switch; without it, its machines are never reinstalled automatically. */
 export const erasingSwitch = () =>
   leaf
-    .flag(
-      'Whether recovery may reinstall machines that nothing else brings back: all on their disks is lost.',
-    )
+    .flag('Recovery may reinstall machines that nothing else brings back. This erases their disks.')
     .prefault(false);
 
 const patience = (rung: Rung) =>
   leaf.duration(
     rung === 'restartingAgent'
-      ? `How long it may take to ${orderOf(rung)}.`
-      : `How long to wait for evidence after asking to ${orderOf(rung)}.`,
+      ? `Time limit to ${orderOf(rung)}.`
+      : `How long to wait for the effect after a request to ${orderOf(rung)}.`,
     1000,
   );
 

@@ -16,7 +16,7 @@ const PORT_MAX = 65_535;
 /** Last part of our objects' names at a balancer. */
 export const fleetSchema = () =>
   leaf
-    .text('Name of this fleet at its balancers: last part of the name of whatever is ours there.', {
+    .text('Name of this fleet at its balancers. All names there end with it.', {
       matches: /^[A-Za-z0-9][A-Za-z0-9-]{0,30}$/,
       type: 'a name of letters, digits and -, at most 31',
     })
@@ -70,13 +70,12 @@ const checkSchema = () =>
     .prefault('tcp')
     .meta({
       type: CHECK,
-      description:
-        'Whether a machine is well: it can be connected to, or answers GET of the path with a status below 400.',
+      description: 'Health check: a TCP connect, or a GET of the path with a status below 400.',
     });
 
 const portSchema = () =>
   section({
-    external: leaf.count('Port of the balancer, where clients come in.', 1, PORT_MAX),
+    external: leaf.count('Port for clients at the balancer.', 1, PORT_MAX),
     internal: leaf.count('Port of the machines.', 1, PORT_MAX),
     check: checkSchema(),
   });
@@ -105,10 +104,10 @@ const selectSchema = () =>
       plans: list(
         z.string(),
         'plans',
-        'Machines of these plans, as their provider’s listing calls them.',
+        "Machines of these plans, as in the provider's listing.",
       ).optional(),
       labels: z
-        .record(z.string().min(1), leaf.text('Value of a tag that its device has at its provider.'))
+        .record(z.string().min(1), leaf.text('Value of a tag of the device at its provider.'))
         .prefault({}),
     },
     {
@@ -122,7 +121,7 @@ const selectSchema = () =>
 const drainSchema = () =>
   filledSection({
     grace: leaf
-      .duration('So long connections may go on, at most 5m; then they are cut.', 1000)
+      .duration('How long connections may continue before they are cut, at most 5m.', 1000)
       .refine((ms) => typeof ms !== 'number' || ms <= LONGEST_GRACE_MS, {
         error: `is too long; give at most ${formatDuration(LONGEST_GRACE_MS)}`,
       })
@@ -130,42 +129,45 @@ const drainSchema = () =>
     policy: leaf
       .choice(
         DRAIN_POLICIES,
-        'While a balancer cannot be reached: require refuses planned interruptions, best-effort goes on without.',
+        'What happens to planned interruptions while a balancer cannot be reached: require refuses them, best-effort continues.',
       )
       .prefault('require'),
     wait: leaf
-      .duration('require: so long one waits for the balancer before it is refused.', 1000)
+      .duration(
+        'With require: how long an interruption waits for the balancer before it is refused.',
+        1000,
+      )
       .prefault('10m'),
-    atOnce: leaf.count('Members that are interrupted by plan at once.', 1, 1000).prefault(1),
+    atOnce: leaf.count('Maximum members interrupted by plan at once.', 1, 1000).prefault(1),
   });
 
 const poolSchema = () =>
   section({
-    balancers: list(z.string(), 'balancers', 'Which balancers serve it.'),
+    balancers: list(z.string(), 'balancers', 'Balancers that serve the pool.'),
     uid: leaf
       .text(
-        'Marks what is ours at the balancers; never changed while there is something. Unset: <pool>.<fleet>.',
+        'Marks our objects at the balancers. Never change it while the pool exists. Default: <pool>.<fleet>.',
         {
           matches: /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/,
           type: 'a text of letters, digits, ., - and _, at most 100',
         },
       )
       .optional(),
-    addresses: list(addressSchema(), 'IP addresses', 'Where clients come in.'),
+    addresses: list(addressSchema(), 'IP addresses', 'Addresses for clients.'),
     ports: portsSchema(),
     select: selectSchema(),
     memberStates: list(
       leaf.choice(SERVING_STATES, 'State of a machine.'),
       `states of ${SERVING_STATES.join(', ')}`,
-      'In which states of a machine it serves.',
+      'States in which a machine serves.',
     ).prefault(['Running']),
     drain: drainSchema(),
     minActive: leaf
-      .count('No planned interruption leaves fewer active members.', 0, 10_000)
+      .count('Minimum active members that a planned interruption must leave.', 0, 10_000)
       .prefault(1),
     warmUp: leaf
       .duration(
-        'A new member that no check finds well after this gets traffic all the same, and is flagged.',
+        'After this time a new member gets traffic even if its checks fail, and a note.',
         1000,
       )
       .prefault('2m'),

@@ -14,30 +14,34 @@ const INIT_COMMAND_BYTES = 800;
 /** Keys of every configured provider, whatever its driver. */
 const commonShape = (around: Surroundings) => ({
   instanceSetId: leaf.text(
-    'Marks every device of ours: never shared, never changed while machines exist.',
+    'Marks all devices of this fleet. Never share it, and never change it while machines exist.',
     {
       matches: /^[0-9a-z]{5}-[0-9a-z]{5}-[0-9a-z]{15}$/i,
       type: 'an id of 5-5-15 letters and digits, such as zzzzz-zzzzz-zzzzzzzzzzzzzzz',
     },
   ),
   sharedTags: z
-    .record(tagKey(), leaf.text('Value of a tag that is put on everything that is made.'))
+    .record(tagKey(), leaf.text('Value of a tag for everything that Shepherd creates.'))
     .prefault({}),
-  image: leaf.text('Operating system of new machines; unset: the driver’s usual.').optional(),
+  image: leaf.text("Operating system of new machines. Default: the driver's.").optional(),
   initCommand: leaf
     .script('Shell lines that a new machine runs at its first boot.', INIT_COMMAND_BYTES, around)
     .optional(),
   callsPerSecond: leaf
-    .ratio('Calls of all daemons together, destroying ones first; 0 is no limit.', 0, 1000)
+    .ratio(
+      'Maximum calls per second of all daemons together. Deletions go first. 0: no limit.',
+      0,
+      1000,
+    )
     .prefault(10),
   maxMachines: leaf
-    .count('Most machines of this provider; unset: provisioner.maxMachines.', 0)
+    .count('Maximum machines of this provider. Default: provisioner.maxMachines.', 0)
     .optional(),
   recoveryMayEraseDisks: erasingSwitch(),
   hostKeyPolicy: leaf
     .choice(
       HOST_KEY_POLICIES,
-      'For its machines, instead of ssh.hostKeyPolicy; unset: strict for static, else as there.',
+      'Host key policy of its machines. Default: strict for static, otherwise ssh.hostKeyPolicy.',
     )
     .optional(),
   ladder: ladderChangeSchema(),

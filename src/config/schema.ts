@@ -29,7 +29,10 @@ export const configSchema = (around: Surroundings, drivers: typeof DRIVER_TABLES
     database: databaseSchema(around),
     session: filledSection({
       interval: leaf
-        .duration('This daemon counts as dead so long after its last sign of life.', 1000)
+        .duration(
+          'Other daemons treat this daemon as dead when it has not renewed its session for this long.',
+          1000,
+        )
         .prefault('5s'),
     }),
     providers: providersSchema(around, drivers.providers),
@@ -38,25 +41,27 @@ export const configSchema = (around: Surroundings, drivers: typeof DRIVER_TABLES
     ssh: sshSchema(around),
     agentServer: agentServerSchema(around),
     initializer: filledSection({
-      loopParallelism: leaf.count('Agent starts at once.', 1, 1000).prefault(10),
+      loopParallelism: leaf.count('Maximum concurrent agent starts.', 1, 1000).prefault(10),
       backoff: backoffSchema(AGENT_START_BACKOFF),
     }),
     recoverer: filledSection({
-      loopParallelism: leaf.count('Recoveries at once.', 1, 1000).prefault(10),
+      loopParallelism: leaf.count('Maximum concurrent recoveries.', 1, 1000).prefault(10),
       backoff: backoffSchema(RECOVERY_BACKOFF),
       ladder: ladderSchema(),
-      pollInterval: leaf.duration('How often to look for that evidence.').prefault('5s'),
+      pollInterval: leaf
+        .duration('How often recovery checks whether a step worked.')
+        .prefault('5s'),
     }),
     guard: guardSchema(),
     mirror: filledSection({
-      scanInterval: leaf.duration('Full read of the database, besides its wakes.').prefault('1m'),
+      scanInterval: leaf.duration('Interval of full scans of the database.').prefault('1m'),
       pollInterval: leaf
-        .duration('How often to ask the database for changes, besides its wakes.')
+        .duration('Interval of queries for changes, in addition to notifications.')
         .prefault('5s'),
-      listInterval: leaf.duration('Listing of each provider.').prefault('1m'),
+      listInterval: leaf.duration('Interval of listings of each provider.').prefault('1m'),
     }),
     statistics: filledSection({
-      interval: leaf.duration('Counting of the whole fleet, by one daemon.', 1000).prefault('1m'),
+      interval: leaf.duration('Interval of counting the whole fleet.', 1000).prefault('1m'),
     }),
     fleet: fleetSchema(),
     balancers: balancersSchema(around, drivers.balancers),
@@ -65,22 +70,22 @@ export const configSchema = (around: Surroundings, drivers: typeof DRIVER_TABLES
     webhooks: webhooksSchema(around),
     log: filledSection({
       level: leaf
-        .choice(['debug', 'info', 'warn', 'error'], 'Least severity that is written.')
+        .choice(['debug', 'info', 'warn', 'error'], 'Minimum severity of log lines.')
         .prefault('info'),
       format: leaf
         .choice(
           ['auto', 'json', 'pretty', 'journal'],
-          'auto: pretty on a terminal, JSON otherwise. journal: JSON after the severity, for systemd.',
+          'auto: pretty on a terminal, otherwise JSON. journal: JSON with a severity prefix, for systemd.',
         )
         .prefault('auto'),
     }),
     inspect: filledSection({
       console: leaf
-        .flag('Admins may look at actors in the console, and record what machines do.')
+        .flag('Admins may inspect actors in the console, and record what machines do.')
         .prefault(false),
       port: leaf
         .count(
-          "Loopback port of the relay to Stately's inspector; 0 lets the system choose. Unset: off.",
+          "Loopback port of the relay to Stately's inspector. 0: any free port. Default: off.",
           0,
           65_535,
         )
@@ -137,17 +142,21 @@ function agentsKnowWhereToReport(value: {
 
 const databaseSchema = (around: Surroundings) =>
   filledSection({
-    url: leaf.databaseUrl('Any PostgreSQL from version 15 on.', around).optional(),
+    url: leaf.databaseUrl('PostgreSQL 15 or later.', around).optional(),
     embedded: section({
-      dataDir: leaf.path('Where a PostgreSQL of our own keeps its data.', around),
+      dataDir: leaf.path('Directory of the embedded PostgreSQL.', around),
     }).optional(),
     poolMax: leaf
-      .count('Connections of this daemon for work; up to six more for the rest.', 2, 1000)
+      .count(
+        'Database connections for work. The daemon opens up to six more for other tasks.',
+        2,
+        1000,
+      )
       .prefault(10),
     wakes: leaf
       .choice(
         ['listen', 'poll'],
-        'How changes are learnt: listen is told (LISTEN); poll asks, where that does not get through.',
+        'How the daemon learns of changes: by LISTEN, or by polling where LISTEN does not get through.',
       )
       .prefault('listen'),
   }).refine((database) => hasExactlyOne(database, 'url', 'embedded'), {
@@ -164,56 +173,60 @@ function hasExactlyOne(value: unknown, one: string, other: string): boolean {
 
 const provisionerSchema = () =>
   filledSection({
-    maxMachines: leaf.count('Most machines of each provider; 0 is no limit.', 0).prefault(50),
-    reconcilerRate: leaf.duration('Least time between two passes.').prefault('1m'),
+    maxMachines: leaf.count('Maximum machines per provider. 0: no limit.', 0).prefault(50),
+    reconcilerRate: leaf.duration('Minimum time between two passes.').prefault('1m'),
     deviceCreationRate: leaf
-      .duration('Least time between two creations; 0s is none.', 0)
+      .duration('Minimum time between two creations. 0s: no limit.', 0)
       .prefault('5s'),
-    reservationChunkSize: leaf.count('Most creations of one pass.', 1).prefault(20),
-    penalty: leaf.duration('How long a slot rests after a failed creation.').prefault('1h'),
+    reservationChunkSize: leaf.count('Maximum creations per pass.', 1).prefault(20),
+    penalty: leaf.duration('How long a slot is not used after a failed creation.').prefault('1h'),
     concurrentCreations: leaf
-      .count('Creations of each provider under way at once.', 1, 1000)
+      .count('Maximum concurrent creations per provider.', 1, 1000)
       .prefault(3),
-    creationTimeout: leaf.duration('Longest time of one creation.', 1000).prefault('15m'),
+    creationTimeout: leaf.duration('Time limit of one creation.', 1000).prefault('15m'),
     assimilate: leaf
-      .flag('Tag and take over devices of ours by name that nothing refers to.')
+      .flag('Adopt devices whose name is ours and that no machine refers to, and tag them.')
       .prefault(false),
   });
 
 const agentSchema = (around: Surroundings) =>
   filledSection({
     executablePath: leaf
-      .file('The agent program that is put on machines; unset: ours.', around)
+      .file('Agent program for machines. Default: the script of this package.', around)
       .optional(),
     executables: section({
-      x64: leaf.file('The agent program of machines with an x86-64 processor.', around).optional(),
-      arm64: leaf.file('The agent program of machines with an ARM64 processor.', around).optional(),
+      x64: leaf.file('Agent program for x86-64 machines.', around).optional(),
+      arm64: leaf.file('Agent program for ARM64 machines.', around).optional(),
     })
       .refine((programs) => programs.x64 !== undefined || programs.arm64 !== undefined, {
         error: 'names no program; give x64, arm64, or both',
       })
       .optional(),
-    targetPath: leaf.remotePath('Where it is put.').prefault('/root/agent'),
+    targetPath: leaf
+      .remotePath('Path of the agent program on the machines.')
+      .prefault('/root/agent'),
     endpoint: leaf
-      .endpoint('Address that agents report to; unset: agentServer.listen, if that names a host.')
+      .endpoint('Address that agents report to. Default: agentServer.listen, if it names a host.')
       .optional(),
     endpointCaCertificatePath: leaf
-      .file('CA of that address (PEM); unset: the system’s.', around, leaf.isCertificate)
+      .file("CA of that address (PEM). Default: the system's.", around, leaf.isCertificate)
       .optional(),
-    sshConnectTimeout: leaf.duration('Limit of a TCP connect.').prefault('2s'),
-    sshHandshakeTimeout: leaf.duration('Limit of the SSH handshake.').prefault('10s'),
-    sshExecTimeout: leaf.duration('Limit of the agent’s first answer.').prefault('60s'),
+    sshConnectTimeout: leaf.duration('Time limit of a TCP connect.').prefault('2s'),
+    sshHandshakeTimeout: leaf.duration('Time limit of the SSH handshake.').prefault('10s'),
+    sshExecTimeout: leaf
+      .duration('Time limit of a command, such as starting the agent.')
+      .prefault('60s'),
     heartbeatPeriod: leaf
-      .duration('How often agents report.')
+      .duration('Interval of heartbeats.')
       .prefault(formatDuration(DEFAULT_LOSS.periodMs)),
     heartbeatDeadline: leaf
-      .duration('A machine is lost so long after its last heartbeat.')
+      .duration('A machine is silent this long after its last heartbeat.')
       .prefault(formatDuration(DEFAULT_LOSS.heartbeatMs)),
     firstHeartbeatDeadline: leaf
-      .duration('A machine is lost so long after agent start if none ever came.')
+      .duration('A machine is silent this long after its agent start if no heartbeat ever came.')
       .prefault(formatDuration(DEFAULT_LOSS.firstHeartbeatMs)),
     needsHumanAfter: leaf
-      .duration('A machine that is silent or out of reach this long needs a person.')
+      .duration('A machine that is silent or unreachable for this long needs a person.')
       .prefault(formatDuration(DEFAULT_LOSS.needsHumanAfterMs)),
   })
     .refine((agent) => agent.executablePath === undefined || agent.executables === undefined, {
@@ -234,35 +247,35 @@ function hearsTwice(agent: { heartbeatDeadline?: unknown; heartbeatPeriod?: unkn
 
 export const sshSchema = (around: Surroundings) =>
   filledSection({
-    keyPath: leaf.path('Our private key; generated if absent.', around),
+    keyPath: leaf.path('Private key of the daemon. Created if missing.', around),
     previousKeyPaths: leaf
-      .paths('Earlier private keys, which machines may still know; four at most.', 4, around)
+      .paths('Earlier private keys that machines may still know. At most four.', 4, around)
       .prefault([]),
-    keyPassphrase: leaf.secret('Passphrase of those that are encrypted.', around).optional(),
-    port: leaf.count('Port, where a machine’s address names none.', 1, 65_535).prefault(22),
+    keyPassphrase: leaf.secret('Passphrase of encrypted keys.', around).optional(),
+    port: leaf.count('SSH port of machines whose address names none.', 1, 65_535).prefault(22),
     hostKeyPolicy: leaf
       .choice(
         HOST_KEY_POLICIES,
-        'Where nothing proves a key: tofu pins it at first use; strict refuses it; insecure accepts any.',
+        'What to do with a key that nothing proves: tofu pins it at first use, strict refuses it, insecure accepts any.',
       )
       .prefault('tofu'),
     sudo: leaf
       .choice(
         ['auto', 'never', 'always'],
-        'Whether commands and files get the rights of root by sudo -n; auto: unless we log in as root.',
+        'Use sudo -n to become root. auto: unless the user is root.',
       )
       .prefault('auto'),
   });
 
 const agentServerSchema = (around: Surroundings) =>
   filledSection({
-    listen: leaf.listen('Where agents report to.').prefault(':8080'),
-    keyPath: leaf.file('Private key of the listener (PEM).', around).optional(),
+    listen: leaf.listen('Address where agents report.').prefault(':8080'),
+    keyPath: leaf.file('Private key of the agent server (PEM).', around).optional(),
     certificatePath: leaf
-      .file('Certificate of the listener (PEM).', around, leaf.isCertificate)
+      .file('Certificate of the agent server (PEM).', around, leaf.isCertificate)
       .optional(),
     devCertificates: section({
-      dir: leaf.path('A CA and certificate of our own, made there if absent.', around),
+      dir: leaf.path('Directory of a generated CA and certificate, for trials.', around),
     }).optional(),
   }).refine(hasOneIdentity, {
     when: () => true,
@@ -279,10 +292,12 @@ function hasOneIdentity(value: unknown): boolean {
 const backoffSchema = (defaults: BackoffDescriptor) =>
   filledSection({
     initial: leaf
-      .duration('First wait after a failure.')
+      .duration('Pause after the first failure.')
       .prefault(formatDuration(defaults.initialMs)),
-    exponent: leaf.ratio('Growth of each further wait.', 1, 10).prefault(defaults.exponent),
-    maximum: leaf.duration('Longest wait.').prefault(formatDuration(defaults.maximumMs)),
+    exponent: leaf
+      .ratio('Factor by which each further pause grows.', 1, 10)
+      .prefault(defaults.exponent),
+    maximum: leaf.duration('Maximum pause.').prefault(formatDuration(defaults.maximumMs)),
   }).transform(({ initial, exponent, maximum }): BackoffDescriptor => ({
     initialMs: initial,
     exponent,
@@ -293,35 +308,49 @@ const guardSchema = () =>
   filledSection({
     percent: leaf
       .ratio(
-        'Machines that recovery interrupts at once, at most: percent of each provider, location and the fleet. Two are allowed in a group of four or more.',
+        'Maximum share of machines, per provider, per location and for the fleet, that recovery interrupts at once, in percent. Groups of four or more allow at least two.',
         0,
         100,
       )
       .prefault(DEFAULT_BUDGET.percent),
     perGroupMax: leaf
-      .count('Their number in each provider and location, at most.', 1)
+      .count('Maximum machines per provider and location that recovery interrupts at once.', 1)
       .prefault(DEFAULT_BUDGET.perGroupMax),
     fleetMax: leaf
-      .count('Their number in the whole fleet, at most.', 1)
+      .count('Maximum machines of the fleet that recovery interrupts at once.', 1)
       .prefault(DEFAULT_BUDGET.fleetMax),
     silentMin: leaf
       .count(
-        'So many machines may fall silent together before recovery freezes; but never more than half of a scope, nor both of two.',
+        'Recovery does not freeze while this many machines or fewer fall silent together. In a small group, half of the group counts instead.',
         1,
       )
       .prefault(DEFAULT_GUARD.silentMin),
     silentPercent: leaf
-      .ratio('So many percent of the started machines of a provider or the fleet may.', 0, 100)
+      .ratio(
+        'Recovery freezes if a larger share of the started machines of a provider or the fleet falls silent together, in percent.',
+        0,
+        100,
+      )
       .prefault(DEFAULT_GUARD.silentPercent),
     newFor: leaf
-      .duration('Together: within this time.', 1000)
+      .duration('Machines fall silent together if it happens within this time.', 1000)
       .prefault(formatDuration(DEFAULT_GUARD.newForMs)),
     calmPercent: leaf
-      .ratio('A freeze ends once fewer than so many percent are silent …', 0, 100)
+      .ratio(
+        'A freeze ends when a smaller share of machines is silent for guard.calmFor, in percent.',
+        0,
+        100,
+      )
       .prefault(DEFAULT_GUARD.calmPercent),
-    calmFor: leaf.duration('… for this long.').prefault(formatDuration(DEFAULT_GUARD.calmForMs)),
+    calmFor: leaf
+      .duration('How long the fleet must be calm before a freeze ends.')
+      .prefault(formatDuration(DEFAULT_GUARD.calmForMs)),
     unreachablePercent: leaf
-      .ratio('Recovery freezes too when more percent of the machines cannot be reached.', 0, 100)
+      .ratio(
+        'Recovery freezes if a larger share of machines cannot be reached by SSH, in percent.',
+        0,
+        100,
+      )
       .prefault(DEFAULT_GUARD.unreachablePercent),
   });
 

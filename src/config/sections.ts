@@ -10,14 +10,15 @@ import { apart, drivenSchema, nameOf, settingsOf, type Driven, type DriverKeys }
 /** A daemon's roles, in the documentation's order. */
 export const rolesSchema = () =>
   z
-    .array(leaf.choice(DAEMON_ROLES, 'What the daemon does.'), {
+    .array(leaf.choice(DAEMON_ROLES, 'Part of Shepherd that the daemon runs.'), {
       error: `is no list; give some of ${DAEMON_ROLES.join(', ')}`,
     })
     .min(1, { error: `is empty; give some of ${DAEMON_ROLES.join(', ')}, or leave it out` })
     .transform((named) => DAEMON_ROLES.filter((role) => named.includes(role)))
     .meta({
       type: `some of ${DAEMON_ROLES.join(', ')}`,
-      description: 'What this daemon does; others of the same database do the rest.',
+      description:
+        'Parts of Shepherd that this daemon runs. Other daemons of the same database must run the rest.',
     })
     .prefault([...DAEMON_ROLES]);
 
@@ -60,7 +61,7 @@ export const webhooksSchema = (around: Surroundings) =>
       z.string().regex(WEBHOOK_NAME, 'give 1 to 64 letters, digits, dots, dashes'),
       z.strictObject({
         url: leaf
-          .url('Where events are sent.')
+          .url('Address that receives events.')
           .refine(isSafe, { error: 'would receive events without encryption; give an https URL' }),
         types: z
           .array(
@@ -71,23 +72,26 @@ export const webhooksSchema = (around: Surroundings) =>
               }),
           )
           .min(1)
-          .meta({ type: 'list of types', description: 'What is sent; absent: everything.' })
+          .meta({ type: 'list of types', description: 'Types to send. Default: all.' })
           .optional(),
         secrets: z
           .array(
             leaf
-              .secret('What it is signed with.', around)
+              .secret('Signing secret.', around)
               .refine((secret) => signingSecretOf(secret.read()) !== null, { error: NO_SECRET }),
           )
           .min(1)
           .max(2)
-          .meta({ type: 'list of secrets', description: 'One; two while they are changed.' }),
-        source: leaf.text('Names the fleet in what is sent, as a URI.').prefault('urn:shepherd'),
+          .meta({
+            type: 'list of secrets',
+            description: 'Signing secrets: one, or two during a change.',
+          }),
+        source: leaf.text('URI that names the fleet in events.').prefault('urn:shepherd'),
       }),
     )
     .meta({
       type: 'by name: url, types, secrets, source',
-      description: 'Who is told of events over HTTP.',
+      description: 'Receivers of events over HTTP.',
     })
     .prefault({});
 

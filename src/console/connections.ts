@@ -2,22 +2,22 @@ import type { Server, Socket } from 'node:net';
 import type { Clock } from '../adapters/clock/port.ts';
 import { createStrangers, type StrangerLimits } from '../domain/strangers.ts';
 
-/** What connections to the console may cost the daemon, which shares its process and its descriptors. */
+/** Limits of connections to the console, which shares the daemon's process and descriptors. */
 export interface ConnectionLimits extends StrangerLimits {
   readonly connectionsMax: number;
-  /** How long a connection may be open before a request on it was let in. */
+  /** How long a connection may be open before one of its requests is admitted. */
   readonly strangerMs: number;
 }
 
 const CONNECTION_LIMITS: ConnectionLimits = {
-  // A stream is a connection of its own, and so is each command.
+  // Each stream and each command is a connection of its own.
   connectionsMax: 1_000,
   connects: { perSecond: 50, burst: 400 },
   strangersMax: 400,
   strangersPerAddress: 100,
   strangerMs: 60_000,
 };
-/** All people may come by the address of one proxy, whose task this is then. */
+/** All people may come from the address of one proxy, which then has to limit them. */
 const BY_PROXY = {
   connects: { perSecond: 1_000_000, burst: 1_000_000 },
   strangersPerAddress: CONNECTION_LIMITS.strangersMax,
@@ -25,7 +25,7 @@ const BY_PROXY = {
 /** The database, agents and machines need descriptors, too. */
 const SHARE_OF_DESCRIPTORS = 1 / 4;
 
-/** @param descriptorsMax what this process may have open; null: nobody knows. */
+/** @param descriptorsMax limit of open descriptors of this process; null: unknown. */
 export function limitsFor(descriptorsMax: number | null, isProxied: boolean): ConnectionLimits {
   const usual = { ...CONNECTION_LIMITS, ...(isProxied && BY_PROXY) };
   const share = Math.max(8, Math.floor((descriptorsMax ?? Infinity) * SHARE_OF_DESCRIPTORS));
@@ -37,12 +37,12 @@ export function limitsFor(descriptorsMax: number | null, isProxied: boolean): Co
 }
 
 /**
- * Refuses connections before they cost a handshake, and ends those on which no request was let in for a
- * while: strangers are not to take the place of people and agents.
+ * Refuses connections before they cost a handshake, and ends those without an admitted request
+ * after a while, so that strangers do not take the place of people and agents.
  */
 export function boundConnections(server: Server, limits: ConnectionLimits, clock: Clock) {
   const strangers = createStrangers(limits, clock);
-  /** By socket of TCP, when it has to end. */
+  /** End time by TCP socket. */
   const ends = new Map<string, unknown>();
   const nameOf = ({ remoteAddress, remotePort }: Socket) => `${remoteAddress} ${remotePort}`;
   const stay = (name: string) => {
@@ -59,7 +59,7 @@ export function boundConnections(server: Server, limits: ConnectionLimits, clock
     return socket.once('close', () => ends.get(name) === end && stay(name));
   });
   return {
-    /** A request on this connection was let in. */
+    /** A request on this connection was admitted. */
     known(socket: Socket): void {
       stay(nameOf(socket));
       strangers.known(socket);

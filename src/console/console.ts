@@ -29,62 +29,63 @@ import type { ConsoleViews, LogControl, WebhooksView } from './views.ts';
 
 export interface ConsoleDeps extends AccessMeans, ConsoleViews {
   /**
-   * Port 0 takes a free one; `fd` is a listening socket that somebody holds for us. Any but a loopback
-   * host needs TLS, and a way to log in.
+   * Port 0 takes a free port; `fd` is a listening socket that another process holds for us. Any
+   * host but loopback needs TLS and a login.
    */
   readonly listen: { readonly host: string; readonly port: number; readonly fd?: number };
   readonly fleet: FleetView;
   readonly metrics: MetricsSource;
-  /** What is counted of the console itself. */
+  /** Metrics of the console itself. */
   readonly meters: Metrics;
   readonly health: () => HealthReport | Promise<HealthReport>;
   readonly clock: Clock;
   readonly log: Log;
   readonly version: string;
-  /** False: there are health and metrics, and neither page nor API. */
+  /** False: only health and metrics, without page and API. */
   readonly isShown?: boolean | undefined;
   /** Providers whose machines recovery may reinstall, which erases their disks. */
   readonly mayEraseDisks: readonly string[];
   /** What happened. */
   readonly events: EventBook;
-  /** Who is told of it over HTTP. */
+  /** Receivers of events over HTTP. */
   readonly webhooks: WebhooksView;
-  /** What is needed to ask for something. */
+  /** Dependencies of operator requests. */
   readonly filing: FilingMeans;
-  /** How people tell the log what to write; absent: nobody does. */
+  /** Controls the log level; absent: it cannot be changed. */
   readonly logControl?: LogControl | undefined;
-  /** How an admin looks at actors; absent: nobody does. */
+  /** Shows actors to admins; absent: not available. */
   readonly inspector?: Inspector | undefined;
-  /** Shown as a link, when the relay to Stately's inspector is on. */
+  /** Shown as a link, if the relay to Stately's inspector is on. */
   readonly inspectorUrl?: string | undefined;
-  /** Where browsers find it, if not as they ask for it: `https://fleet.example.org`. */
+  /** Address for browsers, if it is not the requested one: `https://fleet.example.org`. */
   readonly publicUrl?: string | undefined;
   /** Absent: plain HTTP. */
   readonly tls?: ReadTls | undefined;
-  /** Further Host names to answer to, beside loopback and the listen address. */
+  /** Further allowed Host names, beside loopback and the listen address. */
   readonly allowedHosts?: readonly string[] | undefined;
-  /** How the operator sets the listen address, for the message when it is taken. */
+  /** The option that sets the listen address, for the message when the address is taken. */
   readonly option?: string | undefined;
-  /** How many descriptors this process may have; absent: nobody knows. */
+  /** Limit of open descriptors of this process; absent: unknown. */
   readonly descriptorsMax?: number | null | undefined;
   readonly connectionLimits?: Partial<ConnectionLimits> | undefined;
   readonly streamLimits?: Partial<StreamLimits> | undefined;
 }
 
 export interface Console {
-  /** Where a browser finds it, with the port really taken. */
+  /** Address for browsers, with the port that was taken. */
   readonly url: string;
-  /** When its certificate ends, epoch ms; null: it has none. */
+  /** End of the certificate's validity, epoch ms; null: no certificate. */
   certificateNotAfterMs(): number | null;
-  /** Reads the certificate again. Never fails: what is wrong is told in the log. */
+  /** Reads the certificate again. Never fails: errors go to the log. */
   reload(): void;
   /** Ends all streams and connections. */
   close(): Promise<void>;
 }
 
 /**
- * The window on the fleet: page, live events, API, metrics, health.
- * @throws {UsageError} the address is taken, unusable, or open to the network without TLS and login.
+ * Starts the console: page, live events, API, metrics, health.
+ * @throws {UsageError} the address is taken, unusable, or open to the network without TLS and
+ * login.
  */
 export async function startConsole(deps: ConsoleDeps): Promise<Console> {
   const { listen, clock, log } = deps;
@@ -106,7 +107,7 @@ export async function startConsole(deps: ConsoleDeps): Promise<Console> {
   const shown = (deps.isShown ?? true) ? await addShown(app, deps, access) : null;
   addOperations(app, deps, access, () => meters.set('shepherd_streams', {}, shown?.readers() ?? 0));
   await bind(app, deps);
-  // Such as no descriptor left for one more connection; the server listens on.
+  // Such as no descriptor for another connection; the server continues to listen.
   app.server.on('error', (error) => log.error({ err: error }, 'the console cannot accept'));
   let endsAtMs = deps.tls ? notAfterMs(deps.tls()) : null;
   return {
@@ -140,7 +141,7 @@ async function addShown(app: FastifyInstance, deps: ConsoleDeps, access: Access)
   return { readers: () => watch.hub.readers, close: () => watch.close() };
 }
 
-/** Commands tell people when their console is of another version. Who is not known is told none. */
+/** Commands warn of another version of the console. Unknown callers do not learn it. */
 function tellVersion(app: FastifyInstance, version: string): void {
   app.addHook('onSend', async ({ url }, reply) => {
     if (url.startsWith(`${API}/`) && reply.statusCode !== 401) {
@@ -149,12 +150,12 @@ function tellVersion(app: FastifyInstance, version: string): void {
   });
 }
 
-/** They last as long as their readers stay, which says nothing of the console. */
+/** Streams last as long as their readers stay, which says nothing about the console. */
 const STREAMS = new Set([`${API}/stream`]);
 
 /**
- * Counts what the console answers, and how long that took. Calls of no route are one, whatever they
- * asked for, so that strangers cannot make series.
+ * Counts the console's answers and their duration. Requests without a route share one label, so
+ * that strangers cannot create series.
  */
 function addMeters(app: FastifyInstance, metrics: Metrics): void {
   app.addHook('onResponse', async (request, reply) => {
@@ -171,11 +172,11 @@ const HANDSHAKE_MS = 10_000;
 function createServer({ tls, isProxied = false }: ConsoleDeps): FastifyInstance {
   const options = {
     ...{ logger: false, forceCloseConnections: true, requestTimeout: 10_000 },
-    // The address that the proxy itself saw; what is further left, anybody can write.
+    // The address that the proxy itself saw; anybody can write the entries to the left of it.
     ...(isProxied && { trustProxy: (_address: string, hop: number) => hop === 0 }),
   };
   if (!tls) return Fastify(options);
-  // The same to routes and hooks, of which none knows its server.
+  // Routes and hooks do not distinguish HTTP from HTTPS.
   return Fastify({ ...options, https: { ...tlsOptions(tls), handshakeTimeout: HANDSHAKE_MS } });
 }
 
@@ -190,7 +191,7 @@ function gateOptions({ listen, allowedHosts = [], publicUrl }: ConsoleDeps, acce
   };
 }
 
-/** What monitoring asks for. Whether the daemon lives and is ready anybody is told, and why not whoever may look. */
+/** Routes for monitoring. Anybody learns liveness and readiness; reasons need a right. */
 function addOperations(
   app: FastifyInstance,
   { metrics, health }: ConsoleDeps,
@@ -232,7 +233,7 @@ const ADDRESS_MISTAKES: Readonly<Record<string, string>> = {
 async function bind(app: FastifyInstance, { listen, option }: ConsoleDeps): Promise<void> {
   const { host, port, fd } = listen;
   try {
-    // Fastify passes on what it does not know, such as a descriptor.
+    // Fastify passes on options that it does not know, such as a descriptor.
     await app.listen({ host, ...(fd === undefined ? { port } : { fd }) });
   } catch (cause) {
     await app.close();

@@ -15,20 +15,20 @@ import { sendProblem } from './api/failures.ts';
 import { Problem } from './api/problem.ts';
 
 export interface GateOptions {
-  /** Address the console listens on. */
+  /** Listen address of the console. */
   readonly host: string;
-  /** Further names under which the console may be asked for, e.g. that of a reverse proxy. */
+  /** Further Host names of the console, such as that of a reverse proxy. */
   readonly allowedHosts: readonly string[];
-  /** Where browsers find it, such as `https://fleet.example.org`; null: as they ask for it. */
+  /** Address for browsers, such as `https://fleet.example.org`; null: as they request it. */
   readonly origin: string | null;
-  /** Whether browsers come by TLS, here or at a proxy. */
+  /** Whether browsers use TLS, here or at a proxy. */
   readonly isSecure: boolean;
   readonly access: Access;
-  /** A request on this connection was let in. */
+  /** A request on this connection was admitted. */
   letIn(socket: Socket): void;
 }
 
-/** Nothing but our own files, no inline code, no framing; strings become HTML nowhere. */
+/** Only our own files, no inline code, no framing; strings never become HTML. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -52,16 +52,15 @@ const HEADERS = {
   'cache-control': 'no-store',
 } as const;
 
-/** Browsers ask by TLS alone from then on. */
+/** Makes browsers use only TLS from then on. */
 const STRICT_TRANSPORT = { 'strict-transport-security': 'max-age=31536000' } as const;
 
 export const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 
 /**
- * Puts the checks before every route: Host (DNS rebinding), where a request that changes something
- * comes from, who asks, and whether they may; and safe headers on every answer. Add it before any
- * route.
+ * Adds the checks before every route: Host (DNS rebinding), origin of changing requests, caller,
+ * right; and safe headers on every answer. Call it before adding any route.
  */
 export function addGate(app: FastifyInstance, options: GateOptions): void {
   const { access, isSecure } = options;
@@ -89,7 +88,10 @@ export function addGate(app: FastifyInstance, options: GateOptions): void {
       options.letIn(request.socket);
     } catch (error) {
       if (!isUnknown(error)) throw error;
-      if (isVisit(request)) return reply.redirect('/login');
+      // Never an address chosen by the caller: `login.js` knows where `device` leads.
+      const [path] = request.url.split('?', 1);
+      if (isVisit(request))
+        return reply.redirect(path === '/device' ? '/login?to=device' : '/login');
       reply.header('www-authenticate', schemesFor(request));
       throw error;
     }
@@ -100,14 +102,14 @@ export function addGate(app: FastifyInstance, options: GateOptions): void {
 const isUnknown = (error: unknown): error is Problem =>
   error instanceof Problem && error.code === 'not-signed-in';
 
-/** A person who opens a page, and is better led to where one logs in. */
+/** A person who opens a page is redirected to the login. */
 const isVisit = ({ method, url, headers }: FastifyRequest): boolean =>
   method === 'GET' &&
   headers.authorization === undefined &&
   !url.startsWith('/api/') &&
   (headers.accept ?? '').includes('text/html');
 
-/** A browser would ask for a password of its own, in the midst of a page, if Basic were offered. */
+/** A browser would open its own password dialog in the page if Basic were offered. */
 const schemesFor = ({ headers }: FastifyRequest): string[] => [
   'Bearer realm="shepherd"',
   ...(headers['sec-fetch-mode'] === undefined ? ['Basic realm="shepherd"'] : []),
@@ -115,14 +117,14 @@ const schemesFor = ({ headers }: FastifyRequest): string[] => [
 
 const rightOf = ({ routeOptions }: FastifyRequest) => routeOptions.config?.right ?? 'see';
 
-/** A route that changes something, and forgot to say who may, must never be reached. */
+/** A changing route without a declared right must never be reachable. */
 function requireRightOf({ method, url, config }: RouteOptions): void {
   const changing = [method].flat().filter((each) => !isSafeMethod(each));
   if (changing.length === 0 || config?.right !== undefined) return;
   throw new Error(`route ${changing.join(', ')} ${url} does not say which right it demands`);
 }
 
-/** @throws {Problem} a page of another site may have sent it, or a program that is not logged in. */
+/** @throws {Problem} a page of another site, or a program without a login, may have sent it. */
 function requireOwnPage(
   request: FastifyRequest,
   right: Right | 'open',
@@ -141,7 +143,7 @@ function requireOwnPage(
 
 const NOBODY = 'Nobody is logged in';
 
-/** A request with nothing that a browser adds and nothing that says who asks: a program sent it. */
+/** A request without anything that a browser adds and without credentials: a program sent it. */
 const showsNothing = ({ authorization, cookie, origin, ...rest }: IncomingHttpHeaders): boolean =>
   [authorization, cookie, origin, rest['sec-fetch-site']].every((each) => each === undefined);
 

@@ -3,16 +3,17 @@ import { networkOf } from '../lib/network.ts';
 
 export const GUESSES_MAX = 10;
 const WINDOW_MS = 60_000;
-/** Beyond this many networks the one that guessed first is forgotten. */
+/** Above this number of networks the one that guessed first is forgotten. */
 const NETWORKS_MAX = 10_000;
 
-/** Counts wrong tokens by where they come from, so that nobody tries many. */
+/** Counts wrong tokens by network, so that nobody can try many. */
 export interface Guesses {
-  /** How long nothing is looked at that comes from there, whole seconds; 0: it is looked at. */
+  /** How long tokens from this address are not checked, whole seconds; 0: they are checked. */
   waitSeconds(address: string): number;
   /**
-   * A page that goes on with a token of before guesses nothing: the same one counts once.
-   * @param digest of what was shown. Answers whether it was the last one for now.
+   * Counts a wrong token. The same token counts once, because a page with an old token does not
+   * guess.
+   * @param digest digest of the token. Returns whether it was the last attempt for now.
    */
   wrong(address: string, digest: string): boolean;
 }
@@ -22,7 +23,7 @@ interface Tally {
   readonly tried: Set<string>;
 }
 
-/** At most `guessesMax` of one address (of IPv6, of one /64) in a minute. */
+/** Allows `guessesMax` per minute and address (IPv6: /64). */
 export function createGuesses(
   { monotonic }: Pick<Clock, 'monotonic'>,
   guessesMax = GUESSES_MAX,

@@ -8,7 +8,7 @@ import { freshnessOf, PAGE_FOLDER, readManifest, type Freshness } from './page/f
 
 const ROOT = dirname(findPackageJSON(import.meta.url)!);
 
-/** Addresses that the page itself draws. All of them are the same document. */
+/** Addresses drawn by the page itself. All of them serve the same document. */
 const ADDRESSES = [
   '/',
   '/machines',
@@ -21,6 +21,7 @@ const ADDRESSES = [
   '/audit',
   '/balancers',
   '/settings',
+  '/device',
   '/inspector',
 ];
 
@@ -32,15 +33,15 @@ const STALE =
 
 export interface PageDeps {
   readonly log: Log;
-  /** Of the program, as it stands in a `package.json`. */
+  /** The program's version, as in its `package.json`. */
   readonly version: string;
-  /** Folder in which `dist/page` lies. */
+  /** Folder that contains `dist/page`. */
   readonly root?: string;
 }
 
 /**
- * Serves the page from memory: its document at every address that it draws, its hashed files for
- * ever. Where it was not built, its addresses say so in a sentence.
+ * Serves the page from memory: its document at every address that it draws, its hashed files with
+ * unlimited caching. If the page was not built, its addresses say so.
  */
 export function addPage(app: FastifyInstance, { log, version, root = ROOT }: PageDeps): void {
   const { freshness, files } = readBuiltPage(root);
@@ -73,7 +74,7 @@ export function addPage(app: FastifyInstance, { log, version, root = ROOT }: Pag
 const notBuilt = (_request: FastifyRequest, reply: FastifyReply) =>
   reply.code(503).type('text/plain; charset=utf-8').send(NOT_BUILT);
 
-/** Whoever looks is told, too: the page shows what its document says of it. */
+/** Marks the document, so that the page can show its own freshness. */
 function mark(document: PageFile, told: Readonly<Record<string, string>>): PageFile {
   const marks = Object.entries(told).map(
     ([name, text]) => `<meta name="${name}" content="${text}" />`,
@@ -90,16 +91,16 @@ function send(request: FastifyRequest, reply: FastifyReply, { type, body, brotli
   return reply.header('content-encoding', 'br').send(brotli);
 }
 
-/** A file of the page as it is sent. */
+/** A file of the page as sent. */
 interface PageFile {
   readonly type: string;
   readonly body: Buffer;
-  /** The same by Brotli; null: not worth it. */
+  /** Compressed by Brotli; null: not worth it. */
   readonly brotli: Buffer | null;
 }
 interface BuiltPage {
   readonly freshness: Freshness;
-  /** By path from the folder of the page, such as `assets/index-3f9a.js`. Empty when it is absent. */
+  /** By path in the page's folder, such as `assets/index-3f9a.js`. Empty if there is no page. */
   readonly files: ReadonlyMap<string, PageFile>;
 }
 
@@ -112,7 +113,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-/** Reads the page that was built beneath `root`, whole, into memory. */
+/** Reads the whole page built beneath `root` into memory. */
 function readBuiltPage(root: string): BuiltPage {
   const folder = join(root, PAGE_FOLDER);
   const names = readManifest(root)?.files ?? [];

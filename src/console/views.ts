@@ -7,6 +7,7 @@ import type {
   SlotHistory,
   WebhookBook,
 } from '../adapters/bmdb/port.ts';
+import type { LogReader } from '../adapters/log/port.ts';
 import type { Explanation } from '../domain/explanation/types.ts';
 import type { LadderStanding } from '../domain/explanation/ladder-standing.ts';
 import type { Queue } from '../domain/explanation/queue.ts';
@@ -20,23 +21,23 @@ import type { LiveSchema, PlaceSchema, PlanAnswer } from './api/plan-schema.ts';
 import type { ProviderSchema } from './api/provider-schema.ts';
 
 /*
- * What a daemon tells its console beside the fleet. The schemas of the API say what each field means.
- * Times are epoch milliseconds of the database's clock, and may have fractions.
+ * What a daemon provides to its console beside the fleet. The API's schemas explain each field.
+ * Times are epoch milliseconds of the database clock, and may be fractional.
  */
 
 export type ShownPlace = z.output<typeof PlaceSchema>;
 export type LiveMachine = z.output<typeof LiveSchema>;
 
-/** What is told of one machine beyond its row. */
+/** Details of one machine beyond its row. */
 export interface MachineInsight {
   /** @throws {Unreachable} the database does not answer. */
   explain(slot: Slot, signal: AbortSignal): Promise<Explanation | null>;
-  /** Null: this daemon has no actor of that slot. */
+  /** Null: this daemon has no actor for that slot. */
   live(slot: Slot): LiveMachine | null;
-  /** Null: nothing is on the slot that could be recovered. */
+  /** Null: the slot holds nothing that could be recovered. */
   ladder(slot: Slot): (LadderStanding & { readonly queue: Queue | null }) | null;
   /**
-   * What its agent found in it, by the names of the message's fields; null: nothing was reported.
+   * The hardware that its agent found, by the message's field names; null: not reported.
    * @throws {Unreachable} the database does not answer.
    */
   hardware(
@@ -45,14 +46,14 @@ export interface MachineInsight {
   ): Promise<Readonly<Record<string, unknown>> | null>;
 }
 
-/** What happened to machines, as it was written down. */
+/** The recorded history of machines. */
 export interface MachineHistory {
-  /** Of a slot and of all machines that were on it, newest first. @throws {Unreachable} */
+  /** History of a slot and of all its machines, newest first. @throws {Unreachable} */
   ofSlot(
     query: { readonly slot: Slot; readonly before: HistoryCut | null; readonly limit: number },
     signal: AbortSignal,
   ): Promise<SlotHistory>;
-  /** Of one machine, there or gone; the latest lines, oldest first. @throws {Unreachable} */
+  /** History of one machine, existing or gone; latest lines, oldest first. @throws {Unreachable} */
   ofMachine(
     query: { readonly machineId: MachineId; readonly limit: number },
     signal: AbortSignal,
@@ -69,19 +70,19 @@ export interface ProviderSummary extends Omit<
   'states' | 'headline' | 'holds' | 'shelf' | 'unsettled'
 > {
   readonly provider: ProviderName;
-  /** What must not be asked of it now, the latest end first. */
+  /** Open holds of the provider, latest end first. */
   readonly holds: readonly ProviderHoldRow[];
-  /** Slots that rest after a failed creation, the earliest end first. */
+  /** Slots resting after a failed creation, earliest end first. */
   readonly shelf: readonly PenaltyRow[];
-  /** Creations that were begun and not settled yet, the oldest first. */
+  /** Creations begun and not settled yet, oldest first. */
   readonly unsettled: readonly IntentRow[];
 }
 
-/** What is told of providers. From memory: no provider is asked. */
+/** State of providers, from memory: no provider is called. */
 export interface ProvidersView {
   /** By name. */
   summaries(): Promise<readonly ProviderSummary[]>;
-  /** @returns null: no such provider is configured. */
+  /** @returns null: not configured. */
   summary(name: string): Promise<ProviderSummary | null>;
 }
 
@@ -90,52 +91,52 @@ export type ScopeInsight = Pick<
   'scope' | 'frozen' | 'thawsAtMs' | 'rules'
 >;
 
-/** What is told of the guard beyond the frame. */
+/** State of the guard beyond the frame. */
 export interface GuardLook {
-  /** Scopes that were counted. */
+  /** Counted scopes. */
   readonly scopes: readonly ScopeInsight[];
   readonly waiting: GuardAnswer['waiting'];
-  /** How many wait, by scope of the budget: `fleet`, `provider <name>`, `location <name>`. */
+  /** Waiting machines by scope of the budget: `fleet`, `provider <name>`, `location <name>`. */
   readonly waitingBy: ReadonlyMap<string, number>;
 }
 
-/** Which daemons there are, and what this one does again and again. */
+/** The daemons, and the loops of this daemon. */
 export interface DaemonsView {
   /** @throws {Unreachable} the database does not answer. */
   sessions(signal: AbortSignal): Promise<SessionsReading>;
-  /** The session of the daemon that answers; null: it has none now. */
+  /** The session of the daemon that answers; null: none now. */
   self(): SessionId | null;
   loops(): readonly LoopSummary[];
-  /** Who has a job that one daemon has at a time; null: nobody, as far as is known. */
+  /** Session that holds a job of one daemon at a time; null: nobody, as far as known. */
   holderOf(job: string): SessionId | null;
 }
 
-/** What a daemon saw during one step. */
+/** What a daemon observed during one step. */
 export interface Sample {
-  /** When the step ended. */
+  /** End of the step. */
   readonly atMs: number;
-  /** Machines by state then; states without machines are left out. */
+  /** Machines by state at that time, without empty states. */
   readonly counts: Readonly<Partial<Record<MachineState, number>>>;
-  /** Machines of state `Running` that were silent then. */
+  /** Silent machines in state `Running` at that time. */
   readonly silent: number;
-  /** Heartbeats that it took in during the step. */
+  /** Heartbeats received during the step. */
   readonly heartbeats: number;
-  /** Machines that came to be recovered during the step. */
+  /** Machines whose recovery began during the step. */
   readonly recoveries: number;
 }
 
-/** The last hour, as far as this daemon ran then. */
+/** The last hour, as far as this daemon was running. */
 export interface SeriesView {
   /** Length of a step, ms. */
   readonly stepMs: number;
-  /** Oldest first; at most an hour of them. */
+  /** Oldest first; at most an hour. */
   samples(): readonly Sample[];
 }
 
 /** What the console knows of webhooks. */
 export interface WebhooksView {
   readonly book: WebhookBook;
-  /** Those of the configuration. Types: null: all. */
+  /** Configured webhooks. Types: null: all. */
   readonly configured: readonly {
     readonly name: string;
     readonly host: string;
@@ -143,12 +144,16 @@ export interface WebhooksView {
   }[];
 }
 
-/** From what is written always to what is written seldom. */
+/** From the least to the most verbose. */
 export const LEVELS = ['error', 'warn', 'info', 'debug'] as const;
 export type Level = (typeof LEVELS)[number];
 
-/** What a daemon writes into its log. */
+/** Control of a daemon's log. */
 export interface LogControl {
+  /** Name of the daemon's host. */
+  readonly host: string;
+  /** The latest lines; null: not kept. */
+  readonly recent: LogReader | null;
   readonly usual: Level;
   changes(): readonly {
     readonly level: Level;
@@ -157,28 +162,27 @@ export interface LogControl {
     readonly untilMs: number;
   }[];
   /**
-   * Asks for a level for a while. Writes it into the audit, too; never fails: a log is wanted most when the
-   * database is away.
+   * Sets a level for a while. Also writes it to the audit; never fails, because a log is needed
+   * most when the database is away.
    */
   set(wish: {
     readonly level: Level;
     readonly component: string | null;
     readonly forMs: number;
-    /** Who asks, as in the audit. */
+    /** The person, as in the audit. */
     readonly by: string;
   }): Promise<void>;
 }
 
-/** All of it. */
 export interface ConsoleViews {
   readonly insight: MachineInsight;
   readonly history: MachineHistory;
   readonly providers: ProvidersView;
   readonly guard: () => GuardLook;
-  /** What would be done next, and why. */
+  /** The next actions, and their reasons. */
   readonly plan: () => PlanAnswer;
   readonly daemons: DaemonsView;
   readonly series: SeriesView;
-  /** What the database itself has. */
+  /** Raw contents of the database. */
   readonly records: Records;
 }

@@ -17,11 +17,11 @@ export interface WatchDeps {
   readonly version: string;
   readonly events: EventBook;
   readonly streamLimits?: Partial<StreamLimits> | undefined;
-  /** Told when a reader of a stream is dropped that does not read. */
+  /** Called when a stream's reader is dropped because it does not read. */
   readonly onDropped: () => void;
 }
 
-/** What the API keeps of the fleet while the console is open: the index, and who reads along. */
+/** The API's data about the fleet while the console is open: index and readers of streams. */
 export function watchFleet({ streamLimits, onDropped, ...deps }: WatchDeps) {
   const { fleet, clock, log, version, events } = deps;
   const limits = { ...STREAM_LIMITS, ...streamLimits };

@@ -52,6 +52,7 @@ export function accessMeans(config: Config, ports: IdentityPorts) {
 }
 
 export interface LogControlDeps {
+  readonly recent: LogControl['recent'];
   readonly levels: Levels;
   readonly events: Pick<EventBook, 'append'>;
   readonly clock: Pick<Clock, 'now'>;
@@ -62,12 +63,15 @@ export interface LogControlDeps {
 
 /** Controls this daemon's log levels for operators. */
 export const createLogControl = ({
+  recent,
   levels,
   events,
   clock,
   log,
   host,
 }: LogControlDeps): LogControl => ({
+  host,
+  recent,
   usual: levels.usual,
   changes: () => levels.changes(),
   async set({ level, component, forMs, by }) {

@@ -276,6 +276,7 @@ async function openConsole(
     ...(ports.levels && {
       logControl: createLogControl({
         ...{ levels: ports.levels, events: bmdb.events, clock, host: ports.hostname },
+        recent: ports.recentLog,
         log: log.child({ component: 'console' }),
       }),
     }),

@@ -10,7 +10,7 @@ import type { Identities } from '../adapters/identities/port.ts';
 import type { Inspection } from '../adapters/inspector/port.ts';
 import type { InspectorRelay, InspectorRelayOptions } from '../adapters/inspector/relay.ts';
 import type { Levels } from '../adapters/log/quiet-log.ts';
-import type { Log } from '../adapters/log/port.ts';
+import type { Log, LogReader } from '../adapters/log/port.ts';
 import type { Metrics } from '../adapters/metrics/port.ts';
 import type { Driver, DriverShell } from '../adapters/provider/port.ts';
 import type { HttpSenderOptions } from '../adapters/webhooks/http-sender.ts';
@@ -37,6 +37,8 @@ export interface Ports {
   readonly log: Log;
   /** Log levels; null: fixed. */
   readonly levels: Levels | null;
+  /** The latest lines of the log; null: they are not kept. */
+  readonly recentLog: LogReader | null;
   readonly metrics: Metrics & MetricsSource;
   /** Name of this computer, stored with the daemon's sessions. */
   readonly hostname: string;

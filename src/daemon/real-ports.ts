@@ -18,7 +18,7 @@ import { createOidc } from '../adapters/identities/oidc.ts';
 import { createInspection } from '../adapters/inspector/inspection.ts';
 import { startInspectorRelay } from '../adapters/inspector/relay.ts';
 import type { Log } from '../adapters/log/port.ts';
-import type { QuietLog } from '../adapters/log/quiet-log.ts';
+import type { DaemonLog } from '../adapters/log/pino-log.ts';
 import { createPromMetrics } from '../adapters/metrics/prom-metrics.ts';
 import { BALANCER_DRIVERS } from '../adapters/balancer/drivers.ts';
 import { DRIVERS } from '../adapters/provider/drivers.ts';
@@ -42,7 +42,7 @@ import { openSshKeys } from './ssh-keys.ts';
 
 export interface RealWorld {
   readonly version: string;
-  readonly log: Log & Partial<Pick<QuietLog, 'suppressed' | 'levels'>>;
+  readonly log: Log & Partial<Pick<DaemonLog, 'suppressed' | 'levels' | 'recent'>>;
   /** Listening sockets passed to this process: descriptors by name. */
   readonly sockets?: ReadonlyMap<string, number>;
   /** Whether the start waits for an unavailable database; otherwise it fails. */
@@ -60,6 +60,7 @@ export async function realPorts({
   return {
     log,
     levels: log.levels ?? null,
+    recentLog: log.recent ?? null,
     clock: systemClock,
     scheduler: asyncScheduler,
     random: systemRandom,

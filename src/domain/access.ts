@@ -55,6 +55,18 @@ export const GRANT_MAX_MS = 60 * 60_000;
 /** Lifetime of a one-time link: long enough to read the text and open the link elsewhere. */
 export const LOGIN_CODE_MS = 10 * 60_000;
 
+/** A login of a command waits so long for a person who confirms it in a browser. */
+export const DEVICE_LOGIN_MS = 10 * 60_000;
+/** At most so many wait at once, since strangers may begin one. */
+export const DEVICE_LOGINS_MAX = 1_000;
+/** The command asks whether it is confirmed with this pause … */
+export const DEVICE_INTERVAL_MS = 5_000;
+/** … and with one longer by this each time it did not wait that long (RFC 8628, 3.5). */
+export const DEVICE_SLOWER_MS = 5_000;
+/** Letters of the short code that a person types: no vowels, so that it is no word (RFC 8628, 6.1). */
+export const USER_CODE_LETTERS = 'BCDFGHJKLMNPQRSTVWXZ';
+export const USER_CODE_LENGTH = 8;
+
 /**
  * Header that the page sends with every change. Its value comes from `sessionStorage`, which a
  * browser keeps apart by port, whereas it sends a cookie to every port of the host.

@@ -30,7 +30,7 @@ const shown = (at: number) => {
   return [state, substate, sinceMs];
 };
 
-describe('an entry', () => {
+describe('an entry of the fleet state', () => {
   test('shows the view until the actor shows its own state', () => {
     show(1, viewAt('Provisioned', 'waiting'));
     expect(shown(1)).toEqual(['Provisioned', 'waiting', 1_000]);
@@ -45,14 +45,14 @@ describe('an entry', () => {
     expect(board.entries.get(rack(1))!.view.state).toBe('Running');
   });
 
-  test('keeps showing the last step while a task ends', () => {
+  test('shows the last step until a task has ended', () => {
     show(1, viewAt('Running', 'silent'));
     works(1, 'Recovering', 'rebooting');
     works(1, 'Recovering', null);
     expect(shown(1)).toEqual(['Recovering', 'rebooting', 1_000]);
   });
 
-  test('is silent since the last heartbeat, whatever was tried in between', () => {
+  test('counts silence from the last heartbeat, whatever recovery tried', () => {
     show(1, { ...viewAt('Running', 'healthy'), lastHeartbeatAtMs: 900 });
     const silent = { ...viewAt('Running', 'silent'), lastHeartbeatAtMs: 5_000 };
     nowMs = 20_000;
@@ -69,7 +69,7 @@ describe('an entry', () => {
     expect(shown(1)).toEqual(['Running', 'healthy', 21_000]);
   });
 
-  test('shows what the rows say where no task of ours runs', () => {
+  test('shows the rows while no own task runs', () => {
     show(1, viewAt('Running', 'silent'));
     rests(1, viewAt('Recovering', 'rebooting'));
     expect(shown(1)).toEqual(['Recovering', 'rebooting', 1_000]);
@@ -77,7 +77,7 @@ describe('an entry', () => {
     expect(shown(1)).toEqual(['HandedOver', 'installed', 1_000]);
   });
 
-  test('is of machines that the rows tell of, and changes only with what is shown', () => {
+  test('exists for machines with rows and changes only with its visible fields', () => {
     show(1, viewAt('Running', 'healthy'));
     const before = changes.length;
     rests(1, viewAt('Running', 'healthy'));
@@ -87,8 +87,8 @@ describe('an entry', () => {
   });
 });
 
-describe('the numbers', () => {
-  test('are machines per state, as long as there are any', () => {
+describe('counts of the fleet state', () => {
+  test('cover states that some machine has', () => {
     expect(board.counts()).toEqual({});
     show(1, viewAt('Running', 'healthy'));
     show(2, viewAt('Running', 'late'));
@@ -103,7 +103,7 @@ describe('the numbers', () => {
     expect([...board.entries.keys()]).toEqual([rack(1), rack(2)]);
   });
 
-  test('are told per provider, state and substate too', () => {
+  test('cover provider, state and substate', () => {
     show(1, viewAt('Running', 'healthy'));
     show(2, viewAt('Running', 'healthy'));
     show(3, viewAt('Running', 'late'));
@@ -124,7 +124,7 @@ describe('the numbers', () => {
     ]);
   });
 
-  test('counts a machine that needs a person though its state stays the same', () => {
+  test('cover a machine that needs a person although its state stays', () => {
     show(1, viewAt('Running', 'silent'));
     show(2, viewAt('Quarantined', 'needsHuman'));
     expect(board.needHuman()).toBe(1);
@@ -141,7 +141,7 @@ describe('the numbers', () => {
     expect(board.needHuman()).toBe(1);
   });
 
-  test('of recoveries are those that were begun', () => {
+  test('cover recoveries that were started', () => {
     show(1, viewAt('Running', 'silent'));
     works(1, 'Recovering', 'claiming');
     rests(1, viewAt('Running', 'silent'));
@@ -161,7 +161,7 @@ describe('the numbers', () => {
     expect(board.recoveries(), 'going on to the next rung is none').toBe(2);
   });
 
-  test('of transitions are moves from state to state', () => {
+  test('cover moves from state to state', () => {
     show(1, viewAt('Running', 'silent'));
     rests(1, viewAt('Running', 'late'));
     expect(metrics.total('shepherd_machine_transitions_total')).toBe(0);
@@ -176,7 +176,7 @@ describe('the numbers', () => {
   });
 });
 
-test('every change is told, and nothing else', () => {
+test('report every change and nothing else', () => {
   show(1, viewAt('Running', 'healthy'));
   rests(1, viewAt('Running', 'healthy'));
   rests(1, viewAt('Running', 'late'));

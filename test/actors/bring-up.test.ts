@@ -5,8 +5,8 @@ import { advance, settled } from '../doubles/simulated-clock.ts';
 import { createPlayedWorld, type PlayedDaemon, type PlayedWorld } from '../support/played-world.ts';
 
 /**
- * What a machine costs the actor systems, counted: from a reservation to an agent that reports, and
- * as long as nothing happens. A figure may fall; whoever makes one rise says why.
+ * Costs of a machine in the actor systems, counted from a reservation to a reporting agent, and at
+ * rest. A figure may fall; a change that raises it must say why.
  */
 const MINUTE = 60_000;
 const MACHINES = 10;
@@ -60,7 +60,7 @@ afterEach(async () => {
   expect(world.clock.pending).toBe(0);
 });
 
-test('a machine is brought up with so many events, and shows each step of it', () => {
+test('needs a fixed number of events to bring up a machine, each step visible', () => {
   expect(areHealthy()).toBe(true);
   for (const [name, most] of Object.entries(PER_MACHINE)) {
     const each = counts[name as keyof typeof PER_MACHINE] / MACHINES;
@@ -83,7 +83,7 @@ test('a machine is brought up with so many events, and shows each step of it', (
   ]);
 });
 
-test('a fleet in which nothing happens costs its actors nothing, nor do machines that are late', async () => {
+test('costs actors nothing while a fleet is idle or machines are late', async () => {
   counts = none();
   await advance(world.clock, 10 * MINUTE);
   expect(counts).toEqual(none());

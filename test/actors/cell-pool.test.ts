@@ -20,7 +20,7 @@ const seen = (name: Slot, view: MachineView): SlotNews => ({
   view: { ...view, slot: name },
 });
 const healthy = (name: Slot) => seen(name, viewAt('Running', 'healthy'));
-/** A leap: crashes the machine, as long as it is among the crashing. */
+/** A leap: crashes the machine while it is marked as crashing. */
 const leap = (name: Slot) => seen(name, viewAt('Reserved', 'available'));
 const due = (name: Slot) => seen(name, viewAt('Provisioned', 'waiting', { next: 'agentStart' }));
 const gone = (name: Slot): SlotNews => ({ type: 'vanished', slot: name });
@@ -31,9 +31,9 @@ let crashing: Set<Slot>;
 let dropped: Slot[];
 let crashes: string[];
 let shown: Shown[];
-/** What the actors of machines and cells did. */
+/** Events of the machines' and cells' actors. */
 let inspected: number;
-/** Waits of machines for their turn that were begun and not aborted. */
+/** Machines' waits for a permit that were begun and not aborted. */
 let waiting: Slot[];
 let cells: Map<string, ActorRefFrom<typeof cell>>;
 let failures: unknown[];
@@ -128,13 +128,13 @@ const living = () =>
     .map((ref) => Object.keys(ref.getSnapshot().children));
 const all = () => living().flat().toSorted();
 
-describe('placing', () => {
-  test('a cell takes as many machines as it may, then there is a new one', () => {
+describe('placing machines in cells', () => {
+  test('fills a cell before it opens another', () => {
     pool.tell(...Array.from({ length: CELL_CAPACITY + 1 }, (_, at) => healthy(rack(at))));
     expect(living().map((names) => names.length)).toEqual([CELL_CAPACITY, 1]);
   });
 
-  test('the place of a machine that left is given to the next', () => {
+  test('gives the place of a machine that left to the next one', () => {
     options = { cellCapacity: 2 };
     pool.stop();
     cells.clear();
@@ -145,7 +145,7 @@ describe('placing', () => {
     expect(all()).toEqual([rack(2), rack(3), rack(4), rack(5)]);
   });
 
-  test('news of a machine go to where it is', () => {
+  test('sends news to the cell of the machine', () => {
     pool.tell(healthy(rack(1)), seen(rack(1), viewAt('Running', 'late')));
     expect(all()).toEqual([rack(1)]);
     const place = { slot: rack(1), state: 'Running', working: false };
@@ -155,7 +155,7 @@ describe('placing', () => {
     ]);
   });
 
-  test('news that do not move the chart are shown, and cost no actor anything', () => {
+  test('shows news that do not move the chart without an event', () => {
     pool.tell(healthy(rack(1)));
     inspected = 0;
     pool.tell(seen(rack(1), viewAt('Running', 'late')));
@@ -168,24 +168,24 @@ describe('placing', () => {
     ['work', viewAt('Running', 'healthy', { next: 'recovery' })],
     ['a request', viewAt('Running', 'healthy', { request: 'a hold' })],
     ['another machine', { ...viewAt('Running', 'healthy'), machineId: machineId('another') }],
-  ])('news of %s reach the actor', (_, view) => {
+  ])('sends news of %s to the actor', (_, view) => {
     pool.tell(healthy(rack(1)));
     inspected = 0;
     pool.tell(seen(rack(1), view));
     expect(inspected).toBeGreaterThan(0);
   });
 
-  test('what vanished is retired, and its work dropped', async () => {
+  test('retires a vanished machine and drops its work', async () => {
     pool.tell(due(rack(1)), gone(rack(1)));
     await settled();
     expect({ all: all(), dropped, waiting }).toEqual({ all: [], dropped: [rack(1)], waiting: [] });
   });
 });
 
-describe('many news', () => {
+describe('many news at once', () => {
   const many = Array.from({ length: 2_500 }, (_, at) => healthy(rack(at)));
 
-  test('are handled in slices, so that other things get their turn, and in order', async () => {
+  test('are handled in order and in slices, so that other tasks run in between', async () => {
     pool.tell(...many);
     expect(all()).toHaveLength(1_000);
     let timers = 0;
@@ -198,7 +198,7 @@ describe('many news', () => {
     expect(all()).not.toContain(rack(2_499));
   });
 
-  test('that wait are forgotten at a stop, and break the pool where they are bad', async () => {
+  test('are forgotten at a stop, and break the pool if they are invalid', async () => {
     pool.tell(...many, { type: 'observed', view: null as never });
     await advance(clock, 10);
     expect(broken).toHaveLength(1);
@@ -216,7 +216,7 @@ describe('a crashed machine', () => {
     await settled();
   };
 
-  test('loses its work and comes back from its latest view', async () => {
+  test('loses its work and comes back with its latest view', async () => {
     pool.tell(healthy(rack(2)));
     await crash(rack(1));
     expect({ crashes, dropped, all: all() }).toEqual({
@@ -231,7 +231,7 @@ describe('a crashed machine', () => {
     expect(all()).toEqual([rack(1), rack(2)]);
   });
 
-  test('that crashes again and again comes back later each time', async () => {
+  test('comes back later after each crash', async () => {
     const pauses = [];
     for (let at = 0; at < 10; at += 1) {
       await crash(rack(1));
@@ -244,14 +244,14 @@ describe('a crashed machine', () => {
     );
   });
 
-  test('does not come back when its slot is gone meanwhile', async () => {
+  test('stays away when its slot is gone meanwhile', async () => {
     await crash(rack(1));
     pool.tell(gone(rack(1)));
     await advance(clock, MINUTE);
     expect(all()).toEqual([]);
   });
 
-  test('waits until the work it left can be released', async () => {
+  test('waits until its previous work can be released', async () => {
     let tries = 0;
     options = {
       releaseWork: async () => {
@@ -270,7 +270,7 @@ describe('a crashed machine', () => {
 });
 
 describe('a crashed cell', () => {
-  test('is rebuilt with all its machines, and the old ones come to rest', async () => {
+  test('is rebuilt with all its machines, and the old actors stop', async () => {
     pool.tell(healthy(rack(1)), due(rack(2)), healthy(rack(3)));
     await settled();
     expect(waiting).toEqual([rack(2)]);
@@ -292,7 +292,7 @@ describe('a crashed cell', () => {
   });
 });
 
-test('a pool that breaks takes its cells with it', async () => {
+test('stops its cells when the pool breaks', async () => {
   pool.tell(due(rack(1)));
   await settled();
   pool.tell({ type: 'observed', view: null as never });
@@ -300,7 +300,7 @@ test('a pool that breaks takes its cells with it', async () => {
   expect({ all: all(), waiting, dropped }).toEqual({ all: [], waiting: [], dropped: [rack(1)] });
 });
 
-test('a stop ends all machines and drops their work', async () => {
+test('stops all machines and drops their work', async () => {
   pool.tell(due(rack(1)), healthy(rack(2)));
   pool.stop();
   await settled();
@@ -310,7 +310,7 @@ test('a stop ends all machines and drops their work', async () => {
   });
 });
 
-test('an actor at rest that does not believe its rows is told once, and is found by who looks', async () => {
+test('tells an idle actor once that it disagrees with its rows, and finds it on a check', async () => {
   pool.stop();
   const apart: string[] = [];
   const finder = createMachineFinder();
@@ -334,7 +334,7 @@ test('an actor at rest that does not believe its rows is told once, and is found
   expect(finder.find(rack(9))).toBeUndefined();
 });
 
-test('an actor that knows after its work what is still on its way to it is not apart from its rows', async () => {
+test('counts no actor as disagreeing that knows what is still on its way', async () => {
   pool.stop();
   const apart: string[] = [];
   let answer: (view: MachineView) => void = () => undefined;

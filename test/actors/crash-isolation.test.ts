@@ -12,9 +12,8 @@ import type { SimulatedMachine, SmallWorld, SmallWorldOptions } from '../support
 import { advance } from '../doubles/simulated-clock.ts';
 
 /**
- * A bug in one machine's actor, struck while each service of each of its charts is at work. What a
- * machine does is played once without the bug, to learn which services that starts; then once for each
- * of them with it.
+ * A bug in one machine's actor, injected while each service of each of its charts runs. The first
+ * run has no bug and finds the services; then one run per service has the bug.
  */
 const MINUTE = 60_000;
 const MACHINES = 3;
@@ -27,12 +26,12 @@ interface CrashScene {
 
 interface Scenario {
   readonly name: string;
-  /** Begins before the machines are there. */
+  /** Starts before the machines exist. */
   readonly fromTheStart?: boolean;
   readonly options?: SmallWorldOptions;
-  /** Makes the victim do what the scenario is about. */
+  /** Brings the victim into the scenario. */
   readonly play: (scene: CrashScene) => void | Promise<void>;
-  /** Lets it come back at last. */
+  /** Lets the victim recover at last. */
   readonly heal?: (scene: CrashScene) => void;
 }
 
@@ -41,7 +40,7 @@ const addressOf = ({ world, victim }: CrashScene) => world.views.get(victim)?.ad
 const off = { attempts: 0 };
 const POWER_CYCLES_FIRST: SmallWorldOptions = { ladder: { restartingAgent: off, rebooting: off } };
 
-/** What an operator asks of the victim. */
+/** Submits an operator request for the victim. */
 const ask =
   (thing: (target: { slotId: string; machineId: null }) => Record<string, unknown>) =>
   async ({ world, victim }: CrashScene) => {
@@ -110,10 +109,10 @@ const SCENARIOS: readonly Scenario[] = [
 let world: SmallWorld;
 let actor: Awaited<ReturnType<SmallWorld['fleet']>>;
 
-/** Sees every actor of every machine start, and may strike the machine it belongs to. */
+/** Sees every actor of every machine start, and may strike the actor's machine. */
 interface Watch {
   readonly started: { readonly machine: string; readonly service: string }[];
-  /** Times that each machine's own actor was spawned. */
+  /** How often each machine's own actor was spawned. */
   readonly spawned: Map<string, number>;
   strikeAt: string | null;
   victim: string | null;
@@ -124,7 +123,7 @@ const machineOf = (ref: AnyActorRef | undefined): AnyActorRef | null => {
   return null;
 };
 
-/** News whose view breaks whoever looks at it: a bug, as far as the chart can tell. */
+/** News with a view that breaks every reader: for the chart, a bug. */
 const BUG = {
   type: 'machine.observed',
   get view(): never {
@@ -164,7 +163,7 @@ const isWell = (slot: Slot): boolean => {
 const allWell = () =>
   world.views.size === MACHINES && [...world.views.keys()].every((each) => isWell(each as Slot));
 
-/** Plays the scenario, striking at the start of one service, or not at all. */
+/** Plays the scenario, with a strike at the start of one service or without one. */
 async function run(scenario: Scenario, strikeAt: string | null): Promise<Watch> {
   const watch: Watch = { started: [], spawned: new Map(), strikeAt: null, victim: null };
   world = createSmallWorld({ machines: MACHINES, inspect: watching(watch), ...scenario.options });
@@ -199,7 +198,7 @@ const servicesOf = (watch: Watch) => [
 const covered = new Set<string>();
 
 describe.each(SCENARIOS)('a machine that $name', (scenario) => {
-  test('is well in the end, and so it is with a bug in any service', async () => {
+  test('is well in the end, also with a bug in any service', async () => {
     const undisturbed = await run(scenario, null);
     actor.send({ type: 'fleet.stop' });
     await advance(world.clock, MINUTE);
@@ -229,7 +228,7 @@ describe.each(SCENARIOS)('a machine that $name', (scenario) => {
   });
 });
 
-test('every service of every chart of a machine was struck', () => {
+test('strikes every service of every chart of a machine', () => {
   const charts = [lifecycle, takeover, recovery, deprovision];
   const all = charts.flatMap(({ implementations }) => Object.keys(implementations.actors));
   expect(all.filter((service) => !covered.has(service))).toEqual([]);

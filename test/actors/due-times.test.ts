@@ -27,7 +27,7 @@ testRows([
   expect(clock.pending).toBe(0);
 });
 
-test('a forgotten key does not fire, and may come back', async () => {
+test('does not fire for a forgotten key, which can be set again', async () => {
   const { clock, dueTimes, fired } = turning();
   dueTimes.set('a', 100);
   dueTimes.set('a', null);
@@ -38,7 +38,7 @@ test('a forgotten key does not fire, and may come back', async () => {
   expect(fired).toEqual([{ key: 'a', atMs: 301 }]);
 });
 
-test('what is overdue fires at once', async () => {
+test('fires at once for an overdue time', async () => {
   const { clock, dueTimes, fired } = turning();
   await advance(clock, 1_000);
   dueTimes.set('a', 10);
@@ -46,7 +46,7 @@ test('what is overdue fires at once', async () => {
   expect(fired).toEqual([{ key: 'a', atMs: 1_001 }]);
 });
 
-test('a due time of days is slept to in short steps', async () => {
+test('sleeps in short steps to a due time that is days away', async () => {
   const { clock, dueTimes, fired } = turning();
   const day = 24 * 3_600_000;
   dueTimes.set('a', 40 * day);
@@ -56,7 +56,7 @@ test('a due time of days is slept to in short steps', async () => {
   dueTimes.stop();
 });
 
-test('due times follow the clock they are meant in, even when it is set back', async () => {
+test('follows its clock even when the clock is set back', async () => {
   const clock = createSimulatedClock();
   let offset = 0;
   const fired: number[] = [];
@@ -75,7 +75,7 @@ test('due times follow the clock they are meant in, even when it is set back', a
   expect(fired).toEqual([1_501]);
 });
 
-test('after its stop it neither fires nor sets a timer', async () => {
+test('neither fires nor sets a timer after its stop', async () => {
   const { clock, dueTimes, fired } = turning();
   dueTimes.set('a', 100);
   dueTimes.stop();
@@ -85,7 +85,7 @@ test('after its stop it neither fires nor sets a timer', async () => {
   expect(fired).toEqual([]);
 });
 
-test('every key fires once per due time, never early, however often it was moved', async () => {
+test('fires once per key and due time, never early, however often it moved', async () => {
   const step = fc.record({
     key: fc.constantFrom('a', 'b', 'c'),
     inMs: fc.option(fc.integer({ min: 1, max: 300 }), { nil: null }),

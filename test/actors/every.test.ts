@@ -11,7 +11,7 @@ function running(task: (signal: AbortSignal) => Promise<void>) {
   return { clock, log, stop: () => void actor.stop() };
 }
 
-test('runs at once, and again a period after each end', async () => {
+test('runs at once and again one period after each end', async () => {
   let runs = 0;
   const { clock, stop } = running(async () => void (runs += 1));
   await settled();
@@ -23,7 +23,7 @@ test('runs at once, and again a period after each end', async () => {
   expect({ runs, pending: clock.pending }).toEqual({ runs: 4, pending: 0 });
 });
 
-test('a failure is told, and the next run comes all the same', async () => {
+test('reports a failure and runs again', async () => {
   let runs = 0;
   const { clock, log, stop } = running(async () => {
     runs += 1;
@@ -34,7 +34,7 @@ test('a failure is told, and the next run comes all the same', async () => {
   stop();
 });
 
-test('a task that is stopped in the middle is told so, and is not complained of', async () => {
+test('reports a task that was stopped midway without an error', async () => {
   const { clock, log, stop } = running(
     (signal) =>
       new Promise((_, reject) => {

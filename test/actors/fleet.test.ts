@@ -7,7 +7,7 @@ import { advance, settled } from '../doubles/simulated-clock.ts';
 const MINUTE = 60_000;
 
 /** The whole daemon over in-memory adapters, in virtual time. */
-describe('the fleet', () => {
+describe('the fleet chart', () => {
   let world: SmallWorld;
   let actor: Awaited<ReturnType<SmallWorld['fleet']>>;
 
@@ -20,7 +20,7 @@ describe('the fleet', () => {
   const states = () => [...world.views.values()].map(({ state }) => state);
   const all = (state: MachineState) => states().every((each) => each === state);
 
-  /** All machines are up, and no command on them ever ends. */
+  /** All machines run, and no command on them ever ends. */
   const workThatHangs = async () => {
     for (let waitedMs = 0; world.hosts.size < 3 && waitedMs < 5 * MINUTE; waitedMs += 100) {
       await advance(world.clock, 100);
@@ -33,7 +33,7 @@ describe('the fleet', () => {
     expect(world.taskPool.busy).toBeGreaterThan(0);
   };
 
-  test('many pokes of the session neither restart the services nor undo a stop', async () => {
+  test('neither restarts services nor undoes a stop on renewals of the session', async () => {
     await advance(world.clock, 5 * MINUTE);
     expect(world.log.count('session opened')).toBe(1);
     expect(world.sweeps()).toBe(31);
@@ -44,7 +44,7 @@ describe('the fleet', () => {
     expect(world.watch.view().state, 'nobody looks any more').toBe('blind');
   });
 
-  test('a crashed service is rebuilt; places and machines are as before', async () => {
+  test('rebuilds a crashed service with the same cells and machines', async () => {
     await advance(world.clock, 5 * MINUTE);
     const [host] = world.hosts.values();
     host!.unreachable = true;
@@ -61,7 +61,7 @@ describe('the fleet', () => {
     expect(world.bmdb.tables.sessions.size).toBe(1);
   });
 
-  test('a crash of the guard is told, it is rebuilt alone, and nobody else is touched', async () => {
+  test('rebuilds a crashed guard alone and reports the crash', async () => {
     let bugs = 0;
     const { take } = world.watch;
     const broken: typeof take = (picture, standings) => {
@@ -97,7 +97,7 @@ describe('the fleet', () => {
     expect([all('Running'), host.executions]).toEqual([true, 2]);
   });
 
-  test('a stop in the middle of work waits, then cancels it', async () => {
+  test('waits for work at a stop, then cancels it', async () => {
     await workThatHangs();
     actor.send({ type: 'fleet.stop' });
     await advance(world.clock, 10_000);
@@ -107,7 +107,7 @@ describe('the fleet', () => {
     expect(world.bmdb.tables.work).toEqual([]);
   });
 
-  test('a slot that leaves a complete listing is let go; a partial listing lets nothing go', async () => {
+  test('drops a slot after a complete listing without it, and none after a partial listing', async () => {
     actor.send({ type: 'fleet.stop' });
     await advance(world.clock, 1_000);
     world.end();

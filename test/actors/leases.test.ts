@@ -38,7 +38,7 @@ async function daemon(
   return { keeper, leases };
 }
 
-test('one daemon has the job; the other gets it within seconds after it was given back', async () => {
+test('gives a job to one daemon, and to the other within seconds of its release', async () => {
   const [one, two] = [await daemon(), await daemon()];
   await one.leases.take(JOB, forever);
   let taken = false;
@@ -52,7 +52,7 @@ test('one daemon has the job; the other gets it within seconds after it was give
   expect(two.leases.held(JOB)).not.toBeNull();
 });
 
-test('the holder asks nobody as long as the rows name it, and again when they do not', async () => {
+test('asks nobody while the rows name the holder, and asks again when they do not', async () => {
   let holder: SessionId | null = null;
   const { keeper, leases } = await daemon(() => holder);
   const { epoch } = await leases.take(JOB, forever);
@@ -67,7 +67,7 @@ test('the holder asks nobody as long as the rows name it, and again when they do
   expect(asked).toHaveBeenCalledTimes(2);
 });
 
-test('it ends with the session, and so does waiting for it', async () => {
+test('ends with the session, like the wait for it', async () => {
   const [one, two] = [await daemon(), await daemon()];
   await one.leases.take(JOB, forever);
   const waiting = two.leases.take(JOB, forever);
@@ -81,7 +81,7 @@ test('it ends with the session, and so does waiting for it', async () => {
   expect(clock.pending).toBe(0);
 });
 
-test('a job of another daemon is asked for every three seconds, more or less', async () => {
+test('asks for another daemon’s job about every three seconds', async () => {
   const [one, two] = [await daemon(), await daemon()];
   await one.leases.take(JOB, forever);
   const asked: number[] = [];
@@ -99,7 +99,7 @@ test('a job of another daemon is asked for every three seconds, more or less', a
   expect(new Set(gaps).size, 'daemons do not ask in step').toBeGreaterThan(5);
 });
 
-test('a job that another daemon has by now is not ours, though our session lives', async () => {
+test('loses a job that another daemon has, although its session lives', async () => {
   const { keeper, leases } = await daemon();
   await leases.take(JOB, forever);
   keeper.require().lease = async () => null;
@@ -112,7 +112,7 @@ test('a job that another daemon has by now is not ours, though our session lives
   await left;
 });
 
-test('one that cannot be given back is told of, and keeps no other; a dead session keeps none', async () => {
+test('reports a job that cannot be released and goes on; a dead session keeps none', async () => {
   const [one, two] = [await daemon(), await daemon()];
   const [stuck, other] = [provisionerJob(PROVIDER), 'provisioner/other'];
   const lease = await two.leases.take(stuck, forever);

@@ -6,7 +6,7 @@ import { createMemBmdb } from '../doubles/mem-bmdb/mem-bmdb.ts';
 
 const SIGNAL = new AbortController().signal;
 
-test('a loop is told by its last success and by what failed since, in time of the database', () => {
+test('measures a loop by its last success and later failures, in database time', () => {
   let now = 500;
   const loops = createLoops({ monotonic: () => now }, () => now + 1_000_000);
   const listing = loops.of('listing rack', 60_000);
@@ -31,7 +31,7 @@ test('a loop is told by its last success and by what failed since, in time of th
   expect(loops.all()[1]!.job).toBe('provisioner/rack');
 });
 
-test('what lives by the database is a loop, and its failures still reach who called', async () => {
+test('counts database-driven tasks as loops and passes failures to the caller', async () => {
   const loops = createLoops(systemClock, () => 0);
   const around = { clock: systemClock, random: systemRandom };
   const mem = createMemBmdb({ ...around, loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET });

@@ -27,7 +27,7 @@ const isChart = (logic: unknown): logic is AnyStateMachine =>
 const endsUnprovided = (code: unknown) =>
   typeof code === 'function' && /\bunprovided\b/.test(String(code));
 
-/** What a chart refers to by name, and what it holds under that name. */
+/** Names that a chart or its child charts use, and that no implementation defines. */
 function danglingOf(chart: AnyStateMachine): string[] {
   const { actors, actions, guards, delays } = chart.implementations;
   const nodes = nodesOf(chart);
@@ -64,7 +64,7 @@ function danglingOf(chart: AnyStateMachine): string[] {
   ];
 }
 
-test('the detection of holes finds those of the bare charts', () => {
+test('finds the empty slots of the bare charts', () => {
   expect(holesOf(fleet)).toHaveLength(21);
   expect(holesOf(fleet)).toContain('session.reportPokeFailure');
   expect(holesOf(cell)).toContain('takeover.execute');
@@ -72,11 +72,11 @@ test('the detection of holes finds those of the bare charts', () => {
   expect(holesOf(provisioner)).toHaveLength(9);
 });
 
-test.each([fleet, cell, provisioner])('$id names nothing that it does not hold', (chart) => {
+test.each([fleet, cell, provisioner])('has every service that $id names', (chart) => {
   expect(danglingOf(chart)).toEqual([]);
 });
 
-test('provide fills every service of every chart that the daemon runs', async () => {
+test('fills every service of every chart of the daemon', async () => {
   const roots = new Map<string, AnyStateMachine>();
   const see = (event: { readonly actorRef: unknown }) => {
     const { logic, _parent } = event.actorRef as AnyActorRef & { logic?: unknown };
@@ -92,7 +92,7 @@ test('provide fills every service of every chart that the daemon runs', async ()
   }
 });
 
-test('pauses between sessions double from the first, and no two daemons keep the same', async () => {
+test('doubles pauses between sessions, differently in each daemon', async () => {
   const world = createSmallWorld({ machines: 1 });
   const { logic } = (await world.fleet()) as AnyActorRef & { logic: AnyStateMachine };
   const { sessionRetry } = logic.implementations.delays as unknown as {
@@ -114,7 +114,7 @@ test('pauses between sessions double from the first, and no two daemons keep the
   }
 });
 
-test('what a crashed machine still holds is released before it comes back', async () => {
+test('releases what a crashed machine holds before the machine comes back', async () => {
   const released: string[] = [];
   let breaks = true;
   const world = createSmallWorld({

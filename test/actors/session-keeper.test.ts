@@ -22,7 +22,7 @@ let clock: VirtualClock;
 let bmdb: MemBmdb;
 let keeper: SessionKeeper;
 let log: RecordingLog;
-/** What the next calls of the database do instead. */
+/** Replacements for the next database calls. */
 let broken: { open?: Promise<never>; poke?: Promise<never>; close?: Promise<never> };
 
 beforeEach(() => {
@@ -64,8 +64,8 @@ const failing = () => {
 };
 const open = () => runService(keeper.services.openSession, { intervalMs: INTERVAL_MS }).result;
 
-describe('the keeper', () => {
-  test('gives the open session to those who waited, and not to those who left', async () => {
+describe('the session keeper', () => {
+  test('gives the open session to waiting callers and not to those who left', async () => {
     const leaving = new AbortController();
     const left = keeper.whenAlive(leaving.signal);
     const waiting = keeper.whenAlive(new AbortController().signal);
@@ -77,14 +77,14 @@ describe('the keeper', () => {
     await expect(keeper.whenAlive(AbortSignal.abort())).resolves.toBe(keeper.require());
   });
 
-  test('a session past its local deadline is none', async () => {
+  test('treats a session past its local deadline as closed', async () => {
     await open();
     await advance(clock, INTERVAL_MS);
     expect(keeper.current()).toBeNull();
     expect(() => keeper.require()).toThrow('no live session');
   });
 
-  test('a session that was opened too late is closed again', async () => {
+  test('closes a session that was opened too late', async () => {
     const run = runService(keeper.services.openSession, { intervalMs: INTERVAL_MS });
     run.stop();
     await settled();
@@ -92,7 +92,7 @@ describe('the keeper', () => {
     expect(bmdb.tables.sessions.size).toBe(0);
   });
 
-  test('a new session closes the one that was left behind', async () => {
+  test('closes the old session when a new one opens', async () => {
     const first = await open();
     const second = await open();
     await settled();
@@ -100,7 +100,7 @@ describe('the keeper', () => {
     expect(second).not.toBe(first);
   });
 
-  test('one that was left behind and cannot be closed is told, and nothing else', async () => {
+  test('only reports an old session that cannot be closed', async () => {
     await open();
     const left = keeper.require();
     broken.close = failing();
@@ -112,14 +112,14 @@ describe('the keeper', () => {
     await left.close();
   });
 
-  test('a watch that begins after the deadline ends at once', async () => {
+  test('ends a watch at once that starts after the deadline', async () => {
     await open();
     await advance(clock, INTERVAL_MS);
     const watching = runService(keeper.services.watchDeadline, undefined).result;
     await expect(watching).rejects.toMatchObject({ code: 'session-expired' });
   });
 
-  test('one that is being closed is given to nobody', async () => {
+  test('gives nobody a session that is being closed', async () => {
     await open();
     const { promise, reject } = Promise.withResolvers<never>();
     broken.close = promise;
@@ -131,7 +131,7 @@ describe('the keeper', () => {
     await expect(closing).rejects.toMatchObject({ code: 'unreachable' });
   });
 
-  test('a close that failed can be repeated', async () => {
+  test('repeats a close that failed', async () => {
     const id = await open();
     broken.close = failing();
     await expect(keeper.close()).rejects.toMatchObject({ code: 'unreachable' });
@@ -141,7 +141,7 @@ describe('the keeper', () => {
     expect(bmdb.tables.sessions.size).toBe(0);
   });
 
-  test('a closed keeper neither pokes nor watches', async () => {
+  test('neither renews nor watches after its close', async () => {
     await open();
     await keeper.close();
     await expect(runService(keeper.services.poke, undefined).result).rejects.toMatchObject({
@@ -153,7 +153,7 @@ describe('the keeper', () => {
   });
 });
 
-describe('the session chart on it', () => {
+describe('the session chart with its keeper', () => {
   const start = () => {
     const warned: unknown[] = [];
     const logic = session.provide({
@@ -164,7 +164,7 @@ describe('the session chart on it', () => {
     return { actor, warned };
   };
 
-  test('ends at the local deadline when no poke succeeds, before the database says so', async () => {
+  test('ends at the local deadline without a successful renewal, before the database does', async () => {
     const { actor, warned } = start();
     await settled();
     broken.poke = failing();
@@ -178,7 +178,7 @@ describe('the session chart on it', () => {
     expect(warned.length).toBeGreaterThan(1);
   });
 
-  test('ends at once when the database has forgotten it', async () => {
+  test('ends at once when the database has forgotten the session', async () => {
     const { actor } = start();
     await settled();
     bmdb.tables.sessions.clear();

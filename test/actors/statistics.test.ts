@@ -57,7 +57,7 @@ beforeEach(() => {
   asked = [];
 });
 
-/** Runs the job until the test has looked. */
+/** Runs the job until the test has read it. */
 async function counting(look: () => Promise<void>): Promise<string[]> {
   const log = recordingLog();
   const refuse = (what: StatisticsPart | 'hardware') => {
@@ -105,7 +105,7 @@ async function counting(look: () => Promise<void>): Promise<string[]> {
 
 const scrape = async (prefix: string): Promise<string[]> =>
   (await metrics.expose()).body.split('\n').filter((line) => line.startsWith(prefix));
-/** The thirteen series that the original had, and ours of the same names for further processes. */
+/** The thirteen original series, and ours with the same names for further processes. */
 const ORIGINAL =
   /^bmdb_stats_(active_(backoffs|work)\{process="Shepherd(Access|AgentStart|Recovery)"\}|machines\w*) /;
 const original = async () => {
@@ -115,15 +115,15 @@ const original = async () => {
   );
 };
 
-describe('V52 statistics', () => {
-  test('are all there at start, at 0; of hardware there is nothing yet', async () => {
+describe('V52 statistics metrics', () => {
+  test('exist with 0 at the start, except those about hardware', async () => {
     const lines = await original();
     expect(lines).toHaveLength(13);
     expect(lines.filter((line) => !line.endsWith(' 0'))).toEqual([]);
     expect(await scrape('bmdb_hwstats_')).toEqual([]);
   });
 
-  test('vector A: what was counted is exported, in all and by provider', async () => {
+  test('vector A: export the counts, in all and by provider', async () => {
     counts = VECTOR_A;
     const said = await counting(() => advance(clock, 1));
     expect((await original()).toSorted()).toEqual(
@@ -147,7 +147,7 @@ describe('V52 statistics', () => {
     expect(said).toEqual([]);
   });
 
-  test('vector B: threads, memory and machines by place; a page of which none counts ends', async () => {
+  test('vector B: export threads, memory and machines by location, over empty pages too', async () => {
     const unusable = [machineIn(null, REPORT), machineIn('a', null), machineIn('a', {})];
     pages = [
       [machineIn('a', REPORT), machineIn('b', REPORT), machineIn('a', REPORT)],
@@ -172,7 +172,7 @@ describe('V52 statistics', () => {
     expect(await scrape('bmdb_hwstats_cpu_threads')).toEqual(['bmdb_hwstats_cpu_threads 192']);
   });
 
-  test('a place that lost its last machine is gone, and the count is made again each period', async () => {
+  test('drop a location without machines, and count again each period', async () => {
     pages = [[machineIn('a', REPORT)]];
     await counting(async () => {
       await advance(clock, 1);
@@ -188,7 +188,7 @@ describe('V52 statistics', () => {
     });
   });
 
-  test('a query that fails is counted, and keeps none of the others from being made', async () => {
+  test('count a failed query and make all others', async () => {
     counts = { ...VECTOR_A, activeWork: byProcess(() => 3) };
     pages = [[machineIn('a', REPORT)]];
     failing = new Set(['machines', 'hardware']);
@@ -213,7 +213,7 @@ describe('V52 statistics', () => {
     expect(said).toEqual(['the fleet could not be counted']);
   });
 
-  test('whoever lost the job shows 0, so that nobody takes old counts for the fleet', async () => {
+  test('show 0 after the job was lost, so that old counts mislead nobody', async () => {
     counts = VECTOR_A;
     pages = [[machineIn('a', REPORT)]];
     await counting(async () => {

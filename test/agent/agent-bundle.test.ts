@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { buildAgent } from '../../src/agent-bundle.ts';
 import { PATIENCE } from '../support/patience.ts';
 
-test('builds that begin while another one ends all end, with the same bytes', async () => {
+test('finishes overlapping builds with the same bytes', async () => {
   const ended: string[] = [];
   for (let at = 0; at < 12; at += 1) {
     void buildAgent().then(({ sha256 }) => ended.push(sha256));

@@ -16,7 +16,7 @@ import { createTestMachine, ends } from './machine-fixture.ts';
 
 const SCRIPT = join(import.meta.dirname, '../../scripts/build-agent.ts');
 
-/** Builds it as `npm run build:agent` does, in a directory of its own, temporary files included. */
+/** Builds it like `npm run build:agent`, in its own directory, including temporary files. */
 async function buildExecutable(): Promise<Buffer> {
   const directory = mkdtempSync(join(tmpdir(), 'shepherd-build-'));
   try {
@@ -33,17 +33,17 @@ async function buildExecutable(): Promise<Buffer> {
   }
 }
 
-describe('agent as one executable', () => {
+describe('the agent as one executable', () => {
   let program: Buffer;
   beforeAll(async () => {
     program = await buildExecutable();
   });
 
-  test('C7: built elsewhere it is the same, byte for byte', async () => {
+  test('C7: is the same when built elsewhere, byte for byte', async () => {
     expect((await buildExecutable()).equals(program)).toBe(true);
   });
 
-  test('takes a machine over that has no node, and reports', async () => {
+  test('starts on a machine without Node, and reports', async () => {
     const store = createMemHeartbeatStore();
     const tls = await createDevCertificates({ names: [] });
     const { server } = await startTestServer({ store, heartbeatIntervalSeconds: 1 }, tls);

@@ -21,7 +21,7 @@ import { createTestMachine, ends, runs } from './machine-fixture.ts';
 import type { TestMachine, TestMachineOptions } from './machine-fixture.ts';
 import { bytesOf, plantTree } from './tree-fixture.ts';
 
-describe('agent program', () => {
+describe('the agent program', () => {
   let program: AgentProgram;
   let store: MemHeartbeatStore;
   let server: AgentServer;
@@ -45,14 +45,14 @@ describe('agent program', () => {
     caCertificate: Buffer.from(tls.caDer),
     throwAway: true,
   });
-  /** A takeover that succeeds; records its key as the daemon would. */
+  /** A successful agent start; records its key like the daemon. */
   const takeOver = async () => {
     const { code, stdout, stderr } = await machine.takeOver(takeoverInitCodec.encode(init()));
     const verdict = readTakeoverResponse(init(), stdout);
     expect({ code, stderr, verdict }).toMatchObject({ code: 0, verdict: { kind: 'started' } });
     if (verdict.kind !== 'started') throw new Error(verdict.message);
-    // An agent may report before its key is stored, and says so.
-    const others = verdict.warnings.filter((text) => !text.endsWith('machine or key not known'));
+    // An agent may report before its key is stored, and logs that.
+    const others = verdict.warnings.filter((text) => !text.endsWith('unknown machine or key'));
     expect(others).toEqual([]);
     return store.start(id, verdict.publicKey);
   };
@@ -76,13 +76,13 @@ describe('agent program', () => {
     await expect.poll(() => stored.heartbeats, PATIENCE).toBeGreaterThan(0);
     expect(stored.hardwareReport).toBeNull();
     expect(heard[0]).toMatchObject({ machineId: id, bootId: machine.bootId });
-    // It would take a minute at the agent's own period.
+    // It would take a minute with the agent's own period.
     await expect.poll(() => stored.heartbeats, PATIENCE).toBeGreaterThan(2);
     const { report } = hardwareReportCodec.decode(stored.hardwareReport!);
     expect(report?.memoryInstalledBytes).toBeGreaterThan(0n);
   });
 
-  test('leads a process group of its own, and tells nobody its key', async () => {
+  test('leads a process group of its own, and reveals its key to nobody', async () => {
     await takeOver();
     const pid = machine.pid()!;
     const [, group, session] = readFileSync(`/proc/${pid}/stat`, 'utf8')
@@ -95,9 +95,9 @@ describe('agent program', () => {
     expect(statSync(`${machine.executable}.pid`).mode & 0o777).toBe(0o600);
   });
 
-  test('ends on SIGTERM and takes its pid file along', async () => {
+  test('ends on SIGTERM and removes its pid file', async () => {
     await takeOver();
-    // Not what the server stored: the agent hears of that a moment later.
+    // Not the server's record: the agent learns of that a moment later.
     await expect.poll(machine.log, PATIENCE).toContain('heartbeats are accepted');
     const pid = machine.pid()!;
     process.kill(pid, 'SIGTERM');
@@ -106,7 +106,7 @@ describe('agent program', () => {
     expect(machine.log()).toMatch(/heartbeats are accepted[^]*ended: stopped/);
   });
 
-  test('survives the server and finds it again', async () => {
+  test('survives a server’s end, and finds the server again', async () => {
     const stored = await takeOver();
     await expect.poll(() => stored.heartbeats, PATIENCE).toBeGreaterThan(0);
     const port = Number(server.address.split(':')[1]);
@@ -117,16 +117,16 @@ describe('agent program', () => {
     await expect.poll(() => stored.heartbeats, PATIENCE).toBeGreaterThan(before);
   });
 
-  test('a takeover whose answer nobody heard ends, and leaves no agent', async () => {
+  test('ends an agent start whose answer nobody read, and leaves no agent', async () => {
     const { code, stderr } = await machine.takeOverUnheard(takeoverInitCodec.encode(init()));
     expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringMatching(/EPIPE/) });
     await ends(machine.pid()!);
-    // It was ended, and had no time to find out by itself.
+    // It was ended before it could find out by itself.
     expect(machine.log()).toBe('');
   });
 
   describe('C6: a server that the agent cannot trust', () => {
-    /** The server goes on with its certificate; agents are told of another authority. */
+    /** The server keeps its certificate; agents are given another authority. */
     const tellOther = async () => {
       const right = tls.caDer;
       const { caDer } = await createDevCertificates({ names: [] });
@@ -136,7 +136,7 @@ describe('agent program', () => {
     const LINE =
       /heartbeats fail: the certificate of the server at 127\.0\.0\.1:\d+ is not trusted \(UNABLE_TO_VERIFY_LEAF_SIGNATURE.*this agent was given the authority CN=Shepherd development authority.*--check-config/;
 
-    test('writes what, where and what to do; the next takeover tells the daemon', async () => {
+    test('writes the problem, the place and the remedy; the next agent start tells the daemon', async () => {
       const mend = await tellOther();
       await takeOver();
       await expect.poll(machine.log, PATIENCE).toMatch(LINE);
@@ -153,7 +153,7 @@ describe('agent program', () => {
       await takeOver();
     });
 
-    test('names an address that the certificate does not', async () => {
+    test('names an address that the certificate lacks', async () => {
       await startServer({ host: '127.0.0.2', port: 0 });
       await takeOver();
       await expect
@@ -162,7 +162,7 @@ describe('agent program', () => {
     });
   });
 
-  test('a second takeover replaces the first agent', async () => {
+  test('a second agent start replaces the first agent', async () => {
     await takeOver();
     const first = machine.pid()!;
     const stored = await takeOver();
@@ -171,7 +171,7 @@ describe('agent program', () => {
     await expect.poll(() => stored.heartbeats, PATIENCE).toBeGreaterThan(0);
   });
 
-  test('leaves a stranger alone that has the number of an old agent', async () => {
+  test('spares a foreign process that has the pid of an old agent', async () => {
     const record = { pid: process.pid, startTicks: '1' };
     writeFileSync(`${machine.executable}.pid`, JSON.stringify(record));
     await takeOver();
@@ -187,7 +187,7 @@ describe('agent program', () => {
       () => takeoverInitCodec.encode({ ...init(), caCertificate: Buffer.from('x') }),
       /CA certificate/,
     ],
-  ])('%s on standard input is answered with an error', async (_name, input, message) => {
+  ])('answers %s on standard input with an error', async (_name, input, message) => {
     const { code, stdout } = await machine.takeOver(input());
     expect(code).toBe(0);
     expect(takeoverResponseCodec.decode(stdout).error?.message).toMatch(message);
@@ -235,7 +235,7 @@ describe('agent program', () => {
     expect(machine.log()).toMatch(/ended: installed/);
   });
 
-  test('C2: an agent that is given no key, or nonsense, ends and touches nothing', async () => {
+  test('C2: ends without a key, or with an invalid one, and touches nothing', async () => {
     const root = plantTree({ 'sys/class/block/vda/size': '0' });
     newMachine({ root, rebootCommand: `touch '${join(root, 'rebooted')}'` });
     const none = await machine.runAgent(new Uint8Array());

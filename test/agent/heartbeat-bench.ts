@@ -11,7 +11,7 @@ const sleep = (delayMs: number, signal: AbortSignal) =>
     setTimeout(resolve, delayMs);
   });
 
-/** The loop under virtual time, with a server that answers as told. */
+/** The loop in virtual time, with a server whose answers the test sets. */
 export function createBench(install: Installer = () => Promise.resolve(), isThrowAway = true) {
   const requests: HeartbeatRequest[] = [];
   const stop = new AbortController();
@@ -44,7 +44,7 @@ export function createBench(install: Installer = () => Promise.resolve(), isThro
     time: { now: () => performance.now(), sleep, random: () => chance.next },
     log: (message: string) => void said.push(message),
   };
-  // Not before the test has said how it answers.
+  // Not before the test has set the answer.
   const loop = Promise.resolve()
     .then(() => runHeartbeatLoop(deps, stop.signal))
     .then((reason) => (end = reason));

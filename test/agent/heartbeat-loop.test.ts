@@ -7,7 +7,7 @@ import { rowsIn, span } from '../support/fact-words.ts';
 import { testRows } from '../support/rows.ts';
 import { createBench, fail, MINUTE_MS } from './heartbeat-bench.ts';
 
-test('failures wait 500 ms and half as long again each time, ±50 %, at most a minute', () => {
+test('waits 500 ms after a failure, then half as long again each time, ±50 %, at most a minute', () => {
   expect([1, 2, 3].map((failures) => failureDelayMs(failures, 0.5))).toEqual([500, 750, 1125]);
   const chance = fc.double({ min: 0, max: 0.999, noNaN: true });
   fc.assert(
@@ -39,7 +39,7 @@ const FAILURES: Readonly<Record<string, number>> = {
   invalid: GrpcStatus.invalidArgument,
   full: GrpcStatus.resourceExhausted,
 };
-/** `ok`, a failure, or what is wanted: `install 7`, `reboot`, `report`, `every 30`, joined by `+`. */
+/** `ok`, a failure, or orders: `install 7`, `reboot`, `report`, `every 30`, joined by `+`. */
 function answerIn(words: string): () => HeartbeatResponse {
   if (FAILURES[words]) return fail(FAILURES[words]);
   const parts = words.split('+').map((each): HeartbeatResponse => {
@@ -58,7 +58,7 @@ function sentAs({ phase, hardwareReport, installationReport: report }: Heartbeat
     ...(report ? [`${report.generation} ${result}`] : []),
   ].join(' ');
 }
-/** What was sent, where it repeats with how often, and how it ended if it did. */
+/** The heartbeats sent, with repetition counts, and the end if any. */
 function told({ requests, ended }: ReturnType<typeof createBench>): string {
   const runs: { text: string; count: number }[] = [];
   for (const text of requests.map(sentAs)) {
@@ -75,7 +75,7 @@ const INSTALLERS = {
   hangs: () => new Promise<void>(() => {}),
 };
 
-/** What the server answers, at first and from then on, for how long; and what it is sent meanwhile. */
+/** The server's first answer, later answers, for how long; and the heartbeats sent meanwhile. */
 testRows(
   rowsIn(`
     works; 29s999ms: ok → beat
@@ -109,7 +109,7 @@ testRows(
   it.stop();
 });
 
-test('says who it is, and that it was stopped', async () => {
+test('logs its identity, and that it was stopped', async () => {
   const { requests, stop, loop } = bench();
   await pass(0);
   expect(requests).toEqual([
@@ -119,7 +119,7 @@ test('says who it is, and that it was stopped', async () => {
   expect(await loop).toBe('stopped');
 });
 
-test('sends the hardware report when it is another than before', async () => {
+test('sends the hardware report when it differs from the previous one', async () => {
   const { withReport, requests, reports } = bench();
   await pass(60 * MINUTE_MS);
   expect(withReport()).toEqual([1]);
@@ -130,7 +130,7 @@ test('sends the hardware report when it is another than before', async () => {
   expect(requests[withReport()[1]!]!.hardwareReport).toEqual({ report: { product: 'b' } });
 });
 
-test('heartbeats do not wait for a hardware report that takes its time', async () => {
+test('sends heartbeats without waiting for a slow hardware report', async () => {
   const { withReport, requests, reports } = bench();
   let open = () => {};
   reports.gate = new Promise((resolve) => (open = resolve));
@@ -142,7 +142,7 @@ test('heartbeats do not wait for a hardware report that takes its time', async (
   expect(withReport()).toEqual([21]);
 });
 
-test('a hardware report that cannot be made is tried again, and harms nothing', async () => {
+test('repeats a failed hardware report, without harm', async () => {
   const { withReport, requests, reports } = bench();
   reports.gate = Promise.reject(new Error('no sysfs'));
   await pass(5 * MINUTE_MS);
@@ -165,7 +165,7 @@ testRows([
   stop();
 });
 
-test('waits longer after each failure, and forgets them with a success', async () => {
+test('waits longer after each failure, and forgets failures after a success', async () => {
   const { requests, answers } = bench();
   answers.push(...['down', 'down', 'down', 'ok', 'down'].map(answerIn));
   const counts = [];
@@ -176,7 +176,7 @@ test('waits longer after each failure, and forgets them with a success', async (
   expect(counts).toEqual([1, 2, 3, 4, 5, 6]);
 });
 
-test('reports at once when it is done, and not in the breath that follows each heartbeat', async () => {
+test('reports at once when an installation is done, apart from the pause after each heartbeat', async () => {
   let finish = () => {};
   const { requests, always, loop } = bench(() => new Promise((resolve) => (finish = resolve)));
   always(answerIn('install 1+reboot'));
@@ -189,7 +189,7 @@ test('reports at once when it is done, and not in the breath that follows each h
   expect(requests).toHaveLength(before + 1);
 });
 
-test('a server that asks for another generation each time does not make it run hot', async () => {
+test('does not loop fast when a server demands another generation each time', async () => {
   const { requests, always } = bench(INSTALLERS.breaks);
   let generation = 0n;
   always(() => ({ installationRequest: { generation: (generation += 1n) - 5n } }));
@@ -197,7 +197,7 @@ test('a server that asks for another generation each time does not make it run h
   expect(requests.length).toBeLessThanOrEqual(51);
 });
 
-test('cancels what it installs after a quarter of an hour, or when it is stopped', async () => {
+test('cancels an installation after a quarter of an hour, or when stopped', async () => {
   const signals: AbortSignal[] = [];
   const { always, stop, loop } = bench(
     (_request, signal) =>
@@ -218,7 +218,7 @@ test('cancels what it installs after a quarter of an hour, or when it is stopped
   expect(signals.map(({ aborted }) => aborted)).toEqual([true, true]);
 });
 
-test('the log says what is dropped, and that a system that nobody may throw away stays', async () => {
+test('logs what is dropped, and that a system that nobody permits to erase stays', async () => {
   const { answers, always, said } = bench(undefined, false);
   always(answerIn('install 2'));
   answers.push(...['install 1', 'invalid'].map(answerIn));
@@ -227,7 +227,7 @@ test('the log says what is dropped, and that a system that nobody may throw away
   expect(said.join()).toContain('the machine is not rebooted');
 });
 
-test('C2: other failures between refusals start the half hour anew', async () => {
+test('C2: restarts the half hour when other failures come between refusals', async () => {
   const { always, ended } = bench();
   let calls = 0;
   always(() => answerIn((calls += 1) % 10 === 0 ? 'down' : 'unknown')());
@@ -235,7 +235,7 @@ test('C2: other failures between refusals start the half hour anew', async () =>
   expect(ended()).toBeUndefined();
 });
 
-test('C2: gives up after half an hour of being denied, too, and of both in turn', async () => {
+test('C2: gives up after half an hour of denials, too, and of both in turn', async () => {
   const { always, ended, loop } = bench();
   let calls = 0;
   always(() => answerIn((calls += 1) % 2 === 0 ? 'denied' : 'unknown')());
@@ -245,7 +245,7 @@ test('C2: gives up after half an hour of being denied, too, and of both in turn'
   expect(await loop).toBe('disowned');
 });
 
-test('C2: a word to reboot without an image of its own is not heeded', async () => {
+test('C2: ignores a reboot order without an image of its own', async () => {
   const { always, ended } = bench();
   always(answerIn('reboot'));
   await pass(60 * MINUTE_MS);

@@ -25,16 +25,16 @@ describe('C6: the last words of an agent', () => {
     [['heartbeats are accepted']],
     [[FAIL, 'heartbeats are accepted', 'ended: stopped']],
     [['ended: stopped']],
-  ])('are none where all was well: %j', (lines) => expect(said(...lines)).toBeNull());
+  ])('are empty if all was well: %j', (lines) => expect(said(...lines)).toBeNull());
 
-  test('are what came after all was well', () => {
+  test('are the lines after the last success', () => {
     expect(said('heartbeats are accepted', FAIL, 'ended: stopped')).toBe(
       `2026-01-01T00:00:00.000Z ${FAIL}`,
     );
     expect(said(FAIL, 'ended: disowned')).toMatch(/not trusted \| .*ended: disowned$/);
   });
 
-  test('are ten lines and two KiB at most, and whole lines', () => {
+  test('are at most ten lines and two KiB, in whole lines', () => {
     const many = said(...Array.from({ length: 100 }, (_, index) => `line ${index}`))!;
     expect(many.split(' | ')).toHaveLength(10);
     expect(many).toMatch(/line 99$/);
@@ -42,7 +42,7 @@ describe('C6: the last words of an agent', () => {
     expect(long).toMatch(/^2026-01-01T00:00:00\.000Z y+$/);
   });
 
-  test('are none where there is no log that can be read', () => {
+  test('are empty without a readable log', () => {
     expect(lastWords(join(dir, 'absent'))).toBeNull();
     expect(lastWords(dir)).toBeNull();
     symlinkSync('/etc/passwd', path);

@@ -8,24 +8,24 @@ import { readAll } from '../../src/agent/takeover.ts';
 import { feed } from '../support/feed.ts';
 import { PATIENCE } from '../support/patience.ts';
 
-/** A directory that plays a machine's disk, with the agent on it. */
+/** A directory that serves as a machine's disk, with the agent on it. */
 export interface TestMachine {
   readonly executable: string;
   readonly bootId: string;
-  /** Runs the program as SSH does: bytes in, then EOF; all that comes out, once it has ended. */
+  /** Runs the program like SSH: sends bytes, then EOF; returns all output after the end. */
   takeOver(stdin: Uint8Array): Promise<{ code: number | null; stdout: Buffer; stderr: string }>;
-  /** The same, by somebody who hung up before the answer. */
+  /** The same, by a caller who hangs up before the answer. */
   takeOverUnheard(stdin: Uint8Array): Promise<{ code: number | null; stderr: string }>;
-  /** Runs the program as the takeover does, to its end. */
+  /** Runs the program like an agent start, to its end. */
   runAgent(stdin: Uint8Array): Promise<{ code: number | null; stdout: Buffer; stderr: string }>;
-  /** Process id that the pid file names; null when there is no such file. */
+  /** Process id in the pid file; null if there is no such file. */
   pid(): number | null;
   log(): string;
   /** Ends the agent and removes the disk. */
   dispose(): Promise<void>;
 }
 
-/** Whether the process runs; one that ended and was not waited for does not. */
+/** Whether the process runs; a zombie does not. */
 export function runs(pid: number): boolean {
   try {
     return !/^\d+ \(.*\) Z/s.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
@@ -41,9 +41,9 @@ export async function ends(pid: number): Promise<void> {
 export interface TestMachineOptions {
   /** A package.json above the program, such as one that makes files ES modules. */
   readonly scope?: string;
-  /** The program needs no runtime: it is run by itself, where there is nothing else to run. */
+  /** The program needs no runtime: it runs by itself, with no other program available. */
   readonly isExecutable?: boolean;
-  /** Directory that has the machine's `/proc`, `/sys` and `/dev`. */
+  /** Directory with the machine's `/proc`, `/sys` and `/dev`. */
   readonly root?: string;
   readonly rebootCommand?: string;
 }

@@ -10,7 +10,7 @@ import { openSystem } from '../../src/agent/system.ts';
 const SOON = { limitMs: 50 };
 const AMPLE = { limitMs: 60_000 };
 
-/** What a reboot does when each of its programs ends as told: well, if named. */
+/** The actions of a reboot when each of its programs ends as given: well, if named. */
 async function stepsOf(...wells: string[]): Promise<string[]> {
   const steps: string[] = [];
   await rebootForReal({
@@ -27,27 +27,27 @@ async function stepsOf(...wells: string[]): Promise<string[]> {
   return steps;
 }
 
-describe('reboot', () => {
-  test('writes back first, then asks harder and harder, at last the kernel', async () => {
+describe('a reboot', () => {
+  test('writes back first, then escalates its requests, at last to the kernel', async () => {
     expect(await stepsOf('sync')).toEqual([
       ...['sync', 'systemctl reboot', 'reboot', 'reboot -f', 's', 'u', 'b'],
     ]);
   });
 
-  test('does not ask harder before what was asked well had a minute', async () => {
+  test('waits a minute before it escalates a successful request', async () => {
     expect(await stepsOf('systemctl', 'reboot')).toEqual([
       ...['sync', 'systemctl reboot', 'wait 60000', 'reboot', 'wait 60000'],
       ...['reboot -f', 'wait 60000', 's', 'u', 'b'],
     ]);
   });
 
-  test('a program ends well, or badly, or is none', async () => {
+  test('handles a program that succeeds, fails or is missing', async () => {
     expect(await runToEnd('/bin/sh', ['-c', 'exit 0'], AMPLE)).toBe(true);
     expect(await runToEnd('/bin/sh', ['-c', 'exit 1'], AMPLE)).toBe(false);
     expect(await runToEnd('/nowhere/program', [], AMPLE)).toBe(false);
   });
 
-  test('is not held up by a program that no signal ends', async () => {
+  test('does not wait for a program that no signal ends', async () => {
     const kill = vi.fn<() => boolean>(() => true);
     const unref = vi.fn<() => void>();
     const hangs = Object.assign(new EventEmitter(), { kill, unref });
@@ -56,7 +56,7 @@ describe('reboot', () => {
     expect(unref).toHaveBeenCalledOnce();
   });
 
-  test('an agent that installed an image takes the machine down, after its last word', async () => {
+  test('takes the machine down after the last report of an agent that installed an image', async () => {
     const steps: string[] = [];
     const reboot = () => Promise.resolve(void steps.push('reboot'));
     const sleep = (delayMs: number) => Promise.resolve(void steps.push(`wait ${delayMs}`));
@@ -65,7 +65,7 @@ describe('reboot', () => {
   });
 
   test.each(['disowned', 'unusable'] as const)(
-    'C2: an agent that ends as %s leaves the machine as it is',
+    'C2: leaves the machine alone when the agent ends as %s',
     async (end) => {
       const reboot = vi.fn<() => Promise<void>>(() => Promise.resolve());
       const sleep = () => Promise.resolve();
@@ -74,7 +74,7 @@ describe('reboot', () => {
     },
   );
 
-  test('an agent that was stopped leaves the machine alone, also at the last moment', async () => {
+  test('leaves the machine alone when the agent was stopped, even at the last moment', async () => {
     const reboot = vi.fn<() => Promise<void>>(() => Promise.resolve());
     const stop = new AbortController();
     const sleep = () => Promise.resolve(stop.abort());
@@ -84,7 +84,7 @@ describe('reboot', () => {
   });
 });
 
-describe('system', () => {
+describe('the system', () => {
   const plant = () => {
     const directory = mkdtempSync(join(tmpdir(), 'shepherd-system-'));
     onTestFinished(() => rmSync(directory, { recursive: true }));
@@ -92,7 +92,7 @@ describe('system', () => {
     return directory;
   };
 
-  test('is the real one, with its reboot, unless a file stands in for the boot id', async () => {
+  test('is the real one, with its reboot, unless a file replaces the boot id', async () => {
     const reboot = vi.fn<() => Promise<void>>(() => Promise.resolve());
     const real = openSystem({ SHEPHERD_AGENT_REBOOT_COMMAND: 'exit 1' }, reboot);
     expect(real).toMatchObject({ isReal: true, diskRoot: '/' });
@@ -101,7 +101,7 @@ describe('system', () => {
     expect(reboot).toHaveBeenCalledOnce();
   });
 
-  test('one that is simulated never reboots for real, and has no programs or disks', async () => {
+  test('never reboots for real when simulated, and has no programs or disks', async () => {
     const directory = plant();
     const reboot = vi.fn<() => Promise<void>>(() => Promise.resolve());
     const env = { SHEPHERD_AGENT_BOOT_ID_FILE: join(directory, 'boot_id') };

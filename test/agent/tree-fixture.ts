@@ -3,15 +3,15 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
 
-/** A link in place of a file. */
+/** A link instead of a file. */
 export const linkTo = (target: string) => ({ target });
 
-/** A file that is no text. */
+/** A binary file. */
 export const bytesOf = (bytes: Uint8Array) => ({ bytes });
 
 type Planted = string | { target: string } | { bytes: Uint8Array };
 
-/** Writes files and links into a directory that stands in for `/` until the test ends. */
+/** Writes files and links into a directory that replaces `/` until the test ends. */
 export function plantTree(files: Readonly<Record<string, Planted>>): string {
   const root = mkdtempSync(join(tmpdir(), 'shepherd-tree-'));
   onTestFinished(() => rmSync(root, { recursive: true }));

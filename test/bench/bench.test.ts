@@ -16,13 +16,13 @@ const bench = (...args: string[]) =>
   run(process.execPath, [BENCH, ...args], { env: { ...process.env, TMPDIR: temp } });
 
 const ANY: unknown = expect.anything();
-/** Every number in it that is measured, whatever it is called. */
+/** All measured numbers in it, whatever their names. */
 const numbersIn = (value: unknown): number[] => {
   if (typeof value === 'number') return [value];
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(numbersIn) : [];
 };
 
-/** What is printed: figures by name, and what they must contain. */
+/** The output: figures by name, and their required parts. */
 test.each<{ suite: string; args: string[]; figures: object; mayBeZero?: string[] }>([
   {
     suite: 'bmdb',
@@ -69,7 +69,7 @@ test.each<{ suite: string; args: string[]; figures: object; mayBeZero?: string[]
     args: ['--scale', '0.05'],
     figures: { takeover: { 1: ANY, 10: ANY, 50: ANY } },
   },
-])('the suite $suite prints one JSON object with every figure, and leaves nothing', async (row) => {
+])('prints one JSON object with every figure of suite $suite, and leaves nothing', async (row) => {
   const { stdout, stderr } = await bench(row.suite, '--json', '--rounds', '1', ...row.args);
   expect(stdout.trim().split('\n')).toHaveLength(1);
   const figures = JSON.parse(stdout) as Record<string, unknown>;
@@ -83,12 +83,12 @@ test.each<{ suite: string; args: string[]; figures: object; mayBeZero?: string[]
   expect(readdirSync(temp)).toEqual([]);
 });
 
-test('an unknown suite is refused with the names of those there are', async () => {
+test('rejects an unknown suite with the names of all suites', async () => {
   await expect(bench('nothing')).rejects.toThrow(/Allowed choices are balancer, bmdb/);
   expect(existsSync(temp)).toBe(true);
 });
 
-/** Each call takes so long on a clock of its own; after `calls` of them nothing is left to do. */
+/** Each call takes this long on a clock of its own; after `calls` calls nothing is left to do. */
 const rateOf = (callMs: number, callers: number, calls = Infinity) => {
   let nowMs = 1_000;
   let made = 0;
@@ -99,7 +99,7 @@ const rateOf = (callMs: number, callers: number, calls = Infinity) => {
   return measureRate({ callers, warmMs: 20, spanMs: 50, once, now: () => nowMs });
 };
 
-test('a rate counts the calls of all callers after the warm-up, and waits for a slow one', async () => {
+test('counts the calls of all callers after the warm-up, and waits for a slow call', async () => {
   const one = await rateOf(5, 1);
   expect(one).toEqual({ perSecond: 220, latenciesMs: Array(11).fill(5) });
   expect((await rateOf(5, 10)).perSecond).toBeGreaterThan(one.perSecond);
@@ -107,7 +107,7 @@ test('a rate counts the calls of all callers after the warm-up, and waits for a 
   await expect(rateOf(19, 1, 0)).rejects.toThrow(/left/);
 });
 
-test('figures are medians of the rounds, printed a line each', async () => {
+test('prints the medians of the rounds, one per line', async () => {
   const { progress, ...options } = { rounds: 3, spanMs: 1, scale: 1, progress: () => undefined };
   const figures = await inRounds({ ...options, progress }, (round) => ({
     ...{ name: 'a', group: { figure: 1_234.5 * round } },

@@ -5,7 +5,7 @@ import { textOf, type Suite, type SuiteOptions } from './suite.ts';
 
 /**
  * `npm run bench -- <suite>`: a suite is a file of `suites/` that exports `suite`. With `--json`
- * stdout is one JSON object; what happens meanwhile goes to stderr.
+ * stdout is one JSON object; progress goes to stderr.
  */
 const SUITES = path.join(import.meta.dirname, 'suites');
 const names = globSync('*.ts', { cwd: SUITES })
@@ -26,7 +26,7 @@ const positive = (text: string): number => {
 };
 const count = (text: string): number => Math.ceil(positive(text));
 
-// An exit in order, so that nothing is left behind.
+// Exits in order, so that nothing is left behind.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 
 await new Command('bench')

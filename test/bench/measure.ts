@@ -4,7 +4,7 @@ import { runInNewContext } from 'node:vm';
 
 export interface Measurement {
   readonly perSecond: number;
-  /** Of each call, in milliseconds. */
+  /** Latency of each call, in milliseconds. */
   readonly latenciesMs: readonly number[];
 }
 
@@ -13,13 +13,16 @@ export interface RateOptions {
   readonly callers: number;
   readonly warmMs: number;
   readonly spanMs: number;
-  /** One call of the loop `caller`. False: it has nothing left to do, so the measurement ends. */
+  /**
+   * One call of the loop `caller`. @returns false when nothing is left to do, which ends the
+   * measurement.
+   */
   readonly once: (caller: number) => Promise<boolean>;
-  /** Monotonic, milliseconds; the real one when absent. */
+  /** Monotonic clock, milliseconds; default: the real one. */
   readonly now?: () => number;
 }
 
-/** How many calls a second the loops get done together, after a warm-up. */
+/** Calls per second of all loops together, after a warm-up. */
 export async function measureRate(options: RateOptions): Promise<Measurement> {
   const { now = () => performance.now() } = options;
   const fromMs = now() + options.warmMs;
@@ -36,7 +39,7 @@ export async function measureRate(options: RateOptions): Promise<Measurement> {
         endMs = Math.min(endMs, answeredMs);
         return;
       }
-      // What takes longer than the whole span is waited for, and makes the span longer.
+      // A call that is longer than the span extends the span.
       if (latenciesMs.length === 0) endMs = Math.max(endMs, answeredMs);
       if (answeredMs >= fromMs && answeredMs <= endMs) latenciesMs.push(answeredMs - calledMs);
     }
@@ -49,13 +52,15 @@ export async function measureRate(options: RateOptions): Promise<Measurement> {
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-/** Bytes of the heap that are in use after a collection. */
+/** Bytes of heap in use after a garbage collection. */
 export function heapInUse(): number {
   collectGarbage();
   return process.memoryUsage().heapUsed;
 }
 
-/** The value below which the share (0 to 1) of the values lies. @throws when there are none. */
+/**
+ * The value below which the share (0 to 1) of the values lies. @throws when there are no values.
+ */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   const value = sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))];
@@ -65,7 +70,7 @@ export function quantile(values: readonly number[], share: number): number {
 
 export const median = (values: readonly number[]): number => quantile(values, 0.5);
 
-/** Splits the items among so many callers, each its own. */
+/** Splits the items among this many callers. */
 export const shares = <T>(items: readonly T[], callers: number): T[][] => {
   const size = Math.floor(items.length / callers);
   return Array.from({ length: callers }, (_, at) => items.slice(at * size, (at + 1) * size));
@@ -78,7 +83,7 @@ export const shuffled = <T>(items: readonly T[]): T[] =>
     .toSorted((a, b) => a.at - b.at)
     .map(({ item }) => item);
 
-/** Three significant figures: more would pretend to be known. */
+/** Three significant figures: more would suggest a false precision. */
 export const rounded = (value: number): number => Number(value.toPrecision(3));
 
 /** CPU time of this process, milliseconds. */
@@ -87,11 +92,11 @@ export function cpuMs(): number {
   return (user + system) / 1_000;
 }
 
-/** As many runs as make one measurement; the first ones warm up. */
+/** Runs of one measurement; the first ones warm up. */
 const WARM_UP = 3;
 const RUNS = 9;
 
-/** Measures the best of some runs, milliseconds: what the others add is the neighbours'. */
+/** The fastest of some runs, milliseconds. The others are slower because of other processes. */
 export const best = (run: () => void) => (): number => {
   const times: number[] = [];
   for (let at = 0; at < WARM_UP + RUNS; at += 1) {

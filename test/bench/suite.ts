@@ -9,21 +9,21 @@ export interface Suite {
 }
 
 export interface SuiteOptions {
-  /** How often everything is measured; the median counts. */
+  /** Number of rounds; the median counts. */
   readonly rounds: number;
   /** Length of one measurement, milliseconds. */
   readonly spanMs: number;
-  /** Share of the usual number of machines and jobs, for a quick look (1). */
+  /** Share of the usual number of machines and jobs, for a quick run (1). */
   readonly scale: number;
-  /** For a person who waits; never on stdout. */
+  /** Progress for a waiting person; never on stdout. */
   readonly progress: (line: string) => void;
 }
 
-/** The share of a number of machines or jobs that is asked for. */
+/** The requested share of a number of machines or jobs. */
 export const scaled = (count: number, { scale }: Pick<SuiteOptions, 'scale'>, least = 1): number =>
   Math.max(least, Math.round(count * scale));
 
-/** Measures once in each round. Every figure of the result is the median of the rounds. */
+/** Measures once per round. Every figure of the result is the median of the rounds. */
 export async function inRounds<T extends object>(
   { rounds, progress }: SuiteOptions,
   measure: (round: number) => T | Promise<T>,
@@ -37,7 +37,7 @@ export async function inRounds<T extends object>(
   return mediansOf(samples) as T;
 }
 
-/** Each number with three significant figures. */
+/** Rounds each number to three significant figures. */
 export const roundedOf = <T extends object>(figures: T): T => mediansOf([figures]) as T;
 
 function mediansOf(samples: readonly unknown[]): unknown {
@@ -49,7 +49,7 @@ function mediansOf(samples: readonly unknown[]): unknown {
   return Object.fromEntries(Object.keys(first).map((name) => [name, of(name)]));
 }
 
-/** Runs with something that is closed at the end. */
+/** Runs with a resource that is closed at the end. */
 export async function withOpen<Open extends { close(): Promise<void> | void }, T>(
   opening: Promise<Open>,
   use: (open: Open) => Promise<T>,
@@ -62,7 +62,7 @@ export async function withOpen<Open extends { close(): Promise<void> | void }, T
   }
 }
 
-/** A line for each figure. */
+/** One line per figure. */
 export function textOf(figures: object): string {
   const lines = linesOf(figures);
   const width = Math.max(...lines.map(([name]) => name.length));

@@ -9,7 +9,7 @@ import { machine, scriptedFleet } from '../console/scripted-fleet.ts';
 import { PATIENCE } from '../support/patience.ts';
 import { requireFile, runProgram } from './debian-client.ts';
 
-/** V46: the shells that people have ask this program what a word may become. */
+/** V46: real shells ask this program for completions of a word. */
 
 const LAUNCHER = join(import.meta.dirname, '../../bin/shepherd.mjs');
 const directory = mkdtempSync(join(tmpdir(), 'shepherd-completion-'));
@@ -31,7 +31,7 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-/** A console in the same process answers only while nothing blocks it, so shells run beside it. */
+/** Shells run as other processes, because a console here answers only while nothing blocks it. */
 async function ask(shell: string, args: readonly string[], console: string): Promise<string> {
   return runProgram(shell, args, {
     ...{ PATH: [directory, '/usr/bin', '/bin'].join(delimiter), SHEPHERD_URL: console },
@@ -40,7 +40,7 @@ async function ask(shell: string, args: readonly string[], console: string): Pro
   });
 }
 
-/** A terminal of its own, in which `keys` are pressed; what the line became is printed. */
+/** Presses `keys` in a terminal of its own; prints the resulting line. */
 const inTerminal = (shell: string, prepare: string, keys: string) => `
   cd ${directory}
   zmodload zsh/zpty
@@ -76,7 +76,7 @@ const SHELLS = {
   zsh: (line: string, console: string) => ask('/usr/bin/zsh', ['-f', '-c', inZsh(line)], console),
 } as const;
 
-/** A line, what its last word becomes, and what is not offered. */
+/** A line, the completion of its last word, and words that are not offered. */
 const LINES: readonly (readonly [string, RegExp])[] = [
   ['shepherd flee', /fleet/],
   ['shepherd machine quara', /quarantine/],
@@ -92,7 +92,7 @@ test.each(['bash', 'fish', 'zsh'] as const)(
     fleet.put(machine('lonely-7'), machine('other-1'), machine('other-2'));
     ({ url } = await openConsole({ fleet }));
     for (const [line, becomes] of LINES) {
-      // On a busy machine the console may not answer in time: then a person presses Tab again.
+      // On a busy machine the console may answer too late: then a person presses Tab again.
       await vi.waitFor(async () => {
         const told = await SHELLS[shell](line, url);
         expect(told, line).toMatch(becomes);
@@ -102,7 +102,7 @@ test.each(['bash', 'fish', 'zsh'] as const)(
   },
 );
 
-/** Each runs `touch pwned`, or is an option, where a shell takes it for more than a name. */
+/** Each runs `touch pwned`, or is an option, if a shell treats it as more than a name. */
 const HOSTILE = [
   ...['$(touch pwned)', '`touch pwned`', ';touch pwned', '&touch pwned', '|touch pwned'],
   ...['<(touch pwned)', "'$(touch pwned)'", '"$(touch pwned)"', '\\$(touch pwned)', ' touch pwned'],
@@ -111,7 +111,7 @@ const HOSTILE = [
 ];
 
 test.each(['bash', 'fish', 'zsh'] as const)(
-  'E1: %s runs nothing that a name from a provider contains, and offers only plain names',
+  'E1: %s runs nothing from a provider’s names, and offers only plain names',
   async (shell) => {
     const fleet = scriptedFleet();
     fleet.put(machine('evil-plain'), ...HOSTILE.map((text) => machine(`evil${text}`)));
@@ -120,13 +120,13 @@ test.each(['bash', 'fish', 'zsh'] as const)(
       const told = await SHELLS[shell]('shepherd machine show equinix/evil', url);
       expect(told.trim()).toMatch(/^(?:shepherd machine show )?equinix\/evil-plain$/);
     }, PATIENCE);
-    // What a person pasted is not run either.
+    // A pasted name is not run either.
     await SHELLS[shell]('shepherd machine show $(touch pwned) equinix/evil', url);
     expect(existsSync(join(directory, 'pwned'))).toBe(false);
   },
 );
 
-test('V46: a console that does not answer is waited for less than half a second', async () => {
+test('V46: waits less than half a second for a silent console', async () => {
   const waited: number[] = [];
   const silent = createServer((socket) => {
     const beforeMs = performance.now();
@@ -137,7 +137,7 @@ test('V46: a console that does not answer is waited for less than half a second'
   await once(silent, 'listening');
   const { port } = silent.address() as { port: number };
   const complete = () => ask('/bin/sh', ['-c', COMPLETE], `http://127.0.0.1:${port}/`);
-  // A busy machine is late now and then, but not each time.
+  // A busy machine is late sometimes, but not each time.
   await vi.waitFor(async () => {
     expect(await complete()).toBe('');
     expect(Math.min(...waited)).toBeLessThan(500);

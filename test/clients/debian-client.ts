@@ -4,13 +4,13 @@ import { promisify } from 'node:util';
 import { startEquinixEmulator } from '../../emulators/equinix/emulator.ts';
 import type { EquinixEmulator, EquinixEmulatorOptions } from '../../emulators/equinix/options.ts';
 
-/** @throws {Error} the Debian package that brings the file is not installed. */
+/** @throws {Error} the Debian package with the file is not installed. */
 export function requireFile(path: string, packageName: string): void {
   if (existsSync(path)) return;
   throw new Error(`${path} is missing: install it with "apt-get install ${packageName}"`);
 }
 
-/** Runs a program of somebody else's, and answers what it printed. */
+/** Runs a foreign program, and returns its output. */
 export async function runProgram(
   program: string,
   args: readonly string[],
@@ -24,6 +24,6 @@ export async function runProgram(
   return stdout;
 }
 
-/** An emulator as a program of its own would find it: time runs, a hundred times as fast. */
+/** An emulator as a foreign program sees it: time runs, a hundred times as fast. */
 export const startService = (options: Partial<EquinixEmulatorOptions>): Promise<EquinixEmulator> =>
   startEquinixEmulator({ listen: { host: '127.0.0.1', port: 0 }, profile: 'fast', ...options });

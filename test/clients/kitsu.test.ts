@@ -6,7 +6,7 @@ import { runProgram } from './debian-client.ts';
 
 const PROGRAM = join(dirname(fileURLToPath(import.meta.url)), 'kitsu/servers.mjs');
 
-test('a client of JSON:API that knows nothing of the service works with the emulator of Latitude.sh', async () => {
+test('serves a generic JSON:API client with the emulator of Latitude.sh', async () => {
   const fake = await startLatitudeEmulator({ listen: { host: '127.0.0.1', port: 0 } });
   onTestFinished(() => fake.close());
   const printed = await runProgram(process.execPath, [PROGRAM, fake.url, fake.project], {

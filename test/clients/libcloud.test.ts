@@ -3,14 +3,14 @@ import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { requireFile, runProgram, startService } from './debian-client.ts';
 
-/** Apache Libcloud's driver, as Debian has it. */
+/** Apache Libcloud's driver, from Debian. */
 const PYTHON = '/usr/bin/python3';
 const DRIVER = '/usr/lib/python3/dist-packages/libcloud/compute/drivers/equinixmetal.py';
 const PROGRAM = join(dirname(fileURLToPath(import.meta.url)), 'libcloud/fleet.py');
 const KEY =
   'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBNnNDXDDGMDZnOIYQPMsFKg6zBcqkxYdqyCqlYqPZpG fleet';
 
-test('A: a program written with Libcloud sees, makes and ends devices on demand', async () => {
+test('A: lets a Libcloud program list, create and destroy devices on demand', async () => {
   requireFile(DRIVER, 'python3-libcloud');
   const fake = await startService({});
   onTestFinished(() => fake.close());

@@ -9,7 +9,7 @@ import { startRedfishEmulator } from '../../emulators/redfish/emulator.ts';
 import { VENDOR_NAMES, VENDORS } from '../../emulators/redfish/vendors.ts';
 import { requireFile, runProgram } from './debian-client.ts';
 
-/** OpenStack's library for Redfish, as Debian has it. */
+/** OpenStack's library for Redfish, from Debian. */
 const PYTHON = '/usr/bin/python3';
 const LIBRARY = '/usr/lib/python3/dist-packages/sushy/main.py';
 const PROGRAM = join(dirname(fileURLToPath(import.meta.url)), 'sushy/rack.py');
@@ -26,7 +26,7 @@ async function certificateOf(url: string): Promise<string> {
   return ['-----BEGIN CERTIFICATE-----', ...lines, '-----END CERTIFICATE-----', ''].join('\n');
 }
 
-test('a program written with sushy switches, boots and equips a machine of every vendor', async () => {
+test('lets a sushy program switch, boot and equip a machine of every vendor', async () => {
   requireFile(LIBRARY, 'python3-sushy');
   const directory = mkdtempSync(join(tmpdir(), 'emulator-sushy-'));
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
@@ -48,7 +48,7 @@ test('a program written with sushy switches, boots and equips a machine of every
     name: vendor,
     url: bmc.url,
     ca,
-    // It knows of the vendor's habit, and leaves it to whoever uses it.
+    // The library knows the vendor's quirk, and leaves it to its caller.
     ...(vendor === 'dgx' && { media: { username: 'none', password: 'none' } }),
   }));
   const printed = await runProgram(

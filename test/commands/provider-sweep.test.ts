@@ -72,7 +72,7 @@ const swept = async ({
   return written(told, json ? 'json' : 'table');
 };
 test('records of providers that are not configured are told, and stay', async () => {
-  expect(await swept()).toBe('there are no records of providers that are not configured');
+  expect(await swept()).toBe('no unconfigured provider has records');
   await server.sql.query(
     `INSERT INTO provider_records (provider, key, value, version)
      VALUES ('metal', 'a', '1', 'v'), ('old-rack', 'a', '1', 'v'), ('old-rack', 'b', '1', 'v'),
@@ -87,7 +87,9 @@ test('records of providers that are not configured are told, and stay', async ()
       { provider: 'old-rack', records: 2 },
     ],
   });
-  await expect(swept({ remove: true })).rejects.toThrow('--remove is for one provider; name it');
+  await expect(swept({ remove: true })).rejects.toThrow(
+    '--remove works on one provider; name the provider',
+  );
   const { rows } = await server.sql.query('SELECT 1 FROM provider_records');
   expect(rows).toHaveLength(4);
 });
@@ -132,14 +134,14 @@ describe('leftovers', () => {
     expect(dryRun).toBe(false);
     const [gone] = removed;
     expect(await keys()).toEqual(before.filter((id) => id !== gone.id));
-    expect(await run({ remove: true })).toBe('metal: nothing is left over');
+    expect(await run({ remove: true })).toBe('metal: no leftovers');
   });
 
   test('of a provider that is not there, or without our key, are refused', async () => {
     await loadOrCreateSshKey(join(dir, 'ssh-key'));
     await expect(run({ provider: 'nobody' })).rejects.toBeInstanceOf(UsageError);
     rmSync(join(dir, 'ssh-key'));
-    await expect(run({ remove: true })).rejects.toThrow(/our SSH key .* is not there/);
+    await expect(run({ remove: true })).rejects.toThrow(/our SSH key .* is missing/);
     expect(existsSync(join(dir, 'ssh-key'))).toBe(false);
   });
 });

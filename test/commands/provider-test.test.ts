@@ -103,7 +103,7 @@ describe('refused before anything is opened', () => {
     const own = 'Fleet-fleet-000000000000001';
     const memory = { driver: 'memory' };
     const file = configFile({ providers: { one: memory, two: { ...memory, instanceSetId: own } } });
-    const says = /^the instance set fleet-.* is the one of provider two: .*--set-id$/;
+    const says = /^the instance set fleet-.* belongs to provider two: .*--set-id$/;
     const given = { provider: 'one', configFile: file, setId: own.toLowerCase() };
     const asked = { ...OPTIONS, ...given, destroyExisting: true };
     await expect(providerTest(asked, { ...around, log: silentLog })).rejects.toThrow(says);

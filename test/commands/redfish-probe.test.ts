@@ -24,7 +24,7 @@ test('a login is sent only to a certificate that somebody vouches for, and is en
   await expect(probe({ ...asked, certSha256: null })).rejects.toThrow(certSha256);
   await expect(probe({ ...asked, certSha256: 'a'.repeat(64) })).rejects.toThrow(certSha256);
   const others = { ...asked, login: null, certSha256: 'a'.repeat(64) };
-  await expect(probe(others)).rejects.toThrow('not the one of --cert-sha256');
+  await expect(probe(others)).rejects.toThrow('does not match --cert-sha256');
   expect(fake.requests()).toEqual([]);
   const told = await probe({ ...asked, certSha256 });
   const { serial, uuid, path } = systems[0]!;

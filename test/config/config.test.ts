@@ -24,14 +24,14 @@ const write = (name: string, content: string, mode = 0o600) => {
   return path;
 };
 
-test('a minimal configuration gets every default', async () => {
+test('gives a minimal configuration every default', async () => {
   const config = parseConfig(minimal(), { env, baseDirectory: '/etc/shepherd' });
   expect((config.providers['equinix']!['token'] as Secret).read()).toBe(TOKEN);
   await expect(stringify(JSON.parse(JSON.stringify(config)))).toMatchFileSnapshot('defaults.txt');
   expect(lossPolicyOf(config)).toEqual({ ...DEFAULT_LOSS, readGapMs: 60_000 });
 });
 
-test('every mistake is reported at once, with path, line and what to do', async () => {
+test('reports every mistake at once, with path, line and remedy', async () => {
   const text = `database: { url: 'mysql://x', embedded: { dataDir: d } }
 session:
   interval: 5
@@ -61,7 +61,7 @@ colour: red
   expect(message, 'a secret is never repeated').not.toContain(TOKEN);
 });
 
-test('secrets come from the environment or a private file, and are read again each time', () => {
+test('reads secrets from the environment or a private file, again each time', () => {
   const path = write('token', 'from-file\n');
   const input = withValue('providers.equinix.token', `file:token`);
   const config = parseConfig(input, { baseDirectory: directory });
@@ -73,7 +73,7 @@ test('secrets come from the environment or a private file, and are read again ea
   expect(complaint(() => token.read())).toContain('file:token, which cannot be read (ENOENT)');
 });
 
-test('a credential is what the service manager passed on, read again each time', () => {
+test('reads a credential passed by the service manager, again each time', () => {
   const path = write('registry', 'from-systemd\n', 0o440);
   const env = { CREDENTIALS_DIRECTORY: directory };
   const input = withValue('providers.equinix.token', 'credential:registry');
@@ -84,7 +84,7 @@ test('a credential is what the service manager passed on, read again each time',
   expect(`${token}`).toBe('credential:registry');
 });
 
-test('a listener may be a socket that the service manager holds', () => {
+test('accepts a socket held by the service manager as a listener', () => {
   const input = {
     ...minimal(),
     agentServer: { listen: 'systemd:agents', devCertificates: { dir: 'x' } },
@@ -93,7 +93,7 @@ test('a listener may be a socket that the service manager holds', () => {
   expect(config.agentServer.listen).toEqual({ host: '', port: 0, socket: 'agents' });
 });
 
-test('B6: a secret is read from a file of our own or of root', () => {
+test('B6: reads a secret only from a file of our own or of root', () => {
   const name = write('own', 'a-long-enough-value');
   const told = (reference: string) =>
     complaint(() =>
@@ -102,14 +102,14 @@ test('B6: a secret is read from a file of our own or of root', () => {
   const { uid } = statSync(name);
   vi.spyOn(process, 'geteuid').mockReturnValue(uid + 1);
   const foreign = () => told('file:own');
-  // Of root's files anybody may be the reader.
+  // Anybody may be the reader of root's files.
   if (uid === 0) chownSync(name, uid + 2, -1);
   expect(foreign()).toContain('which belongs to another user');
   vi.restoreAllMocks();
 });
 
 testRows(['db', 'db1:5432,db2:5433'])(
-  'a password in the database URL of %s is a reference, escaped as a URL needs it',
+  'escapes a password in the database URL of %s as a URL needs it',
   (hosts) => {
     const url = `postgres://bmdb:\${PGPASSWORD}@${hosts}/bmdb`;
     const { database } = parseConfig({ ...minimal(), database: { url } }, { env });
@@ -118,14 +118,14 @@ testRows(['db', 'db1:5432,db2:5433'])(
   },
 );
 
-test('nothing that prints the configuration shows a secret', () => {
+test('shows no secret when the configuration is printed', () => {
   const config = parseConfig(minimal(), { env });
   const printed = [JSON.stringify(config), inspect(config, { depth: 9, showHidden: true })];
   for (const text of printed) expect(text).not.toContain(TOKEN);
   expect(String(config.providers['equinix']?.['token'])).toBe('${API_TOKEN}');
 });
 
-test('the result is frozen to the bottom', () => {
+test('freezes the result deeply', () => {
   const seen: unknown[] = [];
   const visit = (value: unknown) => {
     if (typeof value !== 'object' || value === null) return;
@@ -137,7 +137,7 @@ test('the result is frozen to the bottom', () => {
   expect(seen.length).toBeGreaterThan(15);
 });
 
-test('flags win over the file, are read as YAML would, and are checked alike', () => {
+test('lets flags override the file, reads them as YAML, and checks them alike', () => {
   const file = write('shepherd.yaml', stringify(minimal()));
   write('agent.mjs', 'program');
   const flags = { 'log.level': 'debug', 'inspect.port': '0', 'console.listen': undefined };
@@ -156,17 +156,17 @@ testRows([
   ['- list', 'the configuration is not a section'],
   ['', 'ssh.keyPath is missing'],
   ['__proto__: { polluted: true }', '__proto__ (line 1, column 1) is unknown'],
-])('%j is refused', (text, expected) => {
+])('refuses %j', (text, expected) => {
   expect(complaint(() => loadConfig({ text, env }))).toContain(expected);
 });
 
-test('a file that cannot be read, and no file at all, are mistakes of use', () => {
+test('reports an unreadable or missing file as a usage error', () => {
   const file = join(directory, 'absent.yaml');
   expect(complaint(() => loadConfig({ file, env }))).toContain('cannot be read');
   expect(complaint(() => loadConfig({ env }))).toContain('--config');
 });
 
-test('a certificate must be one', () => {
+test('refuses a certificate that is none', () => {
   const file = write(
     'shepherd.yaml',
     stringify(withValue('agent.endpointCaCertificatePath', 'agent.mjs')),

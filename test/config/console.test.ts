@@ -8,7 +8,7 @@ import { DAEMON_ROLES } from '../../src/domain/daemons.ts';
 const shared = { url: 'postgres://bmdb@db.example.net/bmdb' };
 const parse = (more: object) => parseConfig({ ...minimal(), database: shared, ...more }, { env });
 
-test('a daemon does everything unless it is told less; the order does not matter', () => {
+test('gives a daemon all roles by default, in any order', () => {
   expect(parse({}).roles).toEqual(DAEMON_ROLES);
   expect(parse({ roles: ['console', 'agent-server', 'console'] }).roles).toEqual([
     'agent-server',
@@ -20,7 +20,7 @@ const ALL = [...DAEMON_ROLES];
 const embedded = { embedded: { dataDir: 'data' } };
 const endpoint = { endpoint: 'shepherd.example.net:8080' };
 
-// What the other part is left to, who would do it, and whether this one could do anything at all.
+// Roles left to other daemons, which must exist, and whether this daemon could do anything at all.
 testRows([
   [{ roles: ALL, database: embedded }, null],
   [{ roles: ['console'], database: embedded }, 'no other daemon reaches database.embedded'],

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { configSchema } from '../../src/config/schema.ts';
 import { childrenOf, unwrap, variantsOf } from '../../src/config/walk.ts';
 
-/** One key of the configuration, as documentation shows it. */
+/** One configuration key, as the documentation shows it. */
 export interface ConfigRow {
   /** Such as `agent.sshConnectTimeout`; `<name>` stands for a name of your choice. */
   readonly path: string;
@@ -10,11 +10,11 @@ export interface ConfigRow {
   /** As written in the file; `required`, or `–` for unset. */
   readonly default: string;
   readonly meaning: string;
-  /** The driver whose providers alone have it; null: everybody has. */
+  /** The only driver whose providers have the key; null: everybody. */
   readonly driver: string | null;
 }
 
-/** All keys, read from the schema itself, so that the documentation cannot drift from it. */
+/** All keys, read from the schema itself, so that the documentation cannot drift. */
 export function describeConfig(): ConfigRow[] {
   return rowsOf(configSchema({ env: {}, baseDirectory: '/', checkFiles: false }), '', null);
 }
@@ -33,7 +33,7 @@ function rowsOf(section: z.ZodType, prefix: string, driver: Driver): ConfigRow[]
     return [{ ...row, type, driver: of }];
   };
   const children = childrenOf(section);
-  // What a single driver has is no more shared than what it would have beside others.
+  // A key inside a key of one driver belongs to that driver too.
   const shared =
     variants.size === 1
       ? new Map([...children].filter(([key]) => key === inside.discriminator))
@@ -49,7 +49,7 @@ function rowsOf(section: z.ZodType, prefix: string, driver: Driver): ConfigRow[]
 const oneOf = (variants: ReadonlyMap<string, unknown>) =>
   `one of ${[...variants.keys()].join(', ')}`;
 
-/** `leftOut`: the section around it is unset unless written, so nothing in it is required as such. */
+/** `leftOut`: the surrounding section is unset unless written, so none of its keys is required. */
 function leafRow(path: string, leaf: z.ZodType, leftOut: boolean) {
   const { required, defaultValue, type, meaning } = unwrap(leaf);
   const unset = required && !leftOut ? 'required' : '–';
@@ -58,22 +58,48 @@ function leafRow(path: string, leaf: z.ZodType, leftOut: boolean) {
   return { path, type, default: text, meaning };
 }
 
-/** The rows as Markdown: a table of what everybody has, and one for each driver. */
+/** Keys of a provider that repeat those of another section; the table has one row for them. */
+const REPEATED = 'providers.<name>.ladder';
+const REPEATED_ROW: ConfigRow = {
+  path: REPEATED,
+  type: 'section',
+  default: '–',
+  meaning: 'The same keys as recoverer.ladder, for the machines of this provider.',
+  driver: null,
+};
+
+/** The rows without repeated keys. */
+function withoutRepeats(rows: readonly ConfigRow[]): ConfigRow[] {
+  const isRepeat = ({ path }: ConfigRow) => path.startsWith(`${REPEATED}.`);
+  const first = rows.findIndex(isRepeat);
+  return rows.flatMap((row, at) => (at === first ? [REPEATED_ROW] : isRepeat(row) ? [] : [row]));
+}
+
+/** The rows as Markdown: one table of common keys, and one per driver. */
 export function configTable(rows: readonly ConfigRow[] = describeConfig()): string {
   const drivers = [...new Set(rows.flatMap(({ driver }) => driver ?? []))];
   const own = drivers.map((name) => {
     const those = rows.filter(({ driver }) => driver === name);
     return `### Keys of the driver \`${name}\`\n\n${tableOf(those)}`;
   });
-  return [tableOf(rows.filter(({ driver }) => driver === null)), ...own].join('\n\n');
+  const shared = rows.filter(({ driver }) => driver === null);
+  return [tableOf(withoutRepeats(shared)), ...own].join('\n\n');
 }
 
 function tableOf(rows: readonly ConfigRow[]): string {
   const cell = (text: string) => text.replaceAll('|', '\\|').replaceAll('<', '&lt;');
-  const code = (text: string) => (/^(required|–)$/.test(text) ? text : `\`${text}\``);
   const lines = rows.map(
-    (row) =>
-      `| \`${row.path}\` | ${cell(row.type)} | ${code(row.default)} | ${cell(row.meaning)} |`,
+    (row) => `| \`${row.path}\` | ${cell(valueOf(row))} | ${cell(row.meaning)} |`,
   );
-  return ['| key | type | default | meaning |', '| --- | --- | --- | --- |', ...lines].join('\n');
+  return ['| key | value (default) | meaning |', '| --- | --- | --- |', ...lines].join('\n');
+}
+
+/** The permitted values in few words, and the default. */
+function valueOf({ type, default: otherwise }: ConfigRow): string {
+  const value = type
+    .replace(/^a whole number from (\d+) to (\d+)$/, 'integer $1–$2')
+    .replace(/^a number from (\d+) to (\d+)$/, 'number $1–$2')
+    .replace(/^true or false$/, 'boolean');
+  if (otherwise === 'required') return `${value}, required`;
+  return otherwise === '–' ? value : `${value} (\`${otherwise}\`)`;
 }

@@ -5,7 +5,7 @@ import { UsageError } from '../../src/domain/errors.ts';
 export const TOKEN = 'canary-token-value';
 export const env = { API_TOKEN: TOKEN, PGPASSWORD: 'p@ss/word' };
 
-/** The least that a configuration must say. */
+/** The minimum of a configuration. */
 export const minimal = () =>
   ({
     database: { embedded: { dataDir: 'data' } },
@@ -25,7 +25,7 @@ export const minimal = () =>
     agentServer: { devCertificates: { dir: 'certificates' } },
   }) satisfies ConfigInput;
 
-/** All but the database, in a directory of the test; the token is `METAL_TOKEN` of the environment. */
+/** All but the database, in a test's directory; the token is the environment's `METAL_TOKEN`. */
 export const metalIn = (dir: string) =>
   ({
     providers: {
@@ -52,14 +52,14 @@ export function withValue(path: string, value: unknown, input: unknown = minimal
   return input;
 }
 
-/** A provider of machines that are on a list. */
+/** A provider with a static list of machines. */
 export const rack = {
   driver: 'static',
   instanceSetId: 'aaaaa-bbbbb-ccccccccccccccc',
   inventory: 'file:machines.json',
 };
 
-/** What the program would print. */
+/** The output that the program would print. */
 export function complaint(run: () => unknown): string {
   try {
     run();

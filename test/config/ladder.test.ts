@@ -14,12 +14,12 @@ const parse = (recoverer: object, ladder?: object) =>
     { env },
   );
 describe('the ladder of a provider', () => {
-  test('is the usual one where nothing is said', () => {
+  test('is the default without settings', () => {
     expect(ladderOf(parse({}), 'rack')).toEqual(DEFAULT_LADDER);
     expect(ladderOf(parse({}), 'nobody')).toEqual(DEFAULT_LADDER);
   });
 
-  test('is what is said of all, and where that differs, of it', () => {
+  test('follows the common settings, and its own where they differ', () => {
     const config = parse(
       { ladder: { rebooting: { attempts: 5, patience: '20m' }, reinstalling: { attempts: 0 } } },
       { rebooting: { patience: '1m' }, powerCycling: { attempts: 1 } },
@@ -53,7 +53,7 @@ describe('A1: recovery erases no disks', () => {
   const attemptsOf = (config: ReturnType<typeof whole>, provider: string) =>
     ladderOf(config, provider).reinstalling.attempts;
 
-  test('A1: with any provider, unless its configuration says so', () => {
+  test('A1: with any provider, unless its configuration permits it', () => {
     expect(DEFAULT_LADDER.reinstalling.attempts).toBe(0);
     expect(attemptsOf(parse({}), 'rack')).toBe(0);
     const config = whole({ recoveryMayEraseDisks: true });
@@ -65,7 +65,7 @@ describe('A1: recovery erases no disks', () => {
     expect(mayEraseDisks(config, unable)).toBe(false);
   });
 
-  test('A1: as often as that provider says, or all do', () => {
+  test('A1: as often as that provider permits, or all do', () => {
     const own = { recoveryMayEraseDisks: true, ladder: { reinstalling: { attempts: 1 } } };
     expect(attemptsOf(whole(own), 'other')).toBe(1);
     const common = { ladder: { reinstalling: { attempts: 0 } } };
@@ -73,7 +73,7 @@ describe('A1: recovery erases no disks', () => {
     expect(attemptsOf(whole(own, common), 'other')).toBe(1);
   });
 
-  test('A1: of whoever has no switch, though all who are configured have it', () => {
+  test('A1: with a provider without the switch, though all configured providers have it', () => {
     const config = parseConfig(
       {
         ...minimal(),

@@ -14,7 +14,7 @@ const shelf: BalancerDriver<{ door: string }> = {
 };
 export const shelves = driverTable([shelf as BalancerDriver]);
 
-/** Two pools on one balancer, and one that is alone on another. */
+/** Two pools on one balancer, and one pool alone on another. */
 export const pooled = () => ({
   ...minimal(),
   fleet: 'eu',

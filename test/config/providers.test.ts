@@ -12,7 +12,7 @@ import { providerSettingsOf } from '../../src/config/provider-schema.ts';
 import * as leaf from '../../src/settings/leaves.ts';
 import { env, minimal, rack } from './examples.ts';
 
-/** Every driver there is, as messages list them. */
+/** Every driver, as messages list them. */
 const NAMES = ['equinix', 'hetzner-robot', 'latitude', 'redfish', 'static'];
 
 let directory: string;
@@ -21,11 +21,11 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(directory, { recursive: true }));
 
-/** A configuration with these providers instead of the usual one. */
+/** A configuration with these providers instead of the default one. */
 const withProviders = (providers: object) => ({ ...minimal(), providers });
 const parse = (providers: object) =>
   parseConfig(withProviders(providers), { env, baseDirectory: directory });
-test('every driver has the common keys, and each its own', () => {
+test('gives every driver the common keys, and each its own', () => {
   const { providers } = parse({ rack, cloud: minimal().providers.equinix });
   expect(providers['rack']).toMatchObject({ callsPerSecond: 10, sharedTags: {} });
   expect(ownSettingsOf(providers['rack']!)).toEqual({
@@ -41,7 +41,7 @@ test('every driver has the common keys, and each its own', () => {
   expect(ownSettingsOf(providers['cloud']!)).toMatchObject({ devicePrefix: 'shepherd-test-' });
 });
 
-test('B4: machines of a list are strict, unless their provider says otherwise', () => {
+test('B4: treats host keys of a static list strictly, unless the provider differs', () => {
   const cloud = minimal().providers.equinix;
   const policies = (fleet: string | null, one: object = {}) => {
     const config = parseConfig(
@@ -59,7 +59,7 @@ test('B4: machines of a list are strict, unless their provider says otherwise', 
   expect(policies('strict', { hostKeyPolicy: 'insecure' })).toEqual(['insecure', 'strict']);
 });
 
-test('lines of the first boot are read, and never shown', () => {
+test('reads lines of the first boot, and never shows them', () => {
   writeFileSync(join(directory, 'boot.sh'), 'echo password-1\n');
   const { providers } = parse({
     rack: { ...rack, initCommand: 'file:boot.sh' },
@@ -73,12 +73,12 @@ test('lines of the first boot are read, and never shown', () => {
   expect(String(providers['rack']!.initCommand)).toBe('file:boot.sh');
 });
 
-test('the limit of machines is the provider’s own, or the usual', () => {
+test('takes the limit of machines from the provider, or the default', () => {
   const config = parse({ rack: { ...rack, maxMachines: 0 }, cloud: minimal().providers.equinix });
   expect(['rack', 'cloud', 'none'].map((name) => machinesMaxOf(config, name))).toEqual([0, 50, 50]);
 });
 
-test('a driver must not have a key that all have', () => {
+test('refuses a driver whose key is a common key', () => {
   const driver: Driver = {
     name: 'rack',
     settings: () => z.strictObject({ image: leaf.text('Image.') }),
@@ -90,15 +90,15 @@ test('a driver must not have a key that all have', () => {
   expect(() => providerSettingsOf(driver, around)).toThrow('driver rack: image is no key');
 });
 
-test('the table shows the keys of each driver apart', () => {
+test('shows the keys of each driver in its own table', () => {
   const [all, ...own] = configTable().split(/^### Keys of the driver /m);
-  expect(all).toContain(`| \`providers.<name>.driver\` | one of ${NAMES.join(', ')} |`);
+  expect(all).toContain(`| \`providers.<name>.driver\` | one of ${NAMES.join(', ')}, required |`);
   expect(all).not.toContain('projectId');
   expect(own.map((text) => text.split('\n')[0])).toEqual(
     [...NAMES, ...BALANCER_DRIVERS.keys()].map((name) => `\`${name}\``),
   );
   const keysOf = (name: string) => own[NAMES.indexOf(name)];
-  expect(keysOf('equinix')).toContain('`providers.<name>.token` | reference | required');
+  expect(keysOf('equinix')).toContain('`providers.<name>.token` | reference, required |');
   expect(keysOf('static')).toContain('`providers.<name>.inventory`');
   expect(keysOf('static')).not.toContain('instanceSetId');
 });

@@ -47,8 +47,8 @@ function changedBy(lines: readonly string[]) {
     }, input);
 }
 
-/** Each paragraph of the file changes the example named above it; indented is what is said to that. */
-test('what is refused, and in which words, is as written down', async () => {
+/** Each paragraph changes the example named above it; indented lines are the messages. */
+test('refuses mistakes with the messages of the table', async () => {
   let base = '';
   const said = readFileSync(FILE, 'utf8')
     .trim()

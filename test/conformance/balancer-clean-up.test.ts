@@ -7,7 +7,7 @@ import type { EngineFaultRule } from '../../emulators/anexia/api.ts';
 import { startAnexiaEmulator } from '../../emulators/anexia/emulator.ts';
 import { engineDriver } from '../support/engine-driver.ts';
 
-/** What the test of a driver waits for is over soon here; the emulator keeps its own time. */
+/** The driver test's waits are short here; the emulator keeps its own time. */
 const clock: Clock = {
   ...systemClock,
   setTimeout: (task, delayMs) => systemClock.setTimeout(task, delayMs / 50),
@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterAll(() => fake.close());
 
 let runs = 0;
-/** @param end is told how many requests came since it began, until it answers that it is to end. */
+/** @param end receives the number of requests so far, and returns true to end the run. */
 async function run(
   faults: readonly EngineFaultRule[],
   end: (requests: number) => boolean = () => false,
@@ -57,7 +57,7 @@ async function run(
 
 const SLOW: EngineFaultRule = { effect: { type: 'latency', ms: 4 } };
 
-test('ended in the middle, at whatever request, nothing of the test is left, marked or not', async () => {
+test('leaves nothing of the test, marked or not, when ended at any request', async () => {
   const whole = await run([SLOW]);
   expect(whole.report).toMatchObject({ passed: true, leftBehind: [], cleanUpErrors: [] });
   expect(whole.left()).toEqual([]);
@@ -71,12 +71,12 @@ test('ended in the middle, at whatever request, nothing of the test is left, mar
   expect(madeSome, 'there was something to remove').toBeGreaterThan(3);
 });
 
-test('what fails, and what a child blocks, is tried again', async () => {
+test('repeats removals that fail, or that a child blocks', async () => {
   const destroying = { method: 'DELETE', route: '/api/LBaaS/v1/server.json/{id}' };
   const { report, left } = await run(
     [
       { match: destroying, times: 2, effect: { type: 'status', code: 500 } },
-      // Only what cleans up may find them.
+      // Only the clean-up may find them.
       { match: { method: 'POST', kind: 'bind' }, effect: { type: 'status', code: 422 } },
     ],
     () => false,
@@ -86,7 +86,7 @@ test('what fails, and what a child blocks, is tried again', async () => {
   expect(left()).toEqual([]);
 });
 
-test('what cannot be removed is named, and everything else is removed', async () => {
+test('names what cannot be removed, and removes everything else', async () => {
   const { report, left, suffix, toldLeft } = await run([
     { match: { method: 'DELETE', kind: 'backend' }, effect: { type: 'status', code: 500 } },
     { match: { method: 'POST', kind: 'bind' }, effect: { type: 'status', code: 422 } },

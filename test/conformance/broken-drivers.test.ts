@@ -23,7 +23,7 @@ const BROKEN = [
   ...BROKEN_UNDECLARED,
 ];
 
-test('a driver that does something wrong fails the step that is about it, which says what', async () => {
+test('fails the step about a driver’s mistake, which names the mistake', async () => {
   const told: string[] = [];
   for (const { what, step, ...lab } of BROKEN) {
     const { exitCode, report } = await runLab(lab, { only: [step] });
@@ -36,13 +36,13 @@ test('a driver that does something wrong fails the step that is about it, which 
   await expect(told.join('\n')).toMatchFileSnapshot('golden/broken-drivers.txt');
 });
 
-test('every step has been seen to fail, or asks the tester', () => {
+test('has seen every step fail, or ask the tester', () => {
   const seen = new Set(BROKEN.map(({ step }) => step));
   const unseen = STEPS.map(({ id }) => id).filter((id) => !seen.has(id));
   expect(unseen).toEqual(['config', 'existing', 'command', 'pause']);
 });
 
-test('a missing method is a refusal too', async () => {
+test('counts a missing method as a refusal too', async () => {
   const change = (provider: Provider) => ({
     ...declaring(provider, { power: false }),
     setPower: undefined as never,
@@ -51,7 +51,7 @@ test('a missing method is a refusal too', async () => {
   expect([exitCode, outcomes(report)['power']]).toEqual([0, 'skipped']);
 });
 
-test('a refusal is asked for once, and its failure counted once', async () => {
+test('requests a refusal once, and counts its failure once', async () => {
   const change = (provider: Provider) => ({
     ...declaring(provider, { create: false }),
     createMachine: async () => ({ id: null }) as never,

@@ -24,7 +24,7 @@ test.each([
   { tags: null },
   { tags: ['abc'] },
   { tags: { a: 1 } },
-])('an entry may not have %o', async (change) => {
+])('refuses an entry with %o', async (change) => {
   const wrong = { ...machine('a'), ...change };
   const asked = {
     getMachine: async () => wrong,
@@ -40,7 +40,7 @@ test.each([
 });
 
 test.each([null, {}, { machines: {}, complete: true }, { machines: [], complete: 'yes' }])(
-  'a listing may not be %o',
+  'refuses the listing %o',
   async (answer) => {
     const fleet = checked({ listMachines: async () => answer });
     await expect(fleet.listMachines(live)).rejects.toMatchObject({ kind: 'permanent' });
@@ -69,7 +69,7 @@ test.each([
   await expect(calls[method]()).rejects.toMatchObject({ kind: 'permanent', outcome });
 });
 
-test.each([undefined, 7, '', 'a\nb'])('%o is no name', (answer) => {
+test.each([undefined, 7, '', 'a\nb'])('refuses %o as a name', (answer) => {
   const fleet = checked({ capacityGroup: () => answer, hostnameFor: () => answer });
   const plan = { name: 'small', location: null, spot: false };
   for (const ask of [() => fleet.capacityGroup(plan), () => fleet.hostnameFor('s')]) {
@@ -86,7 +86,7 @@ test.each([
   ],
   [{ maxConcurrency: 0 }, {}, 'capabilities.maxConcurrency is not a whole number'],
   [{ reboot: undefined }, {}, 'capabilities.reboot is neither true nor false'],
-])('a driver that contradicts itself is refused: %o %o', (change, methods, message) => {
+])('refuses a driver that contradicts itself: %o %o', (change, methods, message) => {
   const open = () => checked({ ...methods, capabilities: { ...EVERYTHING, ...change } });
   expect(open).toThrow(UsageError);
   expect(open).toThrow(message);

@@ -3,7 +3,7 @@ import { claiming } from './broken/claims.ts';
 import { labWith, runLab } from './lab.ts';
 import { badIn, resultOf } from './stand.ts';
 
-test('a driver that keeps claims has them on record before, and none after', async () => {
+test('finds the claims of a driver recorded before, and none after', async () => {
   const only = ['claims', 'claims-dropped'];
   const { exitCode, report } = await runLab({ change: claiming() }, { only });
   expect(badIn(report)).toEqual([]);
@@ -12,7 +12,7 @@ test('a driver that keeps claims has them on record before, and none after', asy
   expect(resultOf(report, 'claims-dropped').outcome).toBe('passed');
 });
 
-test('what a driver keeps of anything else is no claim', async () => {
+test('counts other records of a driver as no claim', async () => {
   const lab = labWith((provider, { records, instanceSetId: set }) => ({
     async listMachines(filter, options) {
       const { signal } = options;

@@ -9,7 +9,7 @@ import { createLab, labWith, runInLab, runLab, textInLab } from './lab.ts';
 import { resultOf, type ConformanceRun } from './stand.ts';
 
 const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
-/** How a course ended: what did not pass or has something to say, and what is left. */
+/** The outcome of a run: steps that did not pass or have a message, and what is left. */
 const toldOf = ({ exitCode, report }: ConformanceRun): string => {
   const { steps, leftBehind, cleanUpErrors, interrupted } = report;
   return [
@@ -27,7 +27,7 @@ const toldOf = ({ exitCode, report }: ConformanceRun): string => {
     .replaceAll(/ssh -p \d+/g, 'ssh -p PORT');
 };
 
-test('how courses end is as it is written down', async () => {
+test('ends runs as in the table', async () => {
   const told: string[] = [];
   for (const [what, course] of COURSES) {
     const noted = new Set<string>();
@@ -38,12 +38,12 @@ test('how courses end is as it is written down', async () => {
   await expect(told.join('\n')).toMatchFileSnapshot('golden/courses.txt');
 });
 
-test('all steps are taken, in their order', async () => {
+test('takes all steps, in order', async () => {
   const { report } = await runLab({}, { command: 'cat' });
   expect(report.steps.map(({ id }) => id)).toEqual(STEPS.map(({ id }) => id));
 });
 
-test('a proof that a booting machine breaks off is asked for again, of the first system and of the new one', async () => {
+test('repeats a proof that a booting machine interrupts, of the first system and of the new one', async () => {
   const broken = new Set<string>();
   const overShell = (shell: RemoteShell): RemoteShell => ({
     async connect(target, signal) {
@@ -65,7 +65,7 @@ test('a proof that a booting machine breaks off is asked for again, of the first
   expect(broken.size, 'each system broke off once').toBe(2);
 });
 
-test('a machine that alone cannot be switched is skipped, and what waits long says what for', async () => {
+test('skips a machine that cannot be switched alone, and names the reason of a long wait', async () => {
   const noButton = new ProviderError('not-implemented', 'server 7 has no button');
   const lab = labWith(() => ({
     setPower: () => Promise.reject(noButton),
@@ -90,7 +90,7 @@ test('a machine that alone cannot be switched is skipped, and what waits long sa
   );
 });
 
-test('machines of an earlier test are an error, or destroyed where that is asked for', async () => {
+test('reports machines of an earlier test as an error, or destroys them on request', async () => {
   let isKept = true;
   const lab = createLab(
     labWith((provider) => ({
@@ -109,7 +109,7 @@ test('machines of an earlier test are an error, or destroyed where that is asked
   expect(third).toMatchObject({ exitCode: 0, report: { leftBehind: [] } });
 });
 
-test('what a driver says is text in XML', async () => {
+test('writes a driver’s messages as text in XML', async () => {
   const odd = 'a\u001b[31mb\u0000c\ud800d\r\ne\tf';
   const createMachine = () => Promise.reject(new ProviderError('permanent', odd));
   const options = { only: ['create'], format: 'junit' } as const;

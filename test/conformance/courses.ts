@@ -6,10 +6,10 @@ import { SET_ID_TAG } from '../../src/domain/provisioning/provider-tags.ts';
 import { labWith, runLab } from './lab.ts';
 import { TEST_SET, type ConformanceRun } from './stand.ts';
 
-/** Of a request, past everything that waits for it. */
+/** The function of a request, behind everything that waits for it. */
 const free = new AbortController().signal;
 const never = () => new Promise<never>(() => undefined);
-/** Rejects once it is called off. */
+/** Rejects once it is cancelled. */
 const calledOff = (signal: AbortSignal, about: object = {}, onEnd = () => undefined as unknown) =>
   new Promise<never>((_, reject) => {
     const leave = () => {
@@ -21,7 +21,7 @@ const calledOff = (signal: AbortSignal, about: object = {}, onEnd = () => undefi
   });
 const announced = (request: CreateRequest) => request.onAttempt({ attempts: 1, ambiguous: false });
 
-/** Creates on its own account after its caller has left; `arrived` is told once it did. */
+/** Creates on its own after its caller has left; `arrived` is called after the creation. */
 const late = (provider: Provider, clock: Clock, arrived: () => void): Partial<Provider> => ({
   async createMachine(request, o) {
     await announced(request);
@@ -32,7 +32,7 @@ const late = (provider: Provider, clock: Clock, arrived: () => void): Partial<Pr
     return calledOff(o.signal);
   },
 });
-/** Counts what was made and destroyed. */
+/** Counts creations and destructions. */
 const booked = (provider: Provider, note: (what: string) => void): Partial<Provider> => ({
   deprovisionMachine: async (id, o) => {
     await provider.deprovisionMachine(id, o);
@@ -41,7 +41,7 @@ const booked = (provider: Provider, note: (what: string) => void): Partial<Provi
 });
 
 type Course = (note: (what: string) => void) => Promise<ConformanceRun>;
-/** A driver that does something, and the course that is run with it; what else happens is noted. */
+/** A driver with a deviation, and the run with it; records what else happens. */
 export const COURSES: readonly (readonly [what: string, course: Course])[] = [
   ['passes every step that it supports', () => runLab({}, { command: 'cat' })],
   [

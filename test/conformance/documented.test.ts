@@ -6,22 +6,20 @@ import { STEPS } from '../../src/conformance/steps.ts';
 
 const DOCUMENT = join(import.meta.dirname, '../../docs/provider-test.md');
 
-const rows = STEPS.map(({ id, title, needs, destructive }) => {
-  const allowed = { always: 'always', existing: 'where it made no machine' };
-  const cells = [`\`${id}\``, title, needs.join(', ') || '–'];
-  return `| ${[...cells, destructive ? allowed[destructive] : '–'].join(' | ')} |`;
-});
-const table = [
-  '| step | what must be so | needs | `--allow-destructive` |',
-  '| --- | --- | --- | --- |',
-  ...rows,
-].join('\n');
+const list = STEPS.map(({ id, title, needs, destructive }) => {
+  const allowed = { always: 'only with', existing: 'for a machine that existed before only with' };
+  const facts = [
+    ...(needs.length > 0 ? [`needs ${needs.join(', ')}`] : []),
+    ...(destructive ? [`${allowed[destructive]} \`--allow-destructive\``] : []),
+  ];
+  return `- \`${id}\`: ${title}${facts.length > 0 ? ` (${facts.join('; ')})` : ''}`;
+}).join('\n');
 
-test('the table of steps is made from the steps', async () => {
+test('writes the list of steps from the steps', async () => {
   const text = readFileSync(DOCUMENT, 'utf8');
   const fresh = text.replace(
     /<!-- steps:begin -->[^]*<!-- steps:end -->/,
-    () => `<!-- steps:begin -->\n\n${table}\n\n<!-- steps:end -->`,
+    () => `<!-- steps:begin -->\n\n${list}\n\n<!-- steps:end -->`,
   );
   const options = await prettier.resolveConfig(DOCUMENT);
   const formatted = await prettier.format(fresh, { ...options, parser: 'markdown' });
@@ -30,7 +28,7 @@ test('the table of steps is made from the steps', async () => {
   expect(now, 'stale: run UPDATE=1 npx vitest run test/conformance/documented').toBe(formatted);
 });
 
-test('ids are unique, and each fact that a step builds on is given by a step before', () => {
+test('has unique ids, and an earlier step for each fact that a step needs', () => {
   const ids = STEPS.map(({ id }) => id);
   expect(new Set(ids).size).toBe(ids.length);
   for (const [at, { id, takes }] of STEPS.entries()) {

@@ -65,7 +65,7 @@ test('latitude passes every step, with machines behind its emulator', async () =
 });
 
 test('hetzner-robot passes every step, with machines behind its emulator', async () => {
-  // Each probe asks anew, for the hours of a test in seconds.
+  // Each probe reads anew, so that hours of a test take seconds.
   const limits = Object.fromEntries(CLASS_NAMES.map((name) => [name, 10_000]));
   const fake = await startRobotEmulator({
     ...{ listen, profile: 'fast', limits },
@@ -73,7 +73,7 @@ test('hetzner-robot passes every step, with machines behind its emulator', async
     timings: { postMs: 50, rescueBootMs: 400, installMs: 200, diskBootMs: 300, gracefulMs: 50 },
   });
   onTestFinished(() => fake.close());
-  // What the driver waits for machines of minutes is short, as they are.
+  // The driver waits only shortly for machines, which act fast here.
   const hasty: Driver<never> = {
     ...(hetznerRobotDriver as unknown as Driver<never>),
     open: (settings, context) =>
@@ -96,7 +96,7 @@ test('hetzner-robot passes every step, with machines behind its emulator', async
   expect(other!.resets, 'nobody touched it').toEqual([]);
 });
 
-/** What only a driver that makes machines is tested for. */
+/** Steps only for a driver that creates machines. */
 const MAKES_NONE = Object.fromEntries(
   [
     ...['unannounced', 'claims', 'claims-dropped', 'create', 'listed', 'tags', 'idempotent'],
@@ -112,7 +112,7 @@ const BMCS = {
   ...{ bmcGap: '1ms', powerPoll: '1s', callsPerSecond: 0 },
 };
 
-test('redfish passes with a machine of a rack that is there already, power and all', async () => {
+test('redfish passes with an existing machine of a rack, including power', async () => {
   const dir = takeDirectory();
   const ssh = { keyPath: join(dir, 'key') };
   const { publicLine } = await loadOrCreateSshKey(ssh.keyPath);
@@ -137,7 +137,7 @@ test('redfish passes with a machine of a rack that is there already, power and a
   expect(fake.bmcs()[0]).toMatchObject({ sessions: 0 });
 });
 
-test('redfish passes every step with a rack that it installs, and leaves it as it was', async () => {
+test('redfish passes every step with a rack that it installs, and restores it', async () => {
   const port = await takeFreePort(new Set());
   const seedUrl = `http://127.0.0.1:${port}`;
   const hosts = startHosts({ light: true });
@@ -171,7 +171,7 @@ const NOT_FOR_LISTS = {
   ...{ power: refuses('power'), reinstall: refuses('reinstall') },
 };
 
-test('static passes with a known key as far as a list goes, and fails with another', async () => {
+test('static passes with a known key as far as a list permits, and fails with another', async () => {
   const right = await listOf('right');
   const report = await runToPass(right.section, { ssh: right.ssh });
   expect(skippedIn(report)).toEqual({ ...NOT_FOR_LISTS, ...NO_COMMAND });
@@ -187,7 +187,7 @@ test('static passes with a known key as far as a list goes, and fails with anoth
   expect(message).toMatch(/differs from the one in the inventory/);
 });
 
-test('B4: static without a key: its policy decides, strict unless it says another', async () => {
+test('B4: static without a key follows its policy, by default strict', async () => {
   const { section, ssh } = await listOf('none');
   const tofu = await runToPass({ ...section, hostKeyPolicy: 'tofu' }, { ssh });
   expect(resultOf(tofu, 'host-key').message).toMatch(/^nothing proves it; the policy pins/);
@@ -202,7 +202,7 @@ test('B4: static without a key: its policy decides, strict unless it says anothe
   });
 });
 
-test('static tests the machine that is chosen by its id', async () => {
+test('static tests the machine chosen by its id', async () => {
   const { section, ssh } = await listOf('none');
   const wrong = await runToPass(section, { ssh, reservation: 'rack-9' });
   expect(skippedIn(wrong)).toMatchObject({ existing: 'the inventory has no such machine' });

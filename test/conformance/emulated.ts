@@ -18,14 +18,14 @@ const AT_AN_EMULATOR: Partial<Patience> = {
   ...{ probeMs: 250, syncMs: 250, callMs: 60_000, stopMs: 10_000 },
 };
 
-/** A directory that goes with the test. */
+/** A directory deleted with the test. */
 export function takeDirectory(): string {
   const dir = mkdtempSync(join(tmpdir(), 'conformance-'));
   onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
   return dir;
 }
 
-/** Machines that answer SSH, until the test has ended. */
+/** Machines that answer SSH until the test ends. */
 export function startHosts(
   change: Partial<Parameters<typeof createSimulatedHosts>[0]> = {},
 ): SimulatedHosts {
@@ -35,7 +35,7 @@ export function startHosts(
   return hosts;
 }
 
-/** Runs it with the patience for an emulator, and expects that no step fails. */
+/** Runs it with enough patience for an emulator, and expects no failed step. */
 export async function runToPass(
   section: Readonly<Record<string, unknown>>,
   options: RunOptions,
@@ -48,7 +48,7 @@ export async function runToPass(
   return report;
 }
 
-/** A list of one machine that is up, with the key that is said to be its own. */
+/** A list of one running machine, with its declared host key. */
 export async function listOf(hostKeyOf: 'right' | 'wrong' | 'none') {
   const dir = takeDirectory();
   const ssh = { keyPath: join(dir, 'key') };

@@ -15,7 +15,7 @@ import { type ConformanceRun, runFor, type RunOptions } from './stand.ts';
 
 export interface LabOptions extends Partial<MemProviderConfig> {
   readonly faults?: readonly ScriptedFault[];
-  /** What the driver does differently; may remember things from call to call. */
+  /** The driver's deviation; may remember state between calls. */
   readonly change?: (provider: Provider, context: DriverContext) => Partial<Provider>;
 }
 
@@ -72,7 +72,7 @@ export function createLab({ faults = [], change = () => ({}), ...config }: LabOp
 }
 
 type LabAround = ProviderTestAround & {
-  /** More of the provider's section. */
+  /** More keys of the provider's section. */
   readonly section?: object;
 };
 
@@ -86,7 +86,7 @@ export function textInLab(
   return runOut(clock, runFor({ ...lab.section, ...section }, options, inLab));
 }
 
-/** The same, and reads its JSON. */
+/** The same, parsed from JSON. */
 export async function runInLab(
   lab: Lab,
   options: RunOptions = {},
@@ -96,10 +96,10 @@ export async function runInLab(
   return { exitCode, report: JSON.parse(text) as ConformanceRun['report'] };
 }
 
-/** A lab whose driver does something differently. */
+/** A lab whose driver deviates. */
 export const labWith = (change: NonNullable<LabOptions['change']>): LabOptions => ({ change });
 
-/** The same, with a lab of its own. */
+/** The same, with its own lab. */
 export const runLab = (
   lab: LabOptions = {},
   options?: RunOptions,

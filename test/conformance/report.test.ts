@@ -46,7 +46,7 @@ test.each([
   ['failed', REPORT],
   ['good', GOOD],
   ['interrupted', { ...GOOD, interrupted: true, leftBehind: [AWAITED] }],
-])('what is told of a report: %s', async (name, report) => {
+])('writes a report: %s', async (name, report) => {
   const xml = reportText('junit', report);
   expect(XMLValidator.validate(xml)).toBe(true);
   const told = [...report.steps.map(stepLine), '\n', reportText('text', report), '\n'];
@@ -54,7 +54,7 @@ test.each([
   await expect(file).toMatchFileSnapshot(`golden/report-${name}.txt`);
 });
 
-test('JUnit: an odd message is the same when it is read again', () => {
+test('JUnit: reads an odd message back unchanged', () => {
   const parser = new XMLParser({ ignoreAttributes: false, attributeNamePrefix: '@' });
   const { testsuites } = parser.parse(reportText('junit', REPORT)) as {
     testsuites: { testsuite: { testcase: object[] } };

@@ -1,6 +1,6 @@
 import type { Clock } from '../../src/adapters/clock/port.ts';
 
-/** Real time that runs `speed` times faster, for machines that answer real SSH. */
+/** Real time, `speed` times faster, for machines that answer real SSH. */
 export function createScaledClock(speed: number): Clock {
   const origin = performance.now();
   const monotonic = () => (performance.now() - origin) * speed;

@@ -13,7 +13,7 @@ import type { Patience } from '../../src/conformance/subject.ts';
 
 export const TEST_SET = 'zzzzz-zzzzz-zzzzzzcloudtest';
 
-/** Short enough for a test that has to see something never come. */
+/** Short enough for a test that waits for something that never comes. */
 export const IMPATIENT: Partial<Patience> = {
   bootMs: 2_000,
   probeMs: 50,
@@ -32,7 +32,7 @@ export interface ConformanceRun {
 
 export type RunOptions = Partial<ProviderTestOptions> & { readonly ssh?: object };
 
-/** Runs the command in this process, on a configuration of its own. */
+/** Runs the command in this process, with its own configuration. */
 export async function runFor(
   section: Readonly<Record<string, unknown>>,
   options: RunOptions = {},
@@ -62,7 +62,7 @@ export async function runFor(
   }
 }
 
-/** The same, and reads its JSON. */
+/** The same, parsed from JSON. */
 export async function runTest(
   section: Readonly<Record<string, unknown>>,
   options: RunOptions = {},
@@ -97,7 +97,7 @@ export const skippedIn = ({ steps }: ConformanceReport): Readonly<Record<string,
       .map(({ id, message }) => [id, message.replace(/ssh -p \d+/, 'ssh -p PORT')]),
   );
 
-/** Names of the steps that did not come out well, for a readable failure. */
+/** Names of the steps that did not pass, for a readable failure. */
 export const badIn = ({ steps }: ConformanceReport): string[] =>
   steps
     .filter(({ outcome }) => outcome === 'failed' || outcome === 'not-run')

@@ -6,7 +6,7 @@ import { advance, createSimulatedClock, type VirtualClock } from '../doubles/sim
 
 const live = new AbortController().signal;
 
-/** Runs to its end in virtual time; answers it with when it looked, in ms. */
+/** Runs to its end in virtual time; returns the result and the times of its looks, in ms. */
 async function waitFor(
   clock: VirtualClock,
   look: (count: number) => Promise<number | ReturnType<typeof pending>>,
@@ -27,7 +27,7 @@ async function waitFor(
   return { ...(await end), looks };
 }
 
-test('looks come slower and slower, up to the interval', async () => {
+test('looks more and more slowly, up to the interval', async () => {
   const clock = createSimulatedClock();
   const { value, looks } = await waitFor(clock, async (count) =>
     count < 9 ? pending('not yet') : count,
@@ -37,7 +37,7 @@ test('looks come slower and slower, up to the interval', async () => {
   expect(gaps).toEqual([100, 150, 225, 338, 507, 760, 1000, 1000]);
 });
 
-test('what never comes ends in time, and tells what was seen last', async () => {
+test('ends a vain wait in time, and names what was seen last', async () => {
   const clock = createSimulatedClock();
   const { error, looks } = await waitFor(clock, async (count) => pending(`look ${count}`), {
     timeoutMs: 2_000,
@@ -48,13 +48,13 @@ test('what never comes ends in time, and tells what was seen last', async () => 
   expect(looks.at(-1)).toBeLessThanOrEqual(2_000);
 });
 
-test('without time there is still one look', async () => {
+test('looks once even without time', async () => {
   const clock = createSimulatedClock();
   const found = await waitFor(clock, async () => 7, { timeoutMs: 0 });
   expect(found).toMatchObject({ value: 7, looks: [0] });
 });
 
-test('a passing failure is a look that saw nothing, another one is the end', async () => {
+test('counts a temporary failure as a look without result, and ends at another failure', async () => {
   const clock = createSimulatedClock();
   const passing = new ProviderError('transient', 'busy');
   const found = await waitFor(clock, async (count) => {
@@ -67,7 +67,7 @@ test('a passing failure is a look that saw nothing, another one is the end', asy
   expect({ error, looks: looks.length }).toEqual({ error: final, looks: 1 });
 });
 
-test('a rate limit is kept, wherever in the chain of causes it stands', async () => {
+test('obeys a rate limit, wherever it is in the chain of causes', async () => {
   const clock = createSimulatedClock();
   const { looks } = await waitFor(clock, async (count) => {
     if (count > 1) return count;
@@ -78,7 +78,7 @@ test('a rate limit is kept, wherever in the chain of causes it stands', async ()
   expect(looks).toEqual([0, 20_000]);
 });
 
-test('a rate limit beyond the end is the end', async () => {
+test('ends at a rate limit beyond the deadline', async () => {
   const clock = createSimulatedClock();
   const retryAt = new Date(clock.now() + 3_600_000);
   const error = new ProviderError('transient', 'slow down', { rateLimit: { retryAt } });
@@ -87,7 +87,7 @@ test('a rate limit beyond the end is the end', async () => {
   expect(looks).toEqual([0]);
 });
 
-test('a signal ends it', async () => {
+test('ends at a signal', async () => {
   const clock = createSimulatedClock();
   const controller = new AbortController();
   const reason = new Error('enough');
@@ -98,7 +98,7 @@ test('a signal ends it', async () => {
   expect((error as Error).message).toBe('it: not yet; last: not yet');
 });
 
-test('a look that ends with the signal hides nothing that was seen before', async () => {
+test('keeps earlier observations when the signal ends a look', async () => {
   const clock = createSimulatedClock();
   const controller = new AbortController();
   const { error } = await waitFor(
@@ -113,7 +113,7 @@ test('a look that ends with the signal hides nothing that was seen before', asyn
   expect((error as Error).message).toBe('it: not yet; last: no address, look 2');
 });
 
-test('called off before anything was seen, it says why', async () => {
+test('gives the reason when cancelled before the first observation', async () => {
   const reason = new Error('enough');
   const { error } = await waitFor(createSimulatedClock(), () => Promise.reject(reason), {
     signal: AbortSignal.abort(reason),
@@ -121,7 +121,7 @@ test('called off before anything was seen, it says why', async () => {
   expect(error).toBe(reason);
 });
 
-test('a limit aborts the work, and does not wait for one that ignores it', async () => {
+test('aborts the work at a limit, and does not wait for work that ignores it', async () => {
   const clock = createSimulatedClock();
   let seen: AbortSignal | undefined;
   const work = within('a call', { clock, timeoutMs: 1_500, signal: live }, (signal) => {

@@ -10,7 +10,7 @@ import { createClients } from '../adapters/agents/test-server.ts';
 import { createSimulatedClock } from '../doubles/simulated-clock.ts';
 import { openConsole } from './api/console-stand.ts';
 
-/** A connection on which nothing is said. */
+/** A connection without data. */
 async function stranger(url: string, localAddress = '127.0.0.1'): Promise<Socket> {
   const { hostname: host, port } = new URL(url);
   const socket = connect({ host, port: Number(port), localAddress });
@@ -22,7 +22,7 @@ async function stranger(url: string, localAddress = '127.0.0.1'): Promise<Socket
 const closed = async (socket: Socket) => socket.closed || once(socket, 'close');
 const status = async (url: string) => (await fetch(`${url}readyz`)).status;
 
-test('a crowd of strangers from one address gets so many places, and no other address loses its own', async () => {
+test('limits the places of a crowd of strangers from one address, and keeps those of other addresses', async () => {
   const { url } = await openConsole({
     connectionLimits: { strangersMax: 6, strangersPerAddress: 3 },
   });
@@ -33,7 +33,7 @@ test('a crowd of strangers from one address gets so many places, and no other ad
   expect(await status(url)).toBe(200);
 });
 
-test('a connection counts as a stranger until a request on it is let in', async () => {
+test('counts a connection as a stranger until one of its requests is admitted', async () => {
   const { url } = await openConsole({ connectionLimits: { strangersPerAddress: 1 } });
   const known = await stranger(url);
   known.write('GET /api/v1/version HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n');
@@ -44,7 +44,7 @@ test('a connection counts as a stranger until a request on it is let in', async 
   expect([known.closed, waiting.closed]).toEqual([false, false]);
 });
 
-test('a connection on which no request is let in ends after a while', async () => {
+test('ends a connection without an admitted request after a while', async () => {
   const clock = createSimulatedClock();
   const { url } = await openConsole({ clock, connectionLimits: { strangerMs: 5_000 } });
   const known = await stranger(url);
@@ -58,14 +58,14 @@ test('a connection on which no request is let in ends after a while', async () =
   expect(known.closed).toBe(false);
 });
 
-test('connections take at most a quarter of the descriptors, strangers half of those', () => {
+test('limits connections to a quarter of the descriptors, strangers to half of those', () => {
   const few = { connectionsMax: 50, strangersMax: 25, strangersPerAddress: 13 };
   expect(limitsFor(200, false)).toMatchObject(few);
   expect(limitsFor(200, true)).toMatchObject({ ...few, strangersPerAddress: 25 });
   expect(limitsFor(null, false)).toMatchObject({ connectionsMax: 1_000, strangersMax: 400 });
 });
 
-test('E6: 600 strangers at the console of a process with 200 descriptors cost no heartbeat', async () => {
+test('E6: loses no heartbeat to 600 strangers at a console with 200 descriptors', async () => {
   const [machine, key] = [randomUUID(), generateRawKeyPair()];
   const script = join(import.meta.dirname, 'few-descriptors.ts');
   const args = [process.execPath, script, machine, Buffer.from(key.publicKey).toString('hex')];
@@ -78,7 +78,7 @@ test('E6: 600 strangers at the console of a process with 200 descriptors cost no
   const crowd = Array.from({ length: 600 }, (_, n) => stranger(url!, `127.0.0.${2 + (n % 6)}`));
   await Promise.allSettled(crowd);
   for (let beat = 0; beat < 20; beat++) {
-    // A new connection for each.
+    // Each on a new connection.
     const clients = createClients(address!, trust!);
     const client = await clients.of(key);
     await client.heartbeat({ machineId: machine }, AbortSignal.timeout(240_000));

@@ -26,7 +26,7 @@ const ask = (url: string, headers: Record<string, string> = {}, method = 'GET') 
     outgoing.end();
   });
 
-test('a daemon without the role of a console has health and metrics, and nothing else', async () => {
+test('serves only health and metrics on a daemon without the console role', async () => {
   const { url } = await openConsole({ isShown: false });
   const statuses = await Promise.all(
     ['livez', 'readyz', 'metrics', '', 'events', 'api/v1/guard'].map(
@@ -44,7 +44,7 @@ describe('operations', () => {
     expect(body).toContain('shepherd_build_info{');
   });
 
-  test('ready follows the checks', async () => {
+  test('reports readiness by the checks', async () => {
     let report: HealthReport = { checks: { bmdb: { ok: true, detail: 'reachable' } } };
     const { url } = await openConsole({ health: () => report });
     expect(await ask(`${url}readyz`)).toMatchObject({ status: 200 });
@@ -57,7 +57,7 @@ describe('operations', () => {
     expect((await ask(`${url}livez`)).status).toBe(200);
   });
 
-  test('A8: what only degrades the daemon is told, and leaves it ready', async () => {
+  test('A8: reports a degraded check, and stays ready', async () => {
     const bmdb = { ok: true, detail: 'reachable' };
     const metal = { ok: false, degraded: true, detail: 'cannot be listed since noon' } as const;
     const report: HealthReport = { checks: { bmdb, 'provider metal': metal } };
@@ -66,7 +66,7 @@ describe('operations', () => {
     expect([status, JSON.parse(body)]).toEqual([200, { ready: true, degraded: true, ...report }]);
   });
 
-  test('a failure inside is logged, and not shown', async () => {
+  test('logs an internal failure, and does not show it', async () => {
     const errors: object[] = [];
     const log = { ...silentLog, error: (fields: object) => errors.push(fields) };
     const health = () => {
@@ -80,9 +80,9 @@ describe('operations', () => {
   });
 });
 
-describe('the door', () => {
+describe('the gate', () => {
   test.each(['/', '/assets/app.js', '/api/v1/machines', '/metrics', '/nothing'])(
-    'safe headers on %s',
+    'sends safe headers on %s',
     async (path) => {
       const { url } = await openConsole();
       const { headers } = await ask(new URL(path, url).href);
@@ -96,7 +96,7 @@ describe('the door', () => {
     },
   );
 
-  test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])('%s is refused', async (method) => {
+  test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])('refuses %s', async (method) => {
     const { url } = await openConsole();
     for (const path of ['', 'api/v1/machines', 'events', 'nothing']) {
       expect((await ask(`${url}${path}`, {}, method)).status).toBe(405);
@@ -116,7 +116,7 @@ describe('the door', () => {
     expect((await ask(`${url}api/v1/machines`, { host })).status).toBe(expected);
   });
 
-  test('is not opened to the network without a token', async () => {
+  test('refuses to open to the network without a token', async () => {
     for (const host of ['0.0.0.0', '::', '192.0.2.7', '']) {
       await expect(openConsole({ listen: { host, port: 0 } })).rejects.toMatchObject({
         code: 'usage',
@@ -125,7 +125,7 @@ describe('the door', () => {
     }
   });
 
-  test('with a token every route asks for it but livez, and readyz, which says then whether and not why', async () => {
+  test('with a token requires it on every route but livez, and readyz, which then says whether and not why', async () => {
     const { url } = await openConsole({ token: 'sesame' });
     const basic = (password: string) => `Basic ${btoa(`anyone:${password}`)}`;
     for (const path of ['', 'assets/app.js', 'events', 'api/v1/machines', 'metrics']) {
@@ -151,14 +151,14 @@ describe('the door', () => {
     expect(await statusWith('Bearer ')).toBe(401);
   });
 
-  test('B6: a name that is not listed is told where to list it', async () => {
+  test('B6: tells the sender of an unlisted Host where to list it', async () => {
     const { url } = await openConsole();
     const { status, body } = await ask(`${url}api/v1/machines`, { host: 'fleet.example' });
     expect(status).toBe(421);
     expect(body).toContain('console.allowedHosts');
   });
 
-  test('B6: guesses are counted by address, told with 429, and looked at again after a minute', async () => {
+  test('B6: counts guesses by address, answers 429, and checks again after a minute', async () => {
     let nowMs = 0;
     const warned: object[] = [];
     const { url } = await openConsole({
@@ -184,7 +184,7 @@ describe('the door', () => {
       });
     }
     expect((await ask(`${url}livez`)).status).toBe(200);
-    // A browser that shows none yet is asked for one.
+    // A browser without credentials is asked for them.
     expect((await ask(url)).status).toBe(401);
     expect(warned).toEqual([{ address: '127.0.0.1' }]);
     nowMs += 59_000;
@@ -192,7 +192,7 @@ describe('the door', () => {
     expect((await withToken('wrong')).status).toBe(401);
   });
 
-  test('a taken port is one clear mistake', async () => {
+  test('reports a taken port as one clear mistake', async () => {
     const { url } = await openConsole();
     const port = Number(new URL(url).port);
     await expect(openConsole({ listen: { host: '127.0.0.1', port } })).rejects.toMatchObject({

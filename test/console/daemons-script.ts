@@ -7,7 +7,7 @@ import { AT_MS } from './scripted-fleet.ts';
 export const SELF = sessionId('00000000-0000-4000-8000-000000000001');
 export const OTHER = sessionId('00000000-0000-4000-8000-000000000002');
 
-/** A daemon that is alive, works on nothing and says who it is. */
+/** A live daemon without work that says who it is. */
 export const daemon = (change: Partial<SessionLine> = {}): SessionLine => ({
   sessionId: SELF,
   component: 'shepherd',
@@ -23,7 +23,7 @@ export const daemon = (change: Partial<SessionLine> = {}): SessionLine => ({
   ...change,
 });
 
-/** A loop that goes well. */
+/** A healthy loop. */
 export const loop = (change: Partial<LoopSummary> = {}): LoopSummary => ({
   ...{ name: 'rows', periodMs: 5_000, lastSuccessAtMs: AT_MS - 1_000.5, failure: null, job: null },
   ...change,

@@ -17,7 +17,7 @@ test.each([
   expect(guesses.waitSeconds(other)).toBe(seconds);
 });
 
-test('B6: one who owns very many networks costs bounded memory, and forgets the oldest only', () => {
+test('B6: bounds the memory for guesses from very many networks, and forgets only the oldest', () => {
   const guesses = createGuesses({ monotonic: () => 0 });
   guess(guesses, '192.0.2.1');
   for (let at = 0; at < 9_999; at += 1) guesses.wrong(`10.0.${at >> 8}.${at & 255}`, 'a');
@@ -26,7 +26,7 @@ test('B6: one who owns very many networks costs bounded memory, and forgets the 
   expect(guesses.waitSeconds('192.0.2.1')).toBe(0);
 });
 
-test('B6: a page that goes on showing a token of before is no guesser', () => {
+test('B6: does not count a page that keeps showing an old token as guessing', () => {
   const guesses = createGuesses({ monotonic: () => 0 });
   for (let count = 0; count < 100; count += 1) guesses.wrong('192.0.2.1', 'the same');
   expect(guesses.waitSeconds('192.0.2.1')).toBe(0);

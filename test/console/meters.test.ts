@@ -7,7 +7,7 @@ const metrics = () => createMemMetrics();
 const answersOf = ({ calls }: MemMetrics) =>
   calls.filter(({ name }) => name === 'shepherd_http_request_seconds');
 
-test('answers are counted by the pattern of their path; calls of no path are one', async () => {
+test('counts answers by the pattern of their path, and requests without a route together', async () => {
   const meters = metrics();
   const web = await openConsole({ meters });
   await askApi(web, 'machines/stub/rack-1?x=1');
@@ -22,7 +22,7 @@ test('answers are counted by the pattern of their path; calls of no path are one
   for (const { value } of calls) expect(value).toBeLessThan(5);
 });
 
-test('a stream is open while its reader stays, and says nothing of the time to answer', async () => {
+test('counts a stream as open while its reader stays, and not in the response time', async () => {
   const meters = metrics();
   const web = await openConsole({ meters });
   const open = async () => {
@@ -41,7 +41,7 @@ test('a stream is open while its reader stays, and says nothing of the time to a
   expect(new Set(routes)).toEqual(new Set(['/metrics']));
 });
 
-test('a reader that does not read is dropped, which is counted', async () => {
+test('counts dropped readers that do not read', async () => {
   const meters = metrics();
   const web = await openConsole({ meters, streamLimits: { lagMaxBytes: -1 } });
   await expect(fetch(`${web.url}api/v1/stream?view=fleet`)).rejects.toThrow();

@@ -9,7 +9,7 @@ import { scriptedFleet } from './scripted-fleet.ts';
 const none = async () => null;
 const nothing = async () => [];
 
-/** Nobody has logged in, and nothing has happened. What is not here is not asked for. */
+/** Nobody has logged in, and nothing has happened. No test here uses the missing parts. */
 export const EMPTY = {
   accounts: {
     book: {
@@ -43,7 +43,7 @@ export const EMPTY = {
   'accounts' | 'events' | 'webhooks' | 'filing' | keyof ConsoleViews
 >;
 
-/** A console of an empty fleet on a free port of loopback, but for what the test says. */
+/** A console of an empty fleet on a free loopback port, apart from the test's own parts. */
 export const startScriptedConsole = (deps: Partial<ConsoleDeps> = {}): Promise<Console> =>
   startConsole({
     ...EMPTY,

@@ -26,21 +26,21 @@ export type MachineSummary = Omit<MachineRow, 'slot' | 'holds'> &
     readonly holds: readonly string[];
   };
 
-/** A fleet that does what the test says. */
+/** A fleet that a test scripts. */
 export interface ScriptedFleet extends FleetView {
   put(...machines: readonly MachineSummary[]): void;
-  /** Changes some fields of a machine that is there. */
+  /** Changes some fields of an existing machine. */
   set(name: Slot, change: Partial<MachineSummary>): void;
   remove(name: Slot): void;
-  /** How the guard stands from now on. */
+  /** State of the guard from now on. */
   guard(summary: GuardSummary): void;
-  /** Which providers cannot be listed from now on. */
+  /** Providers that cannot be listed from now on. */
   unlist(unlisted: Frame['unlisted']): void;
-  /** How pools stand from now on. */
+  /** State of the pools from now on. */
   pool(...pools: readonly PoolSummary[]): void;
 }
 
-/** Nothing is the matter. */
+/** Nothing is wrong. */
 export const WATCHING: GuardSummary = {
   state: 'watching',
   scopes: [
@@ -88,7 +88,7 @@ export const member = (id: string, change: Partial<MemberSummary> = {}): MemberS
   ...change,
 });
 
-/** The pool `api` at the balancer `edge`, where all is well. */
+/** The healthy pool `api` at the balancer `edge`. */
 export const pool = (change: Partial<PoolSummary> = {}): PoolSummary => ({
   pool: 'api',
   balancer: 'edge',
@@ -165,7 +165,7 @@ export function scriptedFleet(...machines: readonly MachineSummary[]): ScriptedF
   };
 }
 
-/** As the board of a daemon would have it. */
+/** As in a daemon's fleet state. */
 export function entryOf(each: MachineSummary): MachineEntry {
   const { state, substate, sinceMs, elsewhere: _, ...view } = each;
   return {

@@ -8,7 +8,7 @@ const { scope: _, ...none } = noCounts('fleet');
 const fleet = { ...none, machines: 100, started: 100, silent: 3, newlySilent: 3, quiet: 5 };
 const rack = { ...none, machines: 10, started: 10, silent: 6, newlySilent: 6, quiet: 6 };
 
-/** A provider is frozen for silence, and two machines wait. */
+/** A provider is frozen because of silence, and two machines wait. */
 export const LOOK: GuardLook = {
   scopes: [
     { ...{ scope: 'fleet', frozen: null, thawsAtMs: null }, rules: rulesOf(fleet, DEFAULT_GUARD) },

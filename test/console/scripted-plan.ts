@@ -4,7 +4,7 @@ import { AT_MS } from './scripted-fleet.ts';
 
 const SESSION = sessionId('11111111-1111-4111-8111-111111111111');
 
-/** Something of each kind is to be done. */
+/** Contains one action of each kind. */
 export const PLAN: PlanAnswer = {
   atMs: AT_MS + 0.5,
   providers: [

@@ -5,7 +5,7 @@ import { AT_MS } from './scripted-fleet.ts';
 const EQUINIX = providerName('equinix');
 const SESSION = sessionId('5e551000-0000-4000-8000-000000000001');
 
-/** A provider with which all is well. */
+/** A healthy provider. */
 export const providerSummary = (change: Partial<ProviderSummary> = {}): ProviderSummary => ({
   provider: EQUINIX,
   driver: 'equinix',
@@ -28,7 +28,7 @@ export const providerSummary = (change: Partial<ProviderSummary> = {}): Provider
   ...change,
 });
 
-/** One with which nothing is. */
+/** A provider with every fault. */
 export const troubled = (): ProviderSummary =>
   providerSummary({
     mayEraseDisks: true,

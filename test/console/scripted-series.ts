@@ -1,7 +1,7 @@
 import type { SeriesView } from '../../src/console/views.ts';
 import { AT_MS } from './scripted-fleet.ts';
 
-/** An hour in which some machines were brought back. */
+/** An hour with some recoveries. */
 export const seriesView = (count = 360): SeriesView => ({
   stepMs: 10_000,
   samples: () =>

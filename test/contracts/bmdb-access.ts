@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { ConsoleSession } from '../../src/adapters/bmdb/port.ts';
 import {
+  DEVICE_LOGIN_MS,
   GRANT_MAX_MS,
   GRANT_MS,
   GRANT_RETRY_MS,
@@ -141,6 +142,64 @@ export function accessContract(s: BmdbStage): void {
       ]);
       await s.h.pass(SESSION_IDLE_MS);
       expect([await finds('d'), await finds('e')]).toEqual([false, false]);
+    });
+  });
+
+  describe('logins of commands', () => {
+    const book = () => s.h.bmdb.access.devices;
+    const others = () => s.h.other.access.devices;
+    const device = (at: string, user = at) => ({
+      ...{ deviceDigest: digestOf(`d${at}`), userDigest: digestOf(`u${user}`), host: 'laptop' },
+      ...{ address: '192.0.2.7', publicKey: digestOf('key') },
+    });
+    const poll = (at: string) => others().poll(digestOf(`d${at}`));
+    const find = (at: string) => others().find(digestOf(`u${at}`), SIGNAL);
+    const WAITING = { outcome: 'waiting', sealed: null };
+
+    it('wait for a person, whom any daemon tells who asks, and are granted once', async () => {
+      expect(await book().add(device('a'))).toBe(true);
+      expect(await find('a')).toMatchObject({ host: 'laptop', address: '192.0.2.7' });
+      expect([...(await find('a'))!.publicKey]).toEqual([...digestOf('key')]);
+      expect(await poll('a')).toEqual(WAITING);
+      const sealed = digestOf('sealed');
+      expect(await book().decide(digestOf('ua'), sealed)).toBe(true);
+      expect(await others().decide(digestOf('ua'), null)).toBe(false);
+      expect(await find('a')).toBeNull();
+      const granted = await poll('a');
+      expect([granted!.outcome, [...granted!.sealed!]]).toEqual(['granted', [...sealed]]);
+      expect(await poll('a')).toBeNull();
+    });
+
+    it('are refused, unknown, or end after ten minutes', async () => {
+      await book().add(device('a'));
+      await book().add(device('b'));
+      expect(await others().decide(digestOf('ua'), null)).toBe(true);
+      expect([await poll('a'), await poll('a'), await poll('nobody')]).toEqual([
+        ...[{ outcome: 'refused', sealed: null }, null, null],
+      ]);
+      await s.h.pass(DEVICE_LOGIN_MS);
+      expect(await find('b')).toBeNull();
+      expect(await book().decide(digestOf('ub'), digestOf('late'))).toBe(false);
+      expect([await poll('b'), await poll('b')]).toEqual([
+        ...[{ outcome: 'expired', sealed: null }, null],
+      ]);
+    });
+
+    it('have a short code of their own', async () => {
+      await book().add(device('a'));
+      expect(await others().add(device('b', 'a'))).toBe(false);
+      expect(await poll('b')).toBeNull();
+    });
+
+    it('slow a command down by five seconds each time it does not wait', async () => {
+      await book().add(device('a'));
+      const after = async (seconds: number) => {
+        await s.h.pass(seconds * 1_000);
+        return (await poll('a'))!.outcome;
+      };
+      const outcomes = [];
+      for (const seconds of [0, 6, 4, 9, 16, 14]) outcomes.push(await after(seconds));
+      expect(outcomes).toEqual(['waiting', 'waiting', 'soon', 'soon', 'waiting', 'soon']);
     });
   });
 

@@ -18,7 +18,7 @@ const ORIGIN = 'https://shepherd.example.org';
 const ISSUER = 'https://login.example.org';
 const [documented] = blocksOf('docs/access.md').filter(({ text }) => text.includes('oidc:'));
 
-/** The console as the document configures it, but for where it listens and where the provider is. */
+/** The console as in the document, apart from its listen address and the provider's address. */
 async function openDocumented() {
   const there = await openIdentityProvider(`${ORIGIN}/login/oidc/callback`);
   const directory = mkdtempSync(join(tmpdir(), 'shepherd-access-'));
@@ -37,7 +37,7 @@ async function openDocumented() {
   return { there, browser: createBrowser({ [ORIGIN]: url.replace(/\/$/, '') }, authority.cert) };
 }
 
-test('V68: whoever configures the login of an organisation as documented is logged in by it', async () => {
+test('V68: logs a person in with an organisation configured as documented', async () => {
   const { there, browser } = await openDocumented();
   there.accounts.set('b1', { email: 'bob@example.org', groups: ['rack-crew'] });
   there.next = 'b1';

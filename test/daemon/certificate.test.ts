@@ -20,7 +20,7 @@ import { takeoverInitCodec } from '../../src/wire/codec.ts';
 import { createMemHeartbeatStore } from '../doubles/mem-heartbeat-store.ts';
 import { env, minimal } from '../config/examples.ts';
 
-/** The part of a daemon that serves agents, with its certificate in files. */
+/** The agent-serving part of a daemon, with its certificate in files. */
 async function openWithFiles() {
   const directory = mkdtempSync(join(tmpdir(), 'shepherd-certificate-'));
   onTestFinished(() => rmSync(directory, { recursive: true }));
@@ -58,7 +58,7 @@ async function openWithFiles() {
   return { ...opened, put, clock };
 }
 
-/** Whether the server shows a certificate of this authority. */
+/** Whether the server presents a certificate of this authority. */
 async function isTrusted(address: string, { caDer }: TlsMaterial): Promise<boolean> {
   const [host, port] = address.split(':');
   const ca = [new X509Certificate(caDer).toString()];
@@ -71,7 +71,7 @@ async function isTrusted(address: string, { caDer }: TlsMaterial): Promise<boole
   );
 }
 
-test('a certificate that is replaced is served without a restart, and agents are told', async () => {
+test('serves a replaced certificate without a restart, and tells agents', async () => {
   const { server, caCertificate, renewCertificate, put, clock } = await openWithFiles();
   const id = machineId('00000000-0000-4000-8000-000000000001');
   const protocol = createTakeoverProtocol({ endpoint: server.address, caCertificate });
@@ -86,7 +86,7 @@ test('a certificate that is replaced is served without a restart, and agents are
   }
 });
 
-test('a server that is closed looks for no certificate any more, from the beginning of its close', async () => {
+test('stops looking for a new certificate from the beginning of its close', async () => {
   const { server, clock } = await openWithFiles();
   expect(clock.pending).toBeGreaterThan(0);
   const closed = server.close(0);

@@ -76,7 +76,7 @@ const config = (
     { baseDirectory: dir, checkFiles: true },
     balancerDrivers && { balancers: balancerDrivers },
   );
-/** `path: message`, warnings with a mark. */
+/** `path: message`, with a mark for warnings. */
 const findings = async (changes?: ConfigChanges) => {
   const means = { clock: systemClock, random: systemRandom, version: '0' };
   const found = await checkAround(config(changes), means);
@@ -86,7 +86,7 @@ const findings = async (changes?: ConfigChanges) => {
 };
 const only = (text: string | RegExp) => [expect.stringMatching(text)];
 
-test('C6: what is good is good, and nothing is made of it', async () => {
+test('C6: accepts a good configuration, and creates nothing', async () => {
   const before = readdirSync(dir);
   expect(await findings()).toEqual([]);
   expect(readdirSync(dir)).toEqual(before);
@@ -109,13 +109,13 @@ describe('a balancer', () => {
     return found.map(({ path, message }) => `${path.join('.')} ${message}`);
   };
 
-  test('that can be opened is closed again, and nothing is asked of it', async () => {
+  test('is closed again after opening, without any request', async () => {
     const { balancer, calls } = tellTaleBalancer();
     expect(await said(shelf({ open: () => balancer }))).toEqual([]);
     expect(calls).toEqual(['close']);
   });
 
-  test('whose settings contradict each other', async () => {
+  test('with contradictory settings', async () => {
     const open = () => {
       throw new UsageError('front and back are one door');
     };
@@ -124,13 +124,13 @@ describe('a balancer', () => {
     ]);
   });
 
-  test('whose driver finds that they cannot work', async () => {
+  test('with settings that its driver refuses', async () => {
     const check = async () => [{ key: 'door', message: 'is not there; make it' }];
     expect(await said(shelf({ check }))).toEqual(['balancers.edge.door is not there; make it']);
   });
 });
 
-/** A balancer that only tells what was asked of it. */
+/** A balancer that only records calls. */
 function tellTaleBalancer() {
   const calls: string[] = [];
   const balancer = new Proxy(
@@ -145,16 +145,18 @@ function tellTaleBalancer() {
 }
 
 describe('C6: the certificate of the agent server', () => {
-  test('with the key of another one', async () => {
+  test('with the key of another certificate', async () => {
     put('server.key', other.key);
-    expect(await findings()).toEqual(only(/^agentServer\.keyPath is not the key .*of CN=server/));
+    expect(await findings()).toEqual(only(/^agentServer\.keyPath does not match .*of CN=server/));
   });
 
   test.each(['no key at all', '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----'])(
     'with a file that is no key: %s',
     async (content) => {
       put('server.key', content);
-      expect(await findings()).toEqual(only(/^agentServer\.keyPath holds no private key/));
+      expect(await findings()).toEqual(
+        only(/^agentServer\.keyPath contains no readable private key/),
+      );
     },
   );
 
@@ -162,7 +164,9 @@ describe('C6: the certificate of the agent server', () => {
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const cipher = { cipher: 'aes-256-cbc', passphrase: 'secret' };
     put('server.key', privateKey.export({ type: 'pkcs8', format: 'pem', ...cipher }));
-    expect(await findings()).toEqual(only(/^agentServer\.keyPath holds no .*without a passphrase/));
+    expect(await findings()).toEqual(
+      only(/^agentServer\.keyPath contains no .*without a passphrase/),
+    );
   });
 
   test.each(['other.example.org', '192.0.2.7', '[2001:db8::1]'])(
@@ -170,36 +174,36 @@ describe('C6: the certificate of the agent server', () => {
     async (host) => {
       const agent = { endpoint: `${host}:8080`, endpointCaCertificatePath: 'ca.pem' };
       const said = await findings({ agent });
-      expect(said).toEqual(only(/^agent\.endpoint is not named .*DNS:fleet\.example\.org/));
+      expect(said).toEqual(only(/^agent\.endpoint does not match .*DNS:fleet\.example\.org/));
     },
   );
 
-  test('that names the address which stands for an endpoint', async () => {
+  test('that names the address used as the endpoint', async () => {
     const agent = { endpoint: '192.0.2.1:8080', endpointCaCertificatePath: 'ca.pem' };
     expect(await findings({ agent })).toEqual([]);
   });
 
-  test('that does not name the listening address, where no endpoint is given', async () => {
+  test('that does not name the listen address, without an endpoint', async () => {
     const agent = { endpointCaCertificatePath: 'ca.pem' };
     const keys = { keyPath: 'server.key', certificatePath: 'server.pem' };
     const agentServer = { listen: '192.0.2.9:8080', ...keys };
     const said = await findings({ agent, agentServer });
-    expect(said).toEqual(only(/^agentServer\.listen is not named .*192\.0\.2\.9/));
+    expect(said).toEqual(only(/^agentServer\.listen does not match .*192\.0\.2\.9/));
   });
 
-  test('that another authority signed', async () => {
+  test('signed by another authority', async () => {
     put('ca.pem', other.cert);
     expect(await findings()).toEqual(
       only(/^agent\.endpointCaCertificatePath .*CN=wrong authority.*did not sign.*CN=right auth/),
     );
   });
 
-  test('that an authority of the same name signed', async () => {
+  test('signed by an authority of the same name', async () => {
     put('ca.pem', (await issue({ name: 'CN=right authority' })).cert);
     expect(await findings()).toEqual(only(/^agent\.endpointCaCertificatePath .*did not sign/));
   });
 
-  test('that is not for servers', async () => {
+  test('not usable for servers', async () => {
     const usage = '1.3.6.1.5.5.7.3.2';
     const client = await issue({ names: [ENDPOINT], by: ca, usage, name: 'CN=client' });
     put('server.key', client.key);
@@ -207,7 +211,7 @@ describe('C6: the certificate of the agent server', () => {
     expect(await findings()).toEqual(only(/serverAuth.*INVALID_PURPOSE/));
   });
 
-  test('that signed itself, and stands for its own authority', async () => {
+  test('self-signed and its own authority', async () => {
     const own = await issue({ names: [ENDPOINT], name: 'CN=own' });
     put('server.key', own.key);
     put('server.pem', own.cert);
@@ -215,12 +219,12 @@ describe('C6: the certificate of the agent server', () => {
     expect(await findings()).toEqual([]);
   });
 
-  test('without an authority that agents know: may be meant', async () => {
+  test('without an authority known to agents: warns', async () => {
     const said = await findings({ agent: { endpoint: `${ENDPOINT}:8080` } });
     expect(said).toEqual(only(/^warning agent\.endpointCaCertificatePath is missing/));
   });
 
-  describe('with one between it and the authority', () => {
+  describe('with an intermediate authority', () => {
     beforeEach(async () => {
       const between = await issue({ name: 'CN=between', by: ca });
       const end = await issue({ name: 'CN=server', names: [ENDPOINT], by: between });
@@ -230,20 +234,20 @@ describe('C6: the certificate of the agent server', () => {
       put('end.pem', end.cert);
     });
 
-    test('is fine', async () => expect(await findings()).toEqual([]));
+    test('is accepted', async () => expect(await findings()).toEqual([]));
 
-    test('that is left out: no agent finds its way', async () => {
+    test('left out of the chain: no agent can verify', async () => {
       const agentServer = { keyPath: 'server.key', certificatePath: 'end.pem' };
       expect(await findings({ agentServer })).toEqual(
-        only(/^agent\.endpointCaCertificatePath .*did not sign.*into certificatePath/),
+        only(/^agent\.endpointCaCertificatePath .*did not sign.*to certificatePath/),
       );
     });
 
-    test('that is given in place of the authority: agents want the root', async () => {
+    test('given in place of the authority: agents need the root', async () => {
       const endpointCaCertificatePath = 'between.pem';
       const agent = { endpoint: `${ENDPOINT}:8080`, endpointCaCertificatePath };
       expect(await findings({ agent })).toEqual(
-        only(/^agent\.endpointCaCertificatePath .*agents want the root/),
+        only(/^agent\.endpointCaCertificatePath .*agents need the root/),
       );
     });
   });
@@ -265,7 +269,7 @@ describe('C6: the certificate of the agent server', () => {
     ]);
   });
 
-  test('whose authority expired', async () => {
+  test('with an expired authority', async () => {
     const old = await issue({ name: 'CN=old', fromDays: -9, toDays: -2 });
     const young = await issue({ names: [ENDPOINT], by: old, name: 'CN=young' });
     put('server.key', young.key);
@@ -275,7 +279,7 @@ describe('C6: the certificate of the agent server', () => {
   });
 });
 
-describe('C6: files that others may read', () => {
+describe('C6: files readable by others', () => {
   test('the key of the agent server', async () => {
     put('server.key', server.key, 0o644);
     expect(await findings()).toEqual(
@@ -285,7 +289,7 @@ describe('C6: files that others may read', () => {
     expect(await findings()).toEqual(only(/^warning agentServer\.keyPath .*its group .* may read/));
   });
 
-  test('a key of somebody else', async () => {
+  test('a key owned by another user', async () => {
     if (process.geteuid!() === 0) chownSync(join(dir, 'server.key'), 12_345, 0);
     else vi.spyOn(process, 'geteuid').mockReturnValue(12_345);
     expect(await findings()).toContainEqual(expect.stringMatching(/keyPath .*another user \(uid/));
@@ -301,12 +305,12 @@ describe('C6: files that others may read', () => {
     const said = await findings({ ssh: { keyPath, previousKeyPaths: ['good.key', 'junk.key'] } });
     expect(said).toEqual([
       expect.stringMatching(/^ssh\.keyPath .*open to others \(mode 0644\); make it 0400 or 0600/),
-      expect.stringMatching(/^ssh\.previousKeyPaths\.1 .*holds no SSH key/),
+      expect.stringMatching(/^ssh\.previousKeyPaths\.1 .*contains no SSH key/),
     ]);
   });
 });
 
-test('C6: places where nothing can be made', async () => {
+test('C6: directories that cannot be created', async () => {
   put('file', 'no directory');
   const said = await findings({
     database: { embedded: { dataDir: 'file/data' } },
@@ -319,7 +323,7 @@ test('C6: places where nothing can be made', async () => {
   );
 });
 
-test('C6: certificates that somebody else may have put there', async () => {
+test('C6: certificates that another user may have written', async () => {
   const shared = join(dir, 'shared');
   mkdirSync(shared);
   chmodSync(shared, 0o777);
@@ -330,27 +334,27 @@ test('C6: certificates that somebody else may have put there', async () => {
   expect(await look()).toContainEqual(expect.stringMatching(mistake));
 });
 
-test('C6: a database directory that holds something else', async () => {
+test('C6: a database directory with other contents', async () => {
   const said = await findings({ database: { embedded: { dataDir: '.' } } });
-  expect(said).toEqual(only(/^database\.embedded\.dataDir .*holds something else/));
+  expect(said).toEqual(only(/^database\.embedded\.dataDir .*contains other files/));
 });
 
 describe('C6: an inventory', () => {
-  test('that is not there', async () => {
+  test('missing', async () => {
     const rack = { ...RACK, inventory: 'file:absent.json' };
     expect(await findings({ providers: { rack } })).toEqual(
       only(/^providers\.rack\.inventory .*absent\.json cannot be read.*ENOENT/),
     );
   });
 
-  test('with mistakes: all of them are named', async () => {
+  test('with mistakes: names all of them', async () => {
     put('inventory.json', JSON.stringify([{ ID: 'a', Addr: 'nowhere', Location: 1 }, { ID: 'b' }]));
     const [said = '', ...more] = await findings();
     expect(more).toEqual([]);
     expect(said).toMatch(/^providers\.rack\.inventory .*entry 1 \("a"\): Addr.*Location.*entry 2/);
   });
 
-  test('whose machines need a host key, and have none: may be meant', async () => {
+  test('whose machines need a host key, and have none: warns', async () => {
     const { hostKeyPolicy: _, ...rack } = RACK;
     expect(await findings({ providers: { rack } })).toEqual(
       only(

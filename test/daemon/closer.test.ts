@@ -17,7 +17,7 @@ const open = (name: string, close: () => Promise<void> | void = () => undefined)
     closed.push(name);
   });
 
-test('what was opened last is closed first, and nothing before that is closed', async () => {
+test('closes parts in reverse order, one after another', async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   open('database');
   open('agent server', () => promise);
@@ -31,7 +31,7 @@ test('what was opened last is closed first, and nothing before that is closed', 
   expect(log.lines).toEqual([]);
 });
 
-test('a part that cannot be closed is told by its name, and keeps no other open', async () => {
+test('names a part that cannot be closed, and closes all others', async () => {
   open('database');
   open('agent server', () => Promise.reject(new Error('it hangs')));
   closer.add('inspector', () => {
@@ -45,7 +45,7 @@ test('a part that cannot be closed is told by its name, and keeps no other open'
   ]);
 });
 
-test('everything is closed once, however often that is asked for', async () => {
+test('closes everything once, however often close is called', async () => {
   open('database');
   open('console');
   await Promise.all([closer.close(), closer.close()]);
@@ -53,7 +53,7 @@ test('everything is closed once, however often that is asked for', async () => {
   expect(closed.toSorted()).toEqual(['console', 'database']);
 });
 
-test('what is opened while the rest is being closed is closed, too', async () => {
+test('closes parts that open during the close', async () => {
   open('database');
   open('console', () => open('late'));
   await closer.close();
@@ -63,7 +63,7 @@ test('what is opened while the rest is being closed is closed, too', async () =>
 const MACHINES = 50;
 const MINUTE = 60_000;
 
-test('V49: an hour at rest of fifty machines is at most one line', async () => {
+test('V49: writes at most one line in an idle hour of fifty machines', async () => {
   const world = createPlayedWorld({ seed: 49, locations: { hall: MACHINES } });
   const { daemon, log } = await world.start({ name: 'one' });
   await advance(world.clock, 30 * MINUTE);
@@ -79,7 +79,7 @@ test('V49: an hour at rest of fifty machines is at most one line', async () => {
   world.end();
 });
 
-test('once a day it says how the fleet is, until it stops', async () => {
+test('logs a fleet summary once a day, until it stops', async () => {
   const clock = createSimulatedClock();
   const log = recordingLog();
   const closer = createCloser(log);

@@ -21,7 +21,7 @@ import { recordingLog, type RecordingLog } from '../doubles/recording-log.ts';
 import { PATIENCE } from '../support/patience.ts';
 import { publicKeyLine } from '../adapters/provider/driver-stand.ts';
 
-/** A whole daemon in this process; only the listener for agents is played. */
+/** A whole daemon in this process; only the agents' listener is scripted. */
 let server: PgServer;
 let world: SimWorld;
 beforeAll(async () => {
@@ -33,7 +33,7 @@ beforeAll(async () => {
 afterAll(() => Promise.all([server.stop(), world.close()]));
 
 let log: RecordingLog;
-/** What there still was when the agent server was closed. */
+/** What was still open when the agent server was closed. */
 let atItsClose: { sessions: number; consoleAnswers: boolean; databaseAnswers: boolean }[];
 let consoleUrl: string;
 let itsStore: HeartbeatStore;
@@ -90,14 +90,14 @@ const start = async (listen = '127.0.0.1:0', change: Record<string, string> = {}
   ({ consoleUrl } = daemon);
   return daemon;
 };
-/** Work under way may not keep a stop waiting here. */
+/** Work in progress may not delay a stop here. */
 const TUNING = { ...SIM_TUNING, drainMs: 500 };
 const WAIT = { ...PATIENCE, interval: 50 };
-/** The pool that the agent server wrote by answers nobody any more. */
+/** The agent server's database pool answers nobody any more. */
 const databaseIsLetGo = () =>
   expect(itsStore.withoutHardware!()).rejects.toThrow(/after calling end/);
 
-test('a stop ends the intake of heartbeats, then the session by which they are stored, the console and the database', async () => {
+test('stops the intake of heartbeats, then the session that stores them, the console and the database', async () => {
   const daemon = await start();
   await vi.waitFor(async () => expect(await answers('/readyz')).toBe(200), WAIT);
   expect(log.count('recovery may reinstall machines, which erases their disks')).toBe(1);
@@ -109,7 +109,7 @@ test('a stop ends the intake of heartbeats, then the session by which they are s
   expect(rows).toEqual([{ name: 'shepherd', runtime: `host ${hostname()}` }]);
   const before = log.lines.length;
   await Promise.all([daemon.stop(), daemon.stop()]);
-  // The second time in case that there was no session to drain.
+  // The second time in case there was no session to drain.
   expect(atItsClose).toEqual([
     { sessions: 1, consoleAnswers: true, databaseAnswers: true },
     { sessions: 0, consoleAnswers: false, databaseAnswers: true },
@@ -120,7 +120,7 @@ test('a stop ends the intake of heartbeats, then the session by which they are s
   expect(log.lines.slice(before).filter(({ level }) => level === 'error')).toEqual([]);
 });
 
-test('a daemon that cannot start closes what it had opened', async () => {
+test('closes what it opened when the daemon cannot start', async () => {
   const other = createServer().listen(0, '127.0.0.1');
   await once(other, 'listening');
   const { port } = other.address() as AddressInfo;
@@ -130,14 +130,14 @@ test('a daemon that cannot start closes what it had opened', async () => {
   await databaseIsLetGo();
 });
 
-test('nor does one start whose token a provider refuses', async () => {
+test('refuses to start when a provider refuses its token', async () => {
   await expect(start('127.0.0.1:0', { token: '${WRONG}' })).rejects.toThrow(
     /^provider \S+ refused our token/,
   );
   expect(atItsClose).toEqual([]);
 });
 
-test('starts although a provider holds a key of somebody else with our label, and says so', async () => {
+test('starts although a provider holds a foreign key with our label, and logs that', async () => {
   const settings = parseSimConfig(world, simInput(world), {}).providers['equinix'] as never as {
     readonly [key in 'baseUrl' | 'projectId']: string;
   } & { readonly token: { read(): string } };
@@ -154,7 +154,7 @@ test('starts although a provider holds a key of somebody else with our label, an
   await daemon.stop();
 });
 
-test('the thread of the agent server is no program', async () => {
+test('refuses to run the thread of the agent server as a program', async () => {
   const child = spawn(process.execPath, ['src/daemon/agent-thread.ts'], {
     stdio: ['ignore', 'ignore', 'pipe'],
   });

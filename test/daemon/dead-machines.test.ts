@@ -6,9 +6,9 @@ import type { SimulatedMachine } from '../doubles/mem-machines.ts';
 import { createPlayedWorld, type PlayedDaemon, type PlayedWorld } from '../support/played-world.ts';
 
 /**
- * Machines that never come back must not hold up the others: two whole daemons with default settings,
- * in virtual time. What must hold is measured, in minutes: from the death of an agent until its machine
- * is heard again, and from the order of a reboot until it is done.
+ * Dead machines must not delay the others: two whole daemons with default settings, in virtual
+ * time. Measures, in minutes, the time from an agent's death to its machine's next heartbeat, and
+ * from a reboot request to its end.
  */
 
 const MINUTE = 60_000;
@@ -17,8 +17,8 @@ const SECONDS_STEP = 5_000;
 
 const racks = Object.fromEntries(Array.from({ length: 6 }, (_, at) => [`rack${at}`, 20]));
 /**
- * With the minutes between one death and the next, and how many die: of four machines, more than two at
- * once freeze recovery.
+ * Minutes between two deaths, and how many die: of four machines, more than two at once freeze
+ * recovery.
  */
 type Fleet = readonly [string, Readonly<Record<string, number>>, number, readonly number[]];
 const FLEETS: readonly Fleet[] = [
@@ -46,7 +46,7 @@ describe.each(FLEETS)('a fleet of %s', (_, locations, apartMinutes, deaths) => {
       const running = () => daemons.map(({ daemon }) => daemon.board.counts()['Running'] ?? 0);
       await minutesUntil(pass, () => running().every((count) => count === size), 60);
       expect(running()).toEqual([size, size]);
-      // Silence counts once heartbeats have been taken in for as long as the deadline.
+      // Silence counts once heartbeats have been received for as long as the deadline.
       await pass(DEADLINE_MINUTES * MINUTE);
 
       const group = groupOf(world);
@@ -63,7 +63,7 @@ describe.each(FLEETS)('a fleet of %s', (_, locations, apartMinutes, deaths) => {
       );
       expect(restarted).toBeLessThanOrEqual(DEADLINE_MINUTES + 2);
 
-      // The dead ones are being rebooted at this time, and none of them comes back.
+      // The dead machines are being rebooted at this time, and none returns.
       const ordered = await orderReboot(world, group[dead + 1]!);
       const done = await minutesUntil(pass, () => ordered().state !== 'open', 70);
       expect(ordered()).toMatchObject({ state: 'done', outcome: 'it was rebooted' });

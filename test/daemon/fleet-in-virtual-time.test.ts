@@ -4,7 +4,7 @@ import { advance, createSeededRandom } from '../doubles/simulated-clock.ts';
 import { createPlayedWorld, type PlayedDaemon } from '../support/played-world.ts';
 
 /**
- * Three whole daemons in one process, over one database, one provider and sixty machines: all in
+ * Three whole daemons in one process, with one database, one provider and sixty machines: in
  * virtual time, with default settings and pacing.
  */
 
@@ -17,7 +17,7 @@ const countsOf = ({ daemon }: PlayedDaemon) => daemon.board.counts();
 const healthyOf = ({ daemon }: PlayedDaemon) =>
   [...daemon.board.entries.values()].filter(({ substate }) => substate === 'healthy').length;
 
-/** A life of a fleet: it comes up, a daemon dies, two agents fall silent and are brought back. */
+/** The life of a fleet: it starts, a daemon dies, two agents fall silent and are recovered. */
 async function live() {
   const world = createPlayedWorld({
     seed: 1,
@@ -47,7 +47,7 @@ async function live() {
   }
   await pass(4 * MINUTE);
 
-  // The one that provisions, in the midst of creations and of agent starts.
+  // The daemon that provisions, during creations and agent starts.
   const [job] = world.bmdb.tables.jobs.values();
   const dead = daemons.find((daemon) => sessionOf(daemon) === job!.sessionId)!;
   const atDeath = { counts: countsOf(dead), devices: world.provider.devices().length };
@@ -81,11 +81,11 @@ async function live() {
   };
 }
 
-/** Most of these times, in order, that lie within a second. */
+/** The most of these ordered times within one second. */
 const most = (times: readonly number[]): number =>
   Math.max(...times.map((atMs, at) => at + 1 - times.findIndex((from) => from > atMs - 1_000)));
 
-test('F1: machines come up, outlive a daemon, and are brought back, within the budget of calls', async () => {
+test('F1: machines start, outlive a daemon, and are recovered, within the budget of calls', async () => {
   const life = await live();
   // The budget of the default configuration, for all daemons together.
   expect(life.callsInASecond).toBeLessThanOrEqual(10);
@@ -93,7 +93,7 @@ test('F1: machines come up, outlive a daemon, and are brought back, within the b
   expect(life.atDeath.devices).toBeLessThan(MACHINES);
   expect(life.afterDeath).toEqual([{ Running: MACHINES }, { Running: MACHINES }]);
   expect(life.ended).toEqual([{ Running: MACHINES }, { Running: MACHINES }]);
-  // A daemon learns of heartbeats that the other one took in only when it reads the whole database.
+  // A daemon learns of heartbeats at another daemon only by a full scan of the database.
   expect(life.healthy).toEqual([MACHINES, MACHINES]);
   expect(life.executions).toEqual({ silent: 2, hanging: 2 });
   expect(life.saidAfterDeath).toBe(0);

@@ -27,7 +27,7 @@ const healthEach = (scanMs: number): (() => Promise<HealthReport>) =>
   } as unknown as HealthDeps);
 const checks = async (health = healthEach(60_000)) => (await health()).checks;
 
-test('a daemon with a session, fresh rows and a database that answers is well', async () => {
+test('reports ready with a session, fresh rows and a database that answers', async () => {
   clock.increment(1_400);
   expect(await checks()).toEqual({
     session: { ok: true, detail: 'session one is alive' },
@@ -35,7 +35,7 @@ test('a daemon with a session, fresh rows and a database that answers is well', 
   });
 });
 
-test('one that never read the database is not ready, however well that answers', async () => {
+test('reports not ready before the first read of the database, though the database answers', async () => {
   scannedAt = null;
   expect((await checks())['database']).toEqual({ ok: false, detail: 'never scanned' });
 });
@@ -43,7 +43,7 @@ test('one that never read the database is not ready, however well that answers',
 test.each([
   ['a minute: three of them', 60_000, 180_000],
   ['a second: ten seconds', 1_000, 10_000],
-])('rows are stale when scans fail; with a period of %s', async (_, scanMs, limitMs) => {
+])('reports stale rows when scans fail; with a period of %s', async (_, scanMs, limitMs) => {
   clock.increment(limitMs - 1);
   expect((await checks(healthEach(scanMs)))['database']!.ok).toBe(true);
   clock.increment(1);
@@ -53,7 +53,7 @@ test.each([
   });
 });
 
-test('one without a session is not ready', async () => {
+test('reports not ready without a session', async () => {
   session = null;
   expect(await checks()).toEqual({
     session: { ok: false, detail: 'no live session' },
@@ -61,7 +61,7 @@ test('one without a session is not ready', async () => {
   });
 });
 
-test('the database is asked once a second at most, by one at a time, and again after that', async () => {
+test('asks the database at most once a second, one query at a time', async () => {
   const health = healthEach(60_000);
   const { promise, reject } = Promise.withResolvers<void>();
   session!.poke = () => {
@@ -86,7 +86,7 @@ test('the database is asked once a second at most, by one at a time, and again a
   expect(pokes).toBe(2);
 });
 
-test('A8: readiness names a provider that cannot be listed, and is not lost for it', async () => {
+test('A8: names a provider that cannot be listed, and stays ready', async () => {
   expect(Object.keys(await checks())).toEqual(['session', 'database']);
   unlisted = [{ provider: PROVIDER, sinceMs: 0, cause: 'connect ECONNREFUSED' }];
   expect((await checks())[`provider ${PROVIDER}`]).toEqual({

@@ -44,7 +44,7 @@ const means = () => ({
   drivers: DRIVERS,
 });
 
-test('every configured provider is opened by its driver, and stopped with the daemon', async () => {
+test('opens every configured provider by its driver, and stops it with the daemon', async () => {
   const all = means();
   const closer = createCloser(all.log);
   const common = { instanceSetId: SET_ID };
@@ -69,7 +69,7 @@ test('every configured provider is opened by its driver, and stopped with the da
   await expect(rack.listMachines(live)).rejects.toMatchObject({ kind: 'stopped' });
 });
 
-test('a driver gets its own keys and its surroundings, the core the common ones', async () => {
+test('gives a driver its own keys and its environment, and the core the common keys', async () => {
   const seen: { settings?: unknown; context?: DriverContext; request?: CreateRequest } = {};
   const driver: Driver = {
     name: 'rack',
@@ -128,7 +128,7 @@ test('a driver gets its own keys and its surroundings, the core the common ones'
   await provider.stop();
 });
 
-test('a driver that there is not is a mistake of use', () => {
+test('reports an unknown driver as a usage error', () => {
   const settings = {
     driver: 'none',
     instanceSetId: SET_ID,
@@ -139,7 +139,7 @@ test('a driver that there is not is a mistake of use', () => {
   expect(() => openProvider(providerName('r1'), settings, means())).toThrow(UsageError);
 });
 
-test('the check of a configuration stops the providers that it opened', async () => {
+test('stops the providers that a check of the configuration opened', async () => {
   const open = vi.spyOn(DRIVERS.get('static')!, 'open');
   const lab = { driver: 'static', instanceSetId: SET_ID, inventory: 'file:machines.json' };
   const around = { env, baseDirectory: directory };

@@ -83,7 +83,7 @@ afterAll(async () => {
   rmSync(dir, { recursive: true, force: true });
 });
 
-/** What is sent again and again while nothing happens, besides heartbeats and the guard's own. */
+/** Statements that repeat while the fleet is idle, besides heartbeats and the guard's. */
 const QUIET: ReadonlySet<string> = new Set([
   'LISTEN shepherd_wake',
   'changes',
@@ -93,10 +93,10 @@ const QUIET: ReadonlySet<string> = new Set([
   'sweep-trim-history',
   'sweep-trim-logs',
 ]);
-/** So many in a row, and nothing else: rounds and listings come more often than these. */
+/** So many of these in a row: rounds and listings come more often. */
 const OFTEN = { changes: 10, 'sweep-due': 5, 'session-poke': 1 };
 
-test('a fleet in which nothing happens costs polls, pokes and a look of the janitor', async () => {
+test('limits an idle fleet to polls, pokes and a look of the janitor', async () => {
   const counts = new Map<string, number>();
   const isEnough = () =>
     Object.entries(OFTEN).every(([name, often]) => (counts.get(name) ?? 0) >= often);
@@ -105,7 +105,7 @@ test('a fleet in which nothing happens costs polls, pokes and a look of the jani
     for (const [name, { count }] of Object.entries(byName)) {
       counts.set(name, (counts.get(name) ?? 0) + count);
     }
-    // What the start still brings is not quiet yet; nor is a transaction of several statements.
+    // Statements of the start are not idle yet; nor is a transaction of several statements.
     const isQuiet = syncs === statements && Object.keys(byName).every((name) => QUIET.has(name));
     if (!isQuiet) counts.clear();
     return isEnough();

@@ -23,7 +23,7 @@ beforeEach(async () => {
     budget: DEFAULT_BUDGET,
     poolMax: 2,
   });
-  // So long that neither its end nor the age of a scan tells of the database in this test.
+  // So long that neither its end nor the age of a scan reveals the database's failure in this test.
   session = await bmdb.openSession({
     component: 'shepherd',
     runtimeInfo: 'host test',
@@ -45,7 +45,7 @@ const health = () =>
   });
 const WAIT = { ...PATIENCE, interval: 50 };
 
-/** Numbers of the server's process, the first, and of all that it started. */
+/** Process ids of the server: the first, and all that it started. */
 async function processesOf({ sql }: PgServer): Promise<number[]> {
   const { rows } = await sql.query<{ text: string }>(
     `SELECT pg_read_file('postmaster.pid') AS text`,
@@ -60,7 +60,7 @@ async function processesOf({ sql }: PgServer): Promise<number[]> {
   return [postmaster, ...all.filter((_, at) => ours[at])];
 }
 
-test('C7: a database that was stopped is told by /readyz, whatever the session allows', async () => {
+test('C7: /readyz reports a stopped database, though the session is still valid', async () => {
   const report = health();
   expect((await report()).checks['database']).toMatchObject({ ok: true });
   const [postmaster] = await processesOf(server);
@@ -72,7 +72,7 @@ test('C7: a database that was stopped is told by /readyz, whatever the session a
   }, WAIT);
 });
 
-test('C7: so is one that says nothing any more, and that it answers again', async () => {
+test('C7: /readyz reports a silent database, and its return', async () => {
   const report = health();
   const processes = await processesOf(server);
   for (const pid of processes) process.kill(pid, 'SIGSTOP');
@@ -88,7 +88,7 @@ test('C7: so is one that says nothing any more, and that it answers again', asyn
   }, WAIT);
 });
 
-test('C7: many who ask at once are one question to the database', async () => {
+test('C7: shares one question to the database among many callers', async () => {
   const poke = vi.spyOn(session, 'poke');
   const report = health();
   await Promise.all(Array.from({ length: 50 }, report));

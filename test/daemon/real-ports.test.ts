@@ -11,6 +11,6 @@ test.each([
   ['2s', 1_600, 600],
   ['5s', 4_000, 1_500],
   ['1m', 4_000, 1_500],
-])('statements end before a session of %s does', (interval, timeoutMs, pulseTimeoutMs) => {
+])('ends statements before a session of %s ends', (interval, timeoutMs, pulseTimeoutMs) => {
   expect(timeouts(interval)).toEqual({ timeoutMs, pulseTimeoutMs });
 });

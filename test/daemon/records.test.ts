@@ -5,7 +5,7 @@ import { createPlayedWorld } from '../support/played-world.ts';
 
 const live = () => ({ signal: new AbortController().signal });
 
-test('the driver of a provider has its rows of the database while its daemon has a session', async () => {
+test('gives a provider’s driver its database rows while the daemon has a session', async () => {
   const world = createPlayedWorld({ seed: 1, locations: { hall: 1 } });
   const contexts: DriverContext[] = [];
   const start = (name: string) =>
@@ -34,7 +34,7 @@ test('the driver of a provider has its rows of the database while its daemon has
   world.end();
 });
 
-test('a driver that writes a record before its daemon has a session is told so, and the daemon begins', async () => {
+test('refuses a driver’s record before the daemon has a session, and starts all the same', async () => {
   const world = createPlayedWorld({ seed: 1, locations: { hall: 1 } });
   const told: unknown[] = [];
   const { daemon } = await world.start({

@@ -12,7 +12,7 @@ const MACHINES = 6;
 const countsOf = ({ daemon }: PlayedDaemon) => daemon.board.counts();
 const sessionOf = ({ daemon }: PlayedDaemon) => daemon.parts.keeper.current()!.sessionId;
 
-test('a daemon that only shows sees the fleet and leaves its work to the other, also when that is dead', async () => {
+test('a console-only daemon sees the fleet, and leaves the work to the other daemon, even a dead one', async () => {
   const world = createPlayedWorld({ seed: 17, locations: { hall: MACHINES } });
   const works = await world.start({ name: 'works', roles: ['loops', 'agent-server', 'janitor'] });
   const shows = await world.start({ name: 'shows', roles: ['console'] });
@@ -48,7 +48,7 @@ test('a daemon that only shows sees the fleet and leaves its work to the other, 
   world.end();
 });
 
-test('agents report to one daemon, another recovers: the guard hears of the intake', async () => {
+test('agents report to one daemon while another recovers: the guard learns of the intake', async () => {
   const world = createPlayedWorld({ seed: 18, locations: { hall: MACHINES } });
   const hears = await world.start({ name: 'hears', roles: ['agent-server'] });
   const works = await world.start({ name: 'works', roles: ['loops'] });
@@ -66,7 +66,7 @@ test('agents report to one daemon, another recovers: the guard hears of the inta
   world.end();
 });
 
-test('one daemon tends the pools and does nothing else, another does everything but that', async () => {
+test('one daemon only tends the pools, another does everything else', async () => {
   const held: { balancer?: MemoryBalancer } = {};
   const driver = {
     name: 'memory',
@@ -105,7 +105,7 @@ test('one daemon tends the pools and does nothing else, another does everything 
   world.end();
 });
 
-test('one daemon counts the fleet and does nothing else, another does everything but that', async () => {
+test('one daemon only counts the fleet, another does everything else', async () => {
   const world = createPlayedWorld({ seed: 20, locations: { hall: MACHINES } });
   const works = await world.start({ name: 'works', roles: ['loops', 'agent-server', 'janitor'] });
   const counts = await world.start({ name: 'counts', roles: ['stats'] });
@@ -121,7 +121,7 @@ test('one daemon counts the fleet and does nothing else, another does everything
   world.end();
 });
 
-/** The answer to its first claim is lost: the machine is claimed, and the daemon does not know. */
+/** The answer to its first claim is lost: the machine is claimed without the daemon's knowledge. */
 function losingAnAnswer(bmdb: Bmdb): Bmdb & { lost: string | null } {
   const losing: Bmdb & { lost: string | null } = {
     ...bmdb,
@@ -140,7 +140,7 @@ function losingAnAnswer(bmdb: Bmdb): Bmdb & { lost: string | null } {
   return losing;
 }
 
-test('where no daemon is a janitor, one that works gives back its own work that nobody holds', async () => {
+test('without a janitor, a working daemon returns its own work that nobody holds', async () => {
   const world = createPlayedWorld({ seed: 21, locations: { hall: MACHINES } });
   let losing: ReturnType<typeof losingAnAnswer> | undefined;
   const works = await world.start({

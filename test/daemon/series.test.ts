@@ -20,7 +20,7 @@ const PLACES = [
   ['Quarantined', 'needsHuman'],
 ] as const;
 
-/** What is exported of a fleet in which each machine moves once, and how long it took to look for the overdue. */
+/** Metrics of a fleet whose machines each move once, and the time to find the overdue. */
 async function exported(machines: number) {
   const metrics = createPromMetrics({ version: '1', schema: '1' });
   touchAll(metrics);
@@ -56,7 +56,7 @@ async function exported(machines: number) {
   return { series, overdue, computedMs: (user + system) / 1_000 };
 }
 
-test('V53 a fleet of 100,000 has the series of one of 100, and the overdue are found at once', async () => {
+test('V53 exports as many series for 100,000 machines as for 100, and finds the overdue at once', async () => {
   const [small, large] = [await exported(120), await exported(100_020)];
   expect(large.series).toEqual(small.series);
   expect(small.series.length).toBeGreaterThan(300);
@@ -66,7 +66,7 @@ test('V53 a fleet of 100,000 has the series of one of 100, and the overdue are f
   expect(large.computedMs).toBeLessThan(1_000);
 });
 
-test('nobody is overdue who is where one may stay, nor within the limit of the step', async () => {
+test('counts no machine as overdue in a resting state, nor within the limit of the step', async () => {
   const { overdue } = await exported(4);
   expect(overdue, 'of one sample nobody knows what is usual').toEqual([]);
 });

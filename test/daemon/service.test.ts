@@ -7,7 +7,7 @@ import { createSimulatedClock } from '../doubles/simulated-clock.ts';
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 
-/** systemd as it hears it: one entry a notification. */
+/** What systemd receives: one entry per notification. */
 function stand({ watchdogMs = MINUTE }: Partial<Pick<ServiceManager, 'watchdogMs'>> = {}) {
   const told: string[] = [];
   const manager: ServiceManager = {
@@ -38,7 +38,7 @@ function stand({ watchdogMs = MINUTE }: Partial<Pick<ServiceManager, 'watchdogMs
   return { service, daemon, clock, pass, since, states, crash: () => (turns = false) };
 }
 
-/** A supervisor that stands where it is put. */
+/** A supervisor whose state the test sets. */
 function scriptedSupervisor() {
   let snapshot: unknown;
   const listeners = new Set<{ next(snapshot: unknown): void }>();
@@ -66,7 +66,7 @@ function scriptedSupervisor() {
   };
 }
 
-test('V61 READY waits for the first try at a session, and the start is said to go on', async () => {
+test('V61 delays READY until the first try at a session, and reports that the start continues', async () => {
   const { service, daemon, clock, pass, since, states } = stand();
   clock.increment(10_000);
   expect(since()).toEqual(['EXTEND 30000', 'EXTEND 30000']);
@@ -82,7 +82,7 @@ test('V61 READY waits for the first try at a session, and the start is said to g
   expect(since()).toEqual(['STATUS at work; 3 machines: 3 Running']);
 });
 
-test('before READY a reload is told of by nobody, and a supervisor that crashed is never READY', async () => {
+test('reports no reload before READY, and no READY of a crashed supervisor', async () => {
   const { service, daemon, since, states } = stand();
   since();
   const started = service.started(daemon);
@@ -93,7 +93,7 @@ test('before READY a reload is told of by nobody, and a supervisor that crashed 
   expect(since()).toEqual([]);
 });
 
-test('V61 a sign of life each 20 s of 60, and none from a supervisor that takes no turn', async () => {
+test('V61 sends a sign of life every 20 s of 60, and none for a supervisor that takes no turn', async () => {
   const { service, daemon, clock, pass, since, states, crash } = stand();
   states.work();
   await service.started(daemon);
@@ -107,7 +107,7 @@ test('V61 a sign of life each 20 s of 60, and none from a supervisor that takes 
   expect(since()).toEqual([]);
 });
 
-test('a reload ends with READY; a stop is said to go on, but not for ever', async () => {
+test('ends a reload with READY; extends the time of a stop, but not for ever', async () => {
   const { service, daemon, clock, pass, since, states } = stand({ watchdogMs: null });
   states.work();
   await service.started(daemon);

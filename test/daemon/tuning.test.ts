@@ -4,17 +4,17 @@ import { parseConfig } from '../../src/config.ts';
 import { DEFAULT_GUARD } from '../../src/domain/recovery/guard-judgement.ts';
 import { env, minimal } from '../config/examples.ts';
 
-test('the janitor looks for dead sessions every 10 s', () => {
+test('looks for dead sessions every 10 s', () => {
   expect(TUNING.sweepMs).toBe(10_000);
 });
 
 const config = (change: object = {}) => parseConfig({ ...minimal(), ...change }, { env });
 
-test('a minimal configuration is the policy of the design', () => {
+test('a minimal configuration gives the policy of the design', () => {
   expect(guardPolicyOf(config(), TUNING)).toEqual(DEFAULT_GUARD);
 });
 
-test("every figure is the configuration's", () => {
+test('takes every figure from the configuration', () => {
   const guard = {
     silentMin: 7,
     silentPercent: 30,
@@ -41,7 +41,7 @@ test.each([
   ['1s', 5_000, null, 20_000],
   ['30s', 5_000, 7_000, 7_000],
 ])(
-  'agents report every %s, looks are %i ms apart, set: %s; the intake may pause for %i ms',
+  'agents report every %s, checks are %i ms apart, set: %s; the intake may pause for %i ms',
   (heartbeatPeriod, assessMs, ingestGapMs, expected) => {
     const policy = guardPolicyOf(config({ agent: { ...minimal().agent, heartbeatPeriod } }), {
       assessMs,

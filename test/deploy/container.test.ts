@@ -7,7 +7,7 @@ import { parse, parseAllDocuments } from 'yaml';
 import { expect, test } from 'vitest';
 import { parseConfig } from '../../src/config.ts';
 
-/** No image can be built and no cluster runs where tests run: both are judged by what they say. */
+/** Tests can neither build an image nor run a cluster, so they judge the files of both. */
 const DEPLOY = join(import.meta.dirname, '../../deploy');
 const KUBERNETES = join(DEPLOY, 'kubernetes');
 const read = (file: string) => readFileSync(join(DEPLOY, file), 'utf8');
@@ -31,7 +31,7 @@ const specOf = (kind: string): Record<string, unknown> =>
   objects.find((each) => each.kind === kind)!.spec;
 const text = (kind: string) => JSON.stringify(specOf(kind));
 
-test('kustomize is told of every file, and every file is there', () => {
+test('lists every file for kustomize, and has every file', () => {
   const named = [
     ...kustomization.resources,
     ...kustomization.configMapGenerator.flatMap(({ files }) => files),
@@ -50,7 +50,7 @@ test('kustomize is told of every file, and every file is there', () => {
   ]);
 });
 
-test('the configuration of the manifests is one that a daemon takes, with what the pod is given', () => {
+test('has a valid daemon configuration in the manifests, with the pod’s inputs', () => {
   const references = [...read('kubernetes/shepherd.yaml').matchAll(/\$\{(\w+)\}/g)].map(
     ([, name]) => name!,
   );
@@ -73,7 +73,7 @@ test('the configuration of the manifests is one that a daemon takes, with what t
   }
 });
 
-test('two daemons, of which one may be away; no root, no shell, nothing to write but its state', () => {
+test('runs two daemons, one of which may be away; no root, no shell, only the state writable', () => {
   expect(specOf('Deployment')).toMatchObject({ replicas: 2 });
   expect(specOf('PodDisruptionBudget')).toMatchObject({ minAvailable: 1 });
   const deployment = text('Deployment');
@@ -84,7 +84,7 @@ test('two daemons, of which one may be away; no root, no shell, nothing to write
   expect(text('NetworkPolicy')).toContain('"port":"agents"');
 });
 
-test('the alerts in a cluster are those that are shipped, and the job that they ask for is its', () => {
+test('ships the same alerts in a cluster, with its job name', () => {
   const shipped = read('prometheus/shepherd.rules.yml');
   expect(specOf('PrometheusRule'), 'npm run rules').toEqual(parse(shipped));
   expect(specOf('ServiceMonitor')).toMatchObject({ jobLabel: 'app.kubernetes.io/name' });
@@ -95,7 +95,7 @@ test('the alerts in a cluster are those that are shipped, and the job that they 
   expect(new Set(scraped)).toEqual(new Set(asked));
 });
 
-test('a pod without a database is not ready, and is not restarted for it', () => {
+test('keeps a pod without a database unready, without a restart', () => {
   const [{ readinessProbe, livenessProbe }] = (
     specOf('Deployment') as unknown as {
       template: { spec: { containers: [Record<'readinessProbe' | 'livenessProbe', object>] } };
@@ -107,7 +107,7 @@ test('a pod without a database is not ready, and is not restarted for it', () =>
   expect(read('kubernetes/services.yaml')).not.toContain('publishNotReadyAddresses');
 });
 
-test('V64 the recipe of the image: not root, without a shell, and it says whether it is well', () => {
+test('V64 builds an image without root, without a shell, with a health check', () => {
   const recipe = read('container/Containerfile');
   const last = recipe.slice(recipe.lastIndexOf('\nFROM'));
   expect(recipe).toContain('ARG RUNTIME=gcr.io/distroless/nodejs24-debian13:nonroot');
@@ -119,7 +119,7 @@ test('V64 the recipe of the image: not root, without a shell, and it says whethe
   expect(files, 'the check is in the package').toContain('deploy');
 });
 
-test('the image is built without history, tests and what was built before', () => {
+test('builds the image without history, tests and earlier builds', () => {
   const ignored = readFileSync(join(DEPLOY, '../.dockerignore'), 'utf8').split('\n');
   expect(ignored).toEqual(expect.arrayContaining(['.git', 'node_modules', 'dist', 'test']));
   const needed = [
@@ -137,7 +137,7 @@ test('the image is built without history, tests and what was built before', () =
   }
 });
 
-test('the check of the container ends with 0 only if the daemon says that it lives', async () => {
+test('ends the container’s check with 0 only if the daemon says that it lives', async () => {
   let status = 200;
   const server = createServer((_, answer) => answer.writeHead(status).end()).listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));

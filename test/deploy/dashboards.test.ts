@@ -21,18 +21,15 @@ describe.each(Object.keys(BOARDS))('V52 the dashboard %s', (name) => {
     targets.map((target) => [title, String(target['expr'])] as const),
   );
 
-  test('is what its script makes', () => {
+  test('equals the output of its script', () => {
     expect(dashboard).toEqual(dashboardOf(BOARDS[name]!));
   });
 
-  testRows(queries)(
-    '%s asks for what is exported, and holds over several daemons: %s',
-    (_, expr) => {
-      expect(faultsOf(expr)).toEqual([]);
-    },
-  );
+  testRows(queries)('%s uses exported series, and holds over several daemons: %s', (_, expr) => {
+    expect(faultsOf(expr)).toEqual([]);
+  });
 
-  test('names in its legends what its series are told apart by', () => {
+  test('names in its legends the labels that distinguish its series', () => {
     for (const { targets = [] } of panels) {
       for (const { expr, legendFormat } of targets as { expr: string; legendFormat: string }[]) {
         const [, by = ''] = /by \(([^)]*)\)/.exec(expr) ?? [];
@@ -43,7 +40,7 @@ describe.each(Object.keys(BOARDS))('V52 the dashboard %s', (name) => {
     }
   });
 
-  test('leads to the console, and from its panels to runbooks that there are', () => {
+  test('links to the console, and from its panels to existing runbooks', () => {
     expect(dashboard.links?.map(({ url }) => url)).toEqual([
       '${console}',
       '${console}/runbooks/',
@@ -54,20 +51,20 @@ describe.each(Object.keys(BOARDS))('V52 the dashboard %s', (name) => {
     for (const url of links) expect(runbooks).toContain(url.replace('${console}/runbooks/', ''));
   });
 
-  test('has its panels beside each other, none over another', () => {
+  test('places its panels side by side, without overlap', () => {
     const cells = panels.map(({ gridPos }) => `${gridPos!.x} ${gridPos!.y}`);
     expect(new Set(cells).size).toBe(panels.length);
     expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
   });
 });
 
-test('each metric that an alert rests on is on a dashboard', () => {
+test('shows every metric of an alert on a dashboard', () => {
   const shown = new Set(
     Object.values(BOARDS).flatMap(({ figures }) =>
       figures.flatMap(({ queries }) => queries.flatMap(([expr]) => metricsOf(expr))),
     ),
   );
-  // Of these a number says nothing that the alert does not.
+  // A number says no more here than the alert.
   const alone = ['up', 'shepherd_guard_state', 'shepherd_actor_crashes_total'];
   const others = [...alone, 'shepherd_service_crashes_total', 'shepherd_work_lost_total'];
   const missing = SHIPPED.flatMap(({ expr }) => metricsOf(expr)).filter(

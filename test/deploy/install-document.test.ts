@@ -11,10 +11,10 @@ const page = read('docs/install.md');
 const [config, scrape] = [...page.matchAll(/```yaml\n([^]*?)```/g)].map(
   ([, example]) => parse(example!) as Record<string, never>,
 );
-/** Of the shortest kind, and yours to choose. */
+/** An id of the shortest form, chosen by the reader. */
 const ID = 'zzzzz-zzzzz-zzzzzzzzzzzzzzz';
 
-test('the configuration is taken once its placeholder is yours, with what the unit passes', () => {
+test('accepts the configuration once its placeholder is replaced, with the unit’s inputs', () => {
   const directory = join(ROOT, 'test/deploy/credentials');
   const around = { env: { CREDENTIALS_DIRECTORY: directory } };
   const text = JSON.stringify(config);
@@ -30,7 +30,7 @@ test('the configuration is taken once its placeholder is yours, with what the un
   );
 });
 
-test('what it tells Prometheus: where the daemon is, and alerts that are shipped, with their runbooks', () => {
+test('gives Prometheus the daemon’s address, and shipped alerts with their runbooks', () => {
   expect(JSON.stringify(scrape)).toContain('shepherd.example.net:4243');
   const named = [...new Set(page.match(/Shepherd[A-Z]\w+/g))];
   expect(named.toSorted()).toEqual(['ShepherdMachinesLost', 'ShepherdNeedHuman']);

@@ -2,12 +2,12 @@ import type { SyntaxNode } from '@lezer/common';
 import { parser } from '@prometheus-io/lezer-promql';
 import { REGISTERED } from '../adapters/metrics/every-metric.ts';
 
-/** Labels that Prometheus itself puts on what it scrapes. */
+/** Labels that Prometheus itself adds. */
 const SCRAPED = ['instance', 'job'];
-/** Of a histogram, by what is asked of it. */
+/** Series of a histogram, by purpose. */
 const PARTS = { histogram: ['_bucket', '_sum', '_count'] } as const;
 
-/** Labels of every series that a daemon exports, or that Prometheus makes when it scrapes one. */
+/** Labels of every series that a daemon exports, or that Prometheus adds at a scrape. */
 const KNOWN: ReadonlyMap<string, readonly string[]> = new Map([
   ['up', SCRAPED],
   ...['nodejs_eventloop_lag_p99_seconds', 'nodejs_heap_size_used_bytes'].map(named),
@@ -24,8 +24,8 @@ function named(name: string): [string, readonly string[]] {
 }
 
 /**
- * What is wrong with an expression: it is none, names a series or a label that nobody exports, or does
- * not hold over several daemons, as it adds up what each of them says of the whole fleet.
+ * Faults of an expression: it does not parse, names an unexported series or label, or is wrong for
+ * several daemons, because it sums a value that each daemon reports for the whole fleet.
  */
 export function faultsOf(expression: string): string[] {
   const faults: string[] = [];
@@ -42,7 +42,7 @@ export function faultsOf(expression: string): string[] {
   return faults;
 }
 
-/** The metrics that an expression is made of. */
+/** The metrics in an expression. */
 export function metricsOf(expression: string): string[] {
   const names: string[] = [];
   parser.parse(expression).iterate({
@@ -70,7 +70,7 @@ function faultsOfSelector(node: SyntaxNode, textOf: TextOf): string[] {
   ];
 }
 
-/** How it must be aggregated, given whose it is. */
+/** The required aggregation, by the metric's scope. */
 function overSeveral(node: SyntaxNode, name: string, textOf: TextOf): string[] {
   const family = REGISTERED.find((each) => name === each.name || name.startsWith(`${each.name}_`));
   const exact = REGISTERED.find((each) => each.name === name) ?? family;

@@ -9,7 +9,7 @@ import { isProvided } from '../support/programs.ts';
 export const RULES = join(root, 'deploy/prometheus/shepherd.rules.yml');
 export const CONSOLE = 'https://shepherd.example.org';
 
-/** What a rule is tested with: samples, one each step, and the alerts that must be there then. */
+/** A rule's test: samples, one per step, and the expected alerts. */
 export interface PromCase {
   readonly name: string;
   readonly series: Readonly<Record<string, string>>;
@@ -25,13 +25,13 @@ export interface PromCase {
 
 const PROMTOOL = 'promtool';
 
-/** Whether Prometheus' promtool is there. Without it, rules are only parsed. */
+/** Whether Prometheus' promtool is installed. Without it, rules are only parsed. */
 export const hasPromtool: boolean = isProvided(
   spawnSync(PROMTOOL, ['--version']).error === undefined,
   { tested: 'that alerts fire and are silent', by: 'prometheus' },
 );
 
-/** Runs all cases in one process, each with the rules of its alert. Answers what promtool printed; empty when all hold. */
+/** Runs all cases in one process, each with its alert's rules. Returns promtool's complaints. */
 export async function runPromtool(cases: readonly PromCase[]): Promise<string> {
   const directory = mkdtempSync(join(tmpdir(), 'shepherd-rules-'));
   try {

@@ -14,7 +14,7 @@ import { runbookOf, SHIPPED } from './rules.ts';
 import { agentStarted, machineRow, NOW_MS, slotFacts } from '../support/facts.ts';
 import { testRows } from '../support/rows.ts';
 
-/** Severity and how long it must last, as they were specified; the thresholds are in the cases. */
+/** Specified severity and duration; the thresholds are in the cases. */
 const SPECIFIED = `
   Down c 5m; NotReady w 5m; NoLiveSession c 2m; GuardFrozen c 5m; GuardBlind c 5m; MachinesLost w 10m;
   NeedHuman w 15m; BudgetSpent w 30m; MachinesOverdue w 30m; ListingOld w; CircuitOpen w 10m; Orphans w 1h;
@@ -23,7 +23,7 @@ const SPECIFIED = `
   CertificateExpiring w; CertificateExpiring c; WebhookDeadLetters w; EventsWaiting w; VersionSkew i 24h; LoopStalled w`;
 const SEVERITIES = { c: 'critical', w: 'warning', i: 'info' } as const;
 
-test('V54 the alerts are those that were specified', () => {
+test('V54 ships exactly the specified alerts', () => {
   const specified = SPECIFIED.split(';').map((each) => {
     const [name, severity, lasts] = each.trim().split(' ');
     return [`Shepherd${name}`, SEVERITIES[severity as 'c'], lasts];
@@ -34,7 +34,7 @@ test('V54 the alerts are those that were specified', () => {
 
 describe('V52 every rule', () => {
   testRows(SHIPPED.map((rule) => [rule.alert, rule] as const))(
-    '%s asks for what is exported, holds over several daemons, and leads to its runbook',
+    '%s uses exported series, holds over several daemons, and links to its runbook',
     (alert, { expr, annotations }) => {
       expect(faultsOf(expr)).toEqual([]);
       expect(annotations.runbook_url).toBe(
@@ -44,7 +44,7 @@ describe('V52 every rule', () => {
   );
 });
 
-test('what is wrong with an expression is found', () => {
+test('finds the faults of an expression', () => {
   expect(faultsOf('sum(shepherd_machines')).toHaveLength(2);
   expect(faultsOf('max(shepherd_machine)')).toEqual(['nobody exports shepherd_machine']);
   expect(faultsOf('max(shepherd_machines{place="a"})')).toEqual([
@@ -71,7 +71,7 @@ const ALERT_CASES = parse(readFileSync(`${root}/test/deploy/alert-cases.yml`, 'u
   Record<string, readonly AlertCase[]>
 >;
 
-/** The rules' own labels and annotations are what the file says; summaries are spelled out. */
+/** Labels and annotations come from the file; summaries are spelled out. */
 const cases = Object.entries(ALERT_CASES).flatMap(([alert, each]) =>
   each.map(({ what, series, at, says = [], severity, step = '1m' as const }, index): PromCase => {
     const rules = SHIPPED.filter((rule) => rule.alert === alert);
@@ -85,7 +85,7 @@ const cases = Object.entries(ALERT_CASES).flatMap(([alert, each]) =>
   }),
 );
 
-test('V54 each alert has a case in which it fires, one just below, and one of two daemons', () => {
+test('V54 has for each alert a case that fires, one just below, and one of two daemons', () => {
   expect(Object.keys(ALERT_CASES)).toEqual([...new Set(SHIPPED.map(({ alert }) => alert))]);
   for (const [alert, each] of Object.entries(ALERT_CASES)) {
     const kinds = new Set(each.map(({ what }) => what));
@@ -97,11 +97,11 @@ test('V54 each alert has a case in which it fires, one just below, and one of tw
   }
 });
 
-test.runIf(hasPromtool)('V54 every case is as Prometheus itself finds it', async () => {
+test.runIf(hasPromtool)('V54 agrees with Prometheus on every case', async () => {
   expect(await runPromtool(cases)).toBe('');
 });
 
-/** What a daemon exports of its machines, each line held for so many minutes. */
+/** A daemon's metrics of its machines, each line held for a number of minutes. */
 async function exportedFor(minutes: number, views: readonly MachineView[]): Promise<Labels> {
   const metrics = createPromMetrics({ version: '1.2.3', commit: 'abc1234', schema: '7' });
   const board = createBoard({ nowMs: () => NOW_MS, metrics, changes: { next: () => undefined } });
@@ -117,7 +117,7 @@ type Labels = Readonly<Record<string, string>>;
 const RACKS = providerName('racks');
 
 test.runIf(hasPromtool)(
-  'D3: one dead machine of sixty in a static list alerts somebody',
+  'D3: alerts somebody of one dead machine among sixty in a static list',
   async () => {
     const minutesAgo = (minutes: number): MachineView => {
       const heartbeat = { atMs: NOW_MS - minutes * 60_000, bootId: 'boot-1' };
@@ -152,13 +152,13 @@ test.runIf(hasPromtool)(
   },
 );
 
-test.runIf(hasPromtool)('a case that does not hold is told', async () => {
+test.runIf(hasPromtool)('reports a case that does not hold', async () => {
   const [first] = cases;
   const told = await runPromtool([{ ...first!, expected: [] }]);
   expect(told).toMatch(/ShepherdDown/);
 });
 
-test('the rules are told to operators as they are', () => {
+test('shows operators the rules as shipped', () => {
   const document = readFileSync(`${root}/docs/monitoring.md`, 'utf8');
   for (const { alert } of SHIPPED) expect(document).toContain(`runbooks.md#${runbookOf(alert)}`);
 });

@@ -10,7 +10,7 @@ export interface AlertRule {
   readonly annotations: { readonly summary: string; readonly runbook_url: string };
 }
 
-/** The rules that are shipped. */
+/** The shipped rules. */
 export const SHIPPED: readonly AlertRule[] = (
   parse(readFileSync(RULES, 'utf8')) as { groups: { rules: AlertRule[] }[] }
 ).groups.flatMap(({ rules }) => rules);

@@ -43,7 +43,7 @@ describe('V54 runbooks', () => {
     expect(text.split(/\s+/).length).toBeLessThanOrEqual(WORDS_MAX);
   });
 
-  test('leads from the address in an alert to its section', async () => {
+  test('leads from an alert’s address to its section', async () => {
     const get = await openDocuments();
     const page = await (await get('/docs/runbooks')).text();
     for (const name of alerts.map(runbookOf)) {
@@ -60,7 +60,7 @@ describe('V54 runbooks', () => {
   });
 });
 
-describe('documents that the console serves', () => {
+describe('documents served by the console', () => {
   test('are plain pages with a way back and a strict policy', async () => {
     const get = await openDocuments();
     const answer = await get('/docs/runbooks');
@@ -74,7 +74,7 @@ describe('documents that the console serves', () => {
     expect((await get('/docs/%2e%2e/package.json')).status).toBe(404);
   });
 
-  test('have links that lead to a document and to a heading in it', async () => {
+  test('have links to existing documents and headings', async () => {
     const get = await openDocuments();
     const pages = new Map<string, string>();
     const waiting = ['/docs/', '/docs/runbooks'];

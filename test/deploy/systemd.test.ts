@@ -14,11 +14,11 @@ const valuesOf = (unit: string, key: string) =>
 const analyze = '/usr/bin/systemd-analyze';
 const hasAnalyze = isProvided(existsSync(analyze), { tested: 'the unit', by: 'systemd' });
 
-describe.runIf(hasAnalyze)('V62 the unit, judged by systemd without being started', () => {
+describe.runIf(hasAnalyze)('V62 the unit, judged by systemd without a start', () => {
   const dir = mkdtempSync(join(tmpdir(), 'shepherd-units-'));
   afterAll(() => rmSync(dir, { recursive: true }));
   beforeAll(() => {
-    // Where Node is on this machine: a unit whose program is missing is no valid one.
+    // The path of Node on this machine: a unit whose program is missing is invalid.
     for (const unit of UNITS) {
       const text = read(unit).replace('/usr/bin/node', process.execPath);
       writeFileSync(join(dir, unit), text.replace(/^Documentation=.*$/m, ''));
@@ -26,7 +26,7 @@ describe.runIf(hasAnalyze)('V62 the unit, judged by systemd without being starte
   });
   const file = (unit: string) => join(dir, unit);
 
-  test('it is valid, with its sockets', () => {
+  test('is valid, with its sockets', () => {
     const { status, stderr } = spawnSync(analyze, ['verify', ...UNITS.map(file)], {
       encoding: 'utf8',
     });
@@ -34,14 +34,14 @@ describe.runIf(hasAnalyze)('V62 the unit, judged by systemd without being starte
     expect({ status, ours }).toEqual({ status: 0, ours: [] });
   });
 
-  test('a mistake in it would be told', () => {
+  test('is reported when it has a mistake', () => {
     const wrong = file('wrong.service');
     writeFileSync(wrong, read('shepherd.service').replace('WatchdogSec=60', 'WatchdogSec=often'));
     const { stderr } = spawnSync(analyze, ['verify', wrong], { encoding: 'utf8' });
     expect(stderr).toMatch(/wrong.service:\d+: Failed to parse sec value, ignoring: often/);
   });
 
-  test('its exposure is at most 2.0', () => {
+  test('has an exposure of at most 2.0', () => {
     const said = execFileSync(
       analyze,
       ['security', '--offline=true', '--no-pager', file('shepherd.service')],
@@ -52,7 +52,7 @@ describe.runIf(hasAnalyze)('V62 the unit, judged by systemd without being starte
   });
 });
 
-test('the unit says what the daemon builds on', () => {
+test('states what the daemon relies on', () => {
   const service = (key: string) => valuesOf('shepherd.service', key);
   expect(service('Type')).toEqual(['notify']);
   expect(service('NotifyAccess'), 'systemd-notify is a child').toEqual(['all']);

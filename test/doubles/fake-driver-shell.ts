@@ -6,13 +6,14 @@ import { createFakeShell, type FakeHost, type FakeShellOptions } from './fake-sh
 
 export interface FakeDriverShell {
   readonly shell: DriverShell;
-  /** Who was connected to, in order, with what key file. */
+  /** Targets of all connections in order, with their key files. */
   readonly targets: readonly Pick<DriverShellTarget, 'keyFile' | 'limits'>[];
 }
 
 /**
- * SSH of drivers to machines in a map (by `host:port`). What a machine's `run` is given is the command
- * itself: whatever carried its environment is taken off, and told as words before it, such as `NAME='value'`.
+ * The drivers' SSH to machines in a map (by `host:port`). A machine's `run` receives the bare
+ * command: wrappers that carried its environment are removed, and the environment precedes it as
+ * words such as `NAME='value'`.
  */
 export function createFakeDriverShell({
   hosts,

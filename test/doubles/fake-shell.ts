@@ -19,33 +19,36 @@ import type {
   UploadFile,
 } from '../../src/adapters/ssh/port.ts';
 
-/** What a command answered; exit code 0 and empty outputs unless said otherwise. */
+/** A command's answer; the default is exit code 0 and empty output. */
 export interface FakeAnswer {
   readonly stdout?: Uint8Array;
   readonly stderr?: Uint8Array;
   readonly exitCode?: number;
 }
 
-/** A machine held in memory. Tests change its fields; nothing goes wrong by chance. */
+/** An in-memory machine. Tests change its fields; nothing fails by chance. */
 export interface FakeHost {
-  /** Base64 of the wire blob. Another value is another machine, or a reinstalled one. */
+  /** Base64 of the wire blob. A different value means another machine, or a reinstallation. */
   hostKey: string;
-  /** No route, port closed. Open sessions break. */
+  /** No route, or a closed port. Open sessions break. */
   unreachable: boolean;
   refusesKey: boolean;
   /** The step that never ends by itself. */
   hangs: 'connect' | 'handshake' | 'upload' | 'execute' | undefined;
   bootId: string;
-  /** What its first boot left for the host-key proof; null: nothing. */
+  /** The secret that its first boot left for the host-key proof; null: none. */
   secret: string | null;
   readonly files: Map<string, UploadFile>;
-  /** Answers what `cat` of the boot id or of the secret, and `cat` alone, do not. A promise may stay open to play a hang. */
+  /**
+   * Answers all commands except `cat` alone and `cat` of the boot id or secret. A pending promise
+   * plays a hang.
+   */
   run(argv: readonly string[], stdin: Buffer): FakeAnswer | Promise<FakeAnswer>;
 }
 
 export const bootIdPath = '/proc/sys/kernel/random/boot_id';
 
-/** A healthy machine that knows `cat` and no other command. */
+/** A healthy machine that knows only `cat`. */
 export const createFakeHost = (host: Partial<FakeHost> = {}): FakeHost => ({
   hostKey: 'ZmFrZSBob3N0IGtleQ==',
   unreachable: false,
@@ -97,7 +100,7 @@ export function createFakeShell({ hosts, clock, ...options }: FakeShellOptions):
       try {
         return await createStep(clock, signal)(what, timeoutMs, work);
       } catch (error) {
-        if (error instanceof TimedOut) lost = new Unreachable(`${what}: the connection is gone`);
+        if (error instanceof TimedOut) lost = new Unreachable(`${what}: the connection is lost`);
         if (error instanceof Cancelled) lost = error;
         throw error;
       }
@@ -147,7 +150,7 @@ const createStep =
         timeoutMs,
       );
       signal.addEventListener('abort', onAbort, { once: true });
-      // A moment, in which the signal may fire, passes even where nothing is done.
+      // Some time passes, in which the signal may fire, even where nothing is done.
       const working = Promise.resolve().then(work);
       working.then(
         (result) => end(() => resolve(result)),
@@ -160,7 +163,7 @@ async function isThere(host: FakeHost, path: string, file: UploadFile): Promise<
   return present !== undefined && sha256(present.content) === file.sha256;
 }
 
-/** Programs are large, and the same one is put on many machines. */
+/** Programs are large, and one program is put on many machines. */
 const digests = new WeakMap<Buffer, string>();
 function sha256(content: Buffer): string {
   const known = digests.get(content);

@@ -7,9 +7,9 @@ import { createFakeHost, type FakeHost } from './fake-shell.ts';
 
 interface HookedMachine {
   readonly host: FakeHost;
-  /** By which the shell finds it. */
+  /** Name by which the shell finds it. */
   readonly name: string;
-  /** Of the first boot that is still to come; null: there is none. */
+  /** Script of the coming first boot; null: none is coming. */
   script: string | null;
 }
 

@@ -3,12 +3,12 @@ import type { Clock } from '../../src/adapters/clock/port.ts';
 import type { Network } from '../../src/adapters/network/port.ts';
 import type { Records } from '../../src/adapters/provider/port.ts';
 
-/** When a daemon dies, and how far it has come. */
+/** When a daemon dies, and its progress. */
 export interface DaemonLife {
-  /** The change at which it dies, from 1; 0: never. */
+  /** Number of the change at which it dies, from 1; 0: never. */
   killAt: number;
   when: 'before' | 'after';
-  /** Changes so far: what it writes down, or asks somebody else for. */
+  /** Changes so far: writes, and requests to others. */
   count: number;
   isDead: boolean;
   readonly atDeath: (() => void)[];
@@ -23,10 +23,10 @@ export const dyingAt = (killAt: number, when: DaemonLife['when']): DaemonLife =>
   when,
 });
 
-/** The answer to a call of a dead daemon: it never comes. */
+/** The answer to a dead daemon's call: it never arrives. */
 export const never = <T>(): Promise<T> => new Promise<T>(() => undefined);
 
-/** Counts a change, which may be the one at which the daemon dies. False: it does not come about. */
+/** Counts a change, at which the daemon may die. @returns false: the change does not happen. */
 export function begins(life: DaemonLife): boolean {
   if (life.isDead) return false;
   life.count += 1;
@@ -65,7 +65,7 @@ export const mortalClock = (life: DaemonLife, clock: Clock): Clock => ({
   setTimeout: (fn, ms) => clock.setTimeout(() => void (life.isDead || fn()), ms),
 });
 
-/** Readings are not counted: a death at one is a death before the next change. */
+/** Reads are not counted: a death at a read equals a death before the next change. */
 const READING = /^(GET|HEAD) /;
 
 function mortalNetwork(life: DaemonLife, network: Network): Network {

@@ -14,7 +14,9 @@ import { createHeartbeatSink } from '../../src/adapters/agents/agent-server-thre
 
 /** An agent server without network: simulated agents call it directly. */
 export interface MemAgentServer extends AgentServer {
-  /** One heartbeat. Answers and throws as {Intake.record}. @throws {Unreachable} not ready. */
+  /**
+   * Delivers one heartbeat. Answers and throws as {Intake.record}. @throws {Unreachable} not ready.
+   */
   report(record: HeartbeatRecord): Promise<HeartbeatOutcome>;
 }
 
@@ -25,7 +27,7 @@ export interface MemAgentServerOptions
   readonly store: HeartbeatStore;
   /** Default: silent. */
   readonly log?: Log;
-  /** While it answers false, calls fail. Default: always true. */
+  /** While it returns false, calls fail. Default: always true. */
   readonly isReady?: () => boolean;
 }
 
@@ -37,7 +39,7 @@ export const openMemAgents = (options: MemAgentServerOptions) => ({
   renewCertificate: async () => undefined,
 });
 
-/** The same way into the store as the real server's, from after authentication by TLS. */
+/** The real server's path into the store, starting after TLS authentication. */
 export function createMemAgentServer({
   isReady = () => true,
   store,
@@ -55,7 +57,7 @@ export function createMemAgentServer({
     address: 'memory:0',
     heard$: sink.heard$,
     isTakingIn: () => !closed && isReady() && sink.isStoring(),
-    // There is no connection that could show it.
+    // No connection could present it.
     present: () => undefined,
     async report(record) {
       if (!isReady()) throw new Unreachable('the agent server has no live session');

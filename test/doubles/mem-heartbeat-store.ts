@@ -7,7 +7,7 @@ import type {
 } from '../../src/domain/heartbeat.ts';
 import type { MachineId } from '../../src/domain/ids.ts';
 
-/** What the store knows of one machine whose agent was started. */
+/** The store's record of a machine with a started agent. */
 export interface StoredMachine {
   readonly key: Uint8Array;
   request: { generation: bigint; raw: Uint8Array } | null;
@@ -17,9 +17,9 @@ export interface StoredMachine {
 }
 
 export interface MemHeartbeatStore extends HeartbeatStore {
-  /** As if the machine's agent start was recorded. */
+  /** Records an agent start of the machine. */
   start(machine: MachineId, key: Uint8Array): StoredMachine;
-  /** Sizes of the batches that were asked for, refused ones included. */
+  /** Sizes of all requested batches, including refused ones. */
   readonly batches: number[];
   /** While true, every batch fails. */
   broken: boolean;
@@ -27,7 +27,7 @@ export interface MemHeartbeatStore extends HeartbeatStore {
   gate: Promise<void>;
 }
 
-/** Keeps the rules of the database's agent ingest, in memory. */
+/** Follows the rules of the database's heartbeat ingest, in memory. */
 export function createMemHeartbeatStore(): MemHeartbeatStore {
   const machines = new Map<string, StoredMachine>();
   let nowMs = 1_000;

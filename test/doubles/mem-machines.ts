@@ -12,61 +12,66 @@ import { createFakeHost, type FakeHost } from './fake-shell.ts';
 
 export const AGENT_PATH = '/root/agent';
 
-/** A machine that came up. Its agent reports until the machine reboots or the agent is ended. */
+/** A machine that has booted. Its agent reports until the machine reboots or the agent is ended. */
 export interface SimulatedMachine extends FakeHost {
-  /** Ends the agent; the machine itself lives on. */
+  /** Ends the agent; the machine keeps running. */
   killAgent(): void;
-  /** Breaks: it does not answer until this or more is done to it; for good when absent. */
+  /**
+   * Breaks the machine until this remedy or a stronger one is applied; without a remedy, for good.
+   */
   die(remedy?: Remedy): void;
-  /** Hardware is repaired by hand; the next boot brings it up. */
+  /** Repairs the hardware by hand; the next boot succeeds. */
   repair(): void;
-  /** Another system answers at its address, with another host key and boot; until it is ended. */
+  /**
+   * Another system answers at its address, with another host key and boot id, until
+   * `endImpersonation`.
+   */
   impersonate(hostKey: string): void;
   endImpersonation(): void;
-  /** Of its next boots, instead of the usual time. */
+  /** Duration of its next boots, instead of the usual time. */
   bootMs: number | null;
-  /** What becomes of its agent's calls on their way. */
+  /** What happens to its agent's calls on their way. */
   calls: AgentCalls;
-  /** How an image is installed on it; not at all when null. */
+  /** Result of an image's installation; null: the image is not installed. */
   installs: 'Success' | 'Error' | null;
-  /** Agents that run on it; more than one is wrong. */
+  /** Number of running agents; more than one is wrong. */
   readonly agents: number;
   /** How often an agent was started on it. */
   readonly executions: number;
   boot(bootId: string): void;
-  /** Something is done to it that may bring it back. */
+  /** Applies a remedy that may bring the machine back. */
   treat(remedy: Remedy): void;
 }
 
-/** `lateMs`: each call takes up to so long, so that one overtakes another. */
+/** `lateMs`: each call takes up to this long, so calls may overtake each other. */
 export interface AgentCalls {
   readonly isLost?: boolean;
   readonly isDoubled?: boolean;
   readonly lateMs?: number;
-  /** Bytes of hardware report that go along. */
+  /** Size of the hardware report in each call. */
   readonly reportBytes?: number;
 }
 
-/** What brings a broken machine back, the mildest first. */
+/** Remedies for a broken machine, mildest first. */
 export const REMEDIES = ['reboot', 'powerCycle', 'reinstallation'] as const;
 export type Remedy = (typeof REMEDIES)[number];
 
 export interface MemMachinesDeps {
   readonly clock: Clock;
   readonly random: Random;
-  /** From a reboot to a machine that answers. */
+  /** Time from a reboot until the machine answers. */
   readonly bootMs: number;
-  /** Brings a heartbeat to an agent server; rejects when none takes it. */
+  /** Delivers a heartbeat to an agent server; rejects when no server accepts it. */
   readonly report: (record: HeartbeatRecord) => Promise<HeartbeatOutcome>;
 }
 
 const INSTALLATION_MS = 5 * 60_000;
-/** An agent that got no answer tries again, with another server perhaps. */
+/** An agent without an answer tries again, perhaps at another server. */
 const RETRY_MS = 5_000;
 
-/** The machines of a provider in memory, and the agents that run on them; for the fake shell. */
+/** A provider's machines in memory and the agents on them, for the fake shell. */
 export function createMemMachines({ clock, random, report, bootMs }: MemMachinesDeps) {
-  /** What SSH meets, by address and port. */
+  /** SSH hosts by address and port. */
   const hosts = new Map<string, SimulatedMachine>();
   const byAddress = new Map<string, Host<HostSystem>>();
   const timers = new Set<unknown>();
@@ -79,7 +84,7 @@ export function createMemMachines({ clock, random, report, bootMs }: MemMachines
     timers.add(timer);
   };
 
-  /** Calls until it is ended; answers how to end it. */
+  /** Calls until it is ended. @returns a function that ends it. */
   function startAgent(host: SimulatedMachine, stdin: Buffer, reboot: () => void) {
     const init = takeoverInitCodec.decode(stdin);
     const publicKey = Buffer.from(random.uuid().replaceAll('-', '').repeat(2), 'hex');
@@ -87,7 +92,7 @@ export function createMemMachines({ clock, random, report, bootMs }: MemMachines
     const id = machineId(init.machineId ?? '');
     let alive = true;
     let installed: HeartbeatRecord['installationReport'];
-    /** Generation of the image that is being installed, or was. */
+    /** Generation of the present or last image installation. */
     let installing: bigint | undefined;
     const isRunning = () => alive && host.bootId === bootId;
 
@@ -112,7 +117,7 @@ export function createMemMachines({ clock, random, report, bootMs }: MemMachines
     const beat = () => {
       if (!isRunning()) return;
       const { isLost, isDoubled, lateMs } = host.calls;
-      // Cut off, it tries again and again.
+      // An agent that is cut off retries forever.
       const copies = host.unreachable || isLost ? 0 : isDoubled ? 2 : 1;
       for (let copy = 0; copy < copies; copy += 1) {
         const send = () =>
@@ -135,9 +140,9 @@ export function createMemMachines({ clock, random, report, bootMs }: MemMachines
   function newShown(reboot: () => void): SimulatedMachine {
     let executions = 0;
     const agents: ReturnType<typeof startAgent>[] = [];
-    /** Position in `REMEDIES` of what it needs; null: nothing. */
+    /** Position in `REMEDIES` of the needed remedy; null: none is needed. */
     let needs: number | null = null;
-    /** What a stranger's system hides. */
+    /** The machine's own key and secret while a stranger's system hides them. */
     let own: Pick<FakeHost, 'hostKey' | 'secret'> | null = null;
     const host = Object.assign(createFakeHost({ unreachable: true }), {
       killAgent() {
@@ -177,7 +182,7 @@ export function createMemMachines({ clock, random, report, bootMs }: MemMachines
         }
         if (path !== AGENT_PATH || !host.files.has(AGENT_PATH)) return { exitCode: 127 };
         executions += 1;
-        // As the program does itself.
+        // As the agent program itself does.
         host.killAgent();
         const agent = startAgent(host as unknown as SimulatedMachine, stdin, reboot);
         agents.push(agent);
@@ -252,7 +257,7 @@ export function createMemMachines({ clock, random, report, bootMs }: MemMachines
       rise(address, 'reboot');
     },
     down: (address: string) => void find(address).off(),
-    /** With a first-boot script it is a new system. */
+    /** A first-boot script means a new system. */
     up(address: string, userdata: string | null) {
       if (userdata !== null) {
         const hostKey = `key of ${address} since ${random.uuid()}`;
@@ -260,14 +265,14 @@ export function createMemMachines({ clock, random, report, bootMs }: MemMachines
       }
       rise(address, userdata === null ? 'powerCycle' : 'reinstallation');
     },
-    /** Another address leads to it from now on. */
+    /** Another address leads to the machine from now on. */
     move(from: string, to: string) {
       hosts.set(`${to}:22`, hosts.get(`${from}:22`)!);
       byAddress.set(to, find(from));
       hosts.delete(`${from}:22`);
       byAddress.delete(from);
     },
-    /** Ends all agents, so that no timer of theirs is left. */
+    /** Ends all agents, so that none of their timers is left. */
     end() {
       for (const timer of timers) clock.clearTimeout(timer);
     },

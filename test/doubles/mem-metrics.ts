@@ -13,16 +13,16 @@ import type { MetricsSource } from '../../src/console/port.ts';
 export interface MemMetrics extends Metrics, MetricsSource {
   /** All calls so far, oldest first. */
   readonly calls: readonly Told[];
-  /** What was counted, or how often something was observed, in all series with these labels. */
+  /** The counter's total, or the number of observations, over all series with these labels. */
   total<Name extends CounterName | HistogramName>(
     name: Name,
     labels?: Partial<LabelsOf<Name>>,
   ): number;
-  /** The series that a gauge has now: their labels, in the order of the table, and their values. */
+  /** A gauge's present series: labels in the order of the table, and values. */
   series(name: GaugeName): readonly (readonly [labels: string, value: number])[];
 }
 
-/** Metrics that only remember; for tests that ask what was counted. */
+/** Metrics that only record, for tests of what was counted. */
 export function createMemMetrics(): MemMetrics {
   const calls: Told[] = [];
   const gauges = new Map<MetricName, Map<string, Told>>();

@@ -21,13 +21,13 @@ import { createListings } from './provider/listings.ts';
 import { createOrders } from './provider/orders.ts';
 import { createWorld, type SimulatedDevice, type Slot } from './provider/world.ts';
 
-/** A driver of providers in memory, which a configuration names without any settings. */
+/** A driver of in-memory providers, which need no settings in the configuration. */
 export const memoryDriver = (open: Driver['open']): Driver => ({
   name: 'memory',
   settings: () => z.strictObject({}),
   open,
 });
-/** For reading such a configuration. */
+/** Drivers for reading such a configuration. */
 export const MEMORY_DRIVERS = driverTable([
   memoryDriver(() => {
     throw new Error('it is opened with the ports of a daemon');
@@ -36,36 +36,39 @@ export const MEMORY_DRIVERS = driverTable([
 
 export interface MemProviderConfig {
   readonly devicePrefix: string;
-  /** Of the provider itself; those that are opened by its driver have the one of their fleet. */
+  /** The provider's own instance set. Providers that its driver opens have their fleet's. */
   readonly instanceSetId: string;
   /** Free capacity at start. */
   readonly reservations: number;
-  /** From a creation to status Running and an address. */
+  /** Time from a creation to status Running and an address. */
   readonly provisioningMs: number;
-  /** Each call takes this long; 0 = answers at once. */
+  /** Duration of each call; 0 = immediate. */
   readonly latencyMs: number;
-  /** From giving back to being gone; at once when absent. */
+  /** Time from a deletion request until the device is gone; default: none. */
   readonly deprovisioningMs?: number;
-  /** Reservations by location; all in one when absent. */
+  /** Reservations by location; default: all in one location. */
   readonly locations?: Readonly<Record<string, number>>;
-  /** Names of plans, each with all of that; one plan when absent. */
+  /** Names of plans, each with all reservations; default: one plan. */
   readonly plans?: readonly string[];
-  /** What the driver cannot; nothing but verifying host keys when absent. */
+  /** Capabilities that the driver lacks; default: only verifying host keys. */
   readonly without?: readonly Capability[];
-  /** Each machine is switched by a controller, a computer of its own; none when absent. */
+  /** Each machine has its own BMC; default: none has. */
   readonly controllers?: boolean;
 }
 
 export interface MemProviderDeps {
   readonly clock: Clock;
   readonly random: Random;
-  /** The machine is told to reboot; called when the request is accepted. */
+  /** Called when a reboot request is accepted. */
   readonly onReboot?: (device: ProviderMachine) => void;
-  /** It was switched off, or is being installed anew. */
+  /** Called when the device is powered off or its reinstallation starts. */
   readonly onDown?: (device: ProviderMachine) => void;
-  /** It was switched on again; with the script of its new first boot if it was installed anew. */
+  /**
+   * Called when the device is powered on again; after a reinstallation with the script of its first
+   * boot.
+   */
   readonly onUpAgain?: (device: ProviderMachine, initCommand: string | null) => void;
-  /** The machine came up for the first time, with this first-boot script. Answers its address. */
+  /** Called at the first boot, with the first-boot script. @returns the machine's address. */
   readonly onUp?: (device: ProviderMachine, initCommand: string) => string;
   /** Base64 of the host key of the machine at an address. */
   readonly hostKeyAt?: (address: string) => string | undefined;
@@ -79,9 +82,9 @@ export interface MemProviderDeps {
 interface MemFault {
   readonly operation: ProviderOperation;
   readonly effect: keyof typeof EFFECTS;
-  /** How many calls it spoils; 1 if absent. */
+  /** Number of calls that it spoils; default 1. */
   readonly times?: number;
-  /** For `failBefore` and `failAfter`; kind `transient` if absent. */
+  /** For `failBefore` and `failAfter`; default kind: `transient`. */
   readonly error?: Error;
 }
 
@@ -95,7 +98,7 @@ const EFFECTS = {
 
 export type MemProvider = ReturnType<typeof createMemProvider>;
 
-/** A provider in memory as the fleet has it, with the controls of its world; obeys the given clock. */
+/** An in-memory provider as the fleet has it, with controls of its world, on the given clock. */
 export function createMemProvider(config: MemProviderConfig, deps: MemProviderDeps) {
   const { instanceSetId, devicePrefix, provisioningMs, deprovisioningMs = 0, latencyMs } = config;
   const { clock, random } = deps;
@@ -160,24 +163,24 @@ export function createMemProvider(config: MemProviderConfig, deps: MemProviderDe
     world,
     faults,
     calls,
-    /** By which daemons open providers of their own over the same devices, with cores of their own. */
+    /** Lets daemons open their own providers over the same devices, each with its own core. */
     driver: memoryDriver((_, context) => open(context.instanceSetId)),
-    /** The same, as a process has it that was started later. */
+    /** The same, as a process that started later has it. */
     reopened,
     async stop() {
       await provider.stop();
       world.close();
     },
-    /** A call that goes wrong, or any other fault. */
+    /** Injects a faulty call, or any other fault. */
     inject: (fault: MemFault | ScriptedFault) =>
       faults.add('effect' in fault ? ruleOf(fault) : fault),
-    /** A stranger's device takes the reservation. Answers its id. */
+    /** A stranger's device takes the reservation. @returns the device's id. */
     snatch(reservationId: string): string {
       strangers += 1;
       const named = { reservationId, hostname: `stranger-${strangers}`, tags: {} };
       return world.add({ ...named, fate: 'up', initCommand: '', publicKey: '' }).id;
     },
-    /** The device is gone; its reservation is free again, or gone too. */
+    /** Removes the device; its reservation becomes free, or is removed too. */
     remove: (id: string, options?: { readonly withReservation: boolean }) =>
       world.remove(id, options?.withReservation ? 'gone' : 'free'),
     setStatus(id: string, status: ProviderStatus) {
@@ -185,16 +188,16 @@ export function createMemProvider(config: MemProviderConfig, deps: MemProviderDe
       if (failed) world.fail(id);
       world.change(id, { status, failed });
     },
-    /** The controllers that hang, by their devices: they switch nothing until they are restarted. */
+    /** Devices with hanging BMCs: they switch nothing until they are restarted. */
     hung,
-    /** Devices of which it is not shown whether they have power. */
+    /** Devices whose power state is not shown. */
     powerUnknown,
-    /** Somebody changes the device's owner tag; null takes it away. */
+    /** Changes the device's owner tag as a stranger; null removes it. */
     setOwner(id: string, owner: string | null) {
       const { [SET_ID_TAG]: _, ...others } = world.need(id).tags;
       world.change(id, { tags: owner === null ? others : { ...others, [SET_ID_TAG]: owner } });
     },
-    /** All devices, strangers' included. */
+    /** All devices, including strangers'. */
     devices: () => world.devices().map(shown),
     reservationIds: () => world.slots().map(({ id }) => id),
   };
@@ -222,7 +225,7 @@ function slotsOf(
   );
 }
 
-/** Tells who plays the machines what happens to them. */
+/** Reports the devices' events to the simulated machines. */
 function machinesOf(deps: MemProviderDeps, shown: (device: SimulatedDevice) => ProviderMachine) {
   const scripts = new Map<string, string>();
   const downed = new Set<string>();

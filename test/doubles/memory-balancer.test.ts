@@ -3,7 +3,7 @@ import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import { balancerContract } from '../contracts/balancer.ts';
 import { createMemoryBalancer } from './memory-balancer.ts';
 
-describe('the balancer in memory', () => {
+describe('the in-memory balancer', () => {
   balancerContract(async () => ({
     ...{ balancer: createMemoryBalancer({ clock: systemClock }).balancer, clock: systemClock },
     owner: { pool: 'api', uid: 'uid-1', suffix: 'api.eu' },

@@ -17,19 +17,19 @@ import {
 } from '../../src/domain/balancing/objects.ts';
 import { Cancelled, RemoteFailure, Throttled, Unreachable } from '../../src/domain/errors.ts';
 
-/** What goes on at a balancer in memory: an object, whoever's it is. */
+/** An object at an in-memory balancer, whoever owns it. */
 export interface HeldObject {
   readonly id: string;
   spec: Spec;
   parentId: string | null;
-  /** Uid of the owner; null: nobody's. */
+  /** Uid of the owner; null: none. */
   owner: string | null;
-  /** Ready from this moment on (monotonic); `Infinity`: never. */
+  /** Ready from this time on (monotonic); `Infinity`: never. */
   readyAtMs: number;
   isFailed: boolean;
   differs?: string;
   mode: ServerMode;
-  /** When the balancer may send traffic there and does not yet, it counts no connections. */
+  /** Open connections; 0 while the balancer sends no traffic to the object yet. */
   sessions: number;
 }
 
@@ -44,13 +44,13 @@ export type BalancerOperation =
 
 export interface BalancerFault {
   readonly operation: BalancerOperation;
-  /** Nothing is done, it is done and the answer is lost, or done up to the tag (of `create`). */
+  /** Nothing is done; done but the answer is lost; or done without the tag (of `create`). */
   readonly effect: 'failBefore' | 'failAfter' | 'untagged';
-  /** How often; 1 unless given. */
+  /** Number of spoiled calls; default 1. */
   times?: number;
-  /** Number of matching calls that pass before the first one is spoiled. */
+  /** Number of matching calls that pass before the first spoiled call. */
   skip?: number;
-  /** Only calls about objects whose names begin so. */
+  /** Only calls about objects whose names start with this text. */
   readonly about?: string;
   readonly error?: Error;
 }
@@ -58,19 +58,19 @@ export interface BalancerFault {
 export interface MemoryBalancerOptions {
   readonly clock: Pick<Clock, 'monotonic' | 'now'>;
   readonly capabilities?: Partial<BalancerCapabilities>;
-  /** Objects get ready so long after they are made or updated. */
+  /** Objects become ready this long after their creation or update. */
   readonly readyAfterMs?: number;
-  /** Health of the servers at an address; `up` unless given. */
+  /** Health of the servers at an address; default `up`. */
   readonly healthOf?: (address: string) => 'up' | 'down' | 'unknown';
-  /** Told of each call as it begins, with the signal that it is given. */
+  /** Called at the start of each call, with the call's signal. */
   readonly onCall?: (operation: BalancerOperation, name: string, signal: AbortSignal) => void;
-  /** Objects that a page of a list holds: only for counting calls. */
+  /** Objects per page of a list, only for counting calls. */
   readonly pageSize?: number;
 }
 
 export type MemoryBalancer = ReturnType<typeof createMemoryBalancer>;
 
-/** A load balancer that is a map: it keeps every promise of the port, and breaks them on demand. */
+/** A load balancer in a map. It keeps every promise of the port, and breaks them on demand. */
 export function createMemoryBalancer(options: MemoryBalancerOptions) {
   const { clock, readyAfterMs = 0, healthOf = () => 'up', onCall } = options;
   const capabilities: BalancerCapabilities = {
@@ -101,7 +101,7 @@ export function createMemoryBalancer(options: MemoryBalancerOptions) {
       return parentId === id && parentKind !== null && held.get(id)?.spec.kind === parentKind;
     });
 
-  /** One call, open to what goes wrong with it. */
+  /** One call, subject to the injected faults. */
   async function call<T>(
     operation: BalancerOperation,
     name: string,
@@ -109,7 +109,7 @@ export function createMemoryBalancer(options: MemoryBalancerOptions) {
     act: (fault: BalancerFault | null) => T,
   ): Promise<T> {
     if (isClosed) throw new Cancelled('the balancer is closed');
-    // Who was told to slow down asks nobody: a driver says so by itself.
+    // After a rate limit the driver itself refuses calls.
     if (throttledUntilMs !== null && clock.now() < throttledUntilMs) {
       throw new Throttled('slow down', throttledUntilMs);
     }
@@ -276,12 +276,12 @@ export function createMemoryBalancer(options: MemoryBalancerOptions) {
       ),
     inject: (fault: BalancerFault) => void faults.push({ ...fault }),
     forgiveFaults: () => void faults.splice(0),
-    /** Updating it changes nothing of its failure. */
+    /** An update does not repair the object's failure. */
     makeStubborn: (name: string) => void stubborn.add(name),
-    /** Until then every call is refused, epoch ms. */
+    /** Refuses every call until this time, epoch ms. */
     throttle: (untilMs: number) => (throttledUntilMs = untilMs),
     cutOff: (isCut: boolean) => (reachable = !isCut),
-    /** Calls of this kind wait until the returned function is called. */
+    /** Blocks calls of this kind until the returned function is called. */
     hang: (operation: BalancerOperation): (() => void) => {
       const { promise, resolve } = Promise.withResolvers<void>();
       gates.set(operation, promise);
@@ -290,7 +290,7 @@ export function createMemoryBalancer(options: MemoryBalancerOptions) {
         resolve();
       };
     },
-    /** Puts an object there behind everybody's back. */
+    /** Adds an object behind everybody's back. */
     put: (object: Partial<HeldObject> & Pick<HeldObject, 'spec'>): HeldObject => {
       const id = object.id ?? `id-${String(nextId++).padStart(4, '0')}`;
       const put: HeldObject = {
@@ -309,7 +309,7 @@ export function createMemoryBalancer(options: MemoryBalancerOptions) {
   };
 }
 
-/** A pool's desired objects, put there as if they had always been. */
+/** Adds a pool's desired objects, as if they had always existed. */
 export function putAll(memory: MemoryBalancer, desired: readonly Desired[], owner: string): void {
   const parents = new Map<string, string>();
   for (const { spec, port } of desired) {

@@ -10,7 +10,7 @@ export interface MemoryDisk extends HostDisk {
   readonly files: Map<string, string>;
 }
 
-/** A disk in memory, blank. */
+/** An empty in-memory disk. */
 export function createMemoryDisk(log: HostsLog): MemoryDisk {
   const files = new Map<string, string>();
   return {

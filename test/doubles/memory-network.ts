@@ -4,9 +4,9 @@ import { createHttp } from '../../src/adapters/driver-kit/exchange.ts';
 import type { Address, Network } from '../../src/adapters/network/port.ts';
 import { runOut, type VirtualClock } from './simulated-clock.ts';
 
-/** Connections inside this process. What is sent arrives before the next turn of the event loop. */
+/** Connections inside this process. Data arrives before the next turn of the event loop. */
 export interface MemoryNetwork extends Network {
-  /** As the global `fetch`, for what listens here; lets time pass. */
+  /** Like the global `fetch`, for servers of this network; lets time pass. */
   fetch(url: string, init?: MemoryRequest): Promise<Response>;
   /** Connections to these addresses are neither accepted nor refused. */
   readonly silent: Set<string>;
@@ -74,12 +74,12 @@ export function createMemoryNetwork(clock: VirtualClock): MemoryNetwork {
   return network;
 }
 
-/** In the next one HTTP hands the socket to its request, which only then listens for `connect`. */
+/** HTTP hands the socket to its request in the next tick, and only then listens for `connect`. */
 const inTwoTicks = (then: () => void) => process.nextTick(() => process.nextTick(then));
 
 const failure = (code: string) => Object.assign(new Error(code), { code });
 
-/** One end of a connection, as a socket looks to HTTP. */
+/** One end of a connection, with the interface of a socket. */
 class Socket extends Duplex {
   peer!: Socket;
   readonly remoteAddress = '127.0.0.1';

@@ -1,26 +1,26 @@
 import { isObservable, Observable } from 'rxjs';
 import type { Clock } from '../../src/adapters/clock/port.ts';
 
-/** One of several processes in virtual time. It can be killed, and then says and does nothing more. */
+/** One of several processes in virtual time. A killed process says and does nothing more. */
 export interface PlayedProcess {
-  /** Time as the process has it: its timers end with it. */
+  /** The process's clock: its timers end with the process. */
   readonly clock: Clock;
   readonly isAlive: boolean;
-  /** It is stopped by SIGSTOP, or dead: it takes no calls. */
+  /** False while it is stopped by SIGSTOP or dead: it takes no calls. */
   readonly isRunning: boolean;
   /** Stops as by SIGSTOP: timers and answers wait until `resume`. */
   pause(): void;
-  /** Goes on as by SIGCONT: runs what became due meanwhile, in its order. */
+  /** Continues as by SIGCONT: runs everything that became due meanwhile, in order. */
   resume(): void;
   /**
-   * The same port, cut off when the process is killed: later calls are not made, and no answer comes
-   * back of those under way. What a method answers with is guarded too, if it has methods itself.
-   * All methods that do something must be asynchronous.
+   * The same port, cut off when the process is killed: later calls are not made, and calls under
+   * way get no answer. A method's result is guarded too, if it has methods. All methods with
+   * effects must be asynchronous.
    */
   guard<Port extends object>(port: Port): Port;
-  /** Its wall clock is set so far ahead of the world's; what counts time is left alone. */
+  /** Sets its wall clock ahead of the world's by this much. The monotonic clock is unchanged. */
   setClock(offsetMs: number): void;
-  /** Stops dead, as by SIGKILL: nobody is told. */
+  /** Stops dead, as by SIGKILL, without notice to anybody. */
   kill(): void;
 }
 
@@ -29,7 +29,7 @@ export function createProcess(clock: Clock, startOffsetMs = 0): PlayedProcess {
   let offsetMs = startOffsetMs;
   const timers = new Set<unknown>();
   let isAlive = true;
-  /** What happens to a process that is stopped, in its order; null: it runs. */
+  /** Events of a stopped process, in order; null: it runs. */
   let backlog: (() => void)[] | null = null;
   const happen = (fn: () => void): void => {
     if (!isAlive) return;
@@ -94,7 +94,7 @@ export function createProcess(clock: Clock, startOffsetMs = 0): PlayedProcess {
       setTimeout(fn, timeoutMs) {
         if (!isAlive) return null;
         const timer = clock.setTimeout((...args) => {
-          // Whatever ran before it may have cleared it.
+          // An earlier callback may have cleared it.
           happen(() => timers.delete(timer) && fn(...args));
         }, timeoutMs);
         timers.add(timer);
@@ -131,10 +131,10 @@ export function createProcess(clock: Clock, startOffsetMs = 0): PlayedProcess {
 
 type AnyMethod = (...args: unknown[]) => unknown;
 
-/** Of a call whose caller is dead. */
+/** The result of a dead caller's call. */
 const NEVER = new Promise<never>(() => undefined);
 
-/** Plain objects that can be asked for something; not rows, signals or streams. */
+/** Plain objects with methods; not rows, signals or streams. */
 const hasMethods = (value: unknown): value is object =>
   typeof value === 'object' &&
   value !== null &&

@@ -6,7 +6,7 @@ export interface LogLine {
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** A log that only remembers. */
+/** A log that only records. */
 export interface RecordingLog extends Log {
   readonly lines: readonly LogLine[];
   /** How often a message was logged. */

@@ -9,29 +9,29 @@ import type {
 } from '../../src/adapters/bmdb/port.ts';
 import type { Cursor } from '../../src/domain/ids.ts';
 
-/** A read that was begun and not answered yet. */
+/** A started read without an answer yet. */
 export interface OpenRead<Rows> {
   readonly beganAtMs: number;
-  /** Time and version of the answer, unless it says others: when the read began. */
+  /** The answer's time and version default to the start of the read. */
   answer(rows?: Partial<Rows>): void;
   fail(error: Error): void;
 }
 export interface OpenChanges extends OpenRead<BmdbChanges> {
   readonly cursor: Cursor;
-  /** The database cannot tell. */
+  /** The database cannot answer. */
   refuse(): void;
 }
 
-/** The BMDB as a reader sees it, answering when and what the test says. */
+/** The BMDB for readers, with the test's answers at the test's times. */
 export interface ScriptedBmdb {
   readonly bmdb: Bmdb;
   readonly scans: OpenRead<BmdbSnapshot>[];
   readonly changes: OpenChanges[];
-  /** How many scans, and asks for changes, were begun. */
+  /** Number of started scans, and of started reads of changes. */
   readonly begun: () => number;
   readonly asked: () => number;
   wake(wake?: Wake): void;
-  /** What `readMachine` answers, now or later. */
+  /** The answer of `readMachine`, now or later. */
   reading: MachineReading | Promise<MachineReading>;
 }
 
@@ -85,14 +85,14 @@ export function scriptedBmdb(nowMs: () => number): ScriptedBmdb {
   return script;
 }
 
-/** Whatever is not given throws when it is called; so does what it would have inside. */
+/** Calls of missing methods throw, as do calls of their nested methods. */
 const unscripted = <Port extends object>(given: Partial<Port>): Port =>
   new Proxy(given, {
     get: (target, key) => (key in target ? Reflect.get(target, key) : missing(key)),
   }) as Port;
 
 const missing = (name: string | symbol): unknown => {
-  // Whoever asks for `then` wants to know whether it is a promise.
+  // A caller that reads `then` checks for a promise.
   if (name === 'then') return undefined;
   const call = () => {
     throw new Error(`"${String(name)}" is not scripted`);

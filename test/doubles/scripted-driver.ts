@@ -37,7 +37,7 @@ export const EVERYTHING: Capabilities = {
   maxConcurrency: 64,
 };
 
-/** A machine of ours. */
+/** One of our machines. */
 export const machine = (id: string, change: Partial<DriverMachine> = {}): DriverMachine => ({
   id,
   reservationId: `slot-${id}`,
@@ -53,7 +53,7 @@ export const free = (slot: string): DriverMachine => ({
   plan: 'small',
 });
 
-/** Free capacity as a listing of the fleet has it. */
+/** Free capacity in a listing of the fleet. */
 export const unused = (slot: string, change: Partial<ProviderMachine> = {}): ProviderMachine =>
   freeListed({
     ...{ reservationId: slot, plan: 'small', ...NO_TRAITS, observedAtMs: 0 },
@@ -66,7 +66,7 @@ export const order = (change: Partial<FleetCreateRequest> = {}): FleetCreateRequ
   ...change,
 });
 
-/** A driver of which a test says what it does; whatever it does not say must not be asked. */
+/** A driver with the test's methods; other methods must not be called. */
 export function scripted(methods: Partial<Provider> = {}): Provider {
   const unasked = (what: string) => async (): Promise<never> => {
     throw new ProviderError('permanent', `${what} was asked`);
@@ -88,7 +88,7 @@ export function scripted(methods: Partial<Provider> = {}): Provider {
   };
 }
 
-/** The core's hands around a driver, with everything that they count and log. */
+/** The core around a driver, with its metrics and log. */
 export function fleetOf(
   driver: Provider,
   options: Partial<FleetProviderOptions> = {},
@@ -115,7 +115,7 @@ export function fleetOf(
 
 export const live = { signal: new AbortController().signal };
 
-/** Of a machine that nobody has to be connected to. */
+/** The session of a machine that needs no connection. */
 export const NO_SESSION: HostKeySession = {
   execute: () => Promise.reject(new Error('nothing may be run')),
 };

@@ -13,7 +13,7 @@ const UNUSED = Object.fromEntries(
   }),
 ) as unknown as FleetProvider;
 
-/** A provider of which only what the test overrides works. */
+/** A provider in which only the test's overrides work. */
 export function scriptedProvider(change: Partial<FleetProvider> = {}): FleetProvider {
   return {
     ...UNUSED,

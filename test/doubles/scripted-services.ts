@@ -9,7 +9,7 @@ import {
   type Snapshot,
 } from 'xstate';
 
-/** What a child chart shows of itself to whoever invoked it. */
+/** A child chart's state as its parent sees it. */
 export interface ChildSnapshot {
   readonly value: unknown;
   readonly tags?: readonly string[];
@@ -20,7 +20,7 @@ type ServiceKind = 'promise' | 'chart' | 'service';
 /** How each service behaves. */
 export type Scripts = Readonly<Record<string, ServiceKind>>;
 
-/** A service that runs on a live actor, waiting to be told how to go on. */
+/** A running service of a live actor, which waits for the test's instruction. */
 export interface LiveService {
   done(output: unknown): void;
   fail(error: unknown): void;
@@ -28,8 +28,8 @@ export interface LiveService {
 }
 
 /**
- * What a chart did to its world: it calls a service with an input, stops one that had not ended, does
- * a provided action with its params, or tells a child something.
+ * A chart's effect on its world: it calls a service with an input, stops a running service, does a
+ * provided action with its params, or sends an event to a child.
  */
 export type ChartEffect =
   | readonly ['calls', service: string, input: unknown]
@@ -37,15 +37,15 @@ export type ChartEffect =
   | readonly ['does', action: string, params: unknown]
   | readonly ['tells', child: string, event: EventObject];
 
-/** Services and actions of one live actor, as they were called. */
+/** The called services and actions of one live actor. */
 export interface ServiceStage {
   /** By the id of the child. */
   readonly live: Map<string, LiveService>;
-  /** Everything the chart did, in order; services are named by their source. */
+  /** All effects of the chart, in order; services are named by their source. */
   readonly effects: ChartEffect[];
 }
 
-/** Where the services of a chart report; a replay puts a fresh stage in before each run. */
+/** Where a chart's services report. A replay uses a fresh stage for each run. */
 export interface Theatre {
   stage: ServiceStage;
 }
@@ -57,7 +57,7 @@ type ShownSnapshot = Snapshot<unknown> & {
   hasTag(tag: string): boolean;
 };
 
-/** A snapshot of a child chart, as far as a parent may look at it. */
+/** A child chart's snapshot, as far as a parent may read it. */
 export const shownSnapshot = ({ value, tags = [] }: ChildSnapshot): ShownSnapshot => ({
   status: 'active',
   output: undefined,
@@ -146,7 +146,10 @@ type ScriptOrder =
   | { readonly type: 'script.done'; readonly output: unknown }
   | { readonly type: 'script.fail'; readonly error: unknown };
 
-/** Stands in for an invoked chart: moves, ends and fails as told, seen by its parent as a chart. */
+/**
+ * Replaces an invoked chart: moves, ends and fails on command, and looks like a chart to its
+ * parent.
+ */
 function chartService(src: string, theatre: Theatre): AnyActorLogic {
   const logic: ActorLogic<ShownSnapshot & { input?: unknown }, EventObject, unknown> = {
     getInitialSnapshot: (_, input) => ({ ...shownSnapshot({ value: 'claiming' }), input }),
@@ -177,7 +180,7 @@ function chartService(src: string, theatre: Theatre): AnyActorLogic {
           if (live.delete(self.id)) effects.push(['stops', src]);
           return { ...snapshot, status: 'stopped' } as ShownSnapshot;
         default:
-          // What it is told is nothing to it.
+          // It ignores events.
           return snapshot;
       }
     },

@@ -2,12 +2,12 @@ import TinyQueue from 'tinyqueue';
 import type { Clock, Random } from '../../src/adapters/clock/port.ts';
 
 /**
- * Virtual time: nothing happens until `increment`. It knows which timers are set, so that a test can
- * find one that was left behind.
+ * Virtual time: nothing happens until `increment`. It knows its pending timers, so a test finds
+ * leaked ones.
  */
 export interface VirtualClock extends Clock {
   increment(ms: number): void;
-  /** Timers that are set and have neither fired nor been cleared. */
+  /** Number of timers that have neither fired nor been cleared. */
   readonly pending: number;
   /** Whether it has neither fired nor been cleared. */
   isPending(timer: unknown): boolean;
@@ -18,19 +18,19 @@ export interface VirtualClock extends Clock {
 interface Timer {
   readonly fn: () => void;
   readonly atMs: number;
-  /** Of timers that are due together the one of the lowest number fires first. */
+  /** Of timers due together, the lowest number fires first. */
   readonly order: number;
 }
 
 /**
- * @param startMs when it begins, epoch milliseconds.
- * @param rank of a timer among those that are due together; the order in which they were set if absent.
+ * @param startMs start time, epoch milliseconds.
+ * @param rank of a timer among those due together; default: the order in which they were set.
  */
 export function createSimulatedClock(
   startMs = 1_700_000_000_000,
   rank?: () => number,
 ): VirtualClock {
-  /** Those that were cleared stay in the queue until it is their turn. */
+  /** Cleared timers stay in the queue until their time. */
   const queue = new TinyQueue<Timer>([], (a, b) => a.atMs - b.atMs || a.order - b.order);
   const pending = new Set<unknown>();
   let nowMs = 0;
@@ -76,17 +76,19 @@ export function createSimulatedClock(
 /** Our own waits for the next turn of the event loop. */
 let turnsAwaited = 0;
 
-/** Something goes on by itself: a file is read, a module is loaded, or code has given way to others for a turn. */
+/**
+ * Something continues by itself: a file is read, a module is loaded, or code yielded for a turn.
+ */
 function isWorking(mayGiveWay: boolean): boolean {
   const resources = process.getActiveResourcesInfo();
   const turns = resources.filter((name) => name === 'Immediate').length;
   return (mayGiveWay && turns > turnsAwaited) || resources.some((name) => name.startsWith('FSReq'));
 }
 
-/** Code that gives way again and again, as a test that waits does, holds up time for so many turns only. */
+/** Code that yields repeatedly, as a waiting test does, delays time for this many turns only. */
 const TURNS_MAX = 100;
 
-/** Lets everything run that needs no time to pass. */
+/** Runs everything that needs no time to pass. */
 export async function settled(): Promise<void> {
   for (let turns = 0; turns === 0 || isWorking(turns < TURNS_MAX); turns++) {
     turnsAwaited += 1;
@@ -98,8 +100,8 @@ export async function settled(): Promise<void> {
 const AT_ONCE_MAX = 10_000;
 
 /**
- * Moves the clock from timer to timer, letting promises run in between.
- * @param onStep called after each timer and all that followed from it.
+ * Moves the clock from timer to timer, and lets promises run in between.
+ * @param onStep called after each timer and its consequences.
  */
 export async function advance(
   clock: VirtualClock,
@@ -123,14 +125,14 @@ export async function advance(
   await settled();
 }
 
-/** Tasks that wait for time to pass; one loop moves a clock for all of them. */
+/** Tasks that wait for time to pass. One loop moves a clock for all of them. */
 interface WaitingTasks {
   readonly tasks: Set<Promise<unknown>>;
   readonly loop: Promise<void>;
 }
 const waiting = new WeakMap<VirtualClock, WaitingTasks>();
 
-/** Moves the clock from timer to timer, by whatever is set, until the task has ended. */
+/** Moves the clock from timer to timer until the task has ended. */
 export async function runOut<T>(clock: VirtualClock, task: Promise<T>): Promise<T> {
   const tasks = waiting.get(clock)?.tasks ?? new Set();
   tasks.add(task);
@@ -152,7 +154,7 @@ async function moveOn(clock: VirtualClock, tasks: ReadonlySet<unknown>): Promise
   }
 }
 
-/** The same object; each of its calls lets time pass until it has ended. */
+/** The same object; each call lets time pass until it has ended. */
 export const driven = <T extends object>(clock: VirtualClock, target: T): T =>
   new Proxy(target, {
     get(_, name) {
@@ -165,7 +167,7 @@ export const driven = <T extends object>(clock: VirtualClock, target: T): T =>
     },
   });
 
-/** Small seeded generator (mulberry32): the same seed gives the same run. */
+/** Small seeded generator (mulberry32): equal seeds give equal runs. */
 export function createSeededRandom(seed: number): Random {
   let state = seed >>> 0;
   const next = () => {

@@ -7,7 +7,7 @@ import { issue } from '../support/certificates.ts';
 import { processesUsing, shepherd } from './commands.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'shepherd-commands-'));
-/** Temporary files of the processes started here, so that what they leave can be seen. */
+/** Temporary files of the processes started here, to see what they leave behind. */
 const scratch = join(dir, 'tmp');
 let emulator: Awaited<ReturnType<typeof startEquinixEmulator>>;
 beforeAll(async () => {
@@ -82,14 +82,14 @@ describe('a mistake ends in one clear message and a non-zero exit', () => {
   });
 });
 
-test('--check-config says that a good file is good, and starts nothing', async () => {
+test('--check-config accepts a good file, and starts nothing', async () => {
   const { ended } = shepherd(['run', '--config', configWith({}), '--check-config'], {
     METAL_TOKEN: emulator.tokens.project,
   });
   expect(await ended).toMatchObject({ code: 0, stdout: expect.stringMatching(/is good\n$/) });
 });
 
-describe('C6: what cannot work is told before anything is started', () => {
+describe('C6: mistakes reported before anything is started', () => {
   const made = () =>
     readdirSync(dir)
       .filter((name) => name !== 'shepherd.yaml')
@@ -109,7 +109,7 @@ describe('C6: what cannot work is told before anything is started', () => {
     };
   });
 
-  test('all of it, by --check-config and by run in the same words', async () => {
+  test('are complete, in the same words by --check-config and by run', async () => {
     const before = made();
     const env = { METAL_TOKEN: emulator.tokens.project };
     const file = configWith(bad);
@@ -118,7 +118,7 @@ describe('C6: what cannot work is told before anything is started', () => {
     expect(check.stderr.trim().split('\n')).toEqual([
       expect.stringMatching(/shepherd\.yaml has 5 mistakes:$/),
       expect.stringMatching(/agentServer\.keyPath \(line 1, .*others may read; run chmod 600/),
-      expect.stringMatching(/agentServer\.keyPath .*is not the key of the certificate/),
+      expect.stringMatching(/agentServer\.keyPath .*does not match the first certificate/),
       expect.stringMatching(/agentServer\.certificatePath .*expired at 20/),
       expect.stringMatching(/agent\.endpoint .*is not named by .*DNS:fleet\.example\.org/),
       expect.stringMatching(/agent\.endpointCaCertificatePath .*CN=wrong.*did not sign.*CN=right/),

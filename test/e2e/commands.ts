@@ -8,10 +8,10 @@ import { text } from 'node:stream/consumers';
 import { vi } from 'vitest';
 import { judgedChild } from '../published/children.ts';
 
-/** What a busy machine needs for a fleet of real processes. */
+/** The time that a busy machine needs for a fleet of real processes. */
 export const WAIT = { timeout: 600_000, interval: 100 };
 
-/** Contexts of the person who runs the tests are not touched, and found by no command. */
+/** Hides the tester's own contexts from every command, and leaves them untouched. */
 const NO_CONTEXTS = mkdtempSync(join(tmpdir(), 'shepherd-no-contexts-'));
 process.once('exit', () => rmSync(NO_CONTEXTS, { recursive: true, force: true }));
 
@@ -27,9 +27,9 @@ export interface Ended {
 export interface StartedCommand {
   readonly child: ChildProcess;
   readonly ended: Promise<Ended>;
-  /** Waits until `find` finds something in what it wrote to standard error. @throws when it ends before. */
+  /** Waits until `find` finds something in its standard error. @throws when it ends earlier. */
   said<T>(find: (log: string) => T): Promise<Exclude<T, null | undefined | false>>;
-  /** What it says when it has started. */
+  /** Its message after the start. */
   started(): Promise<Readonly<Record<string, string>>>;
 }
 
@@ -65,7 +65,7 @@ export function shepherd(
   };
 }
 
-/** Resolves with the first line that the process writes to standard output. */
+/** Resolves with the first line on the process's standard output. */
 export async function firstLine({ child, ended }: StartedCommand): Promise<string> {
   let seen = '';
   const line = new Promise<string>((resolve) => {
@@ -93,6 +93,6 @@ function read(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch {
-    return ''; // It ended while we looked, or is not ours to read.
+    return ''; // It ended during the look, or we may not read it.
   }
 }

@@ -42,7 +42,7 @@ const urlOf = (role: string, name: string, secret?: string) =>
     pathname: `/${name}`,
     ...(secret !== undefined && { password: secret }),
   }).href;
-/** As a configuration writes it: the password is a reference. */
+/** As in a configuration: the password is a reference. */
 const writtenUrl = (role: string, name: string) => {
   const { host } = new URL(server.url);
   const variable = role === 'shepherd_owner' ? 'OWNER_PASSWORD' : 'DB_PASSWORD';
@@ -139,7 +139,7 @@ describe('the life of a database', () => {
     });
   });
 
-  test('the embedded database is looked at while a daemon runs, and else none of it', async () => {
+  test('reads the embedded database only while a daemon runs', async () => {
     const config = configWith({ embedded: { dataDir: join(dir, 'never-made') } });
     const looks = [
       ['provider', 'sweep'],
@@ -175,7 +175,7 @@ interface Bad {
   readonly found?: boolean;
 }
 
-describe('a bad database is told in one line, by the daemon and by db status', () => {
+describe('a bad database is reported in one line, by the daemon and by db status', () => {
   const cases: Bad[] = [
     {
       name: 'wrong_password',
@@ -191,7 +191,7 @@ describe('a bad database is told in one line, by the daemon and by db status', (
     {
       name: 'dirty_schema',
       spoil: `DELETE FROM schema_migrations WHERE name LIKE '%tags'`,
-      says: /is dirty: no version made it so/,
+      says: /is dirty: no version leaves it like this/,
       found: true,
     },
     {
@@ -217,7 +217,7 @@ describe('a bad database is told in one line, by the daemon and by db status', (
     else expectOneLine(status.stderr, says);
   });
 
-  test('a read-only server is found by db status', async () => {
+  test('db status reports a read-only server', async () => {
     const { name, sql, url } = await database('read_only');
     await migrate(url, silentLog, { grantTo: 'shepherd' });
     await sql(`ALTER DATABASE read_only SET default_transaction_read_only = on`);

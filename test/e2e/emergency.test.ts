@@ -12,7 +12,7 @@ import { shepherd } from './commands.ts';
 
 const ID = machineId('00000000-0000-4000-8000-00000000000a');
 
-test('with no daemon left, a console beside the database shows machines and takes requests in', async () => {
+test('shows machines and accepts requests in a console beside the database when no daemon is left', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'shepherd-emergency-'));
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
   const server = await startPgServer();
@@ -21,7 +21,7 @@ test('with no daemon left, a console beside the database shows machines and take
   const machine = { machineId: ID, provided: providedOf('one', { reservationId: 'slot-1' }) };
   await insertMachine(server.sql, machineRow(now, { ...machine, ...startedAt(now - 5 * MINUTE) }));
   const file = join(directory, 'shepherd.yaml');
-  // Its provider refuses our token, which keeps no daemon from showing what is recorded.
+  // The provider refuses our token, but the daemon still shows the recorded rows.
   const fake = await startEquinixEmulator({
     ...{ listen: { host: '127.0.0.1', port: 0 }, profile: 'fast', reservations: 1 },
   });

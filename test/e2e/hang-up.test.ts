@@ -15,7 +15,7 @@ const list = (...ids: string[]) =>
     JSON.stringify(ids.map((ID, at) => ({ ID, Addr: `127.0.0.${at + 1}`, Location: 'rack-7' }))),
   );
 
-test('SIGHUP has a daemon read its inventory and its SSH keys again; wrong ones are told and left alone', async () => {
+test('reads inventory and SSH keys again on SIGHUP; reports invalid ones and keeps the old', async () => {
   list('srv-1');
   const file = join(dir, 'shepherd.yaml');
   const config = {
@@ -48,7 +48,7 @@ test('SIGHUP has a daemon read its inventory and its SSH keys again; wrong ones 
     expect(again).not.toContain('is refused');
     writeFileSync(inventory, '[{"ID": "srv-1"}]');
     child.kill('SIGHUP');
-    const kept = await until('the last good inventory is kept');
+    const kept = await until('the inventory is unusable; the last good copy stays in use');
     expect(kept).toContain('Addr is missing');
     renameSync(join(dir, 'ssh-key'), join(dir, 'ssh-key.old'));
     child.kill('SIGHUP');

@@ -16,7 +16,7 @@ import { shepherd } from './commands.ts';
 import { WAIT } from './simulated-fleet.ts';
 
 const run = promisify(execFile);
-/** As the document wants one at the least, and set as Debian does. */
+/** The oldest PostgreSQL that the document accepts, in Debian's directory. */
 const BIN = process.env['SHEPHERD_TEST_POSTGRES_BIN'] ?? '/usr/lib/postgresql/15/bin';
 const MACHINES = 2;
 
@@ -27,7 +27,7 @@ const [sql] = of('sql');
 const [inventory] = of('json');
 const [configuration, prometheus] = of('yaml');
 const shell = of('sh');
-/** The one that has such a command. */
+/** The block with such a command. */
 const blockWith = (command: string) => {
   const found = shell.filter((each) => each.includes(command));
   expect(found, command).toHaveLength(1);
@@ -51,7 +51,7 @@ afterAll(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-/** Files are below a directory of the test and belong to whoever runs it; names are loopback's. */
+/** Files are below a directory of the test and belong to its user; names are loopback's. */
 const here = (text: string) =>
   text
     .replaceAll('/opt/shepherd/', `${ROOT}/`)
@@ -59,7 +59,7 @@ const here = (text: string) =>
     .replaceAll(/ -o root -g \w+/g, '')
     .replaceAll('PASSWORD@', 'of-the-test@')
     .replaceAll('db.example.net', new URL(server.url).host);
-/** Tried by other tests, or nowhere: there is no systemd here, and nobody is made a user. */
+/** Tested elsewhere, or not at all: there is no systemd here, and no user is created. */
 const isOfThisTest = (line: string) => !/^(npm|useradd|systemctl) /.test(line);
 
 async function inShell(text: string, env: NodeJS.ProcessEnv = {}): Promise<string> {
@@ -76,7 +76,7 @@ async function inShell(text: string, env: NodeJS.ProcessEnv = {}): Promise<strin
 }
 const write = (path: string, text: string) => writeFileSync(join(directory, path), text);
 
-/** Times, provider and key of the simulated world; the rest as the document has it. */
+/** Times, provider and key of the simulated world; the rest as in the document. */
 function configurationHere(text: string): ConfigInput {
   const written = parse(text) as Record<'database' | 'agentServer' | 'console' | 'log', object> & {
     readonly agent: { readonly endpointCaCertificatePath: string };
@@ -94,7 +94,7 @@ function configurationHere(text: string): ConfigInput {
   };
 }
 
-/** The daemon as the unit starts it. Answers with the port of its page. */
+/** Starts the daemon like the unit. Returns the port of its page. */
 async function startDaemon(): Promise<number> {
   const { child, ended, started } = shepherd(
     ['run', '--config', here('/etc/shepherd/shepherd.yaml')],
@@ -140,7 +140,7 @@ test('V68 the document, command by command: from nothing to TLS, a token and an 
     '.curlrc',
     `connect-to = shepherd.example.net:4243:127.0.0.1:${port}\nsilent\nshow-error\n`,
   );
-  // The reader goes on in the shell in which the schema was made.
+  // The reader continues in the shell that made the schema.
   const CREDENTIALS_DIRECTORY = here('/etc/shepherd/credentials');
   const SHEPHERD_SIM_TOKEN = world.provider.secrets['TOKEN'];
   const asHere = { CURL_HOME: directory, CREDENTIALS_DIRECTORY, SHEPHERD_SIM_TOKEN };
@@ -181,7 +181,7 @@ interface Prometheus {
   ];
 }
 
-/** What Prometheus asks, as it is told to. */
+/** Prometheus' requests, as configured. */
 function scrapeOf({ scrape_configs: [job] }: Prometheus): string {
   const { scheme, authorization, tls_config, static_configs } = job;
   const bearer = `Authorization: Bearer $(cat ${authorization.credentials_file})`;
@@ -189,7 +189,7 @@ function scrapeOf({ scrape_configs: [job] }: Prometheus): string {
   return `curl --fail --cacert ${tls_config.ca_file} -H "${bearer}" ${url}`;
 }
 
-/** Whether the shipped alert that the document names fires, as promtool finds it, should this last. */
+/** Whether the shipped alert of the document would fire by promtool if this state lasted. */
 async function isLost(metrics: string): Promise<boolean> {
   const lines = [
     ...metrics.matchAll(/^(shepherd_guard_(?:silent|started)_machines\{.*\}) (\d+)$/gm),

@@ -14,10 +14,10 @@ const IMAGE = randomBytes(5 * MIB + 123);
 
 const sha256 = (content: Uint8Array) => createHash('sha256').update(content).digest('hex');
 
-/** What a person would type; the console is in the environment. */
+/** The command as a person would type it; the console is in the environment. */
 const typed = async (fleet: CommandedFleet, ...args: string[]) => {
   const { code, stdout, stderr } = await shepherd(['machine', ...args], fleet.consoleEnv).ended;
-  // Long lines are wrapped; where does not matter here.
+  // Long lines are wrapped at a place that does not matter here.
   return { code, said: `${stdout}${stderr}`.replaceAll(/\n {5,}/g, ' ') };
 };
 
@@ -36,7 +36,7 @@ const shownAs = ({ daemon }: CommandedFleet, slot: string) => {
   return `${entry?.state} ${entry?.substate}`;
 };
 
-test('B6: an image is installed by the agent, the machine reboots, and is nobody’s business any more', async () => {
+test('B6: installs an image by the agent, reboots the machine, and then leaves it alone', async () => {
   const images = await startImageServer(serve(IMAGE));
   const run = async (fleet: CommandedFleet) => {
     const [slot, bystander] = fleet.slots() as readonly string[] as [string, string];
@@ -77,7 +77,7 @@ test('B6: an image is installed by the agent, the machine reboots, and is nobody
   await withCommandedFleet(2, run, { diskBytes: DISK_BYTES });
 }, 1_800_000);
 
-/** It fell silent before another machine, which is brought back. */
+/** It fell silent before another machine, which is recovered. */
 async function staysAlone(fleet: CommandedFleet, slot: string, bystander: string): Promise<void> {
   const { world, daemon } = fleet;
   const other = hostOf(fleet, bystander);

@@ -9,15 +9,15 @@ import {
   type SimulatedFleet,
 } from './simulated-fleet.ts';
 
-/** A simulated fleet that is up, and the commands that an operator has for it. */
+/** A running simulated fleet, and an operator's commands for it. */
 export interface CommandedFleet extends SimulatedFleet {
-  /** What makes a command find the console, as Ann, who is admin. */
+  /** The environment in which a command finds the console, as the admin Ann. */
   readonly consoleEnv: NodeJS.ProcessEnv;
-  /** Slots, in their order. */
+  /** Slots, in order. */
   slots(): readonly Slot[];
 }
 
-/** Brings up so many machines, and calls `use` when all run and the guard would let them recover. */
+/** Starts this number of machines, and calls `use` when all run and the guard permits recovery. */
 export const withCommandedFleet = (
   machines: number,
   use: (fleet: CommandedFleet) => Promise<void>,

@@ -5,20 +5,20 @@ import type { Daemon } from '../../src/daemon/daemon.ts';
 import { withBrowser } from '../support/browser.ts';
 import { becomesTrue, WAIT, withFleet } from './simulated-fleet.ts';
 
-/** Reserved lasts some milliseconds otherwise: nobody, human or page on a busy machine, could see it. */
+/** Reserved otherwise lasts milliseconds, too short for a human or a page on a busy machine. */
 const NO_CREATION = {
   match: { method: 'POST', route: '/projects/{id}/devices' },
   effect: { type: 'status', code: 503 },
 } as const;
 
-/** What a dialog offers whose machine has changed meanwhile. */
-const LOOK_AGAIN = 'Look at it as it is now';
+/** The offer of a dialog whose machine has changed meanwhile. */
+const LOOK_AGAIN = 'Show the current state';
 
-/** Before it has read everything once it refuses some answers, of which a browser complains. */
+/** Before its first full read it refuses some requests, of which a browser complains. */
 const becomesReady = ({ consoleUrl }: Daemon) =>
   becomesTrue(async () => (await fetch(`${consoleUrl}readyz`)).ok, 'it has read everything once');
 
-/** By the link that a simulation prints: into the page, to a machine, and its reboot asked for. */
+/** Follows a simulation's link into the page, to a machine, and requests its reboot. */
 async function rebootByHand(page: Page, { bmdb, consoleUrl }: Daemon, slot: string) {
   const ann = { name: 'ann', role: 'admin', providers: null } as const;
   await page.goto(await loginLink({ access: bmdb.access }, consoleUrl, ann));
@@ -27,9 +27,9 @@ async function rebootByHand(page: Page, { bmdb, consoleUrl }: Daemon, slot: stri
   await page.locator(`.list [data-slot="${slot}"] a.slot`).click();
   await page.locator('.explained .sentence', { hasText: 'Running' }).waitFor(WAIT);
   await page.click('.actions button:has-text("Reboot")');
-  const prospect = page.locator('.prospect', { hasText: /It would .*reboot/ });
+  const prospect = page.locator('.prospect', { hasText: /The machine would .*reboot/ });
   const again = page.getByRole('button', { name: LOOK_AGAIN });
-  /** Whether the machine changed instead: on a busy one heartbeats are late now and then. */
+  /** Whether the machine changed instead: on a busy host heartbeats are late sometimes. */
   const changesInsteadOf = async (wanted: Locator) =>
     (await wanted.or(again).first().innerText()) === LOOK_AGAIN;
   const foresee = async () => {
@@ -39,7 +39,7 @@ async function rebootByHand(page: Page, { bmdb, consoleUrl }: Daemon, slot: stri
   const act = page.locator('dialog .act');
   expect(await act.isEnabled()).toBe(false);
   await page.fill('dialog textarea', 'its fans are loud');
-  const filed = page.locator('dialog [role=status]', { hasText: /It is (open|done)/ });
+  const filed = page.locator('dialog [role=status]', { hasText: /The request is (open|done)/ });
   await act.click();
   while (await changesInsteadOf(filed)) {
     await again.click();
@@ -77,13 +77,13 @@ test('the page shows a machine of a real fleet go from Reserved to Running, and 
       await page.locator(`[data-request="${key}"][data-standing=done]`).waitFor();
       expect(await page.locator('[data-request]').count(), 'it was asked for once').toBe(1);
       expect(await asked.innerText()).toMatch(/reboot[^]*ann\s+a claim/);
-      // A browser complains of a machine that has changed (412).
+      // A browser complains of a changed machine (412).
       expect(complaints.filter((text) => !text.includes('status of 412'))).toEqual([]);
     });
   });
 }, 1_800_000);
 
-test('the page says that recovery is frozen, by whom and why, and when that is over', async () => {
+test('the page says that recovery is frozen, by whom and why, and when it thaws', async () => {
   await withBrowser(async ({ page, complaints }) => {
     await withFleet({ machines: 1 }, async ({ daemon }) => {
       await becomesReady(daemon);

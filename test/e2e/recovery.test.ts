@@ -11,7 +11,7 @@ interface CloudEvent {
 }
 const signal = () => AbortSignal.timeout(240_000);
 
-test('a simulated fleet comes up, and what falls silent comes back by the mildest means', async () => {
+test('starts a simulated fleet, and recovers silent machines by the mildest means', async () => {
   await withFleet({ machines: MACHINES }, async ({ world, daemon }) => {
     const { emulator, hosts } = world;
     await becomesTrue(() => healthy(daemon) === MACHINES, 'all machines run');
@@ -41,7 +41,7 @@ test('a simulated fleet comes up, and what falls silent comes back by the mildes
       expect(fresh.work, 'nobody holds it').toEqual([]);
       expect(fresh.permit, 'its permit was given back').toBe(false);
     }
-    // On a slow computer the agent may be up too late, and its machine is rebooted in the end.
+    // On a slow computer the agent may start too late, and its machine is rebooted in the end.
     const { machineId } = rowOf(after, dead);
     const lines = await daemon.bmdb.inspection.events({ machineId, limit: 100 }, signal());
     const asked = lines.filter(({ kind }) => kind === 'recoveryAsked');
@@ -56,7 +56,7 @@ test('a simulated fleet comes up, and what falls silent comes back by the mildes
 
 const secretOf = (letter: string) => `whsec_${Buffer.alloc(32, letter).toString('base64')}`;
 
-test('a machine that refuses SSH after its reboot comes back once it lets us in; a webhook is told, signed, and one that hangs holds up no stop', async () => {
+test('recovers a machine that refuses SSH after its reboot once it accepts logins; signs the webhook, and stops in spite of a hanging one', async () => {
   const [pager, hung] = [await startWebhookReceiver(), await startWebhookReceiver(false)];
   const webhooks = {
     pager: { url: pager.url, types: ['machine.*'], secret: secretOf('p') },

@@ -1,6 +1,6 @@
 import { blocksOf } from '../support/document-blocks.ts';
 
-/** The shell commands of the runbooks, each once. */
+/** The runbooks' shell commands, each once. */
 export const RUNBOOK_COMMANDS: readonly string[] = [
   ...new Set(
     blocksOf('docs/runbooks.md')

@@ -19,7 +19,7 @@ const ROLLING_KEYS = [
 const dir = mkdtempSync(join(tmpdir(), 'shepherd-scenarios-'));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
-/** Plays it as a person would; nothing may be left of it. */
+/** Runs the scenario like a person; nothing of it may remain. */
 async function play(scenario: string, machines: number, ...more: string[]) {
   const scratch = mkdtempSync(join(dir, scenario));
   const flags = ['--json', '--console-port', '0', '--timeout', '850', ...more];
@@ -42,7 +42,7 @@ test.each([
   // A restart needs no permit.
   ['dead-agent', 20, { running: 20, restarts: 2, reboots: 0, maxRecovering: 0 }],
 ] as const)(
-  'V56 %s: it keeps its promise',
+  'V56 %s: keeps its promise',
   async (scenario, machines, expected) => {
     const { code, report, stderr } = await play(scenario, machines);
     expect(code, stderr).toBe(0);
@@ -53,7 +53,7 @@ test.each([
 );
 
 test.runIf(hasHaproxyFor('the scenario rolling'))(
-  'rolling: without draining clients are cut, and it says so',
+  'rolling: cuts clients without draining, and says so',
   async () => {
     const { code, report, stderr } = await play('rolling', 4, '--no-drain');
     expect(code).toBe(1);
@@ -72,9 +72,12 @@ testRows([
   ['no traffic to lose', ['--no-drain'], /is for --scenario rolling/],
   ['with chaos', ['--scenario', 'storm', '--chaos'], /cannot be used with.*--chaos/],
   ['with a directory', ['--scenario', 'storm', '--data-dir', dir], /cannot be used.*--data-dir/],
-] as const)('refuses what makes no sense with one clear message: %s', async (_, flags, message) => {
-  const { code, stdout, stderr } = await shepherd(['sim', ...flags]).ended;
-  expect(stderr).toMatch(message);
-  expect(stderr).not.toMatch(/\n\s+at /);
-  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-});
+] as const)(
+  'refuses contradictory options with one clear message: %s',
+  async (_, flags, message) => {
+    const { code, stdout, stderr } = await shepherd(['sim', ...flags]).ended;
+    expect(stderr).toMatch(message);
+    expect(stderr).not.toMatch(/\n\s+at /);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  },
+);

@@ -28,7 +28,7 @@ import { becomesTrue, healthy, withFleet, type SimulatedFleet } from './simulate
 
 type Secrets = Readonly<Record<string, Uint8Array>>;
 
-/** The middle of what stands between the lines that begin and end a private key. */
+/** The middle of the text between the first and the last line of a private key. */
 function bodyOfKey(file: string): Buffer {
   const [, body = ''] = readFileSync(file, 'utf8').split(/-----(?:BEGIN|END)[^-]*PRIVATE KEY-----/);
   return Buffer.from(body.replaceAll('\n', ''), 'base64').subarray(-24);
@@ -54,7 +54,7 @@ function secretsOfMachines(dir: string, hosts: Pick<SimulatedHosts, 'list'>): Se
   };
 }
 
-/** What the daemon of the fleet was configured with, made for itself, and gave to its machines. */
+/** Secrets that the fleet's daemon was configured with, made itself, and gave to its machines. */
 function secretsOf({ world }: SimulatedFleet): Secrets {
   const { dir, hosts, emulator } = world;
   const text = (file: string) => Buffer.from(readFileSync(file, 'utf8').trim());
@@ -72,7 +72,7 @@ function secretsOf({ world }: SimulatedFleet): Secrets {
   };
 }
 
-/** Which of them are in the text: as they are, in hexadecimal, or in base64 wherever it begins. */
+/** The secrets in the text: plain, in hexadecimal, or in base64 at any alignment. */
 function found(text: string, secrets: Secrets): string[] {
   const forms = (secret: Uint8Array) => {
     const bytes = Buffer.from(secret);
@@ -147,12 +147,12 @@ async function pagesOf({ daemon }: Pick<SimulatedFleet, 'daemon'>): Promise<stri
   return [...pages, Buffer.from(value).toString()].join('\n');
 }
 
-test('no secret of the daemon, a machine or an agent is in a log, a page or the database', async () => {
+test('shows no secret of the daemon, a machine or an agent in a log, a page or the database', async () => {
   const log = recordingLog();
   await withFleet({ machines: 2, log, embedded: true }, async (fleet) => {
     const { world, daemon } = fleet;
     await becomesTrue(() => healthy(daemon) === 2, 'both machines run');
-    // A reboot and a new start of the agent are in the logs and the histories, too.
+    // Logs and histories also contain a reboot and a new agent start.
     await world.hosts.loseAgent(world.hosts.list()[0]!.deviceId);
     await becomesTrue(() => daemon.board.recoveries() > 0, 'one is recovered');
     await becomesTrue(() => healthy(daemon) === 2, 'both machines run again');
@@ -177,7 +177,7 @@ test('no secret of the daemon, a machine or an agent is in a log, a page or the 
   });
 });
 
-/** One emulator with one machine, and what it holds that is to be seen nowhere. */
+/** One emulator with one machine, and its secrets, which may appear nowhere. */
 async function openEmulator<Kind extends SimKind>(
   kind: Kind,
   at: {
@@ -226,20 +226,20 @@ async function openEmulator<Kind extends SimKind>(
   };
 }
 
-/** Adds what all processes were started with, as anybody on this computer may see it. */
+/** Adds the command lines of all processes, which anybody on this computer can read. */
 function lookAtProcesses(seen: Set<string>): void {
   for (const file of globSync('/proc/[0-9]*/{cmdline,environ}')) {
     try {
       seen.add(readFileSync(file, 'latin1'));
     } catch (error) {
-      // It has ended, or is somebody else's.
+      // It has ended, or belongs to somebody else.
       const { code } = error as NodeJS.ErrnoException;
       expect(['ENOENT', 'ESRCH', 'EACCES', 'EPERM']).toContain(code);
     }
   }
 }
 
-test('nor is one of redfish, hetzner-robot and latitude, nor in what programs are started with', async () => {
+test('shows no secret of redfish, hetzner-robot and latitude, nor passes one on a command line', async () => {
   const log = recordingLog();
   const dir = mkdtempSync(join(tmpdir(), 'shepherd-secrets-'));
   const { publicLine } = await loadOrCreateSshKey(join(dir, 'ssh-key'));
@@ -277,7 +277,7 @@ test('nor is one of redfish, hetzner-robot and latitude, nor in what programs ar
   try {
     let looks = 0;
     await becomesTrue(() => {
-      // Each look is at all of them: ten a second would be in the way of what they do.
+      // Each look reads all processes: ten a second would slow them down.
       if (looks++ % 5 === 0) lookAtProcesses(processes);
       return healthy(daemon) === all.length;
     }, 'the machine of each provider runs');

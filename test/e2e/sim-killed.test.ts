@@ -22,11 +22,11 @@ const sim = (...more: string[]) => {
   return last;
 };
 
-/** Resolves when it has said that all machines run. */
+/** Resolves when it has reported all machines as running. */
 const allRun = ({ said }: StartedCommand) =>
   said((log) => log.includes(`${MACHINES} of ${MACHINES} Running`));
 
-/** A second terminal has no further setting: the simulator made a context. */
+/** A second terminal needs no setting: the simulator made a context. */
 async function isFound(): Promise<void> {
   const { code, stdout, stderr } = await shepherd(['machines', '-o', 'name']).ended;
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -39,7 +39,7 @@ async function isSaidToBeKilled(): Promise<void> {
   expect(stderr).toMatch(/no console answers .* left by a simulator that was killed/);
 }
 
-test('C8: a simulator that is killed again and again has its machines back each time', async () => {
+test('C8: returns its machines to a simulator that is killed again and again', async () => {
   for (let kill = 0; kill < KILLS; kill += 1) {
     const killed = sim();
     await allRun(killed);

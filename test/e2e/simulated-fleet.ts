@@ -18,17 +18,17 @@ export interface SimulatedFleet {
 export interface FleetOptions {
   readonly machines: number;
   readonly faults?: readonly EquinixFaultRule[];
-  /** Of the disk that agents can install to; without it they find none. */
+  /** Size of the agents' installation disk; without it they find none. */
   readonly diskBytes?: number;
   /** The daemon's. */
   readonly log?: Log;
   /** Of the daemon's configuration, each with one secret. */
   readonly webhooks?: Readonly<Record<string, { url: string; types?: string[]; secret: string }>>;
-  /** The daemon has its embedded database, below the world's directory; else one of the run's. */
+  /** Whether the daemon embeds its database in the world's directory, or uses the test run's. */
   readonly embedded?: boolean;
 }
 
-/** A whole simulated fleet with its daemon; everything is closed when `use` is done. */
+/** A whole simulated fleet with its daemon; everything closes after `use`. */
 export async function withFleet(
   { faults = [], ...options }: FleetOptions,
   use: (fleet: SimulatedFleet) => Promise<void>,
@@ -91,7 +91,7 @@ export async function withFleetIn<World extends SimWorld>(
 
 const DATABASE = 'SHEPHERD_TEST_DATABASE';
 
-/** The agents of a busy machine are late now and then: only those that were struck are silent. */
+/** Agents of a busy machine are late sometimes: only those under a fault count as silent. */
 const PATIENT_AGENTS = {
   heartbeatPeriod: '1s',
   heartbeatDeadline: '15s',
@@ -103,7 +103,7 @@ export { WAIT };
 export const becomesTrue = (question: () => boolean | Promise<boolean>, what: string) =>
   vi.waitFor(async () => expect(await question(), what).toBe(true), WAIT);
 
-/** How many machines run and have reported in time. */
+/** Number of machines that run and have reported in time. */
 export const healthy = ({ board }: Daemon): number =>
   [...board.entries.values()].filter(
     ({ state, substate }) => state === 'Running' && substate === 'healthy',

@@ -16,7 +16,7 @@ const only = (language: string) => {
 const directory = mkdtempSync(join(tmpdir(), 'static-document-'));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-test('C9: the files of the guide, made by its own commands, are a configuration that is good', async () => {
+test('C9: makes a valid configuration from the guide’s files by its own commands', async () => {
   const commands = blocks.filter(({ language }) => language === 'sh').map(({ text }) => text);
   const said = execFileSync('bash', ['-euc', commands.join('\n')], {
     cwd: directory,

@@ -21,7 +21,7 @@ import { WAIT } from './simulated-fleet.ts';
 const dir = mkdtempSync(join(tmpdir(), 'shepherd-systemd-'));
 afterAll(() => rmSync(dir, { recursive: true, force: true, maxRetries: 5 }));
 
-/** Of a fleet whose database is away, and stays away. */
+/** A fleet whose database stays away. */
 function writeConfig(more: object = {}): string {
   const file = join(dir, 'shepherd.yaml');
   const config = {
@@ -51,7 +51,7 @@ async function opens(address: string): Promise<true> {
   return true;
 }
 
-test('V61 systemd hears: ready with listeners though the database is away, alive unless the loop stands still, reloading, stopping', async () => {
+test('V61 notifies systemd: ready with listeners though the database is away, alive unless the loop stands still, reloading, stopping', async () => {
   const socket = await startNotifySocket();
   onTestFinished(() => socket.close());
   const env = { NOTIFY_SOCKET: socket.path, WATCHDOG_USEC: '900000' };
@@ -92,7 +92,7 @@ test('V61 systemd hears: ready with listeners though the database is away, alive
   expect(at('STOPPING')).toBeGreaterThan(at('READY'));
 });
 
-/** As systemd does: it binds once, and passes the socket as the first descriptor to each process it starts. */
+/** Like systemd: binds once, and passes the socket as first descriptor to each process. */
 const HOLDER = `
 import os, socket, subprocess, sys
 held = socket.socket()
@@ -107,10 +107,10 @@ for _ in range(2):
     child.wait()
 `;
 const AGENTS = 20;
-/** Of each agent; of half of them the second half comes while the daemon ends, of the others while it is away. */
+/** Heartbeats per agent; half the agents continue while the daemon ends, half while it is away. */
 const BEATS = 50;
 
-/** Files of the daemon's certificate, what its configuration says of them, and whom agents trust. */
+/** The daemon's certificate files, their configuration, and the authority for agents. */
 async function certify() {
   const { key, cert, caDer } = await createDevCertificates({ names: [] });
   const trust = new X509Certificate(caDer).toString();
@@ -121,7 +121,7 @@ async function certify() {
   return { trust, agent, agentServer: { listen: 'systemd:agents', ...files } };
 }
 
-/** Machines of the database, and what their agents prove themselves with. */
+/** Machines of the database, and the keys of their agents. */
 async function startedAgents(ownerUrl: string) {
   const sql = new pg.Pool({ connectionString: ownerUrl, max: 1 });
   const agents = Array.from({ length: AGENTS }, () => {
@@ -173,7 +173,7 @@ test('V63 a held socket: of 1,000 heartbeats over a restart none is refused, and
         beat += 1;
       } catch (error) {
         failures.push((error as Error).message);
-        // As agents do, though they wait longer: what goes on failing ends the test by its time limit.
+        // Like agents, which wait longer: a lasting failure ends the test by its time limit.
         await new Promise((resolve) => setTimeout(resolve, 250));
       }
     }

@@ -36,14 +36,14 @@ for (const name of readdirSync(join(root, 'node_modules')))
     symlinkSync(join(root, 'node_modules', name), join(modules, name));
 const LAUNCHER = join(directory, 'bin/shepherd.mjs');
 
-test('without the optional PostgreSQL, the simulator says what is to be installed', async () => {
+test('tells a simulator without the optional PostgreSQL what to install', async () => {
   const { code, stderr } = await shepherd(['sim', '--exit-when-running'], {}, LAUNCHER).ended;
   expect(stderr).toContain('the embedded database is not installed; install it with "npm install');
   expect(stderr).not.toMatch(/\n\s+at /);
   expect(code).toBe(1);
 });
 
-test('without the optional PostgreSQL, a daemon that is given its database is at work', async () => {
+test('runs a daemon with its own database without the optional PostgreSQL', async () => {
   const database = await openTestDatabase();
   const file = join(directory, 'shepherd.yaml');
   writeFileSync(join(directory, 'inventory.json'), '[]');

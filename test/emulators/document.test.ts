@@ -17,7 +17,7 @@ import {
 } from '../support/document-blocks.ts';
 import { testRows } from '../support/rows.ts';
 
-/* Every command of the emulators' document runs in one shell; each must answer what is shown right after it. */
+/* Runs the document's commands in one shell; each must print what the document shows. */
 
 const blocks = blocksOf('docs/emulators.md');
 const examples = blocks.filter(({ language }) => language === 'sh');
@@ -43,17 +43,20 @@ const withAnswer = examples.flatMap((block) => {
   const shown = shownAfter(block);
   return shown ? [[block.line, block, shown] as const] : [];
 });
-testRows(withAnswer)('the example of line %i answers what is shown', (_line, block, shown) => {
-  const output = outputs.get(block)!.replaceAll(/ +$/gm, '');
-  if (shown.language === 'text') {
-    expect(looksLike(output, shown.text.trimEnd()), output).toBe(true);
-    return;
-  }
-  const answer: unknown = JSON.parse(output.split('\n').findLast((one) => one !== '')!);
-  expect(differences(answer, JSON.parse(shown.text)), output).toEqual([]);
-});
+testRows(withAnswer)(
+  'prints what the document shows for the example of line %i',
+  (_line, block, shown) => {
+    const output = outputs.get(block)!.replaceAll(/ +$/gm, '');
+    if (shown.language === 'text') {
+      expect(looksLike(output, shown.text.trimEnd()), output).toBe(true);
+      return;
+    }
+    const answer: unknown = JSON.parse(output.split('\n').findLast((one) => one !== '')!);
+    expect(differences(answer, JSON.parse(shown.text)), output).toEqual([]);
+  },
+);
 
-test('the example of the library prints what is shown', async () => {
+test('prints what the document shows for the library’s example', async () => {
   const example = only('ts');
   const file = join(directory, 'example.mts');
   const source = join(ROOT, 'emulators/anexia/emulator.ts');
@@ -63,7 +66,7 @@ test('the example of the library prints what is shown', async () => {
   expect((await text(child.stdout)).trim()).toBe(shownAfter(example)!.text.trim());
 });
 
-test('the rules that are shown can be used', async () => {
+test('accepts the rules shown in the document', async () => {
   const faults = parse(only('yaml').text) as EngineFaultRule[];
   const fake = await startAnexiaEmulator({ listen: { host: '127.0.0.1', port: 0 }, faults });
   onTestFinished(() => fake.close());

@@ -7,7 +7,7 @@ import { adminOf, emulatorCommand } from './emulator-command.ts';
 
 const { file, begin, refuses, run } = emulatorCommand(judgedChild);
 
-/** Options of each emulator alone, and what its line then says. */
+/** Options of each emulator alone, and the line that it then prints. */
 const OPTIONS: readonly (readonly [name: string, options: readonly string[], line: object])[] = [
   [
     'redfish',
@@ -37,7 +37,7 @@ testRows(OPTIONS)(
   },
 );
 
-test('the same seed gives the same world, and never the same tokens', async () => {
+test('makes the same world from the same seed, and never the same tokens', async () => {
   interface EmulatorLine {
     readonly projectId: string;
     readonly tokens: Readonly<Record<string, string>>;
@@ -81,7 +81,7 @@ refuses(
   },
 );
 
-test('whoever types a former name is told the new one', async () => {
+test('tells a user of a former name the new one', async () => {
   const child = run('fakefish', '--profile', 'openbmc');
   const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
   expect(stderr).toMatch(/^shepherd: fakefish is now: shepherd emulate redfish .*\n$/);

@@ -13,7 +13,7 @@ import { ROOT } from '../support/document-blocks.ts';
 type Child = ChildProcessByStdio<null, Readable, Readable>;
 type EmulatorAnswer = readonly [status: number, body: unknown];
 
-/** Starts emulators by their command for the tests of one file, and stops them after each. */
+/** Starts emulators by their command for one test file, and stops them after each test. */
 export function emulatorCommand(env: NodeJS.ProcessEnv = {}) {
   const directory = mkdtempSync(join(tmpdir(), 'emulate-'));
   afterAll(() => rmSync(directory, { recursive: true, force: true }));
@@ -33,7 +33,7 @@ export function emulatorCommand(env: NodeJS.ProcessEnv = {}) {
   return {
     file,
     run,
-    /** Starts one. Answers its one line, and how to end it with a signal, which it must do with 0. */
+    /** Starts an emulator. Returns its one line, and its end by a signal, with status 0. */
     async begin<Line>(...args: readonly string[]) {
       const child = run('emulate', ...args);
       child.stderr.resume();
@@ -45,32 +45,29 @@ export function emulatorCommand(env: NodeJS.ProcessEnv = {}) {
       };
       return { line: JSON.parse(line) as Line, end };
     },
-    /** Each row, as arguments and what is said of them, is a mistake; `%name%` is a file of `files`. */
+    /** Each row is a mistake: arguments, and its message; `%name%` is a file of `files`. */
     refuses(
       rows: readonly (readonly [args: readonly string[], message: RegExp])[],
       files: Readonly<Record<string, string>>,
     ): void {
-      testRows(rows)(
-        'tells in a word that %j is a mistake, with exit code 2',
-        async (args, message) => {
-          const child = run(
-            'emulate',
-            ...args.map((arg) => {
-              const called = /^%(.*)%$/.exec(arg)?.[1];
-              return called === undefined ? arg : file(called, files[called]!);
-            }),
-          );
-          const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
-          expect(stderr).toMatch(message);
-          expect(stderr).not.toMatch(/^ {4}at /m);
-          expect(code).toBe(2);
-        },
-      );
+      testRows(rows)('reports that %j is a mistake, with exit code 2', async (args, message) => {
+        const child = run(
+          'emulate',
+          ...args.map((arg) => {
+            const called = /^%(.*)%$/.exec(arg)?.[1];
+            return called === undefined ? arg : file(called, files[called]!);
+          }),
+        );
+        const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
+        expect(stderr).toMatch(message);
+        expect(stderr).not.toMatch(/^ {4}at /m);
+        expect(code).toBe(2);
+      });
     },
   };
 }
 
-/** The doors of an emulator's owner. */
+/** The controls of an emulator's owner. */
 export function adminOf({ adminUrl, adminToken }: { adminUrl: string; adminToken: string }) {
   const admin = async (path: string, init: RequestInit = {}): Promise<EmulatorAnswer> => {
     const headers = { 'x-fake-admin': adminToken, 'content-type': 'application/json' };
@@ -84,7 +81,7 @@ export function adminOf({ adminUrl, adminToken }: { adminUrl: string; adminToken
     admin,
     send,
     post: (path: string, body: object) => send('POST', path, body),
-    /** It guards its doors, lists the fault of its file, and refuses what it does not know. */
+    /** Checks guarded controls, the listed fault of its file, and refused unknown faults. */
     async isGuarded() {
       expect(await admin('/healthz', { headers: {} })).toEqual([200, { status: 'ok' }]);
       expect(await statusOf(admin('/state', { headers: {} }))).toBe(401);

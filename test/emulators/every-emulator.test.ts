@@ -10,7 +10,7 @@ import { createOn, clientOf as quinixOf, start as startQuinix } from './equinix/
 import { nameOf, rename } from './hetzner-robot/fault-steps.ts';
 import { SERVER, startRobot } from './hetzner-robot/harness.ts';
 
-/** What all emulators have in common, as a test needs it. */
+/** What all emulators have in common, for the tests. */
 interface Emulator {
   readonly fake: {
     addFault(rule: never): unknown;
@@ -26,15 +26,15 @@ interface Emulator {
     close(): Promise<void>;
   };
   readonly url: string;
-  /** A look, and the change that `isChanged` tells of; each answers the status. */
+  /** A read, and the change that `isChanged` reports; each returns the status. */
   read(signal?: AbortSignal): Promise<{ readonly status: number }>;
   change(): Promise<{ readonly status: number }>;
   isChanged(): boolean | Promise<boolean>;
-  /** Ids of its world, which the seed decides. */
+  /** Ids of its world, determined by the seed. */
   readonly ids: unknown;
-  /** What lets somebody in. */
+  /** Credentials of a client. */
   readonly secrets: readonly string[];
-  /** The method of the change, which rules name. */
+  /** The method of the change, as rules name it. */
   readonly method: string;
 }
 interface Options {
@@ -108,7 +108,7 @@ const EMULATORS: Readonly<Record<string, (options: Options) => Promise<Emulator>
   },
 };
 
-/** An effect on a change: the status of its answer, null if there is none, and whether it was made. */
+/** An effect on a change: the answer's status (null: none), and whether the change was made. */
 const SPOILT: readonly (readonly [effect: object, status: number | null, isChanged: boolean])[] = [
   [{ type: 'status', code: 503 }, 503, false],
   [{ type: 'status', code: 502, executed: true }, 502, true],
@@ -137,7 +137,7 @@ testRows(
   },
 );
 
-testRows(rows)('%s: sends a body that is no JSON', async (_name, start) => {
+testRows(rows)('%s: sends a body that is not JSON', async (_name, start) => {
   const { fake, read } = await started(start);
   for (const kind of ['truncated', 'html'] as const) {
     await fake.addFault({ times: 1, effect: { type: 'garbage', kind } } as never);
@@ -161,18 +161,21 @@ testRows(rows)('%s: delays an answer on its own clock', async (_name, start) => 
   expect((await reply).status).toBe(200);
 });
 
-testRows(rows)('%s: does what a latency held while its clock is advanced', async (_name, start) => {
-  const { fake, change, method } = await started(start);
-  const effect = { type: 'latency', ms: 500 };
-  await fake.addFault({ match: { method }, times: 1, effect } as never);
-  const reply = change();
-  await expect.poll(() => fake.requests().some(({ fate }) => fate === 'open')).toBe(true);
-  await fake.advance(60_000);
-  expect(fake.requests().at(-1)).toMatchObject({ executed: true, fate: 'replied' });
-  expect((await reply).status).toBeLessThan(300);
-});
+testRows(rows)(
+  '%s: performs a delayed request when its clock is advanced',
+  async (_name, start) => {
+    const { fake, change, method } = await started(start);
+    const effect = { type: 'latency', ms: 500 };
+    await fake.addFault({ match: { method }, times: 1, effect } as never);
+    const reply = change();
+    await expect.poll(() => fake.requests().some(({ fate }) => fate === 'open')).toBe(true);
+    await fake.advance(60_000);
+    expect(fake.requests().at(-1)).toMatchObject({ executed: true, fate: 'replied' });
+    expect((await reply).status).toBeLessThan(300);
+  },
+);
 
-testRows(rows)('%s: shows what there is to its owner alone', async (_name, start) => {
+testRows(rows)('%s: shows its world only to its owner', async (_name, start) => {
   const { fake } = await started(start);
   const ask = (headers: Record<string, string>) => fetch(`${fake.adminUrl}/state`, { headers });
   expect((await ask({})).status).toBe(401);
@@ -190,7 +193,7 @@ testRows(rows)('%s: hangs until the client leaves', async (_name, start) => {
   expect((await read()).status).toBe(200);
 });
 
-testRows(rows)('%s: ends while a request hangs and another waits', async (_name, start) => {
+testRows(rows)('%s: closes while one request hangs and another waits', async (_name, start) => {
   const { fake, read, change, method, url } = await started(start);
   await fake.addFault({
     match: { method: 'GET' },
@@ -208,7 +211,7 @@ testRows(rows)('%s: ends while a request hangs and another waits', async (_name,
   await new Promise((resolve) => next.close(resolve));
 });
 
-testRows(rows)('%s: refuses rules that could never strike', async (_name, start) => {
+testRows(rows)('%s: refuses rules that could never match', async (_name, start) => {
   const { fake } = await started(start);
   for (const [rule, message] of [
     [{ effect: { type: 'unheard' } }, /effect/],
@@ -224,7 +227,7 @@ testRows(rows)('%s: refuses rules that could never strike', async (_name, start)
 });
 
 testRows(rows)(
-  '%s: makes the same ids of the same seed, and never the same secrets',
+  '%s: makes the same ids from the same seed, and never the same secrets',
   async (_name, start) => {
     const [one, again, other] = [
       await started(start, 7),

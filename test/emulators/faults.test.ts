@@ -5,7 +5,7 @@ import type { EquinixEmulator } from '../../emulators/equinix/options.ts';
 import { testRows } from '../support/rows.ts';
 import { clientOf, createOn, start } from './equinix/harness.ts';
 
-/* Faults that every emulator has, played by one of them. */
+/* Faults common to all emulators, tested on one of them. */
 
 type CommonRuleEffect = EquinixFaultRule['effect'];
 const create = (fake: EquinixEmulator, index: number) =>
@@ -19,7 +19,7 @@ const statusOf = async (fake: EquinixEmulator, path?: string) => (await raw(fake
 
 const limit = { type: 'rateLimit', limit: 0, windowMs: 7_000 } as const;
 const TEXT = { 'Retry-After': '7', 'Content-Type': 'text/plain' };
-/** An effect that every emulator has, and status, body and headers of the answer to a GET. */
+/** An effect common to all emulators, and the status, body and headers of a GET. */
 const ANSWERS: readonly [CommonRuleEffect, number, string | RegExp, object?][] = [
   [{ type: 'status', code: 502, body: null }, 502, /^$/, { 'content-type': null }],
   [{ type: 'status', code: 502, body: '<p>no' }, 502, '<p>no', { 'content-type': 'text/html' }],
@@ -64,7 +64,7 @@ testRows(ANSWERS)('answers by %j once', async (effect, status, body, headers = {
   expect(await statusOf(fake)).toBe(200);
 });
 
-test('delays answers on its own clock, by the same jitter for the same seed', async () => {
+test('delays answers on its own clock, with equal jitter for an equal seed', async () => {
   const waits = async (seed: number) => {
     const delays: number[] = [];
     const clock = {
@@ -96,7 +96,7 @@ test('limits the requests of a token within a window', async () => {
   expect(await statusOf(fake)).toBe(200);
 });
 
-/** What a rule strikes of: a creation on each of two reservations, three looks. */
+/** Calls for a rule: a creation on each of two reservations, and three reads. */
 testRows([
   [{ method: 'post' }, undefined, [500, 500, 200, 200, 200]],
   [{ route: '/projects/:any/devices/' }, undefined, [500, 500, 200, 200, 200]],
@@ -106,7 +106,7 @@ testRows([
   [{ every: 2 }, 1, [201, 500, 200, 200, 200]],
   [{ probability: 0 }, undefined, [201, 201, 200, 200, 200]],
   [{ probability: 1 }, undefined, [500, 500, 500, 500, 500]],
-] as const)('strikes what matches %j, %j times', async (match, times, expected) => {
+] as const)('applies a rule that matches %j %j times', async (match, times, expected) => {
   const fake = await start();
   fake.addFault({ match, ...(times && { times }), effect: { type: 'status', code: 500 } });
   const statuses = [
@@ -119,7 +119,7 @@ testRows([
   expect(statuses).toEqual(expected);
 });
 
-test('applies rules of one kind in their order, beside those of others; an id takes the place of its rule', async () => {
+test('applies rules of one kind in order, beside rules of other kinds; an id replaces its rule', async () => {
   const fake = await start();
   fake.addFault({ id: 'one', effect: { type: 'status', code: 418 } });
   fake.addFault({ id: 'one', times: 1, effect: { type: 'status', code: 500 } });

@@ -21,7 +21,7 @@ afterEach(() => {
   rmSync(dir, { recursive: true, force: true });
 });
 
-/** Answers the status. Unlike fetch, lets a test choose the Host header. */
+/** Returns the status. Unlike fetch, lets a test choose the Host header. */
 const statusOf = (url: string, headers: Record<string, string>) =>
   new Promise<number>((resolve, reject) => {
     const asked = request(url, { headers, agent: false }, (response) => {
@@ -32,7 +32,7 @@ const statusOf = (url: string, headers: Record<string, string>) =>
     asked.end();
   });
 
-/** Logs in as a stranger would, with a client that is not ours. Answers how it ended. */
+/** Logs in like a stranger, with a foreign client. Returns how the login ended. */
 const logIn = (port: number, privateKey: string) =>
   new Promise<string>((resolve) => {
     const client = new ssh2.Client();
@@ -46,7 +46,7 @@ const logIn = (port: number, privateKey: string) =>
 const REFUSED = 'All configured authentication methods failed';
 
 describe('B1: tokens', () => {
-  test('B1: the same seed gives other tokens and passwords each time, and the same world', async () => {
+  test('B1: makes new tokens and passwords each time, and the same world from the same seed', async () => {
     const secretsOf = async () => {
       const fake = await start({ seed: 3 });
       const call = clientOf(fake);
@@ -67,7 +67,7 @@ describe('B1: a page of another site', () => {
     'evil.example:80',
     '127.0.0.1.evil.example',
     'localhost.evil.example',
-  ])('B1: the name %s, rebound to this computer, is answered by nothing', async (host) => {
+  ])('B1: answers nothing to the name %s, rebound to this computer', async (host) => {
     const fake = await start();
     const headers = { host, 'x-auth-token': fake.tokens.user };
     expect(await statusOf(`${fake.url}/projects`, headers)).toBe(421);
@@ -78,7 +78,7 @@ describe('B1: a page of another site', () => {
     expect(fake.requests()).toEqual([]);
   });
 
-  test.each(['127.0.0.1', 'localhost:9999', '[::1]:80'])('B1: %s is answered', async (host) => {
+  test.each(['127.0.0.1', 'localhost:9999', '[::1]:80'])('B1: answers %s', async (host) => {
     const fake = await start();
     const headers = { host, 'x-auth-token': fake.tokens.user };
     expect(await statusOf(`${fake.url}/projects`, headers)).toBe(200);
@@ -86,7 +86,7 @@ describe('B1: a page of another site', () => {
 });
 
 describe('B1: simulated machines', () => {
-  test('B1: a key that a device lists opens a machine of a fleet only if it is the daemon’s', async () => {
+  test('B1: opens a fleet’s machine only with the daemon’s key among those that a device lists', async () => {
     const world = await openSimWorld({ machines: 1, light: true, dataDir: dir, log: silentLog });
     try {
       const { emulator } = world;
@@ -113,8 +113,8 @@ describe('B1: simulated machines', () => {
   });
 });
 
-describe('B1: what lies on the disk', () => {
-  test('B1: machines are private, whatever the umask and whatever was there', () => {
+describe('B1: files on the disk', () => {
+  test('B1: keeps machines private, whatever the umask and earlier files', () => {
     const machines = join(dir, 'machines');
     createSimulatedHosts({
       dir: machines,
@@ -131,7 +131,7 @@ describe('B1: what lies on the disk', () => {
     expect(statSync(machines).mode & 0o777).toBe(0o700);
   });
 
-  test('B1: a directory that others may write to, or that is another’s, is not used', async () => {
+  test('B1: refuses a directory that others may write to, or that another user owns', async () => {
     const open = () => openSimWorld({ machines: 1, dataDir: dir, log: silentLog });
     chmodSync(dir, 0o777);
     await expect(open()).rejects.toThrow(/others may change .*chmod/);
@@ -140,7 +140,7 @@ describe('B1: what lies on the disk', () => {
     await expect(open()).rejects.toThrow(/belongs to another user/);
   });
 
-  test('B1: a state file that others may read, or that is another’s, is not continued', async () => {
+  test('B1: refuses a state file that others may read, or that another user owns', async () => {
     const stateFile = join(dir, 'state.json');
     await (await start({ stateFile })).close();
     expect(statSync(stateFile).mode & 0o777).toBe(0o600);

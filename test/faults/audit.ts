@@ -13,8 +13,8 @@ import type {
 import type { RestartablePostgres } from './postgres.ts';
 
 /**
- * The test's own record of what happened in the database, kept by triggers that no daemon knows of.
- * A row is there if and only if its transaction was committed.
+ * The test's own record of the database's events, kept by triggers that no daemon knows. A row
+ * exists if and only if its transaction was committed.
  */
 const INSTALL = `
   CREATE SCHEMA audit;
@@ -81,7 +81,7 @@ export interface AuditRecord {
   readonly sessions: SessionChange[];
   readonly leases: LeaseChange[];
   readonly history: HistoryRow[];
-  /** History rows that were changed or removed. */
+  /** Changed or removed history rows. */
   readonly rewritten: number;
   readonly permits: PermitChange[];
   readonly guard: GuardWrite[];
@@ -91,7 +91,7 @@ export interface AuditRecord {
   readonly beats: Beaten[];
 }
 
-/** Everything that was noted, oldest first. */
+/** All records, oldest first. */
 export async function readAudit({ sql }: RestartablePostgres): Promise<AuditRecord> {
   const sessions = await sql<SessionChange>(
     `SELECT ${COMMON}, coalesce(new, old)->>'session_id' AS "sessionId",

@@ -7,14 +7,14 @@ import type { TcpProxy } from './tcp-proxy.ts';
 import type { Workers } from './workers.ts';
 import type { FaultWorld } from './world.ts';
 
-/** How often each fault was done. */
+/** How often each fault was injected. */
 export interface FaultCounts {
   kills: number;
   freezes: number;
   restarts: number;
   holds: number;
   cuts: number;
-  /** Recovery was stopped by an operator. */
+  /** How often an operator stopped recovery. */
   stops: number;
 }
 
@@ -28,12 +28,18 @@ export interface ChaosOptions {
   readonly postgres: RestartablePostgres;
 }
 
-/** Longer than silence is left before the end, so that nothing has ended yet if more is needed. */
+/** Longer than the silence before the end, so that nothing has ended if more is needed. */
 const MORE_MS = 15_000;
-/** The daemons of a busy machine do little in the time asked; what must happen does in this. */
+/**
+ * Daemons of a busy computer do little in the requested time; the required events happen within
+ * this time.
+ */
 const MORE_MAX_MS = 600_000;
 
-/** Does everything that can go wrong for as long as asked, or until it happened; stops doing it. */
+/**
+ * Injects every fault for the requested time, or until the required events happened, and then
+ * stops.
+ */
 export async function wreakHavoc(options: ChaosOptions): Promise<FaultCounts> {
   const faults: FaultCounts = { kills: 0, freezes: 0, restarts: 0, holds: 0, cuts: 0, stops: 0 };
   let endAtMs = performance.now() + options.durationMs;
@@ -41,7 +47,7 @@ export async function wreakHavoc(options: ChaosOptions): Promise<FaultCounts> {
   const { surprises } = options.workers;
   const seen = { enough: false };
   const left = () => {
-    // When a daemon has failed by itself, all is said.
+    // A daemon that failed by itself decides the result.
     if (surprises.length > 0) return 0;
     const nowMs = performance.now();
     if (!seen.enough && nowMs < lastMs) endAtMs = Math.max(endAtMs, nowMs + MORE_MS);
@@ -70,7 +76,7 @@ const shuffled = <T>(random: Random, items: readonly T[]): T[] =>
     .toSorted((a, b) => a.key - b.key)
     .map(({ item }) => item);
 const between = (random: Random, low: number, high: number) => low + random.next() * (high - low);
-/** Waits, though not beyond the end. @returns whether there is time left. */
+/** Waits, but not beyond the end. @returns whether time is left. */
 async function pause({ left }: Havoc, delayMs: number): Promise<boolean> {
   await setTimeout(Math.max(0, Math.min(delayMs, left())));
   return left() > 0;
@@ -88,7 +94,7 @@ async function killing(havoc: Havoc): Promise<void> {
   }
 }
 
-/** A daemon that is stopped for twice the session interval wakes up with leases of the past. */
+/** A daemon that is stopped for twice the session interval wakes up with expired leases. */
 async function freezing(havoc: Havoc): Promise<void> {
   const { random, workers, faults } = havoc;
   const pauseMs = 2 * HURRY.sessionIntervalMs;
@@ -127,10 +133,10 @@ async function stop({ postgres, faults }: Havoc): Promise<void> {
   faults.stops += 1;
 }
 
-/** Twice each: what is lost there is what a daemon must find out about. */
+/** Each twice, because a daemon must find out what the lost call did. */
 const COMMIT_BREAKS = ['before', 'during', 'after', 'before', 'during', 'after'] as const;
 
-/** Everything that can befall a connection, in ever other orders, so that all of it happens. */
+/** Every fault of a connection, in varying order, so that all of them happen. */
 async function cutting(havoc: Havoc): Promise<void> {
   const { random, proxies, faults } = havoc;
   const ways: readonly ((proxy: TcpProxy) => void | Promise<void>)[] = [
@@ -152,7 +158,7 @@ async function cutting(havoc: Havoc): Promise<void> {
   }
 }
 
-/** A partition that heals: what was sent meanwhile arrives late, or never. */
+/** A partition that heals: data sent meanwhile arrives late, or never. */
 async function hold({ random, faults, left }: Havoc, proxy: TcpProxy): Promise<void> {
   faults.holds += 1;
   proxy.hold();
@@ -168,14 +174,14 @@ async function slow({ random }: Havoc, proxy: TcpProxy): Promise<void> {
   proxy.slow(0);
 }
 
-/** What is committed late is answered late, and seen late by everybody else. */
+/** A late commit is answered late, and everybody else sees it late. */
 async function delay({ random }: Havoc, proxy: TcpProxy): Promise<void> {
   proxy.delayCommits(between(random, 50, 400));
   await setTimeout(between(random, 500, 2_000));
   proxy.delayCommits(0);
 }
 
-/** Ends early: what is not yet known to be lost in the end would only be waited for. */
+/** Ends early, because the test would only wait for machines that are not yet known to be lost. */
 async function silencing(havoc: Havoc): Promise<void> {
   const { random, world } = havoc;
   const untilMs = 2 * HURRY.loss.heartbeatMs;
@@ -185,7 +191,7 @@ async function silencing(havoc: Havoc): Promise<void> {
   }
 }
 
-/** Looks whether all that the test must see was done, to daemons that were at work. */
+/** Watches until everything that the test must see has happened to working daemons. */
 async function watching(havoc: Havoc, seen: { enough: boolean }): Promise<void> {
   const { faults, proxies, world, postgres } = havoc;
   while (!seen.enough && (await pause(havoc, 500))) {

@@ -9,20 +9,20 @@ import type { Pace } from './pace.ts';
 
 export { AGENT_PATH } from '../doubles/mem-machines.ts';
 
-/** Marks what is ours at the providers. */
+/** Marks our devices at the providers. */
 export const INSTANCE_SET = 'fault-tests-000000000000000';
 
-/** What a daemon is built over. */
+/** The parts of a daemon. */
 export interface DaemonWorld extends Omit<MemPortsOptions, 'drivers'> {
   readonly providers: ReadonlyMap<ProviderName, Provider>;
-  /** Instead of metrics that only remember. */
+  /** Instead of metrics that only record. */
   readonly metrics?: Ports['metrics'];
-  /** Names the daemon in its sessions. */
+  /** The daemon's name in its sessions. */
   readonly name: string;
   readonly pace: Pace;
 }
 
-/** A daemon in a hurry, over a database that is given; machines and providers are played. */
+/** A fast daemon over a given database, with simulated machines and providers. */
 export function startHurriedDaemon(world: DaemonWorld): Promise<Daemon> {
   const { name, pace, providers, metrics, ...about } = world;
   const driver = memoryDriver((_, context) => providers.get(context.name)!);
@@ -83,7 +83,7 @@ function configOf(pace: Pace, providers: readonly ProviderName[]): Config {
         loopParallelism: places,
         backoff,
         pollInterval: time(pace.pollMs),
-        // The machines here know no other way back.
+        // The machines here have no other remedy.
         ladder: { restartingAgent: none, rebooting: { attempts: 3, patience }, powerCycling: none },
       },
       guard: {

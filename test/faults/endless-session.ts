@@ -2,7 +2,7 @@ import type { SessionDeadline } from '../../src/adapters/bmdb/pg/session-deadlin
 import type { Clock } from '../../src/adapters/clock/port.ts';
 import type { SessionId } from '../../src/domain/ids.ts';
 
-/** In place of `createSessionDeadline`: whatever becomes of the session, nothing is told to stop. */
+/** Replaces `createSessionDeadline`: nothing is told to stop, whatever happens to the session. */
 export function createSessionDeadline(
   _clock: Clock,
   _id: SessionId,

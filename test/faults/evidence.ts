@@ -1,19 +1,19 @@
-/** What is known of a run: the record that the oracle judges. */
+/** The record of a run, which the oracle judges. */
 
-/** Any change, as the database noted it. Times are epoch milliseconds of the database's clock. */
+/** A change in the database's record. Times are epoch milliseconds of the database's clock. */
 export interface Noted {
-  /** When its transaction began: what the transaction took for now. */
+  /** Start of its transaction: the transaction's own now. */
   readonly begunAtMs: number;
   readonly atMs: number;
   readonly xid: string;
-  /** Client port of the connection, by which the writer is known. */
+  /** Client port of the connection, which identifies the writer. */
   readonly port: number | null;
 }
 export interface SessionChange extends Noted {
   readonly sessionId: string;
   /** Null: the session was deleted. */
   readonly deadlineMs: number | null;
-  /** The start of a daemon that opened it. */
+  /** The daemon start that opened it. */
   readonly run: string;
 }
 export interface Lease {
@@ -42,34 +42,34 @@ export interface PermitChange extends Noted {
   readonly provider: string;
   readonly location: string | null;
 }
-/** What the guard decided for a scope, as it stood from then on. */
+/** The guard's decision for a scope, valid from then on. */
 export interface GuardWrite extends Noted {
   readonly scope: string;
   readonly frozenAtMs: number | null;
-  /** Of the fleet: heartbeats are taken in without a break since. */
+  /** For the fleet: time since which heartbeats are received without a break. */
   readonly upSinceMs: number | null;
 }
-/** Some daemon said that it takes heartbeats in; null: none ever did. */
+/** A daemon's statement that it receives heartbeats; null: no daemon ever did. */
 export interface PulseWrite extends Noted {
   readonly seenAtMs: number | null;
 }
-/** What only the holder of the machine's lease may write. */
+/** A write that only the holder of the machine's lease may make. */
 export interface TagWrite extends Noted {
   readonly table: string;
   readonly machineId: string;
-  /** When it was last noted that something is about to be done to the machine; null: never. */
+  /** Time of the last note before an action on the machine; null: none. */
   readonly askedMs: number | null;
 }
-/** A heartbeat was taken away. */
+/** A deleted heartbeat. */
 export interface Deletion extends Noted {
   readonly machineId: string;
 }
-/** A heartbeat that was written; later ones replace it in its row. */
+/** A written heartbeat; later heartbeats replace it in its row. */
 export interface Beaten {
   readonly machineId: string;
   readonly atMs: number;
 }
-/** What a daemon noted of its own calls, each before anybody could act on it. */
+/** A daemon's record of its own calls, each written before anybody could act on it. */
 export interface Acknowledged {
   readonly beats: readonly { readonly machine: string; readonly atMs: number }[];
   readonly claims: readonly { readonly machine: string; readonly epoch: string }[];
@@ -99,34 +99,36 @@ export interface Evidence {
     readonly atMs: number;
     readonly sentAtMs: number;
   }[];
-  /** Runs that fence nothing themselves: what they do is allowed when the database allowed it. */
+  /**
+   * Runs without fencing of their own. Their actions are allowed when the database allowed them.
+   */
   readonly unfenced: ReadonlySet<string>;
-  /** The start of a daemon that wrote something; null: nobody we know. */
+  /** The daemon start that wrote a change; null: unknown. */
   readonly writerOf: (change: Noted) => string | null;
   readonly budget: Budget;
   readonly grace: Grace;
-  /** As it is in the end. */
+  /** The final state. */
   readonly end: {
     readonly machines: readonly {
       readonly machineId: string;
       readonly heartbeatMs: number | null;
     }[];
-    /** Machines whose lease somebody has, dead or alive. */
+    /** Machines whose lease a live or dead session holds. */
     readonly held: readonly string[];
     /** Rows of history in the table. */
     readonly historyRows: number;
   };
 }
-/** Most permits at once. */
+/** Maximum number of simultaneous permits. */
 export interface Budget {
   readonly fleet: number;
   /** By provider and by location. */
   readonly groups: ReadonlyMap<string, number>;
 }
-/** When silence means something. */
+/** When silence counts. */
 export interface Grace {
-  /** Heartbeats have been taken in for so long … */
+  /** Heartbeats have been received for this long … */
   readonly heartbeatMs: number;
-  /** … and never not for longer than this. */
+  /** … without a gap longer than this. */
   readonly gapMs: number;
 }

@@ -4,7 +4,7 @@ import type { TcpProxy } from './tcp-proxy.ts';
 import type { Workers } from './workers.ts';
 import type { FaultWorld } from './world.ts';
 
-/** What the daemons wrote down themselves. */
+/** The daemons' own records. */
 export interface Noticed {
   readonly notes: readonly Note[];
 }
@@ -15,7 +15,7 @@ interface FigureSources {
   readonly workers: Workers;
 }
 
-/** How much of everything happened in a run. */
+/** How often everything happened in a run. */
 export function figuresOf(
   { proxies, world, workers }: FigureSources,
   evidence: Evidence & Noticed,
@@ -29,7 +29,7 @@ export function figuresOf(
   );
   return {
     fired: sum(proxies.map((proxy) => proxy.fired)),
-    /** Without these the run proves little. */
+    /** Without these events the run proves little. */
     must: {
       'agents started': lines['ShepherdAgentStart Finished'] ?? 0,
       'machines recovered': lines['ShepherdRecovery Finished'] ?? 0,

@@ -16,7 +16,7 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-test('four daemons, killed and cut off again and again, never share, lose or lock a machine', async () => {
+test('never shares, loses or locks a machine while four daemons are killed and cut off', async () => {
   const begunAtMs = performance.now();
   const stage = await setStage({
     random: createSeededRandom(SEED),

@@ -4,7 +4,7 @@ import { SET_ID_TAG } from '../../src/domain/provisioning/provider-tags.ts';
 import { INSTANCE_SET } from './daemon.ts';
 import type { MachineInfo } from './messages.ts';
 
-/** A provider whose devices are given once and for all, and can only be rebooted. */
+/** A provider with a fixed list of devices, which can only be rebooted. */
 export function createListedProvider(
   machines: readonly MachineInfo[],
   reboot: (machine: MachineInfo) => Promise<void>,

@@ -1,15 +1,15 @@
-/** What the world and a daemon's process tell each other, as JSON over the process's channel. */
+/** Messages between the world and a daemon's process, as JSON over the process's channel. */
 
-/** Figures of one run, the same for every process. */
+/** Settings of one run, equal for all processes. */
 export interface Setup {
   readonly url: string;
-  /** Names this start of this daemon; it is the runtime info of its sessions. */
+  /** Name of this daemon start. It is the runtime info of its sessions. */
   readonly run: string;
   readonly seed: number;
-  /** File that acknowledgements are appended to. */
+  /** File to which acknowledgements are appended. */
   readonly logPath: string;
   readonly machines: readonly MachineInfo[];
-  /** The process fences nothing itself, as one that is stopped would, and keeps its pokes back. */
+  /** The process fences nothing itself, as a stopped process would, and delays its pokes. */
   readonly isUnfenced?: boolean;
 }
 export interface MachineInfo {
@@ -23,7 +23,7 @@ export interface MachineInfo {
   readonly up: boolean;
 }
 
-/** An agent reports; keys are hex. */
+/** An agent's report; keys are hex. */
 export interface Beat {
   readonly machineId: string;
   readonly publicKey: string;
@@ -35,15 +35,16 @@ export type ToDaemon =
   | { readonly type: 'answer'; readonly id: number; readonly exitCode: number; stdout: string }
   | { readonly type: 'power'; readonly address: string; readonly bootId: string; up: boolean }
   | { readonly type: 'beats'; readonly beats: readonly Beat[] }
-  /** End in good order. */
+  /** Ends in order. */
   | { readonly type: 'stop' };
 
 export type FromDaemon =
   | { readonly type: 'ready' }
   /**
-   * An effect on a machine. By the clock that all share, `atMs` is when the daemon last compared the
-   * time with its own deadline, after the database had told it that it may; `sentAtMs` is when this
-   * was sent. In between it waits for nothing, but a process may be stopped anywhere.
+   * An action on a machine. `atMs` is when the daemon last compared the time with its own deadline,
+   * after the database had allowed the action. `sentAtMs` is when the message was sent. Both use
+   * the clock that all share. The daemon waits for nothing in between, but a process may be stopped
+   * anywhere.
    */
   | {
       readonly type: 'effect';

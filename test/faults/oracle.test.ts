@@ -3,8 +3,8 @@ import type { Evidence, HistoryRow, Lease, TagWrite } from './evidence.ts';
 import { judge, type OracleRule } from './oracle.ts';
 
 /**
- * A record of a few seconds in which all went well: daemon a (port 1) starts the agent of a machine;
- * later it claims again and dies; daemon b (port 2) takes the machine over and recovers it.
+ * A record of a few good seconds: daemon a (port 1) starts a machine's agent; later it claims again
+ * and dies; daemon b (port 2) takes the machine over and recovers it.
  */
 const A = { sessionId: 'session-a', run: 'a', port: 1 };
 const B = { sessionId: 'session-b', run: 'b', port: 2 };
@@ -110,7 +110,7 @@ type Lists =
   | 'tags'
   | 'silenced'
   | 'effects';
-/** The good record with one item of a list otherwise, with more items, or with fewer. */
+/** The good record with one changed item of a list, or with more or fewer items. */
 const other = (list: Lists, at: number, change: object): Forged => ({
   [list]: good[list].map((item, index) => (index === at ? { ...item, ...change } : item)),
 });
@@ -136,7 +136,7 @@ test.each<readonly [string, Forged]>([
     'with what an unfenced run does late, though the database allowed it in time',
     { effects: [effect('a', 'execute', 4_501)], unfenced },
   ],
-])('a good record is judged to be good, %s', (_, change) => {
+])('accepts a good record, %s', (_, change) => {
   expect(judge({ ...good, ...change })).toEqual([]);
 });
 

@@ -10,7 +10,7 @@ import type {
 
 /**
  * Judges the record of a run. It knows nothing of our code: only what the tables mean and what must
- * never be true of them. Pure, so that forged records prove that it can say no.
+ * never be true of them. It is pure, so forged records prove that it can say no.
  */
 
 export interface Violation {
@@ -36,7 +36,7 @@ export type OracleRule =
   | 'never-worked-on'
   | 'locked-in-the-end';
 
-/** Everything that must not have happened. Empty: nothing did. */
+/** All violations; empty: none. */
 export function judge(evidence: Evidence): Violation[] {
   const lives = livesOf(evidence.sessions);
   return [
@@ -51,10 +51,10 @@ export function judge(evidence: Evidence): Violation[] {
   ];
 }
 
-/** By the database's own clock: whether a transaction that began then found the session alive. */
+/** By the database's clock: whether a transaction with this start found the session alive. */
 interface Lives {
   isAlive(sessionId: string, begunAtMs: number): boolean;
-  /** How long it has been dead. */
+  /** How long the session has been dead. */
   lateMs(sessionId: string, atMs: number): number;
   runOf(sessionId: string): string | null;
 }
@@ -80,7 +80,7 @@ function livesOf(changes: readonly SessionChange[]): Lives {
 
 const groupOf = (process: string) => (process.startsWith('Shepherd') ? 'shepherd' : process);
 
-/** S9, I3: started, then exactly one end, for each exclusion group of each machine. */
+/** S9, I3: a start, then exactly one end, for each exclusion group of each machine. */
 function judgeHistory({ history, rewritten, end }: Evidence): Violation[] {
   const found: Violation[] = [];
   const say = (rule: OracleRule, detail: string) => found.push({ rule, detail });
@@ -115,7 +115,7 @@ function judgeHistory({ history, rewritten, end }: Evidence): Violation[] {
   return found;
 }
 
-/** I3: a lease goes from hand to hand, and only out of a dead hand. */
+/** I3: a lease changes its holder only when the old holder is dead. */
 function judgeLeases({ leases, writerOf }: Evidence, lives: Lives): Violation[] {
   const found: Violation[] = [];
   const say = (rule: OracleRule, detail: string) => found.push({ rule, detail });
@@ -148,7 +148,7 @@ function judgeLeases({ leases, writerOf }: Evidence, lives: Lives): Violation[] 
   return found;
 }
 
-/** S4: what a session writes, it writes alive, and holding the lease. */
+/** S4: a session writes only while it lives and holds the lease. */
 function judgeWriters(evidence: Evidence, lives: Lives): Violation[] {
   const { history, leases, tags, writerOf } = evidence;
   const found: Violation[] = [];
@@ -156,7 +156,7 @@ function judgeWriters(evidence: Evidence, lives: Lives): Violation[] {
   const byMachine = groupBy(leases, (change) => change.machineId);
   for (const row of history) {
     const what = `${row.machineId}: ${row.event} of epoch ${row.epoch}`;
-    // A dead session's work may be cancelled by anybody, itself included.
+    // Anybody may cancel a dead session's work, also the dead session itself.
     if (row.event !== 'Canceled' && !lives.isAlive(row.sessionId, row.begunAtMs)) {
       say('dead-session-wrote', what);
     }
@@ -179,23 +179,23 @@ function judgeWriters(evidence: Evidence, lives: Lives): Violation[] {
   return found;
 }
 
-/** The lease under which something was written: the one before its own transaction's change. */
+/** The lease under which a change was written: the lease before its own transaction's change. */
 function leaseAt(changes: readonly LeaseChange[], { xid, atMs }: Noted): Lease | null {
   const own = changes.find((change) => change.xid === xid);
   if (own) return own.from ?? own.to;
   return changes.findLast((change) => change.atMs <= atMs)?.to ?? null;
 }
 
-/** Where it is noted that something is about to be done. */
+/** Table that records a coming action. */
 const NOTED_IN: Readonly<Record<string, string>> = {
   execute: 'machine_agent_start_attempt',
   reboot: 'machine_recovery',
 };
 
 /**
- * S4, S8: no effect on a machine begins but under a lease of a live session, and each is noted before
- * it begins. A run that fences nothing itself can only be held to what the database allowed: its lease
- * and its session count as they were when it noted the effect.
+ * S4, S8: an action on a machine begins only under a lease of a live session, and after a note
+ * about the action. A run without its own fencing is judged by what the database allowed: its lease
+ * and its session count as they were at the note.
  */
 function judgeEffects(evidence: Evidence, lives: Lives): Violation[] {
   const byMachine = groupBy(evidence.leases, (change) => change.machineId);
@@ -205,7 +205,7 @@ function judgeEffects(evidence: Evidence, lives: Lives): Violation[] {
     const key = noteKey(run, NOTED_IN[kind]!, machineId);
     const count = done.get(key) ?? 0;
     done.set(key, count + 1);
-    // A daemon tells whole milliseconds, rounded down.
+    // A daemon reports whole milliseconds, rounded down.
     const before = (notes.get(key) ?? []).filter(({ atMs }) => Math.floor(atMs) <= sentAtMs);
     const found: Violation[] = [];
     const say = (rule: OracleRule, why: string) =>
@@ -234,7 +234,7 @@ function judgeEffects(evidence: Evidence, lives: Lives): Violation[] {
   });
 }
 
-/** What else is known when a note is missed: it may have been there, and not been recognized. */
+/** Details for a missing note, which may exist without being recognized. */
 const toldOf = (tag: TagWrite | undefined, { writerOf }: Evidence): string =>
   tag
     ? `last written ${tag.atMs} by ${writerOf(tag)} in a transaction of ${tag.begunAtMs}, asked ${tag.askedMs}`
@@ -243,14 +243,14 @@ const toldOf = (tag: TagWrite | undefined, { writerOf }: Evidence): string =>
 const noteKey = (run: string | null, table: string, machineId: string) =>
   `${run} ${table} ${machineId}`;
 
-/** Of each run, table and machine, in order: a note writes the time of its own transaction. */
+/** Notes by run, table and machine, in order: a note writes its own transaction's time. */
 const notesOf = ({ tags, writerOf }: Evidence): Map<string, TagWrite[]> =>
   groupBy(
     tags.filter(({ askedMs, begunAtMs }) => askedMs === begunAtMs),
     (tag) => noteKey(writerOf(tag), tag.table, tag.machineId),
   );
 
-/** I8: what a caller was told is in the database. */
+/** I8: everything that a caller was told is in the database. */
 function judgeAcknowledged(evidence: Evidence): Violation[] {
   const { acknowledged, history, silenced, end } = evidence;
   const found: Violation[] = [];
@@ -264,7 +264,7 @@ function judgeAcknowledged(evidence: Evidence): Violation[] {
   for (const { machine, epoch, how, result } of acknowledged.ends) {
     const isThere = written.has(`${machine} ${epoch} ${events[how]}`);
     const what = `${machine}: ${how} of epoch ${epoch} was answered ${result}`;
-    // A cancel of work that is gone is fine; any other end was either written or refused.
+    // A cancel of finished work is fine; any other end was either written or refused.
     if (result === 'ok' && how !== 'cancel' && !isThere) {
       found.push({ rule: 'ack-lost', detail: `${what} and is not there` });
     }
@@ -297,7 +297,7 @@ function judgeAcknowledged(evidence: Evidence): Violation[] {
   return found;
 }
 
-/** To the millisecond: a daemon may have been told fractions of it, or none. */
+/** In milliseconds, because a daemon may see fractions or none. */
 const beatKey = (machineId: string, atMs: number) => `${machineId} ${Math.floor(atMs)}`;
 
 /** S7: never more machines in recovery than allowed, in the fleet and in each group. */
@@ -317,7 +317,7 @@ function judgeBudget({ permits, budget }: Evidence): Violation[] {
   return found;
 }
 
-/** S6, S7: nobody is let recover while it is frozen, or before silence means anything. */
+/** S6, S7: no recovery while its scope is frozen, or before silence counts. */
 function judgeGuard({ permits, guard, pulses, grace }: Evidence): Violation[] {
   return permits.flatMap((permit): Violation[] => {
     if (!permit.granted) return [];
@@ -334,7 +334,7 @@ function judgeGuard({ permits, guard, pulses, grace }: Evidence): Violation[] {
     const upSinceMs = before(guard.filter(({ scope }) => scope === 'fleet'))?.upSinceMs ?? null;
     const seenAtMs = before(pulses)?.seenAtMs ?? null;
     const isTold = upSinceMs !== null && seenAtMs !== null;
-    // The permit was decided on somewhat before it was written, and after its transaction began.
+    // The permit's decision was made shortly before its write, and after its transaction's start.
     if (isTold && atMs - upSinceMs >= grace.heartbeatMs && begunAtMs - seenAtMs <= grace.gapMs) {
       return found;
     }

@@ -12,10 +12,10 @@ export interface Pace {
   readonly listMs: number;
   readonly sweepMs: number;
   readonly drainMs: number;
-  /** Tasks of each kind at once. */
+  /** Maximum tasks of each kind at once. */
   readonly places: number;
   readonly backoff: BackoffDescriptor;
-  /** Reboots: how long evidence is waited for, how often it is looked for, when asked again. */
+  /** Reboots: how long to wait for evidence, how often to look, and when to request again. */
   readonly patienceMs: number;
   readonly pollMs: number;
   readonly askAgainMs: number;
@@ -24,7 +24,7 @@ export interface Pace {
   readonly guard: GuardPolicy;
 }
 
-/** Everything as short as the machinery bears, so that a minute holds many lives of a machine. */
+/** As short as the machinery allows, so that a minute holds many lives of a machine. */
 export const HURRY: Pace = {
   sessionIntervalMs: 4_000,
   sessionRetryMs: 200,
@@ -51,7 +51,7 @@ export const HURRY: Pace = {
     escalation: { failuresMax: 4, attemptAgeMs: 5_000 },
   },
   budget: { percent: 25, perGroupMax: 16, fleetMax: 24 },
-  // Machines fail in scores here, and are to be recovered all the same.
+  // Many machines fail at once here, and recovery must not freeze.
   guard: {
     ...DEFAULT_GUARD,
     silentPercent: 100,

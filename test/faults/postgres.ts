@@ -6,19 +6,21 @@ import { migrate } from '../../src/adapters/bmdb/schema/migrate.ts';
 import { silentLog } from '../../src/adapters/log/port.ts';
 import { startTestPostgres } from '../support/postgres.ts';
 
-/** A PostgreSQL that can be restarted; its port may be another one afterwards. */
+/** A PostgreSQL that can be restarted, perhaps with another port. */
 export interface RestartablePostgres {
   port(): number;
-  /** For daemons, with the given port (a proxy's) in place of the server's. */
+  /** URL for daemons with the given (proxy's) port instead of the server's. */
   daemonUrl(port: number): string;
-  /** One statement on a connection of its own as the owner, repeated while the server is away. */
+  /**
+   * Runs one statement on its own connection as the owner, and repeats it while the server is away.
+   */
   sql<Row>(text: string, values?: readonly unknown[]): Promise<Row[]>;
-  /** `immediate`: without a goodbye to anybody, so that it must recover when it comes back. */
+  /** `immediate`: without a shutdown, so that it must recover at its start. */
   restart(how: 'fast' | 'immediate'): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Starts a server on a directory and migrates it. What is committed survives a restart. */
+/** Starts a server on a directory and migrates it. Committed data survives a restart. */
 export async function startRestartablePostgres(dataDir: string): Promise<RestartablePostgres> {
   let server = await startTestPostgres(dataDir);
   let client: pg.Client | null = null;
@@ -49,7 +51,7 @@ export async function startRestartablePostgres(dataDir: string): Promise<Restart
       }
     }
   };
-  // The test is about processes that die, not about power cuts: no need to wait for the disk.
+  // The test is about dying processes, not power cuts, so nothing waits for the disk.
   await sql(`ALTER SYSTEM SET fsync = off`);
   await sql(`ALTER SYSTEM SET full_page_writes = off`);
   await sql(`SELECT pg_reload_conf()`);
@@ -78,7 +80,7 @@ function withPort(url: string, port: number): string {
   return changed.href;
 }
 
-/** No SQLSTATE: the connection; class 57P: it is stopping or starting. */
+/** No SQLSTATE: the connection failed; class 57P: the server stops or starts. */
 const isAway = (error: unknown): boolean => {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   return !/^[0-9A-Z]{5}$/.test(code) || code.startsWith('57P') || code.startsWith('08');

@@ -12,7 +12,7 @@ import { startDaemon } from '../../src/daemon/daemon.ts';
 import { realPorts } from '../../src/daemon/real-ports.ts';
 import { becomesTrue, healthy } from '../e2e/simulated-fleet.ts';
 
-/** A dump is read by the programs of the server that it comes from, so the server is Debian's, too. */
+/** The dump and the server must come from the same version, so both are Debian's. */
 const BIN = process.env['SHEPHERD_TEST_POSTGRES_BIN'] ?? '/usr/lib/postgresql/15/bin';
 const OLD = 10;
 const ALL = 60;
@@ -25,7 +25,7 @@ const inDatabase = (url: string, name: string) => {
   return there.href;
 };
 
-test('V65 a restored dump, fifty creations old: no device is created, deleted or rebooted, and the fifty are shown', async () => {
+test('V65 creates, deletes and reboots no device after the restore of a dump that is fifty creations old, and shows the fifty', async () => {
   if (!existsSync(join(BIN, 'pg_dump')))
     throw new Error(`${BIN}/pg_dump is missing: install postgresql-15`);
   const server = await startEmbeddedPostgres({

@@ -7,7 +7,7 @@ import { becomesTrue, healthy, withFleetIn } from '../e2e/simulated-fleet.ts';
 
 const MACHINES = 3;
 
-test('redfish: a rack comes up, and a machine that hangs comes back by its power', async () => {
+test('redfish: starts a rack, and power cycles a machine that hangs', async () => {
   const open = (hardware: object) =>
     openWorldOn(usedRedfishKind, { ...hardware, light: true, log: silentLog });
   await withFleetIn(open, { machines: MACHINES }, async ({ world, daemon }) => {

@@ -16,12 +16,12 @@ import { createWorkers, type Workers } from './workers.ts';
 import { createWorld, type FaultWorld } from './world.ts';
 
 /**
- * After the faults all is well again in 10 s where the cores are not shared. Where they are it is
- * work that takes its time, not that nothing is done: so long no machine more may be well.
+ * After the faults, dedicated cores need 10 s until all is well. Shared cores need longer because
+ * of their load. So the test fails only if no further machine becomes well for this long.
  */
 const STILL_MS = 300_000;
 
-/** Daemons as processes, each behind a proxy of its own before one database, and their machines. */
+/** Daemons as processes, each behind its own proxy to one database, and their machines. */
 export interface FaultStage {
   readonly dir: string;
   readonly random: Random;
@@ -34,9 +34,9 @@ export interface StageOptions {
   readonly random: Random;
   readonly daemons: number;
   readonly machines: number;
-  /** The daemon of this place fences nothing itself. */
+  /** Place of the daemon that fences nothing itself. */
   readonly unfenced?: number;
-  /** Called in reverse order when the test has ended. */
+  /** Called in reverse order at the end of the test. */
   readonly cleanups: (() => Promise<void> | void)[];
 }
 
@@ -100,7 +100,7 @@ async function insertMachines(
   );
 }
 
-/** Each agent reports to whichever daemon it finds. */
+/** Each agent reports to any daemon that it finds. */
 function sendBeats(world: FaultWorld, workers: Workers, random: Random): void {
   const ready = workers.ready();
   if (ready.length === 0) return;
@@ -112,12 +112,12 @@ function sendBeats(world: FaultWorld, workers: Workers, random: Random): void {
     if (beats.length > 0) workers.send(run, { type: 'beats', beats });
 }
 
-/** With FAULTS_LOG set, a run tells what it does. */
+/** Logs the run's steps if FAULTS_LOG is set. */
 export function trace(what: unknown): void {
   if (process.env['FAULTS_LOG']) console.log(Math.round(performance.now()), JSON.stringify(what));
 }
 
-/** Some of each rule. */
+/** A few violations of each rule. */
 export const samplesOf = (violations: readonly Violation[]) =>
   Object.fromEntries(
     [...Map.groupBy(violations, ({ rule }) => rule)].map(([rule, all]) => [
@@ -126,7 +126,7 @@ export const samplesOf = (violations: readonly Violation[]) =>
     ]),
   );
 
-/** Machines without a reporting agent, and machines that somebody holds, dead or alive. */
+/** Machines without a reporting agent, and machines whose lease a live or dead session holds. */
 export interface Unrest {
   readonly unwell: number;
   readonly held: number;
@@ -135,7 +135,7 @@ export const ALL_WELL: Unrest = { unwell: 0, held: 0 };
 
 /**
  * L1, L2: without faults everything is well again soon.
- * @returns how soon, and what is not.
+ * @returns how soon, and what is not well.
  */
 export async function calm({
   postgres,
@@ -163,7 +163,7 @@ export async function calm({
   }
 }
 
-/** What is known of the run, once all daemons have ended. */
+/** The record of the run, once all daemons have ended. */
 export async function gather(stage: FaultStage): Promise<Evidence & Noticed> {
   const { dir, postgres, proxies, world, workers } = stage;
   const audit = await readAudit(postgres);
@@ -196,14 +196,16 @@ export async function gather(stage: FaultStage): Promise<Evidence & Noticed> {
   };
 }
 
-/** A last line may be cut off where its process was killed. */
+/** The last line may be cut off, if its process was killed. */
 const notesOf = (path: string): Note[] =>
   readFileSync(path, 'utf8')
     .split('\n')
     .filter((line) => line.endsWith('}'))
     .map((line) => JSON.parse(line) as Note);
 
-/** By the connection's port and time: whose proxy it came through, and who ran there then. */
+/**
+ * By the connection's port and time: the proxy that it used, and the run behind that proxy then.
+ */
 function writerFinder(proxies: readonly TcpProxy[], { runs }: Workers): Evidence['writerOf'] {
   const passages = Map.groupBy(
     proxies
@@ -224,7 +226,7 @@ function writerFinder(proxies: readonly TcpProxy[], { runs }: Workers): Evidence
   };
 }
 
-/** Never more than the shares of all machines, of which only the started ones count. */
+/** The shares of all machines, an upper limit because only started machines count. */
 function budgetOf({ machines }: FaultWorld): Budget {
   const groups = new Map<string, number>();
   for (const { provider, location } of machines) {

@@ -1,6 +1,6 @@
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
-/** One connection through the proxy, as the server behind it sees it. */
+/** One connection through the proxy, as the server sees it. */
 export interface Passage {
   /** Local port of the connection to the server: its `inet_client_port()`. */
   readonly port: number;
@@ -8,33 +8,33 @@ export interface Passage {
   closedAtMs: number | null;
 }
 
-/** A TCP proxy in front of a database that can be made to fail. Delays keep the order of bytes. */
+/** A TCP proxy with injectable faults in front of a database. Delays keep the order of bytes. */
 export interface TcpProxy {
   readonly port: number;
-  /** All connections so far, closed ones included. */
+  /** All connections so far, including closed ones. */
   readonly passages: readonly Passage[];
-  /** How often each fault took effect (not how often it was asked for). */
+  /** How often each fault took effect (not how often it was requested). */
   readonly fired: Readonly<Record<ProxyFault, number>>;
   /** Breaks every connection. */
   cut(): void;
-  /** From now on nothing passes in either direction, closing included; nothing is lost either. */
+  /** Blocks both directions, closing included, from now on; nothing is lost. */
   hold(): void;
-  /** What was held back passes now. */
+  /** Releases everything that was held back. */
   release(): void;
   /** Delays everything by this much. */
   slow(latencyMs: number): void;
   /**
-   * From now on each COMMIT of a transaction that may write reaches the server so much later; so does
-   * a prepared statement that writes and commits by itself.
+   * Delays each COMMIT of a transaction that may write, and each prepared statement that writes and
+   * commits by itself.
    */
   delayCommits(delayMs: number): void;
   /**
-   * Breaks the connection of the next such COMMIT or statement: before the server
-   * gets it, when it answers, or `during`, so that the client may look what became of it while it
-   * is still on its way.
+   * Breaks the connection of the next such COMMIT or statement: before the server gets it, when the
+   * server answers, or `during`, so that the client may look for its effect while it is still on
+   * its way.
    */
   breakNextCommit(when: CommitBreak): void;
-  /** Passes half of the next bytes from a client on, and breaks the connection. */
+  /** Passes half of a client's next bytes, and breaks the connection. */
   cutNextMessage(): void;
   close(): Promise<void>;
 }
@@ -64,7 +64,7 @@ interface State {
   readonly fired: Record<ProxyFault, number>;
 }
 
-/** @param targetPort of the server on 127.0.0.1, asked for each new connection. */
+/** @param targetPort port of the server on 127.0.0.1, read for each new connection. */
 export async function startTcpProxy(targetPort: () => number): Promise<TcpProxy> {
   const state: State = {
     held: false,
@@ -124,13 +124,14 @@ export async function startTcpProxy(targetPort: () => number): Promise<TcpProxy>
   };
 }
 
-/** That the server is ready, and no transaction is open. */
+/** The server is ready, and no transaction is open. */
 const IDLE = Buffer.from('Z\0\0\0\x05I');
 const WRITES = /\b(INSERT INTO|UPDATE|DELETE FROM)\b/;
 
 /**
- * Tells whether bytes of a client run a prepared statement that may write: they begin with Parse, which
- * has its name and its text, or with Bind, which has a portal, mostly without a name, and its name.
+ * Tells whether a client's bytes run a prepared statement that may write. They begin with Parse,
+ * with the statement's name and text, or with Bind, with a portal, mostly unnamed, and the
+ * statement's name.
  */
 function writeWatch(): (bytes: Buffer) => boolean {
   const writing = new Set<string>();
@@ -144,7 +145,7 @@ function writeWatch(): (bytes: Buffer) => boolean {
   };
 }
 
-/** Joins the two sockets; either's end is the other's, once all bytes before it have passed. */
+/** Joins two sockets: the end of one ends the other, once all earlier bytes have passed. */
 function join(client: Socket, upstream: Socket, state: State) {
   const destroy = () => {
     client.destroy();

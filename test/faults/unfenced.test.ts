@@ -10,14 +10,14 @@ import type { FaultStage } from './stage.ts';
 
 /**
  * What holds when nothing else does: one daemon fences nothing itself, and all COMMITs are late. So
- * only the checks that the database makes keep machines apart, and the budget.
+ * only the database's checks and the budget keep machines apart.
  */
 const DAEMONS = 3;
 const UNFENCED = 0;
 const MACHINES = 48;
-/** All agents end at once so often. */
+/** How often all agents end at once. */
 const WAVES = 2;
-/** Less than anybody waits for a lock. */
+/** Shorter than any wait for a lock. */
 const COMMIT_DELAY_MS = 300;
 const SEED = testSeed();
 
@@ -26,7 +26,7 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-test('a daemon that goes on when its session has ended writes nothing, with late COMMITs', async () => {
+test('writes nothing from a daemon that continues after its session has ended, with late COMMITs', async () => {
   const begunAtMs = performance.now();
   const random = createSeededRandom(SEED);
   const stage = await setStage({
@@ -67,5 +67,5 @@ test('a daemon that goes on when its session has ended writes nothing, with late
   }
 }, 2_400_000);
 
-/** The silence is long enough for all that were started to be lost. */
+/** Waits until all started machines are lost. */
 const untilLost = (_: FaultStage) => setTimeout(HURRY.loss.heartbeatMs + HURRY.loss.periodMs);

@@ -1,9 +1,6 @@
 import { registerHooks } from 'node:module';
 
-/**
- * Imported before everything else, it switches the fencing of a process off: sessions have no local
- * deadline there.
- */
+/** Imported first, it switches a process's fencing off: its sessions have no local deadline. */
 const ENDLESS = new URL('endless-session.ts', import.meta.url).href;
 
 registerHooks({

@@ -18,17 +18,17 @@ import type { Beat, EndKind, FromDaemon, MachineInfo, Note, Setup, ToDaemon } fr
 import { HURRY } from './pace.ts';
 
 /**
- * One daemon as a process of its own: the real supervisor over the real BMDB; machines live in the
- * process that started this one.
+ * One daemon as a process of its own: the real supervisor over the real BMDB. Machines live in the
+ * parent process.
  */
 type ExecAnswer = { readonly exitCode: number; readonly stdout: Buffer };
-/** When this daemon last compared the time with its own deadline, in the call that is under way. */
+/** When this daemon last compared the time with its own deadline, in the present call. */
 const looking = new AsyncLocalStorage<{ atMs: number | null }>();
 /** When it did so after a note was answered, by machine. */
 const allowedAtMs = new Map<string, number>();
 const pending = new Map<number, (answer: ExecAnswer) => void>();
 const hosts = new Map<string, FakeHost>();
-/** A stop may be asked before the daemon is there: then it comes right after. */
+/** A stop may arrive before the daemon runs, and then follows its start. */
 const started = Promise.withResolvers<Daemon>();
 let report: ((beats: readonly Beat[]) => void) | undefined;
 
@@ -54,7 +54,7 @@ process.on('message', (message: ToDaemon) => {
       void started.promise.then((daemon) => daemon.stop());
   }
 });
-// Whoever started us is gone: there is no world any more.
+// The parent process is gone, and the world with it.
 process.on('disconnect', () => process.exit(0));
 
 async function start(setup: Setup): Promise<void> {
@@ -142,7 +142,7 @@ async function recordBeat(
     if (outcome.kind !== 'accepted') return;
     note({ t: 'beat', machine: beat.machineId, atMs: outcome.atMs });
   } catch (error) {
-    // The agent hears of the failure and reports again at its next period.
+    // The agent sees the failure and reports again in its next period.
     if (codeOf(error) === 'internal') throw error;
   }
 }
@@ -205,7 +205,7 @@ interface Noting {
   readonly isUnfenced: boolean;
 }
 
-/** Notes what the BMDB acknowledged to us. */
+/** Records what the BMDB acknowledged to us. */
 function noting({ note, isUnfenced }: Noting, bmdb: Bmdb): Bmdb {
   return {
     ...bmdb,
@@ -218,7 +218,10 @@ function noting({ note, isUnfenced }: Noting, bmdb: Bmdb): Bmdb {
   };
 }
 
-/** So long a session is not extended, though its daemon believes so: it is dead most of that time. */
+/**
+ * The session is not extended for this long, though its daemon believes it is. So it is dead most
+ * of the time.
+ */
 const WITHHELD_MS = 2.5 * HURRY.sessionIntervalMs;
 
 function withheldPokes(session: BmdbSession): BmdbSession['poke'] {

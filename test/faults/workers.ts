@@ -14,7 +14,7 @@ export interface WorkerRun {
   ready: boolean;
   frozen: boolean;
   ended: boolean;
-  /** We ended it; any other end is a failure of the test. */
+  /** The test ended it; any other end is a failure of the test. */
   expected: boolean;
   readonly isUnfenced: boolean;
   readonly startedAtMs: number;
@@ -23,7 +23,7 @@ export interface WorkerRun {
 
 export interface WorkersOptions {
   readonly cacheDir: string;
-  /** Everything a run must know. */
+  /** The settings of a run. */
   readonly setupFor: (at: number, run: string) => Setup;
   readonly onEffect: (
     run: string,
@@ -32,12 +32,12 @@ export interface WorkersOptions {
   ) => void;
 }
 
-/** The daemons of the test: as many places as daemons, each with a run or, for a moment, none. */
+/** The test's daemons: one place per daemon, each with a run or, for a moment, none. */
 export interface Workers {
   readonly runs: readonly WorkerRun[];
-  /** Runs that ended by themselves, with what they said. */
+  /** Runs that ended by themselves, with their output. */
   readonly surprises: readonly string[];
-  /** The present run of a place. */
+  /** The place's present run. */
   at(place: number): WorkerRun | undefined;
   start(place: number): void;
   kill(place: number): Promise<void>;
@@ -47,9 +47,9 @@ export interface Workers {
   tellAll(message: ToDaemon): void;
   /** Runs that take work: started and not frozen. */
   ready(): WorkerRun[];
-  /** Ends all in good order; resolves when they are gone. */
+  /** Ends all in order; resolves when they are gone. */
   stop(): Promise<void>;
-  /** Ends all at once, whatever their state. */
+  /** Ends all at once, in any state. */
   killAll(): Promise<void>;
 }
 

@@ -2,7 +2,7 @@ import type { Random } from '../../src/adapters/clock/port.ts';
 import { takeoverInitCodec, takeoverResponseCodec } from '../../src/wire/codec.ts';
 import type { Beat, FromDaemon, MachineInfo, ToDaemon } from './messages.ts';
 
-/** A machine of the test: it outlives every daemon. */
+/** A machine of the test. It outlives every daemon. */
 export interface WorldMachine {
   readonly machineId: string;
   readonly provider: string;
@@ -13,11 +13,11 @@ export interface WorldMachine {
   bootId: string;
   up: boolean;
   agent: { readonly publicKey: Buffer; nextBeatAtMs: number } | null;
-  /** Its agent says nothing before this. */
+  /** Its agent is silent until this time. */
   mutedUntilMs: number;
 }
 
-/** What was done to a machine, and by which run of which daemon. */
+/** An action on a machine, and the run that did it. */
 export interface WorldEffect {
   readonly run: string;
   readonly kind: 'execute' | 'reboot';
@@ -33,15 +33,15 @@ export interface FaultWorld {
   readonly counts: Readonly<
     Record<'starts' | 'refusals' | 'reboots' | 'silenced' | 'muted', number>
   >;
-  /** A daemon acts on a machine; `reply` tells it what came of it. */
+  /** Applies a daemon's action to a machine; `reply` returns the result. */
   act(run: string, effect: FromDaemon & { type: 'effect' }, reply: (to: ToDaemon) => void): void;
-  /** Reports that are due, and when the next ones are sent is noted. */
+  /** Returns due reports, and schedules the next ones. */
   dueBeats(): Beat[];
-  /** The agent of some machine ends for good. */
+  /** Ends the agent of some machine for good. */
   silenceOne(): void;
-  /** Those of all machines. */
+  /** Ends all agents. */
   silenceAll(): void;
-  /** The agent of some machine hangs for a while. */
+  /** Hangs the agent of some machine for a while. */
   muteOne(forMs: number): void;
   info(): MachineInfo[];
   end(): void;
@@ -51,13 +51,13 @@ export interface WorldOptions {
   readonly random: Random;
   readonly machines: number;
   readonly periodMs: number;
-  /** Share of takeovers that the machine refuses. */
+  /** Share of agent starts that the machine refuses. */
   readonly refusals: number;
-  /** Everybody must know that a machine went down or came up. */
+  /** Tells every daemon that a machine went down or came up. */
   readonly tell: (message: ToDaemon) => void;
 }
 
-/** The machines of the test, with the agents that run on them. */
+/** The test's machines and the agents on them. */
 export function createWorld({ random, tell, ...options }: WorldOptions): FaultWorld {
   const machines = Array.from({ length: options.machines }, (_, at) => machineAt(random, at));
   const byAddress = new Map(machines.map((machine) => [machine.address, machine]));

@@ -14,7 +14,7 @@ const settle = () => new Promise((resolve) => setImmediate(resolve));
 /** The key of an item is its first letter. */
 const keyOf = (item: string) => item.slice(0, 1);
 
-/** A batcher driven by hand: waits end with `ripen`, batches with `finish`. */
+/** A batcher driven by hand: `ripen` ends waits, `finish` ends batches. */
 function createBench({ sizeMax = 3, concurrency = 1 } = {}) {
   const started: StartedBatch[] = [];
   const waits: (() => void)[] = [];
@@ -41,8 +41,8 @@ function createBench({ sizeMax = 3, concurrency = 1 } = {}) {
   return { batcher, started, waits, ripen, finish, batches };
 }
 
-describe('batcher', () => {
-  test('a full batch starts at once, and its wait says nothing of the next one', async () => {
+describe('the batcher', () => {
+  test('starts a full batch at once, and gives the next one its own wait', async () => {
     const { batcher, waits, finish, batches } = createBench();
     for (const item of ['a', 'b', 'c']) void batcher.submit(item);
     expect(batches()).toEqual(['a b c']);
@@ -57,7 +57,7 @@ describe('batcher', () => {
     expect(batches()).toEqual(['a b c', 'd']);
   });
 
-  test('waits for others as long as it is told to', async () => {
+  test('waits for further items as long as configured', async () => {
     const { batcher, ripen, finish, batches } = createBench();
     const answers = Promise.all([batcher.submit('a'), batcher.submit('b')]);
     await settle();
@@ -68,7 +68,7 @@ describe('batcher', () => {
     expect(await answers).toEqual(['a!', 'b!']);
   });
 
-  test('while one is in flight the next collects, and follows at once if it is due', async () => {
+  test('collects while a batch is in flight, and starts the next at once if due', async () => {
     const { batcher, ripen, finish, batches } = createBench();
     for (const item of ['a', 'b', 'c', 'd']) void batcher.submit(item);
     await ripen();
@@ -77,7 +77,7 @@ describe('batcher', () => {
     expect(batches()).toEqual(['a b c', 'd']);
   });
 
-  test('no more are in flight than allowed', async () => {
+  test('has no more batches in flight than allowed', async () => {
     const { batcher, ripen, finish, batches } = createBench({ concurrency: 2 });
     for (const item of ['a', 'b', 'c', 'd', 'e', 'f', 'g']) void batcher.submit(item);
     await ripen();
@@ -86,7 +86,7 @@ describe('batcher', () => {
     expect(batches()).toEqual(['a b c', 'd e f', 'g']);
   });
 
-  test('two items of one key go into two batches, and the later one waits for the earlier', async () => {
+  test('puts two items of one key into two batches, the later of which waits for the earlier', async () => {
     const { batcher, ripen, finish, batches } = createBench({ concurrency: 3 });
     for (const item of ['a1', 'a2', 'b1']) void batcher.submit(item);
     expect(batches()).toEqual(['a1 b1']);
@@ -104,7 +104,7 @@ describe('batcher', () => {
     expect(batches().at(-1)).toBe('a3');
   });
 
-  test('the failure of one item is its own', async () => {
+  test('fails an item alone', async () => {
     const { batcher, started } = createBench();
     const answers = ['a', 'b', 'c'].map((item) => batcher.submit(item));
     started[0]!.answer([{ ok: 'A' }, { error: new Error('poison') }, { ok: 'C' }]);
@@ -115,7 +115,7 @@ describe('batcher', () => {
     ]);
   });
 
-  test('an error fails its own batch only', async () => {
+  test('fails only the batch of an error', async () => {
     const { batcher, started, ripen, finish } = createBench();
     const failing = batcher.submit('a');
     await ripen();
@@ -127,7 +127,7 @@ describe('batcher', () => {
     expect(await next).toBe('b!');
   });
 
-  test('an answer too few is an error of the whole batch', async () => {
+  test('fails the whole batch when an answer is missing', async () => {
     const { batcher, started } = createBench();
     const answers = ['a', 'b', 'c'].map((item) => batcher.submit(item));
     started[0]!.answer([{ ok: 'A' }]);
@@ -143,7 +143,7 @@ describe('batcher', () => {
         throw new Error('no wait');
       },
     ],
-  ])('a wait that %s is over', async (_, collect) => {
+  ])('ends a wait that %s', async (_, collect) => {
     const run = (items: readonly string[]) => Promise.resolve(items.map((ok) => ({ ok })));
     const batcher = createBatcher<string, string>({
       collect,
@@ -157,7 +157,7 @@ describe('batcher', () => {
     expect(batcher.waiting).toBe(0);
   });
 
-  test('flush ends the waiting, also for what a batch in flight left behind', async () => {
+  test('ends the waiting at a flush, also for items that a batch in flight left behind', async () => {
     const { batcher, started, finish, batches } = createBench();
     for (const item of ['a', 'b', 'c', 'd', 'e']) void batcher.submit(item);
     const flushed = batcher.flush();
@@ -168,7 +168,7 @@ describe('batcher', () => {
     expect(batcher.waiting).toBe(0);
   });
 
-  test('every item is answered once, in the order of its key, in any interleaving', async () => {
+  test('answers every item once, in the order of its key, in any interleaving', async () => {
     const step = fc.oneof(
       { weight: 3, arbitrary: fc.constantFrom('a', 'b', 'c', 'd', 'e') },
       { weight: 1, arbitrary: fc.constant('ripen' as const) },

@@ -10,7 +10,7 @@ const data = fc.letrec((tie) => ({
   any: fc.oneof({ maxDepth: 3 }, tie('leaf'), tie('list'), tie('object')),
 })).any;
 
-test('says of plain data what the general comparison says', () => {
+test('compares plain data like the general comparison', () => {
   let same = 0;
   fc.assert(
     fc.property(data, data, (a, b) => {

@@ -16,7 +16,7 @@ testRows([
   expect(plainText(text)).toBe(expected);
 });
 
-test('what is too long is cut, says so, and cuts no character in two', () => {
+test('cuts a long text, marks the cut, and splits no character', () => {
   const exact = 'x'.repeat(TEXT_MAX);
   expect(plainText(exact)).toBe(exact);
   expect(plainText(`${exact}x`)).toMatch(/^x{1993}… \(cut\)$/);
@@ -27,7 +27,7 @@ test('what is too long is cut, says so, and cuts no character in two', () => {
   }
 });
 
-test('any text becomes one that can be stored, once', () => {
+test('makes any text storable, in one pass', () => {
   const text = fc.oneof(
     fc.string({ unit: 'binary' }),
     fc.string({ unit: fc.nat(65_535).map((at) => String.fromCharCode(at)) }),
@@ -43,7 +43,7 @@ test('any text becomes one that can be stored, once', () => {
   );
 });
 
-test('a missing text stays missing', () => {
+test('keeps a missing text missing', () => {
   expect([plainTextOr(null), plainTextOr(undefined), plainTextOr('a\0')]).toEqual([
     null,
     undefined,
@@ -59,11 +59,11 @@ testRows([
   ['a\u200bb\u2028c\ufeffd\u00ade', 'a\\u{200b}b\\u{2028}c\\u{feff}d\\u{ad}e'],
   ['half \ud83d', 'half \\u{d83d}'],
   ['one\r\ntwo\rthree\tfour\0', 'one\ntwo\nthree\tfour\\u{0}'],
-])('B6: %j is shown as %j', (text, expected) => {
+])('B6: shows %j as %j', (text, expected) => {
   expect(visibleText(text)).toBe(expected);
 });
 
-test('B6: what is shown is short, whole, without anything unseen, and stays as it is', () => {
+test('B6: shows a short, whole text without invisible characters, which stays the same when shown again', () => {
   fc.assert(
     fc.property(
       fc.string({ unit: 'binary', maxLength: 200 }),

@@ -32,8 +32,8 @@ const logic = cell.provide({
   actions: { reportCrash: () => undefined, reportEnd: () => undefined },
 });
 
-/** Prints its figures, judges only what does not depend on the computer. */
-test('ten thousand machines in cells', async () => {
+/** Prints its figures, and judges only those that do not depend on the computer. */
+test('runs ten thousand machines in cells', async () => {
   const clock = createSimulatedClock();
   const cells: ActorRefFrom<typeof cell>[] = [];
   const tellAll = (view: MachineView) => {

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { promiseService, callbackService, unprovided } from '../../src/machines/services.ts';
 import { settled } from '../doubles/simulated-clock.ts';
 
-/** What a chart ends with that invokes this; null: it goes on. */
+/** The error that ends a chart which invokes the service; null: the chart goes on. */
 async function endOf(service: AnyActorLogic): Promise<string | null> {
   const chart = setup({ actors: { service } }).createMachine({ invoke: { src: 'service' } });
   const actor = createActor(chart);
@@ -15,11 +15,11 @@ async function endOf(service: AnyActorLogic): Promise<string | null> {
   return end;
 }
 
-test('a service that nobody filled ends its chart and names itself, instead of hanging', async () => {
+test('ends the chart and names the service when nobody provided it', async () => {
   expect(await endOf(promiseService<void, void>('listBoth'))).toBe('"listBoth" was not provided');
   expect(await endOf(callbackService('janitor'))).toBe('"janitor" was not provided');
 });
 
-test('an action that nobody gave is no silence either', () => {
+test('ends the chart when nobody provided an action', () => {
   expect(() => unprovided('reportEnd')).toThrow('"reportEnd" was not provided');
 });

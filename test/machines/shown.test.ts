@@ -9,13 +9,13 @@ import { testRows } from '../support/rows.ts';
 const snapshotOf = (...place: Parameters<typeof viewAt>) =>
   createActor(lifecycle, { input: { view: viewAt(...place) } }).getSnapshot();
 
-testRows(PLACES)('a fresh actor told %s · %s shows just that', (state, substate) => {
+testRows(PLACES)('a fresh actor with the view %s · %s shows exactly that', (state, substate) => {
   expect(shownIn(snapshotOf(state, substate))).toEqual({
     ...{ slot: SLOT, state, substate, working: false },
   });
 });
 
-test('an actor shows the substate of a later view, as long as that is of its state', () => {
+test('shows the substate of a later view while the view has the same state', () => {
   const snapshot = snapshotOf('Running', 'healthy');
   expect(shownIn(snapshot, viewAt('Running', 'late'))).toMatchObject({ substate: 'late' });
   expect(shownIn(snapshot, viewAt('Recovering', 'rebooting'))).toMatchObject({
@@ -24,7 +24,7 @@ test('an actor shows the substate of a later view, as long as that is of its sta
   });
 });
 
-test('a machine is busy from when work is due on it', () => {
+test('shows a machine as busy as soon as work is due', () => {
   expect(isBusy(snapshotOf('Provisioned', 'waiting', { next: 'agentStart' }))).toBe(true);
   expect(isBusy(snapshotOf('Provisioned', 'waiting'))).toBe(false);
   expect(isBusy(snapshotOf('Running', 'healthy'))).toBe(false);

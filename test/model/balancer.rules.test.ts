@@ -17,16 +17,16 @@ import {
 } from '../support/chart-table.ts';
 
 /**
- * One daemon writes to a balancer at a time, and a call that changes something there is never cut off
- * because something else is wanted meanwhile: that is noted, and seen with the next look. Without the
- * job, while it is paused, and after it was stopped, nothing is read or written.
+ * One daemon at a time writes to a balancer. A newer wish never cuts off a call that changes
+ * something: the wish is noted, and seen at the next look. Without the job, while it is paused and
+ * after it was stopped, nothing is read or written.
  */
 const PLACE = { pool: 'api', balancer: 'edge' };
 const lost = new Unreachable('the balancer does not answer');
 const taken = new LeaseLost('the job is of another daemon now');
 const expired = new SessionExpired('the session has ended');
 const busy = new Throttled('slow down', 90_000);
-/** Longer than any test looks on. */
+/** Longer than any test runs. */
 const REST_MS = 7_200_000;
 const STANDING = { isPaused: false, generation: 4, failures: 0, retryAtMs: null };
 const EVENTS = ['members.changed', 'desired.changed', 'pool.pause', 'pool.resume', 'pool.stop'];
@@ -56,17 +56,17 @@ const stepped = (isDesiredNew = false): ChartAct =>
 const begins = [calls('observe'), calls('stepMembers')];
 const observed: ChartAct = ends('observe');
 
-/** What leads nowhere, and does nothing. */
+/** Events that lead nowhere and do nothing. */
 const ignores = (state: string, ...types: readonly string[]): ChartRule[] =>
   types.map((type) => on(told(type), state));
-/** From wherever the pool is tended: an operator's pause, and the end. */
+/** An operator's pause, and the end, from every state in which the pool is tended. */
 const leaves = (...running: readonly string[]): ChartRule[] => [
   on(told('pool.pause'), 'paused', stops(...running)),
   on(told('pool.stop'), 'stopped', stops(...running)),
 ];
 const steps = (objects: string): ChartRule =>
   on(told('members.changed'), at(objects, 'stepping'), [calls('stepMembers')]);
-/** A step that fails is told and tried again later; when the job is lost all is left as it is. */
+/** A failed step is reported and retried later. When the job is lost, everything stays as it is. */
 const fails = (service: string, ...others: readonly string[]): ChartRule[] => [
   on(
     ['fails', service, lost],
@@ -84,7 +84,7 @@ const fails = (service: string, ...others: readonly string[]): ChartRule[] => [
     on(['fails', service, error], 'awaitingLease', [...stops(...others), calls('takeLease')]),
   ),
 ];
-/** Of a state whose call runs to its end, whatever is desired meanwhile. */
+/** For a state whose call runs to its end, whatever is desired meanwhile. */
 const calling = (state: string, service: string): ChartRule[] => [
   ...ignores(at(state), 'pool.resume'),
   on(told('desired.changed'), at(state), [], { generation: 5, isDesiredNew: true }),
@@ -103,7 +103,7 @@ const paused = ends('takeLease', { ...STANDING, isPaused: true });
 const settles = does('reportSettled', { generation: 4 });
 const polls = (looks: number) => calls('poll', { looks });
 
-// Whatever is told to an actor that has ended, XState warns of; it is what some rules are about.
+// XState warns of events that reach an ended actor. Some rules are about such events.
 let warned: readonly unknown[][];
 beforeEach(() => {
   warned = vi.spyOn(console, 'warn').mockReturnValue().mock.calls;
@@ -176,7 +176,7 @@ tableTests({
         ...stops('observe'),
         calls('takeLease'),
       ]),
-      // Rows are written to their end; what is told meanwhile is one more step after this one.
+      // Rows are written to their end, and events meanwhile cause one more step after this one.
       on(told('members.changed'), at('retrieving', 'stepping'), [], { isStepDue: true }),
       on(observed, at('checking', 'stepping'), [calls('check')], { isStepDue: true }),
       on(['fails', 'observe', lost], at('failed', 'stepping'), [
@@ -190,7 +190,7 @@ tableTests({
       ...calling('retrieving', 'observe'),
       on(['after', REST_MS], at('retrieving', 'stepping'), [begins[1]!]),
     ],
-    // The database has to be left alone for a moment, whatever is told.
+    // The database gets a pause, whatever events arrive.
     [at('retrieving', 'backingOff')]: [
       on(['after', 1_000], at('retrieving', 'stepping'), [begins[1]!]),
       on(observed, at('checking', 'backingOff'), [calls('check')]),
@@ -209,13 +209,13 @@ tableTests({
       on(checked('creating'), at('creating'), [calls('create')]),
       on(checked('waiting'), at('waiting.polling'), [polls(1)]),
       on(checked('settled'), at('settled'), [settles]),
-      // What the panic guard froze is neither made nor destroyed.
+      // Nothing that the panic guard froze is created or deleted.
       on(checked('frozen'), at('settled'), [settles]),
       ...calling('checking', 'check'),
     ],
     [`${at('checking')}#else is desired`]: [
       on(checked('creating'), at('creating'), [calls('create')]),
-      // What nobody looked for is not told to be settled.
+      // A pool is not reported as settled before somebody looked.
       on(checked('settled'), at('retrieving'), [calls('observe')]),
       on(checked('frozen'), at('retrieving'), [calls('observe')]),
       ...fails('check'),
@@ -241,7 +241,7 @@ tableTests({
         on(ends('poll', as), at('retrieving'), [calls('observe')]),
       ),
       ...fails('poll'),
-      // Nothing is changed by a look, so it keeps nobody waiting.
+      // A look changes nothing, so it delays nobody.
       on(told('desired.changed'), at('retrieving'), [...stops('poll'), calls('observe')], {
         generation: 5,
       }),

@@ -11,8 +11,8 @@ import {
 import { viewAt } from '../support/views.ts';
 
 /**
- * A cell supervises at most 64 machines: one actor for each slot, made of the first news; whoever
- * crashes or ends is forgotten and told of, and no neighbour notices.
+ * A cell supervises at most 64 machines: one actor per slot, created by the first news of the slot.
+ * An actor that crashes or ends is forgotten and reported, and no neighbour notices.
  */
 const A = slot('stub', 'a');
 const B = slot('stub', 'b');
@@ -87,6 +87,6 @@ tableTests({
   ],
 });
 
-test('64 machines are the most', () => {
+test('holds at most 64 machines', () => {
   expect(CELL_CAPACITY).toBe(64);
 });

@@ -10,8 +10,8 @@ import {
 } from '../support/chart-table.ts';
 
 /**
- * The supervisor: news reach the cells whether or not a session is alive, only work needs one; a crash
- * of a service rebuilds all, one of the guard only the guard; and a stop is never undone.
+ * The supervisor. News reach the cells with or without a live session; only work needs a session. A
+ * crashed service rebuilds everything, a crashed guard only the guard, and a stop is never undone.
  */
 const TIMING = { sessionIntervalMs: 10_000, sessionRetryMs: 1_000, assessMs: 5_000 };
 const lost = new Unreachable('no database');
@@ -30,7 +30,7 @@ const stops = (...services: readonly string[]): ChartOutcome[] =>
   services.map((each) => ['stops', each]);
 const does = (action: string, params?: unknown): ChartOutcome => ['does', action, params];
 
-/** The cells first: news of the mirror need somebody to go to. */
+/** The cells come first, because the mirror's news need a receiver. */
 const begins = [
   calls('cellPool'),
   calls('mirror'),
@@ -65,7 +65,10 @@ const ignores = (state: string, ...acts: readonly ChartAct[]): ChartRule[] =>
   acts.map((when) => on(when, state));
 const passesOn = (state: string): ChartRule =>
   on(['told', news], state, [['tells', 'cellPool', news]]);
-/** Whatever breaks, all that runs is stopped, the crash is reported, and this state follows. */
+/**
+ * When a service breaks, all running services are stopped, the crash is reported, and this state
+ * follows.
+ */
 const breaks = (
   running: readonly string[],
   to: string,
@@ -86,7 +89,7 @@ const breaks = (
     ),
   ];
 };
-/** The session is over, in either way: what needs it is stopped, the rest goes on. */
+/** The session is over, in either way: its dependants are stopped, and the rest goes on. */
 const isLost = (
   running: readonly string[],
   to: string,
@@ -105,7 +108,7 @@ const isLost = (
   ];
 };
 
-/** A session that could not be opened, and the wait before the next. */
+/** A session could not be opened, and the wait before the next attempt. */
 const notOpened = (ms: number): ChartRule[] => [
   on(['fails', 'session', lost], FENCED, [does('reportSessionLoss', unreachable)]),
   on(['after', ms], OPENING, [begins[2]!]),
@@ -120,7 +123,7 @@ const guardCrashes = (ms: number): ChartRule[] => [
 ];
 const guardReport = does('reportGuardCrash', { error: bug });
 const toWork: ChartRule = on(lives, GUARDED, works, { failure: null });
-/** A service breaks, whichever it is, in the middle of work. */
+/** Any service breaks in the middle of work. */
 const breaksAtWork = (service: string, ms: number): ChartRule[] => [
   toWork,
   breaks([...LASTING, 'session', ...WORK, 'guard'], 'restarting').find(

@@ -12,15 +12,15 @@ import {
 } from '../support/chart-table.ts';
 
 /**
- * The guard suspects ourselves first: as long as the database has not told how the fleet is nobody
- * is let through, and after an assessment that failed neither, whatever was known before.
+ * The guard suspects ourselves first. It lets nobody through until the database has described the
+ * fleet, nor after a failed assessment, whatever was known before.
  */
 const lost = new Unreachable('no database');
 const late = new Error('the database did not answer in time');
 const nudge: ChartAct = ['told', { type: 'guard.nudged' }];
 
 const findings = (state: GuardState, others: readonly GuardState[] = []): GuardFindings => ({
-  // Of no meaning to the chart, which has to keep the newest.
+  // Without meaning to the chart, which has to keep the newest.
   rows: [{ of: state }] as unknown as GuardFindings['rows'],
   counts: [{ of: state }] as unknown as GuardFindings['counts'],
   standings: [state, ...others].map((each, at) => ({
@@ -52,7 +52,7 @@ const found = (given: GuardFindings, state: GuardState): ChartRule =>
     ],
     { ...given, reason: state === 'watching' ? null : `it is ${state}`, failure: null },
   );
-/** What each of the four findings, and none, lead to, from whatever was known before. */
+/** Where each of the four findings, and a missing finding, lead from every earlier knowledge. */
 const assessing = (standing: string): readonly ChartRule[] => [
   ...(['watching', 'grace', 'suspicious', 'frozen', 'blind'] as const).map((state) =>
     found(findings(state), state),

@@ -9,11 +9,11 @@ import { testRows } from '../support/rows.ts';
 import { viewAt } from '../support/views.ts';
 import { askedIn, LIFECYCLE, RESTS, SETTLE_PAUSE_MS, TASKS } from './lifecycle.table.ts';
 
-/** What operators ask is settled beside whatever the machine is at. */
+/** Operator requests are applied independently of the machine's state. */
 
 const stand = createStand(LIFECYCLE);
 
-/** Every place of a machine, and every task of ours: how to get a live actor there. */
+/** Every state of a machine and every task of ours, with a way to bring a live actor there. */
 const PLACES: readonly (readonly [string, () => Promise<ChartRun>])[] = [
   ...RESTS.filter(({ state }) => state !== 'Released').map(
     ({ state, substate, next }) =>
@@ -50,7 +50,7 @@ const refuse = (run: ChartRun) =>
   effectsOf(run, () => run.play(fails('settleRequest', new Error('stays open'))));
 const settles = (key: string): ChartEffect => ['calls', 'settleRequest', { slot: SLOT, key }];
 
-testRows(PLACES)('in %s, a request is settled once, and nothing else moves', async (_, reach) => {
+testRows(PLACES)('in %s, applies a request once and moves nothing else', async (_, reach) => {
   const run = await reach();
   const before = shownOf(run);
   expect(await asked(run, 'ann-1')).toEqual([settles('ann-1')]);
@@ -66,8 +66,8 @@ testRows(PLACES)('in %s, a request is settled once, and nothing else moves', asy
   await run.stop();
 });
 
-describe('a request that cannot be settled', () => {
-  test.each(['fails', 'stays open'])('%s: is tried again after a while', async (how) => {
+describe('a request that cannot be applied', () => {
+  test.each(['fails', 'stays open'])('%s: is retried after a while', async (how) => {
     const run = inHealth();
     await asked(run, 'ann-1');
     if (how === 'stays open') expect(await refuse(run)).toEqual([]);
@@ -80,7 +80,7 @@ describe('a request that cannot be settled', () => {
     await run.stop();
   });
 
-  test('news do not lengthen the wait', async () => {
+  test('keeps its wait when news arrive', async () => {
     const run = inHealth();
     await asked(run, 'ann-1');
     await refuse(run);
@@ -93,7 +93,7 @@ describe('a request that cannot be settled', () => {
     await run.stop();
   });
 
-  test('is let go when it is asked no more', async () => {
+  test('is dropped when it is withdrawn', async () => {
     const run = inHealth();
     await asked(run, 'ann-1');
     await refuse(run);
@@ -104,7 +104,7 @@ describe('a request that cannot be settled', () => {
   });
 
   test.each(['settling', 'pausing'])(
-    '%s: is forgotten where the machine is released',
+    '%s: is forgotten when the machine is released',
     async (at) => {
       const run = inHealth();
       await asked(run, 'ann-1');
@@ -120,7 +120,7 @@ describe('a request that cannot be settled', () => {
   );
 });
 
-test('what operators ask outlasts news of a release that a task of ours then disproves', async () => {
+test('keeps the request after news of a release that one of our tasks then disproves', async () => {
   const view = viewAt('Deprovisioning', 'cleaning', { next: 'deprovision' });
   const run = stand.start({ view });
   await run.play(ends('awaitTurn'));

@@ -24,7 +24,10 @@ import {
   type TaskOfOurs,
 } from './lifecycle.table.ts';
 
-/** The table of `lifecycle.table.ts`, line by line on live actors: where each comes to be, and all it does. */
+/**
+ * Walks the table of `lifecycle.table.ts` line by line on live actors: the state that follows, and
+ * all effects.
+ */
 
 const stand = createStand(LIFECYCLE);
 const start = (view: MachineView): ChartRun => stand.start({ view });
@@ -47,7 +50,7 @@ const at = ({ state }: TaskOfOurs, step: string | null) => ({
 const asks = ({ next }: MachineView, setbacks = 0): ChartEffect[] => [
   ['calls', 'awaitTurn', { slot: SLOT, next, setbacks }],
 ];
-/** What an actor does that comes to rest with this view. */
+/** The effects of an actor that comes to rest with this view. */
 const settles = (view: MachineView, setbacks = 0): ChartEffect[] =>
   begunBy(view) ? asks(view, setbacks) : [];
 const TURN_ENDED: ChartEffect = ['does', 'endTurn', { slot: SLOT }];
@@ -59,12 +62,12 @@ const ANOTHER_TENANCY = machineId('aaaaaaaa-0000-4000-8000-000000000002');
 const fault = new Unreachable('scripted fault');
 const FAULT = { code: 'unreachable', message: fault.message };
 
-// XState warns of every event that reaches an actor at its end; here that is the point.
+// XState warns of every event that reaches an ended actor; here the events are intended.
 beforeEach(() => void vi.spyOn(console, 'warn').mockImplementation(() => undefined));
 afterEach(() => void vi.restoreAllMocks());
 
 testRows(LINES)(
-  '%s: an actor that begins with it is there, and waits for a turn where it may have work',
+  '%s: starts in that state, and waits for a permit where it may have work',
   async (_, from) => {
     const view = viewOf(from);
     for (const each of [view, { ...view, holds: ['no-recover' as const] }]) {
@@ -76,7 +79,7 @@ testRows(LINES)(
   },
 );
 
-testRows(LINES)('%s: news lead where they say, and leaps are counted', async (_, from) => {
+testRows(LINES)('%s: follows news to their state, and counts leaps', async (_, from) => {
   const view = viewOf(from);
   for (const to of [...RESTS.map(viewOf), { ...view, machineId: ANOTHER_TENANCY }]) {
     const run = start(view);
@@ -90,7 +93,7 @@ testRows(LINES)('%s: news lead where they say, and leaps are counted', async (_,
 });
 
 testRows(LINES)(
-  '%s: news that change none of place, due work and tenancy leave everything as it is',
+  '%s: changes nothing on news with the same state, due work and tenancy',
   async (_, from) => {
     const view = viewOf(from);
     const run = start(view);
@@ -102,7 +105,7 @@ testRows(LINES)(
   },
 );
 
-/** All that an actor does when news lead it from one place to another. */
+/** All effects of an actor that news lead from one state to another. */
 function followsOf(from: MachineView, to: MachineView): ChartEffect[] {
   const isSame =
     from.state === to.state && from.machineId === to.machineId && from.next === to.next;
@@ -119,14 +122,14 @@ const DUE = RESTS.filter(({ next }) => next !== null).map(
   (rest) => [nameOf(rest), viewOf(rest)] as const,
 );
 
-testRows(DUE)('%s: without a machine, nothing is awaited', async (_, view) => {
+testRows(DUE)('%s: waits for nothing without a machine', async (_, view) => {
   const run = start({ ...view, machineId: null });
   expect(run.stage.effects).toEqual([]);
   expect(place(run)).toEqual(settledAt(view));
   await run.stop();
 });
 
-testRows(DUE)('%s: a turn begins the work that is due', async (_, view) => {
+testRows(DUE)('%s: begins the due work with a permit', async (_, view) => {
   const run = start(view);
   expect(run.stage.effects).toEqual(asks(view));
   const task = begunBy(view)!;
@@ -138,7 +141,7 @@ testRows(DUE)('%s: a turn begins the work that is due', async (_, view) => {
 });
 
 testRows(DUE)(
-  '%s: a turn that could not be awaited is a setback, and is awaited anew',
+  '%s: counts a permit that could not be awaited as a setback, and waits again',
   async (_, view) => {
     const run = start(view);
     const before = place(run);
@@ -178,7 +181,7 @@ testRows(BEGUN)('%s, shows each of its steps, and none while it ends', async (_,
 });
 
 testRows(BEGUN)(
-  '%s, no news interrupt it, and the last of them decide where nothing better is known',
+  '%s, is not interrupted by news, and the last news decide where nothing better is known',
   async (_, task, door) => {
     const run = await begin(door);
     for (const view of RESTS.map(viewOf)) {
@@ -194,7 +197,7 @@ testRows(BEGUN)(
 );
 
 testRows(BEGUN)(
-  '%s, done: its turn ends, and the machine is where the rows now say',
+  '%s, done: returns its permit and goes to the state of the rows',
   async (_, task, door) => {
     for (const view of RESTS.map(viewOf)) {
       const run = await begin(door);
@@ -206,20 +209,23 @@ testRows(BEGUN)(
   },
 );
 
-testRows(BEGUN)('%s, failed or refused: the same, and a setback', async (_, task, door) => {
-  for (const outcome of ['failed', 'refused'])
-    for (const view of [viewOf(door), viewAt('Quarantined', 'needsHuman')]) {
-      const run = await begin(door);
-      const effects = await played(run, result(task, outcome, view));
-      expect(effects).toEqual([TURN_ENDED, ...settles(view, 1)]);
-      expect(place(run)).toEqual(settledAt(view));
-      expect(run.snapshot().context).toMatchObject({ view, lastFailure: FAULT, setbacks: 1 });
-      await run.stop();
-    }
-});
+testRows(BEGUN)(
+  '%s, failed or refused: does the same, and counts a setback',
+  async (_, task, door) => {
+    for (const outcome of ['failed', 'refused'])
+      for (const view of [viewOf(door), viewAt('Quarantined', 'needsHuman')]) {
+        const run = await begin(door);
+        const effects = await played(run, result(task, outcome, view));
+        expect(effects).toEqual([TURN_ENDED, ...settles(view, 1)]);
+        expect(place(run)).toEqual(settledAt(view));
+        expect(run.snapshot().context).toMatchObject({ view, lastFailure: FAULT, setbacks: 1 });
+        await run.stop();
+      }
+  },
+);
 
 testRows(BEGUN)(
-  '%s, crashed: its turn ends, and the machine is where it was last seen',
+  '%s, crashed: returns its permit and goes to the last seen state',
   async (_, task, door) => {
     const run = await begin(door);
     const view = viewOf(door);
@@ -244,7 +250,7 @@ describe('setbacks in a row', () => {
     ['refused', (run: ChartRun) => takeTurn(run, refused)],
     ['crashed', (run: ChartRun) => takeTurn(run, fails(service, fault))],
     ['not awaited', (run: ChartRun) => played(run, fails('awaitTurn', fault))],
-  ])('%s: each counts, up to a limit; a success forgets them', async (_, again) => {
+  ])('%s: count up to a limit, and a success resets them', async (_, again) => {
     const run = start(due);
     for (let count = 1; count <= SETBACKS_MAX + 2; count += 1) {
       expect((await again(run)).at(-1)).toEqual(asks(due, Math.min(count, SETBACKS_MAX))[0]);
@@ -254,7 +260,7 @@ describe('setbacks in a row', () => {
     await run.stop();
   });
 
-  test('news change nothing of them', async () => {
+  test('are not changed by news', async () => {
     const run = start(due);
     await run.play(fails('awaitTurn', fault));
     const silent = viewAt('Running', 'silent', { next: 'recovery' });
@@ -263,7 +269,7 @@ describe('setbacks in a row', () => {
   });
 });
 
-test('the chart is made from the table of what follows', () => {
+test('builds the chart from the table of following states', () => {
   const table = STATES.map((state) => [
     state,
     [...FOLLOWERS[state], ...(state === 'Released' ? [] : FROM_ANYWHERE)]
@@ -275,17 +281,17 @@ test('the chart is made from the table of what follows', () => {
   );
 });
 
-test('the chart fits a page', () => {
+test('keeps the chart on one page', () => {
   const { length: nodes } = nodesOf(stand.chart);
   const { length: transitions } = transitionsOf(stand.chart);
   expect({ nodes, transitions }).toEqual({ nodes: 29, transitions: 60 });
 });
 
-test('every transition of the chart was taken here, but for those of requests', () => {
+test('takes every transition of the chart except those of requests', () => {
   expect(stand.missed().filter((name) => !name.startsWith('lifecycle.alive.requests'))).toEqual([]);
 });
 
-test('no two states have a substate of one name', () => {
+test('gives no two states a substate of the same name', () => {
   const states = new Map(RESTS.map(({ substate, state }) => [substate, state]));
   for (const { substate, state } of RESTS) expect(states.get(substate)).toBe(state);
 });

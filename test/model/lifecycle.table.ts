@@ -5,15 +5,15 @@ import type { ChartSubject } from '../support/chart-run.ts';
 import { viewAt } from '../support/views.ts';
 
 /**
- * The life of one machine as the specification has it, written by hand and not from the chart: what a
- * daemon does at rest in each place, which state may follow which, and what a turn begins. News that
- * show the same place, due work and tenancy change nothing.
+ * The life of one machine as the specification has it, written by hand and not from the chart: what
+ * a daemon does in each state, which state may follow, and what a permit begins. News with the same
+ * state, due work and tenancy change nothing.
  */
 
-/** A machine at rest: its place, and the work it is due for. With any work due its actor waits for a turn. */
+/** A machine at rest: its state and due work. With due work its actor waits for a permit. */
 export interface Rest {
   readonly state: MachineState;
-  /** In the words of the view. */
+  /** In the view's words. */
   readonly substate: string;
   readonly next: NextWork;
 }
@@ -23,7 +23,7 @@ const rest = (place: `${MachineState} ${string}`, next: NextWork): Rest => {
   return { state, substate, next };
 };
 
-/** Every place with every work that may be due in it. */
+/** Every state with every work that may be due in it. */
 export const RESTS: readonly Rest[] = [
   rest('Reserved available', null),
   rest('Reserved creating', null),
@@ -70,8 +70,8 @@ export const RESTS: readonly Rest[] = [
 ];
 
 /**
- * Which state may follow which by news alone. News of any other are believed too, for somebody else
- * acted in between: they are counted as leaps.
+ * The states that may follow by news alone. News of other states are believed too, because somebody
+ * else acted in between; they count as leaps.
  */
 export const FOLLOWS: Readonly<Record<MachineState, readonly MachineState[]>> = {
   Reserved: ['Provisioned', 'Quarantined', 'Deprovisioning', 'Released'],
@@ -85,16 +85,16 @@ export const FOLLOWS: Readonly<Record<MachineState, readonly MachineState[]>> = 
   Released: [],
 };
 
-/** A task of this daemon, which no news interrupt. */
+/** A task of this daemon. News do not interrupt it. */
 export interface TaskOfOurs {
   readonly due: NonNullable<NextWork>;
-  /** The service that is called, with slot and machine. */
+  /** The invoked service; its input is slot and machine. */
   readonly service: 'takeover' | 'recovery' | 'deprovision';
-  /** The state of the machine while it runs, whatever the view says. */
+  /** The machine's state while the task runs, whatever the view says. */
   readonly state: MachineState;
-  /** The states in which a turn begins it; in any other none is awaited. */
+  /** The states in which a permit begins the task. In other states no permit is awaited. */
   readonly from: readonly MachineState[];
-  /** Its steps that are shown, the first one first. */
+  /** Its visible steps, in order. */
   readonly steps: readonly string[];
 }
 
@@ -129,12 +129,12 @@ export const TASKS: readonly TaskOfOurs[] = [
   },
 ];
 
-/** Each task that went wrong in a row makes the next turn wait longer, up to this many. */
+/** Each failed task in a row makes the next wait for a permit longer, up to this many. */
 export const SETBACKS_MAX = 10;
-/** A request that could not be settled is tried again after this. */
+/** A request that could not be applied is retried after this time. */
 export const SETTLE_PAUSE_MS = 5_000;
 
-/** The line of the table for a view. @throws when nobody wrote one. */
+/** The table's line for a view. @throws when the table has no such line. */
 export function restOf({ state, substate, next, machineId }: MachineView): Rest {
   const due = machineId === null ? null : next;
   const found = RESTS.find(
@@ -144,13 +144,13 @@ export function restOf({ state, substate, next, machineId }: MachineView): Rest 
   return found;
 }
 
-/** The task that a turn begins; undefined: no turn is awaited. */
+/** The task that a permit begins; undefined: no permit is awaited. */
 export const begunBy = ({ state, next, machineId }: MachineView): TaskOfOurs | undefined =>
   machineId === null
     ? undefined
     : TASKS.find(({ due, from }) => due === next && from.includes(state));
 
-/** Where the chart stands with what operators ask; null once the machine is released. */
+/** The chart's state for operator requests; null once the machine is released. */
 export const askedIn = (value: unknown): string | null =>
   (value as { readonly alive?: { readonly requests: string } }).alive?.requests ?? null;
 

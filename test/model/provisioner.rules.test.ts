@@ -9,9 +9,8 @@ import {
 } from '../support/chart-table.ts';
 
 /**
- * One daemon provisions a provider at a time, so each iteration begins by the job's lease; what an
- * earlier life left open is resolved before anything is listed, and nothing is created but what this
- * iteration planned.
+ * One daemon at a time provisions a provider, so each round begins with the job's lease. The round
+ * resolves what an earlier life left open before it lists, and creates only what it planned itself.
  */
 const ROUND = { provider: 'stub' };
 const PERIOD_MS = 60_000;
@@ -42,7 +41,7 @@ const twoDue = [...both, ends('planRound', 2)];
 const creating = [...twoDue, ends('recordFindings')];
 const rested = [...nothingDue, ends('recordFindings')];
 
-/** A whole iteration that plans nothing. */
+/** A whole round that plans nothing. */
 const idleRound: readonly ChartRule[] = [
   on(ends('takeLease'), 'resolving', [calls('resolveIntents')]),
   on(ends('resolveIntents'), 'listing', [calls('listBoth')]),
@@ -96,7 +95,7 @@ tableTests({
     creating: [on(ends('beginCreations'), 'resting', [told]), fails('beginCreations', lost)],
     resting: [again(PERIOD_MS)],
     'resting#after creations': [again(PERIOD_MS)],
-    // In steps of a minute: the hold may be lifted by hand meanwhile.
+    // In steps of a minute, because an operator may lift the hold meanwhile.
     'paused#for long': [again(60_000)],
     'paused#for a moment': [again(250)],
     'paused#until now': [again(1)],

@@ -3,8 +3,8 @@ import { session } from '../../src/machines/session.ts';
 import { tableTests, type ChartAct, on } from '../support/chart-table.ts';
 
 /**
- * Sessions, as the BMDB's rules have them: poked twice per interval; a poke that fails is repeated
- * after a fifth of it, so several times before the deadline; a session that expired ends at once.
+ * Sessions by the rules of the BMDB: two pokes per interval; a failed poke is repeated after a
+ * fifth of the interval, so several times before the deadline; an expired session ends at once.
  */
 const lost = new Unreachable('no database');
 const expired = new SessionExpired('the row is gone');
@@ -18,7 +18,7 @@ tableTests({
   input: { intervalMs: 10_000 },
   services: { openSession: 'promise', poke: 'promise', watchDeadline: 'promise' },
   actions: ['reportPokeFailure'],
-  // What the supervisor sees of it is the tag.
+  // The supervisor sees the tag.
   stateOf: ({ value, tags }) =>
     [...tags, ...(typeof value === 'string' ? [value] : Object.values(value as object))].join('.'),
   start: { to: 'opening', effects: [['calls', 'openSession', { intervalMs: 10_000 }]] },

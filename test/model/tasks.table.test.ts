@@ -13,9 +13,12 @@ import { viewAt } from '../support/views.ts';
 import { testRows } from '../support/rows.ts';
 import { CLOSING, TASK_TABLES, type TaskTable } from './tasks.table.ts';
 
-/** The tables of `tasks.table.ts`, each way through them on a live actor: where it leads, and all it does. */
+/**
+ * Walks each path through the tables of `tasks.table.ts` on a live actor: where it leads, and all
+ * effects.
+ */
 
-/** One service that ends: with an answer, or with its own error. */
+/** The end of one service, with an answer or with its own error. */
 interface End {
   readonly step: string;
   readonly to: string;
@@ -44,7 +47,7 @@ const endsOf = (table: TaskTable, step: string): End[] => {
   return [...succeeded, failed];
 };
 
-/** Every way from a step to the end. No task goes back, so there are few. */
+/** Every path from a step to the end. No task goes back, so the paths are few. */
 const waysFrom = (table: TaskTable, step: string): TaskPath[] =>
   step === LAST
     ? [[]]
@@ -61,7 +64,7 @@ const nameOf = (table: TaskTable, way: TaskPath): string =>
     })
     .join(' → ');
 
-/** What a task tells of itself: the first thing that failed, and what the rows said at the end. */
+/** The task's result: the first failure, and what the rows said at the end. */
 function resultOf(table: TaskTable, way: TaskPath): TaskResult {
   const isGivenUp = way.some(({ to }) => to === 'givingUp');
   const isRecorded = way.some(({ step, fails: failed }) => step === 'recording' && !failed);
@@ -94,7 +97,7 @@ const play = (run: ChartRun, table: TaskTable, { step, fails: failed, answer }: 
   return run.play(failed ? fails(service, errorOf(service)) : ends(service, answer));
 };
 
-// XState warns of every event that reaches an actor at its end; here that is the point.
+// XState warns of every event that reaches an ended actor; here the events are intended.
 beforeEach(() => void vi.spyOn(console, 'warn').mockImplementation(() => undefined));
 afterEach(() => void vi.restoreAllMocks());
 
@@ -104,7 +107,7 @@ describe.each([takeover, recovery, deprovision])('$id', (chart) => {
   const services = Object.fromEntries(steps.map(([, { calls }]) => [calls, 'promise' as const]));
   const stand = createStand({ chart, input: JOB, services });
   const ways = waysFrom(table, FIRST);
-  /** A shortest way to each step, and to the end. */
+  /** A shortest path to each step, and to the end. */
   const wayTo = (step: string): TaskPath => {
     if (step === FIRST) return [];
     const found = ways
@@ -127,7 +130,7 @@ describe.each([takeover, recovery, deprovision])('$id', (chart) => {
     await run.stop();
   });
 
-  testRows([...Object.keys(table), LAST])('%s: nothing else leads anywhere', async (step) => {
+  testRows([...Object.keys(table), LAST])('%s: goes nowhere else', async (step) => {
     const run = stand.start();
     for (const end of wayTo(step)) await play(run, table, end);
     for (const [late, { calls }] of steps) {
@@ -141,7 +144,7 @@ describe.each([takeover, recovery, deprovision])('$id', (chart) => {
     expect(stopped).toEqual(step === LAST ? [] : [['stops', table[step]!.calls]]);
   });
 
-  test('the table speaks of all the chart has', () => {
+  test('covers everything that the chart has', () => {
     const leaves = nodesOf(stand.chart).filter(mayRest);
     expect(new Set([...Object.keys(table), LAST])).toEqual(
       new Set(leaves.map(({ path }) => path.join('.'))),

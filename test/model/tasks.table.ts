@@ -1,13 +1,16 @@
 /**
- * The tasks as the specification has them, written by hand and not from their charts: which service each
- * step calls, and which step follows its end. Every service is called with slot and machine, a step with
- * all that the steps before it told, and `giveUp` with the failure. Nothing else that happens leads anywhere.
+ * The tasks as the specification has them, written by hand and not from their charts: the service
+ * of each step, and the step that follows its end. Every service gets slot and machine; a step also
+ * gets the results of all earlier steps, and `giveUp` gets the failure. No other event leads
+ * anywhere.
  */
 
-/** One step: the only service that runs in it, and where that leads. */
+/** One step: its only service, and where that leads. */
 export interface TaskStep {
   readonly calls: string;
-  /** The step that follows a success; where the answer decides, by the rung that it names. */
+  /**
+   * The step after a success; where the answer decides, the step by the rung that the answer names.
+   */
   readonly then: string | Readonly<Record<string, string>>;
   readonly orElse: string;
 }
@@ -19,13 +22,16 @@ const step = (calls: string, then: TaskStep['then'], orElse: string): TaskStep =
   orElse,
 });
 
-/** However a task ends, it reads the rows once; what was claimed and not finished is given up once. */
+/**
+ * However a task ends, it reads the rows once, and gives up once what it claimed and did not
+ * finish.
+ */
 export const CLOSING: TaskTable = {
   givingUp: step('giveUp', 'rereading', 'rereading'),
   rereading: step('reread', 'ended', 'ended'),
 };
 
-/** Nothing runs on a host before its key is judged; nothing is recorded that did not happen. */
+/** Nothing runs on a host before its key is judged, and nothing is recorded that did not happen. */
 const TAKEOVER: TaskTable = {
   claiming: step('claimStart', 'connecting', 'rereading'),
   connecting: step('connect', 'verifying', 'givingUp'),
@@ -36,13 +42,13 @@ const TAKEOVER: TaskTable = {
   ...CLOSING,
 };
 
-/** A controller that was restarted, or may not be, is no longer in the way of the ladder. */
+/** A BMC that was restarted, or may not be restarted, no longer blocks the ladder. */
 const BEYOND_RESET = { rebooting: 'rebooting.asking', powerCycling: 'powerCycling.switchingOff' };
 
 /**
- * One attempt on one rung, which counts as a success by its evidence and not by an accepted request.
- * Where SSH does not answer, the attempt goes on with the next rung. Power that was asked off is asked
- * for again whatever fails.
+ * One attempt on one rung. Evidence makes it a success, not an accepted request. Without SSH the
+ * attempt goes on with the next rung. After a power-off request, a power-on request follows
+ * whatever fails.
  */
 const RECOVERY: TaskTable = {
   claiming: step(

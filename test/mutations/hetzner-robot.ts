@@ -37,7 +37,7 @@ src/adapters/provider/hetzner-robot/give-back.ts test/adapters/provider/hetzner-
   robot-never-gives-up: claim.hardResets >= [-HARD_RESETS_MAX-]{+99+}
   robot-one-word-is-absence: return [-!isThere &&-]{+true ||+}
   robot-absence-is-an-error-for-ever: if ([-!isProviderError(error, 'not-found')-]{+error+}) throw error;
-  robot-keeps-the-claim-of-what-has-left: is forgotten');[-\n    await claims.drop(claim, how);-]
+  robot-keeps-the-claim-of-what-has-left: has left the account');[-\n    await claims.drop(claim, how);-]
   robot-believes-no-drive (the wipe fails where there is no drive):
     [-/^wiped [1-9]\\d*$/m.test(told)-]{+told.length >= 0+}
   robot-claim-goes-before-the-name (a server whose name alone says that it leaves is wiped once more, and then free):

@@ -26,10 +26,10 @@ src/actors/tasks/recovery/reset-controller.ts test/actors/tasks/recovery/reset-c
   a-silent-controller-answers: ?.hangs [-=== false-]{+!== true+};
   a-controller-is-restarted-without-a-note:
     [-    await work.note({ kind: 'controllerResetAsked', controller });\n-]
-src/adapters/bmdb/pg/recovery/controller-resets.ts test/adapters/bmdb/pg/contract-recovery.test.ts -t a restart of a controller
+src/adapters/bmdb/pg/recovery/controller-resets.ts test/adapters/bmdb/pg/contract-recovery.test.ts -t a BMC reset
   a-controller-is-restarted-again-and-again:
     [-         WHERE r.asked_at <= now() - \${everyMs} * interval '1 millisecond'\n-]
-src/adapters/bmdb/pg/tasks/notes.ts test/adapters/bmdb/pg/contract-recovery.test.ts -t a restart of a controller
+src/adapters/bmdb/pg/tasks/notes.ts test/adapters/bmdb/pg/contract-recovery.test.ts -t a BMC reset
   a-restart-for-another-machine-is-taken-back: [- AND r.machine_id = h.machine_id-]\n    )\`
   a-controller-is-restarted-whatever-the-machine-is:
     [-  await requireMay(q, held, { notAsked, order: null, interrupts: true });\n-]

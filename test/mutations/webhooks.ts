@@ -63,11 +63,11 @@ src/adapters/bmdb/pg/events/webhooks.ts test/adapters/bmdb/pg/contract-events.te
   webhook-letters-stay: DEAD_KEPT_DAYS = [-30-]{+300+}
   webhook-left-goes-early: DUE_KEPT_DAYS = [-90-]{+88+}
   webhook-left-stays: [-d.webhook = w.name AND \${LEFT}-]{+false+} LIMIT
-src/adapters/bmdb/pg/session.ts test/adapters/bmdb/pg/locked-rows.test.ts -t a session that is closed
+src/adapters/bmdb/pg/session.ts test/adapters/bmdb/pg/locked-rows.test.ts -t a session closed while
   closed-session-is-told-as-expired:
     [-CASE WHEN session_deadline > now() THEN now() ELSE closed_at END-]{+closed_at+}
   late-goodbye-is-untold: CASE WHEN [-session_deadline > now()-]{+true+} THEN now()
-src/adapters/bmdb/pg/events/horizon.ts test/adapters/bmdb/pg/events-horizon.test.ts -t how far events are complete
+src/adapters/bmdb/pg/events/horizon.ts test/adapters/bmdb/pg/events-horizon.test.ts -t the horizon of complete events
   events-wait-at-rest: [-  if (xmin === begun) return { number: newest, pending: null };\n-]
   events-told-while-pending: return [-{ number, pending }-]{+pending+};
   events-begun-is-the-oldest: const seen = { number: newest, xid: [-begun-]{+xmin+} };

@@ -1,4 +1,4 @@
-// Loaded before the program of a child process: leaves what its emulator says for the judge.
+// Loaded before the program of a child process: leaves its emulator's exchanges for the judge.
 import { subscribe } from 'node:diagnostics_channel';
 import { appendFileSync } from 'node:fs';
 

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { judgedChild, takeExchangesOfChildren } from './children.ts';
 import { judge } from './equinix/judge.ts';
 
-/** Says what an emulator would, on its channel. */
+/** Sends messages like an emulator, on its channel. */
 const PROGRAM = `
   const { channel } = require('node:diagnostics_channel');
   const said = { method: 'GET', route: '/devices/{id}', path: '/devices/x', query: {}, status: 200 };
@@ -13,7 +13,7 @@ const PROGRAM = `
     channel('shepherd:equinix:exchange').publish({ ...said, ...rest, reply });
   }`;
 
-test('A: what an emulator in a child process says is judged', () => {
+test('A: judges the exchanges of an emulator in a child process', () => {
   expect(takeExchangesOfChildren()).toEqual([]);
   execFileSync(process.execPath, ['-e', PROGRAM], { env: { ...process.env, ...judgedChild } });
   const exchanges = takeExchangesOfChildren();

@@ -5,13 +5,13 @@ import type { Exchange } from '../../emulators/equinix/exchanges.ts';
 
 const FILE = join(tmpdir(), `published-children-${process.pid}`);
 
-/** What the environment of a child process needs, for an emulator in it to be judged as well. */
+/** The environment of a child process in which an emulator is judged as well. */
 export const judgedChild: Readonly<Record<string, string>> = {
   NODE_OPTIONS: `--import=${new URL('child.mjs', import.meta.url).href}`,
   PUBLISHED_EXCHANGES: FILE,
 };
 
-/** What emulators in child processes of this one said since the last time. */
+/** Exchanges of emulators in this process's children since the last call. */
 export function takeExchangesOfChildren(): Exchange[] {
   if (!existsSync(FILE)) return [];
   const taken = `${FILE}-taken`;

@@ -3,7 +3,7 @@ import { importViolations } from './arrows.ts';
 import { sources } from './sources.ts';
 import { testRows } from '../support/rows.ts';
 
-test('no file imports against the arrows', () => {
+test('has no import against the arrows', () => {
   const files = sources('{src,emulators}/**/*.ts');
   expect(files.length).toBeGreaterThan(20);
   expect(files.flatMap(importViolations)).toEqual([]);
@@ -56,6 +56,6 @@ testRows([
   "import type { X } from '../machines/b.ts';",
   "const x = await import('../machines/b.ts');",
   "type X = import('../machines/b.ts').X;",
-])('%s counts as an import', (text) => {
+])('counts %s as an import', (text) => {
   expect(importViolations({ path: 'src/domain/a.ts', text })).toHaveLength(1);
 });

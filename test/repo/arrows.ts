@@ -5,13 +5,13 @@ import type { LargeRoom } from './rooms.ts';
 import { lineOf } from './sources.ts';
 import type { Source } from './sources.ts';
 
-/** What is checked of a file: where it lies, and what it may import. */
+/** The check of a file: its place, and its permitted imports. */
 interface Limits {
   /** Matches the files that may import each other. */
   readonly files: RegExp;
-  /** Which other files of ours. */
+  /** Other files of ours. */
   readonly ours: readonly RegExp[];
-  /** Which packages; all when absent. */
+  /** Packages; all if absent. */
   readonly packages?: readonly string[];
 }
 
@@ -29,7 +29,7 @@ const UNIMPORTED = [
   ...ROOMS.filter((room) => room.isProgram).map(({ name }) => inside(name)),
 ];
 
-/** What drivers share. */
+/** Files shared by drivers. */
 const KIT = /^src\/adapters\/driver-kit\//;
 const SHARES_KIT = /^src\/adapters\/(provider|balancer)\//;
 
@@ -54,7 +54,7 @@ function mayImportInside({ path: top, base, rooms }: LargeRoom, path: string, re
   return own === other || (rooms[own]?.may ?? []).includes(other);
 }
 
-/** Of the room of adapters, each folder is a room of its own, and so is that of each driver. */
+/** In the adapters' room each folder is its own room, and so is each driver's folder. */
 function adapterLimits(path: string): Limits | undefined {
   const folder = /^src\/adapters\/(?:(?:provider|balancer)\/)?[^/]+(?=\/)/.exec(path)?.[0];
   if (folder === undefined) return undefined;
@@ -70,7 +70,7 @@ function adapterLimits(path: string): Limits | undefined {
 const limitsOf = (path: string): Limits | undefined =>
   adapterLimits(path) ?? LIMITS.find(({ files }) => files.test(path));
 
-/** `file:line` and what stands there that must not. */
+/** `file:line` and the forbidden text there. */
 type Violation = string;
 
 /** Imports against the arrows. Files outside all rooms may import everything but programs and tests. */
@@ -81,7 +81,7 @@ export function importViolations({ path, text }: Source): Violation[] {
     .map(({ target, offset }) => `${path}:${lineOf(text, offset)} imports ${target}`);
 }
 
-/** Nothing that the product loads at its start is of the pretended world. */
+/** The product loads nothing of the simulated world at its start. */
 const isLoadedWithProduct = (path: string, resolved: string, isLazy: boolean) =>
   path.startsWith('src/') &&
   resolved.startsWith('emulators/') &&
@@ -104,7 +104,7 @@ function mayImport(limits: Limits | undefined, path: string, { target, isLazy }:
 interface Import {
   readonly target: string;
   readonly offset: number;
-  /** Loaded when it is needed. */
+  /** Loaded when needed. */
   readonly isLazy: boolean;
 }
 

@@ -5,17 +5,18 @@ import { expect, test } from 'vitest';
 import { parseConfig, poolsOf } from '../../src/config.ts';
 import { configTable } from '../config/describe.ts';
 import * as errors from '../../src/domain/errors.ts';
+import { npmScripts, refusedCommands, refusedSettings } from './document-checks.ts';
 import { expectParts } from './generated-parts.ts';
 import { lineOf, root, sources } from './sources.ts';
 
 const CONFIGURATION = join(root, 'docs/configuration.md');
 
-test('the table of configuration keys is made from the schema', async () => {
+test('makes the table of configuration keys from the schema', async () => {
   const text = await expectParts('docs/configuration.md', { keys: configTable() });
-  expect(text).toMatch(/\| `agent.sshExecTimeout` +\| duration +\| `60s`/);
+  expect(text).toMatch(/\| `agent.sshExecTimeout` +\| duration \(`60s`\) +\|/);
 });
 
-/** Spelled so that this file holds none. */
+/** Spelled so that this file contains none. */
 const PLACEHOLDER = ['FIX', 'ME'].join('');
 
 /** The examples of a page, with secrets that need no file. */
@@ -26,7 +27,7 @@ const yamlIn = (page: string) =>
 const examples = () => yamlIn(readFileSync(CONFIGURATION, 'utf8'));
 const around = { env: { PGPASSWORD: 'x', TOKEN: 'y' } };
 
-test('the first example is refused for its placeholders, and for nothing else', () => {
+test('refuses the first example for its placeholders, and for nothing else', () => {
   const [first] = examples();
   expect(() => parseConfig(first, around)).toThrow(PLACEHOLDER);
   const filled = JSON.stringify(first)
@@ -37,12 +38,12 @@ test('the first example is refused for its placeholders, and for nothing else', 
   expect(config.agent.endpoint).toBe('shepherd.example.net:8080');
 });
 
-test('the example of a first run is a valid configuration', () => {
+test('accepts the example of a first run as a configuration', () => {
   const [, second] = examples();
   expect(parseConfig(second, around).providers['emulator']?.sshPortFromCustomdata).toBe(true);
 });
 
-test('the examples of load balancers are valid, on top of the shortest configuration', () => {
+test('accepts the load balancers’ examples on top of the shortest configuration', () => {
   const { env, ...rest } = around;
   const [, , least] = examples();
   const pages = yamlIn(readFileSync(join(root, 'docs/balancing.md'), 'utf8'));
@@ -55,14 +56,14 @@ test('the examples of load balancers are valid, on top of the shortest configura
   expect(first).toMatchObject({ uid: 'api.eu', balancers: ['edge'], minActive: 1 });
 });
 
-test('every error code is documented, and no other', () => {
+test('documents every error code, and no other', () => {
   const kinds = Object.values(errors).filter(
     (value) =>
       typeof value === 'function' &&
       value.prototype instanceof errors.FleetError &&
       value !== errors.ProviderError,
   ) as (new (message: string, at: number) => errors.FleetError)[];
-  // A kind of a kind shares its code.
+  // A subkind shares the code of its kind.
   const all = [
     ...kinds.map((Kind) => new Kind('', 0)),
     ...errors.PROVIDER_ERROR_KINDS.map((kind) => new errors.ProviderError(kind, '')),
@@ -79,7 +80,7 @@ test('every error code is documented, and no other', () => {
 
 const LINK = /\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g;
 
-/** What a link to a page may name: its headings, as GitHub spells them, and its own anchors. */
+/** Targets of a link to a page: its headings, as GitHub spells them, and its own anchors. */
 function anchorsOf(page: string): Set<string> {
   const text = page.replaceAll(/^```[^]*?^```$/gm, '');
   const found = new Set([...text.matchAll(/<a id="([^"]+)"><\/a>/g)].map(([, id]) => id!));
@@ -127,7 +128,87 @@ test('gives every statechart a line in the page of the statecharts', () => {
   expect(charts.filter((file) => !page.includes(`(${file})`))).toEqual([]);
 });
 
-test('the documents name only files that exist', () => {
+test('writes only command lines that the program parses', () => {
+  expect(pages().flatMap(refusedCommands)).toEqual([]);
+});
+
+test('finds command lines that the program refuses', () => {
+  const text = [
+    '`shepherd provider test` and `shepherd machine show SLOT` and `shepherd machine freze` are named,',
+    '`shepherd machines --colour` is not. `shepherd db migrate|stauts --config FILE`',
+    '```sh',
+    'sudo -u shepherd shepherd run \\',
+    '  --config shepherd.yaml --chek-config',
+    'shepherd machine hold --kind preserve # no machine',
+    'echo shepherd nothing && shepherd fleet thaw --reason "a; b" | cat > out',
+    'shepherd machine explain $(shepherd machinez -o name | head -n 1)',
+    'shepherd db',
+    '```',
+  ].join('\n');
+  expect(
+    refusedCommands({ path: 'a.md', text }).map((line) => line.split(': ').slice(0, 2)),
+  ).toEqual([
+    ['a.md:4', 'shepherd run --config shepherd.yaml --chek-config'],
+    ['a.md:6', 'shepherd machine hold --kind preserve'],
+    ['a.md:8', 'shepherd machinez -o name'],
+    ['a.md:9', 'shepherd db'],
+    ['a.md:1', 'shepherd machine freze'],
+    ['a.md:2', 'shepherd machines --colour'],
+    ['a.md:2', 'shepherd db stauts --config FILE'],
+  ]);
+});
+
+test('writes only configuration that the schema knows', () => {
+  expect(pages().flatMap(refusedSettings)).toEqual([]);
+});
+
+test('finds configuration that the schema refuses', () => {
+  const text = [
+    '`agent.heartbeatPeriod`, `providers.<name>.driver` and `guard.frozen` are known, `agent.heartBeat` is not.',
+    '```yaml',
+    'agent:',
+    '  heartbeatPeriod: soon',
+    '  secretKey: file:/key',
+    'log: { levle: debug }',
+    '```',
+    '```yaml',
+    'groups: [{ name: rules of Prometheus }]',
+    '```',
+  ].join('\n');
+  expect(
+    refusedSettings({ path: 'a.md', text }).map((line) => line.split(' ').slice(0, 2).join(' ')),
+  ).toEqual([
+    'a.md:3: agent.heartbeatPeriod',
+    'a.md:3: agent.secretKey',
+    'a.md:3: log.levle',
+    'a.md:1: agent.heartBeat',
+  ]);
+});
+
+test('names only scripts of package.json', () => {
+  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+    scripts: Record<string, string>;
+  };
+  const named = pages().flatMap(npmScripts);
+  expect(named.length).toBeGreaterThan(15);
+  const known = Object.keys(scripts);
+  expect(named.filter(({ script }) => !known.includes(script))).toEqual([]);
+  expect(npmScripts({ path: 'a.md', text: '`npm run -s no-such`' })).toEqual([
+    { place: 'a.md:1', script: 'no-such' },
+  ]);
+});
+
+/** A page that grows takes its words from another page. */
+const SIZE = { pages: 50, words: 55_000 };
+
+test('keeps the documents short', () => {
+  const all = pages();
+  expect(all.length).toBeLessThanOrEqual(SIZE.pages);
+  const words = all.reduce((sum, { text }) => sum + text.split(/\s+/).length, 0);
+  expect(words).toBeLessThanOrEqual(SIZE.words);
+});
+
+test('names only existing files in the documents', () => {
   const named = sources('*.md', 'docs/*.md', 'docs/adr/*.md').flatMap(({ path, text }) =>
     [...text.matchAll(/`((?:src|test|scripts|bin|docs|proto|\.ci)\/[\w./-]*)`/g)].map(
       ([, file]) => [path, file!] as const,
@@ -137,7 +218,7 @@ test('the documents name only files that exist', () => {
   expect(named.filter(([, file]) => !existsSync(join(root, file)))).toEqual([]);
 });
 
-test('the trips through the files name files that exist, and as many as they say', () => {
+test('names only existing files in the trips through the files, with the right number', () => {
   const text = readFileSync(join(root, 'docs/ARCHITECTURE.md'), 'utf8');
   const section = text.split('## Three trips through the files')[1]!.split('\n## ')[0]!;
   const [, ...trips] = section.split(/^\*\*/m);
@@ -147,11 +228,11 @@ test('the trips through the files name files that exist, and as many as they say
   expect(counted).toEqual([12 + 8 + 4, 27, 38]);
 });
 
-/** In the rows of a table; a folder in its own quotes goes before all the files up to the next one. */
+/** In list items; a quoted folder applies to all files up to the next folder. */
 function filesOf(text: string): ReadonlySet<string> {
   let folder = '';
   const found = new Set<string>();
-  const cells = text.split('\n').filter((line) => line.startsWith('|'));
+  const cells = text.split('\n').filter((line) => /^( {2}|- )/.test(line));
   for (const [, name = ''] of cells.join('\n').matchAll(/`([\w./-]+)`/g)) {
     if (name.endsWith('/')) folder = `src/${name}`;
     else found.add(existsSync(join(root, 'src', name)) ? `src/${name}` : `${folder}${name}`);
@@ -159,9 +240,9 @@ function filesOf(text: string): ReadonlySet<string> {
   return found;
 }
 
-test('what the track record names is held by tests of that number', () => {
+test('backs what the track record names by tests of that number', () => {
   const text = readFileSync(join(root, 'docs/track-record.md'), 'utf8');
-  const rows = [...text.matchAll(/^\| ([A-Z]\d+) +\|.*\|(.*)\|$/gm)];
+  const rows = [...text.matchAll(/^- ([A-Z]\d+): (.*)$/gm)];
   expect(rows.length).toBeGreaterThan(20);
   for (const [, number = '', cell = ''] of rows) {
     const files = [...cell.matchAll(/`(test\/[^`]+)`/g)].map(([, file]) => file!);

@@ -5,9 +5,9 @@ import { expect } from 'vitest';
 import { root } from './sources.ts';
 
 /**
- * Expects that a document has these parts between its markers, `<!-- NAME:begin -->` and
- * `<!-- NAME:end -->`, formatted as the formatter would. With UPDATE=1 in the environment it writes
- * them first. Answers the document.
+ * Expects these parts of a document between its markers, `<!-- NAME:begin -->` and `<!-- NAME:end
+ * -->`, formatted as by the formatter. With UPDATE=1 in the environment it writes them first.
+ * Returns the document.
  */
 export async function expectParts(
   path: string,

@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { root } from './sources.ts';
 
-/** Makes the launcher believe that it runs on an older Node, which cannot replace its process. */
+/** Makes the launcher see an older Node, which cannot replace its process. */
 const PRETEND_OLD = `data:text/javascript,${encodeURIComponent(`
   Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.1.0' } });
   process.execve = undefined;
@@ -34,7 +34,7 @@ const pinNode = () => {
   symlinkSync(join(root, 'node_modules/node'), join(directory, 'node_modules/node'));
 };
 
-/** Starts the launcher as a user would; `old` on a Node that is too old. */
+/** Starts the launcher like a user; `old` on an outdated Node. */
 function launch(args: string[], { old = false } = {}): ChildProcess {
   const options = old ? ['--import', PRETEND_OLD] : [];
   const launcher = join(directory, 'bin/shepherd.mjs');
@@ -47,7 +47,7 @@ async function finish(child: ChildProcess) {
   return { code, signal, stdout, stderr };
 }
 
-/** Says its process id, then ends with 7 at SIGTERM; types are stripped, so this is TypeScript. */
+/** Prints its pid, then ends with 7 at SIGTERM; types are stripped, so this is TypeScript. */
 const WAITS = `
   const status: number = 7;
   process.on('SIGTERM', () => process.exit(status));
@@ -57,21 +57,21 @@ const WAITS = `
 const saidPid = async (child: ChildProcess) =>
   Number(String((await once(child.stdout!, 'data'))[0]));
 
-test('a checkout runs its sources, a package what was built', async () => {
+test('runs the sources in a checkout, and the built files in a package', async () => {
   program('dist/src', 'main.js', "console.log('built', process.argv[2])");
   expect(await finish(launch(['x']))).toMatchObject({ code: 0, stdout: 'built x\n' });
   program('src', 'main.ts', "const from: string = 'sources'; console.log(from);");
   expect(await finish(launch([]))).toMatchObject({ code: 0, stdout: 'sources\n' });
 });
 
-test('an older Node hands over to the pinned one, with arguments and exit status', async () => {
+test('hands over from an older Node to the pinned one, with arguments and exit status', async () => {
   pinNode();
   program('src', 'main.ts', 'console.log(process.argv.slice(2).join()); process.exitCode = 3;');
   const ended = await finish(launch(['sim', '--json'], { old: true }));
   expect(ended).toMatchObject({ code: 3, stdout: 'sim,--json\n', stderr: '' });
 });
 
-test('signals reach the program behind an older Node, once', async () => {
+test('passes signals to the program behind an older Node, once', async () => {
   pinNode();
   program('src', 'main.ts', WAITS);
   const child = launch([], { old: true });
@@ -80,23 +80,23 @@ test('signals reach the program behind an older Node, once', async () => {
   expect(await finish(child)).toMatchObject({ code: 7, signal: null });
 });
 
-test('a program that dies by a signal is seen to have died by it', async () => {
+test('reports a program’s death by a signal as such', async () => {
   pinNode();
   program('src', 'main.ts', "process.kill(process.pid, 'SIGKILL'); setInterval(() => 0, 1000);");
   expect(await finish(launch([], { old: true }))).toMatchObject({ signal: 'SIGKILL' });
 });
 
-test('a killed launcher leaves no program behind', async () => {
+test('leaves no program behind when the launcher is killed', async () => {
   pinNode();
   program('src', 'main.ts', WAITS);
   const child = launch([], { old: true });
   await saidPid(child);
   child.kill('SIGKILL');
-  // Its outputs are closed only when the last process that holds them, the program, is gone.
+  // Its outputs close only when the program, the last process that holds them, is gone.
   expect(await finish(child)).toMatchObject({ signal: 'SIGKILL' });
 });
 
-test('without a Node that can run it there is one clear sentence', async () => {
+test('prints one clear sentence without a suitable Node', async () => {
   program('src', 'main.ts', '');
   expect(await finish(launch([], { old: true }))).toEqual({
     code: 2,

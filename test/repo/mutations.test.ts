@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import type { Mutation } from '../mutations/mutation.ts';
 import { root } from './sources.ts';
 
-/** The lists that `npm run mutate` goes through; here only that each can still be made. */
+/** The lists of `npm run mutate`; this test only checks that each mutation can still be made. */
 const files = globSync('test/mutations/*.ts', { cwd: root }).filter(
   (file) => basename(file) !== 'mutation.ts',
 );
@@ -16,7 +16,7 @@ const lists = await Promise.all(
   }),
 );
 
-test('there are lists, and no two mutations of one name', () => {
+test('has lists of mutations, without two of one name', () => {
   const ids = lists.flatMap(({ mutations }) => mutations.map(({ id }) => id));
   expect(ids.length).toBeGreaterThan(0);
   expect(ids.filter((id, at) => ids.indexOf(id) !== at)).toEqual([]);

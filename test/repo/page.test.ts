@@ -4,12 +4,12 @@ import { expect, test } from 'vitest';
 import { expectParts } from './generated-parts.ts';
 import { root } from './sources.ts';
 
-// Before any test the page is built from the sources that are here.
+// The page is built from the present sources before any test.
 const folder = join(root, 'dist/page');
 const read = (file: string): string => readFileSync(join(folder, file), 'utf8');
 const served = globSync('**/*.{html,js,css,svg}', { cwd: folder }).toSorted();
 
-/** Bytes as they are sent. */
+/** Bytes as sent. */
 function weightOf(files: readonly string[]): number {
   const sizes = files.map((file) => {
     const compressed = join(folder, `${file}.br`);
@@ -22,7 +22,7 @@ const page = read('index.html');
 const first = served.filter((file) => file === 'index.html' || page.includes(`/${file}`));
 const FIRST_MAX_BYTES = 220_000;
 
-test('the first look is light, and weight and libraries of the page are in the documents', async () => {
+test('keeps the first look light, and the page’s weight and libraries in the documents', async () => {
   expect(first.filter((file) => file.endsWith('.js'))).toHaveLength(1);
   expect(weightOf(first)).toBeLessThan(FIRST_MAX_BYTES);
   const atMost = (bytes: number) => `${Math.ceil(bytes / 20_000) * 20} kB`;
@@ -42,10 +42,10 @@ test('the first look is light, and weight and libraries of the page are in the d
   });
 });
 
-/** Names of things, and where a sentence leads people; nothing fetches them. */
+/** Names of things, and links for people; nothing fetches them. */
 const NAMES = /^(http:\/\/www\.w3\.org\/|https:\/\/react\.dev\/errors\/|http:\/\/localhost$)/;
 
-test('nothing in the page is fetched from elsewhere', () => {
+test('fetches nothing in the page from elsewhere', () => {
   expect(served.length).toBeGreaterThan(3);
   const addresses = served.flatMap((file) => read(file).match(/https?:\/\/[^\s"'`)\\<]+/g) ?? []);
   expect(addresses.filter((address) => !NAMES.test(address))).toEqual([]);

@@ -5,21 +5,21 @@ import { lineOf, sources } from './sources.ts';
 
 const files = sources('test/**/*.ts');
 
-/** The functions of vitest that wait, and by default a second only. */
+/** The waiting functions of vitest, with a default limit of one second. */
 const WAITS = new Set(['waitFor', 'waitUntil']);
-/** What waits in the tests of a page, of programs and of sockets has limits of its own. */
+/** Waits in tests of a page, of programs and of sockets have limits of their own. */
 const POLLS = new Set([...WAITS, 'poll']);
 
-/** What has a limit of its own, as its last argument or among its options. */
+/** Functions with a limit of their own, as the last argument or among the options. */
 const LIMITED = /^(test|it|describe|(before|after)(All|Each)|vi\.setConfig)\b/;
 
-/** Numbers that have a name in the file. */
+/** Numbers with a name in the file. */
 function namedNumbers(text: string): ReadonlyMap<string, number> {
   const found = text.matchAll(/^(?:export )?const ([A-Z][A-Z_]*) = ([\d_]+);$/gm);
   return new Map([...found].map(([, name, value]) => [name!, Number(value!.replaceAll('_', ''))]));
 }
 
-/** Null: it is no number, or none that this file tells. */
+/** Null: not a number, or not determined in this file. */
 function numberOf(node: Expression | undefined, named: ReadonlyMap<string, number>): number | null {
   if (node?.type === 'Identifier') return named.get(node.name) ?? null;
   return node?.type === 'Literal' && typeof node.value === 'number' ? node.value : null;
@@ -44,7 +44,7 @@ function limitOf(
   return limits.length > 0 ? Math.min(...limits) : null;
 }
 
-/** Waits and limits that are left out, or shorter than a busy machine needs. */
+/** Waits and limits that are missing, or shorter than a busy machine needs. */
 function impatient(text: string): string[] {
   const { program, errors } = parseSync('a.ts', text);
   if (errors.length > 0) return [`it cannot be read: ${errors[0]!.message}`];
@@ -77,7 +77,7 @@ function impatient(text: string): string[] {
   return found;
 }
 
-test('what waits too shortly is found', () => {
+test('finds waits that are too short', () => {
   const text = [
     'await vi.waitFor(() => x);',
     'await vi.waitUntil(() => x, { timeout: 1_000 });',
@@ -102,7 +102,7 @@ test('what waits too shortly is found', () => {
   ]);
 });
 
-test('every wait of a test is long enough for a busy machine', () => {
+test('has only waits that are long enough for a busy machine', () => {
   const found = files.flatMap(({ path, text }) =>
     impatient(text).map((fault) => `${path}:${fault}`),
   );

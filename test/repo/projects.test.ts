@@ -8,16 +8,16 @@ const { virtual, real, night } = filesByProject();
 const DECIDES = /^test\/(config|domain|machines|model|settings|wire)\//;
 const EXCEPT = [
   'test/config/refused.test.ts', // makes a pipe
-  'test/machines/scale.test.ts', // tells how long many machines take
+  'test/machines/scale.test.ts', // measures the time of many machines
 ];
 
-test('every test file is in one project', () => {
+test('puts every test file into one project', () => {
   const all = sources('test/**/*.test.ts').map(({ path }) => path);
   expect([...virtual, ...real, ...night].toSorted()).toEqual(all);
   for (const files of [virtual, real, night]) expect(files.length).toBeGreaterThan(20);
 });
 
-test('tests of what decides are in virtual time', () => {
+test('runs tests of decisions in virtual time', () => {
   const wayOf = createFinder((path) => texts.get(path) ?? null);
   const texts = new Map(sources('test/**/*.{ts,mjs}').map(({ path, text }) => [path, text]));
   const ways = [...texts.keys()]
@@ -26,7 +26,7 @@ test('tests of what decides are in virtual time', () => {
   expect(ways.filter(Boolean)).toEqual([]);
 });
 
-/** The way of the first file. */
+/** The import path of the first file. */
 const wayIn = (texts: Readonly<Record<string, string>>) =>
   createFinder((path) => texts[path] ?? null)('test/a/a.test.ts');
 const found = (text: string) => wayIn({ 'test/a/a.test.ts': text });
@@ -41,7 +41,7 @@ test.each([
   "import { systemClock } from '../../src/adapters/clock/system-clock.ts';",
   'await fetch(url);',
   'await vi.waitFor(() => x, PATIENCE);',
-])('a file with %s is not in virtual time', (text) => {
+])('counts a file with %s as outside virtual time', (text) => {
   expect(found(text)).toEqual(['test/a/a.test.ts', expect.any(String)]);
 });
 
@@ -52,11 +52,11 @@ test.each([
   'clock.setTimeout(done, 5);',
   '  setTimeout(timer: () => void, delayMs: number): number {',
   "import { systemRandom } from '../../src/adapters/clock/system-clock.ts';",
-])('a file with %s is in virtual time', (text) => {
+])('counts a file with %s as in virtual time', (text) => {
   expect(found(text)).toBeNull();
 });
 
-test('the way to the world is told, file by file', () => {
+test('shows the import path to the outside world, file by file', () => {
   const files = {
     'test/a/a.test.ts': "import { b } from './b.ts';\nimport { c } from '../c.ts';",
     'test/a/b.ts': "import { b } from './b.ts';\nimport type { C } from '../c.ts';",

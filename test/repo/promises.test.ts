@@ -6,7 +6,7 @@ import { root, sources } from './sources.ts';
 
 const textOf = (path: string) => readFileSync(join(root, path), 'utf8');
 
-/** The promises of the README: what is bold in its list, without the full stop. */
+/** The README's promises: the bold text of its list, without the full stop. */
 function promised(): string[] {
   const [, section = ''] = textOf('README.md').split('## What it will never do\n');
   const [list = ''] = section.split('\n## ');
@@ -24,7 +24,7 @@ interface Proof {
   readonly name: string;
 }
 
-/** The tests of each promise, as the document names them. */
+/** The tests of each promise, as in the document. */
 function proven(): Map<string, Proof[]> {
   const [, ...sections] = textOf('docs/promises.md').split(/^## /m);
   return new Map(
@@ -44,7 +44,7 @@ function proofOf(point: string): Proof {
 
 const IS_TEST = /^(?:scene\.)?(?:(?:test|it)(?:\.each\b.*)?|testRows\b.+)$/s;
 
-/** Names of the tests that a file runs, in the spelling of its source. */
+/** Titles of a file's tests, spelled as in its source. */
 function testsOf(text: string): Set<string> {
   const { program } = parseSync('a.ts', text);
   const found = new Set<string>();
@@ -59,7 +59,7 @@ function testsOf(text: string): Set<string> {
   return found;
 }
 
-test('each thing that the README says will never happen has its tests, and no others are claimed', () => {
+test('has tests for everything that the README says will never happen, and claims no others', () => {
   const promises = promised();
   expect(promises.length).toBeGreaterThan(5);
   const proofs = proven();
@@ -67,7 +67,7 @@ test('each thing that the README says will never happen has its tests, and no ot
   expect(promises.filter((promise) => proofs.get(promise)!.length === 0)).toEqual([]);
 });
 
-test('each test that proves a promise is there, under its name', () => {
+test('has each test that proves a promise, under its name', () => {
   const files = new Map(sources('test/**/*.ts').map(({ path, text }) => [path, text]));
   const names = (file: string) => testsOf(files.get(file) ?? '');
   const missing = [...proven().values()]

@@ -6,15 +6,16 @@ import { valuesImported } from '../support/projects.ts';
 import { root, sources } from './sources.ts';
 
 /*
- * What reaches for time, chance or the world past the ports, so that virtual time would not hold. The linter
- * sees globals; here are imports, and functions that keep a time of their own unless they are given one.
+ * Finds code that reaches for time, chance or the outside world past the ports, so that virtual
+ * time would not hold. The linter sees globals; this test sees imports, and functions that keep
+ * their own time unless they are given a clock.
  */
 
-/** Rooms that play or touch the world: nothing here is checked. */
+/** Rooms that simulate or touch the world: nothing here is checked. */
 const WORLDLY = /^src\/(adapters|agent)\//;
 /**
- * Rooms that see the world by ports alone; the others may read files and listen, as programs, the
- * configuration and the console do.
+ * Rooms that see the world only through ports; the others may read files and listen, as programs,
+ * the configuration and the console do.
  */
 const BY_PORTS = /^src\/(domain|machines|actors|daemon|conformance)\//;
 /** Files in these rooms that reach for the world; each with the reason. */
@@ -27,17 +28,17 @@ const WORLDLY_FILES: Readonly<Record<string, string>> = {
 /** Where the real time of streams may be chosen. */
 const CHOOSES_TIME = /^src\/(commands\/|main\.ts$|daemon\/real-ports\.ts$)/;
 
-/** Modules that are nothing but time. */
+/** Modules that consist only of time. */
 const TIMERS = /^(node:)?(timers(\/promises)?|perf_hooks)$/;
-/** Of `node:crypto`, what draws. */
+/** Random functions of `node:crypto`. */
 const DRAWS = /^(\*|random|generate|getRandomValues|webcrypto$|createDiffieHellman$)/;
 const REAL_SCHEDULERS = /^(async|asap|animationFrame)Scheduler$|^animationFrames$/;
-/** Packages of rooms that see the world by ports; others might reach for it. */
+/** Packages of rooms that see the world through ports; others might reach for the world. */
 const PURE_PACKAGES = /^(\..*|xstate|rxjs|zod|tinyqueue|p-limit|fast-xml-builder|node:crypto)$/;
-/** Adapters that daemons are made of whatever the world: without I/O of their own. */
+/** Adapters of every daemon, whatever the world: without I/O of their own. */
 const PURE_ADAPTERS =
   /\/adapters\/(.+\/port|agents\/takeover-protocol|driver-kit\/(fleet-provider|calls|orders|looks|creation|stand-ins|redaction))\.ts$/;
-/** What keeps a time of its own unless it is given one: by its name, the name of what it must be given. */
+/** Functions that keep their own time: by name, with the parameter that replaces that time. */
 const TIMED: Readonly<Record<string, RegExp>> = {
   ...Object.fromEntries(
     ['timer', 'interval', 'debounceTime', 'throttleTime', 'auditTime', 'sampleTime', 'delay']
@@ -47,7 +48,7 @@ const TIMED: Readonly<Record<string, RegExp>> = {
   createActor: /\bclock\b/,
 };
 
-/** All that a file reaches for past the ports. */
+/** Everything in a file that reaches past the ports. */
 function reaches(path: string, text: string): string[] {
   if (WORLDLY.test(path)) return [];
   const isByPorts = BY_PORTS.test(path) && WORLDLY_FILES[path] === undefined;
@@ -72,7 +73,7 @@ function reaches(path: string, text: string): string[] {
   return found.map((what) => `${path} uses ${what}`);
 }
 
-/** The text between the parenthesis at the index and the one that closes it. */
+/** The text between the parenthesis at the index and its closing one. */
 function argumentsAt(text: string, from: number): string {
   let depth = 0;
   for (let at = from; at < text.length; at += 1) {
@@ -82,7 +83,7 @@ function argumentsAt(text: string, from: number): string {
   return '';
 }
 
-test('nothing reaches for time, chance or the world past the ports', () => {
+test('reaches nowhere for time, chance or the world past the ports', () => {
   expect(sources('src/**/*.ts').flatMap(({ path, text }) => reaches(path, text))).toEqual([]);
   expect(Object.keys(WORLDLY_FILES).filter((path) => !existsSync(join(root, path)))).toEqual([]);
 });
@@ -103,7 +104,7 @@ testRows([
     "import { systemClock } from '../adapters/clock/system-clock.ts';",
     '../adapters/clock/system-clock.ts',
   ],
-])('%s is found', (text, what) => {
+])('finds %s', (text, what) => {
   expect(reaches('src/daemon/a.ts', text)).toContain(`src/daemon/a.ts uses ${what}`);
   expect(reaches('src/adapters/a/b.ts', text)).toEqual([]);
 });
@@ -115,6 +116,6 @@ testRows([
   "import { type Pool } from 'pg';",
   "import { timer } from 'rxjs';\ntimer({ each: at(250), scheduler });",
   "import { createActor } from 'xstate';\ncreateActor(logic, { clock, input });",
-])('%s is left alone', (text) => {
+])('leaves %s alone', (text) => {
   expect(reaches('src/daemon/a.ts', text)).toEqual([]);
 });

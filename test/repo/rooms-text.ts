@@ -1,45 +1,23 @@
 import { COMPOSITION, PRETENDED_COMPOSITION, ROOMS } from './rooms.ts';
-import type { LargeRoom, Room } from './rooms.ts';
+import type { LargeRoom } from './rooms.ts';
 
-/** A table of Markdown; the formatter aligns it. */
-const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
-  [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
-
-function importsOf({ may, note, packages }: Room): string {
-  const ours = may.map(({ says }) => says).join(', ') || 'nothing of ours';
-  const theirs = packages && (packages.join(', ') || 'no package');
-  return [ours, note, theirs].filter((part) => part !== undefined).join('; ');
-}
-
-const HEAD = ['room', 'holds', 'may import'];
-
-/** The table of rooms in docs/ARCHITECTURE.md. */
-export function roomTable(): string {
+/** The list of rooms in docs/ARCHITECTURE.md. */
+export function roomList(): string {
   const rest = [...COMPOSITION, ...PRETENDED_COMPOSITION].map((each) => `\`${each}\``).join(', ');
-  return table(HEAD, [
-    ...ROOMS.map((room) => [
-      `\`${room.path ?? `src/${room.name}/`}\``,
-      room.holds,
-      importsOf(room),
-    ]),
-    [
-      'everything else',
-      `${rest}: where adapters meet statecharts`,
-      'everything; nothing imports `main.ts`, and of `src/` it alone imports `emulators/`',
-    ],
-  ]);
+  return [
+    ...ROOMS.map(({ name, path, holds }) => `- \`${path ?? `src/${name}/`}\`: ${holds}`),
+    `- ${rest}: connect adapters and statecharts, and may import everything; nothing imports \`main.ts\``,
+  ].join('\n');
 }
 
-/** The table of the folders in a large room. */
-export const innerRoomTable = ({ rooms }: LargeRoom): string =>
-  table(
-    HEAD,
-    Object.entries(rooms).map(([name, { holds, may }]) => [
-      `\`${name}/\``,
-      holds,
-      may.join(', ') || 'its base',
-    ]),
-  );
+/** The list of folders in a large room, with the neighbours that each may import. */
+export const innerRoomList = ({ rooms }: LargeRoom): string =>
+  Object.entries(rooms)
+    .map(([name, { holds, may }]) => {
+      const arrows = may.length > 0 ? ` (imports ${may.join(', ')})` : '';
+      return `- \`${name}/\`: ${holds}${arrows}`;
+    })
+    .join('\n');
 
 /** Other rooms that a room may import as a whole. */
 const wholes = (name: string): string[] =>
@@ -50,7 +28,7 @@ const wholes = (name: string): string[] =>
 const reaches = (from: string, to: string): boolean =>
   wholes(from).some((next) => next === to || reaches(next, to));
 
-/** The drawing: an arrow that follows from two others is left out, a part of a room is dotted. */
+/** The drawing: an arrow implied by two others is left out, a part of a room is dotted. */
 export function roomDrawing(): string {
   const solid = ROOMS.map(({ name }) => {
     const all = wholes(name);

@@ -2,7 +2,7 @@ import { globSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { expectParts } from './generated-parts.ts';
-import { innerRoomTable, roomDrawing, roomTable } from './rooms-text.ts';
+import { innerRoomList, roomDrawing, roomList } from './rooms-text.ts';
 import { ACTORS, COMPOSITION, PG, ROOMS } from './rooms.ts';
 import { root } from './sources.ts';
 import { testRows } from '../support/rows.ts';
@@ -13,13 +13,13 @@ const namesIn = (path: string) =>
     entry.isDirectory() ? `${entry.name}/` : entry.name,
   );
 
-test('every folder and file of src is a room, or where rooms meet', () => {
+test('counts every folder and file of src as a room, or as a place where rooms meet', () => {
   const rooms = ROOMS.filter(({ path }) => path === undefined).map(({ name }) => `${name}/`);
   const known = [...rooms, 'config.ts', ...COMPOSITION];
   expect(namesIn('src').toSorted()).toEqual(known.toSorted());
 });
 
-testRows([ACTORS, PG])('every folder of $path is a room of it', ({ path, rooms, base }) => {
+testRows([ACTORS, PG])('counts every folder of $path as a room of it', ({ path, rooms, base }) => {
   const names = namesIn(path);
   const folders = names.filter((name) => name.endsWith('/'));
   expect(folders.toSorted()).toEqual(
@@ -30,7 +30,7 @@ testRows([ACTORS, PG])('every folder of $path is a room of it', ({ path, rooms, 
   expect(names).toEqual(expect.arrayContaining(base.map((name) => `${name}.ts`)));
 });
 
-testRows([ACTORS, PG])('the arrows inside $path lead to its rooms, and in no circle', (large) => {
+testRows([ACTORS, PG])('draws the arrows inside $path to its rooms, and in no circle', (large) => {
   const visit = (name: string, path: readonly string[]): void => {
     expect(path).not.toContain(name);
     expect(Object.keys(large.rooms)).toContain(name);
@@ -39,16 +39,16 @@ testRows([ACTORS, PG])('the arrows inside $path lead to its rooms, and in no cir
   for (const name of Object.keys(large.rooms)) visit(name, []);
 });
 
-test('the tables of rooms and the drawing in the architecture are made from the map', async () => {
-  const drawn = `${roomTable()}\n\n${roomDrawing()}`;
+test('writes the lists and the drawing of rooms in the architecture from the map', async () => {
+  const drawn = `${roomList()}\n\n${roomDrawing()}`;
   await expectParts('docs/ARCHITECTURE.md', {
     rooms: drawn,
-    'actor-rooms': innerRoomTable(ACTORS),
-    'pg-rooms': innerRoomTable(PG),
+    'actor-rooms': innerRoomList(ACTORS),
+    'pg-rooms': innerRoomList(PG),
   });
 });
 
-test('arrows lead to rooms, and in no circle', () => {
+test('draws arrows to rooms, and in no circle', () => {
   const visit = (name: string, path: readonly string[]): void => {
     expect(path).not.toContain(name);
     const room = ROOMS.find((each) => each.name === name);

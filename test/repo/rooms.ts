@@ -1,29 +1,27 @@
-/** What one room may import of another: all of it, or the files that are named. */
+/** One room's permitted imports of another: all of it, or the named files. */
 export interface Arrow {
   readonly to: string;
   readonly files: RegExp;
-  /** Such as the table of rooms says it. */
+  /** As in the table of rooms. */
   readonly says: string;
-  /** Of the arrow in the drawing, when it leads to a part of the room. */
+  /** Label of the arrow in the drawing, if it leads to a part of the room. */
   readonly label?: string;
-  /** Which files of the room may follow it; all when absent. */
+  /** Files of the room that may follow the arrow; all if absent. */
   readonly from?: RegExp;
 }
 
 /** A folder. It may always import itself. */
 export interface Room {
   readonly name: string;
-  /** Which files are in it, when it is not the folder of `src/` with its name. */
+  /** Its files, if it is not the folder of `src/` with its name. */
   readonly files?: RegExp;
-  /** How the table of rooms calls it, when it is not that folder. */
+  /** Its name in the table of rooms, if it is not that folder. */
   readonly path?: string;
   readonly holds: string;
   readonly may: readonly Arrow[];
-  /** What else the table of rooms says about imports. */
-  readonly note?: string;
-  /** Which packages it may import; all when absent. */
+  /** Permitted packages; all if absent. */
   readonly packages?: readonly string[];
-  /** Started by itself: nothing imports it. */
+  /** Starts by itself: nothing imports it. */
   readonly isProgram?: true;
 }
 
@@ -38,14 +36,14 @@ const PORTS: Arrow = {
   says: 'the `port.ts` of adapters',
   files: /^src\/adapters\/.+\/port\.ts$/,
 };
-/** Adapters do not import each other, but for what all of them need. */
+/** Adapters do not import each other, except for shared needs. */
 const SHARED_PORTS: Arrow = {
   to: 'adapters',
   says: 'the `port.ts` of clock, log, metrics, network, providers and balancers',
   files:
     /^src\/adapters\/((clock|log|metrics|network|provider|balancer)\/port|balancer\/metrics)\.ts$/,
 };
-/** Whoever speaks HTTP does so in one way. */
+/** All HTTP clients use one implementation. */
 const HTTP: Arrow = {
   to: 'adapters',
   label: 'driver-kit/',
@@ -59,7 +57,7 @@ const FREE_PORTS: Arrow = {
   says: 'the search for a free port',
   files: /^src\/adapters\/network\/free-port\.ts$/,
 };
-/** Agents that are no processes say what the real one says, by its own loop. */
+/** Agents without a process report like the real one, by its own loop. */
 const AGENT_LOOP: Arrow = {
   to: 'agent',
   label: 'heartbeat-loop.ts',
@@ -81,24 +79,23 @@ const HOST_KEY_PROOF: Arrow = {
   files: /^src\/actors\/tasks\/host-key-proof\.ts$/,
 };
 
-/** The map: what each room holds, and what it may import. */
+/** The map: the content of each room, and its permitted imports. */
 export const ROOMS: readonly Room[] = [
   {
     name: 'lib',
-    holds: 'general tools that know nothing of fleets: texts, plain data, batches, rate limits',
+    holds: 'general tools: texts, plain data, batches, rate limits; no package',
     may: [],
     packages: [],
   },
   {
     name: 'domain',
-    holds: 'the vocabulary (ids, rows, statuses, errors) and decisions as pure functions',
+    holds: 'vocabulary (ids, rows, statuses, errors) and decisions as pure functions; no package',
     may: [lib],
     packages: [],
   },
   {
     name: 'machines',
-    holds:
-      'statecharts: no I/O, no timers of their own making; every service, guard and delay injected by name',
+    holds: 'statecharts without I/O; services, guards and delays are injected by name',
     may: [lib, domain],
     packages: ['xstate'],
   },
@@ -109,9 +106,8 @@ export const ROOMS: readonly Room[] = [
   },
   {
     name: 'adapters',
-    holds: 'one folder per outside system, each with its `port.ts` and its implementations',
+    holds: 'one folder per outside system, with its `port.ts` and implementations',
     may: [lib, domain, wire, settings, SHARED_PORTS, HTTP],
-    note: 'drivers also their kit, `driver-kit/`; their tables every driver',
   },
   {
     name: 'console',
@@ -120,14 +116,10 @@ export const ROOMS: readonly Room[] = [
   },
   {
     name: 'conformance',
-    holds: 'what `shepherd provider test` asks of a driver, step by step',
+    holds: 'the steps of `shepherd provider test`',
     may: [lib, domain, settings, PORTS, HOST_KEY_PROOF],
   },
-  {
-    name: 'wire',
-    holds: 'the wire formats, generated from `proto/`, and how they are read',
-    may: [],
-  },
+  { name: 'wire', holds: 'wire formats, generated from `proto/`, and their readers', may: [] },
   { name: 'agent', holds: 'the program that runs on a machine', may: [wire], isProgram: true },
   {
     name: 'config',
@@ -136,36 +128,35 @@ export const ROOMS: readonly Room[] = [
   },
   {
     name: 'settings',
-    holds:
-      'the kinds of settings and of details of verbs: durations, secrets, texts, and how each is checked',
+    holds: 'kinds of settings and their checks: durations, secrets, texts',
     may: [lib, domain],
   },
   {
     name: 'emulators',
     path: 'emulators/',
     files: /^emulators\/(?!(commands|sim)\/)/,
-    holds: 'the pretended world: APIs of providers, BMCs, machines that are real SSH servers',
+    holds: 'the simulated world: APIs of providers, BMCs, machines that are real SSH servers',
     may: [lib, domain, wire, FREE_PORTS, AGENT_LOOP],
   },
 ];
 
 /** Where adapters meet statecharts: these may import everything, but nothing imports `main.ts`. */
 export const COMPOSITION = ['main.ts', 'commands/', 'daemon/', 'agent-bundle.ts'];
-/** The same of the pretended world. */
+/** The same for the simulated world. */
 export const PRETENDED_COMPOSITION = ['emulators/commands/', 'emulators/sim/'];
 
 /** A folder of a large room. */
 export interface InnerRoom {
   readonly holds: string;
-  /** Which of its neighbours it may import; what all of them build on it may import anyway. */
+  /** Permitted neighbours, besides the files that every folder builds on. */
   readonly may: readonly string[];
 }
 
-/** A large room, and the folders in it. */
+/** A large room, and its folders. */
 export interface LargeRoom {
   /** With a slash at its end. */
   readonly path: string;
-  /** Files at its top that every folder is built on; they import only each other of this room. */
+  /** Top-level files that every folder builds on; within the room they import only each other. */
   readonly base: readonly string[];
   readonly rooms: Readonly<Record<string, InnerRoom>>;
 }
@@ -176,25 +167,14 @@ export const ACTORS: LargeRoom = {
   path: 'src/actors/',
   base: ['due-times', 'leases', 'session-keeper'],
   rooms: {
-    mirror: room(
-      'what is known of the fleet: rows and listings read, put together, told to the machines',
-    ),
-    guard: room('assessing the fleet as a whole, and telling why recovery is stopped', 'mirror'),
-    turns: room('when a task may work on a machine, and what is given back when it ends'),
-    providers: room(
-      'listings that are shared, holds on calls, what is checked before a request is sent',
-    ),
-    provisioning: room(
-      'creating machines, recording them, copying what their provider says of them',
-      'providers',
-    ),
-    balancing: room('pools kept as they are desired at their balancers, machines as their members'),
-    webhooks: room('events told to receivers over HTTP'),
-    tasks: room(
-      'the work on one machine: agent start, recovery, deprovision',
-      'providers',
-      'turns',
-    ),
+    mirror: room('reads rows and listings, and tells the machines'),
+    guard: room('assesses the fleet and says why recovery is stopped', 'mirror'),
+    turns: room('decides when a task may start, and cleans up after it'),
+    providers: room('shared listings, holds on calls, checks before a request'),
+    provisioning: room('creates and records machines, and copies provider data', 'providers'),
+    balancing: room('keeps pools as desired, and machines as their members'),
+    webhooks: room('sends events to receivers over HTTP'),
+    tasks: room('agent start, recovery and deprovision of one machine', 'providers', 'turns'),
   },
 };
 
@@ -205,29 +185,23 @@ export const PG: LargeRoom = {
     ...['live', 'pool', 'repeat', 'settings', 'sql', 'statement'],
   ],
   rooms: {
-    claims: room('what a claim is, how dead claims are released, whether a request may be made'),
+    claims: room('claims, the release of dead claims, checks of requests'),
     tasks: room(
-      'claiming a machine, noting what was done to it, and how the work ends',
+      'begins, notes and ends work on a machine',
       'claims',
       'guard',
       'reading',
       'recovery',
     ),
-    recovery: room(
-      'permits of the budget, and the rows of the ladder',
-      'claims',
-      'guard',
-      'reading',
-      'requests',
-    ),
-    guard: room("the guard's rows, what it counts, and the lines about silent machines", 'events'),
-    balancing: room('members of pools, and how pools stand', 'claims'),
-    events: room('what happened: written, and told in one order'),
-    records: room('what drivers keep'),
-    access: room('who may use console and API: tokens, sessions, one-time links'),
-    requests: room('what operators ask for: filed, listed, ended'),
+    recovery: room('permits and ladder rows', 'claims', 'guard', 'reading', 'requests'),
+    guard: room("the guard's rows and counts", 'events'),
+    balancing: room('pool members and pool states', 'claims'),
+    events: room('events, written and read in one order'),
+    records: room("drivers' records"),
+    access: room('tokens, sessions and one-time links of users'),
+    requests: room("operators' requests: filed, listed, ended"),
     people: room(
-      'carrying out what operators asked for',
+      "carries out operators' requests",
       'balancing',
       'events',
       'guard',
@@ -235,11 +209,8 @@ export const PG: LargeRoom = {
       'recovery',
       'requests',
     ),
-    heartbeats: room('batches of heartbeats and what agents report'),
-    reading: room('rows, changes, and what people look up', 'balancing', 'guard', 'requests'),
-    provisioning: room(
-      'intents, leases, listings, holds, and machines that a provider made',
-      'reading',
-    ),
+    heartbeats: room('heartbeats and reports of agents, in batches'),
+    reading: room('reads rows and changes', 'balancing', 'guard', 'requests'),
+    provisioning: room('intents, leases, listings, holds and created machines', 'reading'),
   },
 };

@@ -12,13 +12,13 @@ import { root, sources } from './sources.ts';
 const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
   readonly scripts: Readonly<Record<string, string>>;
 };
-/** The scripts of tests that a script of CI runs. */
+/** The test scripts that a CI script runs. */
 const runBy = (name: string) =>
   [...readFileSync(join(root, '.ci', name), 'utf8').matchAll(/^tests (\S+)$/gm)].map(
     ([, script]) => scripts[script!]!,
   );
 
-test('a change passes the virtual and the real tests, and the night runs the rest', () => {
+test('runs the virtual and the real tests for a change, and the rest at night', () => {
   const projectsOf = (name: string) =>
     runBy(name).flatMap((script) =>
       [...script.matchAll(/--project (\S+)/g)].map(([, each]) => each),
@@ -27,31 +27,31 @@ test('a change passes the virtual and the real tests, and the night runs the res
   expect(projectsOf('night')).toEqual(['night']);
 });
 
-test('files that scripts name are there', () => {
+test('names only existing files in scripts', () => {
   const named = Object.values(scripts).flatMap((script) => script.match(/\btest\/\S+/g) ?? []);
   expect(named.length).toBeGreaterThan(5);
   expect(named.filter((start) => globSync(`${start}*`, { cwd: root }).length === 0)).toEqual([]);
 });
 
-test('a seed is fixed where CI is set, and fresh else or where that is asked for', () => {
+test('fixes the seed where CI is set, and draws a fresh one otherwise or on request', () => {
   expect(chooseSeed({ CI: 'true' })).toBe(chooseSeed({ CI: '1' }));
   expect(chooseSeed({ CI: 'true', SHEPHERD_TEST_SEED: '7' })).toBe(7);
   const drawn = [{}, {}, { CI: 'true', SHEPHERD_TEST_SEED: 'fresh' }].map(chooseSeed);
   expect(new Set(drawn).size).toBe(3);
 });
 
-test('properties draw by the seed of the run', () => {
+test('draws properties by the seed of the run', () => {
   expect(readConfigureGlobal()?.seed).toBe(testSeed());
 });
 
 const NEEDS = { tested: 'alerts', by: 'prometheus' };
-test('a missing program fails where CI is set', () => {
+test('fails for a missing program where CI is set', () => {
   expect(isProvided('/usr/bin/promtool', NEEDS, { CI: 'true' })).toBe(true);
   expect(isProvided(null, NEEDS, {})).toBe(false);
   expect(() => isProvided(false, NEEDS, { CI: 'true' })).toThrow('apt-get install prometheus');
 });
 
-test('a test is left out by nothing else than a missing program', () => {
+test('skips a test only for a missing program', () => {
   const conditions = sources('test/**/*.ts').flatMap(({ path, text }) =>
     [...text.matchAll(/\.(?:skipIf|runIf)\((.*?)\)?\)\(/g)].map(([, on]) => `${path}: ${on}`),
   );
@@ -95,11 +95,11 @@ test.each([
   [['passed', 'failed'], 'Tests: 1 passed, 1 failed', 1],
   [['passed', 'skipped'], 'Not run: a.test.ts: test 1\nTests: 1 passed, 1 failed', 1],
   [[], 'Tests: 0 passed, 0 failed', 1],
-])('%j is summed up as %j', (statuses, line, code) => {
+])('sums up %j as %j', (statuses, line, code) => {
   expect(summaryOf(statuses)).toEqual({ line, code });
 });
 
-test('each area of the contract of the BMDB is run on PostgreSQL', () => {
+test('runs each area of the BMDB contract on PostgreSQL', () => {
   const areas = globSync('test/adapters/bmdb/pg/contract-*.test.ts', { cwd: root }).map(
     (file) => /contractOnPg\('(\w+)'/.exec(readFileSync(join(root, file), 'utf8'))?.[1],
   );

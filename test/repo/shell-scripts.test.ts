@@ -22,14 +22,14 @@ import { isProvided } from '../support/programs.ts';
 const { error } = spawnSync('shellcheck', ['--version']);
 const hasShellcheck = isProvided(!error, { tested: 'scripts for machines', by: 'shellcheck' });
 
-/** What is right in one of the scripts alone. */
+/** Exceptions for single scripts. */
 const ALLOWED: Readonly<Record<string, string>> = {
-  // It holds other scripts as words in single quotes: in those nothing is to be expanded.
+  // It contains other scripts as words in single quotes, where nothing is to be expanded.
   start: 'SC1003,SC2016',
   'start by WWN': 'SC1003,SC2016',
   // Two variables are set in one line, the first to nothing.
   'upload-prepare': 'SC1007',
-  // What is read need only come; `fail` is right after either half.
+  // The read may fail; `fail` is right after either half.
   'upload-install': 'SC2015,SC2034',
   // Process ids are words on purpose, and seconds are only counted.
   'stop-agent': 'SC2034,SC2086',
@@ -59,7 +59,7 @@ function scripts(): Readonly<Record<string, string>> {
   };
 }
 
-test.runIf(hasShellcheck)("Debian's shellcheck finds nothing in scripts for machines", () => {
+test.runIf(hasShellcheck)("passes Debian's shellcheck with the scripts for machines", () => {
   const found = Object.entries(scripts()).map(([name, script]) => {
     const allowed = ALLOWED[name] ? ['-e', ALLOWED[name]] : [];
     const args = ['-s', 'sh', '-f', 'gcc', ...allowed, '-'];

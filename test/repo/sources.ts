@@ -18,6 +18,6 @@ export function sources(...patterns: string[]): Source[] {
     .map((path) => ({ path, text: readFileSync(join(root, path), 'utf8') }));
 }
 
-/** Line of an offset, counted from 1. */
+/** Line number of an offset, from 1. */
 export const lineOf = (text: string, offset: number): number =>
   text.slice(0, offset).split('\n').length;

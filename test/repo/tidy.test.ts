@@ -3,13 +3,13 @@ import { lineOf, sources } from './sources.ts';
 import type { Source } from './sources.ts';
 
 const LINES_MAX = 400;
-/** Files that are one thing and longer than that; each with the reason. */
+/** Files about one thing that are longer; each with the reason. */
 const LONG_FILES: Readonly<Record<string, string>> = {
   'test/domain/recovery/guard-judgement.test.ts': 'one decision, one suite over its tables',
   'web/texts.ts': 'every text of the page, where they can be read together',
 };
 
-/** Words that mean unfinished, silenced or skipped work. Spelled so that this file has none. */
+/** Words of unfinished, silenced or skipped work, spelled so that this file has none. */
 const BANNED: readonly (readonly [RegExp, RegExp | null])[] = [
   [/\b(TO[D]O|XX[X]|HAC[K])\b/, null],
   [/\bFIX[M]E\b/, /config|settings/],
@@ -30,7 +30,7 @@ function bannedWords({ path, text }: Source): string[] {
   });
 }
 
-test('no file is longer than it should be without a reason', () => {
+test('has no file over the limit of length without a reason', () => {
   const long = code()
     .filter(({ text }) => text.split('\n').length - 1 > LINES_MAX)
     .map(({ path }) => path);
@@ -38,23 +38,23 @@ test('no file is longer than it should be without a reason', () => {
   expect(Object.keys(LONG_FILES).filter((path) => !long.includes(path))).toEqual([]);
 });
 
-test('nothing is left unfinished, silenced or skipped', () => {
+test('leaves nothing unfinished, silenced or skipped', () => {
   expect(texts().flatMap(bannedWords)).toEqual([]);
 });
 
-test('a banned word is found, with its line', () => {
+test('finds a banned word, with its line', () => {
   const text = `one\n// TO${'DO'}: two\n`;
   expect(bannedWords({ path: 'src/a.ts', text })).toEqual([`src/a.ts:2 says TO${'DO'}`]);
 });
 
-test('modules are named after what they hold', () => {
+test('names modules after their content', () => {
   const vague = /\/(utils?|helpers?|manager|common|misc)(\/|\.tsx?$)/;
   const names = sources('{src,emulators,test,scripts,web}/**/*.{ts,tsx}').map(({ path }) => path);
   expect(names.filter((path) => vague.test(path))).toEqual([]);
   expect(names.filter((path) => !/^[a-z0-9./-]+$/.test(path))).toEqual([]);
 });
 
-test('every listed package is exact', async () => {
+test('pins every listed package to an exact version', async () => {
   const [manifest] = sources('package.json');
   const { dependencies, optionalDependencies, devDependencies } = JSON.parse(
     manifest!.text,

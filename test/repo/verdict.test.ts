@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { verdictOf, type Report } from '../../scripts/verdict.ts';
 import { testRows } from '../support/rows.ts';
 
-/** What counts as noticed by `npm run mutate`: a test that fails by what it expects, and nothing else. */
+/** What `npm run mutate` counts as noticed: a test whose expectation fails, and nothing else. */
 
 const failed = (...messages: readonly string[]): Report['testResults'][number] => ({
   status: 'failed',
@@ -31,6 +31,6 @@ testRows([
   expect(verdictOf({ code, report: { testResults } })).toBe(verdict);
 });
 
-test('a run that wrote no report', () => {
+test('reports a run that wrote no report', () => {
   expect(verdictOf({ code: 1, report: null })).toBe('broken');
 });

@@ -21,7 +21,7 @@ const ROOT = join(import.meta.dirname, '..', '..');
 const read = (id: string): ChartLayout =>
   JSON.parse(readFileSync(join(ROOT, `generated/charts/${id}.json`), 'utf8')) as ChartLayout;
 
-/** By the definitions of transitions, and not by the graph that the layouts are made from. */
+/** Reads the transitions' definitions, not the graph that makes the layouts. */
 function transitionsOf(node: AnyStateNode): (readonly [AnyStateNode, AnyStateNode])[] {
   const own = [...node.transitions.values(), node.always ?? []].flat();
   return [
@@ -32,7 +32,7 @@ function transitionsOf(node: AnyStateNode): (readonly [AnyStateNode, AnyStateNod
 const nodesOf = (node: AnyStateNode): AnyStateNode[] =>
   Object.values(node.states).flatMap((child) => [child, ...nodesOf(child)]);
 
-/** A place each pixel of a line, and so no mathematics of the layout's own. */
+/** One place per pixel of a line, independent of the layout's mathematics. */
 function dotsOn([x, y]: readonly [number, number], [toX, toY]: readonly [number, number]) {
   const steps = Math.ceil(Math.hypot(toX - x, toY - y));
   return Array.from({ length: steps }, (_, at) => {
@@ -41,7 +41,7 @@ function dotsOn([x, y]: readonly [number, number], [toX, toY]: readonly [number,
   });
 }
 
-describe('V17: layouts of charts', () => {
+describe('V17: the layouts of charts', () => {
   let fresh: Map<string, string>;
   beforeAll(async () => {
     fresh = await layoutDocuments();
@@ -94,7 +94,7 @@ describe('V17: layouts of charts', () => {
     }
   });
 
-  test('an arrow of the life runs behind no state but those that it joins', () => {
+  test('life draws no arrow behind a state except its ends', () => {
     const { states, arrows, height } = read('life');
     for (const { from, to, points } of arrows) {
       const others = states.filter(({ id }) => id !== from && id !== to);

@@ -16,13 +16,13 @@ testRows([
 });
 
 testRows(['', '5', 's', '-1s', '1.5s', '2 s', '30m1h', '1s1s', '25d', '9'.repeat(400) + 's'])(
-  '%j is no duration',
+  'refuses %j as a duration',
   (text) => {
     expect(parseDuration(text)).toBeNull();
   },
 );
 
-test('every duration is read back as it was written', () => {
+test('reads every duration back as it was written', () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: LONGEST_DURATION_MS }), (durationMs) => {
       expect(parseDuration(formatDuration(durationMs))).toBe(durationMs);
@@ -30,7 +30,7 @@ test('every duration is read back as it was written', () => {
   );
 });
 
-test('no text makes the parser throw or answer outside its range', () => {
+test('never throws at a text, and never returns a value outside the range', () => {
   fc.assert(
     fc.property(fc.stringMatching(/^[0-9dhms]{0,12}$/), (text) => {
       const durationMs = parseDuration(text);

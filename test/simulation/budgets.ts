@@ -1,6 +1,6 @@
 import { SITUATIONS } from './sometimes.ts';
 
-/** Seeds that are always the same, for a size of fleet, and what must come about in their runs. */
+/** The fixed seeds for one size of fleet, and the situations that their runs must reach. */
 export interface SeedBudget {
   readonly seeds: readonly number[];
   readonly machines: number;

@@ -6,7 +6,7 @@ import { createCallFaults, type CallFault } from './call-faults.ts';
 import type { PortCall } from './intercept.ts';
 import { testRows } from '../support/rows.ts';
 
-/** Makes one call, and tells when it was done, when it ended, and how. */
+/** Makes one call and returns its times, its end and its result. */
 async function callWith(fault: Omit<CallFault, 'path'>, call: Partial<PortCall> = {}) {
   const clock = createSimulatedClock();
   const faults = createCallFaults(clock, () => undefined);
@@ -28,7 +28,7 @@ async function callWith(fault: Omit<CallFault, 'path'>, call: Partial<PortCall> 
 const claim = { path: 'bmdb.session.claim' };
 const finish = { path: 'bmdb.work.finish' };
 
-/** A call that goes wrong as its port would have it, and what is told of it. */
+/** Each fault of a call with the error that its port allows, and what the caller learns. */
 testRows([
   ['refused', 'unreachable 0', { effect: 'refused' }],
   ['read-only', 'unreachable 0', { effect: 'read-only' }],
@@ -71,7 +71,7 @@ testRows([
   },
 );
 
-test('a notification is lost, late or doubled', async () => {
+test('loses, delays and doubles notifications', async () => {
   const clock = createSimulatedClock();
   const faults = createCallFaults(clock, () => undefined);
   const wakes$ = new Subject<number>();

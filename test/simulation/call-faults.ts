@@ -12,12 +12,17 @@ import {
 import type { Interceptor, PortCall } from './intercept.ts';
 
 /**
- * What goes wrong with a call. `refused`: an error, and nothing was done. `read-only`: the same, of a
- * database that failed over. `lost`: done, and the answer never came. `late`: done, and the answer
- * comes after `forMs`, so that a read shows what was so then. `delayed`: done after `forMs`.
- * `conflict`: others were faster again and again, and nothing was done. `doubled`: of a notification.
- * The caller dies: `dies-before` it is done, `dies-after` it and before the answer, or `dies-answered`.
- * `pauses`: it is done, and the caller stands still before the answer comes.
+ * What goes wrong with a call:
+ * - `refused`: an error, and nothing was done.
+ * - `read-only`: the same, from a database that failed over.
+ * - `lost`: done, but the answer never arrives.
+ * - `late`: done, and the answer arrives after `forMs`, so a read shows old data.
+ * - `delayed`: done after `forMs`.
+ * - `conflict`: other transactions were faster each time, and nothing was done.
+ * - `doubled`: a notification arrives twice.
+ * - `dies-before`, `dies-after`, `dies-answered`: the caller dies before the effect, between effect
+ * and answer, or after the answer.
+ * - `pauses`: done, and the caller stands still before the answer arrives.
  */
 export type CallEffect =
   | 'refused'
@@ -31,33 +36,33 @@ type Notice = 'doubled' | 'dies-before' | 'dies-after' | 'dies-answered' | 'paus
 
 export interface CallFault {
   readonly effect: CallEffect;
-  /** Spoils calls whose path begins with this, such as `bmdb.session`. */
+  /** Spoils calls whose path starts with this text, such as `bmdb.session`. */
   readonly path: string;
-  /** How many calls it spoils at most. */
+  /** Maximum number of calls to spoil. */
   readonly times?: number;
   /** Number of matching calls that pass before the first one is spoiled. */
   readonly skip?: number;
-  /** Until when it spoils calls, by the world's monotonic clock. */
+  /** The fault ends at this time of the world's monotonic clock. */
   readonly untilMs?: number;
-  /** Of `late` and `delayed`. */
+  /** Delay of `late` and `delayed`. */
   readonly forMs?: number;
-  /** Kills the caller, or lets it stand still. Used by the `dies-…` effects and `pauses`. */
+  /** Kills or pauses the caller. Used by the `dies-…` effects and `pauses`. */
   readonly strikeCaller?: () => void;
 }
 
-/** The faults of one daemon's calls of its ports. */
+/** The faults in the port calls of one daemon. */
 export interface CallFaults extends Required<Interceptor> {
-  /** @returns a function that takes the fault back. */
+  /** @returns a function that removes the fault. */
   add(fault: CallFault): () => void;
   clear(): void;
 }
 
-/** Time the adapter needs to find out what a lost call did. */
+/** Time that the adapter needs to find out what a lost call did. */
 const FOUND_OUT_MS = 250;
-/** Time of about fifty conflicts in a row, with the adapter's pauses between them. */
+/** Duration of about fifty conflicts in a row, with the adapter's pauses between them. */
 const CONFLICTS_MS = 12_000;
 
-/** @param onStruck told of each call that is spoilt. */
+/** @param onStruck called for each spoiled call. */
 export function createCallFaults(
   clock: Clock,
   onStruck: (fault: CallFault, call: PortCall) => void,
@@ -98,7 +103,7 @@ export function createCallFaults(
     if (effect !== 'lost') return result;
     // The caller never gets this connection, so it cannot close it.
     if (call.path === 'shell.connect') (result as { close(): void }).close();
-    // The adapter asks what the call did, and gives up when the database stays silent.
+    // The adapter reads back what the call did, and gives up when the database stays silent.
     if (isEnd(call) || isClaim(call)) {
       await sleep(clock, fault.times === 1 ? FOUND_OUT_MS : REPEAT_FOR_MS);
       if (fault.times === 1) return result;
@@ -122,12 +127,13 @@ export function createCallFaults(
       try {
         return await repeated({ clock, ...REPEATING }, once);
       } catch (error) {
-        // The database adapter never fails here: work that is not cancelled ends with its session.
+        // The database adapter never fails here, because work that is not cancelled ends with its
+        // session.
         if (call.path === 'bmdb.work.cancel') return undefined;
         throw error;
       }
     },
-    /** A notification is a call of its own: it may be lost, come late, or twice. */
+    /** A notification is a call of its own: it may be lost, late or doubled. */
     stream: <T>(path: string, stream$: Observable<T>) =>
       stream$.pipe(
         mergeMap(async (value): Promise<T[]> => {
@@ -141,7 +147,7 @@ export function createCallFaults(
   };
 }
 
-/** Repeats the call as the database adapter repeats calls that must not be lost. */
+/** Repeats the call as the database adapter does for calls that must not be lost. */
 const REPEATING = {
   random: { next: () => 0.5, uuid: () => '' },
   isPassing: (error: unknown) => error instanceof Unreachable,
@@ -164,7 +170,7 @@ function refusalOf(call: PortCall, effect: CallEffect): Error {
   return effect === 'read-only' ? new NotWritable(what) : new Unreachable(what);
 }
 
-/** Calls without a transaction: they cannot lose the answer to a COMMIT. */
+/** Calls without a transaction. They cannot lose the answer to a COMMIT. */
 const WITHOUT_COMMIT =
   /^bmdb\.(openSession|session\.poke|scan|changesSince|readMachine|sweep|heartbeats|work)/;
 

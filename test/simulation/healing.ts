@@ -10,10 +10,10 @@ import type { Simulation } from './simulation.ts';
 import { addressOf } from './targets.ts';
 
 const MINUTE = 60_000;
-/** Rounds of decisions: some of them become possible only after an earlier one. */
+/** Rounds of decisions, because some decisions become possible only after an earlier one. */
 const ROUNDS_MAX = 4;
 
-/** Ends every fault, repairs all hardware, and does what an operator does on the morning after. */
+/** Ends every fault, repairs all hardware, and does what an operator does the next morning. */
 export async function heal(simulation: Simulation, pass: (ms: number) => Promise<void>) {
   const { world, daemons, recorder } = simulation;
   recorder.note('everything is healed');
@@ -33,7 +33,7 @@ export async function heal(simulation: Simulation, pass: (ms: number) => Promise
   const { world: hardware } = world.provider;
   const unfinished = hardware.devices().filter(({ upAtMs }) => upAtMs === null);
   await pass(20 * MINUTE);
-  // Installations that never end. Others have ended by now.
+  // Removes installations that never end. All other installations have ended by now.
   for (const { id } of unfinished) if (hardware.device(id)?.upAtMs === null) hardware.remove(id);
   for (let round = 1; round <= ROUNDS_MAX && leftOver(simulation).length > 0; round += 1) {
     await decideAll(simulation, round);
@@ -52,7 +52,7 @@ function healHosts(simulation: Simulation): void {
   }
 }
 
-/** Devices that cannot become machines of ours again are removed or switched on by their owner. */
+/** Removes or powers on devices that cannot become our machines again, as their owner would. */
 function healProvider({ world: { provider, bmdb, config } }: Simulation): void {
   const { faults, world } = provider;
   const { machines, intents } = bmdb.tables;
@@ -103,7 +103,7 @@ async function decideAll({ world, recorder }: Simulation, round: number): Promis
     if (!row.provided) continue;
     const target = targetOf(row);
     if (row.quarantine) things.push({ verb: 'release', target, forgetHostKey: true });
-    // A machine that is gone, or runs an image of somebody's, makes room for another one.
+    // A machine that is missing, or that runs a foreign image, makes room for a new machine.
     const isGone = row.missing !== null || row.provided.status === 'Missing';
     if (isGone || installState(row) === 'DONE') {
       things.push({ verb: 'deprovision', target, returnToPool: true, drain: 'skip' });
@@ -120,7 +120,7 @@ async function decideAll({ world, recorder }: Simulation, round: number): Promis
   }
 }
 
-/** Lists everything that is wrong in a fleet that should be healthy again. */
+/** Lists every fault of a fleet that should be healthy again. */
 export function leftOver(simulation: Simulation): string[] {
   const { world, daemons } = simulation;
   const { tables } = world.bmdb;
@@ -165,7 +165,10 @@ export function leftOver(simulation: Simulation): string[] {
   return found;
 }
 
-/** Every machine is heard from its own device, and nothing is the matter with it. */
+/**
+ * Checks that the machine's own device sends its heartbeats and that nothing is wrong with the
+ * machine.
+ */
 function complaintsOf(row: MachineRow, { world, clock }: Simulation): string[] {
   const { provided, heartbeat, quarantine, order, deprovision, missing, recovery } = row;
   const device = world.provider.world.device(provided?.providerId ?? '');

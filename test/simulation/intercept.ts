@@ -1,23 +1,25 @@
 import { isObservable, type Observable } from 'rxjs';
 
-/** One call of a port: its dotted path, such as `bmdb.session.claim`, and what it was given. */
+/** One call of a port: its dotted path, such as `bmdb.session.claim`, and its arguments. */
 export interface PortCall {
   readonly path: string;
   readonly args: readonly unknown[];
-  /** Signal of the session or work that is called; aborts when that session or work ends. */
+  /** Signal of the called session or work. It aborts when that session or work ends. */
   readonly signal?: AbortSignal;
 }
 
 export interface Interceptor {
-  /** Stands around each asynchronous call: decides whether `run` is called, and what comes back. */
+  /**
+   * Wraps each asynchronous call: decides whether `run` is called, and what the caller receives.
+   */
   around(call: PortCall, run: () => Promise<unknown>): Promise<unknown>;
-  /** Stands around each stream of the port. */
+  /** Wraps each stream of the port. */
   stream?<T>(path: string, stream$: Observable<T>): Observable<T>;
 }
 
-/** Methods that answer at once; they are passed through untouched. */
+/** Methods that return at once. They are passed through unchanged. */
 const SYNCHRONOUS = new Set(['remainingMs', 'capacityGroup', 'hostnameFor']);
-/** Name of a method's result in the paths of the result's own methods. */
+/** Name that a method's result has in the paths of the result's own methods. */
 const RESULTS: Readonly<Record<string, string>> = {
   openSession: 'session',
   claim: 'work',
@@ -25,7 +27,7 @@ const RESULTS: Readonly<Record<string, string>> = {
   connect: 'ssh',
 };
 
-/** The same port, with every call and every stream passing through the interceptor. */
+/** Returns the same port with every call and stream passing through the interceptor. */
 export function interceptPort<Port extends object>(
   port: Port,
   name: string,
@@ -52,7 +54,7 @@ export function interceptPort<Port extends object>(
   return intercepted as Port;
 }
 
-/** One interceptor for several. The first one stands nearest to the port. */
+/** Combines interceptors into one. The first interceptor is nearest to the port. */
 export const inTurn = (...stages: readonly Interceptor[]): Interceptor => ({
   around: (call, run) => stages.reduce((inner, stage) => () => stage.around(call, inner), run)(),
   stream: (path, stream$) =>

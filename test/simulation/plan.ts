@@ -2,45 +2,47 @@ import { createSeededRandom } from '../doubles/simulated-clock.ts';
 import { OPERATOR_KINDS, POOL_KINDS, STRIKES, STRIKE_KINDS, type StrikeKind } from './strikes.ts';
 import type { Random } from '../../src/adapters/clock/port.ts';
 
-/** One fault, drawn before the run: what, when, and with which figures. */
+/** One fault, drawn before the run: its kind, time and figures. */
 export interface PlannedFault {
   readonly kind: StrikeKind;
-  /** After the start of the run. */
+  /** Time after the start of the run. */
   readonly atMs: number;
   readonly figures: Readonly<Record<string, number>>;
 }
 
-/** A whole run as data. The same plan leaves the same trace. */
+/** A whole run as data. Equal plans leave equal traces. */
 export interface SimulationPlan {
   readonly seed: number;
   readonly machines: number;
   readonly daemons: number;
   readonly hours: number;
-  /** Machines are spread over so many locations. */
+  /** Number of locations over which the machines are spread. */
   readonly locations: number;
-  /** All machines serve in a pool at a balancer. */
+  /** Whether all machines serve in a pool at a balancer. */
   readonly hasPool: boolean;
-  /** Timers that are due together fire in any order, and answers come late by chance. */
+  /**
+   * Whether timers that are due together fire in random order and answers are delayed at random.
+   */
   readonly shuffled: boolean;
-  /** In the order of their times. */
+  /** Sorted by time. */
   readonly strikes: readonly PlannedFault[];
 }
 
 export type PlanOptions = Pick<SimulationPlan, 'seed' | 'machines' | 'daemons' | 'hours'>;
 
-/** A fleet must come up, and its heartbeats be heard for a while, before faults tell anything. */
+/** A fleet must start, and its heartbeats must arrive for a while, before faults show anything. */
 const CALM_MS = 20 * 60_000;
-/** Machines are created within this; a rough start has a quarter of its strikes in it. */
+/** Machines are created within this time. A rough start has a quarter of its strikes in it. */
 const BRING_UP_MS = 3 * 60_000;
-/** After each of these a machine is silent until something is done. */
+/** After each of these faults a machine is silent until somebody acts. */
 const SILENCING = ['agent-dies', 'machine-hangs', 'machine-dies', 'rack-fails'] as const;
-/** After each of these a daemon may go on with what is no longer its own. */
+/** After each of these faults a daemon may go on with work that it no longer owns. */
 const STALLING = ['daemon-paused', 'daemon-dies-in-a-call', 'daemon-cut-off'] as const;
-/** Between two strikes of a slow night: as long as a silence counts as new. */
+/** Time between two strikes of a slow night: as long as a silence counts as new. */
 const SLOW_MS = 10 * 60_000;
 const HOUR_MS = 3_600_000;
 
-/** A random number generator of its own for each purpose, so that no purpose shifts another. */
+/** Creates a separate random number generator per purpose, so that no purpose shifts another. */
 export const streamOf = (seed: number, purpose: string): Random => {
   let hash = seed >>> 0;
   for (const char of purpose) hash = Math.imul(hash ^ char.codePointAt(0)!, 0x01000193) >>> 0;
@@ -48,8 +50,8 @@ export const streamOf = (seed: number, purpose: string): Random => {
 };
 
 /**
- * Draws a run from a seed. Two kinds of night: in a storm each kind that the seed has strikes at its own
- * rate, and much of the fleet suffers at once; in a slow night a few kinds strike one after the other, so
+ * Draws a run from a seed. In a storm, each kind that the seed has strikes at its own rate, and
+ * much of the fleet suffers at once. In a slow night, a few kinds strike one after the other, so
  * that nothing is frozen and machines climb the ladder to its end.
  */
 export function drawPlan(options: PlanOptions): SimulationPlan {
@@ -61,7 +63,7 @@ export function drawPlan(options: PlanOptions): SimulationPlan {
   const kinds = STRIKE_KINDS.filter((kind) => hasPool || !POOL_KINDS.has(kind));
   const isSlow = seed % 2 === 0;
   const drawn = isSlow ? slowNight(seed, swarm, kinds, hours) : storm(swarm, kinds, hours);
-  // Strikes that meet on one machine tell more than the same on many.
+  // Strikes that meet on one machine reveal more than the same strikes on many machines.
   const victims =
     isSlow || swarm.next() < 0.4
       ? Array.from({ length: 1 + Math.floor(2 * swarm.next()) }, swarm.next)
@@ -100,7 +102,10 @@ function storm(swarm: Random, kinds: readonly StrikeKind[], hours: number): Draw
   });
 }
 
-/** Consecutive seeds have each kind of order, each way to fall silent, and each trouble of daemons in its turn. */
+/**
+ * Consecutive seeds take turns through each kind of order, each way to fall silent and each trouble
+ * of daemons.
+ */
 function slowNight(
   seed: number,
   swarm: Random,
@@ -120,11 +125,11 @@ function slowNight(
   }));
 }
 
-/** When in the run, after its first quiet minutes. */
+/** Returns a time in the run after its first quiet minutes. */
 const timeOf = (chance: number, hours: number): number =>
   CALM_MS + chance * Math.max(0, hours * HOUR_MS - CALM_MS);
 
-/** At least one, so that a kind that was drawn does strike. */
+/** Returns at least one, so that a drawn kind does strike. */
 function poisson(random: Random, mean: number): number {
   let count = 0;
   for (let sum = 0; sum < mean; sum -= Math.log(1 - random.next())) count += 1;

@@ -16,23 +16,23 @@ import type {
 import type { PlayedWorld } from '../support/played-world.ts';
 import type { Interceptor, PortCall } from './intercept.ts';
 
-/** A call of a port and what came of it. */
+/** A call of a port and its outcome. */
 export interface RecordedCall extends PortCall {
   /** Name of the daemon that called. */
   readonly by: string;
-  /** Address of the machine that a command is for; null: it is for none. */
+  /** Address of the machine that a command is for; null: the command is for no machine. */
   readonly host: string | null;
   readonly atMs: number;
-  /** Null while it is under way. */
+  /** Null while the call is under way. */
   endedAtMs: number | null;
-  /** Code of the error that it ended with; null: it succeeded. */
+  /** Code of the error that the call ended with; null: it succeeded. */
   error: string | null;
-  /** It ended with an error that says for certain that nothing was done. */
+  /** Whether the error says for certain that nothing was done. */
   isRefused: boolean;
   result: unknown;
 }
 
-/** The rows of one machine, as they stood at some moment. */
+/** The rows of one machine at one moment. */
 export interface MachineRows {
   readonly row: MachineRow;
   readonly leases: readonly MemWork[];
@@ -43,7 +43,7 @@ interface Before<Row> {
   readonly before: Row | null;
   readonly after: Row | null;
 }
-/** What one call changed in one table. */
+/** One call's change to one table. */
 export type TableChange =
   | ({ readonly table: 'machine'; readonly machineId: MachineId } & Before<MachineRows>)
   | ({ readonly table: 'session'; readonly sessionId: string } & Before<number>)
@@ -53,11 +53,11 @@ export type TableChange =
   | ({ readonly table: 'pulse' } & Before<number>)
   | { readonly table: 'history'; readonly line: MemHistory };
 
-/** What happened, in its order. Every time is the database's clock, epoch ms. */
+/** One event of the run, in order. Every time is the database's clock, epoch ms. */
 export type RecordedStep =
-  /** A call that reaches its port; nothing is done yet. */
+  /** A call reaches its port, and nothing is done yet. */
   | { readonly kind: 'call'; readonly atMs: number; readonly call: RecordedCall }
-  /** All that one call wrote, at once. `by` null: it came from outside of all daemons. */
+  /** Everything that one call wrote at once. `by` is null when no daemon wrote it. */
   | {
       readonly kind: 'write';
       readonly atMs: number;
@@ -67,22 +67,22 @@ export type RecordedStep =
       readonly holds: readonly HoldRow[];
     }
   | { readonly kind: 'answer'; readonly atMs: number; readonly call: RecordedCall }
-  /** The clock has moved; at most once in a minute. */
+  /** The clock has moved. This step occurs at most once a minute. */
   | { readonly kind: 'look'; readonly atMs: number }
   | { readonly kind: 'end'; readonly atMs: number };
 
 export type Recorder = ReturnType<typeof createRecorder>;
 
-/** These change nothing and come too often to be told one by one. */
+/** These calls change nothing and are too frequent to report one by one. */
 const READS = /^bmdb\.(scan|changesSince|readMachine|events|inspection|sweep\$|wakes)/;
 const MINUTE_MS = 60_000;
-/** A daemon that asks nothing of its database for so long stands still. */
+/** A daemon that makes no database call for this long stands still. */
 const STILL_MS = 30_000;
-/** Characters of the trace that are digested at once, as lines are many and short. */
+/** The trace is digested in blocks of this many characters, because it has many short lines. */
 const HASHED_AT_ONCE = 65_536;
 const OUTSIDE: PortCall = { path: 'outside', args: [] };
 
-/** Records every call that daemons make on their ports, every row they write, and every strike. */
+/** Records every port call of the daemons, every row that they write, and every strike. */
 export function createRecorder({ clock, bmdb }: PlayedWorld) {
   const story: string[] = [];
   const listeners: ((step: RecordedStep) => void)[] = [];
@@ -119,7 +119,7 @@ export function createRecorder({ clock, bmdb }: PlayedWorld) {
     const isNew = !known || isTrouble || atMs - known.seenAtMs > STILL_MS;
     steady.set(by, { sinceMs: isNew ? atMs : known.sinceMs, seenAtMs: atMs });
   }
-  /** Address for the call that begins at this very moment. */
+  /** Address for the call that begins at this moment. */
   let host: string | null = null;
   function connected(connection: RecordedCall): ShellSession {
     const session = connection.result as ShellSession;
@@ -144,9 +144,9 @@ export function createRecorder({ clock, bmdb }: PlayedWorld) {
     };
   }
   return {
-    /** Lines for people: strikes and what else happened, in their order. */
+    /** Strikes and other events as lines for people, in order. */
     story: story as readonly string[],
-    /** The given function is told of each step from now on. */
+    /** Calls the given function for each later step. */
     listen: (fn: (step: RecordedStep) => void) => void listeners.push(fn),
     of: (by: string): Interceptor => ({
       async around(call, run) {
@@ -169,7 +169,7 @@ export function createRecorder({ clock, bmdb }: PlayedWorld) {
           tell({ kind: 'call', atMs: clock.now(), call: recorded });
         }
         try {
-          // The database in memory does all its work before it returns a promise.
+          // The in-memory database does all its work before it returns a promise.
           const running = run();
           if (isTold && call.path.startsWith('bmdb')) tellWrites(by, call);
           recorded.result = await running;
@@ -187,7 +187,7 @@ export function createRecorder({ clock, bmdb }: PlayedWorld) {
         }
       },
     }),
-    /** Time has passed: tells what was written from outside, and that it is time to look. */
+    /** Reports what was written from outside, and that time has passed. */
     look() {
       const atMs = clock.now();
       if (atMs - lookedAtMs < MINUTE_MS) return;
@@ -199,16 +199,16 @@ export function createRecorder({ clock, bmdb }: PlayedWorld) {
       tellWrites(null, OUTSIDE);
       tell({ kind: 'end', atMs: clock.now() });
     },
-    /** Since when the daemon has been at work without any trouble that could excuse it. */
+    /** Time since which the daemon has worked without any trouble that could excuse it. */
     steadySinceMs(daemon: string) {
       const { sinceMs = Infinity, seenAtMs = 0 } = steady.get(daemon) ?? {};
       return clock.now() - seenAtMs > STILL_MS ? Infinity : sinceMs;
     },
-    /** The daemon that opened the session. */
+    /** Name of the daemon that opened the session. */
     ownerOf: (sessionId: string) => owners.get(sessionId) ?? null,
-    /** The last time that a provider refused, lost or delayed a call, or that a fault was injected. */
+    /** Last time that a provider refused, lost or delayed a call, or that a fault was injected. */
     calmSinceMs: () => calmSinceMs,
-    /** @param hit what was struck, for people; null: there was nothing to strike. */
+    /** @param hit the struck thing, for people; null: there was nothing to strike. */
     strike(kind: string, hit: string | null) {
       if (hit === null) return;
       calmSinceMs = clock.now();
@@ -233,7 +233,7 @@ const rowsOf = ({ row, leases, permitGrantedAtMs }: MemMachine): MachineRows => 
   ...{ row, leases, permitGrantedAtMs },
 });
 
-/** Rows are replaced, never changed in place: whatever is another object was written. */
+/** Rows are replaced, never changed in place, so a different object means a write. */
 function createDiffer(tables: MemTables): () => TableChange[] {
   const machines = createTableDiffer(rowsOf, isSameMachine);
   const sessions = createTableDiffer(({ deadlineMs }: MemSession) => deadlineMs);
@@ -267,7 +267,7 @@ function createDiffer(tables: MemTables): () => TableChange[] {
 
 const sameRows = <Row extends object>() => createTableDiffer((row: Row) => row, Object.is);
 
-/** Tells of each row that is not as it was when the function was called last. It runs after each call. */
+/** Reports each row that differs from the previous call. It runs after each port call. */
 function createTableDiffer<Row, Value>(
   valueOf: (row: Row) => Value,
   isSame: (value: Value, row: Row) => boolean = (value, row) => value === valueOf(row),
@@ -302,14 +302,14 @@ export const timeOf = (ms: number): string => {
   return `${Math.floor(seconds / 3_600)}:${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}`;
 };
 
-/** When a line of a story begins, by the time at its head. */
+/** Seconds of the time at the start of a story's line. */
 export const secondsOf = (line: string): number =>
   line
     .split(' ', 1)[0]!
     .split(':')
     .reduce((sum, part) => 60 * sum + Number(part), 0);
 
-/** Ids and plain values alone: signals, functions and large rows say nothing in a trace. */
+/** Keeps only ids and plain values: signals, functions and large rows say nothing in a trace. */
 function plain(value: unknown): string {
   if (Array.isArray(value)) return value.map(plain).join(' ').slice(0, 500);
   if (isPlain(value)) return String(value);

@@ -12,7 +12,7 @@ const many: SimulationPlan = {
   strikes: Array.from({ length: 100 }, (_, at) => striking((at + 1) * 120_000)),
 };
 
-/** A run that breaks a rule when both strikes are there, and enough daemons. */
+/** A run that breaks a rule when both strikes happen and there are enough daemons. */
 const needing =
   (needed: readonly PlannedFault[], { daemons = 1, atMs = HOUR_MS } = {}) =>
   async (tried: SimulationPlan): Promise<SimulationOutcome> => {
@@ -23,7 +23,7 @@ const needing =
   };
 
 describe('shrinkPlan', () => {
-  it('finds the two strikes of a hundred that are needed', async () => {
+  it('finds the two strikes of a hundred that break the rule', async () => {
     const needed = [many.strikes[3]!, many.strikes[20]!];
     const found = await shrinkPlan(many, 'bad', { runsMax: 100, run: needing(needed) });
     expect(found!.plan).toMatchObject({
@@ -35,12 +35,12 @@ describe('shrinkPlan', () => {
     expect(found!.plan.hours).toBeCloseTo(1, 1);
   });
 
-  it('keeps the daemons that are needed', async () => {
+  it('keeps the daemons that the violation needs', async () => {
     const found = await shrinkPlan(many, 'bad', { run: needing([], { daemons: 2 }) });
     expect(found!.plan).toMatchObject({ daemons: 2, strikes: [] });
   });
 
-  it('keeps to its number of runs', async () => {
+  it('stays within its limit of runs', async () => {
     let runs = 0;
     const run = needing([many.strikes[3]!, many.strikes[20]!]);
     await shrinkPlan(many, 'bad', { runsMax: 12, run: (tried) => ((runs += 1), run(tried)) });
@@ -52,7 +52,7 @@ describe('shrinkPlan', () => {
   });
 });
 
-it('tells a story with what struck, the machine that is named, and the rule', () => {
+it('tells a story with the strikes, the named machine and the rule', () => {
   const [one, other] = [1, 2].map((at) => `${at}0000000-0000-4000-8000-000000000000`);
   const atMs = HOUR_MS;
   const lines = tellStory({

@@ -2,14 +2,14 @@ import type { SimulationPlan, PlannedFault } from './plan.ts';
 import { runPlan, type SimulationOutcome } from './simulation.ts';
 
 const HOUR_MS = 3_600_000;
-/** A shorter run still goes on for this long after the violation. */
+/** A shorter run still continues for this long after the violation. */
 const AFTER_MS = 60_000;
 
 /**
- * Looks for a smaller plan that breaks the same rule: without chance, with fewer daemons and machines,
- * and by delta debugging with as few strikes as possible.
- * @param runsMax how many runs the search may take.
- * @returns the smallest run that was found; null: no run broke the rule again.
+ * Searches a smaller plan that breaks the same rule: without randomness, with fewer daemons and
+ * machines, and, by delta debugging, with as few strikes as possible.
+ * @param runsMax maximum number of runs of the search.
+ * @returns the smallest run found; null: no run broke the rule again.
  */
 export async function shrinkPlan(
   plan: SimulationPlan,
@@ -59,7 +59,7 @@ const without = (
   size: number,
 ): readonly PlannedFault[] => [...strikes.slice(0, from), ...strikes.slice(from + size)];
 
-/** Leaves out strikes after this time, unless the violation came while the fleet was being healed. */
+/** Drops strikes after this time, unless the violation happened while the fleet was healed. */
 function endingAt(plan: SimulationPlan, endMs: number): SimulationPlan {
   if (endMs >= plan.hours * HOUR_MS) return plan;
   const strikes = plan.strikes.filter(({ atMs }) => atMs < endMs);

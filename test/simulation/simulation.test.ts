@@ -4,7 +4,7 @@ import { runPlan } from './simulation.ts';
 import { DEADLY } from './strikes/daemons.ts';
 import { SITUATIONS, situationsIn } from './sometimes.ts';
 
-/** Where `DEADLY` has the calls of a creation. */
+/** Calls of a creation, as `DEADLY` lists them. */
 const CREATION = [
   ...['bmdb.session.intents.open', 'bmdb.session.intents.progress', 'bmdb.session.intents.adopt'],
   'provider.createMachine',
@@ -20,8 +20,8 @@ it('breaks no rule, and leaves the same trace twice', async () => {
   expect({ trace, tally }).toEqual({ trace: first.trace, tally: first.tally });
 });
 
-it('makes no device twice and leaks none, wherever daemons die while they create machines', async () => {
-  // One death after the other, in each call that a creation makes, before and after its effect.
+it('creates no device twice and leaks none when daemons die during creations', async () => {
+  // One death after the other, in each call of a creation, before and after its effect.
   const calls = CREATION.flatMap((path) => [0, 0.4, 0.8].map((point) => ({ path, point })));
   const strikes = calls.map(({ path, point }, at): PlannedFault => {
     const figures = { which: (at % 2) / 2, path, point, forMs: 1_000, skip: 0 };
@@ -36,13 +36,13 @@ it('makes no device twice and leaks none, wherever daemons die while they create
   );
 });
 
-it('draws the same plan from the same seed, and others from others', () => {
+it('draws equal plans from equal seeds and different plans from different seeds', () => {
   expect(drawPlan({ ...SIZE, seed: 1 })).toEqual(drawPlan({ ...SIZE, seed: 1 }));
   expect(drawPlan({ ...SIZE, seed: 2 }).strikes).not.toEqual(
     drawPlan({ ...SIZE, seed: 1 }).strikes,
   );
 });
 
-it('asks for at least 60 situations', () => {
+it('requires at least 60 situations', () => {
   expect(Object.keys(SITUATIONS).length).toBeGreaterThanOrEqual(60);
 });

@@ -15,55 +15,55 @@ import { watchRules } from './rules/index.ts';
 import { gatherFacts, type Facts } from './sometimes.ts';
 import { STRIKES } from './strikes.ts';
 
-/** A rule that was broken, with the sentence that it stands for. */
+/** A broken rule, with the sentence that it stands for. */
 export interface Violation {
   readonly rule: string;
   readonly sentence: string;
   readonly detail: string;
-  /** After the start of the run. */
+  /** Time after the start of the run. */
   readonly atMs: number;
 }
 
 export interface SimulationOutcome {
   readonly plan: SimulationPlan;
   readonly violations: readonly Violation[];
-  /** Digest of all calls, answers and deeds: equal for equal runs. */
+  /** Digest of all calls, answers and deeds. Equal runs have equal digests. */
   readonly trace: string;
   /** How often each kind of strike hit something. */
   readonly struck: Readonly<Record<string, number>>;
-  /** How often each fact came about: see `gatherFacts`. */
+  /** How often each fact occurred: see `gatherFacts`. */
   readonly tally: Readonly<Record<string, number>>;
-  /** What struck and what happened to machines, a line each. */
+  /** Strikes and events of machines, one per line. */
   readonly story: readonly string[];
-  /** Virtual time that passed, healing included. */
+  /** Virtual hours, including the healing. */
   readonly hours: number;
 }
 
 export interface RunOptions {
-  /** The run ends at the first violation. */
+  /** Whether the run ends at the first violation. */
   readonly stopsAtFirst?: boolean;
 }
 
-/** What strikes can reach: the fleet, its hardware, its database and its daemons. */
+/** What strikes can reach: fleet, hardware, database and daemons. */
 export interface Simulation {
   readonly plan: SimulationPlan;
   readonly clock: VirtualClock;
   readonly world: PlayedWorld;
   readonly daemons: readonly SimulatedDaemon[];
   readonly recorder: Recorder;
-  /** After so long, unless everything is healed before. */
+  /** Calls `fn` after `ms`, unless the fleet is healed before. */
   later(fn: () => void, ms: number): void;
 }
 
-/** A daemon as an init system keeps it: what dies is started again. */
+/** A daemon under an init system, which restarts it after its death. */
 export interface SimulatedDaemon {
   readonly name: string;
   readonly faults: CallFaults;
-  /** The process that runs now; null while none does. */
+  /** The running process; null while none runs. */
   readonly played: PlayedDaemon | null;
-  /** Dies as by SIGKILL, and is started again after so long. */
+  /** Dies as by SIGKILL, and is restarted after `downMs`. */
   kill(downMs: number): void;
-  /** Ends in peace and is started again at once, as by an upgrade. */
+  /** Shuts down in order and restarts at once, as in an upgrade. */
   restart(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -71,13 +71,13 @@ export interface SimulatedDaemon {
 const HOUR_MS = 3_600_000;
 /** As systemd's `RestartSec`. */
 const RESTART_MS = 10_000;
-/** Healed, a fleet of this size is whole again within this, and stays so. */
+/** After the healing, a fleet of this size is healthy within this time and stays so. */
 const HEALED_MS = 3 * HOUR_MS;
 const LOOK_MS = 10 * 60_000;
 /** Daemons are started one after the other. */
 const STAGGER_MS = 1_000;
 
-/** Plays the plan in virtual time, heals the world, and judges what was seen. */
+/** Runs the plan in virtual time, heals the world, and judges the record. */
 export async function runPlan(
   plan: SimulationPlan,
   options: RunOptions = {},
@@ -167,10 +167,10 @@ const struckFacts = (recorder: Recorder): Readonly<Record<string, number>> =>
     Object.entries(recorder.struck()).map(([kind, hits]) => [`struck ${kind}`, hits]),
   );
 
-/** Ends a run whose violation is all that is asked for. */
+/** Ends a run early, when only the violation matters. */
 class Stopped extends Error {}
 
-/** What struck, and what the logs of the slots tell, in the order of time. */
+/** Strikes and lines of the slots' logs, sorted by time. */
 function storyOf({ world, recorder, clock }: Simulation): string[] {
   const startMs = clock.now() - clock.monotonic();
   const told = world.bmdb.tables.events.map(({ atMs, slot, machineId, kind, actor, reason }) => {
@@ -189,7 +189,7 @@ const RULES = {
   'nothing-left': 'daemons that stop in peace leave no timers and no sessions',
 } as const;
 
-/** As users have it by default, but for the creation of all machines. */
+/** The users' defaults, except that all machines may be created. */
 const CONFIG: NonNullable<WorldOptions['config']> = { provisioner: { maxMachines: 0 } };
 
 const shareOf = ({ machines, locations }: SimulationPlan, at: number): number =>
@@ -218,7 +218,7 @@ function superviseDaemon(deps: DaemonDeps): SimulatedDaemon & { begin(): Promise
     deps.facts.spoilt(effect, call);
   });
   const [recording, spoiling] = [recorder.of(name), inTurn(deps.facts.of(name), delays, faults)];
-  // What reaches a port is recorded, at the moment in which it does.
+  // Records each call at the moment when it reaches the port.
   const wrap = <Port extends object>(port: Port, portName: string): Port =>
     interceptPort(interceptPort(port, portName, recording), portName, spoiling);
   let played: PlayedDaemon | null = null;

@@ -6,7 +6,7 @@ import type { MachineId } from '../../src/domain/ids.ts';
 import type { PlayedDaemon, PlayedWorld } from '../support/played-world.ts';
 import type { Interceptor, PortCall } from './intercept.ts';
 
-/** How often each fact came about in a run. Facts are lines such as `state Running healthy`. */
+/** How often each fact occurred in a run. Facts are lines such as `state Running healthy`. */
 export type FactTally = Map<string, number>;
 
 export type Facts = ReturnType<typeof gatherFacts>;
@@ -16,7 +16,10 @@ const MEET_MS = 2_000;
 /** Length of the pause after the first failure. */
 const GROWN = 4;
 
-/** Counts the facts of a run from what daemons ask, show, log and count, and from the database. */
+/**
+ * Counts the facts of a run from the daemons' calls, views, logs and metrics, and from the
+ * database.
+ */
 export function gatherFacts({ clock, bmdb }: PlayedWorld) {
   const tally: FactTally = new Map();
   const lives: PlayedDaemon[] = [];
@@ -53,7 +56,7 @@ export function gatherFacts({ clock, bmdb }: PlayedWorld) {
   }
 
   return {
-    /** Listens to the calls of a daemon. */
+    /** Listens to the port calls of a daemon. */
     of: (by: string): Interceptor => ({
       async around(call, run) {
         asked(by, call);
@@ -67,7 +70,7 @@ export function gatherFacts({ clock, bmdb }: PlayedWorld) {
         }
       },
     }),
-    /** A daemon begins a life. */
+    /** A daemon starts. */
     follow(played: PlayedDaemon) {
       lives.push(played);
       const shown$ = played.daemon.parts.changes.subscribe((change) => {
@@ -116,8 +119,8 @@ export function gatherFacts({ clock, bmdb }: PlayedWorld) {
 }
 
 /**
- * Every situation: its id, the sentence that it stands for, and how the facts that show it begin. A long line
- * goes on in the next one, which is indented.
+ * Every situation: id, sentence, and the prefixes of the facts that show it. An indented line
+ * continues the line before.
  */
 const TABLE = String.raw`
 reserved | a slot waits for its machine | state Reserved available
@@ -230,11 +233,13 @@ const ROWS = TABLE.trim()
     const [id = '', sentence = '', facts = ''] = line.split(' | ');
     return { id, sentence, shows: new RegExp(`^${facts}`) };
   });
-/** Every situation that must come about in a budget of seeds: what no seed reaches, no rule judges. */
+/**
+ * Every situation that a budget of seeds must reach, because no rule judges what no seed reaches.
+ */
 export const SITUATIONS: Readonly<Record<string, string>> = Object.fromEntries(
   ROWS.map(({ id, sentence }) => [id, sentence]),
 );
-/** The situations that came about in a run. */
+/** The situations that occurred in a run. */
 export const situationsIn = (tally: Readonly<Record<string, number>>): readonly string[] => {
   const facts = Object.keys(tally);
   return ROWS.flatMap(({ id, shows }) => (facts.some((fact) => shows.test(fact)) ? [id] : []));

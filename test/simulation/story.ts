@@ -5,8 +5,8 @@ const LINES_MAX = 60;
 const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 
 /**
- * A run as a person reads it: what struck, what happened to the machines that broken rules name, and
- * which rules broke, up to the first of them. A line that only repeats the one before is counted.
+ * Formats a run for people: the strikes, the events of the machines that broken rules name, and the
+ * broken rules, up to the first. Repeated lines are counted.
  */
 export function tellStory({
   plan,
@@ -40,6 +40,6 @@ export function tellStory({
   ];
 }
 
-/** Lines of the logs of slots are set in, behind their time. */
+/** Lines of the slots' logs are indented behind their time. */
 const isOfSlot = (line: string): boolean => /^\S+ {3}/.test(line);
 const wordsOf = (line: string): string => line.replace(/^\S+ /, '').replaceAll(/\d+/g, '0');

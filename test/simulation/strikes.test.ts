@@ -5,11 +5,11 @@ import { POOL_KINDS, STRIKES, STRIKE_KINDS } from './strikes.ts';
 
 const MINUTE = 60_000;
 
-/** A machine that is already down cannot be hit. */
+/** Shortens a strike, because a machine that is already down cannot be hit. */
 const soonOver = ({ forMs, ...figures }: Readonly<Record<string, number>>) =>
   forMs === undefined ? figures : { ...figures, forMs: Math.min(forMs, MINUTE) };
 
-test('every kind of strike hits something, and a fleet recovers from all of them', async () => {
+test('hits something with every kind of strike, and the fleet recovers from all of them', async () => {
   const random = streamOf(1, 'all kinds');
   // Strikes that need a healthy fleet come first.
   const kinds = [...POOL_KINDS, ...STRIKE_KINDS];

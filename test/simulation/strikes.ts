@@ -15,5 +15,5 @@ export const STRIKE_KINDS = Object.keys(STRIKES) as readonly StrikeKind[];
 export const POOL_KINDS: ReadonlySet<StrikeKind> = new Set(
   Object.keys(BALANCERS) as (keyof typeof BALANCERS)[],
 );
-/** What people ask for. */
+/** Operator requests. */
 export const OPERATOR_KINDS = Object.keys(OPERATORS) as readonly (keyof typeof OPERATORS)[];

@@ -11,19 +11,19 @@ export interface SimulatedHost {
   readonly machine: SimulatedMachine;
 }
 
-/** Chooses by position: a figure in [0, 1) means the same slot in every run of a plan. */
+/** Picks by position: a figure in [0, 1) means the same slot in every run of a plan. */
 export function slotAt({ world }: Simulation, figure: number): string | null {
   const slots = world.provider.reservationIds();
   return slots[Math.floor(figure * slots.length)] ?? null;
 }
 
-/** The device on a slot; null: there is none. */
+/** The device on a slot; null: none. */
 export function deviceAt(simulation: Simulation, figure: number): SimulatedDevice | null {
   const slot = slotAt(simulation, figure);
   return (slot && simulation.world.provider.world.onSlot(slot)) || null;
 }
 
-/** A location, and the devices in it. */
+/** A location and its devices. */
 export function devicesAt({ world, plan }: Simulation, figure: number) {
   const location = `hall${1 + Math.floor(figure * plan.locations)}`;
   const devices = world.provider.world.devices();
@@ -36,18 +36,18 @@ export function hostAt(simulation: Simulation, figure: number): SimulatedHost | 
   return machine ? { address, machine } : null;
 }
 
-/** Where a machine answers now: it may have moved. */
+/** The machine's present address, since it may have moved. */
 export const addressOf = ({ world }: Simulation, machine: SimulatedMachine): string | undefined =>
   [...world.hosts].find(([, each]) => each === machine)?.[0].replace(/:22$/, '');
 
-/** The row of the machine on a slot; null: there is none. */
+/** The machine row of a slot; null: none. */
 export function machineAt(simulation: Simulation, figure: number): MachineRow | null {
   const slot = slotAt(simulation, figure);
   const rows = [...simulation.world.bmdb.tables.machines.values()].map(({ row }) => row);
   return rows.find(({ provided }) => provided && provided.reservationId === slot) ?? null;
 }
 
-/** How often operators asked for something, by simulation: a part of each key. */
+/** Number of operator requests by simulation, a part of each key. */
 const asked = new WeakMap<Simulation['world'], number>();
 export function newKey({ world }: Simulation): string {
   const number = (asked.get(world) ?? 0) + 1;
@@ -55,7 +55,7 @@ export function newKey({ world }: Simulation): string {
   return `operator ${number}`;
 }
 
-/** An operator asks for something. What the database refuses is told in the story. */
+/** Submits an operator request. The story tells what the database refuses. */
 export function ask(simulation: Simulation, thing: RequestedThing): string {
   const { world, recorder } = simulation;
   world.bmdb.requests
@@ -66,7 +66,7 @@ export function ask(simulation: Simulation, thing: RequestedThing): string {
     : `${thing.verb} of ${'scope' in thing ? thing.scope : 'pool' in thing ? thing.pool : thing.provider}`;
 }
 
-/** The same of one machine; nothing where there is none. */
+/** The same for one machine; does nothing if there is none. */
 export function askOf(
   simulation: Simulation,
   figure: number,

@@ -4,7 +4,7 @@ import type { AgentServer } from '../../src/adapters/agents/port.ts';
 
 export type AgentServerOptions = AgentFrontOptions;
 
-/** The public listener for agents in this thread, without the messages of the daemon's thread. */
+/** The agents' public listener in this thread, without the daemon thread's messages. */
 export async function startAgentServer(options: AgentServerOptions): Promise<AgentServer> {
   const { store } = options;
   const sink = createHeartbeatSink(options);

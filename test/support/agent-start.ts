@@ -12,14 +12,14 @@ import type { TaskStand } from './task-stand.ts';
 
 export const AGENT_PATH = '/root/agent';
 
-/** What an agent answers that starts well. */
+/** The answer of an agent that starts well. */
 export const agentAnswer = (stdin: Buffer) => {
   const initMessage = takeoverInitCodec.decode(stdin);
   const success = { initMessage, key: Buffer.alloc(32, 7) };
   return { stdout: takeoverResponseCodec.encode({ success }) };
 };
 
-/** The services of an agent start, as they ship. */
+/** The shipped services of an agent start. */
 export const startServices = (
   stand: TaskStand,
   policy?: HostKeyPolicy,
@@ -39,7 +39,7 @@ export const startServices = (
     backoff: AGENT_START_BACKOFF,
   });
 
-/** One whole agent start. */
+/** Runs one whole agent start. */
 export function startAgent(stand: TaskStand, services = startServices(stand)) {
   const reread = fromPromise<MachineView | null, Job>(async () => null);
   return stand.runTask('agentStart', takeover.provide({ actors: { ...services, reread } }));

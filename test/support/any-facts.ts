@@ -22,7 +22,7 @@ import {
   slotFacts,
 } from './facts.ts';
 
-/** Any facts of one slot, consistent or not. */
+/** Arbitrary facts of one slot, consistent or not. */
 
 const MINUTE = 60_000;
 const recovering = ladderRow({ attempts: 1, askedAtMs: NOW_MS });

@@ -31,10 +31,10 @@ export interface BalancingStandOptions {
   readonly bmdb?: (bmdb: MemBmdb) => MemBmdb;
 }
 
-/** A database in memory, balancers, what is wished of machines, and daemons that come and go. */
+/** An in-memory database, balancers, desired members, and daemons that come and go. */
 export type BalancingStand = ReturnType<typeof createBalancingStand>;
 
-/** Each machine is on a slot of its own. */
+/** Each machine has its own slot. */
 const slotFor = (machineId: MachineId) => slot(PROVIDER, machineId);
 
 export const serve = (machineId: MachineId, address = IP[machineId]!): Wish => ({
@@ -152,7 +152,7 @@ export function createBalancingStand(options: BalancingStandOptions) {
     };
     const logic = balancers({ ...deps, inspect: how.inspect });
     const crashes: unknown[] = [];
-    // Services tell the supervisor that they broke; here nobody is their parent.
+    // Services report a crash to their parent, which is this chart in place of the supervisor.
     const supervisor = createMachine({
       invoke: { src: logic },
       on: { 'service.crashed': { actions: ({ event }) => void crashes.push(event) } },
@@ -172,7 +172,7 @@ export function createBalancingStand(options: BalancingStandOptions) {
       async stop() {
         if (!process.isAlive) return;
         service.stop();
-        // What is broken off ends before the session does.
+        // Interrupted calls end before the session does.
         await settled();
         await keeper.close();
       },
@@ -180,7 +180,7 @@ export function createBalancingStand(options: BalancingStandOptions) {
         process.kill();
         const { sessionId } = keeper.require();
         bmdb.tables.sessions.get(sessionId)!.deadlineMs = clock.now() + SESSION_MS;
-        // Not within the very transition that it dies in.
+        // Not during the transition in which it dies.
         await Promise.resolve();
         service.stop();
         for (const balancer of Object.values(how.balancers ?? {})) await balancer.close();
@@ -198,7 +198,7 @@ export function createBalancingStand(options: BalancingStandOptions) {
     metrics,
     life,
     rows,
-    /** A line for each member: its state, and how it was let go. */
+    /** One line per member: its state, and how it was released. */
     states: (balancer = 'edge'): Record<string, string> =>
       Object.fromEntries(
         rows()
@@ -209,9 +209,9 @@ export function createBalancingStand(options: BalancingStandOptions) {
       rows().find((row) => row.machineId === machineId && row.balancer === balancer),
     standing: (balancer = 'edge'): PoolRow | undefined =>
       [...bmdb.tables.pools.values()].find((row) => row.balancer === balancer),
-    /** What is wished of each machine. */
+    /** Desired members by machine. */
     wished: (): ReadonlyMap<MachineId, Wish> => wishes,
-    /** Replaces what is wished of these machines, which are there then. */
+    /** Replaces the desired members of these machines, which exist from then on. */
     wish: (...those: readonly Wish[]) => {
       for (const wish of those) {
         const { machineId } = wish;
@@ -222,12 +222,12 @@ export function createBalancingStand(options: BalancingStandOptions) {
       }
       tell();
     },
-    /** Nothing is known of the machine any more. */
+    /** Removes everything known about the machine. */
     forget: (machineId: MachineId) => {
       wishes.delete(machineId);
       tell();
     },
-    /** An operator asks something of the pool, and a daemon has carried it out. */
+    /** Submits an operator request for the pool, and waits until a daemon has applied it. */
     ask: async (verb: PoolVerb) => {
       const key = `ask-${++asked}`;
       const what = { verb, pool: pools[0]!.pool, balancer: null } as const;
@@ -246,12 +246,12 @@ export function createBalancingStand(options: BalancingStandOptions) {
 }
 
 export interface LifeOptions {
-  /** As this daemon has them configured. */
+  /** This daemon's configured pools. */
   readonly pools?: readonly Pool[];
-  /** Drivers of its own, where others would remember what it did. */
+  /** Drivers of this daemon alone, because shared drivers would remember its calls. */
   readonly balancers?: Readonly<Record<string, LoadBalancer>>;
   readonly inspect?: (event: InspectionEvent) => void;
-  /** Rows of members were written, and the daemon does not know yet. */
+  /** Called when members' rows were written and the daemon does not know yet. */
   readonly onWritten?: () => void;
 }
 
@@ -259,22 +259,22 @@ export interface StandLife {
   readonly keeper: SessionKeeper;
   readonly board: PoolsBoard;
   readonly leases: Leases;
-  /** Its session ends, and it goes on with another one. */
+  /** Ends the session; the daemon goes on with a new session. */
   renew(): Promise<void>;
-  /** What the supervisor was told of services that broke. */
+  /** Crashed services that were reported to the supervisor. */
   crashes(): readonly unknown[];
-  /** The daemon ends in order; what is at the balancer stays. */
+  /** Stops the daemon in order; the balancer's objects stay. */
   stop(): Promise<void>;
   /**
-   * As `kill -9`: from this instant nothing of it has any effect, what is under way is cut, and its
-   * session ends by itself a while later.
+   * As `kill -9`: the daemon has no effect from this instant, its calls are cut, and its session
+   * ends by itself later.
    */
   kill(): Promise<void>;
-  /** Of the chart of a pool at a balancer. */
+  /** State of the chart of a pool at a balancer. */
   state(balancer?: string, pool?: string): string;
 }
 
-/** So long a session outlives its daemon. */
+/** A session outlives its daemon by this time. */
 const SESSION_MS = 15_000;
 
 export type { RecordingLog };

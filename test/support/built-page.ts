@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 const root = join(import.meta.dirname, '../..');
 
-/** Before any test: the page that is served is of the sources that are here. */
+/** Builds the served page from the present sources before any test. */
 export function setup(): void {
   execFileSync(process.execPath, [join(root, 'scripts/build-page.ts')], { stdio: 'inherit' });
 }

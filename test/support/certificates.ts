@@ -7,7 +7,7 @@ const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 const SERVER_AUTH = '1.3.6.1.5.5.7.3.1';
 const DAY_MS = 24 * 3600_000;
 
-/** A certificate with its key, both PEM. */
+/** A certificate and its key, both PEM. */
 export interface Issued {
   readonly key: string;
   readonly cert: string;
@@ -16,7 +16,7 @@ export interface Issued {
 
 export interface Wishes {
   readonly name?: string;
-  /** Names and addresses; none: it is an authority. */
+  /** Names and addresses; without any, the certificate is an authority's. */
   readonly names?: readonly string[];
   /** Self-signed when absent. */
   readonly by?: Issued;

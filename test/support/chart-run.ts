@@ -11,7 +11,7 @@ import {
 import { advance, createSimulatedClock, settled } from '../doubles/simulated-clock.ts';
 import { nameOf, transitionsOf, type nodesOf } from './chart-map.ts';
 
-/** A snapshot of any chart, as far as a test looks at it. */
+/** The part of a chart's snapshot that tests read. */
 export interface ChartSnapshot {
   readonly status: string;
   readonly value: unknown;
@@ -22,21 +22,23 @@ export interface ChartSnapshot {
   readonly _nodes: ReturnType<typeof nodesOf>;
 }
 
-/** A shipped chart, and how its services behave. What they answer is told by the test. */
+/** A shipped chart and the behaviour of its services. The test supplies their answers. */
 export interface ChartSubject {
   readonly chart: AnyStateMachine;
   readonly input: unknown;
   readonly services: Scripts;
-  /** Actions that `provide` must fill; recorded instead. */
+  /** Actions that `provide` must fill; the stand records their calls. */
   readonly actions?: readonly string[];
 }
 
-/** A chart in its scripted world, of which live actors can be started one after the other. */
+/** A chart in a scripted world, on which live actors run one after the other. */
 export interface ChartStand {
   readonly chart: AnyStateMachine;
-  /** With the input of the subject unless another is given; the caller stops it. */
+  /**
+   * Starts an actor with the subject's input unless another input is given. The caller stops it.
+   */
   start(input?: unknown): ChartRun;
-  /** Transitions that no actor of this stand has taken so far. */
+  /** Transitions that no actor of this stand has taken yet. */
   missed(): string[];
 }
 
@@ -44,15 +46,17 @@ export interface ChartStand {
 export interface ChartRun {
   snapshot(): ChartSnapshot;
   readonly stage: ServiceStage;
-  /** Makes an event happen for real, by its service if it has one, and lets everything settle. */
+  /**
+   * Makes an event really happen, by its service if it has one, and waits until everything settles.
+   */
   play(event: EventObject): Promise<void>;
-  /** Sends any event as it is, whether or not its service runs. */
+  /** Sends any event unchanged, whether or not its service runs. */
   send(event: EventObject): Promise<void>;
-  /** Lets time pass, and everything settle that falls due in it. */
+  /** Advances the time, and waits until everything settles that falls due. */
   wait(timeMs: number): Promise<void>;
-  /** Everything it did since this was asked last, in order. */
+  /** All effects since the last call, in order. */
   effects(): ChartEffect[];
-  /** Ends the actor. @throws when it failed, or left a service or a timer behind. */
+  /** Ends the actor. @throws when the actor failed, or left a service or timer behind. */
   stop(): Promise<void>;
 }
 

@@ -5,27 +5,29 @@ import { createStand, type ChartSnapshot, type ChartRun, type ChartStand } from 
 import { ends, fails, shows } from './happenings.ts';
 import { testRows } from './rows.ts';
 
-/** What may happen to an actor: a service of it ends, fails or moves, somebody tells it, time passes. */
+/**
+ * What may happen to an actor: its service ends, fails or moves, an event arrives, or time passes.
+ */
 export type ChartAct =
   | readonly ['ends', service: string, output?: unknown]
   | readonly ['fails', service: string, error: Error]
   | readonly ['shows', service: string, shown: ChildSnapshot]
   | readonly ['told', event: EventObject]
-  /** Not a millisecond sooner. */
+  /** Not a millisecond earlier. */
   | readonly ['after', ms: number];
 
 export type ChartOutcome = ChartEffect;
 
-/** What must follow, all of it and in this order, and nothing else. */
+/** Exactly what must follow, in this order, and nothing else. */
 export interface Follows {
   readonly to: string;
   readonly effects?: readonly ChartOutcome[];
-  /** What it must know then: bits of its context, or of its output at its end. */
+  /** Parts of its context at that time, or of its output at its end. */
   readonly knows?: Readonly<Record<string, unknown>>;
 }
 export type ChartRule = Follows & { readonly when: ChartAct };
 
-/** A rule, on one line as a rule. */
+/** One rule, usually on one line. */
 export const on = (
   when: ChartAct,
   to: string,
@@ -33,23 +35,23 @@ export const on = (
   knows?: Follows['knows'],
 ): ChartRule => ({ when, to, effects, ...(knows && { knows }) });
 
-/** A chart's promises, by hand from the specification and not from the chart. */
+/** A chart's promises, written by hand from the specification and not from the chart. */
 export interface ChartTable {
   readonly chart: AnyStateMachine;
   readonly input: unknown;
-  /** How each service behaves; what it answers is told by the rules. */
+  /** How each service behaves. The rules supply its answers. */
   readonly services: Scripts;
-  /** Actions that the chart expects to be given. */
+  /** Actions that the chart expects from its caller. */
   readonly actions?: readonly string[];
   readonly start: Follows;
-  /** What happens before it is in a state, by the state; two ways may lead to one (`a`, `a#2`). */
+  /** Events that lead to a state, by state. Two ways may lead to one state (`a`, `a#2`). */
   readonly ways: Readonly<Record<string, readonly ChartAct[]>>;
-  /** Everything that may be told from outside; each state has a rule for each of them. */
+  /** Every event that may arrive from outside. Each state has a rule for each of them. */
   readonly events?: readonly string[];
   readonly rules: Readonly<Record<string, readonly ChartRule[]>>;
-  /** Promises about more than one step. */
+  /** Promises about several steps. */
   readonly stories?: readonly Story[];
-  /** Words for a snapshot; the state's name unless given. */
+  /** Names a snapshot; the default is the state's name. */
   readonly stateOf?: (snapshot: ChartSnapshot) => string;
 }
 export interface Story {
@@ -60,28 +62,28 @@ export interface Story {
 }
 const HOUR_MS = 3_600_000;
 
-/** Runs every rule of a table on a live actor, whose services and clock the table moves. */
+/** Runs every rule of a table on a live actor, and moves its services and clock. */
 export function tableTests(table: ChartTable): void {
   const stand = createStand(table);
   describe(`${table.chart.id}, by its rules`, () => {
-    test('starts as it must', async () => {
+    test('starts as its rule says', async () => {
       await runStory(stand, table, { name: 'start', steps: [] });
     });
     const rules = Object.entries(table.rules).flatMap(([state, ofState]) =>
       ofState.map((rule) => [state, storyOf(rule.when), rule] as const),
     );
-    testRows(rules)('does what the rule says in %s: %s', (state, _, rule) =>
+    testRows(rules)('follows its rule in %s: %s', (state, _, rule) =>
       runStory(stand, table, { name: state, from: table.ways[state]!, steps: [rule] }),
     );
-    testRows(Object.keys(table.rules))('has a rule for whatever may happen in %s', (state) =>
+    testRows(Object.keys(table.rules))('has a rule for everything that may happen in %s', (state) =>
       isComplete(stand, table, state),
     );
-    test('has rules for every state that it knows a way to', () => {
+    test('has rules for every state with a known way', () => {
       expect(Object.keys(table.ways).toSorted()).toEqual(Object.keys(table.rules).toSorted());
     });
     if (table.stories)
-      testRows(table.stories)('in all: $name', (story) => runStory(stand, table, story));
-    test('takes every transition that the chart has', () => {
+      testRows(table.stories)('follows the story: $name', (story) => runStory(stand, table, story));
+    test('takes every transition of the chart', () => {
       expect(stand.missed()).toEqual([]);
     });
   });
@@ -118,8 +120,8 @@ function happens(run: ChartRun, act: ChartAct): Promise<void> {
 }
 
 /**
- * In which order neighbours are stopped, and whether before or after what is done at the same time, is
- * nobody's promise; that they are stopped before anything else is called, is.
+ * The order in which neighbours stop, and their order with simultaneous effects, is not promised.
+ * But they stop before anything else is called.
  */
 function inOrder(effects: readonly ChartOutcome[]): ChartOutcome[] {
   const sorted: ChartOutcome[] = [];
@@ -162,7 +164,10 @@ async function runStory(stand: ChartStand, table: ChartTable, story: Story) {
   await run.stop();
 }
 
-/** Each event, each running service's end and failure, and time have a rule in this state. */
+/**
+ * Checks that time, each event, and each running service's end and failure have a rule in this
+ * state.
+ */
 async function isComplete(stand: ChartStand, table: ChartTable, state: string) {
   const run = stand.start();
   await run.wait(0);

@@ -1,7 +1,7 @@
 import { Subscription, type SchedulerAction, type SchedulerLike } from 'rxjs';
 import type { Clock } from '../../src/adapters/clock/port.ts';
 
-/** RxJS on our clock, so that streams run in virtual time too. */
+/** RxJS on our clock, so that streams run in virtual time. */
 export function clockScheduler(clock: Clock): SchedulerLike {
   return {
     now: () => clock.now(),

@@ -7,7 +7,7 @@ import { expect } from 'vitest';
 
 export const ROOT = join(import.meta.dirname, '../..');
 
-/** A fenced block of the document, and the line it begins on. */
+/** A fenced block of a document, and its first line number. */
 export interface FencedBlock {
   readonly language: string;
   readonly text: string;
@@ -26,7 +26,7 @@ export function blocksOf(path: string): FencedBlock[] {
   );
 }
 
-/** A `shepherd` in the directory, as if it were installed there. @returns a path on which it is found. */
+/** Puts a `shepherd` into the directory, as if it were installed. @returns a PATH that finds it. */
 export function installShepherd(directory: string): string {
   const launcher = join(directory, 'shepherd');
   const start = `exec '${process.execPath}' '${join(ROOT, 'bin/shepherd.mjs')}' "$@"`;
@@ -39,8 +39,9 @@ const BOUNDARY = '--- end of a block of a document';
 const SHELL_LIMIT_MS = 900_000;
 
 /**
- * Runs all blocks in one shell, as a reader would, where `shepherd` is on the path. Answers what each printed.
- * @param around lines before and after all blocks. Nothing may be written to standard error, and nothing fail.
+ * Runs all blocks in one shell, as a reader would, with `shepherd` on the PATH. Returns the output
+ * of each.
+ * @param around lines before and after all blocks. Nothing may fail or write to standard error.
  */
 export async function runBlocks<Shown extends FencedBlock>(
   blocks: readonly Shown[],
@@ -72,15 +73,15 @@ export async function runBlocks<Shown extends FencedBlock>(
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Whether a text is as the document shows it, where `…` stands for anything. */
+/** Whether a text matches the document, where `…` stands for any text. */
 export function looksLike(actual: string, shown: string): boolean {
   const parts = shown.split('…').map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'));
   return new RegExp(`^${parts.join('[^]*')}$`).test(actual);
 }
 
 /**
- * Where an answer differs from what the document shows of it, as paths. The document may leave
- * fields and the rest of a list out; an empty list is empty.
+ * Paths at which an answer differs from the document. The document may leave out fields and the
+ * rest of a list; an empty list means empty.
  */
 export function differences(actual: unknown, shown: unknown, at = '$'): string[] {
   if (typeof shown === 'string' && typeof actual === 'string') {

@@ -1,5 +1,5 @@
 import { configureGlobal } from 'fast-check';
 import { testSeed } from './seeds.ts';
 
-/* Runs before every test file: the run decides the seed of properties. */
+/* Runs before every test file and sets the properties' seed to the run's seed. */
 configureGlobal({ seed: testSeed() });

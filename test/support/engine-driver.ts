@@ -7,7 +7,7 @@ import type { AnexiaEmulator } from '../../emulators/anexia/emulator.ts';
 import type { MemoryNetwork } from '../doubles/memory-network.ts';
 import { createSeededRandom } from '../doubles/simulated-clock.ts';
 
-/** The Engine's driver at its emulator, as one daemon opens it: it remembers nothing of others. */
+/** Opens the Engine's driver at its emulator, as a daemon without memory of other daemons does. */
 export function engineDriver(
   { url, token, loadBalancers }: Pick<AnexiaEmulator, 'url' | 'token' | 'loadBalancers'>,
   context: Pick<BalancerContext, 'clock'> & Partial<BalancerContext>,
@@ -35,7 +35,7 @@ export function engineDriver(
   );
 }
 
-/** What somebody else asks of the Engine, which has to do it: the id that it answers. */
+/** A call of another Engine client that must succeed. @returns the id of the answer. */
 export async function engineCall(
   { url, token }: Pick<AnexiaEmulator, 'url' | 'token'>,
   send: MemoryNetwork['fetch'],

@@ -5,8 +5,9 @@ import * as facts from './facts.ts';
 import { NOW_MS } from './facts.ts';
 
 /**
- * Facts of a slot in words, for tables: `factsOf('heard 20m, hold no-recover')`. Without words there is
- * a machine with hardware and no agent. Times are like `10m1ms`: ago for what was, `+1m` for what will be.
+ * Facts of a slot in words, for tables: `factsOf('heard 20m, hold no-recover')`. Without words, the
+ * slot has a machine with hardware and no agent. Times are like `10m1ms`: ago for the past, `+1m`
+ * for the future.
  */
 
 const UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 } as const;
@@ -21,7 +22,7 @@ export const at = (text: string): number => NOW_MS + span(text);
 const end = (text: string | undefined): number | null => (text === undefined ? null : at(text));
 const process = (name: string): Process => `Shepherd${name}` as Process;
 
-/** What one word says of the slot, and of the row of its machine. */
+/** One word's change to the slot and to its machine's row. */
 type FactChange = Partial<Omit<SlotFacts, 'row'>> & { readonly row?: Partial<MachineRow> | null };
 
 const beat = (text: string) => ({ atMs: ago(text), bootId: 'boot-1' });
@@ -37,7 +38,7 @@ const INSTALLATIONS = {
   done: installation(2n, 'Success'),
   failed: installation(2n, 'Error'),
 };
-/** Of orders: `skip` and `force` say how to drain, a time when the order ends. */
+/** For orders: `skip` and `force` choose the drain, and a time says when the order ends. */
 function order(verb: string, how?: string) {
   const isTime = how !== undefined && /^[+\d]/.test(how);
   return facts.orderRow({
@@ -57,7 +58,7 @@ const WORDS: Readonly<Record<string, (...of: string[]) => FactChange>> = {
   heard: (t = '0') => ({
     row: { agentStarted: facts.agentStarted(ago('1h')), heartbeat: beat(t) },
   }),
-  /** Silent for so much longer than it may be. */
+  /** Silent for this much longer than allowed. */
   lost: (t = '1ms') => ({
     row: {
       agentStarted: facts.agentStarted(ago('9h')),
@@ -71,7 +72,7 @@ const WORDS: Readonly<Record<string, (...of: string[]) => FactChange>> = {
     row: { backoffs: [facts.backoff(process(name), at(until), cause.replaceAll('_', ' '))] },
   }),
   permit: () => ({ row: { permit: true } }),
-  /** A reboot was asked for, and the ladder goes on then. */
+  /** A reboot was requested, and the ladder continues at that time. */
   next: (t = '0') => ({
     row: {
       recovery: facts.ladderRow({
@@ -81,7 +82,7 @@ const WORDS: Readonly<Record<string, (...of: string[]) => FactChange>> = {
     },
   }),
   newer: () => ({ row: { unknownRung: 'soaking' } }),
-  /** Failed starts of its agent, the last of them so long ago. */
+  /** Failed agent starts; the last one was that long ago. */
   failures: (count = '6', t?: string) => ({
     row: { startAttempt: { atMs: t ? ago(t) : null, count: Number(count), unreached: 0 } },
   }),
@@ -102,7 +103,7 @@ const WORDS: Readonly<Record<string, (...of: string[]) => FactChange>> = {
   request: (key = 'request-1', verb = 'hold', until = '+1h') => ({
     requests: [facts.requestRow({ key, verb: verb as RequestRow['verb'], expiresAtMs: at(until) })],
   }),
-  /** A membership at `front`; `back` is another balancer, `waived` and `refused` say no more. */
+  /** A member at `front`; `back` is another balancer; `waived` and `refused` are flags. */
   member: (state = 'active', ...flags: string[]) => ({
     row: {
       members: [
@@ -119,7 +120,7 @@ const WORDS: Readonly<Record<string, (...of: string[]) => FactChange>> = {
   }),
 };
 
-/** Lists of several words are one list. */
+/** Merges the lists of several words into one list. */
 function joined<Of extends object>(before: Of, change: Of): Of {
   const merged = { ...before } as Record<string, unknown>;
   for (const [key, value] of Object.entries(change)) {
@@ -148,7 +149,7 @@ export function factsOf(words: string, more: Partial<MachineRow> = {}): SlotFact
 export const rowOf = (words: string, more: Partial<MachineRow> = {}): MachineRow =>
   factsOf(words, more).row!;
 
-/** Rows of a table in a text, a line for each: cells are separated by arrows. */
+/** Rows of a table in a text, one per line, with arrows between cells. */
 export const rowsIn = (table: string): [string, string][] =>
   table
     .trim()

@@ -19,7 +19,7 @@ import type {
 } from '../../src/domain/machine.ts';
 import { NO_TRAITS } from '../../src/domain/traits.ts';
 
-/** Builders of rows and listings: a healthy default, and what the test says instead. */
+/** Builders of rows and listings: a healthy default and the test's changes. */
 
 export const NOW_MS = 1_700_000_000_000;
 export const PROVIDER = providerName('stub');
@@ -59,7 +59,7 @@ export const liveWork = (process: Process, session = SESSION): LiveWork => ({
   startedAtMs: NOW_MS - 1_000,
 });
 
-/** An episode of recovery in which nothing was asked for yet. */
+/** A recovery episode without any request yet. */
 export const ladderRow = (change: Partial<LadderRow> = {}): LadderRow => ({
   rung: 'rebooting',
   attempts: 0,
@@ -75,7 +75,7 @@ export const ladderRow = (change: Partial<LadderRow> = {}): LadderRow => ({
   ...change,
 });
 
-/** Work that an operator asked for. */
+/** Work that an operator requested. */
 export const orderRow = (change: Partial<OrderRow> = {}): OrderRow => ({
   key: 'request-1',
   verb: 'reboot',
@@ -157,7 +157,7 @@ export const penaltyRow = (untilMs: number, change: Partial<PenaltyRow> = {}): P
   ...change,
 });
 
-/** What an operator asked about the slot's machine a moment ago. */
+/** An operator request of a moment ago for the slot's machine. */
 export const requestRow = (change: Partial<RequestRow> = {}): RequestRow => ({
   key: 'request-1',
   verb: 'hold',

@@ -1,8 +1,8 @@
 import type { Writable } from 'node:stream';
 
 /**
- * Gives a process its input, and ends it. A process may end before it has read: that is told by how it
- * ended, which the caller looks at, and not by its pipe.
+ * Writes a process's input and closes it. A process may end before it has read everything; the
+ * caller sees that by the exit, not by the pipe.
  */
 export function feed(
   { stdin }: { readonly stdin: Writable | null },

@@ -1,9 +1,9 @@
 import { createActor, setup, type CallbackActorLogic } from 'xstate';
 import type { FleetEvent, SlotNews } from '../../src/machines/fleet.ts';
 
-/** Runs a service of the fleet as the fleet would, and hears what it has to say. */
+/** Runs a service of the fleet as the fleet would, and records its events. */
 export interface FleetStandIn {
-  /** News so far that were not taken yet. */
+  /** News that were not taken yet. */
   readonly news: SlotNews[];
   readonly crashes: unknown[];
   /** How often the guard was nudged. */

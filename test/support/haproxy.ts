@@ -15,7 +15,7 @@ import { isProvided } from './programs.ts';
 export const hasHaproxyFor = (tested: string): boolean =>
   isProvided(findHaproxy(), { tested, by: 'haproxy' });
 
-/** Starts an HAProxy for the test that asks; it is stopped when the test has ended. */
+/** Starts an HAProxy that stops at the end of the test. */
 export async function startTestHaproxy(options?: HaproxyOptions): Promise<Haproxy> {
   const started = await startHaproxy(options);
   onTestFinished(() => started.stop());

@@ -9,7 +9,7 @@ import {
 import type { FleetProvider, Provider } from '../../src/adapters/provider/port.ts';
 import { providerName } from '../../src/domain/ids.ts';
 
-/** A driver's provider in the core's hands, with nothing special about it. */
+/** A driver's provider as the core uses it, with default options. */
 export const inFleet = (
   driven: Provider,
   options: Partial<FleetProviderOptions> & Pick<FleetProviderOptions, 'instanceSetId'>,

@@ -3,7 +3,7 @@ import type { Memory } from '../doubles/mem-bmdb/tables.ts';
 import { calmRow, DEFAULT_GUARD, FLEET } from '../../src/domain/recovery/guard-judgement.ts';
 import type { GuardPolicy } from '../../src/domain/recovery/guard-judgement.ts';
 
-/** However many fall silent together, the guard takes it for their own fault. */
+/** A guard that never suspects itself, however many machines fall silent together. */
 export const TRUSTING_GUARD: GuardPolicy = {
   ...DEFAULT_GUARD,
   silentPercent: 100,
@@ -11,8 +11,8 @@ export const TRUSTING_GUARD: GuardPolicy = {
 };
 
 /**
- * Heartbeats have been taken in for a year, and will be for another, whatever the clocks do: for
- * tests of recovery that are not about the guard's grace.
+ * Says that heartbeats have arrived for a year and will for another, whatever the clocks do. For
+ * tests of recovery without the guard's grace.
  */
 const YEAR_MS = 365 * 86_400_000;
 
@@ -23,7 +23,7 @@ export function takenIn({ guard, now }: Memory): void {
   guard.rows.set(FLEET, { ...row, ingestUpSinceMs: now() - YEAR_MS });
 }
 
-/** Heartbeats were never taken in: as after the first start. */
+/** Says that heartbeats have never arrived, as after the first start. */
 export function notTakenIn({ guard }: Memory): void {
   guard.seenAtMs = null;
   guard.lostAtMs = null;

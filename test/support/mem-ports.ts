@@ -17,7 +17,7 @@ import { clockScheduler } from './clock-scheduler.ts';
 
 const PROGRAM = Buffer.from('the agent');
 
-/** What a daemon without a real world must be given. */
+/** What a daemon without a real world needs. */
 export interface MemPortsOptions extends Pick<Ports, 'random' | 'log'> {
   readonly clock: Clock;
   readonly bmdb: Bmdb;
@@ -25,11 +25,11 @@ export interface MemPortsOptions extends Pick<Ports, 'random' | 'log'> {
   readonly drivers: readonly Driver[];
   readonly balancerDrivers?: readonly BalancerDriver[];
   readonly agents?: Partial<Pick<MemAgentServerOptions, 'isReady' | 'batch'>>;
-  /** Told of the daemon's agent server, to which agents report. */
+  /** Called with the daemon's agent server, to which agents report. */
   readonly onAgentServer?: (server: MemAgentServer) => void;
 }
 
-/** Ports of a daemon that lives in memory and in virtual time; nothing of the real world is left. */
+/** Ports of a daemon in memory and virtual time, without any part of the real world. */
 export function memPorts(options: MemPortsOptions): Ports & { readonly metrics: MemMetrics } {
   const { clock, random, log, bmdb, shell, drivers } = options;
   return {
@@ -37,6 +37,7 @@ export function memPorts(options: MemPortsOptions): Ports & { readonly metrics: 
     random,
     log,
     levels: null,
+    recentLog: null,
     scheduler: clockScheduler(clock),
     metrics: createMemMetrics(),
     hostname: 'memory',

@@ -26,25 +26,25 @@ export interface MirrorStand {
   readonly script: ScriptedBmdb;
   readonly heard$: Subject<Heard>;
   readonly log: RecordingLog;
-  /** Answers the provider's listings; nothing is listed unless the test says so. */
+  /** Answers the provider's listings; the default is an empty listing. */
   listing: () => Promise<Listing>;
-  /** Slots that the mirror told to have vanished. */
+  /** Slots that the mirror reported as vanished. */
   readonly vanished: string[];
   readonly mirror: Mirror;
   readonly fleet: FleetStandIn;
-  /** Views that the mirror told, in order; emptied by `begin`. */
+  /** Views from the mirror, in order; emptied by `begin`. */
   readonly views: MachineView[];
-  /** What was told of each since `begin`: slots with another row, or null for any. */
+  /** Reported changes since `begin`: slots with a changed row, or null for any. */
   readonly changedTold: (readonly string[] | null)[];
-  /** The machine's row is read by itself; null is found where it is gone. */
+  /** Reads the machine's row alone; null: the row is gone. */
   reread(row: MachineRow, found?: MachineRow | null): Promise<void>;
-  /** How often all facts were told since `begin`. */
+  /** How often the mirror reported all facts since `begin`. */
   factsTold(): number;
-  /** The first scan, and the changes that the first listing asks for. */
+  /** The first scan, and the changes that the first listing causes. */
   begin(rows?: Partial<BmdbSnapshot>): Promise<void>;
-  /** A wake, and the read that follows it. */
+  /** A wake and the read that follows. */
   change(changes: Partial<BmdbChanges>): Promise<void>;
-  /** Timers that are left. */
+  /** @returns the number of remaining timers. */
   stop(): Promise<number>;
 }
 

@@ -1,9 +1,9 @@
--- Makes the time of a migrated database what a test sets it to: `testclock.now()` stands before the
--- built-in one for every connection, and in whatever the migrations made.
+-- Lets a test set the time of a migrated database: `testclock.now()` replaces the built-in function
+-- for every connection, and in everything that the migrations created.
 CREATE SCHEMA testclock;
 GRANT USAGE ON SCHEMA testclock TO PUBLIC;
 
--- Microseconds since 1970. What a sequence says is the same for everybody, whatever their snapshots.
+-- Microseconds since 1970. A sequence has the same value for everybody, whatever their snapshots.
 CREATE SEQUENCE testclock.us;
 SELECT setval('testclock.us', 1700000000000000);
 GRANT SELECT ON testclock.us TO PUBLIC;
@@ -15,7 +15,7 @@ CREATE FUNCTION testclock.clock_timestamp() RETURNS timestamptz VOLATILE LANGUAG
   RETURN pg_catalog.to_timestamp(pg_catalog.pg_sequence_last_value('testclock.us') / 1e6::float8);
 END $$;
 
--- Connections of ours set their search path, as far as the server knows of such a setting.
+-- Our connections set their search path, if the server has such a setting.
 CREATE VIEW testclock.pg_settings AS
   SELECT * FROM pg_catalog.pg_settings WHERE name <> 'search_path';
 GRANT SELECT ON testclock.pg_settings TO PUBLIC;
@@ -45,6 +45,6 @@ DO $$ DECLARE one record; BEGIN
   END LOOP;
   EXECUTE format('ALTER DATABASE %I SET search_path = public, testclock, pg_catalog',
     current_database());
-  -- Planning a scan of the fleet takes 15 ms otherwise, which is most of what such a test costs.
+  -- Planning a scan of the fleet otherwise takes 15 ms, most of such a test's time.
   EXECUTE format('ALTER DATABASE %I SET join_collapse_limit = 1', current_database());
 END $$;

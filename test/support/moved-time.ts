@@ -7,13 +7,13 @@ import { createSimulatedClock } from '../doubles/simulated-clock.ts';
 export interface MovedClock extends Clock {
   move(ms: number): void;
   /**
-   * Whether it runs on to the end of a pause between two tries, so that they take no time and come to
-   * their end; otherwise pauses really pass, and the tries have no end unless the clock is moved.
+   * Whether the clock runs on to the end of a pause between two attempts, so that attempts take no
+   * time. Otherwise pauses really pass, and the attempts never end unless the test moves the clock.
    */
   runsOn: boolean;
 }
 
-/** Timers of at most this many milliseconds count as such pauses. */
+/** Timers up to this many milliseconds count as such pauses. */
 const PAUSE_MAX_MS = 1_000;
 
 export function createMovedClock(): MovedClock {
@@ -40,17 +40,17 @@ export function createMovedClock(): MovedClock {
   return moved;
 }
 
-/** The time of a database and of the daemons on it. */
+/** The time of a database and of its daemons. */
 export interface MovedTime {
   readonly clock: MovedClock;
-  /** Of the database; daemons may be ahead of it by what they paused. */
+  /** The database's time. Daemons may be ahead of it by their pauses. */
   nowMs(): number;
   move(sql: Pick<pg.Pool, 'query'>, ms: number): Promise<void>;
 }
 
 const SQL = readFileSync(new URL('./moved-time.sql', import.meta.url), 'utf8');
 
-/** Takes over the time of a migrated database. Connections that are there already keep the real one. */
+/** Takes over the time of a migrated database. Existing connections keep the real time. */
 export async function takeTimeOver(ownerUrl: string): Promise<MovedTime> {
   const owner = new pg.Client({ connectionString: ownerUrl });
   await owner.connect();

@@ -4,10 +4,10 @@ import type * as Threads from 'node:worker_threads';
 import { expect, test } from 'vitest';
 import type * as Clock from '../../src/adapters/clock/system-clock.ts';
 
-/** This file is in virtual time itself: the names of modules are hidden from the rule of imports. */
+/** This file runs in virtual time too, so it hides the names of modules from the import rule. */
 const load = async <Module>(name: string) => (await import(name)) as Module;
 
-test('whatever opens a socket, starts a process or waits for real time there fails', async () => {
+test('fails when code opens a socket, starts a process or waits for real time in a virtual test', async () => {
   const net = await load<typeof Net>('node:net');
   const child = await load<typeof ChildProcess>('node:child_process');
   const { Worker } = await load<typeof Threads>('node:worker_threads');

@@ -6,12 +6,13 @@ import workerThreads from 'node:worker_threads';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 
 /*
- * Runs before every file of the project `virtual`: whatever opens a socket, starts a process or waits for
- * real time there throws. `projects.ts` chose the file by its imports; what it could not see is seen here.
+ * Runs before every file of the project `virtual`. Code that opens a socket, starts a process or
+ * waits for real time throws there. `projects.ts` chose the file by its imports; this check sees
+ * what imports hide.
  */
 const INSTALLED = Symbol.for('shepherd:no-world');
 
-/** A function that may stand for a constructor too. */
+/** A function that also works as a constructor. */
 function refuse(what: string) {
   return function refused(): never {
     throw new Error(

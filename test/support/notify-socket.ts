@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-/** Node has no datagram sockets of Unix. */
+/** Node has no Unix datagram sockets. */
 const RECEIVER = `
 import json, socket, sys
 taken = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -15,12 +15,12 @@ while True:
     print(json.dumps(taken.recv(8192).decode()), flush=True)
 `;
 
-/** The end of a service's notifications that systemd has. */
+/** systemd's end of a service's notifications. */
 export interface NotifySocket {
   readonly path: string;
-  /** Each notification, in order, its assignments by name; barriers of systemd-notify left out. */
+  /** Each notification in order, as assignments by name, without systemd-notify's barriers. */
   readonly told: readonly Readonly<Record<string, string>>[];
-  /** When the last one came, by `performance.now`. */
+  /** Time of the last notification, by `performance.now`. */
   lastAt(): number;
   close(): Promise<void>;
 }

@@ -29,29 +29,29 @@ import { PROVIDER } from './facts.ts';
 import { createMemMachines, type SimulatedMachine } from '../doubles/mem-machines.ts';
 import { memPorts } from './mem-ports.ts';
 
-/** Hardware, its provider and a database in memory, for any number of daemons in virtual time. */
+/** Hardware, its provider and an in-memory database, for any number of daemons in virtual time. */
 export interface PlayedWorld {
   readonly clock: VirtualClock;
   readonly random: Random;
-  /** Of every daemon. */
+  /** Shared by all daemons. */
   readonly config: Config;
   readonly bmdb: MemBmdb;
   readonly provider: MemProvider;
-  /** Machines that came up, by address and port. */
+  /** Machines that have booted, by address and port. */
   readonly hosts: ReadonlyMap<string, SimulatedMachine>;
   /** Null: the fleet has no pool. */
   readonly balancer: MemoryBalancer | null;
-  /** Sets the wall clock of a computer so far ahead, for the daemon that runs there and later ones. */
+  /** Sets a computer's wall clock ahead by this much, for its present and later daemons. */
   setClock(name: string, offsetMs: number): void;
-  /** Agents do not get through to the daemon on this computer, while it takes calls for all it knows. */
+  /** Cuts agents off from the daemon on this computer. The daemon does not notice. */
   deafen(name: string, isDeaf: boolean): void;
-  /** The machine of a device moves to another address, as the provider shows from now on. */
+  /** Moves a device's machine to another address, which the provider shows from now on. */
   move(deviceId: string, address: string): void;
-  /** A machine boots, by a hand and not by the provider. */
+  /** Boots a machine by hand, not by the provider. */
   boot(address: string): void;
-  /** Starts a daemon as a process of its own. */
+  /** Starts a daemon as if it were a process of its own. */
   start(about: DaemonAbout): Promise<PlayedDaemon>;
-  /** Stops what plays the world, so that nothing but timers of daemons can be left. */
+  /** Stops the simulated world, so that only timers of daemons can be left. */
   end(): void;
 }
 
@@ -60,9 +60,9 @@ export interface PlayedDaemon {
   readonly log: RecordingLog;
   readonly metrics: MemMetrics;
   readonly isAlive: boolean;
-  /** Stops dead: nothing is said to anybody any more. */
+  /** Stops dead, without a word to anybody. */
   kill(): void;
-  /** Stops as by SIGSTOP, and goes on as by SIGCONT. */
+  /** Stops as by SIGSTOP, and continues as by SIGCONT. */
   pause(): void;
   resume(): void;
 }
@@ -70,43 +70,43 @@ export interface PlayedDaemon {
 export interface WorldOptions {
   /** Reservations by location. */
   readonly locations: Readonly<Record<string, number>>;
-  /** Of all chance there is. */
+  /** Seed of all randomness. */
   readonly seed: number;
-  /** What differs from the defaults that users have. */
+  /** Changes to the users' defaults. */
   readonly config?: Partial<Omit<ConfigInput, 'providers'>>;
   readonly ofProvider?: Partial<ConfigInput['providers'][string]>;
-  /** Kinds of balancers that the configuration names; none when absent. */
+  /** Kinds of balancers in the configuration; the default is none. */
   readonly balancerDrivers?: readonly BalancerDriver[];
-  /** All machines serve in a pool `api` at a balancer `edge` in memory. */
+  /** All machines serve in a pool `api` at an in-memory balancer `edge`. */
   readonly hasPool?: boolean;
-  /** Machines have controllers that may hang. */
+  /** Machines have BMCs that may hang. */
   readonly hasControllers?: boolean;
-  /** Virtual time of its own; a new one when absent. */
+  /** The virtual clock; the default is a new one. */
   readonly clock?: VirtualClock;
 }
 
-/** What differs with one daemon: its ports as it is to have them, such as with faults. */
+/** How one daemon differs, for example by ports with faults. */
 export interface DaemonAbout {
-  /** Names its computer. */
+  /** Name of the daemon's computer. */
   readonly name: string;
   readonly bmdb?: (bmdb: Bmdb) => Bmdb;
   readonly driven?: (driven: Provider, context: DriverContext) => Provider;
   readonly shell?: (shell: RemoteShell) => RemoteShell;
   readonly balancer?: (balancer: LoadBalancer) => LoadBalancer;
-  /** Whether its agent server takes calls; while it has a session when absent. */
+  /** Whether its agent server accepts calls; by default while it has a session. */
   readonly isListening?: () => boolean;
   readonly inspect?: Ports['inspect'];
-  /** A console in place of none. */
+  /** A console; the default is none. */
   readonly startConsole?: Ports['startConsole'];
-  /** Its own chance; else that of the world. */
+  /** Its own random numbers; the default is the world's. */
   readonly random?: Random;
-  /** What it does; else everything. */
+  /** Its roles; the default is all. */
   readonly roles?: Config['roles'];
-  /** How far its wall clock is ahead; 0 when absent. */
+  /** How far its wall clock is ahead; the default is 0. */
   readonly clockOffsetMs?: number;
 }
 
-/** From a creation, and from a reboot, to a machine that answers. */
+/** Time from a creation, and from a reboot, until the machine answers. */
 const PROVISIONING_MS = 120_000;
 const BOOT_MS = 60_000;
 const INSTANCE_SET = 'small-world-000000000000000';
@@ -159,7 +159,7 @@ export function createPlayedWorld(given: WorldOptions): PlayedWorld {
     const { bmdb: ownBmdb = same, driven = same, shell = same, inspect = null } = about;
     const { balancer: ownBalancer = same } = about;
     const { driver } = provider;
-    /** No balancer sends agents to a daemon that has stopped. */
+    /** No balancer sends agents to a stopped daemon. */
     let isServing = true;
     const ports = memPorts({
       log,
@@ -227,7 +227,7 @@ export function createPlayedWorld(given: WorldOptions): PlayedWorld {
   };
 }
 
-/** The same, with one balancer that all daemons share, and a pool of all machines. */
+/** The same options with a balancer that all daemons share, and a pool of all machines. */
 function withPool(options: WorldOptions, { balancer }: MemoryBalancer): WorldOptions {
   const shared: LoadBalancer = { ...balancer, close: async () => undefined };
   const driver: BalancerDriver = {
@@ -249,7 +249,7 @@ function withPool(options: WorldOptions, { balancer }: MemoryBalancer): WorldOpt
   };
 }
 
-/** Where agents report: to the servers of all daemons in turn, as a balancer would have it. */
+/** Where agents report: to the servers of all daemons in turn, as behind a balancer. */
 function createListeners() {
   interface NetworkPath {
     isRunning(): boolean;
@@ -269,7 +269,7 @@ function createListeners() {
   };
 }
 
-/** The defaults, as users have them, but for what must be said and what is to be changed. */
+/** The users' defaults, with the required settings and the test's changes. */
 const playedConfig = ({ config, ofProvider, balancerDrivers = [] }: WorldOptions): Config =>
   parseConfig(
     {

@@ -5,13 +5,17 @@ import { silentLog } from '../../src/adapters/log/port.ts';
 import { startTestPostgres } from './postgres.ts';
 
 /**
- * Keeps a PostgreSQL for all tests of a run, until its input ends: says in one line of JSON
- * (`SharedPostgres`) where it is. Interrupted from the terminal, it goes on for the tests that are
- * being ended; should it be killed, the server's watchdog stops the server and removes what it kept.
+ * Runs a PostgreSQL for all tests of a run until its input ends. Prints one line of JSON
+ * (`SharedPostgres`) with its address. It ignores an interrupt from the terminal, for the sake of
+ * tests that are shutting down. If it is killed, the server's watchdog stops the server and removes
+ * its files.
  */
 process.on('SIGINT', () => undefined);
 
-/** Migrated, to be copied; nobody may connect to it, since it could not be copied then. */
+/**
+ * A migrated database to copy. Nobody may connect to it, because a connection would prevent
+ * copying.
+ */
 const TEMPLATE = 'migrated';
 
 const server = await startTestPostgres();

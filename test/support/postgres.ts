@@ -5,13 +5,13 @@ import type { EmbeddedPostgres } from '../../src/adapters/bmdb/embedded/embedded
 import { silentLog } from '../../src/adapters/log/port.ts';
 
 /**
- * The PostgreSQL that tests of the database run on: the embedded one, or, where the environment names
- * the programs of another installation (`SHEPHERD_TEST_POSTGRES_BIN`), that one as it comes but for
+ * The PostgreSQL for tests of the database. It is the embedded server, or the programs of another
+ * installation (`SHEPHERD_TEST_POSTGRES_BIN`). That installation keeps its defaults except for
  * `fsync` and `SHEPHERD_TEST_POSTGRES_SETTINGS` (`name=value`, separated by blanks).
  */
 export async function startTestPostgres(dataDir?: string): Promise<EmbeddedPostgres> {
   const installation = installationOf(process.env);
-  // Programs of before version 16 go back by name to the directory that they were started in.
+  // Programs before version 16 return by name to the directory in which they were started.
   if (installation && dataDir !== undefined) await chmod(dirname(dataDir), 0o711);
   return startEmbeddedPostgres({
     log: silentLog,
@@ -20,7 +20,7 @@ export async function startTestPostgres(dataDir?: string): Promise<EmbeddedPostg
   });
 }
 
-/** Nothing of a test must survive a power cut, so nobody waits for the disk. */
+/** No test's data must survive a power cut, so nobody waits for the disk. */
 const UNSAFE = ['fsync=off', 'full_page_writes=off'];
 
 function installationOf(env: NodeJS.ProcessEnv) {

@@ -1,8 +1,9 @@
 /**
- * Whether a program of the system is there for a test, which is `runIf(isProvided(…))`. Where the program is
- * missing, the run says what is not tested; where `CI` is set, a missing program fails the file.
+ * Tells whether a test's system program is installed, for `runIf(isProvided(…))`. Where the program
+ * is missing, the run says what stays untested. Where `CI` is set, a missing program fails the
+ * file.
  * @param program null or false: missing
- * @param needs what is tested with it, and the package that brings it
+ * @param needs the tested thing, and the package that provides the program
  */
 export function isProvided(
   program: string | boolean | null,

@@ -3,21 +3,22 @@ import { join, posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /*
- * Which test file is in which project. A file that `NIGHT` names is `night`. Any other file is `virtual` when
- * neither it nor anything that it imports from `test/` opens a socket, starts a process or takes real
- * time. The rest is `real`.
+ * Assigns each test file to a project. A file that `NIGHT` names is `night`. Any other file is
+ * `virtual` when neither the file nor its imports from `test/` open a socket, start a process or
+ * take real time. The rest is `real`.
  */
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 
 /**
- * Files that take long, need clients of others, or follow documents. They run at night only. Every change still
- * runs the contract of each port at one real peer, races, access, and what strangers can do.
+ * Slow files, files that need foreign clients, and files that follow documents. They run at night
+ * only. Every change still runs each port's contract at one real peer, races, access, and attacks
+ * by strangers.
  */
 const NIGHT = [
   'test/{bench,clients,e2e,packages}/**',
   'test/faults/**/!(oracle|tcp-proxy).test.ts',
   'test/**/*.browser.test.ts',
-  // A whole fleet for each of many faults; the simulation strikes at random in every run.
+  // A whole fleet for each of many faults. The simulation strikes at random in every run.
   'test/actors/crash-isolation.test.ts',
   'test/actors/balancing/{engine-calls,engine-vectors,haproxy-vectors,killed-haproxy}.test.ts',
   'test/adapters/balancer/haproxy/{at-once,faults,left-behind,together,traffic}.test.ts',
@@ -35,10 +36,10 @@ const NIGHT = [
   'test/deploy/install-document.test.ts',
   'test/repo/install.test.ts',
 ];
-/** Emulators on sockets. A fault in an emulator also breaks the tests of its driver. */
+/** Emulators on sockets. A fault in an emulator also breaks its driver's tests. */
 const NIGHT_IF_REAL = ['test/{conformance,emulators}/**'];
 
-/** Modules that reach the outside world, and the names of each that do not. */
+/** Modules that reach the outside world, with their harmless names. */
 const DOORS: Readonly<Record<string, RegExp>> = {
   'node:child_process': /^$/,
   'node:cluster': /^$/,
@@ -58,7 +59,7 @@ const DOORS: Readonly<Record<string, RegExp>> = {
   ssh2: /^$/,
   ws: /^$/,
 };
-/** Functions that open a way to the world when they are called. */
+/** Functions that reach the outside world when called. */
 const STARTERS: readonly ((file: string, name: string) => boolean)[] = [
   (_file, name) => name === 'systemClock',
   (file) => file === 'src/adapters/balancer/haproxy/files.ts',
@@ -68,20 +69,20 @@ const STARTERS: readonly ((file: string, name: string) => boolean)[] = [
   (file) => file === 'src/commands/remote/client.ts',
   (file, name) => /^(emulators|src\/console)\//.test(file) && name.startsWith('start'),
 ];
-/** HTTP servers and clients over this network open no socket. */
+/** HTTP servers and clients over this network open no sockets. */
 const NETWORK_IN_MEMORY = 'test/doubles/memory-network.ts';
 /**
- * Globals, and functions of vitest, that take or measure real time, or open a socket. Today's date is none:
- * worlds may begin with it.
+ * Globals and vitest functions that take or measure real time, or open a socket. Today's date is
+ * allowed, because worlds may start with it.
  */
 const CALLS =
   /(?<![.\w'`])(setTimeout|setInterval|fetch|performance\.now|process\.hrtime|vi\.waitFor|vi\.waitUntil|expect\.poll)\((?!.*\)(: .+)? \{$|.*\): .+;$)/gm;
 
-/** `import`s and re-exports of values, as the formatter writes them. */
+/** Imports and re-exports of values, as the formatter writes them. */
 const IMPORTS = /^(?:import|export) (?!type\b)(?:([^'"`;]*?) from )?'([^']+)';$/gm;
 const DYNAMIC_IMPORTS = /(?<!typeof )\bimport\(\s*'([^']+)',?\s*\)(?![.\w])/g;
 
-/** What a file imports or passes on: names of values, and those of whole modules as `*`. */
+/** What a file imports or re-exports: names of values, and `*` for whole modules. */
 export function valuesImported(text: string): { from: string; names: readonly string[] }[] {
   const fixed = [...text.matchAll(IMPORTS)].map(([, clause, from]) => ({
     ...{ from: from!, names: clause === undefined ? [WHOLE] : namesOf(clause) },
@@ -95,11 +96,11 @@ export function valuesImported(text: string): { from: string; names: readonly st
 interface ImportScan {
   /** Files under `test/` that are imported. */
   readonly imports: readonly string[];
-  /** Ways to the world that the file uses itself. */
+  /** Ways to the outside world that the file itself uses. */
   readonly doors: readonly string[];
 }
 
-/** What a file of `test/` imports, and how it reaches the world by itself. */
+/** What a file of `test/` imports, and how it reaches the outside world itself. */
 export function readingOf(path: string, text: string): ImportScan {
   const imports: string[] = [];
   const doors = new Set([...text.matchAll(CALLS)].map(([, called]) => `${called}()`));
@@ -119,7 +120,7 @@ export function readingOf(path: string, text: string): ImportScan {
   const isInMemory = imports.includes(NETWORK_IN_MEMORY);
   return { imports, doors: isInMemory ? [...doors] : [...doors, ...overNetwork] };
 }
-/** Stands for every name of a module. */
+/** Stands for all names of a module. */
 const WHOLE = '*';
 
 /** Names of values in an import clause, before `as`; a default or `*` counts as a name. */
@@ -129,10 +130,13 @@ const namesOf = (clause: string): string[] =>
     .map((name) => name.trim().split(' as ')[0]!)
     .filter((name) => name !== '' && !name.startsWith('type '));
 
-/** How a test file comes to the world: the files that import each other, and the door. Null: not at all. */
+/**
+ * How a test file reaches the outside world: the chain of imports, and the way out. Null: it does
+ * not.
+ */
 export type ImportPath = readonly string[] | null;
 
-/** Finds the way to the world of test files; each file is read once. */
+/** Finds test files' ways to the outside world; reads each file once. */
 export function createFinder(read: (path: string) => string | null) {
   const readings = new Map<string, ImportScan>();
   const readingFor = (path: string): ImportScan => {
@@ -160,7 +164,7 @@ function chainTo(path: string, cameFrom: ReadonlyMap<string, string | null>): st
   return chain;
 }
 
-/** Null: a text of a test names a file that is not there. */
+/** Null: a test's text names a file that does not exist. */
 function readFile(path: string): string | null {
   const file = join(root, path);
   return existsSync(file) ? readFileSync(file, 'utf8') : null;

@@ -39,7 +39,7 @@ export function provisionParts({ random, limits, holdRows, ...world }: Provision
     log,
     onChange: () => undefined,
   });
-  // Each listing is made anew.
+  // Each listing is fetched anew.
   const listings = createListings({ providers, holds, health, nowMs, clock, maxAgeMs: 0 });
   const leases = createLeases({ keeper, holderOf: () => null, clock, random, log, retryMs: 3_000 });
   // Each round reads everything.

@@ -27,14 +27,14 @@ import { runService } from './run-service.ts';
 export const PERIOD_MS = 60_000;
 const INPUT: Round = { provider: PROVIDER };
 
-/** A provider and a BMDB in memory, and daemons that come and go. */
+/** An in-memory provider and BMDB, and daemons that come and go. */
 export interface ProvisionStand {
   readonly clock: VirtualClock;
   readonly bmdb: MemBmdb;
   readonly provider: MemProvider;
   readonly log: RecordingLog;
   readonly metrics: MemMetrics;
-  /** One life of a daemon; the next finds what it left behind. */
+  /** One life of a daemon; the next life finds what it left behind. */
   life(change?: LifeChange): Promise<ProvisionLife>;
   intents(): { readonly state: string; readonly slotId: string; readonly witness: string }[];
   states(): string[];
@@ -53,14 +53,14 @@ export interface ProvisionLife {
   readonly parts: ReturnType<typeof provisionParts>;
   /** One step of the chart. */
   step(name: ProvisionStep): Promise<unknown>;
-  /** One after the other. */
+  /** Several steps, one after the other. */
   steps(...names: readonly ProvisionStep[]): Promise<void>;
-  /** One whole iteration; creations that hang are left alone. Answers what it planned. */
+  /** One whole round; hanging creations are left alone. Returns the number of planned creations. */
   round(): Promise<number>;
-  /** The chart itself, running. */
+  /** Runs the chart itself. */
   chart(): { stop(): void; state(): unknown };
   drain(graceMs: number): Promise<void>;
-  /** The process dies: nothing is said to anybody any more, and the session ends in time. */
+  /** The process dies without a word to anybody, and its session expires later. */
   die(): void;
 }
 export type ProvisionStep =
@@ -89,7 +89,7 @@ export function createProvisionStand(config: Partial<MemProviderConfig> = {}): P
     { clock, random },
   );
 
-  /** What a dead process has under way is nobody's any more, so the next one opens the provider anew. */
+  /** Nobody owns a dead process's calls, so the next life opens the provider anew. */
   let hasDied = false;
 
   async function life(change: LifeChange = {}): Promise<ProvisionLife> {
@@ -179,7 +179,7 @@ export function createProvisionStand(config: Partial<MemProviderConfig> = {}): P
   };
 }
 
-/** Moves the clock from timer to timer until the work is done; a day at most. */
+/** Moves the clock from timer to timer until the work is done, for at most a day. */
 async function whileTimePasses<T>(clock: VirtualClock, work: Promise<T>): Promise<T> {
   let isDone = false;
   const ended = () => (isDone = true);

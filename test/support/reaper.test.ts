@@ -14,7 +14,7 @@ function start(script: string, mark: string) {
   return { child, up: once(child.stdout, 'data'), ended: once(child, 'exit') };
 }
 
-test('B5: what a run has left is ended when the run is gone, and nothing else', async () => {
+test('B5: ends what a run has left when the run is gone, and nothing else', async () => {
   const [ours, theirs] = [randomUUID(), randomUUID()].map(
     (id) => `MARK_${id.replaceAll('-', '_')}`,
   );
@@ -25,7 +25,7 @@ test('B5: what a run has left is ended when the run is gone, and nothing else', 
   const reaper = spawn(process.execPath, [REAPER, `${ours}=yes`], {
     stdio: ['pipe', 'ignore', 'inherit'],
   });
-  // It may end before we hear that the daemon has ended.
+  // It may end before we hear of the daemon's end.
   const reaped = once(reaper, 'exit');
   try {
     reaper.stdin.end();
@@ -38,6 +38,6 @@ test('B5: what a run has left is ended when the run is gone, and nothing else', 
   }
 });
 
-test('every process of a run can be known', () => {
+test('knows every process of a run', () => {
   expect(process.env['SHEPHERD_TEST_RUN']).toMatch(/^[0-9a-f-]{36}$/);
 });

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { setTimeout } from 'node:timers/promises';
 
 /**
- * Ends what a run of the tests has left running, when its input ends, which it does however the run
- * ended: an interrupted run has no time to stop the daemons that its tests started. They are known by
- * what every process of the run finds in its environment: the one argument, such as `NAME=value`.
+ * Ends the processes that a test run has left, once its own input ends. Its input ends however the
+ * run ends, also when an interrupted run has no time to stop its daemons. Every process of the run
+ * has the one argument, such as `NAME=value`, in its environment.
  */
 const GRACE_MS = 15_000;
 
@@ -20,7 +20,7 @@ function read(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch {
-    return ''; // It has ended, or is another user's.
+    return ''; // The process has ended, or belongs to another user.
   }
 }
 
@@ -28,7 +28,7 @@ function end(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch {
-    // It has ended.
+    // The process has ended.
   }
 }
 

@@ -1,19 +1,19 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
-/** Stands between clients and a database without TLS. */
+/** A relay between clients and a database without TLS. */
 export interface Relay {
-  /** The database, through here. */
+  /** URL of the database through the relay. */
   readonly url: string;
   /** Breaks all connections. */
   breakAll(): void;
-  /** Breaks them, and takes no more. */
+  /** Breaks all connections, and accepts no more. */
   close(): Promise<void>;
 }
 
 /**
- * @param meet is told of each client. It may connect it to the database by `dial`, whose socket ends with
- * the client and the other way round, and has to pass on the bytes of both.
+ * @param meet called for each client. It may connect the client to the database with `dial`, whose
+ * socket ends with the client and vice versa. It passes on the bytes of both.
  */
 export async function startRelay(
   target: string,

@@ -1,6 +1,6 @@
 import type { Reporter, TestCase, TestModule } from 'vitest/node';
 
-/** Reports every test that passed only when it was repeated. */
+/** Reports every test that passed only on a repetition. */
 export class Repeats implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     const repeated = modules.flatMap((each) => [...each.children.allTests()].filter(isRepeated));
@@ -13,5 +13,5 @@ export class Repeats implements Reporter {
 }
 const isRepeated = (test: TestCase) => test.diagnostic()?.flaky === true;
 
-// vitest takes the reporter of a file that is its default export.
+// vitest takes a file's default export as the reporter.
 export default Repeats;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { checkRows, testRows } from './rows.ts';
 
-test('a complaint names each row that does not hold, what was expected and what was found', async () => {
+test('names each failed row with the expected and the actual value', async () => {
   const rows = [
     ['one', 1, 1],
     ['two', 2, 3],
@@ -21,7 +21,7 @@ test('a complaint names each row that does not hold, what was expected and what 
   expect(error).toMatchObject({ name: 'AssertionError', actual: 2, expected: 3 });
 });
 
-test('an error that is no expectation keeps its kind', async () => {
+test('keeps the kind of an error that is not an assertion', async () => {
   const check = ({ of }: { of: { name: string } }) => expect(() => of.name.trim()).toThrow('no');
   const rows = [{ of: { name: 'x' } }];
   await expect(checkRows(rows, 'trims $of.name', check)).rejects.toThrow('trims x: expected');

@@ -1,13 +1,13 @@
 import { format, inspect } from 'node:util';
 import { test } from 'vitest';
 
-/** Most complaints that a failure lists: one mistake often breaks every row. */
+/** Maximum number of complaints in a failure, because one mistake often breaks every row. */
 const COMPLAINTS_MAX = 20;
 
 /**
- * Like vitest's `test.each`, but the rows are one test: a table is one promise. Each row is checked, and
- * the test fails with a complaint for each row that does not hold: the title with the row's values in
- * it, and what was expected and found. Hooks run once for the whole table.
+ * Like vitest's `test.each`, but the rows are one test, because a table is one promise. Each row is
+ * checked. The test fails with a complaint per failed row: the title with the row's values, and the
+ * expected and actual value. Hooks run once for the whole table.
  */
 export const testRows = ((rows: readonly unknown[]) =>
   (title: string, check: (...row: never[]) => unknown): void => {
@@ -15,7 +15,10 @@ export const testRows = ((rows: readonly unknown[]) =>
     test(`${title} (${rows.length} rows)`, () => checkRows(rows, title, check));
   }) as unknown as typeof test.each;
 
-/** Checks all rows. @throws the error of the first that does not hold, with complaints about all of them. */
+/**
+ * Checks all rows. @throws the error of the first failed row, with complaints about all failed
+ * rows.
+ */
 export async function checkRows(
   rows: readonly unknown[],
   title: string,
@@ -38,7 +41,7 @@ interface RowFailure {
   readonly error: unknown;
 }
 
-/** The title with values in place of `%s` or `$name`, as `test.each` writes it. */
+/** The title with the values in place of `%s` or `$name`, as `test.each` formats it. */
 function nameOf(title: string, values: readonly unknown[]): string {
   const places = title.match(/%[sdifjoO]/g)?.length ?? 0;
   const [row] = values;
@@ -50,7 +53,7 @@ function nameOf(title: string, values: readonly unknown[]): string {
 const textOf = (value: unknown) =>
   typeof value === 'string' ? value : inspect(value, { depth: 6, breakLength: 100 });
 
-/** The error of the first row, which keeps its difference and its line, with the complaints of all. */
+/** The first row's error, which keeps its diff and line, with the complaints of all rows. */
 function errorOf(failures: readonly RowFailure[]): Error {
   const complaints = failures.slice(0, COMPLAINTS_MAX).map(({ name, error }) => {
     const { message, actual, expected } = error as Error & { actual: unknown; expected: unknown };

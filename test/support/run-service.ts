@@ -7,9 +7,9 @@ export const JOB: Job = { slot: SLOT, machineId: MACHINE };
 
 /** One run of a promise slot. */
 export interface ServiceRun<Output> {
-  /** Never settles once the run was stopped. */
+  /** Never settles once the run is stopped. */
   readonly result: Promise<Output>;
-  /** Stops it, as a chart does that leaves the state. */
+  /** Stops the run as a chart does when it leaves the state. */
   stop(): void;
 }
 
@@ -32,10 +32,10 @@ export function runService<Output, Input>(
   return { result, stop: () => void actor.stop() };
 }
 
-/** What the steps of a task told so far. */
+/** Results of a task's steps so far. */
 const told = new WeakMap<object, object>();
 
-/** Runs one step of a task with what the steps before it told, as the task's chart does. */
+/** Runs one step of a task with the results of the earlier steps, as the task's chart does. */
 export function runStep<Services extends object>(
   services: Services,
   name: Exclude<keyof Services, 'giveUp'>,

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 
-/** What a command wrote, and the code that it ended with. */
+/** A command's output and exit code. */
 interface Ended {
   readonly stdout: string;
   readonly stderr: string;
@@ -10,21 +10,21 @@ interface Ended {
 }
 
 export interface Scenes<Stand> {
-  /** What each scene begins with. */
+  /** What each scene starts with. */
   open(): Promise<Stand>;
   close?(stand: Stand): Promise<void>;
   run(stand: Stand, words: readonly string[], line: string): Promise<Ended | string>;
-  /** What else happens in a scene, by name; what it returns, if a text, is told. */
+  /** Other steps of a scene, by name; a returned text is part of the scene. */
   readonly steps?: Readonly<Record<string, (stand: Stand, about: string) => unknown>>;
-  /** A text without what differs from run to run. */
+  /** Removes from a text what differs from run to run. */
   plain?(stand: Stand, text: string): string;
 }
 
 /**
- * Plays a file of scenes again, and compares what it says now with what the file says. A scene begins with
- * `== title`; `* step: about` does a step, and `$ words` runs a command line; `& words` only begins with one,
- * whose end `* the end of it` waits for. All else is what was said. To change a scene, change those lines, and
- * run the test with `-u`.
+ * Replays a file of scenes, and compares the output with the file. A scene starts with `== title`.
+ * `* step: about` does a step, and `$ words` runs a command line. `& words` only starts a command
+ * line, and `* the end of it` waits for its end. All other lines are output. To change a scene,
+ * change those lines and run the test with `-u`.
  */
 export async function playScenes<Stand>(
   directory: string,
@@ -73,7 +73,7 @@ export async function playScenes<Stand>(
 const indented = (text: string): string =>
   text.replaceAll(/^(?=.)/gm, '    ').replaceAll(/ +$/gm, '');
 
-/** The words of a command line, of which some may be quoted. */
+/** The words of a command line, some of them quoted. */
 const wordsIn = (text: string): string[] =>
   [...text.matchAll(/(?:"[^"]*"|'[^']*'|[^\s"'])+/g)].map(([word]) =>
     word.replaceAll(/"([^"]*)"|'([^']*)'/g, (_, one?: string, other?: string) => one ?? other!),

@@ -3,20 +3,20 @@ import type { Socket } from 'node:net';
 import { takeFreePort } from '../../src/adapters/network/free-port.ts';
 import { takeFreeAddress } from '../../emulators/hosts/serving/addresses.ts';
 
-/** A machine that answers on all of the ports with its address. */
+/** A machine that answers on all ports with its address. */
 export interface ServingMachine {
   readonly address: string;
-  /** Requests, over all ports. */
+  /** Number of requests over all ports. */
   readonly answered: () => number;
-  /** Connections that carried a request and are open. */
+  /** Open connections that carried a request. */
   readonly open: () => number;
-  /** Nobody can connect any more; what is connected is cut. */
+  /** Refuses new connections and cuts the present ones. */
   stop(): Promise<void>;
-  /** It answers again. */
+  /** Answers again. */
   start(): Promise<void>;
 }
 
-/** Machines of one pool: they have one port each for a service, and so many addresses of loopback. */
+/** Machines of one pool, with one port per service and this many loopback addresses. */
 export async function startServing(
   count: number,
   ports: readonly number[],
@@ -75,7 +75,7 @@ async function startOne(address: string, ports: readonly number[]): Promise<Serv
 }
 
 const takenPorts = new Set<number>();
-/** Ports of 127.0.0.1 where nobody listens. */
+/** Free ports of 127.0.0.1. */
 export async function freePorts(count: number): Promise<readonly number[]> {
   const ports: number[] = [];
   while (ports.length < count) ports.push(await takeFreePort(takenPorts));

@@ -9,8 +9,8 @@ import type { TestProject } from 'vitest/node';
 const KEEPER = fileURLToPath(new URL('./postgres-keeper.ts', import.meta.url));
 
 /**
- * Lets all tests of a run share one PostgreSQL: started when the first of them asks, and stopped in
- * the end. Its keeper is a process of its own, which ends with this one, however this one ends.
+ * Lets all tests of a run share one PostgreSQL, which starts at the first use and stops at the end.
+ * Its keeper is a process of its own, which ends with this process, however this process ends.
  */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   let keeper: ChildProcess | null = null;
@@ -21,7 +21,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   };
   const secret = `/${randomUUID()}`;
   const broker = createServer((request, response) => {
-    // A worker asks seldom: a connection that is kept may be closed just when it asks again.
+    // A worker asks seldom, and a kept connection may close just as the worker asks again.
     response.shouldKeepAlive = false;
     if (request.url !== secret) return void response.writeHead(404).end();
     answer ??= start();

@@ -17,15 +17,15 @@ import type { DaemonAbout, PlayedDaemon, PlayedWorld } from './played-world.ts';
 
 export type { SimulatedMachine } from '../doubles/mem-machines.ts';
 
-/** A whole daemon as it ships, over a world in memory and in virtual time. */
+/** A whole shipped daemon, over a world in memory and in virtual time. */
 export interface SmallWorld extends Omit<PlayedWorld, 'start'> {
-  /** What the mirror said last of each slot; nothing before the daemon is started. */
+  /** The mirror's last view of each slot; empty before the daemon starts. */
   readonly views: ReadonlyMap<string, MachineView>;
-  /** Sweeps so far, one per period while the services of a session run undisturbed. */
+  /** Number of sweeps: one per period while a session's services run undisturbed. */
   sweeps(): number;
-  /** Starts the daemon, which is stopped when the test has ended. Answers its supervisor. */
+  /** Starts the daemon, which stops at the end of the test. @returns its supervisor. */
   fleet(): Promise<Daemon['supervisor']>;
-  /** What the daemon wrote and counted, and its parts, once it is started. */
+  /** The started daemon's log, metrics and parts. */
   readonly log: RecordingLog;
   readonly metrics: MemMetrics;
   readonly taskPool: TaskPool;
@@ -41,12 +41,12 @@ export interface SmallWorldOptions extends Omit<DaemonAbout, 'name'> {
   /** Reservations by location, instead of `machines` in one. */
   readonly locations?: Readonly<Record<string, number>>;
   readonly seed?: number;
-  /** Tasks of each kind at once. */
+  /** Maximum tasks of each kind at once. */
   readonly places?: number;
   readonly provisioner?: ConfigInput['provisioner'];
-  /** Machines have controllers that may hang. */
+  /** Machines have BMCs that may hang. */
   readonly hasControllers?: boolean;
-  /** What differs in the configuration of the recovery ladder. */
+  /** Changes to the configured recovery ladder. */
   readonly ladder?: NonNullable<ConfigInput['recoverer']>['ladder'];
 }
 
@@ -79,7 +79,7 @@ export function createSmallWorld(options: SmallWorldOptions = {}): SmallWorld {
     return started;
   };
   const parts = () => own().daemon.parts;
-  /** Ends the daemon and its world, and demands that nothing is left. */
+  /** Ends the daemon and its world, and checks that nothing is left. */
   async function stop({ daemon: { supervisor } }: PlayedDaemon) {
     if (supervisor.getSnapshot().status === 'active') {
       supervisor.send({ type: 'fleet.stop' });

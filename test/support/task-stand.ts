@@ -36,7 +36,7 @@ export { JOB };
 /** Longer than any test waits. */
 const SESSION_MS = 20 * 24 * 3_600_000;
 
-/** One machine, its provider and a BMDB in memory: what the slots of a task work on. */
+/** One machine, its provider and an in-memory BMDB, on which a task's services work. */
 export interface TaskStand {
   readonly clock: VirtualClock;
   readonly random: Random;
@@ -47,28 +47,28 @@ export interface TaskStand {
   readonly log: RecordingLog;
   readonly metrics: MemMetrics;
   readonly host: FakeHost;
-  /** What was done to the machine and asked of its provider, in order. */
+  /** Actions on the machine and calls to its provider, in order. */
   readonly done: string[];
   /** Answers the provider's `getMachine`. */
   whereIs: () => Promise<ProviderMachine>;
   /** Answers the provider's `rebootMachine`. */
   reboot: () => Promise<string>;
-  /** Whether its system is asked to carry out a graceful one. */
+  /** Whether the provider asks the machine's system to reboot gracefully. */
   isGraceful: boolean;
   /** Answers the provider's `reinstallMachine`. */
   reinstall: () => Promise<string>;
   /** Answers the provider's `resetController`. */
   resetController: () => Promise<string>;
-  /** What the provider's listing tells of the machine's controller. */
+  /** The machine's BMC in the provider's listing. */
   controller: Controller | null;
-  /** Answers the provider's `setPower`; when absent it does what it says. */
+  /** Answers the provider's `setPower`; by default the power changes as requested. */
   setPower: (want: 'on' | 'off') => Promise<string>;
-  /** What the provider says of the machine, unless `whereIs` says otherwise. */
+  /** The provider's view of the machine, unless `whereIs` overrides it. */
   power: ProviderMachine['power'];
   status: ProviderStatus;
-  /** What the provider can do. */
+  /** The provider's capabilities. */
   capabilities: Capabilities;
-  /** Instead of the connection: what connecting ends with. */
+  /** Error of the connection attempt, instead of a connection. */
   connecting: Error | null;
   deps(policy?: HostKeyPolicy): TaskDeps;
   recoverDeps(change?: Partial<RecoverDeps>): RecoverDeps;
@@ -77,11 +77,14 @@ export interface TaskStand {
   row(): MachineRow;
   openSession(intervalMs?: number): Promise<void>;
   grant(kind: Kind): Promise<void>;
-  /** Runs a task's chart as the lifecycle does: with a turn, which ends with it. */
+  /** Runs a task's chart as the lifecycle does: with a permit that ends with the task. */
   runTask(kind: Kind, logic: AnyActorLogic): Promise<TaskResult>;
 }
 
-/** To be made by a test or its `beforeEach`: closes itself when the test has ended, and leaves no timer. */
+/**
+ * Creates the stand in a test or its `beforeEach`. The stand closes itself at the end and leaves no
+ * timer.
+ */
 export function createTaskStand(): TaskStand {
   const clock = createSimulatedClock();
   const random = createSeededRandom(1);
@@ -100,7 +103,7 @@ export function createTaskStand(): TaskStand {
   const taskPool = createTaskPool({ places, unusedMs: 5_000, clock, log });
   const host = createFakeHost();
   const done: string[] = [];
-  /** As the core does before each change. */
+  /** Checks the ownership, as the core does before each change. */
   async function requireOurs(): Promise<void> {
     const { ownership } = await stand.whereIs();
     if (ownership !== 'ours') throw new ProviderError('conflict', `it is ${ownership}`);
@@ -227,14 +230,14 @@ export function createTaskStand(): TaskStand {
   return stand;
 }
 
-/** As a guard does that has looked at the fleet for long enough. */
+/** Writes what a guard writes that has watched the fleet for long enough. */
 function takeInHeartbeats({ tables: { guard } }: MemBmdb, nowMs: number): void {
   const sinceMs = nowMs - SESSION_MS;
   guard.rows.set(FLEET, { ...calmRow(FLEET), ingestUpSinceMs: sinceMs });
   guard.seenAtMs = nowMs;
 }
 
-/** A shell that tells what it was asked to do. */
+/** A shell that records its calls. */
 const watched = (shell: RemoteShell, done: string[], failure: () => Error | null): RemoteShell => ({
   async connect(target, signal) {
     done.push('connect');

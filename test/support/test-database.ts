@@ -4,7 +4,7 @@ import { inject } from 'vitest';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Answers with a `SharedPostgres`. */
+    /** Address that returns a `SharedPostgres`. */
     sharedPostgres: string;
   }
 }
@@ -13,7 +13,7 @@ declare module 'vitest' {
 export interface SharedPostgres {
   readonly url: string;
   readonly ownerUrl: string;
-  /** That daemons have; has no rights but on the template and its copies. */
+  /** The daemons' role. It has rights on the template and its copies only. */
   readonly role: string;
   /** Name of a migrated database. */
   readonly template: string;
@@ -21,20 +21,20 @@ export interface SharedPostgres {
 
 /** A migrated database on the shared server. */
 export interface TestDatabase {
-  /** Of a running role that only this database has: it may be shut out and set up as a test likes. */
+  /** URL of this database's own running role: a test may lock it out and change it freely. */
   readonly url: string;
-  /** Of the role that owns the schema, here and in every other test's database. */
+  /** URL of the role that owns the schema, here and in every other test's database. */
   readonly ownerUrl: string;
   /** Name of the running role. */
   readonly role: string;
-  /** Ends its connections and removes it. */
+  /** Ends its connections and removes the database. */
   stop(): Promise<void>;
 }
 
 /**
- * A database of its own for a file or a stand of tests. What concerns the whole server (its settings,
- * the owner's role, the number of its connections, which transactions are open in any database) is
- * shared with other tests: a test of that starts a server of its own, with `startTestPostgres`.
+ * A separate database for a file or stand of tests. Everything of the whole server is shared with
+ * other tests: settings, the owner's role, the number of connections, and open transactions. A test
+ * of those starts its own server with `startTestPostgres`.
  */
 export async function openTestDatabase(): Promise<TestDatabase> {
   const shared = await askForServer();

@@ -4,7 +4,7 @@ import type { MachineView, NextWork } from '../../src/domain/view.ts';
 import type { HoldKind } from '../../src/domain/machine.ts';
 import { MACHINE, PROVIDER, SLOT, SLOT_ID } from './facts.ts';
 
-/** Every place of the table in the glossary, as `viewOf` names it. */
+/** Every state and substate of the documented table, as `viewOf` names them. */
 export const PLACES: readonly (readonly [MachineState, string])[] = [
   ['Reserved', 'available'],
   ['Reserved', 'creating'],

@@ -8,7 +8,7 @@ export interface Received {
 
 export interface WebhookReceiver {
   readonly url: string;
-  /** All that came, in the order in which it came. */
+  /** All received calls, in order. */
   readonly received: readonly Received[];
   close(): void;
 }
@@ -16,7 +16,7 @@ export interface WebhookReceiver {
 const textsOf = (headers: IncomingHttpHeaders): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
 
-/** A local receiver of webhooks. @param answers false: it takes what comes, and never answers. */
+/** A local receiver of webhooks. @param answers false: it accepts calls and never answers. */
 export async function startWebhookReceiver(answers = true): Promise<WebhookReceiver> {
   const received: Received[] = [];
   const server = createServer((request, response) => {

@@ -1,28 +1,30 @@
 import type { Socket } from 'node:net';
 import { startRelay, type Relay } from './relay.ts';
 
-/** What clients sent to the database, without connecting and closing. */
+/** What clients sent to the database, apart from connecting and closing. */
 export interface SentStatements {
-  /** Executions of prepared statements, and simple queries whatever the number of commands in them. */
+  /** Executions of prepared statements, and simple queries with any number of commands. */
   readonly statements: number;
-  /** Statements that the server was told to prepare. */
+  /** Statements that clients prepared. */
   readonly parses: number;
-  /** How often a client asked to hear that the server is ready: its round trips, if it waits each time. */
+  /**
+   * How often a client asked whether the server is ready: its round trips, if it waits each time.
+   */
   readonly syncs: number;
   readonly bytes: number;
-  /** Of statements with a name, by it; of others, by their text. */
+  /** Named statements by their name, others by their text. */
   readonly byName: Readonly<Record<string, SentStatement>>;
 }
 
 export interface SentStatement {
   readonly count: number;
-  /** Of its messages, the preparing included. */
+  /** Size of its messages, including the preparation. */
   readonly bytes: number;
 }
 
-/** Stands between clients and a PostgreSQL without TLS, and counts the messages that clients send. */
+/** Stands between clients and a PostgreSQL without TLS, and counts the clients' messages. */
 export interface WireCount extends Pick<Relay, 'url' | 'close'> {
-  /** What was sent since the last time, or since the start. */
+  /** What was sent since the last call, or since the start. */
   take(): SentStatements;
 }
 
@@ -49,8 +51,8 @@ export async function startWireCount(target: string): Promise<WireCount> {
 const LENGTH_BYTES = 4;
 
 /**
- * Calls `each` for every whole message of a client. The first message of a connection has no type,
- * and is passed over.
+ * Calls `each` for every whole message of a client. The first message of a connection has no type
+ * and is skipped.
  */
 function messageReader(each: (type: string, body: Buffer) => void): (data: Buffer) => void {
   let rest = Buffer.alloc(0);
@@ -71,7 +73,7 @@ function messageReader(each: (type: string, body: Buffer) => void): (data: Buffe
 
 interface WireTally {
   readonly sent: SentStatements;
-  /** Portals and prepared statements of each connection, which outlive a tally. */
+  /** Portals and prepared statements of each connection. They outlive a tally. */
   readonly names: WeakMap<Socket, Map<string, string>>;
   add(client: Socket, type: string, body: Buffer): void;
 }
@@ -112,7 +114,7 @@ function createTally({ names }: Pick<WireTally, 'names'> = { names: new WeakMap(
   };
 }
 
-/** The two texts that a message begins with, as far as it does. */
+/** The first two texts of a message, as far as it has them. */
 function textsOf(body: Buffer): [first: string, second: string] {
   const end = body.indexOf(0);
   const next = body.indexOf(0, end + 1);

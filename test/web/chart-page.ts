@@ -5,12 +5,12 @@ import { build } from 'esbuild';
 import type { LiveMachine } from '../../src/console/views.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
-/** As strict as the console's own. */
+/** As strict as the policy of the console. */
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
   "require-trusted-types-for 'script'; trusted-types 'none'";
 
-/** Draws the charts of the machine that the server tells of; the clock runs from its time. */
+/** Draws the charts of the served machine. The clock starts at the time of the server. */
 const ENTRY = `
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { createElement } from 'react';
@@ -33,12 +33,12 @@ createRoot(document.getElementById('charts')).render(
 
 export interface ChartPage {
   readonly url: string;
-  /** What the API tells from now on; null: nothing. */
+  /** Sets the answer of the API. Null: no answer. */
   tell(live: LiveMachine | null): void;
   close(): Promise<void>;
 }
 
-/** A page with nothing but the charts of a machine. */
+/** A page with only the charts of a machine. */
 export async function serveChartPage(): Promise<ChartPage> {
   const [script, style] = await Promise.all([
     bundleOf({ contents: ENTRY, loader: 'tsx' }),
@@ -48,7 +48,7 @@ export async function serveChartPage(): Promise<ChartPage> {
   const { readFile } = await import('node:fs/promises');
   let live: LiveMachine | null = null;
   let toldAtMs = 0;
-  /** Its clock goes on, however often it is asked. */
+  /** The answer, with the time that passed since it was set. */
   const liveNow = (told: LiveMachine) => ({ ...told, atMs: told.atMs + Date.now() - toldAtMs });
   const page = () =>
     '<!doctype html><html lang="en"><title>Charts</title><link rel="stylesheet" href="/style.css">' +

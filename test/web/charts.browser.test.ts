@@ -44,7 +44,7 @@ beforeAll(async () => {
 });
 afterAll(() => served.close());
 
-test('V18: the charts of a machine are told by roles and names, drawn, and count down', async () => {
+test('V18: the charts of a machine have roles and names, are drawn, and count down', async () => {
   await withBrowser(async ({ page, complaints }) => {
     served.tell(REBOOTING);
     await page.goto(served.url);
@@ -84,7 +84,7 @@ test('V18: the charts of a machine are told by roles and names, drawn, and count
   });
 });
 
-test('actor and rows that disagree are drawn so, in both themes; what leads out is drawn', async () => {
+test('draws a disagreement of actor and rows in both themes, and the outgoing transitions', async () => {
   for (const colorScheme of ['light', 'dark'] as const) {
     await withBrowser(
       async ({ page, complaints }) => {
@@ -112,7 +112,7 @@ test('actor and rows that disagree are drawn so, in both themes; what leads out 
   }
 });
 
-test('V15: what a heartbeat put off is not said to be due, since it is looked anew then', async () => {
+test('V15: reads the timer again when it ends, because a heartbeat may have moved it', async () => {
   const late = (atMs: number, inMs: number): LiveMachine => ({
     ...APART,
     ...{ atMs, agrees: true, rows: APART.shown },

@@ -23,7 +23,7 @@ const hears = (id: string, type: string): Message => ({
   ...{ type: '@xstate.event', sessionId: id, createdAt: '2', event: { type } },
 });
 
-test('one can step back through exactly 500 snapshots, and what came before is known', () => {
+test('keeps exactly 500 snapshots, and the actors before them', () => {
   expect(SNAPSHOTS_MAX).toBe(500);
   let story = told(NOTHING, [actor('a'), actor('b'), is('b', 'over', 'done')]);
   for (let at = 0; at < 700; at += 1) story = told(story, [hears('a', 'go'), is('a', `s${at}`)]);
@@ -32,7 +32,7 @@ test('one can step back through exactly 500 snapshots, and what came before is k
     Array.from({ length: 500 }, (_, at) => `s${at + 200}`),
   );
   expect(story.before.get('a')?.snapshot.value).toBe('s199');
-  // Whoever had ended by then is not carried along.
+  // Actors that ended earlier are left out.
   expect([...story.before.keys()]).toEqual(['a']);
   expect(story.forgotten).toBe(3 + 400);
   const steps = stepsOf(story);
@@ -44,7 +44,7 @@ test('one can step back through exactly 500 snapshots, and what came before is k
   });
 });
 
-test('a recording tells of the actors that were there before, and what is known of them', () => {
+test('writes the earlier actors and their state into a recording', () => {
   let story = told(NOTHING, [actor('a'), actor('b', 'a')]);
   for (let at = 0; at < 700; at += 1) story = told(story, [is('a', `s${at}`)]);
   const read = readRecording(recordingOf(story));
@@ -60,14 +60,14 @@ test('a recording tells of the actors that were there before, and what is known 
   expect(shown(read)).toEqual(shown(story));
 });
 
-test('what only changed its context is no step, and what it knows then is known', () => {
+test('makes no step for a change of context only, but keeps the new context', () => {
   const more: Message = { ...is('a', 'x'), snapshot: { value: 'x', context: { count: 2 } } };
   const story = told(NOTHING, [actor('a'), is('a', 'x'), more]);
   expect(stepsOf(story).map(({ kind, text }) => [kind, text])).toEqual([['state', 'x']]);
   expect(after(story.before, story.messages).get('a')?.snapshot.context).toEqual({ count: 2 });
 });
 
-test('a file that is no recording is refused by what is wrong with which line', () => {
+test('rejects a file that is not a recording, and names the line and the fault', () => {
   const line = JSON.stringify(actor('a'));
   expect(readRecording(`${line}\n\n`).messages).toHaveLength(1);
   for (const [text, wrong] of [

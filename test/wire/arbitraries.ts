@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { BlockDevice, Cpu, HeartbeatRequest, TakeoverInit } from '../../src/wire/codec.ts';
 
-/** Values that are not the default: a default is not written, so it would not come back. */
+/** Values other than the default: a default is not written, so it would not return. */
 const text = fc.string({ minLength: 1, unit: 'binary' });
 const bytes = fc.uint8Array({ minLength: 1, maxLength: 64 }).map((data) => Buffer.from(data));
 const long = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).filter((value) => value !== 0n);
@@ -26,7 +26,7 @@ const disks: fc.Arbitrary<BlockDevice> = fc.record(
     name: text,
     wwn: bytes,
     capacityBytes: long,
-    // Optional in the wire format: 0 is not the same as absent.
+    // Optional in the wire format: 0 differs from absent.
     mediaErrors: fc.oneof(long, fc.constant(0n)),
     usageRatio: fc.constantFrom(0, 0.5, 2),
     protocol: fc.constantFrom(1, 2, 3, 4),

@@ -21,8 +21,8 @@ const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
 const decoded = <Message>(codec: Codec<Message>, bytes: Uint8Array | null) =>
   bytes ? codec.decode(bytes) : undefined;
 
-describe('wire codec', () => {
-  test('a takeover message comes back as it was sent', () => {
+describe('the wire codec', () => {
+  test('decodes a takeover message as it was encoded', () => {
     fc.assert(
       fc.property(takeoverInits, (message) => {
         expect(takeoverInitCodec.decode(takeoverInitCodec.encode(message))).toEqual(message);
@@ -30,7 +30,7 @@ describe('wire codec', () => {
     );
   });
 
-  test('a heartbeat comes back as it was sent, its reports serialized beside it', () => {
+  test('decodes a heartbeat as it was encoded, with its reports serialized beside it', () => {
     fc.assert(
       fc.property(heartbeatRequests, (message) => {
         const received = readHeartbeat(heartbeatRequestCodec.encode(message));
@@ -44,7 +44,7 @@ describe('wire codec', () => {
     );
   });
 
-  test('fields of a report that we do not know are kept, also from a report in two parts', () => {
+  test('keeps unknown fields of a report, also of a report in two parts', () => {
     const unknown = Buffer.from('9a060178', 'hex');
     const parts = [Buffer.from('0a00', 'hex'), unknown].map((part) =>
       Buffer.concat([Buffer.from([0x12, part.length]), part]),
@@ -53,7 +53,7 @@ describe('wire codec', () => {
     expect(hex(hardwareReport!)).toBe('0a009a060178');
   });
 
-  test('what a report holds is not read with the heartbeat, nor too much around it', () => {
+  test('does not decode a report’s content with the heartbeat, nor too many fields around it', () => {
     const field = (tag: string, content: Uint8Array) =>
       Buffer.concat([Buffer.from(tag, 'hex'), Buffer.from([content.length]), content]);
     const garbage = Buffer.from('ffff', 'hex');
@@ -65,7 +65,7 @@ describe('wire codec', () => {
     expect(() => readHeartbeat(heartbeatRequestCodec.encode({ machineId }))).toThrow(WireError);
   });
 
-  test('garbage is a WireError or a message, never another error', () => {
+  test('decodes garbage to a WireError or a message, never to another error', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), (garbage) => {
         try {
@@ -78,7 +78,7 @@ describe('wire codec', () => {
     );
   });
 
-  // Written by hand from the numbers in the specification, as an agent in another language would.
+  // Written by hand from the numbers in the specification, like an agent in another language.
   testRows([
     ['machine_id is 1', { machineId: 'a' }, '0a0161'],
     ['hardware_report is 2', { hardwareReport: {} }, '1200'],
@@ -108,7 +108,7 @@ describe('wire codec', () => {
     expect(bytes).toBe(`0a${(expected.length / 2).toString(16).padStart(2, '0')}${expected}`);
   });
 
-  test('the key of AgentInit is 2, the takeover message 1', () => {
+  test('numbers the key of AgentInit 2, and the takeover message 1', () => {
     const bytes = agentInitCodec.encode({
       takeoverInit: { bmaasEndpoint: 'h' },
       privateKey: Buffer.from([7]),
@@ -116,7 +116,7 @@ describe('wire codec', () => {
     expect(hex(bytes)).toBe('0a03120168120107');
   });
 
-  test('a stored request is answered byte for byte, unknown fields too', () => {
+  test('returns a stored request byte for byte, including unknown fields', () => {
     const stored = Buffer.concat([
       installationRequestCodec.encode({ generation: 9n, metropolis: { rootDevice: 'vda' } }),
       Buffer.from('c23e0161', 'hex'),
@@ -149,10 +149,10 @@ describe('wire fields', () => {
     expect(() => [...fieldsOf(from(hex))]).toThrow(WireError);
   });
 
-  test('counts what is nested and packed, where the shape says so', () => {
+  test('counts nested and packed fields, where the shape declares them', () => {
     const report = { networkInterface: [{ supportedSpeedBytes: [1n, 2n, 300n] }], product: 'x' };
     const bytes = hardwareReportCodec.encode({ report });
-    // The report, its product and interface, the field of the speeds, the three of them.
+    // The report, its product and interface, the field of the speeds, its three values.
     const shape = { 1: { 12: { 3: 'packed' } } } as const;
     expect(hasAtMostFields(bytes, shape, 7)).toBe(true);
     expect(hasAtMostFields(bytes, shape, 6)).toBe(false);

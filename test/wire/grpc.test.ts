@@ -21,7 +21,7 @@ async function* inPieces(bytes: Uint8Array, sizes: readonly number[]) {
 }
 
 describe('grpc framing', () => {
-  test('a message comes back, however it is cut', async () => {
+  test('restores a message, however it is split', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.uint8Array({ maxLength: 100 }),
@@ -34,14 +34,14 @@ describe('grpc framing', () => {
     );
   });
 
-  test('a prefix that promises too much is refused at once', async () => {
+  test('refuses a prefix with too great a length at once', async () => {
     const frame = Buffer.from('00ffffffff', 'hex');
     await expect(readFrame(inPieces(frame, []), 1000)).rejects.toMatchObject({
       status: GrpcStatus.resourceExhausted,
     });
   });
 
-  test('reading ends as soon as it is too much', async () => {
+  test('stops reading as soon as the limit is exceeded', async () => {
     let given = 0;
     async function* endless() {
       for (;;) {
@@ -56,7 +56,7 @@ describe('grpc framing', () => {
 });
 
 describe('grpc status', () => {
-  test('a message survives its header', () => {
+  test('keeps a message through its header', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (message) => {
         const encoded = percentEncode(message);
@@ -66,7 +66,7 @@ describe('grpc status', () => {
     );
   });
 
-  test('trailers say how the call ended', () => {
+  test('reads the call’s outcome from trailers', () => {
     expect(statusOf(statusTrailers(GrpcStatus.ok))).toBe('ok');
     const error = statusOf(statusTrailers(GrpcStatus.unauthenticated, 'nö'));
     expect(error).toMatchObject({ status: 16, message: 'nö' });

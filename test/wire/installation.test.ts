@@ -15,7 +15,7 @@ const IMAGE: GenericImage = {
   rootDevice: { wwn: Buffer.alloc(8, 2) },
 };
 
-describe('generic image on the wire', () => {
+describe('a generic image on the wire', () => {
   test('has the field numbers of proto/', () => {
     const bytes = installationRequestCodec.encode({
       generation: 5n,
@@ -43,7 +43,7 @@ describe('generic image on the wire', () => {
     expect(genericImage).not.toHaveProperty('cloudInit');
   });
 
-  test('comes back as it went', () => {
+  test('decodes as it was encoded', () => {
     const images = fc.record(
       {
         imageUrl: fc.webUrl(),
@@ -91,7 +91,7 @@ describe('faults', () => {
     else expect(fault).toMatch(message);
   });
 
-  test('of the request around it', () => {
+  test('faults of the request around the image', () => {
     expect(installationFault({ generation: 0n, genericImage: IMAGE })).toMatch(/not positive/);
     expect(installationFault({ generation: 1n })).toMatch(/what to install/);
     expect(installationFault({ generation: 1n, metropolis: {} })).toBeNull();

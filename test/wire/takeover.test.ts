@@ -20,8 +20,8 @@ const malformed = (message: RegExp) => ({
   message: expect.stringMatching(message) as string,
 });
 
-describe('takeover response', () => {
-  test('the right echo and a key of 32 bytes', () => {
+describe('the takeover response', () => {
+  test('accepts the right echo and a key of 32 bytes', () => {
     expect(readTakeoverResponse(sent, success(sent))).toEqual({
       kind: 'started',
       publicKey: new Uint8Array(key),
@@ -29,7 +29,7 @@ describe('takeover response', () => {
     });
   });
 
-  test('any message is equal to its own echo', () => {
+  test('accepts any message as its own echo', () => {
     fc.assert(
       fc.property(takeoverInits, (init) => {
         expect(readTakeoverResponse(init, success(init)).kind).toBe('started');
@@ -37,7 +37,7 @@ describe('takeover response', () => {
     );
   });
 
-  test('another encoding of the same message is equal', () => {
+  test('accepts another encoding of the same message', () => {
     const [id, endpoint, ca] = [
       { machineId: sent.machineId! },
       { bmaasEndpoint: sent.bmaasEndpoint! },
@@ -47,7 +47,7 @@ describe('takeover response', () => {
     expect(readTakeoverResponse(sent, rawSuccess(reversed)).kind).toBe('started');
   });
 
-  test('an unknown field in the echo is not equal', () => {
+  test('refuses an unknown field in the echo', () => {
     const echo = Buffer.concat([takeoverInitCodec.encode(sent), Buffer.from('9a060178', 'hex')]);
     expect(readTakeoverResponse(sent, rawSuccess(echo))).toEqual(malformed(/echoed/));
   });
@@ -57,21 +57,21 @@ describe('takeover response', () => {
     ['another endpoint', { ...sent, bmaasEndpoint: 'evil:1' }],
     ['another authority', { ...sent, caCertificate: randomBytes(300) }],
     ['no authority', { machineId: sent.machineId!, bmaasEndpoint: sent.bmaasEndpoint! }],
-  ])('%s in the echo is not equal', (_name, echo) => {
+  ])('refuses %s in the echo', (_name, echo) => {
     expect(readTakeoverResponse(sent, success(echo))).toEqual(malformed(/echoed/));
   });
 
-  testRows([0, 31, 33, 64])('a key of %i bytes is no key', (length) => {
+  testRows([0, 31, 33, 64])('refuses a key of %i bytes', (length) => {
     const answer = success(sent, randomBytes(length));
     expect(readTakeoverResponse(sent, answer)).toEqual(malformed(/key has \d+ bytes/));
   });
 
-  test('an error is a refusal with its message', () => {
+  test('reports an error as a refusal with its message', () => {
     const answer = takeoverResponseCodec.encode({ error: { message: 'no kernel' } });
     expect(readTakeoverResponse(sent, answer)).toEqual({ kind: 'refused', message: 'no kernel' });
   });
 
-  test('nothing, garbage and an unknown result are malformed', () => {
+  test('reports an empty, invalid or unknown result as malformed', () => {
     for (const bytes of ['', 'ffff', '1a0161']) {
       const verdict = readTakeoverResponse(sent, Buffer.from(bytes, 'hex'));
       expect(verdict.kind).toBe('malformed');
@@ -79,7 +79,7 @@ describe('takeover response', () => {
   });
 });
 
-/** A success around an echo that is given as bytes. All lengths here fit in two bytes. */
+/** A success around an echo given as bytes. All lengths here fit in two bytes. */
 function rawSuccess(echo: Uint8Array): Uint8Array {
   const field = (number: number, value: Uint8Array) =>
     Buffer.concat([

@@ -3,32 +3,37 @@ import { useState, type FormEvent, type ReactNode } from 'react';
 import { described, type MachineVerb } from '../../src/domain/verbs.ts';
 import { Refusal } from '../api/ask.ts';
 import { Dialog } from '../parts/dialog.tsx';
+import { shortName } from '../parts/machine-link.tsx';
+import { AsCommand } from '../parts/copy.tsx';
 import { Notice } from '../parts/panel.tsx';
 import { texts } from '../texts.ts';
+import { commandLine, commandOf, type Ask } from './command.ts';
 import { Changed, type ChangedProps, type Seen } from './changed.tsx';
 import { Confirmation, isConfirmed, type Care } from './confirmation.tsx';
 import { Details, isComplete, wishOf, type Wanted } from './details.tsx';
-import { file, makeKey, preview, type Ask } from './filing.ts';
+import { Drifted, type Checked } from './drift.tsx';
+import { file, makeKey, preview } from './filing.ts';
 import { Outcome } from './outcome.tsx';
 import { Prospect } from './prospect.tsx';
 
 export interface ActionProps {
   readonly verb: MachineVerb;
   readonly slots: readonly string[];
-  /** Of the one machine as it is seen; absent for several. */
+  /** ETag of the one machine as it was seen. Absent for several machines. */
+  readonly checked?: Checked | undefined;
   readonly etag?: string | undefined;
   readonly seen?: Seen | undefined;
   readonly close: () => void;
 }
 
-/** Asks for one thing to be done to machines. */
-export function ActionDialog({ verb, slots, etag, seen, close }: ActionProps) {
+/** The dialog that files a request for machines. */
+export function ActionDialog({ verb, slots, checked, etag, seen, close }: ActionProps) {
   const [wanted, setWanted] = useState<Wanted>({});
   const { label = verb, care, reason } = described(verb);
   return (
     <AskDialog
       label={label}
-      subject={slots.length === 1 ? (slots[0] ?? '') : texts.machineCount(slots.length)}
+      subject={slots.length === 1 ? shortName(slots[0]!) : texts.machineCount(slots.length)}
       wish={{
         ...wishOf(verb, wanted),
         slots,
@@ -37,7 +42,7 @@ export function ActionDialog({ verb, slots, etag, seen, close }: ActionProps) {
       care={care}
       reason={reason}
       isComplete={isComplete(verb, wanted)}
-      {...{ slots, etag, seen, close }}
+      {...{ slots, checked, etag, seen, close }}
     >
       <Details verb={verb} wanted={wanted} change={setWanted} />
     </AskDialog>
@@ -46,26 +51,27 @@ export function ActionDialog({ verb, slots, etag, seen, close }: ActionProps) {
 
 export interface AskProps {
   readonly label: string;
-  /** To whom it is done. */
+  /** The target of the request. */
   readonly subject: string;
-  /** What is asked, without why. */
+  /** The request without its reason. */
   readonly wish: { readonly verb: string; readonly [detail: string]: unknown };
   readonly care: Care;
-  /** The reason that is proposed. */
+  /** The proposed reason. */
   readonly reason?: string | undefined;
   readonly close: () => void;
-  /** False: something of the wish is missing. */
+  /** False: a required detail is missing. */
   readonly isComplete?: boolean;
-  /** The machines that are meant; none: it is about none. */
+  /** The target machines. Empty: the request is about no machine. */
   readonly slots?: readonly string[];
+  readonly checked?: Checked | undefined;
   readonly etag?: string | undefined;
   /** The one machine as it was seen with this etag. */
   readonly seen?: Seen | undefined;
-  /** Fields of the wish. */
+  /** Fields for the details of the request. */
   readonly children?: ReactNode;
 }
 
-/** Asks for one thing: what, to whom, what stands in the way, what is lost; and why. */
+/** The dialog of a request: effect, target, blockers, loss and reason. */
 export function AskDialog(props: AskProps) {
   const { label, subject, care, close } = props;
   const title = (
@@ -81,29 +87,54 @@ export function AskDialog(props: AskProps) {
 }
 
 const NO_SLOTS: readonly string[] = [];
-/** Whatever was told may be another thing now; what was foreseen has happened. */
+/** After filing, all cached data may be outdated, except previews. */
 const isNoPreview = ({ queryKey }: { readonly queryKey: readonly unknown[] }): boolean =>
   queryKey[0] !== 'preview';
 
 function AskForm(props: AskProps) {
-  const { label, wish, isComplete: complete = true, slots = NO_SLOTS, etag, close } = props;
+  const {
+    label,
+    wish,
+    isComplete: complete = true,
+    slots = NO_SLOTS,
+    checked,
+    etag,
+    close,
+  } = props;
   const [key, setKey] = useState(makeKey);
   const [seen, setSeen] = useState(etag);
   const [reason, setReason] = useState(props.reason ?? '');
   const [typed, setTyped] = useState('');
   const queries = useQueryClient();
   const ask: Ask = { ...wish, reason: reason.trim() };
+  const look = (signal?: AbortSignal) =>
+    preview(
+      { ...ask, reason: texts.acts.noReasonYet },
+      { key, etag: seen, ...(signal && { signal }) },
+    );
   const foreseen = useQuery({
-    // By the key, too: whoever looks again asks again, whatever was answered to the same question.
+    // The key is part of the query, so that "Show the current state" reads again.
     queryKey: ['preview', { ...ask, reason: '' }, seen, key],
-    queryFn: ({ signal }) =>
-      preview({ ...ask, reason: texts.acts.noReasonYet }, { key, etag: seen, signal }),
+    queryFn: ({ signal }) => look(signal),
     enabled: complete,
     retry: false,
     gcTime: 0,
   });
+  const drift = useQuery({
+    queryKey: ['drift', slots, key],
+    queryFn: () => checked!.drift(look),
+    enabled: checked !== undefined && complete,
+    ...{ retry: false, gcTime: 0 },
+  });
   const filing = useMutation({
-    mutationFn: () => file(ask, { key, etag: seen }),
+    async mutationFn() {
+      const now = await checked?.drift(look);
+      if (JSON.stringify(now) !== JSON.stringify(drift.data)) {
+        const { title, meanwhile } = texts.acts.drift;
+        throw new Refusal({ code: 'changed', title, detail: meanwhile, status: 412 });
+      }
+      return file(ask, { key, etag: seen });
+    },
     onSuccess: () => queries.invalidateQueries({ predicate: isNoPreview }),
   });
   const care = foreseen.data?.isDestroying === true ? 'destroying' : props.care;
@@ -111,6 +142,7 @@ function AskForm(props: AskProps) {
     complete &&
     ask.reason !== '' &&
     foreseen.isSuccess &&
+    (checked === undefined || drift.isSuccess) &&
     isConfirmed({ care, slots, typed }) &&
     !filing.isPending;
   const submit = (event: FormEvent) => {
@@ -124,11 +156,18 @@ function AskForm(props: AskProps) {
     setTyped('');
   };
   if (filing.isSuccess) return <Outcome filed={filing.data} close={close} />;
-  const refusal = filing.error ?? foreseen.error;
+  // A reason has to be given before the command can be copied.
+  const command = complete
+    ? commandOf({ ...ask, reason: ask.reason || texts.acts.noReason })
+    : null;
+  const refusal = filing.error ?? foreseen.error ?? drift.error;
   return (
     <form onSubmit={submit}>
       {props.children}
       {foreseen.data !== undefined && <Prospect preview={foreseen.data} />}
+      {drift.data !== undefined && (
+        <Drifted drift={drift.data} selectAgain={checked?.selectAgain} />
+      )}
       {refusal !== null && <Refused error={refusal} seen={props.seen} lookAgain={lookAgain} />}
       <label>
         {texts.acts.reason}
@@ -141,6 +180,7 @@ function AskForm(props: AskProps) {
           data-first={care === 'plain' || undefined}
         />
       </label>
+      {command !== null && <AsCommand text={commandLine(command)} disabled={ask.reason === ''} />}
       <Confirmation {...{ care, slots, typed }} type={setTyped} />
       <footer>
         <button type="button" onClick={close} data-first={care !== 'plain' || undefined}>
@@ -160,7 +200,7 @@ interface RefusedProps {
   readonly lookAgain: (etag: string | undefined) => void;
 }
 
-/** Why nothing was filed. What changed meanwhile is looked at anew before it is asked for again. */
+/** Why nothing was filed. After a change, the reader must look at the current state before filing again. */
 function Refused({ error, seen, lookAgain }: RefusedProps) {
   const problem = error instanceof Refusal ? error.problem : null;
   const current = problem?.current as

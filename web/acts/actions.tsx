@@ -6,24 +6,27 @@ import { whoami } from '../api/resources.ts';
 import { texts } from '../texts.ts';
 import { ActionDialog } from './action-dialog.tsx';
 import { OnlyLook } from './at-large.tsx';
+import type { Checked } from './drift.tsx';
 import type { Seen } from './changed.tsx';
 
-/** Of several machines at once: what each may be asked without further details. */
+/** Verbs for several machines at once. */
 export const VERBS_OF_MANY = MACHINE_VERBS.filter((verb) => verb !== 'install');
 
 export interface ActionsProps {
   readonly verbs: readonly MachineVerb[];
   readonly slots: readonly string[];
   readonly etag?: string | undefined;
-  /** The one machine as it is shown beside the etag. */
+  /** For several machines: checks whether the selection is still current. */
+  readonly checked?: Checked | undefined;
+  /** The one machine in the state of the ETag. */
   readonly seen?: Seen | undefined;
 }
 
-/** A machine is acted on as it was seen when the dialog was opened. */
+/** The dialog keeps the state of the machine at the time when it opened. */
 type Opened = Pick<ActionsProps, 'etag' | 'seen'> & { readonly verb: MachineVerb };
 
-/** What may be asked of these machines, for whoever may ask. */
-export function Actions({ verbs: all, slots, etag, seen }: ActionsProps) {
+/** Buttons for the verbs that these machines allow. */
+export function Actions({ verbs: all, slots, checked, etag, seen }: ActionsProps) {
   const [open, setOpen] = useState<Opened | null>(null);
   const { data: person } = useQuery(whoami);
   const { data: offers } = useQuery(offersOf(slots));
@@ -51,7 +54,9 @@ export function Actions({ verbs: all, slots, etag, seen }: ActionsProps) {
             {described(verb).label}
           </button>
         ))}
-        {open !== null && <ActionDialog {...open} slots={slots} close={() => setOpen(null)} />}
+        {open !== null && (
+          <ActionDialog {...open} {...{ slots, checked }} close={() => setOpen(null)} />
+        )}
       </div>
       {[...Map.groupBy(verbs, refusalOf)].map(
         ([why, those]) =>

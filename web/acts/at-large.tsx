@@ -9,13 +9,13 @@ export interface AtLargeProps {
   readonly label: string;
   readonly subject: string;
   readonly wish: { readonly verb: string; readonly [detail: string]: unknown };
-  /** Where it is done; null: in the whole fleet, which a grant for some providers does not include. */
+  /** The provider of the request. Null: the whole fleet, which a grant for some providers does not include. */
   readonly provider: string | null;
-  /** What is asked instead where a person gives an end, and the label of that field. */
+  /** The verb of the request if a person gives an end, and the label of that field. */
   readonly timed?: { readonly verb: string; readonly label: string };
 }
 
-/** A button that asks for something about no machine: the guard, or a provider. */
+/** A button for requests about the guard or a provider. */
 export function AskButton({ label, subject, wish, provider, timed }: AtLargeProps) {
   const [open, setOpen] = useState(false);
   const [hours, setHours] = useState('');
@@ -61,7 +61,7 @@ export function AskButton({ label, subject, wish, provider, timed }: AtLargeProp
   );
 }
 
-/** Told once on a page to whoever may ask for nothing. */
+/** Tells a viewer that acting needs another role. */
 export function OnlyLook() {
   const { data: person } = useQuery(whoami);
   if (person?.role !== 'viewer') return null;

@@ -1,16 +1,16 @@
 import type { Machine } from '../api/types.ts';
 import { texts } from '../texts.ts';
 
-/** What an action says that it saw. */
+/** The state of a machine at the time when the dialog opened. */
 export type Seen = Pick<Machine, 'state' | 'substate' | 'machineId' | 'holds' | 'requests'>;
 
 export interface ChangedProps {
   readonly seen: Seen;
-  /** As the console tells it now; of requests it tells only that they are others. */
+  /** The current state. For requests the console tells only that they changed. */
   readonly now: Partial<Omit<Seen, 'requests'>>;
 }
 
-/** What is another thing now than it was when it was looked at. */
+/** Lists the differences between the seen state and the current state. */
 export function Changed({ seen, now }: ChangedProps) {
   const rows = [
     [texts.acts.changed.state, placeOf(seen), placeOf(now)],

@@ -1,8 +1,8 @@
 import { texts } from '../texts.ts';
 
-/** How much care a request asks of a person. Destroying: what is lost cannot be had back. */
+/** How much care a request asks for. `destroying`: the loss cannot be undone. */
 export type Care = 'plain' | 'careful' | 'destroying';
-/** Characters of a slot, from its end, that are typed before something is destroyed. */
+/** Number of characters at the end of a slot that a person types before a destroying request. */
 const TYPED_CHARACTERS = 8;
 
 export interface ConfirmationProps {
@@ -11,19 +11,19 @@ export interface ConfirmationProps {
   readonly typed: string;
 }
 
-/** What is typed before it is asked for; null: nothing. */
+/** The text that a person must type before filing. Null: none. */
 function expected({ care, slots }: Pick<ConfirmationProps, 'care' | 'slots'>): string | null {
   if (slots.length > 1) return String(slots.length);
   return care === 'destroying' && slots[0] !== undefined ? slots[0].slice(-TYPED_CHARACTERS) : null;
 }
 
-/** Whether what was typed is what was asked for. */
+/** Whether the typed text is the expected text. */
 export const isConfirmed = (props: ConfirmationProps): boolean => {
   const wanted = expected(props);
   return wanted === null || props.typed === wanted;
 };
 
-/** For several their number, for what destroys the end of the slot. */
+/** Asks for the number of machines, or for the end of the slot before a destroying request. */
 export function Confirmation({
   type,
   ...props

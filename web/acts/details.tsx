@@ -5,13 +5,13 @@ import { texts } from '../texts.ts';
 const HOUR_MS = 3_600_000;
 const IMAGE = ['url', 'sha256', 'disk'] as const;
 
-/** What a person put into the fields beside the verb, by their names. */
+/** Values of the fields, by the name of the detail. */
 export type Wanted = Readonly<Record<string, string | boolean>>;
 
 const textOf = (value: Wanted[string] | undefined): string =>
   typeof value === 'string' ? value : '';
 
-/** Rounded to a minute, so that the same choice stays the same wish for a while. */
+/** Rounded to a minute, so that the request does not change with every render. */
 export function untilOf(hours: string): number | null {
   const wanted = Number(hours);
   if (hours.trim() === '' || !(wanted > 0)) return null;
@@ -38,11 +38,11 @@ function valueOf(name: string, detail: Detail, wanted: Wanted): unknown {
   }
 }
 
-/** Of the kinds of holds, the one that is set most. */
+/** The preselected kind. For holds, this is the most frequent kind. */
 const preselected = (words: readonly string[]) =>
   words.includes('no-recover') ? 'no-recover' : words[0];
 
-/** The wish, as the API takes it. */
+/** The verb and its details in the form of the API. */
 export const wishOf = (verb: MachineVerb, wanted: Wanted): { readonly verb: string } => ({
   verb,
   ...Object.fromEntries(
@@ -61,7 +61,7 @@ export interface DetailsProps {
   readonly change: (wanted: Wanted) => void;
 }
 
-/** The fields that a verb has. */
+/** The fields of a verb. */
 export const Details = ({ verb, ...props }: DetailsProps) =>
   fieldsOf(verb).map(([name, detail]) =>
     detail.kind === 'image' ? (

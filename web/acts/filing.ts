@@ -1,32 +1,24 @@
 import { queryOptions } from '@tanstack/react-query';
 import { addressOf, askFor, read, Refusal } from '../api/ask.ts';
+import type { Ask } from './command.ts';
 import type {
   BatchAnswer,
   PreviewAnswer,
   RequestAnswer,
 } from '../../src/console/api/filing/answers.ts';
 
-/** What was filed: one request, or several as a batch. */
+/** A filed request, or a filed batch of requests. */
 export type Filed = RequestAnswer | BatchAnswer;
 
-/** What is asked, as the API takes it. */
-export interface Ask {
-  readonly verb: string;
-  readonly reason: string;
-  readonly slots?: readonly string[];
-  readonly expectCount?: number;
-  readonly [detail: string]: unknown;
-}
-
 export interface FilingOptions {
-  /** The same key asks for the same thing once, however often it is sent. */
+  /** The idempotency key: a request with the same key is filed once. */
   readonly key: string;
-  /** Of the one machine as it was seen. */
+  /** ETag of the one machine as it was seen. */
   readonly etag?: string | undefined;
   readonly signal?: AbortSignal;
 }
 
-/** A new key. The page may be served without TLS, where browsers make no UUIDs. */
+/** Makes a new key. Browsers make no UUIDs on pages without TLS. */
 export function makeKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return `page-${[...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`;
@@ -50,11 +42,11 @@ async function post<Answer>(
   return told.answer;
 }
 
-/** What would become of it; nothing is filed. @throws {Refusal} */
+/** Previews the request. Nothing is filed. @throws {Refusal} */
 export const preview = (ask: Ask, options: FilingOptions): Promise<PreviewAnswer> =>
   post(ask, options, true);
 
-/** How it stands by now, looked at until it is settled, or may not be seen any more. */
+/** Polls a filed request until it is settled or can no longer be read. */
 export const followed = (filed: Filed) =>
   queryOptions<Filed>({
     queryKey: ['filed', filed.key],
@@ -66,7 +58,7 @@ export const followed = (filed: Filed) =>
     retry: false,
   });
 const FOLLOW_MS = 2_000;
-/** Of a batch hundreds of requests are told each time. */
+/** A batch is polled less often, because each answer lists hundreds of requests. */
 const FOLLOW_MANY_MS = 10_000;
 const TOO_MANY_REQUESTS = 429;
 const isFinal = (error: Error | null): boolean =>
@@ -76,5 +68,5 @@ const isFinal = (error: Error | null): boolean =>
 const isOpen = (filed: Filed): boolean =>
   'state' in filed ? filed.state === 'open' : filed.counts.open > 0;
 
-/** Files it. @throws {Refusal} */
+/** Files the request. @throws {Refusal} */
 export const file = (ask: Ask, options: FilingOptions): Promise<Filed> => post(ask, options, false);

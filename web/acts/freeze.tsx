@@ -6,11 +6,11 @@ export interface FreezeProps {
   /** `fleet`, or a provider. */
   readonly scope: string;
   readonly isFrozen: boolean;
-  /** An operator froze it, so that it does not thaw by itself. */
+  /** Whether an operator froze the scope. Such a freeze does not thaw by itself. */
   readonly isByHand?: boolean;
 }
 
-/** Stops recovery in a scope, or lets it go on; what froze by itself can be kept frozen, too. */
+/** Buttons that freeze recovery in a scope, thaw it, or keep an automatic freeze. */
 export function FreezeButtons({ scope, isFrozen, isByHand = isFrozen }: FreezeProps) {
   const about = {
     subject: scope === 'fleet' ? texts.guard.wholeFleet : texts.fleet.provider(scope),

@@ -3,7 +3,7 @@ import { Notice } from '../parts/panel.tsx';
 import { texts } from '../texts.ts';
 import { followed, type Filed } from './filing.ts';
 
-/** It was filed: how it stands by now, and the key under which it is found again. */
+/** The filed request: its current state, and its key. */
 export function Outcome({ filed, close }: { readonly filed: Filed; readonly close: () => void }) {
   const { data: now, error } = useQuery(followed(filed));
   const isRefused = 'state' in now ? now.state === 'refused' : now.counts.refused > 0;

@@ -1,7 +1,7 @@
 import { texts } from '../texts.ts';
 import type { PreviewAnswer as Preview } from '../../src/console/api/filing/answers.ts';
 
-/** What would become of it, as far as is known now. */
+/** The preview of a request: effect, loss, blockers and outcome. */
 export function Prospect({ preview }: { readonly preview: Preview }) {
   const { would, lost, refusals, waits, outcomes, count } = preview;
   const one = count === 1;

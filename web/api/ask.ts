@@ -1,18 +1,18 @@
 import { pageSecret } from './page-secret.ts';
 import { parseShown } from './shown.ts';
 
-/** Why the console did not do what it was asked, as RFC 9457 has it. */
+/** Why the console refused a request, in the form of RFC 9457. */
 export interface ProblemBody {
   readonly code: string;
   readonly title: string;
   readonly detail: string;
   readonly status: number;
   readonly errors?: readonly { readonly pointer: string; readonly detail: string }[];
-  /** Of `changed`: how it is now. */
+  /** With code `changed`: the current state. */
   readonly current?: unknown;
 }
 
-/** An answer that is no success. */
+/** An answer of the console that reports a failure. */
 export class Refusal extends Error {
   readonly problem: ProblemBody;
   constructor(problem: ProblemBody) {
@@ -23,7 +23,7 @@ export class Refusal extends Error {
 
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
 
-/** An address of the API; parts of a path are encoded here. */
+/** The address of a resource of the API. This function encodes the parts of the path. */
 export function addressOf(parts: readonly string[], query: Query = {}): string {
   const params = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
@@ -35,12 +35,12 @@ export function addressOf(parts: readonly string[], query: Query = {}): string {
 
 export interface Told<Answer> {
   readonly answer: Answer;
-  /** Of what was told; null: it has none. */
+  /** The ETag of the answer. Null: the answer has none. */
   readonly etag: string | null;
   readonly status: number;
 }
 
-/** Asks the API. @throws {Refusal} the console answers that it did not. */
+/** Calls the API. @throws {Refusal} the console refused the call. */
 export async function askFor<Answer>(address: string, init: RequestInit): Promise<Told<Answer>> {
   const isChange = init.method !== undefined && init.method !== 'GET';
   const headers = { ...(init.headers as Readonly<Record<string, string>>), ...pageSecret() };
@@ -57,7 +57,7 @@ export async function read<Answer>(address: string, signal: AbortSignal): Promis
   return (await askFor<Answer>(address, { signal })).answer;
 }
 
-/** Why this address answers with a failure; null: it does not, or nobody answers. */
+/** The failure that this address answers with. Null: it answers with success, or nothing answers. */
 export async function refusalOf(address: string): Promise<ProblemBody | null> {
   const leaving = new AbortController();
   try {

@@ -8,16 +8,16 @@ interface EventsPage {
   readonly events: readonly ToldEvent[];
   readonly next: string;
 }
-/** Events before a number, the newest first. */
+/** Events before a given number, newest first. */
 interface BackPage {
   readonly events: readonly ToldEvent[];
-  /** Null: there are none before. */
+  /** Null: there are no earlier events. */
   readonly before: number | null;
 }
 
-/** Events are numbered and told oldest first: so many numbers are looked at in one go … */
+/** The API returns events by number, oldest first. One request covers this many numbers … */
 const SPAN = 1_000;
-/** … and so many spans until one has an event that matches. */
+/** … and one page reads at most this many spans until one contains a match. */
 const SPANS_MAX = 20;
 
 async function readBack(
@@ -38,7 +38,7 @@ async function readBack(
   return { events: found, before: before > 1 ? before : null };
 }
 
-/** What happened, newest first, page after page. `isFollowed`: looked for again and again. */
+/** Events in pages, newest first. With `isFollowed` the page polls for new events. */
 export const eventsBack = (type: string | undefined, isFollowed: boolean) =>
   infiniteQueryOptions({
     queryKey: ['events', type],

@@ -15,7 +15,7 @@ export type LadderStanding = z.output<typeof LadderSchema>;
 
 const PAGE = 50;
 
-/** What happened to a slot and the machines on it, newest first, page after page. */
+/** The history of a slot and of the machines on it, in pages, newest first. */
 export const history = (slot: Name) =>
   infiniteQueryOptions({
     queryKey: ['history', ...slot],
@@ -27,7 +27,7 @@ export const history = (slot: Name) =>
     retry: false,
   });
 
-/** What its agent found in it. `machineId`: another machine on the slot is asked about anew. */
+/** The hardware report of the agent. The key contains `machineId`, so a new machine on the slot is read anew. */
 export const hardware = (slot: Name, machineId: string | null) =>
   queryOptions({
     queryKey: ['hardware', ...slot, machineId],
@@ -36,7 +36,7 @@ export const hardware = (slot: Name, machineId: string | null) =>
     retry: false,
   });
 
-/** What can be asked of the one machine, and why not; of several nothing is told. */
+/** The verbs that one machine allows, and why it refuses others. For several machines there is no answer. */
 export const offersOf = (slots: readonly string[]) => {
   const [one = ''] = slots.length === 1 ? slots : [];
   const { provider, slot } = partsOf(one);
@@ -50,7 +50,7 @@ export const offersOf = (slots: readonly string[]) => {
   });
 };
 
-/** How far its recovery went, and how far it may go. */
+/** The ladder of recovery: the current rung, and the rungs that are allowed. */
 export const ladder = (slot: Name) =>
   queryOptions({
     queryKey: ['ladder', ...slot],

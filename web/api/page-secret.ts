@@ -8,7 +8,7 @@ const keep = (known: string) => {
   secret = known;
   sessionStorage.setItem(PAGE_SECRET, known);
 };
-// Storage of a session is that of one tab: a new tab asks the others, and a login tells them.
+// Session storage belongs to one tab. A new tab asks the other tabs, and a login informs them.
 tabs.addEventListener('message', ({ data }: MessageEvent<Message>) => {
   if (data === 'ask') {
     if (secret !== null) tabs.postMessage({ offer: secret } satisfies Message);
@@ -17,6 +17,6 @@ tabs.addEventListener('message', ({ data }: MessageEvent<Message>) => {
 });
 if (secret === null) tabs.postMessage('ask' satisfies Message);
 
-/** What the page shows beside its cookie when it changes something; nothing where no tab knows it. */
+/** The headers that prove a change comes from this page, in addition to the cookie. Empty if no tab knows the secret. */
 export const pageSecret = (): Readonly<Record<string, string>> =>
   secret === null ? {} : { [PAGE_SECRET]: secret };

@@ -5,6 +5,7 @@ import type {
   NewTokenSchema,
   TokenSchema,
 } from '../../src/console/access/accounts-api.ts';
+import type { AskingSchema, DecideSchema } from '../../src/console/access/device-login.ts';
 import type { LoopSchema, SessionSchema } from '../../src/console/api/daemons.ts';
 import type { RequestAnswer } from '../../src/console/api/filing/answers.ts';
 import type { GuardAnswer, SeriesAnswer } from '../../src/console/api/fleet-schema.ts';
@@ -23,7 +24,7 @@ import type {
   Slot,
 } from './types.ts';
 
-/** A resource that no stream tells: asked for again and again, so that a failure is told at once. */
+/** A resource outside the stream. The page polls it, so that a failure shows at once. */
 const polled = <Answer>(path: readonly string[], everyMs: number) =>
   queryOptions({
     queryKey: path,
@@ -32,14 +33,14 @@ const polled = <Answer>(path: readonly string[], everyMs: number) =>
     retry: false,
   });
 
-/** The list that an answer has under this name. */
+/** Takes the list with this name out of an answer. */
 const listed = <Item, Name extends string>(name: Name, everyMs: number) =>
   queryOptions({
     ...polled<Readonly<Record<Name, readonly Item[]>>>([name], everyMs),
     select: (answer) => answer[name],
   });
 
-/** A list that is told in pages, each of which says where it goes on. */
+/** A list in pages. Each page names the start of the next. */
 const paged = <Page extends { readonly next: string | null }>(
   key: readonly unknown[],
   addressAfter: (next: string | undefined) => string,
@@ -54,7 +55,7 @@ const paged = <Page extends { readonly next: string | null }>(
     retry: false,
   });
 
-/** Resources of the API that are asked for, beside what the stream tells. */
+/** Resources of the API that the page reads outside the stream. */
 export const about = queryOptions({
   queryKey: ['fleet'],
   queryFn: ({ signal }) => read<About>(addressOf(['fleet']), signal),
@@ -78,7 +79,7 @@ export type SessionLine = z.output<typeof SessionSchema>;
 export type LoopLine = z.output<typeof LoopSchema>;
 export type Login = z.output<typeof LoginSchema>;
 export type Token = z.output<typeof TokenSchema>;
-export type NewToken = z.input<typeof NewTokenSchema>;
+export type NewToken = z.output<typeof NewTokenSchema>;
 export type Webhook = z.output<typeof WebhookSchema>;
 export type Delivery = z.output<typeof DeliverySchema>;
 export type Asked = RequestAnswer;
@@ -86,23 +87,23 @@ export type Asked = RequestAnswer;
 export const pools = listed<PoolSummary, 'pools'>('pools', 3_000);
 export const providers = listed<Provider, 'providers'>('providers', 3_000);
 export const provider = (name: string) => polled<ProviderInFull>(['providers', name], 3_000);
-/** How the guard stands, in full: the stream tells only the states. */
+/** The whole state of the guard. The stream contains only the names of its states. */
 export const guardInFull = polled<GuardInFull>(['guard'], 3_000);
-/** What would be done next, and why. */
+/** What Shepherd would do next, and why. */
 export const plan = polled<FleetPlan>(['plan'], 5_000);
-/** The last hour, as the daemon that answers saw it: a step more every ten seconds. */
+/** The last hour as seen by the daemon that serves the page. A new value comes every ten seconds. */
 export const series = polled<Series>(['series'], 10_000);
 export const sessions = polled<{ sessions: readonly SessionLine[] }>(['sessions'], 5_000);
-/** Of the daemon that answers. */
+/** Of the daemon that serves the page. */
 export const loops = polled<{ loops: readonly LoopLine[] }>(['loops'], 5_000);
-/** Own ones; an admin sees those of all. */
+/** The logins of the caller. An admin gets all logins. */
 export const logins = listed<Login, 'logins'>('logins', 5_000);
-/** Of programs: own ones; an admin sees those of all. */
+/** The tokens of the caller. An admin gets all tokens. */
 export const tokens = listed<Token, 'tokens'>('tokens', 5_000);
-/** Who is told of events, and how deliveries stand. */
+/** Webhooks, and the state of their deliveries. */
 export const webhooks = listed<Webhook, 'webhooks'>('webhooks', 5_000);
 
-/** Slots of a provider, page after page. */
+/** Slots of a provider, in pages. */
 export const slotsOf = (name: string, limit: number) =>
   paged<{ total: number; slots: readonly Slot[]; next: string | null }>(
     ['providers', name, 'slots'],
@@ -110,7 +111,7 @@ export const slotsOf = (name: string, limit: number) =>
     15_000,
   );
 
-/** What could not be delivered, the latest event first, page after page. */
+/** Failed deliveries, in pages, latest event first. */
 export const failedDeliveries = (name: string) =>
   paged<{ deliveries: readonly Delivery[]; next: string | null }>(
     ['webhooks', name],
@@ -118,7 +119,7 @@ export const failedDeliveries = (name: string) =>
     5_000,
   );
 
-/** What people asked for, newest first, page after page. `isFollowed`: looked for again and again. */
+/** Requests in pages, newest first. With `isFollowed` the page polls for new requests. */
 export const requests = (filter: Query, isFollowed: boolean) =>
   paged<{ requests: readonly Asked[]; next: string | null }>(
     ['requests', filter],
@@ -126,7 +127,7 @@ export const requests = (filter: Query, isFollowed: boolean) =>
     isFollowed ? 2_000 : false,
   );
 
-/** The token itself is told this once. @throws {Refusal} */
+/** Creates a token and returns its secret, which the console shows only once. @throws {Refusal} */
 export const makeToken = async (token: NewToken): Promise<string> => {
   const init = {
     method: 'POST',
@@ -136,7 +137,16 @@ export const makeToken = async (token: NewToken): Promise<string> => {
   return (await askFor<{ readonly token: string }>(addressOf(['tokens']), init)).answer.token;
 };
 
-/** Does something that has no answer. @throws {Refusal} */
+/** Looks at, confirms or refuses the login of a command. @throws {Refusal} */
+export const decideDevice = async (decision: DeviceDecision): Promise<AskingCommand> => {
+  const headers = { 'content-type': 'application/json' };
+  const init = { method: 'POST', headers, body: JSON.stringify(decision) };
+  return (await askFor<AskingCommand>(addressOf(['device-logins']), init)).answer;
+};
+type DeviceDecision = z.input<typeof DecideSchema>;
+export type AskingCommand = z.output<typeof AskingSchema>;
+
+/** Sends a request whose answer has no body. @throws {Refusal} */
 const send = async (method: 'POST' | 'DELETE', ...path: readonly string[]): Promise<void> => {
   await askFor(addressOf(path), { method });
 };
@@ -153,7 +163,7 @@ interface Resolved {
     readonly by: 'slot' | 'machine' | 'device' | 'address';
   }[];
 }
-/** Machines that a person may mean by this name. */
+/** Machines that match this name or its beginning. */
 export const resolved = (name: string) =>
   queryOptions({
     queryKey: ['resolve', name],
@@ -162,7 +172,7 @@ export const resolved = (name: string) =>
       (await read<Resolved>(addressOf(['resolve'], { name }), signal)).machines,
   });
 
-/** Which wait for a person, the longest first. `count` of the frame: asked again when it is another. */
+/** Machines that need a person, the longest waiting first. The key contains `count` of the frame, so a new count reads anew. */
 export const needHuman = (count: number, limit: number) =>
   queryOptions({
     queryKey: ['need-human', count],
@@ -174,7 +184,7 @@ export const needHuman = (count: number, limit: number) =>
     },
   });
 
-/** Why a machine is where it is. */
+/** Why a machine is in its state. */
 export const explanation = (slot: readonly [string, string]) =>
   queryOptions({
     queryKey: ['explanation', ...slot],

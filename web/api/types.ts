@@ -9,7 +9,7 @@ import type {
 } from '../../src/console/api/provider-schema.ts';
 import type { MachineSchema } from '../../src/console/api/machine-schema.ts';
 
-/** Answers of the API, as its schemas have them. */
+/** Answers of the API, with the types of its schemas. */
 export type { MachineRow } from '../../src/console/api/schemas.ts';
 export type Machine = z.output<typeof MachineSchema>;
 export type Frame = FrameAnswer;
@@ -21,11 +21,11 @@ export type Slot = z.output<typeof SlotSchema>;
 export type { Explanation } from '../../src/domain/explanation/types.ts';
 export type { Caller };
 
-/** Of `fleet`: what does not change while the daemon runs. */
+/** The part of `fleet` that does not change while the daemon runs. */
 export interface About {
   readonly providers: readonly string[];
   readonly mayEraseDisks: readonly string[];
   readonly inspectorUrl: string | null;
-  /** Admins can look at actors here. */
+  /** Whether admins can inspect actors at this console. */
   readonly inspector: boolean;
 }

@@ -7,10 +7,10 @@ import { Scrolls } from '../parts/table.tsx';
 import { headOf, placeOn, pointsOf } from './geometry.ts';
 import { words } from './words.ts';
 
-/** Wider ones are not made to fit, since nobody could read them: they are moved to what is lit. */
+/** Charts wider than this are not scaled down. They scroll to the current state. */
 const WIDE = 1_200;
 
-/** From one state of a chart to another. */
+/** A transition of a chart. */
 export interface Way {
   readonly from: string;
   readonly to: string;
@@ -18,25 +18,25 @@ export interface Way {
 
 export interface ChartProps {
   readonly layout: ChartLayout;
-  /** The state that is lit, from the outermost inward, joined by dots; of parallel ones each; null: none. */
+  /** The paths of current states, with dots, one for each parallel region. Null: none. */
   readonly lit: string | readonly string[] | null;
-  /** What rows say, where it is another state; null: they agree. */
+  /** The state by the rows of the database, if it differs. Null: both agree. */
   readonly rows?: string | null;
-  /** The way that was taken last. */
+  /** The last transition. */
   readonly last?: Way | null;
   readonly timer?: TimedWay | null;
 }
 
-/** The way that the clock takes, epoch ms of the database. */
+/** The transition of the next timer; times are epoch ms of the database. */
 export interface TimedWay extends Way {
   readonly atMs: number;
-  /** Where it leads inside the same state; null or absent: to another state. */
+  /** The target inside the same state. Null or absent: the target is another state. */
   readonly inside?: string | null;
 }
 
 /**
- * A statechart as it was laid out, with the state that is lit, its ways out, the way that was taken
- * last, and the time that is left. Whoever does not see it is told a list of its states.
+ * Draws a statechart with its layout, current state, outgoing transitions, last transition and timer.
+ * Screen readers get a list of its states.
  */
 export function Chart({ layout, lit, rows = null, last = null, timer = null }: ChartProps) {
   const all = [lit ?? []].flat();
@@ -52,7 +52,7 @@ export function Chart({ layout, lit, rows = null, last = null, timer = null }: C
   );
   const isBox = ({ id }: ChartState) =>
     layout.states.some((other) => other.id.startsWith(`${id}.`));
-  // What contains others is drawn below the arrows that run inside it.
+  // Compound states are drawn below the arrows inside them.
   const boxes = layout.states.filter(isBox);
   const leaves = layout.states.filter((state) => !isBox(state));
   const draw = (state: ChartState) => (
@@ -127,8 +127,8 @@ const State = ({ state: { id, name, x, y, width, height }, isLit, isRows }: Stat
 );
 
 /**
- * On its arrow; where it leads to no other state, above the box, with the name of where it leads: arrows to
- * other states may pass there.
+ * The timer on its arrow. A timer inside the state stands above the box with the name of its target,
+ * because other arrows may cross the box.
  */
 function Timer({ from, to, atMs, inside, layout }: TimedWay & { layout: ChartLayout }) {
   const left = atMs - useNow();
@@ -146,7 +146,7 @@ function Timer({ from, to, atMs, inside, layout }: TimedWay & { layout: ChartLay
 
 type StatesProps = Pick<ChartProps, 'layout' | 'rows'> & { readonly lit: readonly string[] };
 
-/** The same for readers of the screen: each state with what is true in it, and where it leads. */
+/** The chart for screen readers: each state, its marks, and its targets. */
 const States = ({ layout, lit, rows }: StatesProps) => (
   <ul className="told-only" aria-label={words.statesOf(layout.title)}>
     {layout.states.map(({ id, name, description }) => {

@@ -2,7 +2,7 @@ import type { ChartArrow } from '../../src/console/api/about.ts';
 
 type Point = readonly [x: number, y: number];
 
-/** Not so far that it would be out of sight while the beginning is in it. */
+/** The maximum distance from the beginning, so that both are visible. */
 const NEAR = 60;
 const HEAD = { length: 8, width: 4 } as const;
 
@@ -24,7 +24,7 @@ export function headOf({ points }: Pick<ChartArrow, 'points'>): string {
   return pointsOf([tip, side(HEAD.width), side(-HEAD.width)]);
 }
 
-/** Where something is written on an arrow: half-way, but near the beginning of a long one. */
+/** The position of a label on an arrow: half-way, or near the beginning of a long arrow. */
 export function placeOn({ points }: Pick<ChartArrow, 'points'>): Point {
   const lengths = points.slice(1).map(([x, y], at) => {
     const [fromX, fromY] = points[at]!;

@@ -16,15 +16,15 @@ export interface MachineChartsProps {
 }
 
 const LOOK_MS = 5_000;
-/** Steps of tasks come quicker than the machine's row changes. */
+/** Steps of tasks change more often than the row of the machine. */
 const WORK_LOOK_MS = 1_000;
 
-/** A machine's living statecharts: its life, the inside of its state, and the work on it. */
+/** The live statecharts of a machine: its life, its state, and the work on it. */
 export function MachineCharts({ slot, read }: MachineChartsProps) {
   const { data: live } = useQuery({
     queryKey: ['live', ...slot],
     queryFn: ({ signal }) => read<LiveMachine>(['machines', ...slot, 'live'], signal),
-    // A heartbeat moves the timer: it is looked anew when the told moment is there.
+    // A heartbeat moves the timer, so the page reads again when the timer ends.
     refetchInterval: ({ state: { data } }) =>
       untilLook(data?.task ? WORK_LOOK_MS : LOOK_MS, [data?.timer?.atMs ?? null]),
     retry: false,
@@ -90,13 +90,13 @@ function useLayout(id: ChartId | null, read: Read): ChartLayout | null {
 
 const nameOf = ({ state, substate }: ShownPlace): string => `${state} · ${substate}`;
 
-/** Out of patience, a step is given up. */
+/** The end of patience of a step. */
 function failureTimer({ arrows }: ChartLayout, at: string | null, atMs: number | null) {
   const arrow = arrows.find(({ from, kind }) => from === at && kind === 'failure');
   return arrow && atMs !== null ? { from: arrow.from, to: arrow.to, atMs } : null;
 }
 
-/** What came before, why, and what the clock does next, in words. */
+/** The previous state, its reason, and the next timer, in words. */
 function Told({ live: { last, timer } }: { readonly live: LiveMachine }) {
   const now = useNow();
   return (

@@ -1,4 +1,4 @@
-/** Texts around charts. Names and descriptions of states are the charts' own. */
+/** Texts around charts. The charts contain the names and descriptions of states. */
 export const words = {
   charts: 'Where it is',
   statesOf: (title: string) => `${title}: its states`,

@@ -2,7 +2,7 @@ import { Link, type ErrorComponentProps } from '@tanstack/react-router';
 import { Notice } from '../parts/panel.tsx';
 import { texts } from '../texts.ts';
 
-/** A page that failed to draw, inside the frame that still stands. */
+/** Shown in place of a page that failed to render. The frame around it stays. */
 export const Failure = ({ error, reset }: ErrorComponentProps) => (
   <Notice tone="bad" title={texts.failed}>
     <p>{error instanceof Error ? error.message : String(error)}</p>

@@ -7,7 +7,7 @@ import { ShareLinks } from '../pages/fleet/headline.tsx';
 import { texts } from '../texts.ts';
 import { MENU } from './navigation.tsx';
 
-/** How the fleet is, in one line, on every page. */
+/** The state of the fleet in one line, on every page. */
 export function FleetLine() {
   const told = useStore(frame);
   const title = told && headlineText(told.headline);
@@ -34,7 +34,7 @@ export function FleetLine() {
   );
 }
 
-/** What tells the tabs of a browser apart; null: the page of the fleet, whose figures are its name. */
+/** The name of the page in the title of the tab. Null: the page of the fleet, which shows figures instead. */
 function usePageName(): string | null {
   const { pathname } = useLocation();
   const { provider, slot } = useParams({ strict: false });

@@ -14,7 +14,7 @@ import { ThemeChoice } from './theme-choice.tsx';
 
 const isStale = document.querySelector('meta[name=shepherd-page][content=stale]') !== null;
 
-/** What stands around every page. */
+/** The frame around every page. */
 export function Frame() {
   const main = useMainFocus();
   useGo();
@@ -54,7 +54,7 @@ export function Frame() {
   );
 }
 
-/** The way in, for whoever looks without a login. */
+/** The link to the login, for a reader without a login. */
 function LogIn() {
   const { data: person } = useQuery(whoami);
   if (person?.via !== 'none') return null;
@@ -65,7 +65,7 @@ function LogIn() {
   );
 }
 
-/** Another page is where reading goes on: for whoever listens, and for the keyboard. */
+/** Moves the focus to the new page, for screen readers and for the keyboard. */
 function useMainFocus() {
   const main = useRef<HTMLElement>(null);
   const { pathname } = useLocation();

@@ -23,7 +23,7 @@ export function useGo(): void {
   );
   useKeys({
     ...go,
-    // The letter of a page itself, when it comes a second time.
+    // Without this, the letter of the page would also count as a key of its own.
     g: () => {
       if (isGoing()) go['g']?.();
       else pressedAt.current = performance.now();

@@ -3,7 +3,7 @@ import { useStore } from '../live/store.ts';
 import { texts } from '../texts.ts';
 import { isOn, KEY_NAMES, setOn, switchedOff, useKeys } from './keys.ts';
 
-/** What each key does, and whether it does: `?`. */
+/** Shows what each key does and switches keys on and off. The key `?` opens it. */
 export function Help() {
   const [open, setOpen] = useState(false);
   useKeys({ '?': () => setOpen(true) });

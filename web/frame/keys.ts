@@ -4,7 +4,7 @@ import { createStore } from '../live/store.ts';
 /** What a key does; its name is that of the event, such as `j` or `Enter`. */
 export type Keys = Readonly<Record<string, () => void>>;
 
-/** Keys of the page that each can be switched off. */
+/** Keys of the page. Each key can be switched off. */
 export const KEY_NAMES = ['/', 'j', 'k', 'x', 'Enter', '.', 'g', '?'] as const;
 export type KeyName = (typeof KEY_NAMES)[number];
 
@@ -23,7 +23,7 @@ export function setOn(key: KeyName, on: boolean): void {
 const TEXT = 'input:not([type=checkbox]), textarea, select, [contenteditable]';
 const ACTIVE = 'a, button, summary, input';
 
-/** A key that is meant for the page: not typed into a field, nor for what has the focus. */
+/** Whether the key is meant for the page, and not for a field or for the focused element. */
 export function isForPage(event: KeyboardEvent): boolean {
   const { target, key } = event;
   if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return false;
@@ -33,7 +33,7 @@ export function isForPage(event: KeyboardEvent): boolean {
   return key !== 'Enter' || !target.matches(ACTIVE);
 }
 
-/** Takes keys for as long as the component is there. */
+/** Handles keys while the component is mounted. */
 export function useKeys(keys: Keys): void {
   const latest = useRef(keys);
   latest.current = keys;

@@ -4,7 +4,7 @@ import { useStore } from '../live/store.ts';
 import { span } from '../parts/span.ts';
 import { texts } from '../texts.ts';
 
-/** Whether what is shown is the present. */
+/** Whether the data shown is current. */
 export function LinkMark() {
   const { phase, refusal } = useStore(link);
   return (
@@ -14,7 +14,7 @@ export function LinkMark() {
   );
 }
 
-/** Why what is shown is not the present, and how old it is. */
+/** Why the data shown is not current, and how old it is. */
 export function LinkNotice() {
   const { phase, heardAt, refusal } = useStore(link);
   useNow();
@@ -34,7 +34,7 @@ export function LinkNotice() {
   );
 }
 
-/** That another version of Shepherd answers than the one that this page came from. */
+/** Tells that the daemon runs another version than the daemon that sent this page. */
 export function VersionNotice() {
   const now = useStore(version);
   if (pageVersion === null || now === null || now === pageVersion) return null;

@@ -12,7 +12,7 @@ interface Choice {
   readonly take: () => void;
 }
 
-/** Pages by their name, machines by how a name of theirs begins: Ctrl-K from anywhere. */
+/** Opens with Ctrl-K on every page. It finds pages by name, and machines by the beginning of a name. */
 export function Palette() {
   const [open, setOpen] = useState(false);
   useEffect(() => {

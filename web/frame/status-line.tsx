@@ -4,7 +4,7 @@ import { useStore } from '../live/store.ts';
 import { Until } from '../parts/time.tsx';
 import { texts } from '../texts.ts';
 
-/** Whether one may sleep: what needs a person, what is being done, and what comes next. */
+/** What needs a person, what Shepherd does now, and what comes next. */
 export function StatusLine() {
   const told = useStore(frame);
   if (told === null) return null;

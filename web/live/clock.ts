@@ -1,6 +1,6 @@
 import { createStore, useStore } from './store.ts';
 
-/** The time of the database when it was last told, and when that was by the clock of this page. */
+/** The last known time of the database, and the time of this page's clock at that moment. */
 interface Base {
   readonly atMs: number;
   readonly seenAt: number;
@@ -9,17 +9,17 @@ interface Base {
 let base: Base | null = null;
 const ticks = createStore(0);
 
-/** Epoch ms of the database's clock: what it told last, plus what passed here since. 0: not known yet. */
+/** The time of the database, epoch ms: the last known time plus the time that passed since then. 0: not known yet. */
 export const nowMs = (): number =>
   base === null ? 0 : base.atMs + performance.now() - base.seenAt;
 
 const SOONEST_LOOK_MS = 500;
-/** What was due so long ago, and is still told, is not waited for any more. */
+/** A moment that passed this long ago no longer triggers a new read. */
 const OVERDUE_MS = 10_000;
 
 /**
- * When to look again at what the clock changes, ms from now: as soon as a time that was told is there,
- * else after `mostMs`.
+ * When to read data again that changes with the clock, ms from now: at the first known moment, or after
+ * `mostMs`.
  */
 export function untilLook(mostMs: number, times: readonly (number | null)[] = []): number {
   const left = times.flatMap((atMs) => (atMs === null ? [] : [atMs - nowMs()]));
@@ -27,20 +27,20 @@ export function untilLook(mostMs: number, times: readonly (number | null)[] = []
   return Math.max(SOONEST_LOOK_MS, next);
 }
 
-/** Takes the database's time; the clock of the reader's machine is never asked. */
+/** Sets the time of the database. The page never uses the clock of the reader's computer. */
 export function setClock(atMs: number): void {
   base = { atMs, seenAt: performance.now() };
   ticks.set(ticks.get() + 1);
 }
 
-/** Redraws whoever shows a time, once a second, while somebody can see it. */
+/** Redraws shown times once a second while the page is visible. */
 export function startTicking(): void {
   setInterval(() => {
     if (!document.hidden) ticks.set(ticks.get() + 1);
   }, 1000);
 }
 
-/** `nowMs`, again each second. */
+/** `nowMs`, updated each second. */
 export function useNow(): number {
   useStore(ticks);
   return nowMs();

@@ -5,21 +5,21 @@ import { setClock } from './clock.ts';
 import { frame, link, machine, version, type ShownFrame, type ShownMachine } from './model.ts';
 import { afterNews, liveWindow, type RowsNews, type WindowQuery } from './window.ts';
 
-/** What a page looks at; all of it stands in the address of its stream. */
+/** What a page shows. The address of the stream contains all of it. */
 export type View =
   | { readonly view: 'fleet' }
   | ({ readonly view: 'list' } & WindowQuery)
   | { readonly view: 'machine'; readonly slot: string };
 
-/** The stream says something every 10 s; two of these missed, and it is dead. */
+/** The stream sends a message every 10 s. After two missing messages the page treats it as dead. */
 const SILENCE_MAX_MS = 25_000;
-/** A browser does not come back by itself to a console that refused it. */
+/** Delay before a new attempt, because a browser does not retry a refused stream. */
 const REFUSED_AFTER_MS = 1_500;
-/** A tab that nobody sees gives its connection up, at once when another tab needs one. */
+/** A hidden tab closes its connection after this time, or at once if another tab needs one. */
 const HIDDEN_MAX_MS = 30_000;
-/** Tabs of one browser share some six connections to a console that does not speak HTTP/2. */
+/** All tabs of a browser share about six connections to a console without HTTP/2. */
 const TABS = 'shepherd-streams';
-/** Who scrolls gets one stream, when the scrolling ends. */
+/** Opens the stream only after the reader stops scrolling. */
 const SETTLED_MS = 300;
 
 let wanted: View = { view: 'fleet' };
@@ -31,7 +31,7 @@ let tabs: BroadcastChannel | null = null;
 
 const streamOf = (view: View): string => addressOf(['stream'], view as unknown as Query);
 
-/** Looks at this for as long as the component is there. One stream serves the whole page. */
+/** Subscribes to this view while the component is mounted. One stream serves the whole page. */
 export function useView(view: View): void {
   const address = streamOf(view);
   useEffect(() => {
@@ -46,7 +46,7 @@ export function useView(view: View): void {
   }, [address]);
 }
 
-/** Keeps the page connected to the daemon for as long as it is seen. */
+/** Keeps the page connected to the daemon while the page is visible. */
 export function startConnection(): void {
   settling = setTimeout(open, 0);
   setInterval(watch, 1000);
@@ -101,7 +101,7 @@ function followWindow({ view: _, ...query }: Extract<View, { view: 'list' }>): v
   });
 }
 
-/** Only of the stream that is open: what an earlier one still says counts no more. */
+/** Ignores messages of an earlier stream. */
 function said(take: (event: MessageEvent<string>) => void) {
   const own = source;
   return (event: Event) => {
@@ -122,7 +122,7 @@ function lost(): void {
   if (phase === 'live') link.set({ phase: 'lost', heardAt });
 }
 
-/** An `EventSource` hides why it was refused: the same request, made once more, tells it. */
+/** An `EventSource` hides the reason of a refusal, so the page sends the same request once more to read it. */
 function tellRefusal(): void {
   const refused = source;
   if (refused?.readyState !== EventSource.CLOSED) return;
@@ -139,7 +139,7 @@ function giveUp(): void {
   lost();
 }
 
-/** The browser tries a broken stream again by itself, but neither a refused nor a silently dead one. */
+/** The browser retries a broken stream, but not a refused stream and not a silent one. */
 function watch(): void {
   const now = performance.now();
   if (hiddenAt !== null && now - hiddenAt > HIDDEN_MAX_MS) {

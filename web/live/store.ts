@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react';
 
-/** A value that changes, and those who want to know when it does. */
+/** A value with subscribers. */
 export interface Store<T> {
   get(): T;
   set(value: T): void;

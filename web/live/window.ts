@@ -1,7 +1,7 @@
 import type { MachineRow } from '../api/types.ts';
 import { createStore } from './store.ts';
 
-/** What is looked at of the list of machines. */
+/** The part of the list of machines that the reader looks at. */
 export interface WindowQuery {
   readonly filter: string;
   readonly sort: string;
@@ -9,7 +9,7 @@ export interface WindowQuery {
   readonly limit: number;
 }
 
-/** The part of a list that the stream keeps as it is. */
+/** The part of a list that the stream keeps up to date. */
 export interface LiveWindow extends WindowQuery {
   readonly total: number;
   readonly order: readonly string[];
@@ -21,14 +21,14 @@ export interface RowsNews {
   readonly total: number;
   readonly upserts: readonly MachineRow[];
   readonly removed: readonly string[];
-  /** All slots of the window; absent: as they were. */
+  /** All slots of the window. Absent: unchanged. */
   readonly order?: readonly string[];
-  /** How long before `atMs` machines were heard from, by their place in the window. */
+  /** Time between the last heartbeat and `atMs`, by the index in the window. */
   readonly heard?: Readonly<Record<number, number>>;
   readonly atMs?: number;
 }
 
-/** The window after what is new in it. `before` null: it begins. */
+/** The window after an update. With `before` null, the update is the first. */
 export function afterNews(
   before: LiveWindow | null,
   query: WindowQuery,

@@ -2,7 +2,7 @@ import type { SessionLine } from '../api/resources.ts';
 
 const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
-/** The address of a console; a link, unless it is one of a host that the reader does not sit at. */
+/** The address of a console. It is a link, unless it is a loopback address of another host. */
 export function ConsoleLink({ consoleUrl, isSelf }: Pick<SessionLine, 'consoleUrl' | 'isSelf'>) {
   const url = consoleUrl !== null && URL.canParse(consoleUrl) ? new URL(consoleUrl) : null;
   const isWeb = url?.protocol === 'http:' || url?.protocol === 'https:';

@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 
 export type Fact = readonly [label: string, value: ReactNode];
 
-/** Labels and values; those without a value are left out. */
+/** A list of labels and values. Entries without a value are left out. */
 export const FactList = ({ facts }: { readonly facts: readonly Fact[] }) => (
   <dl>
     {facts.filter(isTold).map(([label, value]) => (

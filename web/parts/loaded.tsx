@@ -11,7 +11,7 @@ export interface LoadedProps<Data> {
   readonly children: (data: Data) => ReactNode;
 }
 
-/** A resource that is asked for: that it is awaited, that it failed, or what it is. */
+/** Shows that a resource is loading, that it failed, or its data. */
 export function Loaded<Data>({ query: { data, error, refetch }, children }: LoadedProps<Data>) {
   if (data === undefined && error === null) return <p className="waiting">{texts.link.waiting}</p>;
   return (

@@ -4,7 +4,7 @@ interface Paged {
   fetchNextPage(): Promise<unknown>;
 }
 
-/** The button below a list that is told in pages, as long as there is another one. */
+/** The button that loads the next page of a list, while there is one. */
 export const More = ({ query, text }: { readonly query: Paged; readonly text: string }) =>
   query.hasNextPage && (
     <p>

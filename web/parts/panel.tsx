@@ -28,7 +28,7 @@ export interface NoticeProps {
   readonly children?: ReactNode;
 }
 
-/** Something that whoever looks should know. */
+/** A notice to the reader. */
 export const Notice = ({ tone, title, children }: NoticeProps) => (
   <div className="notice" data-tone={tone}>
     {title !== undefined && <strong>{title}</strong>}

@@ -1,6 +1,6 @@
 const two = (value: number): string => String(value).padStart(2, '0');
 
-/** A time that passed or is left: `9s`, `3m 05s`, `2h 07m`, `4d 3h`. */
+/** Formats a duration: `9s`, `3m 05s`, `2h 07m`, `4d 3h`. */
 export function span(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   if (seconds < 60) return `${seconds}s`;

@@ -1,16 +1,16 @@
 import { useEffect, useRef, useState } from 'react';
 
-/** How often those who listen are told: not more often than one can follow. */
+/** Minimum time between two announcements of a screen reader. */
 const SPOKEN_EVERY_MS = 5_000;
 
-/** Told to those who cannot see it: what it is now, at most once in five seconds. */
+/** Announces the current text to screen readers, at most once in five seconds. */
 export const Spoken = ({ text }: { readonly text: string }) => (
   <p className="spoken" role="status">
     {useSlowly(text)}
   </p>
 );
 
-/** The latest text, as it was when the time to tell it came last. */
+/** The latest text at the time of the last announcement. */
 function useSlowly(text: string): string {
   const [spoken, speak] = useState(text);
   const latest = useRef(text);

@@ -1,21 +1,21 @@
 import { useEffect, useRef, type ReactNode, type RefObject } from 'react';
 
 export interface TableProps {
-  /** What it is about, for those who cannot see where it stands. */
+  /** The name of the table for screen readers. */
   readonly label: string;
   readonly columns: readonly string[];
-  /** Columns of figures, by their place. */
+  /** Indexes of columns with figures. */
   readonly figures?: readonly number[];
   /** Rows of it. */
   readonly children: ReactNode;
 }
 
 export interface ScrollsProps extends Pick<TableProps, 'label' | 'children'> {
-  /** For whoever scrolls it to a place. */
+  /** Lets the caller scroll the frame. */
   readonly frame?: RefObject<HTMLDivElement | null>;
 }
 
-/** Scrolls by itself where it is wider than the page; a shadow marks the side where there is more. */
+/** Scrolls content that is wider than the page. A shadow marks the side where the content continues. */
 export function Scrolls({ label, frame, children }: ScrollsProps) {
   const own = useRef<HTMLDivElement>(null);
   const ref = frame ?? own;
@@ -41,7 +41,7 @@ export function Scrolls({ label, frame, children }: ScrollsProps) {
   );
 }
 
-/** A table in a frame that scrolls. */
+/** A table in a scrolling frame. */
 export const Table = ({ label, columns, figures = [], children }: TableProps) => (
   <Scrolls label={label}>
     <table>

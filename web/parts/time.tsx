@@ -2,7 +2,7 @@ import { useNow } from '../live/clock.ts';
 import { texts } from '../texts.ts';
 import { span } from './span.ts';
 
-/** In the zone of the reader; the title has the same in UTC. */
+/** In the time zone of the reader. The title shows UTC. */
 const local = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
 const utc = (ms: number): string =>
   `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
@@ -12,28 +12,28 @@ export interface MomentProps {
   readonly atMs: number;
 }
 
-/** How long it has been so: it ticks. */
+/** The time since a moment. It ticks. */
 export const Since = ({ atMs }: MomentProps) => (
   <time dateTime={new Date(atMs).toISOString()} title={utc(atMs)}>
     {span(useNow() - atMs)}
   </time>
 );
 
-/** How long ago it was. */
+/** How long ago the moment was. */
 export const Ago = ({ atMs }: MomentProps) => (
   <time dateTime={new Date(atMs).toISOString()} title={utc(atMs)}>
     {texts.ago(span(useNow() - atMs))}
   </time>
 );
 
-/** When it was, in the reader's own zone. */
+/** The moment in the time zone of the reader. */
 export const Moment = ({ atMs }: MomentProps) => (
   <time dateTime={new Date(atMs).toISOString()} title={utc(atMs)}>
     {local.format(atMs)}
   </time>
 );
 
-/** What is left until then, counting down; then that it is due. */
+/** The time left until the moment, counting down, or that the moment has come. */
 export function Until({ atMs }: MomentProps) {
   const left = atMs - useNow();
   return (

@@ -1,6 +1,6 @@
 import { useEffect, useState, type InputHTMLAttributes } from 'react';
 
-/** Who types is asked for no more often. */
+/** Delay between the last key and the search. */
 const TYPED_MS = 120;
 
 export interface TypedTextProps extends Omit<
@@ -11,7 +11,7 @@ export interface TypedTextProps extends Omit<
   readonly set: (text: string) => void;
 }
 
-/** What is typed counts a moment later; what comes from elsewhere, such as a link, at once. */
+/** A text field. Typed text takes effect after a short delay; text from elsewhere, such as a link, at once. */
 export function TypedText({ text: told, set, ...input }: TypedTextProps) {
   const [text, setText] = useState(told);
   const [known, setKnown] = useState(told);

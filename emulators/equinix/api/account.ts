@@ -12,7 +12,7 @@ import type { RouteDeps } from './devices.ts';
 import { expand, type Node } from './expansion.ts';
 import { projectCreate } from './inputs.ts';
 
-/** Projects, and what is on sale: what clients ask for before they make a device. */
+/** Projects and the catalogue, which clients read before they create a device. */
 export function accountRoutes({ core, views, page }: RouteDeps): ApiRoute[] {
   const { state, ids, now } = core;
   const { catalogue } = state;
@@ -61,7 +61,7 @@ export function accountRoutes({ core, views, page }: RouteDeps): ApiRoute[] {
       handle(call) {
         const { id } = named(core, call, state.projects);
         const isIn = ({ projectId }: { projectId: string | null }) => projectId === id;
-        // Devices that are leaving do not hold it, and nobody sees them any more.
+        // Leaving devices do not count, and are invisible.
         const devices = [...state.devices.values()].filter((one) => isIn(one) && !isLeaving(one));
         if (devices.length > 0 || [...state.reservations.values()].some(isIn)) {
           throw new Refusal(403, errorBody('Cannot delete a project while it has something in it'));

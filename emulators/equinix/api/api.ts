@@ -14,17 +14,17 @@ import { reservationRoutes } from './reservations.ts';
 import { createViews } from './views.ts';
 
 export interface ApiOptions {
-  /** Below which the API is. */
+  /** Base URL of the API. */
   readonly base: string;
   /** Resolves when the state is stored. */
   readonly save: () => Promise<void>;
-  /** States that somebody put devices into by hand. */
+  /** Device states set by hand. */
   readonly forcedStates: ReadonlySet<string>;
 }
 
 type EquinixOccasion = Occasion<FaultEffect | CommonEffect>;
 
-/** The API of Equinix Metal, as the kit serves it. */
+/** The Equinix Metal API, as the kit serves it. */
 export function equinixApi(
   { core, lifecycle }: Pick<RouteDeps, 'core' | 'lifecycle'>,
   { base, save, forcedStates }: ApiOptions,
@@ -34,7 +34,7 @@ export function equinixApi(
   const routes = [deviceRoutes, reservationRoutes, keyRoutes, accountRoutes].flatMap((of) =>
     of(deps),
   );
-  /** What was changed is stored before it is answered. */
+  /** Stores a change before the answer. */
   const stored = (route: ApiRoute) => ({
     ...route,
     async handle(call: EquinixCall) {
@@ -95,8 +95,8 @@ const isCreate = ({ method, route }: EquinixOccasion): boolean =>
   method === 'POST' && route === '/projects/{id}/devices';
 
 /**
- * What a change is told: the body, and from the query what the body does not say. The service took
- * both, and one of its clients sends all of an action in the query.
+ * A change's input: the body, completed by the query. The service accepted both, and one of its
+ * clients sends actions entirely in the query.
  */
 function inputOf(occasion: EquinixOccasion): Record<string, unknown> {
   const body = jsonOf(occasion, (_status, message) => errorBody(message), /^/) ?? {};

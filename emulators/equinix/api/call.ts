@@ -14,7 +14,7 @@ export interface EquinixCall {
   readonly params: Readonly<Record<string, string>>;
   /** A repeated parameter has its last value. */
   readonly query: ReadonlyMap<string, string>;
-  /** What a change is told, in its body or its query. */
+  /** The change's input, from body or query. */
   readonly input: Readonly<Record<string, unknown>>;
   readonly token: ApiToken;
   /** Readers see the world as it was this long ago, milliseconds. */
@@ -34,7 +34,7 @@ export interface Lag {
 /** A handler changes the state synchronously, so every request is atomic. */
 export type ApiRoute = Route<EquinixCall> & { readonly handle: (call: EquinixCall) => ApiAnswer };
 
-/** The form of every refusal but that of a token. */
+/** The form of every refusal except a token's. */
 export const errorBody = (...messages: readonly string[]) => ({ errors: messages });
 export const notFound = () => new Refusal(404, errorBody('Not found'));
 export const invalid = (...messages: string[]) => new Refusal(422, errorBody(...messages));
@@ -47,7 +47,9 @@ export function readInput<T>(schema: z.ZodType<T>, { input }: Pick<EquinixCall, 
   throw invalid(...parsed.error.issues.map((one) => `${one.path.join('.')}: ${one.message}`));
 }
 
-/** Whether the token lets into the project, and it still exists. Null: to what is the user's own. */
+/**
+ * Whether the token opens the project, and the project still exists. Null: the user's own things.
+ */
 export const sees = (
   { state }: EquinixCore,
   { token }: Pick<EquinixCall, 'token'>,
@@ -57,14 +59,14 @@ export const sees = (
     ? token.projectId === null
     : state.projects.has(projectId) && (token.projectId ?? projectId) === projectId;
 
-/** The project, device, reservation or key that the path names. @throws {Refusal} 404. */
+/** The project, device, reservation or key in the path. @throws {Refusal} 404. */
 export function named<T extends { readonly id: string; readonly projectId?: string | null }>(
   core: EquinixCore,
   call: EquinixCall,
   things: ReadonlyMap<string, T>,
 ): T {
   const thing = things.get(call.params['id']!);
-  // A project is in itself.
+  // A project belongs to itself.
   if (!thing || !sees(core, call, thing.projectId === undefined ? thing.id : thing.projectId)) {
     throw notFound();
   }

@@ -11,7 +11,7 @@ import { type EquinixCall, invalid, named, readInput } from './call.ts';
 import { type DeviceCreate, deviceCreate, givenFields, plainFields } from './inputs.ts';
 
 /**
- * Creates a device, on a reservation or on demand. Nothing is changed before every rule holds.
+ * Creates a device, on a reservation or on demand. All rules are checked before any change.
  * @throws {Refusal} 422 naming the field.
  */
 export function create(core: EquinixCore, lifecycle: Lifecycle, call: EquinixCall): EquinixDevice {
@@ -44,7 +44,7 @@ export function create(core: EquinixCore, lifecycle: Lifecycle, call: EquinixCal
   return device;
 }
 
-/** What of the order is not in the catalogue, as messages that name the field. */
+/** The order's values that the catalogue lacks, as messages with the field. */
 function problemsOf({ state }: EquinixCore, order: DeviceCreate): string[] {
   const { plans, operatingSystems, metros, facilities } = state.catalogue;
   const { plan, operating_system: system, metro, facility = [] } = order;
@@ -74,14 +74,14 @@ function problemsOf({ state }: EquinixCore, order: DeviceCreate): string[] {
   ];
 }
 
-/** Codes of all that fit the order. */
+/** Codes of all facilities that fit the order. */
 const facilitiesAt = ({ state }: EquinixCore, { metro, facility = [] }: DeviceCreate): string[] =>
   state.catalogue.facilities
     .filter((one) => metro === undefined || one.metro === metro)
     .map(({ code }) => code)
     .filter((code) => facility.length === 0 || facility.includes(code));
 
-/** The keys that the order names; when it names none, all of the project and of the user. */
+/** The order's keys; by default all keys of the project and the user. */
 function keysOf({ state }: EquinixCore, projectId: string, order: DeviceCreate): EquinixSshKey[] {
   const all = [...state.sshKeys.values()];
   const names = order.project_ssh_keys ?? [];

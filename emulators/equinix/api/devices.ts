@@ -116,7 +116,7 @@ export function deviceRoutes({ core, lifecycle, views, page }: RouteDeps): ApiRo
   ];
 }
 
-/** States in which the service takes each action. */
+/** States in which the service accepts each action. */
 const ACTIONS: Readonly<Record<string, readonly DeviceState[]>> = {
   reboot: ['active', 'failed'],
   power_off: ['active'],

@@ -19,13 +19,12 @@ export const inline = (href: string, open: () => Node): Ref => ({
   isInline: true,
 });
 
-/** Dotted names, apart by commas. */
+/** Dotted names, separated by commas. */
 const namesIn = (text = ''): readonly string[] => text.split(',').map((name) => name.trim());
 
 /**
- * The resource as it is sent: what the query includes is open, relations that it excludes shrink to
- * their href, other excluded fields disappear. Undefined fields are left out; unknown names count for
- * nothing.
+ * The resource as sent: included relations are expanded, excluded relations shrink to their href,
+ * and other excluded fields disappear. Undefined fields are left out; unknown names have no effect.
  */
 export function expand(node: Node, query: ReadonlyMap<string, string>): Record<string, unknown> {
   const include = namesIn(query.get('include'));

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** An object, or the JSON text of one, as the service's Go client sends it; empty text is empty. */
+/** An object or its JSON text, which the service's Go client sends; empty text is empty. */
 const objectOrText = z.union(
   [z.record(z.string(), z.unknown()), z.string().transform(parseObject)],
   { error: 'expected an object, or the JSON text of one' },
@@ -17,7 +17,7 @@ function parseObject(text: string, ctx: z.RefinementCtx): Record<string, unknown
 
 const strings = z.array(z.string());
 
-/** Fields that both create and update take, and that a device then shows. */
+/** Fields of both create and update that a device then shows. */
 const fields = z.object({
   hostname: z.string().regex(/^[A-Za-z0-9.-]+$/, 'only letters, digits, "." and "-" are allowed'),
   description: z.string().optional(),
@@ -31,13 +31,13 @@ const fields = z.object({
 });
 export type DeviceFields = z.output<typeof fields>;
 
-/** What a device shows whose create says only its name. */
+/** Fields of a device whose create gives only its name. */
 export const plainFields = (hostname: string): DeviceFields => ({
   ...{ hostname, tags: [], userdata: '', customdata: {} },
   ...{ locked: false, always_pxe: false, billing_cycle: 'hourly' },
 });
 
-/** Those of them that were given. */
+/** The fields that were given. */
 export const givenFields = (input: z.output<typeof deviceUpdate>): Partial<DeviceFields> =>
   Object.fromEntries(
     Object.entries(input).filter(([name, value]) => name in fields.shape && value !== undefined),
@@ -45,7 +45,7 @@ export const givenFields = (input: z.output<typeof deviceUpdate>): Partial<Devic
 
 export const deviceUpdate = fields.partial();
 
-/** Whatever else a create says is accepted, and changes nothing. */
+/** Other fields of a create are accepted without effect. */
 export const deviceCreate = fields.partial().extend({
   plan: z.string(),
   operating_system: z.string(),
@@ -55,7 +55,7 @@ export const deviceCreate = fields.partial().extend({
       error: 'expected a code or a list of codes',
     })
     .optional(),
-  /** Empty text stands for none. */
+  /** Empty text means none. */
   hardware_reservation_id: z
     .string()
     .transform((id) => (id === '' ? undefined : id))

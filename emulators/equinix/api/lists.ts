@@ -3,20 +3,20 @@ import type { EquinixCore } from '../core.ts';
 import type { EquinixCall } from './call.ts';
 import { expand, type Node } from './expansion.ts';
 
-/** What a field is sorted by; undefined for a field that nothing is sorted by. */
+/** Sort key of a field; undefined for fields without sorting. */
 type SortValue = string | number | undefined;
 
 /** A list that is paged. */
 export interface Paged<T> {
-  /** Called only when nobody asked the same since the last change. */
+  /** Called only if nobody has asked the same since the last change. */
   readonly items: () => readonly T[];
   readonly view: (item: T) => Node;
   readonly sortValue?: (item: T, field: string) => SortValue;
 }
 
-/** Lists kept; a client reads one or two at a time. */
+/** Number of kept lists; a client reads one or two at a time. */
 const KEEP = 8;
-/** What a list does not depend on: which part of it is asked for, and how it is shown. */
+/** Parameters that do not change a list: page and presentation. */
 const NOT_IN_KEY = new Set(['page', 'per_page', 'include', 'exclude']);
 const PER_PAGE = 10;
 const PER_PAGE_MAX = 1_000;
@@ -25,13 +25,13 @@ const PER_PAGE_MAX = 1_000;
 export type Lists = <T>(call: EquinixCall, name: string, list: Paged<T>) => ApiAnswer;
 
 /**
- * Filters and sorts a long list once for all of its pages, as long as nothing changes in between:
- * without it ten thousand devices would be sorted a hundred times for one listing.
+ * Filters and sorts a long list once for all its pages, while nothing changes in between. Otherwise
+ * a listing of ten thousand devices would sort them a hundred times.
  */
 export function createLists({ revision, chance }: Pick<EquinixCore, 'revision' | 'chance'>): Lists {
   const kept = new Map<string, { revision: number; items: readonly unknown[] }>();
   const sorted = <T>(call: EquinixCall, list: Paged<T>): readonly T[] => {
-    // What a late reader sees changes with time alone.
+    // A late reader's view changes with time alone.
     if (call.lag.deviceMs > 0) return sort(call, list);
     const { token, path, query } = call;
     const words = [...query].filter(([name]) => !NOT_IN_KEY.has(name));
@@ -74,7 +74,7 @@ function sort<T>(
     .map(({ item }) => item);
 }
 
-/** What is not a number takes the default; what is too small or too large is clamped. */
+/** Other text takes the default; values out of range are clamped. */
 function wholeNumber(text: string | undefined, fallback: number, max: number): number {
   const value = text !== undefined && /^-?\d+$/.test(text) ? Number(text) : fallback;
   return Math.min(max, Math.max(1, value));

@@ -13,7 +13,7 @@ import type { RouteDeps } from './devices.ts';
 import { expand } from './expansion.ts';
 import { reservationMove } from './inputs.ts';
 
-/** Hardware reservations: read, and move to another project. */
+/** Hardware reservations: read them, and move them to another project. */
 export function reservationRoutes({ core, views, page }: RouteDeps): ApiRoute[] {
   const { state } = core;
   const list = (call: EquinixCall, fits: (one: Reservation) => boolean) =>

@@ -18,9 +18,9 @@ export type Views = ReturnType<typeof createViews>;
 
 const PASSWORD_SHOWN_MS = 86_400_000;
 const PHYSICAL_PORTS = ['eth0', 'eth1'];
-/** The user is older than any clock of a test. */
+/** The user is older than any test's clock. */
 const SINCE = '2019-03-01T09:00:00Z';
-/** Every plan is of this machine. */
+/** Hardware of every plan. */
 const SPECS = {
   cpus: [{ count: 1, type: 'AMD EPYC 7502P' }],
   memory: { total: '256GB' },
@@ -36,7 +36,7 @@ export function createViews({
   now,
 }: Pick<EquinixCore, 'state' | 'timings' | 'now'>) {
   const { catalogue } = state;
-  /** ISO 8601 in UTC; whole seconds unless time runs a hundred times as fast. */
+  /** ISO 8601 in UTC, in whole seconds unless time runs a hundred times as fast. */
   const time = (atMs: number): string => {
     const text = new Date(atMs).toISOString();
     return timings.queuedMs >= 1_000 ? text.replace(/\.\d{3}Z$/, 'Z') : text;
@@ -127,7 +127,7 @@ export function createViews({
     ...{ id, type, body, interpolated: body, created_at: time(atMs), href: `/events/${id}` },
     relationships: [link(`/devices/${deviceId}`)],
   });
-  /** The steps of the installation; those to come are at no time. */
+  /** The steps of the installation; future steps have no time. */
   const stepsOf = (device: EquinixDevice) => {
     const { installation } = device;
     if (!installation) return [];
@@ -206,7 +206,7 @@ export function createViews({
     };
   };
 
-  /** Null when there is none; one that is gone is a dead link. */
+  /** Null when there is none; a deleted device is a dead link. */
   const deviceOn = (id: string | null, lag: Lag) => {
     if (id === null) return null;
     const found = state.devices.get(id);
@@ -216,7 +216,7 @@ export function createViews({
   const reservationNode = (one: Reservation, lag: Lag): Node => {
     const { id, deviceId, spare } = one;
     const lagMs = lag.reservationMs;
-    // The oldest that is younger than the lag; none when nothing changed since.
+    // The oldest state younger than the lag; none when nothing changed since.
     const past = one.past.find(({ untilMs }) => lagMs > 0 && now() - untilMs < lagMs);
     const seen = past ?? { deviceId, free: isProvisionable(one) };
     return {
@@ -242,7 +242,7 @@ const actionsOf = ({ state, fields: { locked } }: EquinixDevice): string[] => {
   return state === 'inactive' ? ['power_on', ...reinstall] : [];
 };
 
-/** The ports of a machine: two of the network, bonded into one. */
+/** A machine's ports: two network ports, bonded into one. */
 function portsOf(deviceId: string): object[] {
   const id = (name: string) => stableId(`port ${name} of ${deviceId}`);
   const port = (name: string) => ({
@@ -258,5 +258,5 @@ function portsOf(deviceId: string): object[] {
   ];
 }
 
-/** An address of those that nobody sells: bit two of the first byte is set. */
+/** A locally administered address: bit two of the first byte is set. */
 const macOf = (id: string): string => ['02', ...(id.slice(-10).match(/../g) ?? [])].join(':');

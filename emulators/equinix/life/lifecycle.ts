@@ -14,7 +14,7 @@ import type { DeviceMachines } from './machines.ts';
 
 export type Lifecycle = ReturnType<typeof createLifecycle>;
 
-/** How devices move from state to state, and their machines with them. Rules are checked before. */
+/** How devices and their machines change state. Callers check the rules first. */
 export function createLifecycle(core: EquinixCore, machines: DeviceMachines) {
   const { state, scheduler, timings, now, ids, changed } = core;
 
@@ -28,13 +28,13 @@ export function createLifecycle(core: EquinixCore, machines: DeviceMachines) {
     device.updatedAtMs = now();
     changed({ kind: 'device', id: device.id, from, to });
   };
-  /** Ends whatever the device was doing, and begins something that ends with the timer. */
+  /** Ends the device's activity, and begins one that ends with the timer. */
   const begin = (device: EquinixDevice, to: DeviceState, timer: Timer['kind'], delayMs: number) => {
     scheduler.cancel(device.id);
     move(device, to);
     scheduler.set(timer, device.id, delayMs);
   };
-  /** Its machine may take a while, and something else may happen to the device meanwhile. */
+  /** Its machine may take a while, and the device may change meanwhile. */
   const activate = (device: EquinixDevice) => {
     const from = device.state;
     machines.whenAssigned(device, () => {
@@ -93,7 +93,7 @@ export function createLifecycle(core: EquinixCore, machines: DeviceMachines) {
     },
     remove,
   };
-  /** What ends a state whose timer was due while the machine was being asked. */
+  /** Ends a state whose timer fired while the machine was being asked. */
   const ends = new Map<string, Timer['kind']>([
     ['provisioning', 'installed'],
     ['powering_on', 'powered-on'],
@@ -101,7 +101,7 @@ export function createLifecycle(core: EquinixCore, machines: DeviceMachines) {
   ]);
 
   return {
-    /** A new device, on the reservation if there is one, begins to be installed. */
+    /** Starts the installation of a new device, on the reservation if there is one. */
     begin(device: EquinixDevice, reservation: Reservation | undefined): void {
       state.devices.set(device.id, device);
       if (reservation) attach(reservation, device);
@@ -124,7 +124,7 @@ export function createLifecycle(core: EquinixCore, machines: DeviceMachines) {
       note(device, 'power_on.requested', 'Power on requested');
       begin(device, 'powering_on', 'powered-on', timings.poweringOnMs);
     },
-    /** The state stays as it is. */
+    /** Keeps the state. */
     reboot(device: EquinixDevice): void {
       note(device, 'reboot.requested', 'reboot requested');
       changed();
@@ -138,7 +138,7 @@ export function createLifecycle(core: EquinixCore, machines: DeviceMachines) {
       begin(device, 'reinstalling', 'reinstalled', timings.reinstallMs);
       machines.down(device);
     },
-    /** Puts the device into the state at once, whatever it was doing. */
+    /** Sets the device's state at once, whatever it was doing. */
     force(device: EquinixDevice, to: DeviceState): void {
       if (to === 'deleted') return remove(device);
       scheduler.cancel(device.id);
@@ -147,7 +147,10 @@ export function createLifecycle(core: EquinixCore, machines: DeviceMachines) {
       else if (device.machine.up) machines.down(device);
       if (to === 'deprovisioning') scheduler.set('remove', device.id, timings.deprovisioningMs);
     },
-    /** A foreign device, active at once and without a machine, takes the reservation if it is free. */
+    /**
+     * A foreign device, active at once and without a machine, takes the reservation if that is
+     * free.
+     */
     snatch(reservation: Reservation | undefined): EquinixDevice | undefined {
       if (!reservation || !isProvisionable(reservation)) return undefined;
       const { projectId, plan, facility } = reservation;
@@ -171,7 +174,10 @@ export function createLifecycle(core: EquinixCore, machines: DeviceMachines) {
         if (device) due[kind](device);
       } else if (reservation) clean(reservation);
     },
-    /** After a start: machines get back what the state says they are. @param awayMs for so long nothing went on. */
+    /**
+     * After a start: restores the machines from the state. @param awayMs duration of the
+     * standstill.
+     */
     resume(awayMs: number): void {
       for (const device of state.devices.values()) {
         if (device.state === 'deleted') {

@@ -8,7 +8,7 @@ export type DeviceMachines = ReturnType<typeof createDeviceMachines>;
 
 type Tell = (hooks: MachineHooks) => Promise<void>;
 
-/** The simulated machine behind a device follows what happens to the device. */
+/** The simulated machine behind a device follows the device's events. */
 export function createDeviceMachines({ state, now, changed }: EquinixCore, machines: Machines) {
   /** Queues a call; false: there is no machine. */
   const tell = (device: EquinixDevice, what: string, call: Tell): boolean => {
@@ -32,13 +32,15 @@ export function createDeviceMachines({ state, now, changed }: EquinixCore, machi
   };
 
   return {
-    /** Asks where the machine listens and publishes it; a paper device gets made-up addresses. */
+    /**
+     * Asks for the machine's address and publishes it; a device on paper gets invented addresses.
+     */
     assign(device: EquinixDevice): void {
       if (!tell(device, 'assign', (hooks) => ask(device, hooks))) publish(device);
     },
     /**
-     * Calls back when the device has its addresses: at once when it has them, else after a last attempt to get
-     * them, failed or not.
+     * Calls back when the device has its addresses: at once if it has them, otherwise after a last
+     * attempt, successful or not.
      */
     whenAssigned(device: EquinixDevice, then: () => void): void {
       if (device.addresses.length > 0) return then();
@@ -67,7 +69,7 @@ export function createDeviceMachines({ state, now, changed }: EquinixCore, machi
       device.machine.up = false;
       tell(device, 'down', (hooks) => hooks.down(device.id));
     },
-    /** Calls back when the machine has given everything back; never when it fails to. */
+    /** Calls back when the machine has released everything; never if that fails. */
     gone(device: EquinixDevice, then: () => void): void {
       const isAsked = tell(device, 'gone', async (hooks) => {
         await hooks.gone(device.id);

@@ -3,7 +3,7 @@ import { type State, type Timer, TIMER_KINDS, type TimerKind } from '../state/st
 
 export type Scheduler = ReturnType<typeof createScheduler>;
 
-/** Timers that live in the state, so that they survive a restart. */
+/** Timers in the state, so that they survive a restart. */
 export function createScheduler({ timers }: Pick<State, 'timers'>, clock: EmulatorClock) {
   const armed = new Map<string, unknown>();
   let run: ((timer: Timer) => void) | undefined;
@@ -26,10 +26,10 @@ export function createScheduler({ timers }: Pick<State, 'timers'>, clock: Emulat
     arm(timer);
   };
   return {
-    /** In place of the subject's timer of this kind, if it has one. */
+    /** Replaces the subject's timer of this kind. */
     set: (kind: TimerKind, subject: string, delayMs: number): void =>
       put({ id: `${kind} ${subject}`, kind, subject, dueAtMs: clock.now() + delayMs }),
-    /** Drops the subject's timers. */
+    /** Removes the subject's timers. */
     cancel(subject: string): void {
       for (const kind of TIMER_KINDS) {
         timers.delete(`${kind} ${subject}`);
@@ -37,7 +37,9 @@ export function createScheduler({ timers }: Pick<State, 'timers'>, clock: Emulat
       }
     },
     has: (subject: string): boolean => TIMER_KINDS.some((kind) => timers.has(`${kind} ${subject}`)),
-    /** From now on due timers run. For `awayMs` nothing went on: what was left to wait is left now. */
+    /**
+     * Runs due timers from now on. Nothing ran for `awayMs`, and the remaining waits are unchanged.
+     */
     start(handler: (timer: Timer) => void, awayMs: number): void {
       run = handler;
       const all = [...timers.values()].toSorted((a, b) => a.dueAtMs - b.dueAtMs);

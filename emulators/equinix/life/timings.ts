@@ -1,4 +1,4 @@
-/** How long each thing takes, milliseconds, counted from the request that caused it. */
+/** Durations in milliseconds, from the request that caused them. */
 export interface EquinixTimings {
   readonly queuedMs: number;
   /** From the end of `queued`. */
@@ -11,7 +11,7 @@ export interface EquinixTimings {
   readonly poweringOffMs: number;
   readonly poweringOnMs: number;
   readonly rebootDownMs: number;
-  /** From the request, not from the machine going down. */
+  /** From the request, not from the machine's shutdown. */
   readonly rebootUpMs: number;
   readonly reinstallMs: number;
 }
@@ -30,7 +30,7 @@ export const REAL_TIMINGS: EquinixTimings = {
   reinstallMs: 180_000,
 };
 
-/** What is reported of an installation, each with the part of `provisioningMs` after which it comes. */
+/** The reported steps of an installation, each with its part of `provisioningMs`. */
 export const PROVISIONING_STEPS: readonly {
   readonly code: string;
   readonly body: string;

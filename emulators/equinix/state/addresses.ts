@@ -1,12 +1,12 @@
 import { stableId } from './catalogue.ts';
 import type { Address, State } from './state.ts';
 
-/** 198.18.0.0/15 is reserved for test benches (RFC 2544): so many networks of two addresses. */
+/** 198.18.0.0/15 is reserved for test benches (RFC 2544): this many networks of two addresses. */
 const PAIRS = 65_536;
 
 /**
- * A device's management addresses: public ones of both families, and a private one. `machine` is where
- * the simulated machine listens; without one the public IPv4 address is made up too, and nothing
+ * A device's management addresses: public ones of both families, and a private one. `machine` is
+ * the simulated machine's address. Without it the public IPv4 address is invented too, and nobody
  * answers there.
  */
 export function createAddresses(state: State, deviceId: string, machine?: string): Address[] {

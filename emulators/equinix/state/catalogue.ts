@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** Things the service sells. They do not change while it runs; ids follow from the code. */
+/** The service's catalogue. It does not change at run time; ids follow from the code. */
 export interface Article {
   readonly id: string;
   readonly slug: string;
@@ -25,17 +25,17 @@ export interface Catalogue {
   readonly facilities: readonly Facility[];
 }
 
-/** A UUID that depends on the name alone: the same in every world and after every restart. */
+/** A UUID from the name alone: equal in every world and after every restart. */
 export function stableId(name: string): string {
   const digest = createHash('sha1').update(name).digest('hex');
   const groups = [digest.slice(0, 8), digest.slice(8, 12), `5${digest.slice(13, 16)}`];
   return [...groups, `8${digest.slice(17, 20)}`, digest.slice(20, 32)].join('-');
 }
 
-/** What a reservation or a device has that names none. */
+/** Default of reservations and devices. */
 export const DEFAULT_PLAN = 'm3.large.x86';
 export const DEFAULT_OPERATING_SYSTEM = 'ubuntu_24_04';
-/** Where numbered reservations stand, in turn: mostly one facility, a few elsewhere. */
+/** Facilities of numbered reservations, in turn: mostly one facility, a few elsewhere. */
 export const DEFAULT_FACILITIES = ['fr2', 'fr2', 'fr2', 'fr2', 'am6', 'sv15'] as const;
 
 const plan = (slug: string, name = slug): Article => ({ id: stableId(`plan ${slug}`), slug, name });
@@ -57,7 +57,7 @@ const facility = (code: string, metroCode: string, name = code): Facility => ({
   metro: metroCode,
 });
 
-/** What a world adds to what is always on sale. */
+/** A world's additions to the catalogue. */
 export interface Additions {
   readonly plans?: readonly { slug: string; name?: string | undefined }[] | undefined;
   readonly operatingSystems?: readonly { slug: string; name?: string | undefined }[] | undefined;
@@ -67,7 +67,9 @@ export interface Additions {
     | undefined;
 }
 
-/** What is on sale; an own entry with a known slug or code replaces that one. */
+/**
+ * The catalogue with a world's additions; an entry with a known slug or code replaces that entry.
+ */
 export const catalogueWith = (own: Additions): Catalogue => ({
   plans: merged('slug', [
     ...[DEFAULT_PLAN, 'c3.small.x86', 'c3.medium.x86'].map((slug) => plan(slug)),

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 
 const TYPES = /^(ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(256|384|521)|sk-(ssh|ecdsa)-[a-z0-9@.-]+)$/;
 
-/** What is wrong with the text of a public key, or undefined. */
+/** The problem of a public key's text, or undefined. */
 export function sshKeyProblem(text: string): string | undefined {
   const [type, encoded, ...extra] = text.trim().split(/[ \t]+/);
   if (/[\r\n]/.test(text.trim())) return 'is not a single line';

@@ -7,31 +7,34 @@ import type { State } from './state.ts';
 /** Keeps the state on disk. */
 export interface StateFile {
   /**
-   * Resolves when everything up to this call is on disk; of a large state at once.
-   * @throws {Error} when the file cannot be written.
+   * Resolves when everything up to this call is on disk; for a large state, at once.
+   * @throws {Error} the file cannot be written.
    */
   save(): Promise<void>;
-  /** Something changed that nobody waits for: it is written soon. */
+  /** Something changed that nobody waits for; it is written soon. */
   touch(): void;
   /** Writes a last time. Never throws; a failure is logged. */
   close(): Promise<void>;
 }
 
-/** For an emulator that forgets. */
+/** For an emulator without a state file. */
 export const noStateFile: StateFile = {
   save: async () => undefined,
   touch: () => undefined,
   close: async () => undefined,
 };
 
-/** A state whose text is longer, in characters, is large: some hundred devices. */
+/** Longer states, in characters, are large: some hundred devices. */
 const SMALL_MAX_LENGTH = 1024 * 1024;
-/** From a change to the write that takes it, and all that come meanwhile: of a small state, and of a large one. */
+/**
+ * Delay from a change to its write, for a small and a large state. The write includes all changes
+ * meanwhile.
+ */
 const [SOON_MS, LATER_MS] = [50, 250];
 
 /**
- * Writes a temporary file and renames it, so the file is whole at every moment. It is not synced:
- * it survives the death of the process, not that of the machine.
+ * Writes a temporary file and renames it, so the file is always whole. It is not synced: it
+ * survives the death of the process, not of the computer.
  */
 export function createStateFile(
   path: string,
@@ -45,14 +48,14 @@ export function createStateFile(
   let closed = false;
   const temporary = `${path}.${process.pid}.tmp`;
 
-  /** Until there is nothing new. */
+  /** Repeats until nothing is new. */
   const write = async () => {
     try {
       while (dirty) {
         dirty = false;
         const text = serialise();
         large = text.length > SMALL_MAX_LENGTH;
-        // Made anew, or a file that another user put there would get the tokens.
+        // Recreated, because a file that another user put there would receive the tokens.
         await rm(temporary, { force: true });
         await writeFile(temporary, text, { mode: 0o600, flag: 'wx' });
         await rename(temporary, path);
@@ -101,9 +104,9 @@ export function serialise(state: State): string {
 }
 
 /**
- * The stored state, or undefined when there is no such file.
- * @throws {UsageError} others may read or change it, so that they know the tokens or chose them; or it
- *   is something else.
+ * The stored state, or undefined without a file.
+ * @throws {UsageError} the file is invalid, or others may read or change it and so know or choose
+ * the tokens.
  */
 export function readState(path: string): State | undefined {
   const text = readOwnFile(path);

@@ -2,7 +2,7 @@ import type { EquinixFault } from '../fault-rules.ts';
 import type { DeviceFields } from '../api/inputs.ts';
 import type { Catalogue } from './catalogue.ts';
 
-/** Everything the emulator remembers. Plain data: it is the state file. */
+/** The emulator's whole state as plain data: the state file's content. */
 export interface State {
   /** The emulator's time at the last save, epoch ms. */
   nowMs: number;
@@ -18,7 +18,7 @@ export interface State {
   readonly devices: Map<string, EquinixDevice>;
   readonly sshKeys: Map<string, EquinixSshKey>;
   readonly timers: Map<string, Timer>;
-  /** Rules in force, in the order of their creation, with their counters. */
+  /** Active rules with their counters, in the order of creation. */
   faults: EquinixFault[];
   faultCount: number;
   /** `seq` of the journal's last entry. */
@@ -45,17 +45,17 @@ export interface Reservation {
   readonly facility: string;
   readonly createdAtMs: number;
   deviceId: string | null;
-  /** How it was before its latest changes, oldest first, for the `stale` fault. */
+  /** Its states before the latest changes, oldest first, for the `stale` fault. */
   past: { readonly untilMs: number; readonly deviceId: string | null; readonly free: boolean }[];
   /** Being wiped after a delete. */
   cleaning: boolean;
-  /** False: withdrawn, whatever else is true. */
+  /** False: withdrawn, regardless of all other fields. */
   readonly provisionable: boolean;
   readonly spare: boolean;
   readonly needOfService: boolean;
 }
 
-/** States that devices pass through by themselves. */
+/** States that devices reach by themselves. */
 export type LifecycleState =
   | 'queued'
   | 'provisioning'
@@ -67,7 +67,7 @@ export type LifecycleState =
   | 'deprovisioning'
   | 'deleted';
 
-/** A test may force any other text, to see what a client makes of a state it does not know. */
+/** A test may force any other text, to see how a client handles an unknown state. */
 export type DeviceState = LifecycleState | (string & Record<never, never>);
 
 export interface EquinixDevice {
@@ -79,28 +79,31 @@ export interface EquinixDevice {
   readonly createdAtMs: number;
   readonly rootPassword: string;
   readonly sshKeyIds: string[];
-  /** The keys' texts at creation; a key deleted later still lets in. */
+  /** The keys' texts at creation; a key that is deleted later still works. */
   readonly authorizedKeys: readonly string[];
   updatedAtMs: number;
   operatingSystem: string;
   state: DeviceState;
-  /** What creates and updates say and the API shows, under its names. */
+  /** Fields of creates and updates, under the API's names. */
   readonly fields: DeviceFields;
   addresses: Address[];
-  /** Its first installation: since when, and when something ended it early. Null: nobody saw it. */
+  /**
+   * Its first installation: its start, and the time when something ended it early. Null: nobody saw
+   * it.
+   */
   readonly installation: { sinceMs: number; brokenAtMs: number | null } | null;
   /** Oldest first. */
   readonly events: EventRecord[];
   readonly machine: MachineState;
 }
 
-/** What the simulated machine behind a device is known to be. */
+/** Known state of the simulated machine behind a device. */
 export interface MachineState {
-  /** No machine behind it: a stranger's device. */
+  /** A stranger's device without a machine. */
   readonly paper: boolean;
   up: boolean;
   sshPort: number | null;
-  /** Reinstalled, and the machine has not been told yet. */
+  /** Reinstalled, and the machine does not know yet. */
   wipePending: boolean;
 }
 
@@ -125,7 +128,7 @@ export interface EventRecord {
 export interface EquinixSshKey {
   readonly id: string;
   readonly label: string;
-  /** As it was sent. */
+  /** As received. */
   readonly key: string;
   readonly tags: readonly string[];
   /** Null: belongs to the user. */
@@ -135,11 +138,11 @@ export interface EquinixSshKey {
 }
 
 export interface Timer {
-  /** Kind and subject: there is one of a kind for each. */
+  /** Kind and subject, which are unique together. */
   readonly id: string;
   readonly dueAtMs: number;
   readonly kind: TimerKind;
-  /** Device id; for `clean` a reservation's. */
+  /** Device id; for `clean` a reservation id. */
   readonly subject: string;
 }
 
@@ -157,7 +160,7 @@ export const TIMER_KINDS = [
 ] as const;
 export type TimerKind = (typeof TIMER_KINDS)[number];
 
-/** Free for a create, as things really are. */
+/** Truly available for a create. */
 export const isProvisionable = (reservation: Reservation): boolean =>
   reservation.provisionable &&
   reservation.deviceId === null &&
@@ -165,7 +168,7 @@ export const isProvisionable = (reservation: Reservation): boolean =>
   !reservation.spare &&
   !reservation.needOfService;
 
-/** The reservation is about to change: it is kept how it was. @param nowMs of the emulator. */
+/** Records the reservation's state before a change. @param nowMs the emulator's time. */
 export function remember(reservation: Reservation, nowMs: number): void {
   const { past, deviceId } = reservation;
   past.push({ untilMs: nowMs, deviceId, free: isProvisionable(reservation) });
@@ -173,12 +176,12 @@ export function remember(reservation: Reservation, nowMs: number): void {
 }
 const PAST_MAX = 8;
 
-/** What cannot be in a consistent world, and is. */
+/** Contradictions in the world. */
 export function violationsOf({ devices, reservations }: State): string[] {
   const problems: string[] = [];
   for (const { id, state, reservationId } of devices.values()) {
     if (reservationId === null || state === 'deleted') continue;
-    // Of two devices on a reservation one is not linked.
+    // Of two devices on a reservation, one is not linked.
     if (reservations.get(reservationId)?.deviceId === id) continue;
     problems.push(`device ${id} is not linked from its reservation`);
   }

@@ -1,6 +1,6 @@
 import { get, type Agent } from 'node:http';
 
-/** Longer than any balancer makes a client wait that finds a server in the end. */
+/** Longer than any balancer delays a client that finds a server in the end. */
 const PATIENCE_MS = 10_000;
 
 export interface Address {
@@ -9,8 +9,8 @@ export interface Address {
 }
 
 /**
- * One request, on a connection of its own unless there is an agent.
- * @returns null: it was answered, whole and with 200; else why not.
+ * Sends one request, on its own connection unless there is an agent.
+ * @returns null: a whole answer with status 200; otherwise the reason.
  */
 export function callOnce({ host, port }: Address, agent: Agent | false = false) {
   return new Promise<string | null>((resolve) => {
@@ -27,5 +27,5 @@ export function callOnce({ host, port }: Address, agent: Agent | false = false) 
   });
 }
 
-/** Short, and the same for the same reason. */
+/** A short reason, equal for equal causes. */
 const reasonOf = (error: Error & { readonly code?: string }): string => error.code ?? error.message;

@@ -3,20 +3,20 @@ import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { callOnce, type Address } from './call.ts';
 
-/** How a connection came to its end. */
+/** How a connection ended. */
 export type HoldEnd =
-  /** Its client ended it when it had no use for it any more. */
+  /** Its client ended it after use. */
   | { readonly kind: 'ended' }
   /** It carried requests, and somebody else ended it. */
   | { readonly kind: 'cut'; readonly why: string }
-  /** Not even its first request was answered. */
+  /** Its first request got no answer. */
   | { readonly kind: 'refused'; readonly why: string };
 
 const GAP_MS = 200;
 
 /**
- * A client that keeps one connection for a while and asks something on it now and then. It ends the
- * connection itself, when the time is over or the signal comes; whatever ends it before is a cut.
+ * A client that keeps one connection for a while and sends requests now and then. It ends the
+ * connection when the time is over or the signal aborts; any earlier end is a cut.
  */
 export async function holdConnection(
   to: Address,
@@ -39,7 +39,7 @@ export async function holdConnection(
       const leftMs = endsAt - performance.now();
       if (leftMs <= 0 || signal.aborted) return { kind: 'ended' };
       await sleep(Math.min(GAP_MS, leftMs), undefined, { signal }).catch(() => undefined);
-      // An agent would connect anew, and nobody would know.
+      // An agent would reconnect unnoticed.
       if (lost || sockets.size !== 1) return { kind: 'cut', why: 'closed while nothing was asked' };
     }
   } finally {

@@ -2,50 +2,50 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { callOnce } from './call.ts';
 import { holdConnection } from './hold.ts';
 
-/** Clients of a pool that come and go all the time. */
+/** Clients of a pool that come and go continuously. */
 export interface TrafficOptions {
-  /** Where clients come in, such as `{ host: '127.0.0.1', port: 8080 }`. */
+  /** The clients' address, such as `{ host: '127.0.0.1', port: 8080 }`. */
   readonly to: { readonly host: string; readonly port: number };
-  /** Requests on connections of their own. */
+  /** Requests on their own connections. */
   readonly perSecond: number;
-  /** Connections that are held at any time. */
+  /** Number of held connections at any time. */
   readonly held: number;
-  /** How long a client keeps one before it ends it by itself; then another takes its place. */
+  /** How long a client holds a connection before it ends it; then another client follows. */
   readonly holdMs: readonly [number, number];
   /** Uniform in [0, 1). */
   readonly chance: () => number;
 }
 
-/** What became of it. What is still under way is counted nowhere. */
+/** Results. Unfinished requests are not counted. */
 export interface TrafficFigures {
-  /** New connections with one request each; and first requests on held ones that were refused. */
+  /** New connections with one request each, and refused first requests on held connections. */
   readonly requests: number;
   readonly answered: number;
-  /** Not answered: not connected, cut before the answer, or not answered in time. */
+  /** Not answered: no connection, cut before the answer, or too late. */
   readonly refused: number;
-  /** Connections that were held for as long as their client liked. */
+  /** Held connections that their client ended. */
   readonly ended: number;
-  /** Connections that were ended by somebody else before their client ended them. */
+  /** Held connections that somebody else ended first. */
   readonly cut: number;
-  /** How often each kind of failure came, by what it was in words. */
+  /** Number of failures by reason. */
   readonly failures: ReadonlyMap<string, number>;
-  /** New connections, over the whole time so far. */
+  /** New connections per second over the whole time. */
   readonly perSecond: number;
 }
 
 export interface Traffic {
   figures(): TrafficFigures;
-  /** No client comes any more; those that are there come to their end. */
+  /** Stops new clients, and waits for the present ones. */
   stop(): Promise<TrafficFigures>;
 }
 
 const TICK_MS = 10;
-/** After a stall of the computer so many that were due come at once; the others never come. */
+/** After a stall of the computer this many due clients come at once; the rest never come. */
 const BURST_MAX = 25;
-/** Who was cut or refused comes again after this. */
+/** A cut or refused client returns after this time. */
 const AGAIN_MS = 200;
 
-/** Begins at once. */
+/** Starts at once. */
 export function startTraffic({ to, perSecond, held, holdMs, chance }: TrafficOptions): Traffic {
   const failures = new Map<string, number>();
   const under = new Set<Promise<void>>();
@@ -79,7 +79,7 @@ export function startTraffic({ to, perSecond, held, holdMs, chance }: TrafficOpt
       fail('refused', why);
     }
   };
-  /** One client after the other; who finds nobody has been refused like any other. */
+  /** One client after the other; a client without a server counts as refused. */
   const hold = async () => {
     while (!stopping.signal.aborted) {
       const [least, most] = holdMs;

@@ -1,4 +1,4 @@
-/** What installimage is told. */
+/** Input of installimage. */
 export interface Autosetup {
   /** Such as `/dev/nvme0n1`, in their order. */
   readonly drives: readonly string[];
@@ -10,11 +10,11 @@ export interface Autosetup {
 export interface Part {
   readonly mount: string;
   readonly filesystem: string;
-  /** Null: all that is left. */
+  /** Null: the remaining space. */
   readonly sizeGb: number | null;
 }
 
-/** What installimage would not do. */
+/** An input that installimage refuses. */
 export class AutosetupRefused extends Error {}
 
 const UNITS: Readonly<Record<string, number>> = { M: 1 / 1024, G: 1, T: 1024 };

@@ -19,11 +19,11 @@ export interface Tree {
   readonly files: InMemoryFs;
 }
 
-/** A drive of a machine, and what is on it. */
+/** A machine's drive and its content. */
 export interface Drive extends DriveSeed {
-  /** Partitions of its table; 0: there is none. */
+  /** Number of partitions; 0: none. */
   partitions: number;
-  /** What it boots; with a RAID the same on both. Null: nothing. */
+  /** The system that it boots; equal on both drives of a RAID. Null: none. */
   system: Tree | null;
 }
 

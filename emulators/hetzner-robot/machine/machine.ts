@@ -29,13 +29,13 @@ import {
 } from './system.ts';
 import { scriptOf, wantedUnits } from './units.ts';
 
-/** The systems of drives that other parts of a simulator play. */
+/** Simulates the systems on drives, outside this emulator. */
 export interface DiskHosts {
-  /** A system was installed, and is not booted yet. */
+  /** A system was installed and not booted yet. */
   reinstalled(device: string, system: InstalledSystem): Promise<void>;
   up(device: string): Promise<void>;
   down(device: string): Promise<void>;
-  /** Of its last boot. */
+  /** Id of its last boot. */
   bootId?(device: string): string | undefined;
   isHanging?(device: string): boolean;
 }
@@ -43,21 +43,21 @@ export interface InstalledSystem {
   readonly id: string;
   readonly hostname: string;
   readonly authorizedKeys: readonly string[];
-  /** The script of its first boot. */
+  /** Script of its first boot. */
   readonly userdata: string | null;
 }
 
-/** How long things take, milliseconds. */
+/** Durations, milliseconds. */
 export interface RobotTimings {
-  /** From the reset until the network is asked what to boot. */
+  /** From the reset to the network boot request. */
   readonly postMs: number;
   /** From the reset until the rescue system answers. */
   readonly rescueBootMs: number;
-  /** Of installimage, and of an unattended installation. */
+  /** Duration of installimage, and of an unattended installation. */
   readonly installMs: number;
   /** From the reset until the system on the drives answers. */
   readonly diskBootMs: number;
-  /** From Ctrl+Alt+Del or a press of the button until the system has ended. */
+  /** From Ctrl+Alt+Del or the power button to the end of the system. */
   readonly gracefulMs: number;
 }
 
@@ -69,7 +69,7 @@ export const REAL_TIMINGS: RobotTimings = {
   gracefulMs: 20_000,
 };
 
-/** What a machine does now. `nothing`: there is nothing that it could boot. */
+/** The machine's activity. `nothing`: it has nothing to boot. */
 export type Phase = 'off' | 'post' | 'starting' | 'rescue' | 'disk' | 'nothing' | 'ending';
 
 export interface MachineState {
@@ -80,35 +80,35 @@ export interface MachineState {
   readonly hostname: string | null;
   readonly boots: number;
   readonly installs: number;
-  /** A technician was asked to come. */
+  /** Whether a technician was requested. */
   readonly isManual: boolean;
-  /** What each drive holds, by WWN. */
+  /** Content of each drive, by WWN. */
   readonly drives: Readonly<Record<string, 'nothing' | 'system'>>;
-  /** Resets that were taken, oldest first. */
+  /** Accepted resets, oldest first. */
   readonly resets: readonly { readonly atMs: number; readonly type: ResetType }[];
 }
 
 export interface RobotMachine {
   state(): MachineState;
   reset(type: ResetType): void;
-  /** The kernel ends: nothing is heeded but the reset button and the power. */
+  /** Crashes the kernel: only the reset button and the power still work. */
   crash(): void;
-  /** A script on standard input, for the system that others play; undefined: it does not run. */
+  /** A script on standard input for a system that others simulate; undefined: it does not run. */
   playScript(): Play | undefined;
-  /** What answers, for a client that reaches it without a network; null: nothing does. */
+  /** The running system, for clients without a network; null: none. */
   answering(): Answering | null;
   settled(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** A system that runs, as SSH shows it. */
+/** A running system as SSH shows it. */
 export interface Answering {
   /** OpenSSH PEM. */
   readonly hostKey: string;
-  /** Whether it lets this key in, a line of OpenSSH. */
+  /** Whether it accepts this key, a line of OpenSSH. */
   authorizes(line: string): Promise<boolean>;
   readonly play: (line: string) => Play;
-  /** Aborts when the system has ended: nothing is answered any more. */
+  /** Aborts at the end of the system, after which nothing is answered. */
   readonly ended: AbortSignal;
 }
 
@@ -119,10 +119,10 @@ export interface MachineDeps {
   readonly faults: RobotFaultBook;
   readonly activity: Activity;
   readonly log: EmulatorLog;
-  /** Where SSH answers. */
+  /** Address of SSH. */
   readonly place: { readonly address: string; readonly port: number };
   readonly hosts: DiskHosts | undefined;
-  /** Nobody listens for SSH: there is no network but one in memory. */
+  /** Nobody listens for SSH, because the network is in memory. */
   readonly isWithoutSsh: boolean;
 }
 
@@ -142,7 +142,7 @@ export function createMachine(server: RobotServer, deps: MachineDeps): RobotMach
   let manualUntilMs = 0;
   let timer: unknown;
   const resets: { atMs: number; type: ResetType }[] = [];
-  /** Systems that others play. */
+  /** Systems that others simulate. */
   const played = new WeakSet<Tree>();
   let told: Promise<void> = Promise.resolve();
 
@@ -152,7 +152,7 @@ export function createMachine(server: RobotServer, deps: MachineDeps): RobotMach
   ): RobotEffectOf<T> | undefined =>
     faults.strikeOne([type], { method: '', route: '', server: server.number }, fits)?.effect;
 
-  /** One after another. */
+  /** One call after another. */
   const tell = (what: () => Promise<void> | undefined) => {
     told = told.then(what).catch((err: unknown) => {
       log.error({ err, machine: server.number }, 'a machine could not be changed');
@@ -204,7 +204,7 @@ export function createMachine(server: RobotServer, deps: MachineDeps): RobotMach
     later(timings.postMs, choose);
   }
 
-  /** The network first, then the drives. */
+  /** Tries the network first, then the drives. */
   function choose(): void {
     const config = armed(server, clock.now());
     if (config && !strike('bootsDisk')) {
@@ -256,7 +256,7 @@ export function createMachine(server: RobotServer, deps: MachineDeps): RobotMach
     void tell(() => door.open());
   }
 
-  /** Others play what was installed. */
+  /** Hands the installed system over to the other simulator. */
   function handOver(tree: Tree, to: DiskHosts): void {
     played.add(tree);
     const { files, hostname } = tree;
@@ -284,7 +284,7 @@ export function createMachine(server: RobotServer, deps: MachineDeps): RobotMach
     started.background(bootUp());
   }
 
-  /** Others play the boot, so theirs is its id. */
+  /** Others simulate the boot, so their boot id counts. */
   function takeBootId(started: BootedSystem, bootId: string | undefined): void {
     if (bootId === undefined) return;
     started.bootId = bootId;

@@ -14,7 +14,7 @@ import {
 } from './disk.ts';
 import { type Program, said } from './shell.ts';
 
-/** How software on a machine ends it. */
+/** Programs that reboot or power off a machine. */
 export function powerPrograms(power: {
   reboot(): void;
   powerOff(): void;
@@ -35,23 +35,23 @@ export function powerPrograms(power: {
 
 export interface RescueDeps {
   readonly drives: readonly Drive[];
-  /** Of the rescue system. */
+  /** Files of the rescue system. */
   readonly files: InMemoryFs;
-  /** How long an installation takes, in the machine's own milliseconds. */
+  /** Duration of an installation, in the machine's milliseconds. */
   readonly installMs: number;
   sleep(ms: number): Promise<void>;
-  /** What goes wrong with the installation that begins. */
+  /** Fault of the starting installation. */
   fault(): RobotEffectOf<'installimage'>['does'] | undefined;
-  /** Runs the last script inside of a new system. */
+  /** Runs the final script inside a new system. */
   runInside(
     system: Tree,
     path: string,
   ): Promise<{ readonly stdout: string; readonly exitCode: number }>;
-  /** A system is on the drives. */
+  /** A system is now on the drives. */
   installed(system: Tree): void;
 }
 
-/** What the rescue system has beside the usual programs. */
+/** The rescue system's additional programs. */
 export const rescuePrograms = (deps: RescueDeps): Readonly<Record<string, Program>> => ({
   installimage: installimage(deps),
   lsblk: lsblk(deps.drives),
@@ -64,7 +64,7 @@ const FLAG = { type: 'boolean' } as const;
 const VALUE = { type: 'string' } as const;
 const nameOf = (path: string) => path.replace(/^\/dev\//, '');
 
-/** Disks, and behind each its partitions. Columns as asked for; `-d` leaves partitions out. */
+/** Disks, each followed by its partitions, with the requested columns; `-d` omits partitions. */
 const lsblk =
   (drives: readonly Drive[]): Program =>
   (args) => {
@@ -91,7 +91,7 @@ const lsblk =
     return said(shown.map((row) => `${row.join(' ')}\n`).join(''));
   };
 
-/** Signatures go, whatever else is asked for. */
+/** Removes signatures, whatever options are given. */
 const wipefs =
   (drives: readonly Drive[]): Program =>
   (args) => {
@@ -157,7 +157,7 @@ interface Installing {
   readonly postInstall: string | null;
 }
 
-/** Answers what was printed. @throws {AutosetupRefused} it failed. */
+/** @returns the output. @throws {AutosetupRefused} it failed. */
 async function install(
   { setup, targets, postInstall }: Installing,
   deps: RescueDeps,

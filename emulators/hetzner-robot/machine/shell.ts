@@ -16,43 +16,43 @@ import {
 } from 'just-bash';
 import { parse as wordsOf, quote } from 'shell-quote';
 
-/** A program of a machine beside the usual ones. */
+/** An additional program of a machine. */
 export type Program = (
   args: string[],
   context: ResolvedCommandContext,
 ) => Promise<ExecResult> | ExecResult;
 
-/** The machine that a shell runs on. */
+/** The machine under a shell. */
 export interface ShellHost {
   readonly files: InMemoryFs;
   readonly programs: Readonly<Record<string, Program>>;
-  /** Aborted when the power goes or the machine boots anew: everything ends. */
+  /** Aborts on power loss or reboot: everything ends. */
   readonly signal: AbortSignal;
   /** Rejects when the machine ends. */
   readonly sleep: (ms: number) => Promise<void>;
-  /** Runs on after its caller. */
+  /** Continues after its caller. */
   background(work: Promise<unknown>): void;
 }
 
-/** Carries out a command line as the shell of a login does. What is said is text, never bytes. */
+/** Runs a command line as a login shell does. Output is text, never bytes. */
 export type Shell = (line: string, stdin?: string) => Promise<ExecResult>;
 
-/** What programs of a rescue system a script finds, besides those that touch the hardware. */
+/** Programs of a rescue system for scripts, apart from those for hardware. */
 const COMMANDS = (
   'base64 basename bash cat chmod cp cut date dirname echo env expr false find grep head ln ls md5sum mkdir ' +
   'mv printf pwd readlink rm sed seq sh sleep sort stat tail tee touch tr true uniq wc whoami xargs'
 ).split(' ') as CommandName[];
 
-/** What a program says, and how it ends. */
+/** A program's output and exit code. */
 export const said = (stdout = '', exitCode = 0, stderr = ''): ExecResult => ({
   ...{ stdout, stderr, exitCode },
 });
 
-/** Programs, and words of the shell that just-bash lacks: nothing here depends on what they do. */
+/** Programs and shell words that just-bash lacks: nothing here depends on their effects. */
 const IGNORED = ['mount', 'swapoff', 'sync', 'trap', 'umask', 'umount'];
 const IN_BACKGROUND = 'in-background';
 
-/** A shell on files in memory: nothing of a script reaches this computer. */
+/** A shell on in-memory files: no script reaches this computer. */
 export function createShell(host: ShellHost): Shell {
   const ignored = IGNORED.map((name) => [name, () => said()] as const);
   const programs: Readonly<Record<string, Program>> = {
@@ -86,7 +86,10 @@ export function createShell(host: ShellHost): Shell {
   };
 }
 
-/** Of its input alone. The one of just-bash goes on beside the event loop, unseen by a clock that is moved by hand. */
+/**
+ * Hashes its input only. just-bash's version runs beside the event loop, invisible to a manual
+ * clock.
+ */
 function sha256sum(_args: string[], { stdin }: ResolvedCommandContext): ExecResult {
   return said(`${createHash('sha256').update(String(stdin)).digest('hex')}  -\n`);
 }
@@ -104,7 +107,8 @@ function createBash(
       defineCommand(name, async (args, context) => program(args, context)),
     ),
     sleep,
-    // Its second line of defence takes timers and more away from the whole process while a script runs.
+    // Its second line of defence removes timers and more from the whole process while a script
+    // runs.
     defenseInDepth: false,
   });
   bash.registerTransformPlugin({
@@ -117,14 +121,14 @@ function createBash(
   return bash;
 }
 
-/** just-bash waits for what a script sends to the background; here that goes on by itself. */
+/** just-bash waits for a script's background commands; here they continue by themselves. */
 function detachIn(node: unknown): void {
   if (typeof node !== 'object' || node === null) return;
   if ('background' in node && node.background === true) detach(node as StatementNode);
   else Object.values(node).forEach(detachIn);
 }
 
-/** `sh FILE > LOG &` becomes `in-background LOG sh FILE`, whatever else is redirected. */
+/** `sh FILE > LOG &` becomes `in-background LOG sh FILE`, whatever other redirections exist. */
 function detach(statement: StatementNode): void {
   const inside = statement.pipelines.flatMap(({ commands }) => commands);
   const [command] = inside.length === 1 ? inside : [];
@@ -154,8 +158,8 @@ const outputOf = ({ redirections }: SimpleCommandNode): WordNode | undefined =>
     .at(-1);
 
 /**
- * just-bash writes to a file when the command has ended whose output it takes. So that a log can be read
- * while it grows, each command of the script writes its own.
+ * just-bash writes a command's output to a file at the command's end. To make a growing log
+ * readable, each command of the script writes its own output.
  */
 const loggedTo = (log: string, script: string): string =>
   parse(script)

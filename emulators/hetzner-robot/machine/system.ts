@@ -8,16 +8,16 @@ import type { Visit } from '../../hosts/ssh-server.ts';
 import { AUTHORIZED_KEYS_PATH, BOOT_ID_PATH, type Tree } from './disk.ts';
 import { createShell, type Program, said, type Shell, type ShellHost } from './shell.ts';
 
-/** A kernel that lives, and what runs on it. */
+/** A live kernel and its processes. */
 export interface BootedSystem {
   readonly kind: 'rescue' | 'disk';
   readonly tree: Tree;
   bootId: string;
   readonly shell: Shell;
-  /** Shells of other trees, as `chroot` has them. */
+  /** Shells in other trees, as with `chroot`. */
   shellIn(tree: Tree): Shell;
   background(work: Promise<unknown>): void;
-  /** Aborts when it has ended. */
+  /** Aborts at the end of the system. */
   readonly ended: AbortSignal;
   /** Ends everything on it. */
   end(): void;
@@ -26,9 +26,9 @@ export interface BootedSystem {
 export interface SystemDeps {
   readonly log: EmulatorLog;
   readonly activity: Activity;
-  /** Rejects when the signal is aborted. `ms` are the machine's own. */
+  /** Rejects when the signal aborts. `ms` are the machine's milliseconds. */
   sleep(ms: number, signal: AbortSignal): Promise<void>;
-  /** No command ends any more. */
+  /** Whether no command ends any more. */
   hangs(): boolean;
 }
 
@@ -60,7 +60,7 @@ export function startSystem(
   return { kind, tree, bootId, shell, shellIn, background, ended: signal, end };
 }
 
-/** How one connection to the system is served: root, by key alone. */
+/** How one connection to the system is served: root, by key only. */
 export const visitOf = (system: BootedSystem, deps: SystemDeps): Visit => ({
   hostKey: system.tree.hostKey,
   authenticate(attempt: AuthContext) {
@@ -90,11 +90,11 @@ export async function keysOf({ files }: Tree, log: EmulatorLog): Promise<ParsedK
     });
 }
 
-/** A command line, from its start to its end. */
+/** A command line, from start to end. */
 export const playLine =
   (line: string, { shell, background }: BootedSystem, { hangs }: SystemDeps): Play =>
   (stdin) =>
     new Promise((resolve) => {
-      // A machine that ended says nothing: its connections are cut.
+      // An ended machine says nothing: its connections are cut.
       if (!hangs()) background(shell(line, stdin.toString()).then(resolve));
     });

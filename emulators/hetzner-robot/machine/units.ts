@@ -1,10 +1,10 @@
 import type { InMemoryFs } from 'just-bash';
 
-/** A unit of systemd that is started with the machine, before SSH answers: its command lines. */
+/** The command lines of a systemd unit that starts with the machine, before SSH answers. */
 export type Unit = readonly string[];
 
 const UNITS = '/etc/systemd/system';
-/** Where files lie that add to what the machine starts. */
+/** Directory of files that add units to the boot. */
 const ADDED = `${UNITS}/multi-user.target.d`;
 
 const valuesOf = (text: string, name: string): string[] =>
@@ -28,7 +28,7 @@ async function readUnit(files: InMemoryFs, name: string): Promise<Unit | null> {
   return ['ExecStart', 'ExecStartPost'].flatMap((step) => valuesOf(text, step));
 }
 
-/** The first script that the units run, by the files that they name. */
+/** The first script that the units run, by its file. */
 export async function scriptOf(files: InMemoryFs, units: readonly Unit[]): Promise<string | null> {
   const words = units
     .flatMap((lines) => lines.flatMap((line) => line.split(/\s+/)))

@@ -11,19 +11,19 @@ export interface LightAgentDeps {
   readonly init: AgentInit;
   readonly deviceId: string;
   readonly bootId: string;
-  /** Shut: calls wait, as they do on a line that is down. */
+  /** While shut, calls wait as on a broken line. */
   readonly gate: Gate;
   readonly random: Pick<HostsRandom, 'next'>;
   readonly log: HostsLog;
 }
 
-/** A real agent has to start first; until its start is recorded, its calls are turned away. */
+/** A real agent needs time to start, and its calls are rejected until its start is recorded. */
 const BIRTH_MS = 500;
 const CALL_TIMEOUT_MS = 10_000;
 
 /**
- * Runs the heartbeats of the real agent in this process, over real mutual TLS, until it is stopped.
- * @throws {Error} `AgentInit` names no key, endpoint or certificate that can be read.
+ * Sends the real agent's heartbeats from this process, over real mutual TLS, until it is stopped.
+ * @throws {Error} `AgentInit` has no readable key, endpoint or certificate.
  */
 export async function startLightAgent(deps: LightAgentDeps): Promise<{ stop(): void }> {
   const { init, deviceId, bootId, gate, random, log } = deps;
@@ -38,7 +38,7 @@ export async function startLightAgent(deps: LightAgentDeps): Promise<{ stop(): v
   });
   const stopping = new AbortController();
   const bornAt = performance.now();
-  /** Resolves after the time, and when the signal is aborted. */
+  /** Resolves after the time, or when the signal aborts. */
   const pause = (delayMs: number, signal: AbortSignal) =>
     sleep(delayMs, undefined, { signal, ref: false }).catch(() => undefined);
   const live = async ({ signal }: AbortController) => {

@@ -1,11 +1,11 @@
-/** Lets an agent's calls through, or keeps them waiting as a line that is down would. */
+/** Passes an agent's calls, or delays them as a broken line would. */
 export interface Gate {
-  /** Shut for any reason: shut. */
+  /** Shut while at least one reason holds. */
   shut(reason: GateReason, on: boolean): void;
-  /** Resolves when it is open, at once if it is. @throws the signal's reason. */
+  /** Resolves when it is open. @throws the signal's reason. */
   passed(signal: AbortSignal): Promise<void>;
 }
-/** The machine does not run on, or its network does not reach the agent server. */
+/** The machine hangs, or its network does not reach the agent server. */
 export type GateReason = 'hanging' | 'cut';
 
 /** An open gate. */

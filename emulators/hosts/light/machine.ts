@@ -59,15 +59,17 @@ export function createLightMachine({ bootId, kept, ...deps }: LightMachineDeps) 
   }
 
   return {
-    /** Agents that run: none or one. */
+    /** Number of running agents: none or one. */
     agents: () => (running ? 1 : 0),
-    /** Ends it at once. Answers how many there were. */
+    /** Ends it at once. @returns the number of ended agents. */
     stopAgent,
-    /** Starts the agent that ran in an earlier simulator. @throws {Error} its `AgentInit` is unreadable. */
+    /**
+     * Restarts the agent of an earlier simulator. @throws {Error} its `AgentInit` is unreadable.
+     */
     startAgain: (init: Uint8Array) => launch(agentInitCodec.decode(init)),
-    /** While shut its agent does not get through to the agent server. */
+    /** While shut, its agent does not reach the agent server. */
     shut: gate.shut,
-    /** Plays the uploaded program, whatever it is, as the start of an agent. */
+    /** Plays any uploaded program as the start of an agent. */
     async play(stdin: Buffer): Promise<Played> {
       try {
         return await takeOver(stdin);

@@ -3,13 +3,13 @@ import { isPortFree } from '../../../src/adapters/network/free-port.ts';
 
 const ATTEMPTS = 100;
 
-/** Whether this system lets anybody listen all over 127.0.0.0/8, as Linux does. */
+/** Whether this system allows listening on all of 127.0.0.0/8, as Linux does. */
 export const hasLoopbackNetwork = (): Promise<boolean> => isPortFree(0, '127.83.0.1');
 
 /**
- * Finds an address of this computer where nobody listens on the port, and adds it to `taken`.
- * Machines that serve have one port and so many addresses. Far from 127.0.0.1, where everybody is;
- * and not from the seeded source of chance: two simulators with one seed would choose the same.
+ * Finds an address of this computer with a free port, and adds it to `taken`. Serving machines have
+ * one port and different addresses. The addresses are far from the busy 127.0.0.1, and not seeded,
+ * because two simulators with one seed would choose the same.
  * @throws {Error} none is free: this system has no such addresses.
  */
 export async function takeFreeAddress(taken: Set<string>, port: number): Promise<string> {

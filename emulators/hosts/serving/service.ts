@@ -3,21 +3,21 @@ import type { Socket } from 'node:net';
 import type { HostsLog } from '../options.ts';
 import { listen } from '../ssh-server.ts';
 
-/** What a machine's service has seen since this simulator began, whoever came. */
+/** A machine's service statistics since the start of this simulator. */
 export interface ServiceTally {
-  /** Requests that it answered. */
+  /** Number of answered requests. */
   readonly requests: number;
-  /** Connections that are open now and have carried a request; checks carry none. */
+  /** Open connections that have carried a request; health checks carry none. */
   readonly open: number;
-  /** Such connections that were open when the machine lost its power. */
+  /** Such connections that were open at a power loss. */
   readonly cut: number;
 }
 
 export interface ServiceOptions {
-  /** Where it listens from the next opening on. */
+  /** Its address from the next opening on. */
   where(): { readonly address: string; readonly port: number };
   readonly log: HostsLog;
-  /** What it answers with, as JSON. */
+  /** Its answer, as JSON. */
   answer(): object;
   onRequest(): void;
 }
@@ -25,15 +25,15 @@ export interface ServiceOptions {
 export interface Service {
   readonly tally: () => ServiceTally;
   open(): Promise<void>;
-  /** Breaks all connections at once, as the loss of power does. */
+  /** Breaks all connections at once, as a power loss does. */
   close(): Promise<void>;
   /** While frozen, connections and requests are accepted and never answered. */
   freeze(on: boolean): void;
 }
 
 /**
- * A small HTTP service, as a machine has for the clients of a load balancer: any `GET` is answered
- * with who the machine is, and connections stay open for as long as their clients like.
+ * A small HTTP service for a load balancer's clients: it answers every `GET` with the machine's
+ * identity, and keeps connections open as long as the clients want.
  */
 export function createService({ where, ...options }: ServiceOptions): Service {
   const sockets = new Set<Socket>();
@@ -66,7 +66,7 @@ export function createService({ where, ...options }: ServiceOptions): Service {
       else answer(request, response);
     });
     opening.on('connection', onConnection);
-    // Checks of a load balancer connect, and say nothing.
+    // A load balancer's checks connect without a request.
     opening.on('clientError', (_error, socket) => socket.destroy());
     const { address, port } = where();
     await listen(opening, port, address);

@@ -17,7 +17,7 @@ export type PowerAction = (typeof POWER_ACTIONS)[number];
 
 export type ServerLife = ReturnType<typeof createLife>;
 
-/** How long things take, milliseconds. */
+/** Durations, milliseconds. */
 export const TIMINGS = {
   startingMs: 5_000,
   /** `on` after the start and before the deployment. */
@@ -29,7 +29,7 @@ export const TIMINGS = {
   powerOffMs: 5_000,
   powerOnMs: 10_000,
   rebootDownMs: 5_000,
-  /** From the request, not from the machine going down. */
+  /** From the request, not from the machine's shutdown. */
   rebootUpMs: 60_000,
 };
 export type LatitudeTimings = Readonly<typeof TIMINGS>;
@@ -39,9 +39,9 @@ export interface LifeDeps {
   readonly clock: EmulatorClock;
   readonly timings: LatitudeTimings;
   readonly log: EmulatorLog;
-  /** Without hooks servers are paper only. */
+  /** Without hooks servers exist on paper only. */
   readonly hooks: MachineHooks | undefined;
-  /** The first fault of this type that strikes the life of the server. */
+  /** The first fault of this type that strikes the server's life. */
   readonly strike: <T extends LatitudeFaultEffect['type']>(
     type: T,
     server: LatitudeServer,
@@ -54,7 +54,7 @@ export function createLife({ world, clock, timings, log, hooks, strike }: LifeDe
   const machines = createServerMachines(world, queue);
   const timers = createTimers(clock);
 
-  /** The next step of a server's life; it replaces the one that was due. */
+  /** The next step of a server's life; it replaces the pending step. */
   const then = (server: LatitudeServer, delayMs: number, next: () => void) =>
     timers.set(server.id, 'phase', delayMs, next);
   const settle = (server: LatitudeServer, status: ServerStatus) => {
@@ -115,7 +115,7 @@ export function createLife({ world, clock, timings, log, hooks, strike }: LifeDe
       });
       return machines.assign(server);
     },
-    /** Installs the configuration that the server has now. */
+    /** Installs the server's present configuration. */
     reinstall(server: LatitudeServer): void {
       const requestedAtMs = clock.now();
       server.status = 'disk_erasing';

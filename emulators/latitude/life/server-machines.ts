@@ -44,7 +44,7 @@ export function createServerMachines({ sshKeys }: LatitudeWorld, queue: Machines
         });
       });
     },
-    /** Puts a new operating system on the machine and boots it. */
+    /** Installs a new operating system on the machine and boots it. */
     install(server: LatitudeServer, isFirst: boolean): void {
       const system = installed(server);
       tell(server, 'install', async (hooks) => {

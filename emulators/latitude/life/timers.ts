@@ -1,16 +1,16 @@
 import type { EmulatorClock } from '../../kit/clock.ts';
 
-/** What a server waits for: the next step of its life, or its removal. */
+/** A server's pending event: the next step of its life, or its removal. */
 type TimerKind = 'phase' | 'removal';
 
 export interface Timers {
-  /** One of each kind for each server; a later one takes the place of the former. */
+  /** One of each kind per server; a later timer replaces the earlier. */
   set(id: string, kind: TimerKind, delayMs: number, due: () => void): void;
   clear(id: string, kind: TimerKind): void;
   close(): void;
 }
 
-/** The runtime's timers cannot wait for longer, so a long wait is taken in steps. */
+/** Maximum delay of the runtime's timers; longer waits are split into steps. */
 const STEP_MS = 2 ** 31 - 1;
 
 export function createTimers(clock: EmulatorClock): Timers {

@@ -2,9 +2,9 @@ import type { SimulatedHosts } from '../../hosts/options.ts';
 import type { RedfishEmulator } from '../options.ts';
 
 /**
- * The inventory of a rack that runs, as the driver `redfish` reads it: each system by its serial
- * number, in the order of the systems.
- * @param withHostKeys for machines that are never installed anew.
+ * The inventory of a running rack for the driver `redfish`: each system by its serial number, in
+ * order.
+ * @param withHostKeys for machines that are never reinstalled.
  */
 export function inventoryOf(
   fake: Pick<RedfishEmulator, 'bmcs'>,

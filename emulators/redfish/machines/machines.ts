@@ -6,18 +6,18 @@ import { createActivity } from '../../kit/activity.ts';
 import { type Asker, fetchSeed, report, seedOf, SeedRefused } from './seed.ts';
 
 export interface RackMachinesOptions {
-  /** Of nobody else; the machine behind a system has the system's name. */
+  /** Used by this rack alone; the machine has its system's name. */
   readonly hosts: Pick<SimulatedHosts, 'assign' | 'reinstalled' | 'up' | 'down' | 'isHanging'>;
-  /** `authorized_keys` lines of the system that is on each disk at the start. When absent: none is. */
+  /** `authorized_keys` lines of the system on each disk at the start; default: empty disks. */
   readonly installed?: readonly string[];
   readonly log: EmulatorLog;
-  /** On which seed servers are; TCP if absent. */
+  /** Network of seed servers; default TCP. */
   readonly network?: Network;
 }
 
 export interface RackMachines {
   readonly hooks: SystemHooks;
-  /** Installations that put a system on the machine's disk, with one that was there at the start. */
+  /** Number of the machine's installations, including one at the start. */
   installs(system: string): number;
 }
 
@@ -25,22 +25,22 @@ interface Machine {
   readonly name: string;
   /** IPv4, in 127.0.0.0/8. */
   readonly address: string;
-  /** Whether there is a system on the disk. */
+  /** Whether the disk has a system. */
   isInstalled: boolean;
   installs: number;
-  /** Ends what was booted and is no system of the disk. */
+  /** Ends a booted program that is not the disk's system. */
   booted: AbortController | null;
 }
 
 type Booting = BootedMachine & { readonly signal: AbortSignal };
 
-/** Between two questions of an installer for its seed, and what an installation takes in fact. */
+/** Pause between an installer's requests for its seed, and an installation's actual duration. */
 const SEED_GAP_MS = 10_000;
 const REAL_INSTALL_MS = 240_000;
 
 /**
- * Machines behind the systems of an emulator: they boot their disks, and the installer that virtual
- * media or HTTP give them, which fetches its seed, installs, reports and reboots.
+ * Machines behind an emulator's systems. They boot their disks, or an installer from virtual media
+ * or HTTP. The installer fetches its seed, installs, reports and reboots.
  */
 export function createRackMachines(options: RackMachinesOptions): RackMachines {
   const { hosts, installed, log, network } = options;
@@ -56,7 +56,7 @@ export function createRackMachines(options: RackMachinesOptions): RackMachines {
     machine.booted = null;
   };
 
-  /** Asks until it is answered; the gaps keep pace with an installation. */
+  /** Asks until it gets an answer; the pauses scale with an installation's duration. */
   async function seedFrom(seed: string, asker: Asker, { clock, installMs, signal }: Booting) {
     for (;;) {
       try {

@@ -7,16 +7,16 @@ import type { Network } from '../../kit/listen.ts';
 /** 256 bits in base32. */
 const TOKEN = /(?<![a-z2-7])[a-z2-7]{52}(?![a-z2-7])/;
 
-/** What an installer is to put on the disk. */
+/** An installer's input. */
 export interface SeedData {
   readonly hostname: string;
   /** `authorized_keys` lines. */
   readonly authorizedKeys: readonly string[];
-  /** What the new system reads at its first boot. */
+  /** Input of the new system's first boot. */
   readonly userdata: string;
 }
 
-/** The seed server refused, or said what nobody can use. A later attempt comes to the same. */
+/** The seed server refused, or sent unusable data. A retry gives the same result. */
 export class SeedRefused extends Error {}
 
 /** Who asks. */
@@ -24,13 +24,13 @@ export interface Asker {
   /** The machine's own address. */
   readonly from: string;
   readonly signal: AbortSignal;
-  /** TCP if absent. */
+  /** Default TCP. */
   readonly network?: Network | undefined;
 }
 
 /**
- * Where the seed of an installer is, with a slash at its end, by the token in the address that it was
- * booted from. Null: it is no installer.
+ * The installer's seed URL with a trailing slash, by the token in the address that it was booted
+ * from. Null: it is no installer.
  */
 export function seedOf(address: string): string | null {
   const token = TOKEN.exec(address)?.[0];
@@ -51,10 +51,13 @@ export async function fetchSeed(seed: string, asker: Asker): Promise<SeedData> {
   return { hostname, authorizedKeys, userdata };
 }
 
-/** Tells that the installation is done. @throws {Error} it was not taken. */
+/** Reports the end of the installation. @throws {Error} the report was not accepted. */
 export const report = (seed: string, asker: Asker) => ask(`${seed}done`, asker, 'POST');
 
-/** From the machine's own address where the seed server has such a one, too: 127.0.0.0/8 reaches nothing else. */
+/**
+ * Uses the machine's own address if the seed server has a loopback address, because 127.0.0.0/8
+ * reaches nothing else.
+ */
 async function ask(url: string, asker: Asker, method = 'GET'): Promise<string> {
   const { from, signal, network } = asker;
   const { hostname: host, port, pathname } = new URL(url);

@@ -7,12 +7,12 @@ import { bodyOf, type CheckedInput, isObject, requireInput } from './input.ts';
 import { requireManager, settingsView, systemOf, systemView } from './views.ts';
 
 const NO_CONTENT: ApiAnswer = { status: 204 };
-/** What restarts or ends a running operating system. */
+/** Resets that restart or end a running operating system. */
 const NEEDS_POWER: readonly ResetType[] = [
   ...(['GracefulShutdown', 'GracefulRestart', 'ForceRestart', 'PowerCycle'] as const),
 ];
 
-/** @throws {Refusal} 400: the type is none of these. */
+/** @throws {Refusal} 400: the type is unknown. */
 function typeOf<T extends string>(call: RedfishCall, action: string, types: readonly T[]): T {
   const input = bodyOf(call);
   requireInput({ input, action, rules: { ResetType: types }, required: ['ResetType'] });
@@ -49,7 +49,7 @@ export function patchSystem(core: RackCore, call: RedfishCall): ApiAnswer {
   return changed(core);
 }
 
-/** The boot override, where it has a resource of its own. */
+/** The boot override, where it has its own resource. */
 export function patchSettings(core: RackCore, call: RedfishCall): ApiAnswer {
   const system = systemOf(call);
   const input = bodyOf(call);
@@ -66,7 +66,7 @@ const changed = ({ vendor }: RackCore): ApiAnswer =>
 
 type RequestBody = Readonly<Record<string, unknown>>;
 
-/** @throws {Refusal} 400: it is no change of the resource that is shown so. */
+/** @throws {Refusal} 400: the change is invalid for this resource. */
 function requireChange({ bootNeeds, bootTargets }: Vendor, given: CheckedInput): void {
   const { Boot: boot } = given.input;
   const ofBoot = (input: RequestBody): CheckedInput => ({

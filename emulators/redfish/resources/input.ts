@@ -2,14 +2,14 @@ import { type RegistryMessage, type MessageName, refusal, refusing } from '../me
 
 type InputJson = Readonly<Record<string, unknown>>;
 
-/** What a value may be: of this type, null where that ends with `?`, or one of a list. */
+/** Allowed values: of this type, null where it ends with `?`, or one of a list. */
 export type ValueRule = 'string' | 'string?' | 'boolean' | 'object' | readonly string[];
 export type Rules = Readonly<Record<string, ValueRule>>;
 
 export const isObject = (value: unknown): value is InputJson =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** @throws {Refusal} 400: the body is missing, or is no object. */
+/** @throws {Refusal} 400: the body is missing, or is not an object. */
 export function bodyOf({ body }: { readonly body: unknown }): InputJson {
   if (isObject(body)) return body;
   throw refusal(400, 'MalformedJSON');
@@ -25,20 +25,20 @@ function wrongWith(value: unknown, rule: ValueRule): 'TypeError' | 'NotInList' |
   return rule.startsWith(typeof value) ? null : 'TypeError';
 }
 
-/** A body and what may be, and has to be, in it. */
+/** A body with its allowed and required fields. */
 export interface CheckedInput {
   readonly input: InputJson;
   readonly rules: Rules;
   readonly required?: readonly string[];
-  /** Of an action; else properties of a PATCH. */
+  /** Name of an action; otherwise the properties of a PATCH. */
   readonly action?: string;
-  /** The resource as it is: what it shows and nobody may change is read only, not unknown. */
+  /** The resource itself: visible fields that nobody may change are read-only, not unknown. */
   readonly shownAs?: InputJson;
-  /** JSON pointer of the object that is looked at. */
+  /** JSON pointer of the checked object. */
   readonly at?: string;
 }
 
-/** @throws {Refusal} 400: it is not as it may be. */
+/** @throws {Refusal} 400: the input is invalid. */
 export function requireInput(given: CheckedInput): void {
   const { input, rules, required = [], action, shownAs = {}, at = '' } = given;
   const prefix = action === undefined ? 'Property' : 'ActionParameter';
@@ -58,5 +58,5 @@ export function requireInput(given: CheckedInput): void {
   if (absent.length + wrong.length > 0) throw refusing(400, [...absent, ...wrong]);
 }
 
-/** A value as a message shows it. */
+/** A value in the form of messages. */
 const shown = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value));

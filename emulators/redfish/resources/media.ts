@@ -44,7 +44,7 @@ export function ejectMedia(core: RackCore, call: RedfishCall): ApiAnswer {
   return NO_CONTENT;
 }
 
-/** The way of BMCs that have no actions for it. */
+/** For BMCs without media actions. */
 export function patchMedia(core: RackCore, call: RedfishCall): ApiAnswer {
   const media = mediaOf(core, call);
   const input = bodyOf(call);

@@ -12,7 +12,7 @@ const { ROOT } = views;
 const { SESSIONS } = sessions;
 const { TASKS, MONITORS } = tasks;
 
-/** All that the service has, at the places of its vendor. */
+/** All resources of the service, at the vendor's paths. */
 function resourcesOf({ vendor }: Pick<RackCore, 'vendor'>): readonly Resource[] {
   const system = `${ROOT}/Systems/{system}`;
   const manager = `${ROOT}/Managers/{manager}`;
@@ -51,7 +51,7 @@ function resourcesOf({ vendor }: Pick<RackCore, 'vendor'>): readonly Resource[] 
   ];
 }
 
-/** The same as routes: a view has an ETag, and a change may need one, or go on as a task. */
+/** The same as routes: a view has an ETag, and a change may need an ETag, or continue as a task. */
 export const routesOf = (rack: Rack): Route<RedfishCall>[] =>
   resourcesOf(rack).flatMap((resource) => {
     const { path, GET: view, poll } = resource;

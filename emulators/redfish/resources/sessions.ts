@@ -8,12 +8,12 @@ import { bodyOf, requireInput } from './input.ts';
 import { collection, head, missing, ref, ROOT } from './views.ts';
 
 export const SESSIONS = `${ROOT}/SessionService/Sessions`;
-/** Of a BMC. */
+/** Maximum number of a BMC's sessions. */
 const SESSIONS_MAX = 16;
-/** A session that nobody used for so long is forgotten. */
+/** A session is deleted after this time without use. */
 const TIMEOUT_S = 600;
 
-/** Those that have not timed out; the others are forgotten. */
+/** Sessions that have not timed out; deletes the others. */
 export function liveSessions(bmc: Bmc, nowMs: number): ReadonlyMap<string, BmcSession> {
   for (const [id, { usedMs }] of bmc.sessions) {
     if (nowMs - usedMs >= TIMEOUT_S * 1000) bmc.sessions.delete(id);

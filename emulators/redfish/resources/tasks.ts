@@ -41,7 +41,7 @@ const viewOf = ({ clock }: RackCore, call: RedfishCall, { id, startedMs, endsMs 
 export const taskView = (core: RackCore, call: RedfishCall): ResourceView =>
   viewOf(core, call, taskOf(core, call));
 
-/** 202 while it runs, 204 when it is done. */
+/** 202 while it runs, 204 at its end. */
 export function monitor(core: RackCore, call: RedfishCall): ApiAnswer {
   const task = taskOf(core, call);
   return core.clock.now() >= task.endsMs ? { status: 204 } : goesOn(core, call, task);
@@ -56,7 +56,7 @@ const goesOn = (core: RackCore, call: RedfishCall, task: Task): ApiAnswer => ({
   body: viewOf(core, call, task),
 });
 
-/** The answer to a change that was done, as one that goes on. */
+/** Answers a finished change as a running task. */
 export function startTask(
   core: RackCore,
   call: RedfishCall,

@@ -23,7 +23,7 @@ export const collection = (
   Members: members.map((path) => ref(call, path)),
 });
 
-/** What every resource begins with. */
+/** The first fields of every resource. */
 export const head = (call: RedfishCall, type: string, id: string, name: string) => ({
   '@odata.id': call.link(call.path),
   '@odata.type': `#${type}`,
@@ -31,7 +31,7 @@ export const head = (call: RedfishCall, type: string, id: string, name: string) 
   Name: name,
 });
 
-/** The system of the path. @throws {Refusal} 404. */
+/** The path's system. @throws {Refusal} 404. */
 export function systemOf(call: RedfishCall): ComputerSystem {
   const found = call.bmc.systems.find(({ id }) => id === call.params['system']);
   if (!found) throw missing(call);
@@ -72,7 +72,7 @@ export function systemView({ vendor }: RackCore, call: RedfishCall): ResourceVie
     SystemType: 'Physical',
     Manufacturer: vendor.manufacturer,
     Model: vendor.model,
-    // Of a Dell it is the service tag; the serial number is that of its board.
+    // A Dell's SKU is the service tag; its serial number is the board's.
     SKU: vendor.manufacturer === 'Dell' ? serial.slice(0, 7) : null,
     SerialNumber: serial,
     UUID: swapped?.uuid ?? system.uuid,
@@ -97,7 +97,7 @@ export function systemView({ vendor }: RackCore, call: RedfishCall): ResourceVie
   };
 }
 
-/** What the system takes on at its next boot. @throws {Refusal} 404. */
+/** The settings for the system's next boot. @throws {Refusal} 404. */
 export function settingsView({ vendor }: RackCore, call: RedfishCall): ResourceView {
   const system = systemOf(call);
   return {

@@ -13,7 +13,7 @@ import {
   type SimProviderOptions,
 } from './provider.ts';
 
-/** Devices on reservations of an emulator of the API of Equinix Metal. */
+/** Devices on reservations of an Equinix Metal emulator. */
 export interface EquinixProvider extends SimProvider {
   readonly emulator: EquinixEmulator;
 }
@@ -60,7 +60,7 @@ export const equinixProvider = (
     sshKeyLabel: 'shepherd-sim',
     instanceSetId: SIM_SET,
     callsPerSecond: 0,
-    // Nothing on simulated disks is anybody's.
+    // Simulated disks hold no valuable data.
     recoveryMayEraseDisks: true,
     apiRate: '5ms',
     reservationCacheTimeout: '1s',
@@ -84,7 +84,7 @@ export const equinixProvider = (
   close: () => emulator.close(),
 });
 
-/** A world whose reservations stand in locations `rack1`, `rack2` … */
+/** A world with reservations in locations `rack1`, `rack2` … */
 function racks(machines: number, perLocation: number): WorldDescription {
   const codes = Array.from(
     { length: Math.ceil(machines / perLocation) },

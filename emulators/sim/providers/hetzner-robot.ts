@@ -20,10 +20,10 @@ const IMAGE = 'Debian-1301-trixie-amd64-base.tar.gz';
 
 const claimed = z.object({ witness: z.uuid() });
 
-/** An hour of the vendor's would be an hour of whoever looks on. */
+/** The vendor's hour would be too long for a spectator. */
 const LIMITS = Object.fromEntries(CLASS_NAMES.map((name) => [name, 1_000_000]));
 
-/** Dedicated servers of an account of an emulator of the Robot web service. */
+/** Dedicated servers in an account of the Robot emulator. */
 export const hetznerRobotKind: SimKind = {
   onePort: true,
   isKept: false,

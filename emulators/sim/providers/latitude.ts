@@ -13,7 +13,7 @@ const PLAN = 'c3-small-x86';
 const SITE = 'ASH';
 const PREFIX = 'shepherd-sim-';
 
-/** Servers of one project of an emulator of the API of Latitude.sh. */
+/** Servers in a project of the Latitude.sh emulator. */
 export const latitudeKind: SimKind = {
   onePort: true,
   isKept: false,
@@ -52,7 +52,7 @@ export const latitudeKind: SimKind = {
           id,
           isOf: (witness) => recordOf(userData)?.description.includes(witness) ?? false,
         })),
-      // Its witness is written down before a server is asked for, and goes with it.
+      // Its creation key is recorded before the request, and is part of the server.
       claims: () =>
         fake
           .userData()

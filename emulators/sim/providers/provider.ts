@@ -8,66 +8,66 @@ import type { SimulatedHosts } from '../../hosts/options.ts';
 
 export type ProviderInput = ConfigInput['providers'][string];
 
-/** An emulator with machines behind it, and how a daemon is told of it. */
+/** An emulator with machines behind it, and its part of a daemon's configuration. */
 export interface SimProvider {
-  /** Of the driver, and of the configured provider. */
+  /** Name of the driver and of the configured provider. */
   readonly name: string;
   readonly machines: number;
-  /** What the configuration refers to, by names of capital letters. */
+  /** Secrets of the configuration, by names in capital letters. */
   readonly secrets: Readonly<Record<string, string>>;
-  /** Its part of the configuration. @param refer how one of the `secrets` is referred to. */
+  /** Its part of the configuration. @param refer returns the reference to one of the `secrets`. */
   section(refer: (secret: string) => string): ProviderInput;
-  /** What was made for a fleet, and stands at the vendor now. @param records of the driver. */
+  /** Present devices that were created for a fleet. @param records the driver's records. */
   devices(records: readonly ProviderRecord[]): readonly SimDevice[];
-  /** What was claimed at the vendor or in the records of the driver, whether something stands there or not. */
+  /** Claims at the vendor or in the driver's records, with or without a device. */
   claims(records: readonly ProviderRecord[]): readonly SimDevice[];
-  /** Installations that each machine behind the emulator has seen, its first one with them. */
+  /** Number of installations of each machine behind the emulator, including its first. */
   installs(): readonly number[];
-  /** What was asked of the emulator, oldest first. */
+  /** Requests to the emulator, oldest first. */
   requests(): readonly JournalEntry[];
   /** Commands that only the emulator can play on a host; undefined: it cannot play this one. */
   play?(deviceId: string, argv: readonly string[]): Play | undefined;
-  /** Where a simulated host stands, as the fleet names it below its provider. */
+  /** A simulated host's slot, as the fleet names it below its provider. */
   slotOf(deviceId: string): string;
   close(): Promise<void>;
 }
 
-/** Something that costs money, or keeps a place, for as long as it stands; or the claim to one. */
+/** A device that costs money or occupies a place while it exists, or a claim to a device. */
 export interface SimDevice {
-  /** As the driver names it. */
+  /** The driver's name for it. */
   readonly id: string;
-  /** Whether it bears the witness of this creation. */
+  /** Whether it carries this creation key. */
   isOf(witness: string): boolean;
 }
 
-/** Something that bears this witness; none when absent. */
+/** A device with this creation key; by default without. */
 export const deviceOf = (id: string, witness?: string): SimDevice => ({
   id,
   isOf: (other) => other === witness,
 });
 
 export interface SimProviderOptions {
-  /** The fleet's own. */
+  /** The fleet's directory. */
   readonly dir: string;
-  /** Without it, as many as there were before, else `MACHINES`. */
+  /** Default: the previous number, otherwise `MACHINES`. */
   readonly machines?: number | undefined;
-  /** The machines stand in locations of this many each; without it, as the provider's default is. */
+  /** Number of machines per location; default: the provider's. */
   readonly perLocation?: number | undefined;
   readonly hosts: SimulatedHosts;
-  /** Of SSH, where all machines have the same. */
+  /** SSH port, where all machines share one. */
   readonly sshPort: number;
-  /** `authorized_keys` line of the daemon. */
+  /** The daemon's `authorized_keys` line. */
   readonly publicLine: string;
   readonly log: Log;
 }
 
-/** One kind of provider that a fleet can be raised on. */
+/** A kind of provider for simulated fleets. */
 export interface SimKind<Provider extends SimProvider = SimProvider> {
-  /** All machines have one port of SSH: the vendor tells addresses alone. */
+  /** All machines share one SSH port, because the vendor gives addresses only. */
   readonly onePort: boolean;
-  /** The emulator remembers what it holds, so that a fleet can go on with it. */
+  /** The emulator keeps its state, so that a fleet can continue with it. */
   readonly isKept: boolean;
-  /** @throws {UsageError} the directory holds another number of machines than was asked for. */
+  /** @throws {UsageError} the directory holds a different number of machines than requested. */
   start(options: SimProviderOptions): Promise<Provider>;
 }
 

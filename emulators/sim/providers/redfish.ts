@@ -27,7 +27,7 @@ export interface RedfishProvider extends SimProvider {
   readonly emulator: RedfishEmulator;
 }
 
-/** A rack of one's own with empty disks: each machine is installed from a virtual CD. */
+/** A rack with empty disks: each machine is installed from a virtual CD. */
 export const redfishKind: SimKind<RedfishProvider> = {
   onePort: false,
   isKept: false,
@@ -62,7 +62,7 @@ export const redfishKind: SimKind<RedfishProvider> = {
 
 const claimed = z.object({ witness: z.string() });
 
-/** The machine that a record claims; its entry alone where nobody can read the record. */
+/** The machine that a record claims; for an unreadable record only its entry. */
 function claimOf({ key: entryId, value }: ProviderRecord) {
   const witness = claimed.safeParse(value).data?.witness;
   return witness === undefined
@@ -70,7 +70,7 @@ function claimOf({ key: entryId, value }: ProviderRecord) {
     : deviceOf(machineIdOf({ entryId, witness }), witness);
 }
 
-/** A rack of one's own whose machines run a system already: the fleet takes them in as they are. */
+/** A rack whose machines already run a system: the fleet adopts them unchanged. */
 export const usedRedfishKind: SimKind<RedfishProvider> = {
   onePort: false,
   isKept: true,
@@ -85,9 +85,9 @@ export const usedRedfishKind: SimKind<RedfishProvider> = {
     const rack = await startRack(options, { systems, isUsed: true });
     return {
       ...rack.provider,
-      // They were there before the fleet: what was installed since is all that it made.
+      // The machines existed before the fleet, which made only later installations.
       devices: () => rack.installedMoreThan(1).map((serial) => deviceOf(serial)),
-      // Nobody claims a machine by taking it in.
+      // An adopted machine is not claimed.
       claims: (records) => records.map(({ key }) => deviceOf(`record ${key}`)),
     };
   },
@@ -97,11 +97,11 @@ const entries = z.array(z.unknown());
 
 interface RackOptions {
   readonly systems: number;
-  /** The machines run a system already, which is never replaced. */
+  /** The machines run a system that is never replaced. */
   readonly isUsed: boolean;
 }
 
-/** BMCs and the machines behind them; their inventory is written for the driver. */
+/** BMCs and their machines, with an inventory file for the driver. */
 async function startRack(
   { dir, hosts, publicLine, log: parent }: SimProviderOptions,
   { systems: count, isUsed }: RackOptions,
@@ -127,7 +127,7 @@ async function startRack(
     /** Serial numbers. */
     installedMoreThan: (times: number) =>
       systems.filter(({ name }) => machines.installs(name) > times).map(({ serial }) => serial),
-    /** What is the same whether machines are installed or not. */
+    /** The common part, with and without installations. */
     provider: {
       emulator,
       name: 'redfish',

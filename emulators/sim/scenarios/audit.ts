@@ -4,12 +4,12 @@ import { Unreachable } from '../../../src/domain/errors.ts';
 
 export type Audit = Awaited<ReturnType<typeof openAudit>>;
 
-/** A machine became this to a pool at a balancer; null: nothing. */
+/** A machine's new state in a pool at a balancer; null: no member. */
 export interface Membership {
   readonly pool: string;
   readonly balancer: string;
   readonly state: MemberState | null;
-  /** Epoch ms with fractions; before the transaction that did it was committed. */
+  /** Epoch ms with fractions, before its transaction's commit. */
   readonly atMs: number;
 }
 
@@ -24,7 +24,7 @@ export interface PermitPeaks {
   readonly byLocation: ReadonlyMap<string, number>;
 }
 
-/** Every change of these tables is kept, by the events that their triggers wait for. */
+/** Records every change of these tables, by their triggers' events. */
 const WATCHED = [
   ['recovery_permits', 'INSERT OR DELETE'],
   ['fleet_guard', 'INSERT OR UPDATE OF frozen_at'],
@@ -52,7 +52,7 @@ const MARK = `
     (SELECT coalesce(max(seq), 0) FROM work_history)::text AS work,
     (SELECT coalesce(max(seq), 0) FROM audit.changes)::text AS change,
     clock_timestamp()::text AS at`;
-/** Running sums in the order of writing; grants wait for each other, so none is ahead of its time. */
+/** Running sums in the order of writing. Grants wait for each other, so none is early. */
 const PEAKS = (scope: string) => `
   SELECT ${scope} AS scope, max(held)::int AS most FROM (
     SELECT location, seq, sum(change) OVER (${scope === 'location' ? 'PARTITION BY location ' : ''}
@@ -60,7 +60,7 @@ const PEAKS = (scope: string) => `
         SELECT seq, changed->>'location' AS location, CASE WHEN gone THEN -1 ELSE 1 END AS change
         FROM audit.changes WHERE source = 'recovery_permits') permits) tally
   WHERE seq > $1 GROUP BY 1`;
-/** Moments at which some scope is frozen, put together. */
+/** Times at which some scope is frozen, merged. */
 const FROZEN = `
   SELECT coalesce(extract(epoch FROM sum(upper(r) - lower(r))), 0)::float8 AS seconds
   FROM unnest((SELECT range_agg(tstzrange(greatest(f.at, $1::timestamptz), f.until))
@@ -82,7 +82,7 @@ const MEMBERSHIPS = `
 const QUARANTINED = `
   SELECT p.provider_id AS device FROM machine_quarantined q
     JOIN machine_provided p USING (machine_id) WHERE q.kind::text = $1`;
-/** What was done to devices; that one falls silent, or is heard again, is done by nobody. */
+/** Actions on devices, without silence and return of machines, which nobody causes. */
 const NOTICED = `
   SELECT p.provider_id AS device, min(line) AS line FROM (
     SELECT machine_id, kind || ' ' || reason AS line FROM slot_events
@@ -90,16 +90,17 @@ const NOTICED = `
     UNION ALL
     SELECT machine_id, process || ' ' || event FROM work_history WHERE seq > $2) lines
   JOIN machine_provided p USING (machine_id) GROUP BY 1`;
-/** Where somebody ordered it, the rung is followed by who, and why. */
+/** For an operator's order, the requester and reason follow the rung. */
 const ASKED = `
   SELECT p.provider_id AS device, substring(e.reason FROM '^[a-zA-Z]+') AS rung FROM slot_events e
     JOIN machine_provided p USING (machine_id)
   WHERE e.seq > $1 AND e.kind = 'recoveryAsked' ORDER BY e.seq`;
 
 /**
- * An audit of the database, which no daemon can evade: every permit that was given and taken, every freeze, every
- * cool-down; and reads the logs that daemons write. Triggers write it down in the transaction that causes it.
- * @param url of the owner of the tables. @throws {Unreachable}
+ * An audit of the database that no daemon can evade: every granted and returned permit, every
+ * freeze, every cool-down. It also reads the daemons' logs. Triggers write it in the causing
+ * transaction.
+ * @param url of the tables' owner. @throws {Unreachable}
  */
 export async function openAudit(url: string) {
   const client = new pg.Client({ connectionString: url });
@@ -119,23 +120,23 @@ export async function openAudit(url: string) {
   const askedOf = async ({ event }: Mark) =>
     grouped(await rows<RecoveryRequest>(ASKED, event), ({ rung }) => rung);
   return {
-    /** Where the logs are now: what comes later is what the fault brought about. */
+    /** The logs' present end: later lines are effects of the fault. */
     mark: async (): Promise<Mark> => (await rows<{ [Key in keyof Mark]: string }>(MARK))[0]!,
-    /** What was asked of each machine since, by device id, in order. */
+    /** Requests per machine since the mark, by device id, in order. */
     askedOf,
-    /** What was asked of machines since, by rung. */
+    /** Number of requests to machines since the mark, by rung. */
     async asked(since: Mark): Promise<Readonly<Record<string, number>>> {
       const rungs = [...(await askedOf(since)).values()].flat();
       const counts: Record<string, number> = {};
       for (const rung of rungs) counts[rung] = (counts[rung] ?? 0) + 1;
       return counts;
     },
-    /** Device ids of machines of which any log has a line since, each with the first such line. */
+    /** Device ids with a log line since the mark, each with its first line. */
     async noticed({ event, work }: Mark): Promise<ReadonlyMap<string, string>> {
       const found = await rows<{ device: string; line: string }>(NOTICED, event, work);
       return new Map(found.map(({ device, line }) => [device, line]));
     },
-    /** Agents whose start was recorded since. */
+    /** Recorded agent starts since the mark. */
     async agentStarts({ work }: Mark): Promise<number> {
       const [row] = await rows<{ count: number }>(
         `SELECT count(*)::int AS count FROM work_history WHERE seq > $1
@@ -144,7 +145,7 @@ export async function openAudit(url: string) {
       );
       return row!.count;
     },
-    /** Permits held at once, at most: in the fleet, and in each location. */
+    /** Maximum number of simultaneous permits: in the fleet, and in each location. */
     async permits({ change }: Mark): Promise<PermitPeaks> {
       const [all] = await rows<Peak>(PEAKS(`'fleet'`), change);
       const each = await rows<Peak>(PEAKS('location'), change);
@@ -155,19 +156,19 @@ export async function openAudit(url: string) {
     },
     frozenSeconds: async ({ at }: Mark) =>
       (await rows<{ seconds: number }>(FROZEN, at))[0]!.seconds,
-    /** Cool-downs without their jitter, seconds, in order; by device id. */
+    /** Cool-downs without jitter, seconds, in order; by device id. */
     coolDowns: async ({ change }: Mark) =>
       grouped(
         await rows<{ device: string; seconds: number }>(COOL_DOWNS, change),
         ({ seconds }) => seconds,
       ),
-    /** What machines were to balancers, from the beginning on, in order; by device id. */
+    /** Machines' states at balancers from the start, in order; by device id. */
     memberships: async (): Promise<ReadonlyMap<string, readonly Membership[]>> =>
       grouped(
         await rows<Membership & { device: string }>(MEMBERSHIPS),
         ({ device: _, ...membership }) => membership,
       ),
-    /** Device ids under quarantine, by kind. */
+    /** Device ids of quarantined machines, by kind. */
     async quarantined(kind: string): Promise<ReadonlySet<string>> {
       const found = await rows<{ device: string }>(QUARANTINED, kind);
       return new Set(found.map(({ device }) => device));
@@ -185,7 +186,7 @@ interface Peak {
   readonly most: number;
 }
 
-/** What rows tell, by device, in their order. */
+/** The rows' values by device, in order. */
 const grouped = <Row extends { readonly device: string }, Value>(
   rows: readonly Row[],
   told: (row: Row) => Value,

@@ -9,13 +9,13 @@ import {
 import type { Deeds } from './truth.ts';
 import type { PermitPeaks } from './audit.ts';
 
-/** How far the daemon's own clock of a freeze may be from the database's, seconds. */
+/** Maximum difference between the daemon's and the database's duration of a freeze, seconds. */
 const FREEZE_TOLERANCE = 3;
 
-/** All that is known of a scenario that is over. */
+/** The evidence of a finished scenario. */
 interface Evidence {
   readonly deeds: Deeds;
-  /** As the log of the database has it, by rung. */
+  /** From the database's log, by rung. */
   readonly asked: Readonly<Record<string, number>>;
   readonly agentStarts: number;
   readonly peaks: PermitPeaks;
@@ -26,25 +26,25 @@ interface Evidence {
 
 export interface ScenarioVerdict {
   readonly report: ScenarioReport;
-  /** Empty: what was promised holds. */
+  /** Empty: all promises hold. */
   readonly broken: readonly string[];
 }
 
-/** What every scenario must keep, besides its own promise. */
+/** Conditions of every scenario, besides its own promise. */
 export interface Surroundings {
   readonly name: ScenarioName;
   readonly stage: ScenarioStage;
-  /** When the scenario began, epoch milliseconds. */
+  /** Start of the scenario, epoch milliseconds. */
   readonly beganAtMs: number;
-  /** Devices seen in another state than Running since the fault began. */
+  /** Devices in other states than Running since the fault began. */
   readonly left: ReadonlyMap<string, string>;
-  /** `frozenSeconds` of the daemon when the fault began. */
+  /** The daemon's `frozenSeconds` at the start of the fault. */
   readonly frozenBefore: number;
 }
 
 /**
- * Puts together what the machines, their provider, the database and the daemon say; whatever they
- * do not agree on is broken.
+ * Compares the machines, their provider, the database and the daemon; every disagreement is a
+ * failure.
  */
 export async function judge(
   around: Surroundings,
@@ -92,7 +92,7 @@ async function gather({ truth, audit, mark }: ScenarioStage): Promise<Evidence> 
   };
 }
 
-/** What the issue of each scenario comes down to in figures. */
+/** The figures behind each scenario's promise. */
 function promises(report: ScenarioReport, { struck, budget }: ScenarioOutcome): string[] {
   const { scenario, machines, running, reboots, powerCycles, reinstalls, restarts } = report;
   const lasting = scenario === 'rack' || scenario === 'flap';
@@ -113,7 +113,7 @@ function promises(report: ScenarioReport, { struck, budget }: ScenarioOutcome): 
       report.maxRecovering <= budget,
       `${report.maxRecovering} machines were recovering at once, and the budget is ${budget}`,
     ),
-    // Else what counts permits is blind: these cannot be rebooted without one.
+    // Otherwise the permit count is blind, because these reboots need permits.
     ...unless(
       report.maxRecovering >= (scenario === 'rack' ? budget : lasting || ordered > 0 ? 1 : 0),
       `${report.maxRecovering} machines were recovering at once, and ${budget} could have been`,
@@ -160,7 +160,7 @@ function disagreements(
   ];
 }
 
-/** Boots that the provider was asked for, of machines that have power. */
+/** Requested boots of machines with power. */
 function bootsCaused({ hosts }: ScenarioStage, { actionsOf }: Deeds): number {
   const powered = hosts.list().filter(({ powerless }) => !powerless);
   const count = (id: string, type: string) => actionsOf.get(id)?.[type] ?? 0;
@@ -174,7 +174,7 @@ function bootsCaused({ hosts }: ScenarioStage, { actionsOf }: Deeds): number {
 const sizeOf = ({ daemon }: ScenarioStage, location: string): number =>
   [...daemon.board.entries.values()].filter(({ view }) => view.location === location).length;
 
-/** Machines that the fault did not strike: nothing was done to them, and nothing written of them. */
+/** Machines that the fault did not strike: nothing was done to them, and nothing was logged. */
 function bystanders(
   { noticed }: Evidence,
   { left }: Surroundings,
@@ -189,7 +189,7 @@ function bystanders(
   ];
 }
 
-/** All sources must tell the same number. */
+/** All sources must give the same number. */
 function same(what: string, told: Readonly<Record<string, number>>): string[] {
   const numbers = new Set(Object.values(told));
   const text = Object.entries(told).map(([who, number]) => `${number} by the ${who}`);

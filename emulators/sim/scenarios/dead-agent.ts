@@ -2,13 +2,13 @@ import { FAST } from './fast.ts';
 import { AFTER_MS, budgetOfAll, pick, type Scenario } from './scenario.ts';
 import { devicesOf } from './truth.ts';
 
-/** After the deadline, until an agent runs again. */
+/** From the deadline until an agent runs again. */
 const RESTART_MS = 5_000;
 const BACK_MS = 60_000;
 
 const victimsOf = (machines: number) => Math.min(5, Math.max(1, Math.floor(machines / 10)));
 
-/** The mildest means is enough: the machine itself is in good health. */
+/** The mildest remedy is enough, because the machine itself is healthy. */
 export const deadAgent: Scenario = {
   machinesMin: 1,
   summary: 'agents are killed one after another, their machines are healthy',

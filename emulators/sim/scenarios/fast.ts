@@ -2,18 +2,18 @@ import type { ConfigInput } from '../../../src/config.ts';
 import type { Tuning } from '../../../src/daemon/tuning.ts';
 import { SIM_PROVIDER, simInput, type ConfiguredWorld } from '../world.ts';
 
-/** The times of scenarios: production's, 120 times as fast (10 minutes are 5 seconds). */
+/** The scenarios' times: production's, 120 times as fast (10 minutes are 5 seconds). */
 export const FAST = {
   heartbeatPeriodMs: 1_000,
   heartbeatDeadlineMs: 5_000,
-  /** A freeze ends after so much calm. */
+  /** A freeze ends after this much calm. */
   calmMs: 5_000,
-  /** Unbroken heartbeats for so long end an episode of recovery. */
+  /** Heartbeats without a gap for this long end a recovery episode. */
   ladderResetMs: 30_000,
   databaseVariable: 'SHEPHERD_SIM_DATABASE',
 } as const;
 
-/** Agents that are put on machines at once, and machines that are recovered at once. */
+/** Maximum number of concurrent agent starts, and of concurrent recoveries. */
 const PARALLELISM = 50;
 
 export type Recoverer = NonNullable<ConfigInput['recoverer']>;
@@ -23,7 +23,7 @@ export function fastInput(world: ConfiguredWorld, recoverer: Recoverer): ConfigI
   const input = simInput(world);
   return {
     ...input,
-    // Longer than the rest is short: the computer may be busy with all of this.
+    // Longer than the other times, because the computer may be busy.
     session: { interval: '10s' },
     database: { url: `\${${FAST.databaseVariable}}` },
     providers: {

@@ -1,9 +1,9 @@
 import { AFTER_MS, budgetOfAll, pick, type Scenario } from './scenario.ts';
 import { devicesOf } from './truth.ts';
 
-/** Two minutes are four periods of heartbeats; so are these. */
+/** Two minutes are four heartbeat periods; so is this. */
 const AGENT_LIFE_MS = 4_000;
-/** The rungs that the simulated provider offers, the mildest first. */
+/** The simulated provider's rungs, mildest first. */
 const LADDER = {
   restartingAgent: { attempts: 2, patience: '10s' },
   rebooting: { attempts: 2, patience: '30s' },
@@ -14,7 +14,7 @@ const EPISODE_MS = 240_000;
 
 const victimsOf = (machines: number) => Math.min(10, Math.max(2, Math.floor(machines / 20)));
 
-/** Machines that come back each time and do not stay: somebody must look at them in the end. */
+/** Machines that come back each time and fail again need a person in the end. */
 export const flap: Scenario = {
   machinesMin: 20,
   summary: 'some agents die every two minutes, scaled',

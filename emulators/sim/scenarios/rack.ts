@@ -5,12 +5,12 @@ import { devicesOf } from './truth.ts';
 
 const RACK_MAX = 30;
 const PATIENCE = '2s';
-/** What one machine takes from its last heartbeat to its end, about twice. */
+/** About twice a machine's time from its last heartbeat to its end. */
 const EPISODE_MS = 90_000;
 
 const sizeOf = (machines: number) => Math.min(RACK_MAX, Math.max(3, Math.round(machines / 10)));
 
-/** Machines that nothing brings back: each is tried on with every means, a few at a time. */
+/** Machines that nothing brings back: every remedy is tried on each, a few machines at a time. */
 export const rack: Scenario = {
   machinesMin: 30,
   summary: 'all machines of one location lose their power for ever',
@@ -52,7 +52,7 @@ export const rack: Scenario = {
   },
 };
 
-/** Every means as often as the ladder says, the milder ones first. */
+/** Every remedy as often as the ladder says, mildest first. */
 function climbOf(device: string, asked: readonly string[]): string[] {
   const rungs = ['rebooting', 'powerCycling', 'reinstalling'] as const;
   const wanted = rungs.flatMap((rung) =>

@@ -14,20 +14,20 @@ import {
 import { devicesOf } from './truth.ts';
 import { servedOutOfTurn } from './turns.ts';
 
-/** New connections; at least so many must have been made for the figures to mean something. */
+/** New connections; the figures need at least this many. */
 const PER_SECOND = 60;
 const PER_SECOND_MIN = 50;
 const HELD = 20;
-/** A client keeps its connection so long, which is shorter than the grace of a drain. */
+/** Duration of a client's connection, shorter than a drain's grace. */
 const HOLD_MS = [1_000, 5_000] as const;
 const AT_ONCE = 3;
 const SETTLED_MS = 90_000;
 const ROLLED_MS = 400_000;
-/** There is traffic for so long before the orders and after the last machine is back. */
+/** Traffic lasts this long before the orders and after the last machine's return. */
 const AROUND_MS = 2_000;
 const SAMPLE_MS = 100;
 
-/** Every machine is interrupted by plan, and clients must not notice. */
+/** Every machine gets a planned interruption that clients must not notice. */
 export const rolling = ({ drain }: { readonly drain: boolean }): Scenario => ({
   machinesMin: 4,
   machinesUsual: 12,
@@ -97,7 +97,7 @@ async function play(stage: ScenarioStage, drain: boolean): Promise<ScenarioOutco
   }
 }
 
-/** Members that HAProxy itself sends new connections to. */
+/** Members that get new connections from HAProxy itself. */
 const activeNow = async (stage: ScenarioStage): Promise<number> =>
   (await readServers(stage.pool().haproxy!)).filter(isActive).length;
 
@@ -106,7 +106,7 @@ const bootIds = ({ hosts }: ScenarioStage): Map<string, string | undefined> =>
 
 const keyOf = (slot: string): string => `rolling/${slot}`;
 
-/** As `shepherd machine reboot --all` does. @throws {BatchRefused} */
+/** Like `shepherd machine reboot --all`. @throws {BatchRefused} */
 async function orderReboots({ daemon }: ScenarioStage, drain: boolean): Promise<void> {
   const requests = [...daemon.board.entries.values()].map(
     ({ view: { slot, provider, machineId } }): NewRequest => ({
@@ -124,7 +124,7 @@ async function orderReboots({ daemon }: ScenarioStage, drain: boolean): Promise<
   await daemon.bmdb.requests.fileBatch({ key: 'rolling', digest: 'rolling', requests });
 }
 
-/** Of machines that were not rebooted: what became of their orders. */
+/** Outcomes of the orders for machines that were not rebooted. */
 export async function ordersOf(
   devices: readonly string[],
   { daemon, signal }: Pick<ScenarioStage, 'daemon' | 'signal'>,
@@ -150,7 +150,7 @@ interface RollingFigures {
   readonly outOfTurn: number;
 }
 
-/** Sends traffic, and looks at machines and balancer meanwhile. */
+/** Sends traffic, and watches machines and balancer. */
 function watch(stage: ScenarioStage): { end(): Promise<RollingFigures> } {
   const served: Parameters<typeof servedOutOfTurn>[0][number][] = [];
   const endRequests = stage.hosts.watchRequests((request) => served.push(request));
@@ -169,7 +169,7 @@ function watch(stage: ScenarioStage): { end(): Promise<RollingFigures> } {
       await stage.pass(SAMPLE_MS);
     }
   })();
-  // Told when it is ended; the scenario may fail before.
+  // The error is reported at the end; the scenario may fail earlier.
   sampling.catch(() => undefined);
   const end = async (): Promise<RollingFigures> => {
     isOver = true;

@@ -21,26 +21,26 @@ const PLAYS: Readonly<Record<ScenarioName, Scenario>> = {
   rolling: rolling({ drain: true }),
 };
 const MACHINES = 40;
-/** What the daemon gave up waiting for may still come true, and is to be counted then. */
+/** Events that the daemon no longer waits for may still happen, and count then. */
 const AGREE_MS = 10_000;
 
 export interface ScenarioOptions {
   readonly scenario: ScenarioName;
   readonly machines?: number;
-  /** False: machines are interrupted without waiting until their balancers let them go. */
+  /** False: interrupts machines without waiting for a drain. */
   readonly drain: boolean;
   readonly json: boolean;
   readonly consolePort: number;
-  /** Of the whole scenario, bring-up included. */
+  /** Limit of the whole scenario, including the fleet's start. */
   readonly timeoutMs: number;
   readonly version: string;
 }
 
 /**
- * `shepherd sim --scenario`: plays a fault to a simulated fleet and its daemon, and tells whether
- * what is promised of it holds.
- * @throws {UsageError} too few machines to show it. @throws {RemoteFailure} it does not hold: what
- *   was broken; or it was not over in time.
+ * `shepherd sim --scenario`: injects a fault into a simulated fleet with its daemon, and reports
+ * whether its promises hold.
+ * @throws {UsageError} too few machines to show it. @throws {RemoteFailure} a promise is broken, or
+ * the time is over.
  */
 export async function playScenario(options: ScenarioOptions): Promise<void> {
   const { scenario: name, json, drain, timeoutMs } = options;
@@ -110,7 +110,7 @@ async function playOn(
   }
 }
 
-/** All report in time, and silence would mean something. */
+/** All machines report in time, and silence would count. */
 const isUp = ({ machines, healthy, daemon }: Omit<ScenarioStage, 'mark'>): boolean =>
   healthy() === machines && daemon.guard().state === 'watching';
 

@@ -9,61 +9,61 @@ import type { Mark, Audit } from './audit.ts';
 export const SCENARIOS = ['storm', 'rack', 'flap', 'dead-agent', 'rolling'] as const;
 export type ScenarioName = (typeof SCENARIOS)[number];
 
-/** A fault that is played to a fleet, and what must come of it. */
+/** A fault for a fleet, and its expected effects. */
 export interface Scenario {
-  /** With fewer machines it would show nothing. */
+  /** Minimum number of machines for a meaningful result. */
   readonly machinesMin: number;
-  /** How many there are unless somebody says so; 40 when absent. */
+  /** Default number of machines; 40 when absent. */
   readonly machinesUsual?: number;
-  /** What its own figures are called. */
+  /** Names of its own figures. */
   readonly figures?: Readonly<Record<string, string>>;
-  /** What is done, for people. */
+  /** A description for people. */
   readonly summary: string;
-  /** Members of the fleet's pool that are interrupted by plan at once; absent: there is no pool. */
+  /** Maximum number of planned interruptions at once in the pool; absent: no pool. */
   readonly atOnce?: number;
-  /** The machines stand in locations of so many. */
+  /** Number of machines per location. */
   perLocation(machines: number): number;
-  /** How its daemon recovers machines. */
+  /** The recovery settings of its daemon. */
   readonly recoverer: Recoverer;
-  /** Plays the fault to a fleet that runs, waits for what comes of it, and checks that. */
+  /** Injects the fault into a running fleet, waits for its effects, and checks them. */
   play(stage: ScenarioStage): Promise<ScenarioOutcome>;
 }
 
-/** Where a scenario is played: a fleet that runs, and all that tells what becomes of it. */
+/** A scenario's running fleet and its sources of evidence. */
 export interface ScenarioStage {
   readonly machines: number;
   readonly hosts: SimulatedHosts;
   readonly daemon: Daemon;
   readonly audit: Audit;
   readonly truth: Truth;
-  /** What the logs of the database held when the fault began. */
+  /** The database logs' end at the start of the fault. */
   readonly mark: Mark;
-  /** Where clients come in. @throws {Error} the scenario has none. */
+  /** The clients' address. @throws {Error} the scenario has no pool. */
   pool(): SimPool;
-  /** Aborted when the scenario is to end. */
+  /** Aborts at the end of the scenario. */
   readonly signal: AbortSignal;
   host(deviceId: string): HostSnapshot;
-  /** Devices whose machine the daemon shows in the state (and substate). */
+  /** Devices that the daemon shows in this state (and substate). */
   shown(state: string, substate?: string): ReadonlySet<string>;
-  /** Machines that run and report in time. */
+  /** Number of machines that run and report in time. */
   healthy(): number;
   /** Monotonic, milliseconds. */
   now(): number;
-  /** Milliseconds that go by, come what may. */
+  /** Passes this many milliseconds. */
   pass(ms: number): Promise<void>;
-  /** Looks until it is so. Answers whether it came to be before the time was over. */
+  /** Polls until the condition holds. @returns whether it held in time. */
   until(question: () => boolean | Promise<boolean>, withinMs: number): Promise<boolean>;
 }
 
-/** What a scenario found of its own, besides what is checked of every one. */
+/** A scenario's own result, besides the common checks. */
 export interface ScenarioOutcome {
-  /** Device ids of the machines that the fault struck; all others must not have noticed. */
+  /** Device ids of the struck machines; no other machine may have noticed. */
   readonly struck: readonly string[];
-  /** The recovery budget that bound: of the provider, or of the location where it happened. */
+  /** The limiting recovery budget: the provider's, or the affected location's. */
   readonly budget: number;
-  /** What was promised and did not hold. */
+  /** Broken promises. */
   readonly broken: readonly string[];
-  /** Figures of its own, for the report. */
+  /** Its own figures, for the report. */
   readonly figures?: Readonly<Record<string, number>>;
 }
 
@@ -72,34 +72,34 @@ export interface ScenarioReport {
   readonly scenario: ScenarioName;
   readonly machines: number;
   readonly running: number;
-  /** Agents that were stopped over SSH, to be started anew. */
+  /** Agents stopped over SSH for a restart. */
   readonly restarts: number;
   readonly reboots: number;
   readonly powerCycles: number;
   readonly reinstalls: number;
-  /** Machines that nothing more is tried on. */
+  /** Machines that need a person. */
   readonly needsHuman: number;
-  /** Permits that were held at once, at most. */
+  /** Maximum number of simultaneous permits. */
   readonly maxRecovering: number;
   readonly budget: number;
-  /** How long recovery of the fleet or the provider was frozen. */
+  /** Duration of the fleet's or provider's freeze. */
   readonly frozenSeconds: number;
-  /** When all machines ran and the scenario began, ISO 8601. */
+  /** Time when all machines ran and the scenario began, ISO 8601. */
   readonly beganAt: string;
 }
 
-/** How many may be interrupted at once of machines that are all of one provider, wherever they stand. */
+/** Maximum number of simultaneous interruptions among machines of one provider, in any location. */
 export const budgetOfAll = (machines: number): number =>
   Math.min(fleetBudget(DEFAULT_BUDGET, machines), groupBudget(DEFAULT_BUDGET, machines));
 
-/** So long after its end it is still watched: whatever is done too much shows then. */
+/** Excess actions show in this time after the end. */
 export const AFTER_MS = 10_000;
 
-/** As many of the machines as are struck; none twice. */
+/** Picks the machines to strike, without repetition. */
 export const pick = (hosts: readonly HostSnapshot[], count: number): HostSnapshot[] => {
   const step = Math.max(1, Math.floor(hosts.length / Math.max(1, count)));
   return hosts.filter((_, at) => at % step === 0).slice(0, count);
 };
 
-/** The complaint, where what was promised does not hold. */
+/** The complaint if the promise does not hold. */
 export const unless = (holds: boolean, complaint: string): string[] => (holds ? [] : [complaint]);

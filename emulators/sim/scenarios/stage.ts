@@ -20,16 +20,16 @@ export interface StageOptions {
   readonly consolePort: number;
   readonly version: string;
   readonly log: Log;
-  /** Aborts what is waited for. */
+  /** Aborts all waits. */
   readonly signal: AbortSignal;
-  /** Told of the world as soon as there is one, for an end in the same instant. */
+  /** Called with the world at its creation, for an immediate end. */
   readonly onWorld: (world: EquinixWorld) => void;
 }
 
 const POLL_MS = 100;
 
 /**
- * Opens everything, from the leaves up; what was opened is closed again when `use` has ended.
+ * Opens everything from the leaves up, and closes it after `use`.
  * @throws {RemoteFailure} the daemon ended by itself.
  */
 export async function withStage<T>(

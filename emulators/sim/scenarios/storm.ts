@@ -2,11 +2,11 @@ import { FAST } from './fast.ts';
 import { AFTER_MS, budgetOfAll, type Scenario } from './scenario.ts';
 import { devicesOf } from './truth.ts';
 
-/** So many heartbeat deadlines long nobody is heard. */
+/** Duration of the silence in heartbeat deadlines. */
 const CUT_DEADLINES = 3;
 const BACK_MS = 90_000;
 
-/** The audit is out, not the machines: nothing may be done to any of them. */
+/** The heartbeats are cut, not the machines: nothing may be done to any machine. */
 export const storm: Scenario = {
   machinesMin: 10,
   summary: 'no agent reaches the agent server for three heartbeat deadlines',

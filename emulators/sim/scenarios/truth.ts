@@ -1,25 +1,25 @@
 import type { HostSnapshot, HostTally } from '../../hosts/options.ts';
 import type { EquinixWorld } from '../world.ts';
 
-/** What really happened to machines, as they and their provider have seen it. */
+/** What really happened to machines, by their own and their provider's view. */
 export interface Deeds {
-  /** Calls that the provider took, by kind of action. */
+  /** Calls that the provider accepted, by kind of action. */
   readonly actions: Readonly<Record<string, number>>;
-  /** The same of each device. */
+  /** The same per device. */
   readonly actionsOf: ReadonlyMap<string, Readonly<Record<string, number>>>;
-  /** What the machines have seen together. */
+  /** Sum of the machines' own counts. */
   readonly seen: HostTally;
-  /** And each alone, by device id. */
+  /** The counts by device id. */
   readonly seenBy: ReadonlyMap<string, HostTally>;
 }
 
-/** Watches the simulated world, from when it is made. */
+/** Watches the simulated world from its creation. */
 export interface Truth {
-  /** From now on is what the fault brings about. */
+  /** Everything from now on is an effect of the fault. */
   begin(): void;
   /** All since `begin`. */
   deeds(): Deeds;
-  /** What cannot be in the world of the provider, and is. */
+  /** Contradictions in the provider's world. */
   violations(): readonly string[];
 }
 
@@ -31,7 +31,7 @@ export function watchWorld({ emulator, hosts }: Pick<EquinixWorld, 'emulator' | 
   let before = new Map<string, HostTally>();
   const tallies = () => new Map(hosts.list().map((host) => [host.deviceId, host.seen]));
 
-  /** A tally of one for each action, with its device. */
+  /** A count of one for each action, with its device. */
   const actions = () =>
     emulator
       .requests(firstSeq)

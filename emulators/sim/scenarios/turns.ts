@@ -3,9 +3,9 @@ import type { ServedRequest } from '../../hosts/options.ts';
 import type { Membership } from './audit.ts';
 
 /**
- * Requests that reached a machine while the database said that no balancer might send it any: before
- * it was let in, or after it was let go, which is when it may be interrupted. Both are written while
- * they are still true, so nothing has to be allowed for.
+ * Requests that reached a machine while the database allowed no traffic: before its admission, or
+ * after its release, which is when it may be interrupted. Both are recorded while they still hold,
+ * so no tolerance is needed.
  */
 export function servedOutOfTurn(
   requests: readonly ServedRequest[],
@@ -14,7 +14,7 @@ export function servedOutOfTurn(
   return requests.filter(({ deviceId, atMs }) => {
     const now = new Map<string, Membership>();
     for (const membership of memberships.get(deviceId) ?? []) {
-      // The clock of machines has whole milliseconds.
+      // The machines' clock has whole milliseconds.
       if (Math.floor(membership.atMs) <= atMs) {
         now.set(`${membership.balancer}/${membership.pool}`, membership);
       }

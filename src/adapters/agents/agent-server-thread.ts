@@ -61,10 +61,10 @@ export async function startAgentServerThread(
   worker.on('message', hear);
   const address = await listening(worker);
   worker.on('error', (error) => {
-    throw new Error('the thread of the agent server crashed', { cause: error });
+    throw new Error('the agent server thread crashed', { cause: error });
   });
   worker.on('exit', (code) => {
-    if (!closing) throw new Error(`the thread of the agent server ended by itself, with ${code}`);
+    if (!closing) throw new Error(`the agent server thread ended unexpectedly with code ${code}`);
   });
   return {
     address,
@@ -119,7 +119,7 @@ function assertUsable({ key, cert }: ServerKeys): void {
   try {
     createSecureContext({ key, cert });
   } catch (error) {
-    throw new UsageError('agent server: key and certificate cannot be used', { cause: error });
+    throw new UsageError('agent server: key and certificate are unusable', { cause: error });
   }
 }
 

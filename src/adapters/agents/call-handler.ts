@@ -65,7 +65,7 @@ export function createCallHandler(options: CallHandlerOptions) {
       underWay.add(stream);
       // The stream may end between any check and the next write, which then throws.
       handle(stream, headers).catch((error: unknown) =>
-        log.debug({ err: error }, 'call could not be answered'),
+        log.debug({ err: error }, 'a call could not be answered'),
       );
     },
     /** Resolves once no call is active. */
@@ -132,7 +132,7 @@ function createAnswer({ service, limits, isOpen, connections }: CallHandlerOptio
   };
 }
 
-const gone = () => new GrpcError(GrpcStatus.unavailable, 'the peer is gone');
+const gone = () => new GrpcError(GrpcStatus.unavailable, 'the peer has disconnected');
 
 /**
  * @throws {GrpcError} UNAUTHENTICATED: see {@link readClientKey}; UNAVAILABLE: the peer has gone.
@@ -187,7 +187,7 @@ function assertIsHeartbeat(headers: IncomingHttpHeaders): void {
     headers[':path'] === HEARTBEAT_PATH;
   if (!isCall) throw new GrpcError(GrpcStatus.unimplemented, 'no such method');
   if ((headers['grpc-encoding'] ?? 'identity') !== 'identity') {
-    throw new GrpcError(GrpcStatus.unimplemented, 'compressed messages are not read');
+    throw new GrpcError(GrpcStatus.unimplemented, 'compressed messages are not supported');
   }
 }
 
@@ -217,7 +217,7 @@ function sendAnswer(stream: ServerHttp2Stream, message: Uint8Array, log: Log): v
     try {
       stream.sendTrailers(OK);
     } catch (error) {
-      log.debug({ err: error }, 'call ended before its status');
+      log.debug({ err: error }, 'a call ended before its status was sent');
     }
   });
   stream.respond(HEAD, { waitForTrailers: true });

@@ -296,7 +296,7 @@ function onKeys<Result>(step: () => Result): Result {
   try {
     return step();
   } catch (error) {
-    throw new UsageError('agent server: key and certificate cannot be used', { cause: error });
+    throw new UsageError('agent server: key and certificate are unusable', { cause: error });
   }
 }
 
@@ -324,7 +324,9 @@ function hearErrors(server: Http2SecureServer, log: Log): void {
   server.on('connection', (socket: Socket) => socket.on('error', hear));
   server.on('secureConnection', (socket) => socket.on('error', hear));
   // For example no descriptor for another connection; the server continues to listen.
-  server.on('error', (error) => log.error({ err: error }, 'agent server cannot accept'));
+  server.on('error', (error) =>
+    log.error({ err: error }, 'the agent server cannot accept a connection'),
+  );
 }
 
 /** Interval of the query, whatever the number of heartbeats. */
@@ -341,7 +343,7 @@ function startHardwareWishes({ store, clock, log }: AgentFrontOptions, isReady: 
     try {
       if (isReady()) missing = new Set(await store.withoutHardware?.());
     } catch (error) {
-      log.debug({ cause: explain(error) }, 'cannot tell whose hardware report is missing');
+      log.debug({ cause: explain(error) }, 'cannot read which hardware reports are missing');
     }
   };
   const watch = async () => {

@@ -47,7 +47,7 @@ interface HeartbeatCall {
 export type HeartbeatService = (call: HeartbeatCall) => Promise<Uint8Array>;
 
 /** One text for an unknown machine and a wrong key, so that nobody can probe for machines. */
-const UNAUTHENTICATED = 'machine or key not known';
+const UNAUTHENTICATED = 'unknown machine or key';
 /** How long an accepted agent is trusted before the database must confirm it again. */
 const KNOWN_MS = 10 * 60_000;
 const BOOT_ID = /^[\x21-\x7e]{1,64}$/;
@@ -184,10 +184,10 @@ function readableRequest(
     if (generation >= 1n && isRight) return installationRequest;
     log.error(
       { machine, generation: String(generation) },
-      'stored installation request misnumbered',
+      'a stored installation request has the wrong generation',
     );
   } catch (error) {
-    log.error({ machine, err: explain(error) }, 'stored installation request cannot be read');
+    log.error({ machine, err: explain(error) }, 'a stored installation request cannot be read');
   }
   return null;
 }
@@ -253,7 +253,7 @@ export function createIntake({ clock, batch, limits, ...options }: IntakeOptions
       if (closed) throw new Cancelled('the agent server is closing');
       if (refused.has(claim)) return { kind: 'unauthenticated' };
       if (batcher.waiting >= limits.waitingMax) {
-        throw new Throttled('too many heartbeats wait', clock.now() + RETRY_AFTER_MS);
+        throw new Throttled('too many heartbeats are waiting', clock.now() + RETRY_AFTER_MS);
       }
       const outcome = await batcher.submit({ record, claim });
       if (outcome.kind === 'unauthenticated') refused.add(claim);

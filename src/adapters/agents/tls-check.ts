@@ -38,7 +38,9 @@ export async function complaintsAboutTls(files: TlsFiles): Promise<readonly TlsC
   const pair = complaintAboutPair(key, leaf);
   return [
     ...(pair ? [pair] : []),
-    ...chain.flatMap((each, index) => timesOf(each, index === 0 ? '' : ' further on in it', files)),
+    ...chain.flatMap((each, index) =>
+      timesOf(each, index === 0 ? '' : ' in a later position', files),
+    ),
     ...(authority ? timesOf(authority, null, files) : []),
     ...complaintsAboutName(leaf, files.host),
     ...(key instanceof Error || pair
@@ -47,7 +49,7 @@ export async function complaintsAboutTls(files: TlsFiles): Promise<readonly TlsC
   ];
 }
 
-const UNREADABLE = 'holds no certificate that can be read; give one in PEM';
+const UNREADABLE = 'contains no readable certificate; give one in PEM';
 const PEM = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
 function certificatesIn(pem: string): X509Certificate[] {
@@ -69,13 +71,13 @@ function privateKeyOf(pem: string): KeyObject | Error {
 
 function complaintAboutPair(key: KeyObject | Error, leaf: X509Certificate): TlsComplaint | null {
   if (key instanceof Error) {
-    const message = `holds no private key that can be read (${key.message}); give one in PEM, without a passphrase`;
+    const message = `contains no readable private key (${key.message}); give one in PEM, without a passphrase`;
     return { about: 'key', message };
   }
   if (leaf.checkPrivateKey(key)) return null;
   const message =
-    `is not the key of the certificate (of ${subjectOf(leaf)}) that is the first in ` +
-    'agentServer.certificatePath; give the two of one pair, and the server’s own certificate first';
+    `does not match the first certificate (of ${subjectOf(leaf)}) in ` +
+    'agentServer.certificatePath; give a matching pair, with the server’s own certificate first';
   return { about: 'key', message };
 }
 
@@ -89,16 +91,16 @@ function timesOf(
   const which = `a certificate${where ?? ''} (of ${subjectOf(certificate)}) that`;
   const { validFromDate: from, validToDate: to } = certificate;
   if (to.getTime() < nowMs) {
-    return [{ about, message: `holds ${which} expired at ${to.toISOString()}; renew it` }];
+    return [{ about, message: `contains ${which} expired at ${to.toISOString()}; renew it` }];
   }
   if (from.getTime() > nowMs) {
     const mend = 'wait, set this computer’s clock right, or give another';
     return [
-      { about, message: `holds ${which} is not valid before ${from.toISOString()}; ${mend}` },
+      { about, message: `contains ${which} is not valid before ${from.toISOString()}; ${mend}` },
     ];
   }
   if (to.getTime() > nowMs + SOON_MS) return [];
-  const message = `holds ${which} expires at ${to.toISOString()}; renew it before`;
+  const message = `contains ${which} expires at ${to.toISOString()}; renew it before`;
   return [{ about, message, isWarning: true }];
 }
 
@@ -107,8 +109,8 @@ function complaintsAboutName(leaf: X509Certificate, host: string): TlsComplaint[
   if (!checkServerIdentity(host, leaf.toLegacyObject())) return [];
   const names = leaf.subjectAltName ?? `no subjectAltName, only ${subjectOf(leaf)}`;
   const message =
-    `is not named by the server’s certificate (it names ${names}): agents refuse such a server; ` +
-    `give an address that it names, or have it issued for ${host}`;
+    `does not match the server’s certificate (for ${names}): agents will refuse the server; ` +
+    `give a name or address in the certificate, or issue one for ${host}`;
   return [{ about: 'host', message }];
 }
 
@@ -156,10 +158,10 @@ function notItsAuthority(
   authority: X509Certificate,
 ): TlsComplaint {
   const message =
-    `holds an authority (${subjectOf(authority)}) that did not sign the certificate of ` +
-    `agentServer.certificatePath (issued by ${oneLine(chain[0]!.issuer)}): agents refuse such a ` +
-    'server; give the authority that did, as the first in its file, and put the certificates ' +
-    'between the two into certificatePath, after the server’s';
+    `contains an authority (${subjectOf(authority)}) that did not sign the certificate in ` +
+    `agentServer.certificatePath (issued by ${oneLine(chain[0]!.issuer)}): agents will refuse the ` +
+    'server; put the right authority first in its file, and append the intermediate ' +
+    'certificates to certificatePath, after the server’s';
   return { about: 'authority', message };
 }
 
@@ -167,24 +169,24 @@ const notListed = (chain: readonly X509Certificate[], code: string): TlsComplain
   about: 'authority',
   message:
     `is missing, and the certificate (issued by ${oneLine(chain[0]!.issuer)}) comes from none of the ` +
-    `${rootCertificates.length} authorities that Node knows (${code}): agents refuse such a server, ` +
-    'unless their machines’ Node was told of it; give the certificate of its authority',
+    `${rootCertificates.length} authorities of Node (${code}): agents will refuse the server, ` +
+    'unless Node on the machines trusts its authority; give the authority’s certificate',
   isWarning: true,
 });
 
 function reasonOf(code: string): string {
-  const why = REASONS[code] ?? 'is not believed by TLS; give another authority or certificate';
+  const why = REASONS[code] ?? 'is not trusted by TLS; give another authority or certificate';
   return `${why} (${code})`;
 }
 
 const REASONS: Readonly<Record<string, string>> = {
   UNABLE_TO_GET_ISSUER_CERT:
-    'is signed by another authority; agents want the root, so give that, and put this one into certificatePath, after the server’s',
+    'is an intermediate certificate, but agents need the root; give the root here, and append this one to certificatePath, after the server’s',
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
-    'is signed by another authority; agents want the root, so give that, and put this one into certificatePath, after the server’s',
-  INVALID_CA: 'is no certificate of an authority (basicConstraints CA:TRUE); give one that is',
+    'is an intermediate certificate, but agents need the root; give the root here, and append this one to certificatePath, after the server’s',
+  INVALID_CA: 'is not an authority’s certificate (basicConstraints CA:TRUE); give one that is',
   INVALID_PURPOSE:
-    'signed a certificate that is not for TLS servers (extendedKeyUsage serverAuth); have another issued',
+    'signed a certificate that is not for TLS servers (extendedKeyUsage serverAuth); issue another',
 };
 
 const subjectOf = ({ subject }: X509Certificate): string => oneLine(subject ?? 'nobody');

@@ -89,7 +89,8 @@ async function keep(
   if (kept !== 'absent') rmSync(path, { force: true });
   writePair(path, await issue());
   const winner = readPair(path);
-  if (typeof winner !== 'object') throw new Error(`${path} is ${winner} as soon as it was written`);
+  if (typeof winner !== 'object')
+    throw new Error(`${path} is ${winner} right after it was written`);
   return winner;
 }
 

@@ -36,14 +36,14 @@ export function startTlsRenewal(options: TlsRenewalOptions) {
       present(found);
       served = found;
       complaint = null;
-      log.info(describe(found), 'agent server: the certificate was renewed');
+      log.info(describe(found), 'agent server: the certificate was replaced');
     } catch (error) {
       // Key and certificate are two files: between the replacement of one and the other they do not
       // match.
       const cause = explain(error);
       if (cause === complaint) return;
       complaint = cause;
-      log.error({ cause }, 'agent server: the certificate cannot be renewed; the old one stays');
+      log.error({ cause }, 'agent server: the new certificate is unusable; the old one stays');
     }
   };
   const watch = async () => {

@@ -151,9 +151,53 @@ export interface LoginCodeBook {
   redeem(digest: Uint8Array): Promise<LoginByCode | null>;
 }
 
+/** A login of a command that a person has to confirm in a browser (RFC 8628). */
+export interface NewDeviceLogin {
+  /** SHA-256 of the code that the command keeps. */
+  readonly deviceDigest: Uint8Array;
+  /** SHA-256 of the short code that a person types. */
+  readonly userDigest: Uint8Array;
+  /** Host name of the machine of the command: a claim. */
+  readonly host: string;
+  readonly address: string;
+  /** The token is encrypted for the holder of its private key. */
+  readonly publicKey: Uint8Array;
+}
+
+/** What a person is shown before they decide. */
+export type DeviceLogin = Pick<NewDeviceLogin, 'host' | 'address' | 'publicKey'> & {
+  readonly createdAtMs: number;
+};
+
+export interface DevicePoll {
+  /** `soon`: it is still waiting, and the command asked again before its interval was over. */
+  readonly outcome: 'waiting' | 'soon' | 'granted' | 'refused' | 'expired';
+  /** The token, encrypted; null: none was granted. */
+  readonly sealed: Uint8Array | null;
+}
+
+/** Logins of commands. Each call is one statement. */
+export interface DeviceLoginBook {
+  /** @returns false: the short code is taken, or too many logins wait. Also forgets old ones. */
+  add(login: NewDeviceLogin): Promise<boolean>;
+  /** The login of this short code, while it waits. */
+  find(userDigest: Uint8Array, signal: AbortSignal): Promise<DeviceLogin | null>;
+  /**
+   * @param sealed the token, encrypted; null: the login is refused.
+   * @returns false: it does not wait any more.
+   */
+  decide(userDigest: Uint8Array, sealed: Uint8Array | null): Promise<boolean>;
+  /**
+   * What the command is told. A login that is granted, refused or expired is forgotten with that.
+   * @returns null: no login has this code, or the command was told before.
+   */
+  poll(deviceDigest: Uint8Array): Promise<DevicePoll | null>;
+}
+
 /** Access to the console and the API: tokens, sessions and login codes. */
 export interface AccessBook {
   readonly tokens: TokenBook;
   readonly sessions: ConsoleSessionBook;
   readonly codes: LoginCodeBook;
+  readonly devices: DeviceLoginBook;
 }

@@ -61,7 +61,7 @@ export function filedRequest(request: NewRequest): FiledRequest {
   const [by, reason] = [plainText(request.by), plainText(request.reason)];
   if (!isKey(key)) throw new UsageError('a key has 1 to 200 printable characters');
   if (by.trim() === '') throw new UsageError('say who asks');
-  if (reason.trim() === '') throw new UsageError('say why it is asked for');
+  if (reason.trim() === '') throw new UsageError('give a reason');
   if (!(validForMs > 0 && validForMs <= VALID_FOR_MAX_MS)) {
     throw new UsageError(`a request is valid for up to 90 days, not ${validForMs} ms`);
   }
@@ -136,7 +136,7 @@ const PROVIDER = /^[a-z][a-z0-9-]{0,30}$/;
 
 function requireProvider(name: ProviderName): ProviderName {
   if (PROVIDER.test(name)) return name;
-  throw new UsageError(`"${plainText(name, SLOT_MAX)}" is no name of a provider`);
+  throw new UsageError(`"${plainText(name, SLOT_MAX)}" is no valid name of a provider`);
 }
 
 const NOWHERE: Place = { provider: null, slotId: null, machineId: null };
@@ -144,10 +144,10 @@ const NOWHERE: Place = { provider: null, slotId: null, machineId: null };
 function targetOf(verb: Verb, { provider, slotId, machineId }: RequestTarget): Place {
   requireProvider(provider);
   if (slotId === '' || slotId.length > SLOT_MAX || plainText(slotId) !== slotId) {
-    throw new UsageError(`"${plainText(slotId, SLOT_MAX)}" is no name of a slot`);
+    throw new UsageError(`"${plainText(slotId, SLOT_MAX)}" is no valid name of a slot`);
   }
   if (machineId === null && VERBS[verb].of !== 'slot') {
-    throw new UsageError(`${verb} is about a machine: say which`);
+    throw new UsageError(`${verb} needs a machine; give one`);
   }
   return { provider, slotId, machineId };
 }
@@ -158,7 +158,7 @@ const KEPT = new Map(VERB_NAMES.map((verb) => [verb, z.object(detailsShape(verb,
 function detailsOf(wish: Wish): RequestDetails {
   const { verb, ...details } = wish;
   const fault = wish.verb === 'install' ? imageFault(wish.image) : null;
-  if (fault !== null) throw new UsageError(`that cannot be installed: ${fault}`);
+  if (fault !== null) throw new UsageError(`the image cannot be installed: ${fault}`);
   const misfit = misfitOf(wish);
   if (misfit !== null) throw new UsageError(misfit);
   const { error } = KEPT.get(verb)!.safeParse(details);

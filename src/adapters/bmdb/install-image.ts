@@ -12,15 +12,16 @@ const WWN = /^(?:eui\.|naa\.|0x)?((?:[0-9a-f]{2}[:-]?)+)$/i;
 
 /** Why the image cannot be installed; null if it can. */
 export function imageFault(image: InstallImage): string | null {
-  if (!SHA256.test(image.sha256)) return 'its sha256 is not 64 hexadecimal digits in small letters';
+  if (!SHA256.test(image.sha256)) return 'its sha256 is not 64 lower-case hexadecimal digits';
   if (!Object.hasOwn(IMAGE_COMPRESSION, image.compression)) {
     return `its compression is one of ${Object.keys(IMAGE_COMPRESSION).join(', ')}`;
   }
   const { rootDevice, url } = image;
   if (plainText(url, url.length) !== url) return 'its url is not plain text';
-  if (hasCredentials(url)) return 'its url has a user name or a password, which would be kept';
-  if (Object.keys(rootDevice).length !== 1) return 'its root device is named in several ways';
-  if ('wwn' in rootDevice && !WWN.test(rootDevice.wwn)) return 'its root device wwn is no number';
+  if (hasCredentials(url)) return 'its url has a user name or a password, which would be stored';
+  if (Object.keys(rootDevice).length !== 1) return 'its root device is given in several ways';
+  if ('wwn' in rootDevice && !WWN.test(rootDevice.wwn))
+    return 'its root device wwn is not a number';
   return genericImageFault(wireImage(image));
 }
 

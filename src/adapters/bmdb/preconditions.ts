@@ -12,7 +12,9 @@ export const HOLD_MAX_MS = 90 * 86_400_000;
 /** @throws {RangeError} the name is empty or too long. */
 export function requireJobName(name: string): void {
   if (name !== '' && name.length <= JOB_NAME_MAX) return;
-  throw new RangeError(`the name of a job has 1 to ${JOB_NAME_MAX} characters, not ${name.length}`);
+  throw new RangeError(
+    `a job's name must have 1 to ${JOB_NAME_MAX} characters, not ${name.length}`,
+  );
 }
 
 /**
@@ -35,7 +37,7 @@ export function holdForMs(hold: {
 /** @throws {RangeError} two changes concern one machine, or a change lacks a required field. */
 export function requireChanges(changes: readonly MemberChange[]): void {
   const machines = new Set(changes.map((each) => each.machineId));
-  if (machines.size < changes.length) throw new RangeError('two changes of one member');
+  if (machines.size < changes.length) throw new RangeError('two changes concern one member');
   for (const { machineId, to, graceMs, how, sessions } of changes) {
     const of = `member ${machineId}`;
     if (to === 'drained' && how === undefined) throw new RangeError(`how was ${of} drained?`);
@@ -54,7 +56,7 @@ const isPeriod = (ms: number | undefined): boolean =>
 /** Only work that gives a machine back may delete it. */
 export function requireFitting(process: Process, change: FinishChange): void {
   const isFitting = change.kind !== 'deprovisioned' || process === 'ShepherdDeprovision';
-  assert(isFitting, `${process} cannot end with a machine deprovisioned`);
+  assert(isFitting, `${process} cannot end with a deprovisioned machine`);
 }
 
 /** A line of the slot's log: what was done, and for whom. @param row as it was at the claim. */

@@ -35,7 +35,7 @@ export function createApi(terms: ApiTerms, deps: ApiDeps) {
   function nameOf(method: string, path: string): string {
     const endpoint = terms.endpointName(method, path);
     if (endpoint === null) {
-      warnOnce(`unknown ${method} ${path}`, { method, path }, 'route of the API has no name');
+      warnOnce(`unknown ${method} ${path}`, { method, path }, 'an API route has no name');
     }
     return endpoint ?? UNKNOWN_ENDPOINT;
   }
@@ -53,7 +53,7 @@ export function createApi(terms: ApiTerms, deps: ApiDeps) {
     const { sunset, deprecation } = outcome.headers;
     const announced = shownValue(redact, sunset ?? deprecation);
     if (announced === undefined) return;
-    const message = 'route of the API will be withdrawn';
+    const message = 'the API will withdraw a route';
     warnOnce(`sunset ${endpoint}`, { endpoint, announced }, message);
   }
 

@@ -154,7 +154,7 @@ export function createCallClasses(
   );
   function named(name: string): CallClass {
     const found = all.get(name);
-    if (!found) throw new Error(`the API has no class of calls that is named ${name}`);
+    if (!found) throw new Error(`the API has no call class ${name}`);
     return found;
   }
   return {

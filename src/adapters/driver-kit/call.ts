@@ -169,7 +169,7 @@ export function createCall(context: CallContext, doing: string, signal: AbortSig
     if (signal.aborted) throw cancelled();
     const token = readToken();
     if (refusal.holds(token)) {
-      throw error('auth', 'the server refused this token a moment ago');
+      throw error('auth', 'the server refused this token recently');
     }
     if (remainingMs() <= 0) throw outOfTime();
     if (turns.pausedMs() > remainingMs()) throw slowedDown(turns.pausedMs());
@@ -376,6 +376,9 @@ function asOutcome(error: unknown): HttpFailure {
 
 const BUDGET_USED_UP: Failure = {
   kind: 'transient',
-  messages: ['our own budget of requests is used up'],
+  messages: ['our own request budget is used up'],
 };
-const ASKED_TO_WAIT: Failure = { kind: 'transient', messages: ['asked to slow down'] };
+const ASKED_TO_WAIT: Failure = {
+  kind: 'transient',
+  messages: ['the server asked us to slow down'],
+};

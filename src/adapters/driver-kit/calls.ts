@@ -129,7 +129,7 @@ export function createCalls(deps: CallsDeps) {
 
   function translated(operation: Operation, error: unknown, signal: AbortSignal): ProviderError {
     if (error === UNHEEDED) {
-      log.error({ provider: name, operation }, 'the driver does not heed its signal');
+      log.error({ provider: name, operation }, 'the driver ignores its signal');
     }
     return translate(scrubber.clean(error), operation, signal);
   }
@@ -252,12 +252,13 @@ function createSending(
     },
     isLookedAt: () => isOurs,
     async beforeSending() {
-      if (!isOurs) throw new ProviderError('permanent', 'nobody looked whose the machine is');
+      if (!isOurs)
+        throw new ProviderError('permanent', 'the driver did not check the owner of the machine');
       try {
         await beforeSending?.();
       } catch (cause) {
         refused = { cause };
-        throw new ProviderError('aborted', 'called off before it was sent', { cause });
+        throw new ProviderError('aborted', 'cancelled before it was sent', { cause });
       }
     },
     // An earlier request of the same call may have succeeded; then that decides.

@@ -55,7 +55,7 @@ export function initCommand(secret: string, site: string): string {
   ].join('\n');
   const excess = Buffer.byteLength(script) - SCRIPT_BYTES;
   if (excess <= 0) return script;
-  throw new UsageError(`initCommand is ${excess} bytes too long; give less than that`);
+  throw new UsageError(`initCommand is ${excess} bytes too long; shorten it`);
 }
 
 export interface FirstBootOptions {
@@ -151,7 +151,7 @@ function refuseUnlikely(made: DriverMachine, { reservationId }: ProviderMachine)
   if (fault === null) return;
   throw new ProviderError(
     'permanent',
-    `the driver answered with machine ${nameOfEntry(made)}: ${fault}`,
+    `the driver returned machine ${nameOfEntry(made)}: ${fault}`,
     { outcome: 'unknown' },
   );
 }

@@ -30,7 +30,7 @@ const isAddress = (value: string): boolean => {
 };
 
 const NO_NAME = 'not 1 to 128 printable characters';
-const NO_TEXT = 'no text of at most 255 printable characters';
+const NO_TEXT = 'not a text of at most 255 printable characters';
 
 type TextField = 'id' | 'reservationId' | 'plan' | 'hostname' | 'address' | keyof Traits;
 /** Format of each text, in the order of checks: vendors' data is unchecked. */
@@ -45,7 +45,7 @@ const FIELDS: readonly (readonly [
     (name) => [name, isShown, NO_TEXT] as const,
   ),
   ['address', isAddress, 'no host, host:port, [v6]:port'],
-  ['remoteUser', (value) => USER.test(value), 'no name of a user'],
+  ['remoteUser', (value) => USER.test(value), 'not a user name'],
   ['hostKey', (value) => BASE64.test(value), 'no base64'],
 ];
 
@@ -58,10 +58,10 @@ export function faultOf(entry: DriverMachine): string | null {
     }
   }
   const { availability, id, reservationId, tags = {} } = entry;
-  if (availability === 'KnownUsed' && id === null) return 'it is in use and has no id';
+  if (availability === 'KnownUsed' && id === null) return 'it is in use, but has no id';
   if (id === null && reservationId === null) return 'it has neither id nor reservation id';
   const fits = Object.entries(tags).every((tag) => tag.every(isTagText));
-  return fits ? null : 'a tag of it is no text, or one that cannot be kept';
+  return fits ? null : 'one of its tags is not a text, or cannot be stored';
 }
 
 /** Name of an unusable entry. Null: it is unidentifiable, so it may be about any machine. */
@@ -176,7 +176,7 @@ export function createListings({ name, instanceSetId, log }: ListingsDeps) {
       dropped: faults.length,
       faults: faults.slice(0, FAULTS_SHOWN),
     };
-    log.error(fields, 'entries of the listing cannot be used');
+    log.error(fields, 'entries of the listing are unusable');
   }
 
   /** Logged once: other users of the account are not news. */
@@ -187,7 +187,7 @@ export function createListings({ name, instanceSetId, log }: ListingsDeps) {
       machines.filter((machine) => machine.ownership === ownership).length;
     const fields = { provider: name, foreign: number('foreign'), untagged: number('untagged') };
     if (fields.foreign + fields.untagged === 0) return;
-    log.info(fields, 'there are machines that are not ours; they are left alone');
+    log.info(fields, 'some machines are not ours and are left alone');
   }
 
   return { listingOf };

@@ -84,7 +84,7 @@ export function httpRefusal(refusal: HttpRefusal): ProviderError {
   const isForeign = told === 'not-found' && !isApisOwn;
   const kind = isForeign ? 'transient' : told;
   const isVague = status === 408 || isForeign || (status >= 500 && status !== 501);
-  const hint = isForeign ? ", and not in the API's own form: a proxy may have answered" : '';
+  const hint = isForeign ? ", but not in the API's own format: a proxy may have answered" : '';
   return new ProviderError(kind, `${doing}: HTTP status ${status}${hint}`, {
     ...(changing && isVague && { outcome: 'unknown' as const }),
     ...((status === 429 || (status === 503 && headers.get('retry-after'))) && {
@@ -96,12 +96,12 @@ export function httpRefusal(refusal: HttpRefusal): ProviderError {
 /** Fault of the API's base URL, or false: the token must not be sent unencrypted. */
 export function baseUrlFault(baseUrl: string, allowInsecureHttp: boolean): string | false {
   const url = URL.parse(baseUrl);
-  if (!url || !/^https?:$/.test(url.protocol)) return 'is no http or https URL';
+  if (!url || !/^https?:$/.test(url.protocol)) return 'is not an http or https URL';
   if (url.search || url.hash || url.username || url.password) {
     return 'must not have credentials, query or fragment';
   }
   if (url.protocol === 'https:' || allowInsecureHttp) return false;
-  return !isLoopbackHost(url.hostname) && 'plain http is allowed to loopback only';
+  return !isLoopbackHost(url.hostname) && 'plain http is allowed for loopback only';
 }
 
 /** Whether a URL's host is this computer: then nothing goes over a wire. */

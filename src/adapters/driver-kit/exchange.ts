@@ -286,10 +286,10 @@ function follow(
     let head: HttpReply | null = null;
     const timers = [
       clock.setTimeout(
-        () => connected || give('timeout', 'no connection in time'),
+        () => connected || give('timeout', 'no connection within the time limit'),
         connectTimeoutMs,
       ),
-      clock.setTimeout(() => give('timeout', 'no complete reply in time'), timeoutMs),
+      clock.setTimeout(() => give('timeout', 'no complete reply within the time limit'), timeoutMs),
     ];
     const onAbort = () => give('aborted', 'aborted');
     const settle = () => {
@@ -313,7 +313,9 @@ function follow(
       const { statusCode: status = 0, headers } = res;
       if (passesBodiesMs !== undefined) {
         head = { status, headers, text: '' };
-        timers.push(clock.setTimeout(() => give('timeout', 'no end of the body'), passesBodiesMs));
+        timers.push(
+          clock.setTimeout(() => give('timeout', 'the body did not end'), passesBodiesMs),
+        );
       }
       const chunks: Buffer[] = [];
       const limited = createJsonLimits();
@@ -327,7 +329,7 @@ function follow(
         chunks.push(...kept);
         return wrong === null ? undefined : give('oversize', wrong);
       });
-      res.on('error', (cause) => give('transport', 'the reply broke off', bare(cause)));
+      res.on('error', (cause) => give('transport', 'the reply was cut off', bare(cause)));
       res.on('end', () => {
         settle();
         resolve({ status, headers, text: Buffer.concat(chunks).toString('utf8') });

@@ -144,7 +144,7 @@ async function stopDriver(
 ): Promise<void> {
   const settled = new AbortController();
   const late = sleep(clock, STOP_MS, settled.signal).then(
-    () => log.error({ provider: name }, 'the driver did not stop in time'),
+    () => log.error({ provider: name }, 'the driver did not stop within its time limit'),
     // The driver stopped after nobody waited any more.
     () => undefined,
   );

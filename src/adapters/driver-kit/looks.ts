@@ -44,7 +44,7 @@ export function createAbsence(deps: {
   const unproved = (id: string, why: string, cause: unknown) =>
     new ProviderError(
       'transient',
-      `machine ${id} was said not to exist, and ${why}; a proxy may have answered for the provider`,
+      `machine ${id} was reported as not existing, but ${why}; a proxy may have answered for the provider`,
       { cause },
     );
 
@@ -78,7 +78,7 @@ export function createAbsence(deps: {
       const doubt = await unlessAborted(deps.list(), signal).then(
         (listing) => doubtOf(listing, gone),
         (error: unknown) => {
-          const why = signal.aborted ? 'it did not come in time' : explain(error);
+          const why = signal.aborted ? 'no listing arrived in time' : explain(error);
           throw unproved(id, `no listing confirms it (${why})`, error);
         },
       );
@@ -88,7 +88,7 @@ export function createAbsence(deps: {
 }
 export type Absence = ReturnType<typeof createAbsence>;
 
-const UNKNOWN = 'no listing was seen';
+const UNKNOWN = 'there was no listing';
 
 /** Why a listing does not prove the absence; null if it does. */
 function doubtOf(
@@ -98,7 +98,8 @@ function doubtOf(
   const shown = machines.find((machine) => machine.id === id);
   // The provider itself reports that the machine is leaving.
   if (shown) return shown.status === 'Missing' ? null : 'the listing shows it';
-  if (unreadable.some((entry) => entry.id === id)) return 'the listing has it, unreadable';
+  if (unreadable.some((entry) => entry.id === id))
+    return 'the listing has an unreadable entry for it';
   const isLeft = machines.some(
     (each) => each.availability === 'KnownUnused' && each.reservationId === reservationId,
   );
@@ -122,7 +123,7 @@ export function createLooks(provider: Provider, deps: LooksDeps) {
   function seen(machine: DriverMachine): ProviderMachine {
     const fault = faultOf(machine);
     if (fault !== null) {
-      const what = `${name} answered with machine ${nameOfEntry(machine)}`;
+      const what = `${name} returned machine ${nameOfEntry(machine)}`;
       throw new ProviderError('permanent', `${what}: ${fault}`);
     }
     return toProviderMachine(machine, { instanceSetId, observedAtMs: clock.now() });
@@ -131,7 +132,7 @@ export function createLooks(provider: Provider, deps: LooksDeps) {
   function seenAs(id: string, found: DriverMachine): ProviderMachine {
     const machine = seen(found);
     if (machine.id === id) return machine;
-    throw new ProviderError('permanent', `${name} answered with ${machine.id} instead of ${id}`);
+    throw new ProviderError('permanent', `${name} returned ${machine.id} instead of ${id}`);
   }
 
   async function believeGone(error: unknown, gone: Gone, signal: AbortSignal): Promise<void> {
@@ -227,7 +228,7 @@ export function createSearches(
       }
       // An unreadable entry may be the machine.
       if (found || (complete && unreadable.length === 0)) return found;
-      throw new ProviderError('transient', 'a listing with gaps does not tell');
+      throw new ProviderError('transient', 'an incomplete listing proves nothing');
     },
 
     async isReusable(slotId: string, within: FleetCall | Running): Promise<boolean> {
@@ -276,7 +277,7 @@ export function createInventory() {
       }
       const machine = await found(unused.id, get);
       if (machine?.ownership !== 'ours') {
-        throw new ProviderError('race-lost', `the inventory has machine ${unused.id} no more`);
+        throw new ProviderError('race-lost', `the inventory no longer has machine ${unused.id}`);
       }
       await onAttempt?.({ attempts: 1, ambiguous: false });
       return marked(machine, witness);

@@ -77,7 +77,7 @@ export async function makeOurs(
   refuseForeign(machine);
   if (!provider.capabilities.tags) {
     if (machine.ownership === 'ours') return machine;
-    throw new ProviderError('not-implemented', `machine ${id} cannot be marked`);
+    throw new ProviderError('not-implemented', `machine ${id} cannot be marked as ours`);
   }
   const mine = { [SET_ID_TAG]: instanceSetId, [WITNESS_TAG]: witness };
   const tags = { ...ourTags(machine), ...written.of(id), ...mine };
@@ -168,7 +168,7 @@ export function createOrders(provider: Provider, deps: OrdersDeps): Orders {
         return request(options);
       });
       if (running.isLookedAt()) return answer;
-      const what = 'the driver answered without a look whose the machine is';
+      const what = 'the driver answered without checking the owner of the machine';
       throw new ProviderError('permanent', what, { outcome: 'unknown' });
     } catch (error) {
       // Confirms the driver's answer; what the core read itself is already confirmed.
@@ -216,7 +216,7 @@ export function createOrders(provider: Provider, deps: OrdersDeps): Orders {
       return { ...running, end };
     } catch (cause) {
       running.end();
-      throw new ProviderError('aborted', 'another change was under way', { cause });
+      throw new ProviderError('aborted', 'another change was in progress', { cause });
     } finally {
       endWait();
     }
@@ -324,5 +324,8 @@ export function requireCapability(
   capability: keyof Capabilities,
 ): void {
   if (capabilities[capability]) return;
-  throw new ProviderError('not-implemented', `the driver has not the capability ${capability}`);
+  throw new ProviderError(
+    'not-implemented',
+    `the driver does not have the capability ${capability}`,
+  );
 }

@@ -44,8 +44,8 @@ export function ourKeyAmong<Key>(
     throw new ProviderError(
       'conflict',
       `the key ${name} (${id}, ${fingerprintOfLine(key)}) is not ours (${fingerprintOfLine(wanted)}): it ` +
-        'may belong to somebody else and is left alone; if it is an earlier key of ours, list its file ' +
-        `in ssh.previousKeyPaths and send SIGHUP; otherwise choose another ${nameSetting}`,
+        'may belong to somebody else and is left alone; if it is an earlier key of ours, add its file ' +
+        `to ssh.previousKeyPaths and send SIGHUP; otherwise choose another ${nameSetting}`,
     );
   }
   return named.find((key) => isOneOf([wanted], key)) ?? named[0];
@@ -70,7 +70,7 @@ export function createKeptKey<Call>(deps: {
   /** Serialized: two first creations would otherwise store two keys. */
   const take = (call: Call, signal: AbortSignal, isBelieved: boolean): Promise<string> =>
     locks.alone('ssh key', signal, {
-      what: 'our SSH key was being put in place',
+      what: 'another call was storing our SSH key',
       task: async () => {
         const key = deps.key();
         const isFresh = known?.key === key && clock.monotonic() < known.untilMs;

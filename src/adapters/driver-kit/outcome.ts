@@ -269,13 +269,13 @@ async function judgeSuccess<T>(attempted: Attempted<T>, reply: HttpReply): Promi
   if (json === NOT_JSON) return malformed('the reply is not JSON');
   // A success that contains errors is a failure, whatever its status.
   if (namesErrors(json)) {
-    const said = messagesOf(json, attempted).join('; ') || 'in a form of their own';
-    return malformed(`the reply is a success that names errors: ${said}`);
+    const said = messagesOf(json, attempted).join('; ') || 'in an unknown format';
+    return malformed(`the reply is a success but contains errors: ${said}`);
   }
   const parsed = await schema.safeParseAsync(withoutNulls(json));
   return parsed.success
     ? { type: 'ok', value: parsed.data }
-    : malformed(`the reply is not as agreed: ${placesOf(parsed.error)}`);
+    : malformed(`the reply is malformed: ${placesOf(parsed.error)}`);
 }
 
 /** Accepts any error format, because proxies have their own. */
@@ -333,7 +333,7 @@ function foreignReply(
   const isJson = JSON_TYPE.test(type) || (type === '' && form.untypedIsJson === true);
   if (isJson && form.errorsIn(json) !== null) return null;
   const what = `${/^[\w.+-]+\/[\w.+-]+/.exec(type)?.[0] ?? 'no type'}, ${Buffer.byteLength(text)} bytes`;
-  return `the answer has not the form of the API's errors (${what}): a proxy may have answered`;
+  return `the answer does not have the API's error format (${what}): a proxy may have answered`;
 }
 
 const WAIT_MAX_MS = 3_600_000;

@@ -42,7 +42,7 @@ export const entriesOf = <T>(
       for (const entry of raw) {
         const { success, data, error } = schema.safeParse(entry);
         if (success) items.push(data);
-        else unread.push({ ...namesOf(entry), fault: `not as agreed: ${placesOf(error)}` });
+        else unread.push({ ...namesOf(entry), fault: `malformed: ${placesOf(error)}` });
         if (performance.now() - beganAtMs < SLICE_MS) continue;
         await new Promise((resolve) => setImmediate(resolve));
         beganAtMs = performance.now();
@@ -220,7 +220,7 @@ export async function mutate<T>(call: Call, mutation: Mutation<T>): Promise<T> {
 
 /** Error if nobody can tell whether a change succeeded. */
 export const unsettled = (call: Call, cause: ProviderError): ProviderError =>
-  call.error('transient', 'it may have been accepted', { outcome: 'unknown', cause });
+  call.error('transient', 'the request may have been accepted', { outcome: 'unknown', cause });
 
 async function attempt<T>({ send }: Mutation<T>): Promise<{ value: T } | { error: ProviderError }> {
   try {

@@ -21,11 +21,10 @@ export function createMemoryRecords(random: Random): (provider: ProviderName) =>
 
 function ask<T>({ signal }: RecordOptions, act: () => T): T {
   if (!signal.aborted) return act();
-  throw new ProviderError('aborted', 'no record was touched: called off', { cause: signal.reason });
+  throw new ProviderError('aborted', 'no record was touched: cancelled', { cause: signal.reason });
 }
 
 /** For a driver that is opened only for inspection. */
 export const NO_SHELL: DriverShell = {
-  connect: () =>
-    Promise.reject(new ProviderError('not-implemented', 'there is no SSH here for drivers')),
+  connect: () => Promise.reject(new ProviderError('not-implemented', 'drivers have no SSH here')),
 };

@@ -81,7 +81,7 @@ export function createLifetime() {
       } catch (cause) {
         if (isProviderError(cause) || !signal.aborted) throw cause;
         const outcome = reading ? 'not-done' : 'unknown';
-        throw new ProviderError('aborted', 'aborted on its way', { cause, outcome });
+        throw new ProviderError('aborted', 'aborted before it ended', { cause, outcome });
       } finally {
         running.delete(result);
       }

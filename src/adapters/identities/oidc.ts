@@ -43,7 +43,7 @@ export function createOidc(options: OidcOptions): Identities {
   const identityOf = identifying(options);
   return {
     begin: ({ state, nonce, verifier }) =>
-      translated('be sent to the provider of identities', async () =>
+      translated('redirect to the provider of identities', async () =>
         client.buildAuthorizationUrl(await configuration(), {
           ...{ redirect_uri: redirectUri, scope: scopes.join(' '), state, nonce },
           code_challenge: await client.calculatePKCECodeChallenge(verifier),
@@ -52,7 +52,7 @@ export function createOidc(options: OidcOptions): Identities {
         }),
       ),
     complete: (query, { state, nonce, verifier }) =>
-      translated('log in by the provider of identities', async () => {
+      translated('log in with the provider of identities', async () => {
         const back = new URL(redirectUri);
         back.search = query.toString();
         const config = await configuration();
@@ -138,11 +138,11 @@ function identifying({ nameClaim, groupsClaim, clock }: OidcOptions) {
   ): Promise<Identity> => {
     const told: Claims = tokens.claims?.() ?? {};
     if (typeof told.iat === 'number' && told.iat > clock.now() / 1_000 + TOLERANCE_SECONDS) {
-      throw new Denied('its ID token is of a time that is still to come; look at both clocks');
+      throw new Denied('its ID token is dated in the future; check both clocks');
     }
     const subject = known ?? told.sub;
     if (subject === undefined || (told.sub ?? subject) !== subject) {
-      throw new Denied('it speaks of somebody else than before');
+      throw new Denied('it answered about another person than before');
     }
     const needed = [nameClaim, groupsClaim, ...(nameClaim === 'email' ? ['email_verified'] : [])];
     const isWhole = needed.every((claim) => told[claim] !== undefined);
@@ -165,7 +165,7 @@ function nameOf(sources: readonly Claims[], nameClaim: string): string {
     .map((claims) => claims[nameClaim])
     .find((each) => each !== undefined);
   if (typeof name !== 'string' || !/^[\P{C}]+$/u.test(name) || name.length > NAME_MAX) {
-    throw new Denied(`it tells no name in the claim ${nameClaim}; see console.oidc.nameClaim`);
+    throw new Denied(`it sent no name in the claim ${nameClaim}; see console.oidc.nameClaim`);
   }
   // Some providers let people enter any address, and send no claim, or a text instead of the
   // boolean.
@@ -174,7 +174,7 @@ function nameOf(sources: readonly Claims[], nameClaim: string): string {
   );
   if (nameClaim === 'email' && !isChecked) {
     throw new Denied(
-      `it does not say that it has checked the address ${name}: email_verified is not true; ` +
+      `it does not confirm the address ${name}: email_verified is not true; ` +
         'see console.oidc.nameClaim',
     );
   }

@@ -52,7 +52,7 @@ export async function startInspectorRelay(options: InspectorRelayOptions): Promi
       socket.close(TRY_AGAIN_LATER, 'As many look at actors as may: eight');
       return;
     }
-    socket.on('error', (err) => log.debug({ err }, 'a reader of the inspector failed'));
+    socket.on('error', (err) => log.debug({ err }, 'an inspector reader failed'));
     socket.on('close', stop);
   };
   http.on('upgrade', (request: IncomingMessage, socket, head) => {
@@ -142,7 +142,10 @@ const MISTAKES: Readonly<Record<string, string>> = {
 /** The type says loopback, but a value from a file or a flag may differ. */
 async function bind(http: Server, { host, port }: InspectorRelayOptions): Promise<void> {
   const mistake = (text: string, options?: ErrorOptions) =>
-    new UsageError(`inspector: ${host}:${port} ${text}; choose another with --inspect`, options);
+    new UsageError(
+      `inspector: ${host}:${port} ${text}; give another address with --inspect`,
+      options,
+    );
   if (!['127.0.0.1', '::1'].includes(host)) throw mistake('is not a loopback address');
   await new Promise<void>((resolve, reject) => {
     http.once('error', reject);

@@ -2,6 +2,7 @@ import { Writable } from 'node:stream';
 import { pino, type DestinationStream, type Logger } from 'pino';
 import pretty from 'pino-pretty';
 import type { Clock } from '../clock/port.ts';
+import { createLogRing, type LogRing } from './log-ring.ts';
 import { explain, withDiskFull } from '../../domain/errors.ts';
 import { type LogLevel, createQuietLog, type QuietLog } from './quiet-log.ts';
 import { visibleText, TEXT_MAX } from '../../lib/texts.ts';
@@ -16,6 +17,8 @@ export interface LogOptions {
    */
   readonly write?: (line: string, done: (error?: Error | null) => void) => void;
   readonly isTerminal: boolean;
+  /** Keeps the lines, too. */
+  readonly ring?: LogRing;
 }
 
 /** Secret fields, at the top or one level deep. */
@@ -23,13 +26,13 @@ const SECRET = ['token', 'password', 'privateKey', 'userdata', 'customdata', 'ro
 
 /** The daemon's log: JSON lines, or lines for people. Errors include their causes. */
 export function createPinoLog(options: LogOptions): Logger {
-  const { level, format, isTerminal } = options;
+  const { level, format, isTerminal, ring } = options;
   const write = countingLost(
     options.write ?? ((line, done) => void process.stderr.write(line, done)),
     (lost, error) =>
       logger.warn(
         { lost, cause: explain(error) },
-        'lines of the log were lost; it can be written again',
+        'log lines were lost; the log is writable again',
       ),
   );
   const destination: DestinationStream = format === 'journal' ? toJournal(write) : { write };
@@ -53,7 +56,12 @@ export function createPinoLog(options: LogOptions): Logger {
       formatters: { level: (label) => ({ level: label }), log: readableFields },
       timestamp: pino.stdTimeFunctions.isoTime,
     },
-    stream,
+    ring === undefined
+      ? stream
+      : pino.multistream([
+          { level, stream: ring },
+          { level, stream },
+        ]),
   );
   return logger;
 }
@@ -111,9 +119,17 @@ function toJournal(write: (line: string) => void): DestinationStream {
   return stream;
 }
 
-/** A log whose levels can be changed at run time, and that counts repeated messages. */
-export const createDaemonLog = (options: LogOptions, clock: Clock): QuietLog =>
-  createQuietLog(createPinoLog({ ...options, level: 'debug' }), options.level, clock);
+/** A log whose level can change at run time. It counts repeated lines, and keeps the latest lines. */
+export function createDaemonLog(options: LogOptions, clock: Clock): DaemonLog {
+  const recent = createLogRing();
+  const inner = createPinoLog({ ...options, level: 'debug', ring: recent });
+  return { ...createQuietLog(inner, options.level, clock), recent };
+}
+
+export interface DaemonLog extends QuietLog {
+  /** The latest lines. */
+  readonly recent: LogRing;
+}
 
 /** An error as the log shows it. */
 interface ErrorFields {

@@ -1,3 +1,5 @@
+import type { LogLevel } from './quiet-log.ts';
+
 /**
  * Structured log: a constant message and fields. Field names are fixed: `machine`, `slot`,
  * `provider`, `session`, `process`, `attempt`, `err`. pino's Logger satisfies it.
@@ -35,4 +37,36 @@ export function createNews(log: Pick<Log, 'info' | 'debug'>): TellNews {
     last.set(key, found);
     log[isNews ? 'info' : 'debug']({ ...fields, ...unseen }, message);
   };
+}
+
+/** A line of the log, with its secrets redacted. */
+export interface LogRecord {
+  /** Counts the lines of this process from 1. */
+  readonly number: number;
+  readonly atMs: number;
+  readonly level: LogLevel;
+  /** Null: the daemon as a whole. */
+  readonly component: string | null;
+  readonly message: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+export interface LogQuery {
+  /** Only records with a larger number. */
+  readonly after: number;
+  /** Only records of this severity or a higher one. */
+  readonly level: LogLevel;
+  readonly sinceMs: number;
+  /** Only records that name this slot or this machine; null: all. */
+  readonly about: { readonly slot: string; readonly machineId: string | null } | null;
+  /** At most this many, the latest ones. */
+  readonly limit: number;
+}
+
+/** Reads the latest lines of a daemon's log. */
+export interface LogReader {
+  /** The number of the newest line; 0: none yet. */
+  newest(): number;
+  /** Records that match, oldest first. */
+  read(query: LogQuery): LogRecord[];
 }

@@ -73,17 +73,17 @@ export const METRICS = {
   ...histograms(WORK, ['process', 'result'], {
     shepherd_work_duration_seconds: 'Time from the claim of a work item to its end.',
     shepherd_work_queue_wait_seconds:
-      'Time that a machine waited for a place among the tasks before its work item was claimed.',
+      'Time that a machine waited for a free task before its work item was claimed.',
   }),
   ...histograms(CALL, [['outcome', HEARTBEAT_ENDS]], {
     shepherd_heartbeat_seconds: 'Time to answer a heartbeat call of an agent.',
   }),
   ...gauges('each', ['version', 'commit', 'schema'], {
-    shepherd_build_info: 'Always 1; the labels name the program and the schema of its database.',
+    shepherd_build_info: 'Always 1; the labels name the versions of program and schema.',
   }),
   ...gauges('fleet', ['provider', 'state', 'substate'], {
     shepherd_machines:
-      'Machines per state and substate as this daemon sees them; the silent and late ones are in state Running.',
+      'Machines by state and substate, as this daemon sees them; silent and late machines have the state Running.',
   }),
   ...counters(['provider', 'from', 'to'], {
     shepherd_machine_transitions_total: 'Changes of a machine from one state to another.',
@@ -96,279 +96,262 @@ export const METRICS = {
   }),
   ...counters(['provider'], {
     shepherd_ssh_insecure_connections_total:
-      'Connections to machines whose host key was not verified, as the policy has it.',
+      'Connections to machines whose host key was not verified, by policy insecure.',
     shepherd_deprovisions_stuck_total:
-      'Machines that did not go away after many requests to their provider.',
+      'Machines that still existed after many deprovision requests to their provider.',
     shepherd_ssh_hostkey_changes_total:
-      'Machines that showed another host key than is known of them, and were not spoken to.',
+      'Connections refused because the machine showed another host key than the known one.',
   }),
   ...counters(['provider', 'outcome'], {
-    shepherd_reboots_total: 'Reboots asked of a provider.',
-    shepherd_reinstalls_total: 'Reinstallations asked of a provider.',
+    shepherd_reboots_total: 'Reboots requested from a provider.',
+    shepherd_reinstalls_total: 'Reinstallations requested from a provider.',
   }),
   ...counters(['adapter', 'op', 'code'], {
-    shepherd_adapter_calls_total: 'Calls of adapters to outside systems, by error code or ok.',
+    shepherd_adapter_calls_total: 'Calls of outside systems, by error code or ok.',
   }),
   ...counters([], {
-    shepherd_actor_crashes_total: 'Machine actors that crashed and were reported for a restart.',
+    shepherd_actor_crashes_total: 'Machine actors that crashed.',
     shepherd_state_mismatch_total:
-      'Machines whose actor, at rest, showed another state than their rows.',
-    shepherd_streams_dropped_total: 'Streams that were ended because their reader did not read.',
-    shepherd_log_suppressed_total:
-      'Lines of the log that were counted instead of written, as they repeat others.',
+      'Machines whose settled actor showed another state than their rows.',
+    shepherd_streams_dropped_total: 'Streams closed because their reader did not read.',
+    shepherd_log_suppressed_total: 'Repeated log lines that were counted instead of written.',
   }),
   ...counters([['service', ['guard', 'pool', 'supervisor']]], {
-    shepherd_service_crashes_total: 'Services beside the machines that crashed and were rebuilt.',
+    shepherd_service_crashes_total: 'Services that crashed and were restarted.',
   }),
   ...gauges('fleet', ['provider'], {
     shepherd_machines_need_human:
-      'Machines that need a person: nothing is done about them until somebody decides, or they are silent or out of reach for too long.',
+      'Machines that need a person: somebody must decide, or they have been silent or unreachable for too long.',
     shepherd_provider_circuit_open:
-      'Is 1 while the listing of a provider is not believed, and nothing is created by it.',
-    shepherd_provision_intents_open: 'Creations that were begun and are not settled.',
+      'Is 1 while the listing of the provider is not believed and nothing is created.',
+    shepherd_provision_intents_open: 'Unsettled creations.',
     shepherd_provision_over_limit:
-      'Managed machines beyond the limit of the provider; they are never given up for it.',
-    shepherd_provision_intent_oldest_seconds:
-      'Age of the oldest creation that was begun and is not settled, 0 without one.',
-    redfish_bmc_unresponsive:
-      'BMCs that take connections and have answered nothing for a quarter of an hour.',
+      'Managed machines above the limit of the provider; they are kept.',
+    shepherd_provision_intent_oldest_seconds: 'Age of the oldest unsettled creation, or 0.',
+    redfish_bmc_unresponsive: 'BMCs that accept connections but have not answered for 15 minutes.',
   }),
   ...gauges('fleet', ['scope', ['state', GUARD_STATES]], {
-    shepherd_guard_state: 'Is 1 for the state in which the guard of a scope is.',
+    shepherd_guard_state: 'Is 1 for the current state of the guard of the scope.',
   }),
   ...gauges('fleet', ['scope'], {
-    shepherd_guard_frozen: 'Is 1 while recovery of a scope is frozen.',
-    shepherd_guard_silent_machines:
-      'Machines that are lost, or were lost and are not back for certain.',
-    shepherd_guard_started_machines: 'Machines that the guard watches, as their agent was started.',
-    shepherd_guard_permits: 'Machines that recovery interrupts now, over all daemons.',
-    shepherd_guard_budget: 'Machines that recovery may interrupt at once.',
+    shepherd_guard_frozen: 'Is 1 while recovery of the scope is frozen.',
+    shepherd_guard_silent_machines: 'Silent machines, including those not yet certainly back.',
+    shepherd_guard_started_machines: 'Machines with a started agent, which the guard watches.',
+    shepherd_guard_permits: 'Machines that recovery interrupts now, all daemons together.',
+    shepherd_guard_budget: 'Maximum machines that recovery may interrupt at once.',
   }),
   ...counters(['scope'], {
-    shepherd_guard_frozen_seconds_total: 'Time during which recovery of a scope was seen frozen.',
+    shepherd_guard_frozen_seconds_total: 'Time during which recovery of the scope was frozen.',
   }),
   ...counters(['provider', ['rung', RUNGS], 'outcome'], {
-    shepherd_ladder_attempts_total:
-      'Steps of attempts to bring machines back, by rung of the ladder and outcome.',
+    shepherd_ladder_attempts_total: 'Recovery attempts, by rung and outcome.',
   }),
   ...counters(['provider', ['rung', RUNGS]], {
-    shepherd_escalations_total:
-      'Machines that went up the ladder of recovery, by the rung that they came to.',
+    shepherd_escalations_total: 'Escalations of recovery, by the new rung.',
   }),
   ...gauges('fleet', ['provider', ['kind', CAPACITIES]], {
     shepherd_provider_capacity:
-      'Machines and slots of a provider in the last iteration of its provisioner, by kind.',
+      'Machines and slots of a provider in the last pass of its provisioner, by kind.',
   }),
   ...gauges('fleet', ['provider', ['kind', DISCREPANCIES]], {
     shepherd_provider_discrepancies:
-      'Machines of which provider and BMDB say different things, by kind.',
+      'Machines about which provider and database disagree, by kind.',
   }),
   ...counters(['provider', ['outcome', CREATION_OUTCOMES]], {
-    shepherd_provision_outcomes_total: 'Creations of machines, by how they ended.',
+    shepherd_provision_outcomes_total: 'Creations of machines, by outcome.',
   }),
   ...counters(['state'], {
     shepherd_instances_disappeared:
-      'Machines that their provider no longer knows, by the state they were in.',
+      'Machines that their provider no longer knows, by earlier state.',
   }),
   ...histograms(POKE, ['processor'], {
-    shepherd_session_poke_seconds: 'Time to extend the session.',
+    shepherd_session_poke_seconds: 'Time to renew the session.',
   }),
   ...gauges('each', ['processor'], {
     shepherd_session_deadline_remaining_seconds:
-      'Time until the session of this daemon counts as dead, 0 without one.',
+      'Time until the session of this daemon expires, or 0 without a session.',
   }),
   ...histograms(ATTEMPTS, ['processor'], {
-    shepherd_transaction_attempts: 'Attempts that transactions of the BMDB took, given up or not.',
+    shepherd_transaction_attempts: 'Attempts per transaction, successful or given up.',
   }),
   ...counters([['processor', PROCESSORS]], {
     shepherd_transaction_ambiguous_total:
-      'Transactions of which it was not known at first whether they were committed.',
-    bmdb_transaction_executed: 'Transactions begun, first attempts only.',
-    bmdb_transaction_retried: 'Attempts of transactions after the first.',
-    bmdb_transaction_failed: 'Transactions given up, not counting those that ended with a refusal.',
+      'Transactions whose commit had an unknown outcome at first.',
+    bmdb_transaction_executed: 'Transactions begun, without repeated attempts.',
+    bmdb_transaction_retried: 'Repeated attempts of transactions.',
+    bmdb_transaction_failed: 'Transactions given up; refusals do not count.',
   }),
   ...counters([['kind', [...JANITOR_KINDS, 'intent']]], {
-    shepherd_janitor_removed_total: 'Rows that nobody needed any more, removed by this daemon.',
+    shepherd_janitor_removed_total: 'Unneeded rows that this daemon deleted.',
   }),
   ...gauges('each', ['kind'], {
     shepherd_janitor_last_success_timestamp_seconds:
-      'When the janitor of this daemon last went through, in seconds since 1970.',
+      'Time of the last complete run of the janitor of this daemon, in seconds since 1970.',
   }),
   ...gauges('each', ['loop'], {
     shepherd_loop_last_success_timestamp_seconds:
-      'When a loop of this daemon last succeeded, or began if never, in seconds since 1970.',
+      'Time of the last success of a loop of this daemon, or of its start, in seconds since 1970.',
   }),
   ...counters(['loop'], { shepherd_loop_errors_total: 'Runs of loops that failed.' }),
   ...gauges('daemon', ['loop'], {
-    shepherd_loop_workers: 'Tasks under way in a loop of this daemon.',
+    shepherd_loop_workers: 'Tasks in progress in a loop of this daemon.',
   }),
   ...counters([['result', ['Success', 'Error']]], {
-    shepherd_installations_total: 'Installations of operating systems that agents told the end of.',
+    shepherd_installations_total:
+      'Installations of operating systems that agents reported as ended.',
   }),
   ...gauges('each', ['check'], {
-    shepherd_ready: 'Is 1 while a check of readiness of this daemon is passed.',
+    shepherd_ready: 'Is 1 while this readiness check of the daemon passes.',
   }),
   ...gauges('each', [['role', DAEMON_ROLES]], {
-    shepherd_role: 'Is 1 if this daemon has the role, else 0.',
+    shepherd_role: 'Is 1 if this daemon has the role, otherwise 0.',
   }),
   ...gauges('fleet', ['provider', 'state'], {
-    shepherd_machines_overdue:
-      'Machines that take far longer than their step may, and than others took.',
+    shepherd_machines_overdue: 'Machines that exceed the limit of their step and the usual time.',
   }),
   ...gauges('each', ['provider'], {
     shepherd_listing_age_seconds: 'Age of the last complete listing of a provider by this daemon.',
   }),
   ...gauges('each', [], {
-    shepherd_events_waiting_seconds:
-      'How long events wait to be told for a transaction that stays open, 0 where none does.',
+    shepherd_events_waiting_seconds: 'How long an open transaction has delayed events, or 0.',
   }),
   ...gauges('each', ['name'], {
     tls_certificate_not_after_seconds:
-      'When a certificate that this daemon shows ends, in seconds since 1970.',
+      'Expiry time of a certificate of this daemon, in seconds since 1970.',
   }),
   ...counters([['processor', ['shepherd']]], {
     bmdb_session_started: 'Sessions opened by this process.',
     shepherd_session_expired_total:
-      'Sessions of this process that passed their deadline, which stops all their work.',
+      'Sessions of this process that expired, which stops all their work.',
   }),
   ...counters(['processor', 'process'], { bmdb_work_started: 'Work items claimed.' }),
   ...counters(['processor', 'process', 'result'], {
     bmdb_work_finished: 'Work items ended, counted after the commit.',
   }),
   ...counters(['process'], {
-    shepherd_claim_conflicts_total: 'Claims of work that another session held already.',
+    shepherd_claim_conflicts_total: 'Claims of work that another session already held.',
   }),
   ...counters([['process', WORKS as readonly string[]]], {
     shepherd_work_lost_total:
-      'Work items whose session expired, or that somebody else had, before they were ended.',
+      'Work items lost before their end, by an expired session or to another session.',
   }),
   ...counters(['webhook', ['outcome', WEBHOOK_OUTCOMES]], {
     shepherd_webhook_deliveries_total:
-      'Attempts to deliver an event to a webhook, by outcome; dead: none follows.',
+      'Attempts to deliver an event to a webhook, by outcome; dead: the last attempt.',
   }),
   ...gauges('fleet', ['webhook'], {
     shepherd_webhook_oldest_seconds:
-      'Age of the event that waits longest for a webhook, where this daemon delivers to it.',
+      'Age of the oldest event that waits for a webhook of this daemon.',
   }),
   ...histograms(VENDOR, ['endpoint', 'status_code'], {
-    equinix_api_latency: 'Time of HTTP attempts against the Equinix API, in seconds.',
+    equinix_api_latency: 'Duration of calls of the Equinix API, in seconds.',
   }),
   ...gauges('daemon', [], {
-    equinix_api_waiting: 'Attempts against the Equinix API that wait for a slot.',
-    equinix_api_in_flight: 'Attempts against the Equinix API in progress.',
-    shepherd_streams: 'Streams that are open at this console.',
+    equinix_api_waiting: 'Calls of the Equinix API that wait for their turn.',
+    equinix_api_in_flight: 'Calls of the Equinix API in progress.',
+    shepherd_streams: 'Open streams of this console.',
   }),
   ...counters(['endpoint', 'reason'], {
-    equinix_api_retries_total:
-      'Attempts against the Equinix API that repeat an earlier one, by what made them.',
+    equinix_api_retries_total: 'Repeated calls of the Equinix API, by reason.',
   }),
   ...counters(['reason'], {
-    equinix_api_paused_seconds_total:
-      'Time during which the whole Equinix client was kept from calling.',
+    equinix_api_paused_seconds_total: 'Time during which the Equinix client paused all calls.',
   }),
   ...counters([['outcome', EQUINIX_OUTCOMES]], {
-    equinix_create_outcomes_total: 'Creations of devices, by how they ended.',
+    equinix_create_outcomes_total: 'Creations of devices, by outcome.',
   }),
   ...gauges('fleet', ['class'], {
-    equinix_reservations: 'Hardware reservations per class when they were last read.',
+    equinix_reservations: 'Hardware reservations by class, as last read.',
   }),
   ...counters(['list', ['consistent', ['true', 'false']]], {
-    equinix_listing_walks_total:
-      'Walks through the pages of a listing, by whether the pages agreed with each other.',
+    equinix_listing_walks_total: 'Listings, by whether their pages agreed with each other.',
   }),
   ...counters(['verb', 'via', 'outcome'], {
-    shepherd_requests_total: 'What people asked for, by how the asking ended.',
+    shepherd_requests_total: 'Requests of people and programs, by outcome.',
   }),
   ...histograms(HTTP, ['route', 'method', 'status'], {
-    shepherd_http_request_seconds: 'Time to answer calls of the console, streams left out.',
+    shepherd_http_request_seconds: 'Time to answer a request to the console; streams do not count.',
   }),
   ...counts([], {
     bmdb_stats_machines: 'Machines in the BMDB.',
     bmdb_stats_machines_provided: 'Machines with hardware of a provider.',
     bmdb_stats_machines_heartbeating: 'Machines whose agent is heard.',
     bmdb_stats_machines_pending_installation:
-      'Machines on which an operating system is asked for and not installed yet.',
+      'Machines whose requested operating system is not installed yet.',
     bmdb_stats_machines_installed: 'Machines whose operating system was installed with success.',
-    bmdb_stats_machines_installation_failed:
-      'Machines on which the installation that is asked for failed.',
+    bmdb_stats_machines_installation_failed: 'Machines whose requested installation failed.',
     bmdb_stats_machines_pending_agent_start: 'Machines whose agent may be started now.',
     bmdb_stats_machines_pending_agent_recovery:
-      'Machines that are to be recovered, those between two attempts among them.',
+      'Machines to recover, including those between two attempts.',
   }),
   ...counts([['process', COUNTED_PROCESSES]], {
-    bmdb_stats_active_work: 'Work items that are held by a live session.',
-    bmdb_stats_active_backoffs: 'Waits after failures that have not ended.',
+    bmdb_stats_active_work: 'Work items of live sessions.',
+    bmdb_stats_active_backoffs: 'Pauses after failures that have not ended.',
   }),
   ...gauges('fleet', ['query'], {
     bmdb_stats_last_success_timestamp_seconds:
-      'When a query of the statistics last succeeded here, in seconds since 1970.',
+      'Time of the last successful statistics query of this daemon, in seconds since 1970.',
   }),
   ...counters([['query', [...STATISTICS_PARTS, 'hardware']]], {
-    bmdb_stats_errors_total: 'Queries of the statistics that failed.',
+    bmdb_stats_errors_total: 'Statistics queries that failed.',
   }),
   ...gauges('fleet', [], {
-    shepherd_installations_failed:
-      'Machines on which the installation that is asked for failed, as last counted.',
+    shepherd_installations_failed: 'Machines whose requested installation failed, as last counted.',
   }),
   ...gauges('fleet', ['provider', 'location'], {
-    bmdb_hwstats_region_nodes: 'Machines with a hardware report, by place.',
-    bmdb_hwstats_region_ram_bytes: 'Installed memory of machines, by place.',
-    bmdb_hwstats_region_cpu_threads:
-      'Hardware threads of machines by place, of all their processors.',
+    bmdb_hwstats_region_nodes: 'Machines with a hardware report, by location.',
+    bmdb_hwstats_region_ram_bytes: 'Installed memory of machines, by location.',
+    bmdb_hwstats_region_cpu_threads: 'Hardware threads of machines by location.',
   }),
   ...absentGauges({
-    bmdb_hwstats_nodes: 'Machines with a hardware report, at all places.',
-    bmdb_hwstats_ram_bytes: 'Installed memory of machines, at all places.',
-    bmdb_hwstats_cpu_threads: 'Hardware threads of machines, at all places.',
+    bmdb_hwstats_nodes: 'Machines with a hardware report.',
+    bmdb_hwstats_ram_bytes: 'Installed memory of all machines.',
+    bmdb_hwstats_cpu_threads: 'Hardware threads of all machines.',
   }),
   ...counters(['provider', 'operation', ['error', ['0', '1']]], {
-    driver_operations: 'Calls of the drivers of providers; error is 1 of those that failed.',
+    driver_operations: 'Calls of provider drivers; error is 1 for failed calls.',
   }),
   ...histograms(DRIVER, ['provider', 'operation'], {
     shepherd_driver_operation_seconds:
-      'Time of calls of the drivers of providers, without their wait for a turn.',
+      'Duration of calls of provider drivers, without waiting time.',
   }),
   ...histograms(OBJECTS, POOL, {
     shepherd_lb_reconcile_total_duration_seconds:
-      'Time of one pass over a pool: reading what is there, and what followed of it.',
+      'Duration of one pass over a pool: reading and changes.',
     shepherd_lb_reconcile_create_resources_duration_seconds:
-      'Time that objects took to get ready after they were created.',
-    shepherd_lb_drain_duration_seconds:
-      'Time from the moment a member gets no new connections to its last one.',
+      'Time from the creation of an object until it was ready.',
+    shepherd_lb_drain_duration_seconds: 'Time from the start of a drain to the last connection.',
   }),
   ...counters(POOL, {
     shepherd_lb_reconcile_create_errors_total:
-      'Creations, and waits for what was created, that were given up.',
-    shepherd_lb_reconcile_delete_errors_total: 'Objects whose removal was given up for the moment.',
-    shepherd_lb_reconcile_delete_retries_total: 'Attempts to remove an object that failed.',
-    shepherd_lb_reconcile_created_total: 'Objects that were created.',
-    shepherd_lb_reconcile_deleted_total: 'Objects that were removed.',
+      'Creations of objects that were given up, including waits for them.',
+    shepherd_lb_reconcile_delete_errors_total: 'Removals of objects that were given up for now.',
+    shepherd_lb_reconcile_delete_retries_total: 'Failed attempts to remove an object.',
+    shepherd_lb_reconcile_created_total: 'Created objects.',
+    shepherd_lb_reconcile_deleted_total: 'Removed objects.',
   }),
   ...gauges('fleet', [...POOL, ['operation', ['create', 'destroy']]], {
-    shepherd_lb_reconcile_resources_pending:
-      'Objects that are still to be created or removed, as the last plan has it.',
+    shepherd_lb_reconcile_resources_pending: 'Objects still to create or remove, by the last plan.',
   }),
   ...counters([...POOL, ['type', OBJECT_KINDS]], {
-    shepherd_lb_reconcile_retrieved_resources_total:
-      'Objects of ours that were read at balancers, by kind.',
+    shepherd_lb_reconcile_retrieved_resources_total: 'Our objects read at balancers, by kind.',
   }),
   ...counters([...BALANCER_CALL, 'status'], {
     shepherd_lb_http_client_requests_total:
-      'Requests to the API of a balancer, by status; -1 is no answer.',
+      'Requests to the API of a balancer, by status; -1: no answer.',
   }),
   ...gauges('daemon', BALANCER_CALL, {
-    shepherd_lb_http_client_requests_in_flight:
-      'Requests to the API of a balancer that wait for their answer.',
+    shepherd_lb_http_client_requests_in_flight: 'Requests to the API of a balancer in progress.',
   }),
   ...gauges('fleet', [...POOL, ['state', MEMBER_STATES]], {
-    shepherd_lb_members: 'Machines in a pool at a balancer, by state.',
+    shepherd_lb_members: 'Members of the pool at the balancer, by state.',
   }),
   ...gauges('fleet', POOL, {
     shepherd_lb_last_settled_timestamp_seconds:
-      'When all of a pool was last seen to be as desired, in seconds since 1970.',
-    shepherd_lb_frozen: 'Is 1 while the panic guard keeps members of a pool from being dropped.',
+      'Time when the pool was last seen as desired, in seconds since 1970.',
+    shepherd_lb_frozen: 'Is 1 while the panic guard freezes the pool.',
   }),
   ...gauges('fleet', [...POOL, ['state', POOL_STATES]], {
-    shepherd_lb_state: 'Is 1 for the state in which a pool at a balancer is.',
+    shepherd_lb_state: 'Is 1 for the current state of the pool at the balancer.',
   }),
 };

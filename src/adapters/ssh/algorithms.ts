@@ -88,6 +88,6 @@ export function remedyFor(complaint: string): string | null {
   const { what, ours, keyword } = remedy;
   return (
     `its SSH server offers no ${what} that we take; allow one of ${ours.join(', ')} by ${keyword} ` +
-    'in its sshd_config, or bring it up to date (OpenSSH 7.2 or later has them all): docs/ssh.md'
+    'in its sshd_config, or upgrade it (OpenSSH 7.2 or later has them all): docs/ssh.md'
   );
 }

@@ -87,13 +87,13 @@ async function judge(
   log: Log,
 ) {
   const seen = seenHostKey(session.hostKey);
-  await told(`looking at the host key of ${host}:${port}`, 'not-done', async () =>
+  await told(`checking the host key of ${host}:${port}`, 'not-done', async () =>
     assertAllowed(seen, rule),
   );
   if ('told' in rule) return;
   await rule.note(seen);
   const { fingerprint } = seen;
-  log.info({ host, port, fingerprint }, 'a host key is believed for which nobody vouches');
+  log.info({ host, port, fingerprint }, 'a host key is accepted without verification');
 }
 
 function sessionOf(session: ShellSession, name: string): DriverShellSession {

@@ -63,7 +63,7 @@ export async function loadSshKey(
   path: string,
   options: SshKeyOptions = {},
   onMissing: () => void = () => {
-    throw new UsageError(`SSH key file ${path} is not there`);
+    throw new UsageError(`SSH key file ${path} does not exist`);
   },
 ): Promise<SshKey | undefined> {
   const content = await readKeyFile(path);
@@ -121,7 +121,7 @@ async function createKeyFile(path: string, options: SshKeyOptions): Promise<Buff
     throw new UsageError(`SSH key file ${path} cannot be created`, { cause });
   }
   const content = await readKeyFile(path);
-  if (!content) throw new UsageError(`SSH key file ${path} vanished while it was made`);
+  if (!content) throw new UsageError(`SSH key file ${path} disappeared while it was created`);
   return content;
 }
 
@@ -173,7 +173,7 @@ export function parseSshKey(content: Buffer, path: string, options: SshKeyOption
   if (text.includes('-----BEGIN PRIVATE KEY-----')) return fromPkcs8(text, path, options);
   if (content.length === rawBytes) return fromRaw(content, path, options);
   throw new Malformed(
-    `${path} holds no SSH key: expected ${rawBytes} raw bytes (Ed25519 seed and public key), ` +
+    `${path} contains no SSH key: expected ${rawBytes} raw bytes (Ed25519 seed and public key), ` +
       `OpenSSH PEM or PKCS#8 PEM, found ${content.length} bytes`,
   );
 }
@@ -190,10 +190,10 @@ function fromPkcs8(text: string, path: string, options: SshKeyOptions): SshKey {
   try {
     key = createPrivateKey(text);
   } catch (cause) {
-    throw new Malformed(`${path} holds a PKCS#8 key that cannot be read`, { cause });
+    throw new Malformed(`${path} contains an unreadable PKCS#8 key`, { cause });
   }
   if (key.asymmetricKeyType !== 'ed25519') {
-    throw new Malformed(`${path} holds a ${key.asymmetricKeyType} key; PKCS#8 must be Ed25519`);
+    throw new Malformed(`${path} contains a ${key.asymmetricKeyType} key; PKCS#8 must be Ed25519`);
   }
   return fromEd25519(key, options);
 }
@@ -213,10 +213,10 @@ function fromOpenssh(text: string, path: string, options: SshKeyOptions): SshKey
 function unreadable(cause: Error, path: string, { passphrase }: SshKeyOptions) {
   if (/encrypted|passphrase|decrypt|integrity/i.test(cause.message)) {
     const why =
-      passphrase === undefined ? 'needs a passphrase' : 'does not open with its passphrase';
+      passphrase === undefined ? 'needs a passphrase' : 'cannot be decrypted with its passphrase';
     return new UsageError(`SSH key file ${path} ${why}`, { cause });
   }
-  return new Malformed(`${path} holds an OpenSSH key that cannot be read`, { cause });
+  return new Malformed(`${path} contains an unreadable OpenSSH key`, { cause });
 }
 
 function fromEd25519(key: KeyObject, options: SshKeyOptions): SshKey {
@@ -243,7 +243,7 @@ const publicKeyOf = (key: KeyObject) =>
   Buffer.from(createPublicKey(key).export({ format: 'jwk' }).x!, 'base64url');
 
 const halvesDiffer = (path: string) =>
-  new Malformed(`the public half in ${path} does not belong to its private half`);
+  new Malformed(`the public half in ${path} does not match its private half`);
 
 /** `string` of RFC 4251 §5: length, then bytes. */
 const field = (content: Buffer | string) => {

@@ -57,7 +57,10 @@ export async function openKeyRing(options: KeyRingOptions): Promise<KeyRing> {
         if (changed) tell(log, keys);
         return changed;
       } catch (error) {
-        log.error({ cause: explain(error) }, 'the SSH keys could not be read again; the old stay');
+        log.error(
+          { cause: explain(error) },
+          'the SSH keys could not be read again; the old ones stay in use',
+        );
         return false;
       }
     },
@@ -83,7 +86,7 @@ export async function complaintsAboutKeys(
     try {
       const key = await loadSshKey(path, readWith(options), () => undefined);
       const missing = !key && path === current ? complaintAboutKeepingIn(dirname(path)) : null;
-      if (missing !== null) complaints.push({ path, complaint: `cannot be made: ${missing}` });
+      if (missing !== null) complaints.push({ path, complaint: `cannot be created: ${missing}` });
     } catch (error) {
       if (!(error instanceof FleetError)) throw error;
       complaints.push({ path, complaint: explain(error) });
@@ -110,7 +113,7 @@ async function readAll(
   const keys = [await readCurrent(path, options)];
   for (const previous of previousPaths) {
     const key = await loadSshKey(previous, options, () => {
-      log.info({ path: previous }, 'there is no such previous SSH key');
+      log.info({ path: previous }, 'a previous SSH key does not exist');
     });
     if (key && !fingerprints(keys).includes(key.fingerprint)) keys.push(key);
   }

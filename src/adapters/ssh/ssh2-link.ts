@@ -179,7 +179,7 @@ const lostBefore = (why: Error, what: string) => {
   if (why instanceof HostKeyRejected) return why;
   return why instanceof Cancelled
     ? new Cancelled(`${what}: the connection was closed by us`, { cause: why })
-    : new Unreachable(`${what}: the connection is gone`, { cause: why });
+    : new Unreachable(`${what}: the connection is lost`, { cause: why });
 };
 
 /** SSH_DISCONNECT_PROTOCOL_ERROR: OpenSSH's code for "Too many authentication failures". */
@@ -236,12 +236,12 @@ export function assertAllowed({ hostKey, fingerprint }: SeenHostKey, rule: HostK
   const named = ('told' in rule ? rule.told : rule.unlike).map(spelled);
   const isNamed = [fingerprint, md5Of(hostKey)].some((each) => named.includes(each));
   if ('told' in rule) {
-    if (named.length === 0) throw new UsageError('no host key was told that could be expected');
+    if (named.length === 0) throw new UsageError('no expected host key is known');
     if (!isNamed) {
-      throw new HostKeyRejected(`the host key ${fingerprint} is none of those that were told`);
+      throw new HostKeyRejected(`the host key ${fingerprint} is not an expected one`);
     }
   } else if (isNamed) {
-    throw new HostKeyRejected(`the host key ${fingerprint} is one that must not answer here`);
+    throw new HostKeyRejected(`the host key ${fingerprint} must not answer here`);
   }
 }
 
@@ -257,5 +257,5 @@ function spelled(text: string): string {
   const md5 = MD5.exec(text)?.[1];
   if (md5 !== undefined) return md5.toLowerCase();
   if (/^SHA256:[A-Za-z0-9+/]{43}=?$/.test(text)) return text.replace(/=$/, '');
-  throw new UsageError('this is no fingerprint of a host key');
+  throw new UsageError('this is not a host key fingerprint');
 }

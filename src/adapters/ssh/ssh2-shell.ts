@@ -139,7 +139,7 @@ const elevationOf = (policy: SudoPolicy, username: string): readonly string[] =>
   policy === 'always' || (policy === 'auto' && username !== 'root') ? SUDO : [];
 
 function readSigners(keys: readonly SshKey[]): ParsedKey[] {
-  if (keys.length === 0) throw new UsageError('no SSH key to log in with');
+  if (keys.length === 0) throw new UsageError('there is no SSH key to log in with');
   if (keys.length > signersMax) throw new UsageError(`more than ${signersMax} SSH keys`);
   return keys.map(({ privateKey, fingerprint }) => {
     const key = ssh2.utils.parseKey(privateKey);
@@ -186,7 +186,7 @@ function handshake(
     hostVerifier: (key: Buffer) => {
       hostKey ??= Buffer.from(key);
       if (hostKey.equals(key)) return true;
-      destroy(new HostKeyRejected('the host key changed while the connection stood'));
+      destroy(new HostKeyRejected('the host key changed during the connection'));
       return false;
     },
   };

@@ -74,13 +74,13 @@ async function writePart(
 
 /** SFTP gives no reason for a refusal, so the free space is checked. */
 async function abandoned(client: Client, steps: Steps, sizeBytes: number, cause: unknown) {
-  const room = await run(client, 'look at the room', steps.abandon).catch(() => '');
+  const room = await run(client, 'check the free space', steps.abandon).catch(() => '');
   const [, freeKb, mount] = /\s(\d+)\s+\d+%\s+(.*)$/.exec(room) ?? [];
   if (freeKb === undefined || Number(freeKb) * 1_024 >= sizeBytes) return cause;
   const [free, needed] = [Number(freeKb) * 1_024, sizeBytes].map(megabytes);
   return new UploadFailed(
-    `${explain(cause)}: ${mount} has ${free} MB free and ${needed} MB are needed; ` +
-      'make room there, or upload to another path',
+    `${explain(cause)}: ${mount} has ${free} MB free, but ${needed} MB are needed; ` +
+      'free space there, or upload to another path',
     { cause },
   );
 }
@@ -217,14 +217,14 @@ const INSTALL = script(
   'if [ -d "$target" ]; then fail "$target is a directory"; fi',
   'if [ ! -f "$own" ]; then',
   '  if [ -f "$target" ] && right "$target"; then exit; fi',
-  '  fail "what was written has gone: another upload took its place"',
+  '  fail "the written part is gone: another upload took its place"',
   'fi',
   'ready=$own',
   'if [ "$copy" ]; then',
   '  ready=$copy',
-  '  cp "$own" "$copy" || fail "no room for the copy that is put in place"',
+  '  cp "$own" "$copy" || fail "no space for the final copy"',
   'fi',
-  'right "$ready" || fail "what is there differs from what was sent"',
+  'right "$ready" || fail "the content differs from what was sent"',
   'chmod "$mode" "$ready" && mv -f "$ready" "$target" || fail "it could not be put in place"',
   'rm -f "$stem"*',
 );

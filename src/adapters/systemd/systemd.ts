@@ -54,7 +54,7 @@ function createTeller(notifySocket: string, log: Log) {
   let hasFailed = false;
   const failed = (cause: string) => {
     child = null;
-    if (!hasFailed && !isClosed) log.error({ cause }, 'systemd cannot be told how we are');
+    if (!hasFailed && !isClosed) log.error({ cause }, 'systemd cannot be notified');
     hasFailed = true;
   };
   const start = (): ChildProcess => {

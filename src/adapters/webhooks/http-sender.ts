@@ -99,7 +99,7 @@ export function signedHeaders(message: Message, secrets: readonly string[]) {
 
 function signatureOf(content: string, secret: string): string {
   const found = signingSecretOf(secret);
-  if (!found) throw new UsageError('a secret of a webhook is neither whsec_… nor whsk_…');
+  if (!found) throw new UsageError('a webhook secret begins with neither whsec_ nor whsk_');
   const key = Buffer.from(found.base64, 'base64');
   return found.kind === 'hmac'
     ? `v1,${createHmac('sha256', key).update(content).digest('base64')}`

@@ -13,11 +13,11 @@ import { placesNamed, type Pool } from './status.ts';
 
 export interface ForgetOptions {
   readonly pool: string;
-  /** Only at this one; wherever it is recorded when absent. */
+  /** Only at this load balancer; absent: everywhere. */
   readonly balancer?: string | undefined;
   readonly by: string;
   readonly reason: string;
-  /** Agrees; otherwise it is only told what would be forgotten. */
+  /** Confirms. Without it the command only shows what would happen. */
   readonly yes: boolean;
 }
 
@@ -26,25 +26,25 @@ export interface ForgetMeans {
   readonly config: Pick<Config, 'balancers' | 'pools' | 'fleet'>;
 }
 
-/** What became of a pool at a balancer. */
+/** The result for a pool at one load balancer. */
 interface Forgotten {
   readonly balancer: string;
-  /** Machines that the balancer may send traffic to, as was recorded. */
+  /** Recorded members to which the load balancer may send traffic. */
   readonly serving: number;
-  /** Why it was not forgotten; null: it was, or would be. */
+  /** Why the records stay; null: they are deleted, or would be. */
   readonly refusal: string | null;
 }
 
 const REFUSED = 1;
 
 /**
- * `shepherd lb forget`: removes what is recorded of a pool that no daemon tends any more, so that
- * nothing waits for it. No balancer is asked for anything.
- * @throws {NotFound} nothing is recorded of it. @throws {UsageError} it is in this configuration.
+ * `shepherd lb forget`: deletes the records of a pool that no daemon manages any more, so that no order
+ * waits for the pool. Asks no load balancer.
+ * @throws {NotFound} the pool has no records. @throws {UsageError} the pool is in this configuration.
  */
 export async function forgetPool(options: ForgetOptions, means: ForgetMeans): Promise<Told> {
   if (options.reason.trim() === '' || options.by.trim() === '') {
-    throw new UsageError('say who asks and why: --by and --reason must not be empty');
+    throw new UsageError('--by and --reason must not be empty; say who asks and why');
   }
   const { pool, balancer = null, yes } = options;
   const places = placesNamed(options, await recordedPools(means));
@@ -107,8 +107,8 @@ const forgetAll = (
   });
 
 /**
- * Under the lease of tending the pool there: a daemon that has the pool in its configuration has that,
- * and does not begin meanwhile. Daemons that tend other pools at the balancer know nothing of this one.
+ * Works under the lease for this pool at this load balancer, which a daemon with the pool in its configuration
+ * holds. Daemons that manage other pools there do not know this pool.
  */
 async function forgetOne(
   session: BmdbSession,

@@ -5,34 +5,35 @@ import { requestsIn, type Follow, type Followed } from '../remote/filing.ts';
 import type { Session } from '../remote/session.ts';
 import { watchPools, type Member, type Pool, memberText } from './status.ts';
 
-/** What is waited for after a hold no-serve was set, or taken away. */
+/** What to wait for after a hold no-serve was set or removed. */
 export type LetGo = 'drained' | 'active';
 
-/** A machine as it stands in a pool at a balancer. */
+/** The state of a machine in a pool at a load balancer. */
 interface Standing {
   readonly slot: string;
   readonly pool: string;
   readonly balancer: string;
-  /** In the words of `lb status`. */
+  /** As `lb status` shows it. */
   readonly state: string;
   /** Connections; null: not known. */
   readonly sessions: number | null;
   readonly note: string | null;
-  /** `over`: it is as it is to be. `refused`: it will not be. */
+  /** `over`: the wanted state is reached. `refused`: it cannot be reached. */
   readonly progress: 'over' | 'refused' | 'waits';
 }
 
 /**
- * Waits until the machines are let go by all of their pools, or serve again there; until one is
- * refused; or until the time is over. What counts has to stand for two looks in a row, since what was
- * said of an earlier wish may be there still at the first one.
+ * Waits until all pools have released the machines, or until the machines serve again; until a pool
+ * refuses; or until the time is over. A result must show twice in a row, because the first look may
+ * still show the result of an earlier request.
  */
 export const untilLetGo =
   (wanted: LetGo, session: Session): Follow =>
   async (filed, endMs) => {
     const slots = new Set((await allIn(filed, session)).flatMap(({ slot }) => slot ?? []));
     let before: readonly Standing[] | null = null;
-    // What was filed stands, and whoever gives up waiting is told how far it is.
+    // The request stays valid. When the wait ends, the command reports the progress.
+
     const last = await watchPools(session, endMs, (pools) => {
       const seen = standingsOf(wanted, slots, pools);
       const isSame = before !== null && sameData(before.map(kernel), seen.map(kernel));
@@ -42,7 +43,7 @@ export const untilLetGo =
     return told(wanted, slots, last);
   };
 
-/** All requests: of a large batch the answer tells only the first. */
+/** All requests of a batch. The answer to a large batch has only the first ones. */
 async function allIn(
   filed: Request | Batch,
   { client: { get } }: Session,
@@ -90,7 +91,7 @@ const standingsOf = (
     }),
   );
 
-/** @param isEntered machines are let into the pool at all. */
+/** @param isEntered the pool accepts machines at all. */
 function progressOf(
   wanted: LetGo,
   { state, refused }: Member,
@@ -101,7 +102,7 @@ function progressOf(
   return state === 'drained' && !isEntered ? 'over' : 'waits';
 }
 
-/** What keeps all members of a pool as they are. */
+/** What blocks changes of all members of a pool. */
 const hindrancesOf = ({ balancer, paused, frozen, tornDown, isTended }: Pool): string[] => [
   ...(isTended ? [] : [`no daemon tends ${balancer} now`]),
   ...(paused === null ? [] : [`the pool is paused by ${paused.by}`]),

@@ -65,20 +65,20 @@ export function placesOf<Place extends { readonly pool: string }>(
 }
 
 /**
- * Where it is meant: at all balancers of which something is configured or recorded, or at one.
- * @throws {NotFound} there is no such pool. @throws {UsageError} it is not at that balancer.
+ * Finds a pool at all load balancers where it is configured or recorded, or at one of them.
+ * @throws {NotFound} no pool has this name. @throws {UsageError} the pool is not at that load balancer.
  */
 export function placesNamed({ pool, balancer }: PoolNamed, all: readonly Pool[]): readonly Pool[] {
   const own = placesOf(pool, all);
   const places = own.filter((each) => balancer === undefined || each.balancer === balancer);
   if (places.length > 0) return places;
   const known = own.map((each) => each.balancer).join(', ');
-  throw new UsageError(`pool ${pool} is not at ${printable(balancer ?? '')}, but at ${known}`);
+  throw new UsageError(`pool ${pool} is not at ${printable(balancer ?? '')}; give one of ${known}`);
 }
 
 /**
- * `shepherd lb status`: how pools stand at their balancers, with the health that their daemon sees.
- * @throws {NotFound} there is no such pool.
+ * `shepherd lb status`: pools with their members and state at each load balancer.
+ * @throws {NotFound} no pool has this name.
  */
 export async function poolStatus(
   { client }: Session,
@@ -100,7 +100,7 @@ export async function poolStatus(
   };
 }
 
-/** Where clients find a pool, whichever of its balancers they come to; nothing where one was not read. */
+/** Addresses at which every load balancer of a pool serves clients. Empty if one could not be read. */
 function foundText(pool: string, places: readonly Pool[], width: number): string[] {
   const read = places.flatMap(({ addresses }) => addresses ?? []);
   if (read.length === 0 || places.some(({ addresses }) => addresses === null)) return [];
@@ -112,7 +112,7 @@ function foundText(pool: string, places: readonly Pool[], width: number): string
   return [paragraph(`${pool} is found at ${where}`, width)];
 }
 
-/** A pool at one of its balancers, with its members. */
+/** A pool at one load balancer, with its members. */
 function poolText(pool: Pool, nowMs: number, width: number): string {
   const { balancer, driver, state, isConfigured, isTended, settledAtMs, members, minActive } = pool;
   const settled = settledAtMs === null ? 'never yet' : whenText(settledAtMs, nowMs);
@@ -128,11 +128,11 @@ function poolText(pool: Pool, nowMs: number, width: number): string {
   ].join('\n');
 }
 
-/** What is recorded of it is left from another configuration, or belongs to one that is elsewhere. */
+/** The records are left from an earlier configuration, or belong to daemons with another configuration. */
 const STRANGE =
   'daemons with this configuration do not tend it, and orders for its members wait: configure it ' +
   'again, or let "shepherd lb forget" remove what is recorded of it';
-/** The same, where nobody waits for it. */
+/** The same, if no order waits for the pool. */
 const STRANGE_AND_GONE =
   'daemons with this configuration do not tend it, and nothing waits for it: "shepherd lb forget" ' +
   'removes what is recorded of it';
@@ -180,7 +180,7 @@ function memberLines(members: readonly Member[], nowMs: number, width: number): 
   ];
 }
 
-/** As the page says it. */
+/** In the same words as the page. */
 export const memberText = ({
   state,
   how,

@@ -19,21 +19,21 @@ import { takeFreePort } from '../../adapters/network/free-port.ts';
 import { byNameOrDriver, tellTest, type TestAround } from '../driver-test.ts';
 
 export interface BalancerTestOptions {
-  /** A configured balancer's name; or a driver's, where one balancer has it. */
+  /** Name of a configured load balancer, or of a driver that only one load balancer has. */
   readonly balancer: string;
   readonly configFile: string;
-  /** Where the test's pool takes clients in. */
+  /** Address at which the test pool accepts clients. */
   readonly address: string;
-  /** One that nobody listens on here, and that the system gives to nobody, when absent. */
+  /** Absent: a free port of this computer. */
   readonly port?: number | undefined;
   readonly only: readonly string[];
-  /** Of all steps together, and then of the removal. */
+  /** Limit for all steps together, and once more for the removal. */
   readonly timeoutMs: number;
   readonly format: ReportFormat;
   readonly version: string;
 }
 
-/** What it runs in; the real world where nothing else is given. */
+/** The surroundings of the test. Default: the real world. */
 export interface BalancerTestAround extends TestAround {
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly drivers?: ReadonlyMap<string, BalancerDriver>;
@@ -42,9 +42,9 @@ export interface BalancerTestAround extends TestAround {
 const READY_MS = 5 * 60_000;
 
 /**
- * `shepherd lb test`: puts the driver of a configured balancer to the test, on a pool of the test's own
- * that is removed again, and prints a report. Answers the exit code: 0 passed, 1 failed, 3 passed and
- * left something behind, 130 interrupted.
+ * `shepherd lb test`: tests the driver of a configured load balancer with a pool of its own, removes the pool,
+ * and prints a report. Returns the exit status: 0 passed, 1 failed, 3 passed but left something behind,
+ * 130 interrupted.
  * @throws {UsageError} the options or the configuration have mistakes.
  */
 export async function balancerTest(
@@ -54,7 +54,7 @@ export async function balancerTest(
   const { drivers = BALANCER_DRIVERS } = around;
   const steps = chooseSteps(BALANCER_STEPS, options.only);
   const address = canonicalAddress(options.address);
-  if (address === null) throw new UsageError(`${options.address} is no IP address`);
+  if (address === null) throw new UsageError(`--address ${options.address} is not an IP address`);
   const [name, settings] = settingsOf(options, around.env ?? process.env, drivers);
   const [clock, random] = [systemClock, systemRandom];
   const mark = random.uuid().slice(0, 8);
@@ -87,10 +87,10 @@ export async function balancerTest(
         ...{ kind: 'balancer', name },
         left: leftBehind.map((each) => (form === 'junit' ? `left behind: ${each}` : each)),
       }),
-      stopping: 'what the test made is removed; once more ends it at once',
+      stopping: 'removing what the test created; press Ctrl-C again to end at once',
       abandoned: () =>
         [
-          `this may be left at ${name}; remove it by hand, by its name: …${owner.suffix}`,
+          `these may be left at ${name}; remove everything named …${owner.suffix} by hand:`,
           ...left.map((each) => `  ${each}`),
         ].join('\n'),
     },
@@ -98,7 +98,7 @@ export async function balancerTest(
   );
 }
 
-/** Reads `balancers` of the configuration, and nothing else of it. */
+/** Reads only `balancers` of the configuration. */
 function settingsOf(
   { balancer: wanted, configFile }: BalancerTestOptions,
   env: Readonly<Record<string, string | undefined>>,

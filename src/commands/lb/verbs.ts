@@ -9,20 +9,20 @@ import type { Session } from '../remote/session.ts';
 import { placesNamed, watchPools, type Pool, type PoolNamed } from './status.ts';
 
 export interface PoolVerbFlags extends AskFlags {
-  /** Only at this one; at all that the pool has when absent. */
+  /** Only at this load balancer; absent: at all load balancers of the pool. */
   readonly balancer?: string | undefined;
-  /** Agrees to what takes a service away; otherwise it is only told. */
+  /** Confirms a tear-down. Without it the command only shows what would happen. */
   readonly yes?: boolean;
 }
 
 const WAIT_MS = 30_000;
-/** All is to be removed, and that is waited for. */
+/** A tear-down takes longer, because the command waits until everything is removed. */
 const TEARDOWN_WAIT_MS = 120_000;
 
 /**
- * `shepherd lb pause|resume|thaw|teardown POOL`: files a request, which the daemon that tends the
- * balancer carries out, and waits for it; of a tear-down also until all of it is gone.
- * @throws {NotFound} there is no such pool. @throws {UsageError} it is not at that balancer.
+ * `shepherd lb pause|resume|thaw|teardown POOL`: sends a request to the daemon that manages the pool, and
+ * waits for it. A tear-down also waits until everything of the pool is gone.
+ * @throws {NotFound} no pool has this name. @throws {UsageError} the pool is not at that load balancer.
  */
 export const runPoolVerb =
   (verb: PoolVerb) =>
@@ -58,7 +58,7 @@ interface Left {
   readonly members: number;
 }
 
-/** Waits until nothing is there of it, and tells what is when the time is over. */
+/** Waits until nothing of the pool is left. When the time is over it reports what is left. */
 const untilGone =
   (meant: PoolNamed, session: Session): Follow =>
   async (_, endMs) => {
@@ -83,7 +83,7 @@ const leftOf = ({ pool, balancer }: PoolNamed, all: readonly Pool[]): readonly L
       members: members.filter(({ state }) => state !== 'drained').length,
     }));
 
-/** A daemon looked since it was asked, and found nothing of it at the balancer. */
+/** A daemon has looked after the request, and found nothing of the pool at the load balancer. */
 const isGone = ({ state, tornDown, settledAtMs }: Pool): boolean =>
   state === GONE && tornDown !== null && settledAtMs !== null && settledAtMs >= tornDown.atMs;
 

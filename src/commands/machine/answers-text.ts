@@ -2,17 +2,17 @@ import type { RequestState } from '../../adapters/bmdb/port.ts';
 import { EXIT_FAILED, EXIT_NOT_SETTLED } from '../remote/failures.ts';
 import { noteLines, paragraph, plainCell, timeText } from '../layout.ts';
 
-/** How a request stands. */
+/** The state of a request. */
 export interface Answer {
   /** A slot, a pool, a provider, or `fleet`. */
   readonly of: string;
   readonly state: RequestState['state'];
-  /** What became of it, for people; null while open. */
+  /** The result, for people; null while the request is open. */
   readonly outcome: string | null;
   readonly expiresAtMs: number | null;
 }
 
-/** 0: all is done, or filed where that was all that was asked for. 3: something is not settled. 1: refused. */
+/** 0: all requests are done, or sent if the command does not wait. 3: a request is still open. 1: a request was refused. */
 export function exitCodeOf(answers: readonly Answer[], waits: boolean): number {
   const has = (wanted: Answer['state']) => answers.some(({ state }) => state === wanted);
   if (has('refused')) return EXIT_FAILED;
@@ -21,15 +21,15 @@ export function exitCodeOf(answers: readonly Answer[], waits: boolean): number {
 
 interface Report {
   readonly verb: string;
-  /** As the person gave it, or as it was made. */
+  /** The idempotency key, given or generated. */
   readonly key: string;
   readonly answers: readonly Answer[];
-  /** What keeps those that are not settled from being so. */
+  /** What blocks the open requests. */
   readonly why: readonly string[];
   readonly width: number;
 }
 
-/** How requests stand, a line for each. */
+/** Formats the state of requests, one line for each. */
 export function answersText({ verb, key, answers, why, width }: Report): string {
   return [
     ...answers.map((answer) => answerText(verb, answer, width)),

@@ -17,11 +17,12 @@ import {
 } from './contexts.ts';
 import { Interrupted } from './failures.ts';
 import { columnLines, factLines, timeText, type Fact } from '../layout.ts';
+import { loginByBrowser, systemMeans, type DeviceMeans } from './device-login.ts';
 import { toldList, type Column } from './output.ts';
 import { remark, type Session, type Told } from './session.ts';
 import type { Grant } from '../../domain/access.ts';
 
-/** `shepherd whoami`: who the console takes the caller for. */
+/** `shepherd whoami`: the name and the rights of the caller. */
 export async function whoami({ client }: Session): Promise<Told> {
   const who = await client.get<Whoami>('/whoami');
   const facts: Fact[] = [
@@ -38,7 +39,7 @@ export async function whoami({ client }: Session): Promise<Told> {
   };
 }
 
-/** `shepherd ui`: a link into the page, for whoever asks. */
+/** `shepherd ui`: a link that logs the caller in to the page. */
 export async function makeLink({ client }: Session): Promise<Told> {
   const { code } = await client.send<{ readonly code: string }>('POST', '/login-codes', {
     body: {},
@@ -51,31 +52,45 @@ export const linkTold = (link: string): Told => ({ document: { link }, text: pri
 export interface LoginFlags {
   readonly name?: string;
   readonly tokenCommand?: string;
-  /** File with the authorities of its certificate, PEM; they are kept in the context. */
+  /** PEM file with certificate authorities. The context stores them. */
   readonly ca?: string;
-  /** It is kept in the context. */
+  /** The context stores this choice. */
   readonly allowInsecureHttp: boolean;
+  /** The token is read from the standard input, also where that is a terminal. */
+  readonly tokenStdin?: boolean;
 }
 
 /**
- * `shepherd login URL`: makes a context of a console, with a token that is asked for, read from the
- * standard input, or printed by a command at each use; and uses it from now on.
- * @throws {Refused} the console does not take the token. @throws {NoConsole}
+ * `shepherd login URL`: makes a context of a console, and uses it from now on. At a terminal a person
+ * confirms the login in a browser; else the token is read from the standard input, or printed by a
+ * command at each use.
+ * @throws {Refused} the console refuses the token. @throws {NoConsole}
  */
-export async function login(url: string, flags: LoginFlags): Promise<Told> {
-  const { name, tokenCommand, allowInsecureHttp } = flags;
+export async function login(
+  url: string,
+  flags: LoginFlags,
+  { isTerminal = process.stdin.isTTY === true, ...means }: Partial<LoginMeans> = {},
+): Promise<Told> {
+  const { name, tokenCommand, allowInsecureHttp, tokenStdin = false } = flags;
   const address = addressOf(url);
   const ca = flags.ca === undefined ? {} : { ca: readAuthorities(flags.ca) };
   const where = { url: address, ...ca, ...(allowInsecureHttp && { allowInsecureHttp }) };
   requireSecret(where);
-  const shown = tokenCommand === undefined ? { token: await askToken() } : { tokenCommand };
-  const token = tokenOf({ ...where, ...shown });
   const version = programVersion();
-  const door = openHttpDoor({ ...where, token, version, advice: 'look at its address' });
+  const isByBrowser = tokenCommand === undefined && isTerminal && !tokenStdin;
+  const byBrowser = isByBrowser
+    ? await loginByBrowser({ ...where, version }, { ...systemMeans, ...means })
+    : null;
+  const shown =
+    tokenCommand === undefined ? { token: byBrowser ?? (await askToken()) } : { tokenCommand };
+  const token = tokenOf({ ...where, ...shown });
+  const door = openHttpDoor({ ...where, token, version, advice: 'check the address' });
   const client = createClient(door, new AbortController().signal);
   const { name: person, role } = (await client.get<Partial<Whoami> | null>('/whoami')) ?? {};
   if (typeof person !== 'string' || typeof role !== 'string') {
-    throw new Malformed(`${address} does not say who has logged in: it is no console of Shepherd`);
+    throw new Malformed(
+      `${address} is not a console of Shepherd: it does not say who has logged in; check the address`,
+    );
   }
   const { contexts } = readContexts();
   const own = name ?? new URL(address).host;
@@ -84,7 +99,11 @@ export async function login(url: string, flags: LoginFlags): Promise<Told> {
   return { text: `${who}; the context ${own} is used from now on` };
 }
 
-/** @throws {UsageError} the file cannot be read, or has no certificate in it. */
+interface LoginMeans extends DeviceMeans {
+  readonly isTerminal: boolean;
+}
+
+/** @throws {UsageError} the file cannot be read, or has no certificate. */
 function readAuthorities(file: string): string {
   try {
     const pem = readFileSync(file, 'utf8');
@@ -93,17 +112,17 @@ function readAuthorities(file: string): string {
     for (const each of [first ?? pem, ...more]) new X509Certificate(each);
     return `${found.join('\n')}\n`;
   } catch (cause) {
-    throw new UsageError(`--ca ${file} is no file of certificates in PEM`, { cause });
+    throw new UsageError(`--ca ${file} is not a PEM file of certificates`, { cause });
   }
 }
 
-/** The first line of the standard input, whenever it comes. */
+/** Reads the first line of standard input. */
 async function askToken(): Promise<string> {
   const { createInterface } = await import('node:readline');
   const { Writable } = await import('node:stream');
   const { stdin: input } = process;
   const terminal = input.isTTY === true;
-  // What is typed is shown to nobody, from before it is asked for.
+  // Typed characters are never shown.
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({ input, output: silent, terminal });
   if (terminal) process.stderr.write('Token: ');
@@ -117,18 +136,18 @@ async function askToken(): Promise<string> {
   });
   if (line.trim() !== '') return line.trim();
   throw new UsageError(
-    'no token was given; "shepherd token create" or an admin makes one, and it is read from the standard input',
+    'standard input has no token; get a token from an admin, who runs "shepherd token create"',
   );
 }
 
-/** `shepherd logout`: forgets a context and its token, which stays good until it is revoked. */
+/** `shepherd logout`: forgets a context and its token. The token stays valid until it is revoked. */
 export function logout(name: string | undefined): Told {
   const own = forget(name);
-  const text = `the context ${own} and its token are forgotten here; "shepherd token revoke" makes the token void`;
+  const text = `the context ${own} and its token are forgotten here; "shepherd token revoke" ends the token itself`;
   return { text };
 }
 
-/** Forgets a context, or else the one in use. @throws {NotFound} */
+/** Forgets a context, by default the context in use. @throws {NotFound} */
 function forget(name: string | undefined): string {
   const all = readContexts();
   const own = nameIn(all, name);
@@ -137,10 +156,11 @@ function forget(name: string | undefined): string {
   return own;
 }
 
-/** @throws {NotFound} none is named, and none is in use. */
+/** @throws {NotFound} no context is given, and none is in use. */
 function nameIn({ current }: Contexts, name: string | undefined): string {
   const own = name ?? current;
-  if (own === null) throw new NotFound('no context is in use; "shepherd context list" has all');
+  if (own === null)
+    throw new NotFound('no context is in use; "shepherd context list" lists all contexts');
   return own;
 }
 
@@ -158,7 +178,7 @@ export function listContexts(): Told {
     ...{ rows, names: rows.map(({ name }) => name) },
     text:
       rows.length === 0
-        ? 'there is none; "shepherd login URL" makes one'
+        ? 'no contexts; "shepherd login URL" makes one'
         : columnLines([['', 'name', 'url', 'token'], ...lines]).join('\n'),
   };
 }
@@ -178,7 +198,7 @@ export function showContext(name: string | undefined): Told {
     ['name', own],
     ['url', url],
     ['tokenCommand', tokenCommand],
-    ['ca', ca === undefined ? null : 'kept here; no other authority is believed'],
+    ['ca', ca === undefined ? null : 'stored here; no other authority is trusted'],
     ['simulator', simulator === undefined ? null : `process ${simulator}`],
     ['file', contextsFile()],
   ];
@@ -192,13 +212,13 @@ export interface NewToken extends Grant {
   readonly forMs: number;
 }
 
-/** `shepherd token create`: the token is told this once, and so it alone goes to the standard output. */
+/** `shepherd token create`: prints only the token to standard output, because it is shown only once. */
 export async function createToken(wanted: NewToken, session: Session): Promise<Told> {
   const made = await session.client.send<MadeToken>('POST', '/tokens', { body: wanted });
   return tokenTold(made, wanted, session.say);
 }
 
-/** @param say told of what is not printed with it, where people read it. */
+/** @param say prints the facts about the token, for people. */
 export const tokenTold = (
   made: MadeToken,
   { name, role }: Pick<NewToken, 'name' | 'role'>,
@@ -232,17 +252,21 @@ const COLUMNS: readonly Column<Token>[] = [
   { name: 'owner', isWide: true, of: ({ owner }) => owner },
 ];
 
-/** `shepherd token list`: of others only for an admin. What is secret of them nobody knows. */
+/** `shepherd token list`: tokens without their secrets. Only an admin sees the tokens of others. */
 export async function listTokens({ client, format }: Session): Promise<Told> {
   const document = await client.get<Tokens>('/tokens');
   const rows = document.tokens;
   const list = { rows, columns: COLUMNS, nameOf: ({ id }: Token) => id, document };
   const told = toldList(list, { format, headers: true });
-  return rows.length === 0 ? { ...told, text: 'there is none' } : told;
+  return rows.length === 0 ? { ...told, text: 'no tokens' } : told;
 }
 
-/** `shepherd token revoke`. @throws {Refused} there is no such token, or it is another's. */
+/** `shepherd token revoke`. @throws {Refused} the token does not exist, or belongs to somebody else. */
 export async function revokeToken({ client }: Session, _flags: object, id: string): Promise<Told> {
   await client.send('DELETE', `/tokens/${encodeURIComponent(id)}`, {});
-  return { document: { id }, names: [id], text: `token ${id} is refused within five seconds` };
+  return {
+    document: { id },
+    names: [id],
+    text: `token ${id} is revoked; all consoles refuse it within five seconds`,
+  };
 }

@@ -6,6 +6,7 @@ import type { FleetSchema, PoolsSchema } from '../../console/api/fleet-schema.ts
 import type { HistorySchema } from '../../console/api/insight.ts';
 import type { ExplanationSchema, PlanSchema } from '../../console/api/plan-schema.ts';
 import type { LogLevelsSchema, WhoamiSchema } from '../../console/api/about.ts';
+import type { LogSchema } from '../../console/api/log.ts';
 import type { MachineSchema } from '../../console/api/machine-schema.ts';
 import type { MachinesSchema } from '../../console/api/machines.ts';
 import type { ProviderInFullSchema, ProvidersSchema } from '../../console/api/provider-schema.ts';
@@ -22,13 +23,14 @@ import type {
 } from '../../console/api/filing/answers.ts';
 import type { RequestListSchema } from '../../console/api/filing/request-list.ts';
 
-/** What the API answers, by the schemas that it is served with. Nothing of them is loaded. */
+/** The answers of the API, as types of its schemas. No schema is loaded. */
 
 export type Events = z.output<typeof EventsSchema>;
 export type Fleet = z.output<typeof FleetSchema>;
 export type MachinePage = z.output<typeof MachinesSchema>;
 export type MachineRow = MachinePage['machines'][number];
 export type LogLevels = z.output<typeof LogLevelsSchema>;
+export type Log = z.output<typeof LogSchema>;
 export type Machine = z.output<typeof MachineSchema>;
 export type Explanation = z.output<typeof ExplanationSchema>;
 export type History = z.output<typeof HistorySchema>;

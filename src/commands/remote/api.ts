@@ -9,7 +9,7 @@ export interface ApiFlags {
   readonly header: readonly string[];
 }
 
-/** `shepherd api METHOD PATH`: one request of the API as it is, for what has no command. */
+/** `shepherd api METHOD PATH`: sends one request to the API, for everything that has no command. */
 export async function callApi(
   { client, signal }: Session,
   { data, header }: ApiFlags,
@@ -18,7 +18,7 @@ export async function callApi(
 ): Promise<Told> {
   const method = METHODS.find((each) => each === name.toUpperCase());
   if (method === undefined)
-    throw new UsageError(`${name} is no method; there is ${METHODS.join(', ')}`);
+    throw new UsageError(`${name} is not a method; give one of ${METHODS.join(', ')}`);
   const [bare = '', search = ''] = path.split('?', 2);
   const below = bare.startsWith(`${API}/`) ? bare : `${API}/${bare.replace(/^\/+/, '')}`;
   const headers = Object.fromEntries(header.map(headerOf));
@@ -35,7 +35,7 @@ export async function callApi(
 function headerOf(text: string): [string, string] {
   const [, name, value] = /^([\w-]+):\s*(.*)$/.exec(text) ?? [];
   if (name === undefined || value === undefined) {
-    throw new UsageError(`--header "${text}" is not of the form name: value`);
+    throw new UsageError(`--header "${text}" has the wrong form; give "name: value"`);
   }
   return [name.toLowerCase(), value];
 }
@@ -44,6 +44,6 @@ function bodyOf(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new UsageError('--data is no JSON');
+    throw new UsageError('--data is not JSON; check the quotes');
   }
 }

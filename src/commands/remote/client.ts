@@ -7,10 +7,10 @@ import { withTimeLimit } from '../../adapters/clock/port.ts';
 import { explain, UsageError, Malformed } from '../../domain/errors.ts';
 import { NoConsole, Refused, type ProblemBody } from './failures.ts';
 
-/** What is asked of the console's API. */
+/** A request to the console's API. */
 export interface Question {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** With `/api/v1` before it. */
+  /** Begins with `/api/v1`. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string | number | undefined>>;
   readonly headers?: Readonly<Record<string, string>>;
@@ -24,51 +24,51 @@ export interface Reply {
   readonly text: string;
 }
 
-/** A message of the console's stream. */
+/** A server-sent event of the console. */
 export interface StreamMessage {
   readonly id: string | null;
   readonly event: string;
   readonly data: string;
 }
 
-/** The way to the API of a console. */
+/** Sends requests to the API of a console. */
 export interface Door {
-  /** For people: the console's address. */
+  /** Address of the console, for people. */
   readonly where: string;
-  /** Answers whatever the status. @throws {NoConsole} nothing answers there. */
+  /** Returns every reply, whatever its status. @throws {NoConsole} nothing answers there. */
   send(question: Question): Promise<Reply>;
   /**
-   * Reads server-sent events until they end; a break is an end as well.
+   * Reads server-sent events until the stream ends or the connection breaks.
    * @throws {NoConsole} {Refused}
    */
   stream(question: Question): AsyncIterable<StreamMessage>;
-  /** The same person at the console of another daemon. @throws {UsageError} a token would go in clear. */
+  /** Asks the console of another daemon with the same token. @throws {UsageError} the token would be sent in clear. */
   elsewhere(url: string): Door;
 }
 
 export interface HttpDoorOptions {
-  /** Of the console, such as `https://fleet.example.org/`. */
+  /** Address of the console, such as `https://fleet.example.org/`. */
   readonly url: string;
-  /** Shown as a bearer token; null: nothing is shown. */
+  /** Bearer token; null: send none. */
   readonly token: string | null;
   readonly version: string;
-  /** For people: what they may do when nothing answers. */
+  /** Tells people what to do if nothing answers. */
   readonly advice: string;
-  /** The authorities that alone may have signed its certificate, PEM; absent: those of Node. */
+  /** The only trusted certificate authorities, PEM; absent: those of Node. */
   readonly ca?: string | undefined;
-  /** The token may go over plain http to another machine. */
+  /** The token may travel over plain HTTP to another machine. */
   readonly allowInsecureHttp?: boolean;
   /** How long a stream may be silent; 30 s when absent. */
   readonly quietMs?: number;
 }
 
-/** Beyond what a request itself may wait for. */
+/** Limit for an answer, beyond the time that the request itself waits. */
 const ANSWER_MS = 30_000;
 const CONNECT_MS = 10_000;
-/** A stream has a tick every 10 s; one that is silent for longer is dead. */
+/** A stream has a tick every 10 s. A stream that is silent for longer is dead. */
 const QUIET_MS = 30_000;
 
-/** @throws {UsageError} a token would go in clear to another machine, and nobody said that it may. */
+/** @throws {UsageError} the token would be sent in clear to another machine without --allow-insecure-http. */
 export function requireSecret({
   url,
   allowInsecureHttp = false,
@@ -76,8 +76,8 @@ export function requireSecret({
   const { protocol, hostname } = new URL(url);
   if (protocol === 'https:' || allowInsecureHttp || isLoopbackHost(hostname)) return;
   throw new UsageError(
-    `a token would go in clear to ${url}; give its address with https://, ` +
-      'or say --allow-insecure-http where nobody can listen on the way',
+    `the token would be sent in clear to ${url}; give its address with https://, ` +
+      'or --allow-insecure-http if nobody can listen on the way',
   );
 }
 
@@ -110,12 +110,12 @@ export function openHttpDoor(options: HttpDoorOptions): Door {
   };
 }
 
-/** A connection that died without a word: it is ended, as if it had broken. */
+/** Ends a silent connection as if it had broken. */
 class Quiet extends Error {
   readonly code = 'ECONNRESET';
 }
 
-/** @throws {NoConsole} it takes longer. */
+/** @throws {NoConsole} the work takes longer than the limit. */
 async function within<T>(
   limitMs: number,
   options: HttpDoorOptions,
@@ -180,12 +180,12 @@ function ask(options: HttpDoorOptions, question: Question): Promise<IncomingMess
 }
 
 const UNTRUSTED =
-  'no authority known here signed its certificate; "shepherd login URL --ca FILE" makes one known';
+  'no known authority signed its certificate; give the authority with "shepherd login URL --ca FILE"';
 
 const REASONS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens there',
-  ENOTFOUND: 'its name is not known',
-  ECONNRESET: 'it hung up',
+  ENOTFOUND: 'its name cannot be resolved',
+  ECONNRESET: 'it closed the connection',
   ...Object.fromEntries(
     [
       'DEPTH_ZERO_SELF_SIGNED_CERT',
@@ -225,7 +225,7 @@ export async function* eventsIn(source: AsyncIterable<Buffer>): AsyncIterable<St
   try {
     for await (const chunk of source) {
       const text = rest + decoder.decode(chunk, { stream: true });
-      // Its other half may still come.
+      // The other half of the line end may still come.
       const held = text.endsWith('\r') ? '\r' : '';
       const lines = text.slice(0, text.length - held.length).split(/\r\n|\n|\r/);
       rest = (lines.pop() ?? '') + held;
@@ -235,7 +235,7 @@ export async function* eventsIn(source: AsyncIterable<Buffer>): AsyncIterable<St
       }
     }
   } catch (error) {
-    // A connection that broke has ended; what cannot be read was never sent whole.
+    // A broken connection ends the stream: an incomplete message was never sent whole.
     if (!isBreak(error)) throw error;
   }
 }
@@ -249,12 +249,12 @@ export const API = '/api/v1';
 
 type Query = Question['query'];
 
-/** What commands ask of the API, whichever door it is behind. */
+/** Asks the API, and throws if the answer is no success. */
 export interface Client {
   readonly door: Door;
   /** @throws {Refused} {NoConsole} */
   get<Answer>(path: string, query?: Query): Promise<Answer>;
-  /** As {@link get}; null: there is no such thing. */
+  /** As {@link get}, but null if the thing does not exist. */
   find<Answer>(path: string, query?: Query): Promise<Answer | null>;
   send<Answer>(
     method: Question['method'],
@@ -293,18 +293,19 @@ export function createClient(
   };
 }
 
-/** @throws {Malformed} somebody else answers, such as a proxy with a page of its own. */
+/** @throws {Malformed} the answer is not JSON: a proxy may have answered with a page. */
 function parsed(text: string, { where }: Door): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new Malformed(`${where} does not answer in JSON: it is no console of Shepherd`, {
-      cause,
-    });
+    throw new Malformed(
+      `${where} does not answer in JSON, so it is not a console of Shepherd; check the address`,
+      { cause },
+    );
   }
 }
 
-/** Looks at replies, and says once that the console is of another version. */
+/** Looks at replies, and says once if the console has another version. */
 export function watchVersion(version: string, say: (text: string) => void) {
   let [isTold, isOurs] = [false, false];
   return {
@@ -313,44 +314,48 @@ export function watchVersion(version: string, say: (text: string) => void) {
       isOurs = theirs === version;
       if (isTold || isOurs || theirs === undefined) return;
       isTold = true;
-      say(`the console is of version ${theirs}, and this command of ${version}`);
+      say(`the console has version ${theirs}, and this command has version ${version}`);
     },
-    /** The last reply came from a console of this very version. */
+    /** The last reply came from a console of the same version. */
     isOurs: () => isOurs,
   };
 }
 const VERSION_HEADER = 'shepherd-version';
 
-const LOG_IN = '"shepherd login URL" logs in, "shepherd whoami" tells as whom';
+const LOG_IN = 'log in with "shepherd login URL"';
 
 const ADVICE: Readonly<Record<string, string>> = {
   'not-signed-in': LOG_IN,
-  'not-allowed': '"shepherd whoami" tells what you may',
+  'not-allowed': '"shepherd whoami" shows your role',
 };
 
-/** What stands before a console says so when nothing answers behind it. */
+/** A gateway answers with these if the console behind it does not answer. */
 const GATEWAY: ReadonlySet<number> = new Set([502, 503, 504]);
 
-/** @throws {NoConsole} {Refused} it is no success. @throws {Malformed} nothing that we know answered. */
+/** @throws {NoConsole} {Refused} the reply is no success. @throws {Malformed} the reply is not from a console. */
 export function requireSuccess(reply: Reply, { method, path }: Pick<Question, 'method' | 'path'>) {
   if (reply.status >= 200 && reply.status < 300) return;
   const problem = problemIn(reply);
   if (problem === null && GATEWAY.has(reply.status)) {
-    const what = `${method} ${path} is answered with ${reply.status}`;
-    throw new NoConsole(`${what} by a gateway, and not by the console behind it`);
+    const what = `${method} ${path} got status ${reply.status}`;
+    throw new NoConsole(
+      `${what} from a gateway: the console behind it does not answer; try again later`,
+    );
   }
   if (problem === null) {
-    throw new Malformed(`${method} ${path} is answered with ${reply.status} by what is no console`);
+    throw new Malformed(
+      `${method} ${path} got status ${reply.status}, and not from a console of Shepherd; check the address`,
+    );
   }
   if (problem.code === 'not-found' && problem.detail === NO_PAGE) {
     const theirs = reply.headers[VERSION_HEADER] ?? 'another version';
     const detail = `this console (${theirs}) does not know ${method} ${path}`;
-    throw new Refused({ ...problem, detail }, 'upgrade it');
+    throw new Refused({ ...problem, detail }, 'upgrade its daemon');
   }
   throw new Refused(problem, ADVICE[problem.code] ?? null);
 }
 
-/** As the console says that it has no such route. */
+/** The words by which a console says that it has no such route. */
 const NO_PAGE = 'There is no such page';
 
 function problemIn({ text }: Reply): ProblemBody | null {

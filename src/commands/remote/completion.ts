@@ -8,7 +8,7 @@ import type { Fleet, MachinePage } from './answers.ts';
 import { createClient, type Client } from './client.ts';
 import { openDoor, readContexts } from './contexts.ts';
 
-/** What a shell may offer where names of this fleet are wanted. */
+/** Names of this fleet that a shell may offer. */
 interface Names {
   readonly machines: readonly string[];
   readonly providers: readonly string[];
@@ -19,17 +19,17 @@ type Kind = keyof Names;
 
 const NONE: Names = { machines: [], providers: [], locations: [], contexts: [] };
 
-/** A person who presses Tab waits no longer; nothing is offered then. */
+/** Limit for an answer after Tab. Later answers are left out. */
 const PATIENCE_MS = 250;
 const MACHINES_MAX = 100;
 
 /**
- * Names come from providers and from whoever answers as the console. Others than these could be run by
- * a shell, or be taken for an option, so they are not offered; nor is `@`, at which bash looks for hosts.
+ * Names come from providers and from the console. A shell could run other names, or take them for options, so
+ * they are not offered. Names with `@` are not offered because bash looks for hosts there.
  */
 const SAFE_NAME = /^\w[\w.:+/-]*$/;
 
-/** By the option as commander declares it. */
+/** The kind of name that an option takes. */
 const OF_OPTIONS: Readonly<Record<string, Kind>> = {
   '--slots': 'machines',
   '--provider': 'providers',
@@ -42,7 +42,7 @@ const OF_ARGUMENTS: Readonly<Record<string, Kind>> = {
   context: 'contexts',
 };
 
-/** The scripts evaluate nothing of what was typed or offered: they compare and pass it on as it is. */
+/** The scripts evaluate neither typed nor offered words: they only compare them and pass them on. */
 const SCRIPTS: Readonly<Record<string, string>> = {
   bash: `# bash completion for shepherd
 _shepherd_complete() {
@@ -82,17 +82,17 @@ complete -c shepherd -f -a '(__shepherd_complete)'
 `,
 };
 
-/** `shepherd completion SHELL`: the script that has a shell ask this program. */
+/** `shepherd completion SHELL`: prints the script by which a shell asks this program. */
 export function printCompletion(shell: string): void {
   process.stdout.write(SCRIPTS[shell]!);
 }
 
-/** What a word may become, and a word of explanation. */
+/** A completion of a word, and its explanation. */
 type Offer = readonly [value: string, about: string];
 
 /**
- * `shepherd complete -- WORD…`, as the shell's script asks: prints what the last word may become, one
- * offer a line. Where no console answers in time, names of the fleet are left out.
+ * `shepherd complete -- WORD…`, which the shell's script calls: prints completions of the last word, one per
+ * line. If no console answers in time, then names of the fleet are left out.
  */
 export async function complete(cli: Command, words: readonly string[]): Promise<void> {
   const last = words.at(-1) ?? '';
@@ -107,9 +107,9 @@ export async function complete(cli: Command, words: readonly string[]): Promise<
 
 interface Wanted {
   readonly offers: readonly Offer[];
-  /** The kind of name of the fleet that may stand there. */
+  /** Kind of fleet name that fits here. */
   readonly kind?: Kind | undefined;
-  /** What stands in the same word before it: `--option=`. */
+  /** The part of the same word before it: `--option=`. */
   readonly head?: string;
 }
 
@@ -177,7 +177,7 @@ async function namesOf(kind: Kind, words: readonly string[], word: string): Prom
       ask(createClient(door, signal), kind, word),
     );
   } catch (error) {
-    // Nobody to ask, or not in time, or not allowed: a shell that completes has nowhere to say so.
+    // A completing shell cannot show an error.
     if (error instanceof FleetError || (error as Error).name === 'AbortError') return NONE;
     throw error;
   }

@@ -15,60 +15,64 @@ import { explain, NotFound, UsageError } from '../../domain/errors.ts';
 import { openHttpDoor, type Door } from './client.ts';
 import { EXIT_INTERRUPTED, Interrupted } from './failures.ts';
 
-/** A console that commands may go to. */
+/** A known console. */
 export interface Context {
   readonly url: string;
   readonly token?: string;
-  /** A command of the shell that prints the token. */
+  /** A shell command that prints the token. */
   readonly tokenCommand?: string;
-  /** The authorities that alone may have signed its certificate, PEM; absent: those of Node. */
+  /** The only trusted certificate authorities, PEM; absent: those of Node. */
   readonly ca?: string;
-  /** Its token may go over plain http to another machine. */
+  /** The token may travel over plain HTTP to another machine. */
   readonly allowInsecureHttp?: boolean;
-  /** Process of the simulator that made it, and takes it away at its end. */
+  /** Process of the simulator that made this context and removes it at its end. */
   readonly simulator?: number;
 }
 export interface Contexts {
-  /** Which one is used where none is named; null: none. */
+  /** The context in use; null: none. */
   readonly current: string | null;
   readonly contexts: Readonly<Record<string, Context>>;
 }
 
 const NONE: Contexts = { current: null, contexts: {} };
 
-/** Where contexts are kept. */
+/** The file of the contexts. */
 export const contextsFile = (env: NodeJS.ProcessEnv = process.env): string =>
   join(env['XDG_CONFIG_HOME'] || join(homedir(), '.config'), 'shepherd', 'contexts.yaml');
 
 /**
- * The contexts of this person; none where there is no file.
- * @throws {UsageError} others may read the file, or it is not one of contexts.
+ * Reads the contexts of this user; none if the file does not exist.
+ * @throws {UsageError} others may read the file, or its content is not valid.
  */
 export function readContexts(file = contextsFile()): Contexts {
   const found = statSync(file, { throwIfNoEntry: false });
   if (found === undefined) return NONE;
   if ((found.mode & 0o077) !== 0) {
-    throw new UsageError(`${file} holds tokens, and others may read it; run chmod 600 '${file}'`);
+    throw new UsageError(
+      `${file} holds tokens, and other users may read it; run chmod 600 '${file}'`,
+    );
   }
   const { uid } = found;
   if (process.getuid && uid !== process.getuid()) {
-    throw new UsageError(`${file} belongs to another user; it is not used`);
+    throw new UsageError(`${file} belongs to another user; remove it, or set XDG_CONFIG_HOME`);
   }
   return checked(file, readFileSync(file, 'utf8'));
 }
 
 function checked(file: string, text: string): Contexts {
   const wrong = (what: string) =>
-    new UsageError(`${file} is not a file of contexts: ${what}; mend it, or remove it and log in`);
+    new UsageError(
+      `${file} is not a valid file of contexts: ${what}; correct it, or remove it and log in again`,
+    );
   let found: Partial<Contexts> | null;
   try {
     found = parse(text) as Partial<Contexts> | null;
   } catch {
-    throw wrong('it is no YAML');
+    throw wrong('it is not YAML');
   }
   if (found === null) return NONE;
   const { current = null, contexts = {} } = found;
-  if (typeof contexts !== 'object') throw wrong('contexts is no list');
+  if (typeof contexts !== 'object') throw wrong('"contexts" is not a map');
   for (const [name, each] of Object.entries(contexts)) {
     if (typeof each?.url !== 'string') throw wrong(`${name} has no url`);
   }
@@ -76,8 +80,8 @@ function checked(file: string, text: string): Contexts {
 }
 
 /**
- * Writes them so that a reader sees the old ones or the new ones, and nobody else sees any.
- * @throws {UsageError} they cannot be written there.
+ * Writes the contexts atomically, readable only by this user.
+ * @throws {UsageError} the file cannot be written.
  */
 export function writeContexts(contexts: Contexts, file = contextsFile()): void {
   const fresh = `${file}.${process.pid}`;
@@ -89,13 +93,14 @@ export function writeContexts(contexts: Contexts, file = contextsFile()): void {
     renameSync(fresh, file);
   } catch (cause) {
     const why = explain(cause);
-    throw new UsageError(`${file} cannot be written (${why}); mend it, or set XDG_CONFIG_HOME`, {
-      cause,
-    });
+    throw new UsageError(
+      `${file} cannot be written (${why}); correct that, or set XDG_CONFIG_HOME`,
+      { cause },
+    );
   }
 }
 
-/** @throws {NotFound} there is none of that name. */
+/** @throws {NotFound} no context has this name. */
 export function requireContext({ contexts }: Contexts, name: string): Context {
   const found = contexts[name];
   if (found) return found;
@@ -103,29 +108,29 @@ export function requireContext({ contexts }: Contexts, name: string): Context {
   throw new NotFound(`no context is named ${name}; there is ${known}`);
 }
 
-/** The same without one. */
+/** The contexts without one of them. */
 export function without({ current, contexts }: Contexts, name: string): Contexts {
   const { [name]: _, ...rest } = contexts;
   return { current: current === name ? null : current, contexts: rest };
 }
 
-/** Which console a command goes to, as flags and environment say. */
+/** The flags that say which console is asked. */
 export interface DoorFlags {
   readonly url?: string;
   readonly context?: string;
-  /** A token may go over plain http to another machine. */
+  /** The token may travel over plain HTTP to another machine. */
   readonly allowInsecureHttp?: boolean;
 }
 
 export interface DoorMeans {
   readonly version: string;
-  /** Nobody is there who could answer a `tokenCommand`, so none is run. */
+  /** Never run a `tokenCommand`, because nobody could answer its prompts. */
   readonly isSilent?: boolean;
 }
 
 /**
- * Opens the door that is meant: what a flag says, else the environment, else the context.
- * @throws {UsageError} none is meant.
+ * Chooses the console: by a flag, else by the environment, else by the context in use.
+ * @throws {UsageError} no console is known.
  */
 export function openDoor(
   flags: DoorFlags,
@@ -142,7 +147,7 @@ export function openDoor(
     });
   const url = flags.url ?? (context === undefined ? env['SHEPHERD_URL'] : undefined);
   if (url) {
-    // Of a context with this address come the CA, and the token where the environment has none.
+    // A context with the same address provides the CA, and the token if the environment has none.
     const known = Object.values(all.contexts).find(
       (each) => addressOf(each.url) === addressOf(url),
     );
@@ -150,46 +155,48 @@ export function openDoor(
     return doorTo(
       { ...known, url },
       token,
-      `see to its daemon, or give another --url; ${EMERGENCY}`,
+      `check its daemon, or give another --url; ${EMERGENCY}`,
     );
   }
   const name = context ?? all.current;
   if (name === null) {
     throw new UsageError(
-      'no console is known; "shepherd login URL" makes one known, --url names one, and "shepherd ' +
-        'sim" starts one with a simulated fleet',
+      'no console is known; log in with "shepherd login URL", give --url, or start a simulated fleet ' +
+        'with "shepherd sim"',
     );
   }
-  // The token of the environment may be another console's.
+  // The token of the environment may belong to another console.
   const found = requireContext(all, name);
   const advice =
     found.simulator === undefined
-      ? `see to its daemon, or choose another with "shepherd context use"; ${EMERGENCY}`
-      : `the context ${name} was left by a simulator that was killed: "shepherd context remove ${name}"`;
+      ? `check its daemon, or choose another context with "shepherd context use"; ${EMERGENCY}`
+      : `a killed simulator left the context ${name} behind: run "shepherd context remove ${name}"`;
   return doorTo(found, tokenOf(found, isSilent), advice);
 }
 
-/** What can be done where every daemon is gone. */
+/** What to do when no daemon is left. */
 const EMERGENCY =
-  'where no daemon is left, "shepherd run --roles console --config FILE" beside the database serves one';
+  'if no daemon is left, "shepherd run --roles console --config FILE" serves a console';
 
-/** @throws {UsageError} it is no address of a console. */
+/** @throws {UsageError} the text is not an http or https address. */
 export function addressOf(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || !/^https?:$/.test(url.protocol)) {
-    throw new UsageError(`${text} is no address of a console, such as https://fleet.example.org/`);
+    throw new UsageError(
+      `${text} is not the address of a console; give one such as https://fleet.example.org/`,
+    );
   }
   url.hash = '';
   url.search = '';
   return url.href;
 }
 
-/** A person may have to unlock something first. */
+/** Long enough for a person to unlock a password store. */
 const TOKEN_LIMIT_MS = 30_000;
 
 /**
- * @param isSilent only a token that is kept: nothing is run.
- * @throws {UsageError} the command does not print one in time. @throws {Interrupted}
+ * @param isSilent run no command; return only a stored token.
+ * @throws {UsageError} the command prints no token in time. @throws {Interrupted}
  */
 export function tokenOf(
   { token, tokenCommand }: Context,
@@ -197,23 +204,24 @@ export function tokenOf(
   limitMs = TOKEN_LIMIT_MS,
 ): string | null {
   if (tokenCommand === undefined) return token ?? null;
-  if (isSilent) throw new UsageError('its token is printed by a command, which is not run here');
+  if (isSilent)
+    throw new UsageError('a command prints the token of this context, and it is not run here');
   const { error, signal, status, stdout } = spawnSync('/bin/sh', ['-c', tokenCommand], {
     ...{ encoding: 'utf8', stdio: ['inherit', 'pipe', 'inherit'], timeout: limitMs },
     killSignal: 'SIGKILL',
   });
   if (error && 'code' in error && error.code === 'ETIMEDOUT') {
     throw new UsageError(
-      `tokenCommand prints no token within ${limitMs / 1_000} s; mend it in the context`,
+      `tokenCommand prints no token within ${limitMs / 1_000} s; correct it with "shepherd login"`,
     );
   }
-  // Ctrl-C reaches the command, too, and ends both.
+  // Ctrl-C also reaches the command, and ends both.
   if (signal === 'SIGINT' || status === EXIT_INTERRUPTED) throw new Interrupted();
   if (error || status !== 0) {
     const why = error ? explain(error) : `it ends with ${signal ?? status}`;
-    throw new UsageError(`tokenCommand fails: ${why}; mend it in the context`);
+    throw new UsageError(`tokenCommand fails: ${why}; correct it with "shepherd login"`);
   }
   const [first = ''] = stdout.split('\n');
   if (first.trim() !== '') return first.trim();
-  throw new UsageError('tokenCommand prints no token; mend it in the context');
+  throw new UsageError('tokenCommand prints no token; correct it with "shepherd login"');
 }

@@ -3,6 +3,7 @@ import { factLines, timeText, jsonLine } from '../layout.ts';
 import type { When } from '../options.ts';
 import type { Events } from './answers.ts';
 import { isAway } from './failures.ts';
+import { machineIdOf } from './names.ts';
 import type { Session, Told } from './session.ts';
 import { momentOf } from './verbs.ts';
 
@@ -10,10 +11,10 @@ export interface EventsFlags {
   readonly type?: string;
   readonly provider?: string;
   readonly machine?: string;
-  /** Only the latest events, so many of them. */
+  /** Only this many events, the latest ones. */
   readonly tail?: number;
   readonly since?: When;
-  /** The first events after this number; `now`: only what is yet to come. */
+  /** The first events after this number. `now`: only new events. */
   readonly after?: string;
   readonly limit?: number;
   readonly follow: boolean;
@@ -23,8 +24,11 @@ const LOOK_MS = 1_000;
 const PAGE = 1_000;
 const SHOWN = 100;
 
-/** `shepherd events`: the latest events, oldest first; with `follow` it goes on until Ctrl-C. */
-export async function showEvents(session: Session, flags: EventsFlags): Promise<Told> {
+/** `shepherd events`: the latest events, oldest first. With `follow` it continues until Ctrl-C. */
+export async function showEvents(session: Session, given: EventsFlags): Promise<Told> {
+  const { machine: name } = given;
+  const machine = name === undefined ? undefined : await machineIdOf(session.client, name);
+  const flags = { ...given, ...(machine !== undefined && { machine }) };
   if (flags.follow) return follow(flags, session);
   const { client, format } = session;
   const page = await client.get<Events>('/events', await firstQuery(flags, session));
@@ -37,17 +41,17 @@ export async function showEvents(session: Session, flags: EventsFlags): Promise<
 
 const wantedOf = ({ type, provider, machine }: EventsFlags) => ({ type, provider, machine });
 
-/** @throws {UsageError} more are wanted than one answer has. */
+/** @throws {UsageError} one answer cannot have that many events. */
 async function firstQuery(flags: EventsFlags, { client }: Session): Promise<EventsQuery> {
   const { after, since, limit = SHOWN, tail = since ? PAGE : limit } = flags;
-  if (Math.max(limit, tail) > PAGE) throw new UsageError(`give ${PAGE} events at most`);
+  if (Math.max(limit, tail) > PAGE) throw new UsageError(`--tail and --limit are at most ${PAGE}`);
   if (after !== undefined) return { ...wantedOf(flags), after, limit };
   const sinceMs = since && ('atMs' in since ? since.atMs : (await momentOf(client)) - since.forMs);
   return { ...wantedOf(flags), tail, sinceMs };
 }
 type EventsQuery = NonNullable<Parameters<Session['client']['get']>[1]>;
 
-/** Every daemon tells of the same numbers, so it goes on wherever a console answers again. */
+/** Event numbers are the same at every daemon, so this continues at whichever console answers. */
 async function follow(flags: EventsFlags, session: Session): Promise<Told> {
   const { client, format, width, signal, sleep, say, write } = session;
   const isLatest = (flags.tail ?? flags.since) !== undefined;

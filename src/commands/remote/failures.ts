@@ -8,7 +8,7 @@ export const EXIT_NO_CONSOLE = 5;
 export const EXIT_INTERRUPTED = 130;
 const EXIT_TERMINATED = 143;
 
-/** What a console answers that is no success (RFC 9457). */
+/** Body of an error that a console answers (RFC 9457). */
 export interface ProblemBody {
   readonly type: string;
   readonly title: string;
@@ -26,7 +26,7 @@ const EXIT_CODES: Readonly<Record<string, number>> = {
   changed: EXIT_USAGE,
 };
 
-/** The console answers, and does not do it. */
+/** The console refuses. */
 export class Refused extends FleetError {
   readonly code: string;
   readonly retryable: boolean;
@@ -46,7 +46,7 @@ export class Refused extends FleetError {
 export class NoConsole extends FleetError {
   readonly code = 'no-console';
   readonly retryable = true;
-  /** False: nothing was connected to, so what was asked reached nobody. */
+  /** False: there was no connection, so the request reached nobody. */
   readonly wasSent: boolean;
   constructor(message: string, wasSent = true) {
     super(message);
@@ -54,7 +54,7 @@ export class NoConsole extends FleetError {
   }
 }
 
-/** Whoever asks again a little later may be answered. */
+/** The same request may succeed a little later. */
 export const isAway = (error: unknown): error is FleetError =>
   error instanceof NoConsole || (error instanceof Refused && error.retryable);
 
@@ -69,11 +69,11 @@ export class Interrupted extends FleetError {
   }
 }
 
-/** By what a command was ended. */
+/** The signal that ended a command. */
 export const interruptOf = ({ reason }: AbortSignal): Interrupted =>
   reason instanceof Interrupted ? reason : new Interrupted();
 
-/** It was sent, and nobody knows whether it was filed. */
+/** The request was sent, and its answer was lost. */
 export class MaybeFiled extends FleetError {
   readonly code = 'may-be-filed';
   readonly retryable = true;
@@ -81,8 +81,8 @@ export class MaybeFiled extends FleetError {
   readonly exitCode: number;
   constructor(key: string, cause: FleetError) {
     super(
-      `it may be filed, for its answer is lost (${cause.message}); key ${key}; ` +
-        `repeat the same command with --key '${key}': then it is asked for once`,
+      `the answer to the request was lost (${cause.message}), so it may be in force; ` +
+        `repeat the same command with --key '${key}': the request then counts once`,
       { cause },
     );
     this.key = key;
@@ -90,7 +90,7 @@ export class MaybeFiled extends FleetError {
   }
 }
 
-/** The code that the process ends with. */
+/** The exit status of the process. */
 export function exitCodeFor(error: FleetError): number {
   if (error instanceof Refused || error instanceof MaybeFiled) return error.exitCode;
   if (error instanceof Interrupted) return error.exitCode;
@@ -98,7 +98,7 @@ export function exitCodeFor(error: FleetError): number {
   return error instanceof UsageError ? EXIT_USAGE : EXIT_FAILED;
 }
 
-/** What went wrong as data, for those who asked for JSON. */
+/** An error as JSON. */
 export function problemFor(error: FleetError): object {
   if (error instanceof Refused) return error.problem;
   const { code } = error;

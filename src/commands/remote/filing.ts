@@ -10,7 +10,7 @@ import { isData } from './output.ts';
 import { ASK_AGAIN_MS, sendOnce } from './sending.ts';
 import type { Session, Told } from './session.ts';
 
-/** How something is asked for, whatever it is. */
+/** Flags of every request. */
 export interface AskFlags {
   readonly reason: string;
   readonly key?: string;
@@ -19,15 +19,15 @@ export interface AskFlags {
   readonly validFor?: number;
 }
 
-/** What is sent to ask for something. */
+/** The body of a request. */
 export type AskBody = { readonly verb: string } & Readonly<Record<string, unknown>>;
 
-/** The API waits so long with an answer at most. */
+/** The API waits at most this long before it answers. */
 const WAIT_MAX_S = 60;
 const LOOK_MS = 500;
 
 /**
- * Once all of it is done: waits until what was asked for has come about, too.
+ * Waits for the effect of a request that is done.
  * @param endMs monotonic.
  */
 export type Follow = (filed: Request | Batch, endMs: number) => Promise<Followed>;
@@ -37,19 +37,19 @@ export interface Followed {
   readonly json: object;
 }
 
-/** How what is asked for is waited for. */
+/** How a command waits for its request. */
 export interface Waiting {
-  /** Where the flags say nothing. */
+  /** Default of `--wait`. */
   readonly waitMs: number;
   readonly follow?: Follow;
 }
 
 interface Begun {
-  /** Until when it is waited, where the waiting has begun already. */
+  /** End of a wait that has begun already. */
   readonly endMs?: number;
 }
 
-/** Asks for it once for each key, and waits until it is settled, at most so long. */
+/** Sends a request, and waits until it is settled or the time is over. One key makes one request. */
 export async function file(
   session: Session,
   body: AskBody,
@@ -80,14 +80,14 @@ export async function file(
   return goOn({ verb: body.verb, key, filed }, { ...flags, endMs }, session);
 }
 
-/** What is filed, under which key. */
+/** A request that was sent, and its key. */
 export interface FiledOrder {
   readonly verb: string;
   readonly key: string;
   readonly filed: Request | Batch;
 }
 
-/** Waits until what is filed is settled, and tells how it stands. */
+/** Waits until a request is settled, and reports its state. */
 export async function goOn(
   { verb, key, filed }: FiledOrder,
   { wait, waitMs, follow, endMs: untilMs }: Pick<AskFlags, 'wait'> & Waiting & Begun,
@@ -104,7 +104,7 @@ export async function goOn(
   return { ...told, exitCode: interruptOf(session.signal).exitCode };
 }
 
-/** Nothing was filed, since it cannot be done as things are. */
+/** The console refused the request, so no request exists. */
 const isRefusal = (error: unknown): error is Refused =>
   error instanceof Refused && error.code === 'refused';
 
@@ -126,7 +126,7 @@ function refusedText({ verb, slots }: AskBody, { problem }: Refused, key: string
   };
 }
 
-/** Tells what would become of it; files nothing. */
+/** Shows what a request would do, without sending it. */
 export async function foretell(session: Session, body: AskBody, flags: AskFlags): Promise<Told> {
   const { client, uuid } = session;
   const asked = client.send<Preview>('POST', '/requests', {
@@ -143,7 +143,7 @@ export async function foretell(session: Session, body: AskBody, flags: AskFlags)
   };
 }
 
-/** It is about several machines, whose number has to be confirmed. */
+/** The request is about several machines, whose number must be confirmed. */
 const isBulk = ({ slots, selector }: AskBody): boolean =>
   selector !== undefined || (Array.isArray(slots) && slots.length > 1);
 
@@ -174,7 +174,7 @@ function previewText(preview: Preview, isOfSeveral: boolean, width: number): str
   ].join('\n');
 }
 
-/** What the API calls what an option says. */
+/** Names of fields of the API, and the options that set them. */
 const OWN_WORDS: readonly (readonly [RegExp, string])[] = [
   [/\bselector\.states\b/g, '--state'],
   [/\bselector\.(?=\w)/g, '--'],
@@ -183,7 +183,7 @@ const OWN_WORDS: readonly (readonly [RegExp, string])[] = [
   [/\bdryRun=true\b/g, '--dry-run'],
 ];
 
-/** A mistake in what is asked for, in the words of the command line; programs get the API's own answer. */
+/** Translates a usage error of the API to the names of options. With -o json the error stays as it is. */
 function inOwnWords(error: unknown, { format }: Session): unknown {
   if (isData(format)) return error;
   if (!(error instanceof Refused) || !['malformed', 'changed'].includes(error.code)) return error;
@@ -203,7 +203,7 @@ const isOpen = (found: Request | Batch): boolean =>
 const isDone = (found: Request | Batch): boolean =>
   isBatch(found) ? found.counts.open + found.counts.refused === 0 : found.state === 'done';
 
-/** What cannot be read now is looked for again: it is filed, whatever happens to us. */
+/** Asks again while the console is away, because the request exists already. */
 async function untilSettled(
   filed: Request | Batch,
   endMs: number,
@@ -266,7 +266,7 @@ const poolIn = ({ pool, balancer }: Request): string | null =>
 
 const WAITS = 'not settled yet; it is carried out as soon as it can be, while it is valid';
 
-/** What keeps it from being carried out, as far as the fleet as a whole and its pools tell. */
+/** Why a request is still open, as far as the state of the fleet and its pools shows. */
 async function whyOpen(
   requests: readonly Request[],
   { client, signal }: Session,
@@ -284,7 +284,7 @@ async function whyOpen(
   }
 }
 
-/** Pools that have to let a machine go first, and that no daemon tends. */
+/** Pools that must release a machine first, and that no daemon manages. */
 const untended = (requests: readonly Request[], { atMs, pools }: Pools): string[] =>
   pools
     .filter(({ isTended, paused, members }) => {

@@ -24,31 +24,34 @@ export interface ListFlags extends CommonFlags {
   readonly limit?: number;
 }
 
-/** Adds the options that say which console is asked, and how its answer is written. */
-export const remote = (command: Command): Command =>
+/** Adds the options that say which console is asked. */
+export const connecting = (command: Command): Command =>
   inGroup(GENERAL, command, (general) =>
-    formatted(
-      general
-        .addOption(
-          new Option(
-            '--url <url>',
-            'Address of the console. Default: SHEPHERD_URL, else the context in use',
-          ).conflicts('context'),
-        )
-        .option('--context <name>', 'Use this context instead of the one in use')
-        .option(
-          '--allow-insecure-http',
-          'Send the token over plain HTTP, also to another machine',
-          false,
-        ),
-    )
-      .addOption(jsonOption())
+    general
       .addOption(
-        new Option('--color <when>', 'Use colours. NO_COLOR and FORCE_COLOR work, too')
-          .choices(COLORS)
-          .default('auto'),
+        new Option(
+          '--url <url>',
+          'Address of the console. Default: SHEPHERD_URL, else the context in use',
+        ).conflicts('context'),
+      )
+      .option('--context <name>', 'Use this context instead of the one in use')
+      .option(
+        '--allow-insecure-http',
+        'Send the token over plain HTTP, also to another machine',
+        false,
       ),
   );
+
+/** Adds the options that say which console is asked, and how its answer is written. */
+export const remote = (command: Command): Command =>
+  formatted(connecting(command))
+    .addOption(jsonOption())
+    .addOption(
+      new Option('--color <when>', 'Use colours. NO_COLOR and FORCE_COLOR work, too')
+        .choices(COLORS)
+        .default('auto')
+        .helpGroup(GENERAL),
+    );
 
 /** Adds `--output`. */
 export const formatted = (command: Command): Command =>

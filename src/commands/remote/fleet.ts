@@ -6,10 +6,10 @@ import type { Session, Told } from './session.ts';
 import { headlineText } from '../../domain/headline.ts';
 
 const REQUESTS_SHOWN = 20;
-/** Component of the sessions that carry requests out. */
+/** Component of the sessions of daemons. */
 const DAEMON = 'shepherd';
 
-/** `shepherd status`: what needs a person, what is being done, and when the next thing happens. */
+/** `shepherd status`: what needs a person, what daemons do now, and when they act next. */
 export async function showStatus({ client }: Session): Promise<Told> {
   const fleet = await client.get<Fleet>('/fleet');
   const { atMs, headline, status } = fleet;
@@ -27,7 +27,7 @@ export async function showStatus({ client }: Session): Promise<Told> {
   };
 }
 
-/** What needs a person, each with its reason and what ends it. */
+/** Everything that needs a person, with its reason. */
 function needFacts({ atMs, status }: Pick<Fleet, 'atMs' | 'status'>): Fact[] {
   if (status.needs.length === 0) return [['needs you', 'nothing']];
   return status.needs.map(({ kind, title, text, sinceMs }, at) => {
@@ -37,11 +37,11 @@ function needFacts({ atMs, status }: Pick<Fleet, 'atMs' | 'status'>): Fact[] {
   });
 }
 
-/** In the capitals that are painted. */
+/** In capitals, which `paint` colours. */
 const titleText = (title: string): string =>
   title.replace('is frozen', 'is FROZEN').replace('cannot be listed', 'CANNOT BE LISTED');
 
-/** `shepherd fleet status`: whether machines are recovered now, and what stands in the way. */
+/** `shepherd fleet status`: whether daemons recover machines now, and what prevents it. */
 export async function fleetStatus({ client }: Session): Promise<Told> {
   const [fleet, { sessions }, { requests }] = await Promise.all([
     client.get<Fleet>('/fleet'),
@@ -83,7 +83,7 @@ function statusFacts({ fleet, daemons, requests }: Status): Fact[] {
       at === 0 ? 'recovering' : '',
       `${scope}: ${permits} of at most ${limit}`,
     ]),
-    // What is frozen or cannot be listed stands above, with its reason.
+    // Freezes and failed listings are shown above, with their reasons.
     ['needs you', needsText(fleet.status)],
     ['requests', requests.length === 0 ? 'none open' : `${requests.length} open`],
     ...told.map((each): Fact => [
@@ -97,7 +97,7 @@ function statusFacts({ fleet, daemons, requests }: Status): Fact[] {
 
 type Scope = Fleet['guard']['scopes'][number];
 
-/** Whether machines are recovered now: a line for each thing that keeps them from it. */
+/** Whether daemons recover machines now: one line for each thing that prevents it. */
 export function guardTexts({ guard, atMs }: Pick<Fleet, 'guard' | 'atMs'>): string[] {
   const barring = guard.scopes.filter(({ state }) => state !== 'watching');
   return barring.length === 0

@@ -1,7 +1,7 @@
 import { explain, FleetError, UsageError } from '../../domain/errors.ts';
 import { columnLines, timeText } from '../layout.ts';
 import type { LogLevels, Sessions } from './answers.ts';
-import { createClient, type Client, type Door } from './client.ts';
+import { createClient, type Client } from './client.ts';
 import { EXIT_FAILED, interruptOf } from './failures.ts';
 import type { Session, Told } from './session.ts';
 
@@ -9,12 +9,12 @@ export interface LogLevelFlags {
   readonly component?: string;
   /** Milliseconds. */
   readonly for: number;
-  /** Every daemon that is alive, each by its own console. */
+  /** Every daemon that is alive, each through its own console. */
   readonly all: boolean;
 }
 
-/** What one daemon answered, or why it did not. */
-interface Answered {
+/** What one daemon answered, or why it did not answer. */
+interface DaemonLevels {
   readonly sessionId: string | null;
   readonly console: string | null;
   readonly levels: LogLevels | null;
@@ -22,8 +22,8 @@ interface Answered {
 }
 
 /**
- * `shepherd log level`: what daemons write into their logs; with a level, have them write that for a
- * while. Of several each is asked, whatever becomes of the others; 1: one of them failed.
+ * `shepherd log level`: shows the log level of daemons, or changes it for a limited time. With `all` every
+ * daemon is asked, whatever the others answer. Exit status 1: a daemon failed.
  */
 export async function logLevel(
   session: Session,
@@ -41,12 +41,16 @@ export async function logLevel(
     const answered = { console: client.door.where, levels, sessionId: null, failure: null };
     return { document: levels, text: tableOf([answered]) };
   }
-  const lines = await living(client);
+  const found = await livingDaemons(client);
   const daemons = await Promise.all(
-    lines.map(async (line): Promise<Answered> => {
-      const isShared = lines.some((each) => each !== line && each.consoleUrl === line.consoleUrl);
-      if (line.consoleUrl === null || !isShared) return asked(line, ask, session);
-      return { ...aboutOf(line), levels: null, failure: SHARED };
+    found.map(async (daemon): Promise<DaemonLevels> => {
+      const about = { sessionId: daemon.sessionId, console: daemon.consoleUrl };
+      try {
+        return { ...about, levels: await ask(clientOf(daemon, found, session)), failure: null };
+      } catch (error) {
+        if (!signal.aborted && !(error instanceof FleetError)) throw error;
+        return { ...about, levels: null, failure: explain(error) };
+      }
     }),
   );
   if (signal.aborted) throw interruptOf(signal);
@@ -54,49 +58,41 @@ export async function logLevel(
   return { document: { daemons }, text: tableOf(daemons), exitCode: isWhole ? 0 : EXIT_FAILED };
 }
 
-type Line = Sessions['sessions'][number];
+type LivingDaemon = Sessions['sessions'][number];
 
-const aboutOf = ({ sessionId, consoleUrl }: Line) => ({ sessionId, console: consoleUrl });
-
-/** Which of them would answer, nobody knows. */
-const SHARED =
-  'another daemon is behind the same address; ask it on its host, or by a console.url of its own';
-
-const living = async (client: Client): Promise<readonly Line[]> =>
+/** Sessions of daemons that have not ended. */
+export const livingDaemons = async (client: Client): Promise<readonly LivingDaemon[]> =>
   (await client.get<Sessions>('/sessions')).sessions.filter(
     ({ component, endedAtMs }) => ['shepherd', 'srv'].includes(component) && endedAtMs === null,
   );
 
-/** Asks one daemon at its own console: tokens are good for every daemon of the fleet. */
-async function asked(
-  line: Line,
-  ask: (client: Client) => Promise<LogLevels>,
-  { client: { door }, signal }: Session,
-): Promise<Answered> {
-  const about = aboutOf(line);
-  try {
-    const own = ownDoor(line.consoleUrl, door);
-    const levels = await ask(createClient(own, signal));
-    return { ...about, levels, failure: null };
-  } catch (error) {
-    if (!signal.aborted && !(error instanceof FleetError)) throw error;
-    return { ...about, levels: null, failure: explain(error) };
-  }
-}
-
-/** @throws {UsageError} the token must not go there, or nobody knows where that is. */
-function ownDoor(consoleUrl: string | null, door: Door): Door {
-  if (consoleUrl !== null && !isSafe(consoleUrl, door.where)) {
+/**
+ * A client of the daemon's own console: a token is valid at every daemon of the fleet.
+ * @throws {UsageError} the console cannot be told apart, or the token must not be sent there.
+ */
+export function clientOf(
+  daemon: LivingDaemon,
+  all: readonly LivingDaemon[],
+  { client, signal }: Pick<Session, 'client' | 'signal'>,
+): Client {
+  const { consoleUrl } = daemon;
+  if (consoleUrl === null) throw new UsageError('the daemon has no console');
+  if (all.some((each) => each !== daemon && each.consoleUrl === consoleUrl)) {
     throw new UsageError(
-      'a token would travel there in clear or to another program; run this on its host, or give its ' +
+      'another daemon has the same console address; run this on its host, or give it its own console.url',
+    );
+  }
+  if (daemon.isSelf) return client;
+  if (!isSafe(consoleUrl, client.door.where)) {
+    throw new UsageError(
+      'the token would be sent in clear, or to another program; run this on its host, or give its ' +
         'console https and console.url',
     );
   }
-  if (consoleUrl === null) throw new UsageError('it tells no console');
-  return door.elsewhere(consoleUrl);
+  return createClient(client.door.elsewhere(consoleUrl), signal);
 }
 
-function tableOf(daemons: readonly Answered[]): string {
+function tableOf(daemons: readonly DaemonLevels[]): string {
   const rows = daemons.flatMap(({ console, sessionId, levels, failure }) => {
     const who = console ?? `session ${sessionId}`;
     if (levels === null) return [[who, '', 'FAILED', failure ?? '']];
@@ -111,7 +107,7 @@ function tableOf(daemons: readonly Answered[]): string {
   return columnLines([['console', 'component', 'level', ''], ...rows]).join('\n');
 }
 
-/** Whether a token may go to an address that a daemon told of itself: by TLS, or where it goes anyway. */
+/** Whether a token may go to an address that a daemon gave of itself: over TLS, or to the same origin. */
 function isSafe(consoleUrl: string, ours: string): boolean {
   const { protocol, origin } = new URL(consoleUrl);
   return protocol === 'https:' || origin === new URL(ours).origin;

@@ -8,14 +8,14 @@ import { fingerprintOf } from '../../adapters/ssh/port.ts';
 import { LINE_FIELD_NAMES, lineField } from '../../domain/line-fields.ts';
 
 const LAST_REQUESTS = 10;
-/** Of its log, for what its agent said at its start or of an installation. */
+/** History lines to search for messages of the agent. */
 const LINES_READ = 1_000;
 
 interface NameFlags {
   readonly exact: boolean;
 }
 
-/** `shepherd machine show`: what a person needs to know of one machine, or of a slot without one. */
+/** `shepherd machine show`: everything about one machine, or about a slot without a machine. */
 export async function showMachine(
   { client }: Session,
   { exact }: NameFlags,
@@ -35,7 +35,7 @@ export async function showMachine(
   };
 }
 
-/** `shepherd machine explain`: why it is where it is, and what would end it. */
+/** `shepherd machine explain`: why a machine is in its state, and what would end that. */
 export async function explainMachine(
   { client }: Session,
   { exact }: NameFlags,
@@ -56,34 +56,32 @@ export async function explainMachine(
 }
 
 export interface HistoryFlags extends NameFlags {
-  /** At most so many lines, the latest ones. */
+  /** At most this many lines, the latest ones. */
   readonly limit: number;
 }
 
-/**
- * `shepherd machine history`: what happened to it, whoever did it, in the order of time. What is left
- * of it stays when the machine is gone.
- */
+/** `shepherd machine history`: what happened to a machine, oldest first. A machine that is gone keeps its history. */
 export async function showHistory(
   session: Session,
   flags: HistoryFlags,
   name: string,
 ): Promise<Told> {
   const { of, lines } = await historyOf(name, flags, session);
-  if (lines.length === 0) throw new NotFound(`nothing ever happened to ${of}`);
+  if (lines.length === 0)
+    throw new NotFound(`${of} has no history; "shepherd machines" lists all machines`);
   return {
     ...{ document: { of, lines }, rows: lines, names: [of] },
     text: (width) => factLines(lines.map(inWords), width),
   };
 }
 
-/** A name that means nothing now may be that of a machine that is gone, or of a slot that was there. */
+/** An unknown name may be the ID of a machine that is gone, or a former slot. */
 async function historyOf(name: string, { exact, limit }: HistoryFlags, { client }: Session) {
   const found = isUuid(name) ? null : await findNamed(client, name, exact);
   const ofMachine = isUuid(name) ? name : null;
   if (ofMachine === null && found === null && !/^[^/]+\/./.test(name)) {
     throw new UsageError(
-      `"${name}" is neither a machine's id (a UUID in lower case) nor a slot (<provider>/<slot id>)`,
+      `no machine is named "${name}"; of a machine that is gone give its ID or its slot (PROVIDER/SLOT-ID)`,
     );
   }
   const of = ofMachine ?? found?.slot ?? name;
@@ -102,17 +100,17 @@ function inWords(line: History['lines'][number]): Fact {
   return [timeText(line.atMs), `${actor ?? '-'} ${what}${change}${why}`];
 }
 
-/** Everything that is told of one machine. */
+/** All answers of the API about one machine. */
 interface MachineWhole {
   readonly machine: Machine;
   readonly explanation: Explanation;
-  /** Settled ones too, newest first. */
+  /** Open and finished requests, newest first. */
   readonly requests: readonly Request[];
   /** Newest first. */
   readonly lines: History['lines'];
 }
 
-/** Everything that a person needs to know of a machine. */
+/** Everything that a person needs to know about a machine. */
 function machineFacts(whole: MachineWhole): Fact[] {
   const { machine, explanation } = whole;
   const { slot, machineId, createdAtMs, atMs, state, substate, conflict, creation, shelf } =
@@ -138,7 +136,7 @@ function machineFacts(whole: MachineWhole): Fact[] {
   ];
 }
 
-/** The sentence, and whatever of the rest it leaves out: what a person can do about each block. */
+/** The explanation, and what ends each block. */
 const whyFacts = ({ sentence, blockedBy, overdue }: Explanation): Fact[] => [
   ['why', overdue ? `${sentence} It is overdue.` : sentence],
   ...blockedBy.map(({ kind, text, endedBy }, at): Fact => [
@@ -187,7 +185,7 @@ function agentFacts({ machine, lines }: MachineWhole): Fact[] {
   const started = lines.find(
     (each) => each.kind === 'agentStarted' && each.machineId === machineId,
   );
-  // Among it what the agent before wrote last.
+  // May include the last output of the previous agent.
   const warned = agent && started?.reason ? started.reason.replaceAll(/\s+/g, ' ') : null;
   return [
     ['agent', agent === null ? 'not started' : `started ${whenText(agent.startedAtMs, atMs)}`],
@@ -242,7 +240,7 @@ function quarantineFacts({ explanation, machine }: MachineWhole): Fact[] {
   ];
 }
 
-/** What it is to a pool at one balancer. */
+/** The membership of a machine in a pool at one load balancer. */
 function memberText(member: Machine['members'][number], atMs: number): string {
   const { pool, balancer, state, sinceMs, deadlineMs, how, waived, note, sessions } = member;
   const parts = [

@@ -9,7 +9,7 @@ import { requireAmong } from './names.ts';
 import { toldList, type Column, type List } from './output.ts';
 import type { Session, Told } from './session.ts';
 
-/** Which machines a list is to have; all when nothing is given. */
+/** Flags that select and print machines. Default: all machines. */
 export interface MachinesFlags extends ListFlags, TraitFilter {
   /** `State`, substate, or `State/substate`. */
   readonly state?: readonly string[];
@@ -21,11 +21,11 @@ export interface MachinesFlags extends ListFlags, TraitFilter {
 
 const PAGE = 1_000;
 
-/** `shepherd machines`: the machines of the fleet and how they are. */
+/** `shepherd machines`: the machines of the fleet with their states. */
 export async function listMachines(session: Session, flags: MachinesFlags): Promise<Told> {
   const { client, format } = session;
   const fleet = await client.get<Fleet>('/fleet');
-  // A list by these would be empty for ever.
+  // A misspelled name would give an empty list.
   requireAmong('provider', flags.provider, [
     ...fleet.providers,
     ...fleet.cells.map((each) => each.provider),
@@ -39,7 +39,7 @@ export async function listMachines(session: Session, flags: MachinesFlags): Prom
   return isPlain ? { ...told, text: (width) => tableFor(page, fleet, width) } : told;
 }
 
-/** A filter as the API takes it. */
+/** The flags as a filter of the API. */
 export function filterOf(flags: Partial<MachinesFlags>): string {
   const { state, provider, needsHuman, held, filter } = flags;
   return [
@@ -54,7 +54,7 @@ export function filterOf(flags: Partial<MachinesFlags>): string {
 
 const quoted = (value: string): string => (/\s/.test(value) ? `"${value}"` : value);
 
-/** All machines that are meant, with the pages of the API put together. */
+/** All selected machines, from all pages of the API. */
 export async function readMachines(
   flags: Partial<MachinesFlags>,
   { client }: Pick<Session, 'client'>,
@@ -86,7 +86,7 @@ export const listOf = ({ atMs, total, machines }: Pages): List<MachineRow> => ({
   document: { atMs, total, machines },
 });
 
-/** @param atMs when it was so. */
+/** @param atMs time of the answer. */
 export const columnsAt = (atMs: number): readonly Column<MachineRow>[] => [
   { name: 'slot', of: ({ slot }) => slot },
   { name: 'state', of: ({ state, substate }) => `${state} · ${substate}` },
@@ -104,7 +104,7 @@ export const columnsAt = (atMs: number): readonly Column<MachineRow>[] => [
 const heardText = ({ lastHeartbeatAtMs }: MachineRow, atMs: number): string =>
   lastHeartbeatAtMs === null ? '-' : spanText(atMs - lastHeartbeatAtMs);
 
-/** A line for each machine, below it what a person should know of it, and how the fleet is. */
+/** One line for each machine, its notes below the line, and the state of the fleet at the end. */
 function tableFor(page: Pages, fleet: Fleet, width: number): string {
   const columns = columnsAt(page.atMs).filter(({ isWide }) => !isWide);
   const cells = page.machines.map((row) => columns.map(({ of }) => of(row)));
@@ -135,17 +135,17 @@ const notesOf = ({ reason, holds }: MachineRow): string[] => [
 interface LaidOut {
   readonly head: string;
   readonly lines: readonly string[];
-  /** What found no room beside each of them. */
+  /** Cells of each line that did not fit. */
   readonly below: readonly (readonly string[])[];
 }
 
-/** Slot, state and heard stand beside each other while there is room, the others as far as they fit. */
+/** Keeps slot, state and heard in columns while they fit, and other columns as far as they fit. */
 function laidOut(
   names: readonly string[],
   cells: readonly (readonly string[])[],
   width: number,
 ): LaidOut {
-  // The state never stands without the time of the last heartbeat.
+  // The state is never shown without the time of the last heartbeat.
   const counts = names.map((_, at) => names.length - at).filter((count) => count !== 2);
   const laid = counts.map((count): LaidOut => {
     const [head, ...lines] = columnLines([names, ...cells].map((line) => line.slice(0, count)));

@@ -4,48 +4,48 @@ import { printable } from '../../lib/texts.ts';
 import type { Resolution } from './answers.ts';
 import type { Client } from './client.ts';
 
-/** Shorter beginnings stand for too many machines; as the API has it. */
+/** Shorter beginnings match too many machines. The API has the same limit. */
 const PREFIX_MIN = 4;
 
-/** The physical machine that a name means. */
+/** The machine that a name refers to. */
 export interface Named {
   readonly slot: string;
   readonly machineId: string | null;
-  /** What to ask for: the machine's id where its id was given, else the slot. */
+  /** For requests: the machine ID if the name is a machine ID, else the slot. */
   readonly asked: string;
 }
 
 /**
- * The machine that a person means: by slot, id of machine or device, address, host name, or a unique
- * beginning of an id.
- * @param exact whole names only.
- * @throws {UsageError} it is not clear which. @throws {NotFound} nothing has the name.
+ * Finds a machine by slot, slot ID, machine ID, device ID, address, host name, or a unique beginning of an ID.
+ * @param exact accept whole names only.
+ * @throws {UsageError} several machines match. @throws {NotFound} no machine matches.
  */
 export async function named(client: Client, name: string, exact: boolean): Promise<Named> {
   const found = await findNamed(client, name, exact);
   if (found) return found;
-  throw new NotFound(`no machine is named ${printable(name)}; "shepherd machines" has all`);
+  throw new NotFound(`no machine is named ${printable(name)}; "shepherd machines" lists all`);
 }
 
-/** As {@link named}; null: nothing has the name. @throws {UsageError} */
+/** As {@link named}, but null if no machine matches. @throws {UsageError} */
 export async function findNamed(
   client: Client,
   name: string,
   exact: boolean,
 ): Promise<Named | null> {
-  if (name.trim() === '') throw new UsageError('say which machine: the name is empty');
+  if (name.trim() === '')
+    throw new UsageError('the name of the machine is empty; give a slot or an ID');
   const { machines, more } = await client.get<Resolution>('/resolve', { name });
   const [first, ...others] = machines;
   if (others.length > 0) throw unclear(name, machines, more);
   if (first === undefined) {
     if (name.length >= PREFIX_MIN) return null;
     throw new UsageError(
-      `${printable(name)} is too short for the beginning of an id; give ${PREFIX_MIN} characters or more`,
+      `no machine is named ${printable(name)}, and the beginning of an ID needs ${PREFIX_MIN} characters; give more`,
     );
   }
   if (exact && !first.whole) {
     throw new UsageError(
-      `${printable(name)} is the beginning of ${first.slot}, and here the whole name is wanted; nothing was done`,
+      `${printable(name)} is only the beginning of ${first.slot}; nothing was done; give the whole name`,
     );
   }
   const byMachine = first.by === 'machine' && isUuid(first.machineId ?? '');
@@ -57,19 +57,30 @@ function unclear(name: string, machines: Resolution['machines'], more: boolean):
   const lines = machines.map(({ slot, machineId }) => `    ${slot}  ${machineId ?? '-'}`);
   const rest = more ? ['    and others'] : [];
   const head = machines.every(({ whole }) => whole)
-    ? `${printable(name)} is the name of several machines; nothing was done; name one of them by its slot:`
-    : `${printable(name)} is the beginning of several; nothing was done; give more of one of them:`;
+    ? `several machines are named ${printable(name)}; nothing was done; give one of these slots:`
+    : `several IDs begin with ${printable(name)}; nothing was done; give one of these slots:`;
   return new UsageError([head, ...lines, ...rest].join('\n'));
 }
 
-/** Slot and provider as they stand in a path of the API. */
+/**
+ * The machine ID that a name refers to. An ID is taken as it is, because its machine may be gone.
+ * @throws {UsageError} several machines match. @throws {NotFound} no machine matches.
+ */
+export async function machineIdOf(client: Client, name: string): Promise<string> {
+  if (isUuid(name)) return name;
+  const { slot, machineId } = await named(client, name, false);
+  if (machineId !== null) return machineId;
+  throw new NotFound(`no machine is on ${slot} now; give the ID of an earlier machine`);
+}
+
+/** The path of a machine in the API. */
 export function pathOf(slot: string): string {
   const at = slot.indexOf('/');
   const [provider, id] = [slot.slice(0, at), slot.slice(at + 1)];
   return `/machines/${encodeURIComponent(provider)}/${encodeURIComponent(id)}`;
 }
 
-/** @throws {UsageError} a name that is given is none of those that are known. */
+/** @throws {UsageError} the given name is not a known name. */
 export function requireAmong(
   what: string,
   name: string | undefined,
@@ -79,7 +90,7 @@ export function requireAmong(
   throw new UsageError(noneNamed(what, name, known));
 }
 
-/** That nothing has a name, and what there is. */
+/** Says that no thing has this name, and lists the known names. */
 export const noneNamed = (what: string, name: string, known: readonly string[]): string =>
   `no ${what} is named ${printable(name)}; there is ` +
   ([...new Set(known)].toSorted().join(', ') || 'none');

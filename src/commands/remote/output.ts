@@ -6,21 +6,21 @@ import type { Color, Format } from './flags.ts';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
-/** How answers are written: the same through either door. */
+/** Writes answers in the wanted format. */
 
 export interface Column<Row> {
   readonly name: string;
   readonly of: (row: Row) => string;
-  /** Only where `wide` is asked for, or the column itself. */
+  /** Shown only with `-o wide`, or by name. */
   readonly isWide?: true;
 }
 
-/** Things of one kind, and everything that is told with them. */
+/** A list of things of one kind. */
 export interface List<Row extends object> {
   readonly rows: readonly Row[];
   readonly columns: readonly Column<Row>[];
   readonly nameOf: (row: Row) => string;
-  /** As the API has it. */
+  /** The answer of the API. */
   readonly document: object;
 }
 
@@ -30,21 +30,21 @@ export interface ListLook {
   readonly headers: boolean;
 }
 
-/** What a command has to say at its end. */
+/** The result of a command. */
 export interface Told {
-  /** For people, of so many columns. */
+  /** For people; a function gets the width in columns. */
   readonly text: string | ((width: number) => string);
-  /** All of it, for programs; absent: there is only the text. */
+  /** For programs; absent: there is only the text. */
   readonly document?: object;
-  /** A line each where lines of JSON are wanted; absent: the document is the one line. */
+  /** The lines of `-o ndjson`; absent: the document is the only line. */
   readonly rows?: readonly object[];
-  /** For `-o name`. */
+  /** The lines of `-o name`. */
   readonly names?: readonly string[];
   /** 0 when absent. */
   readonly exitCode?: number;
 }
 
-/** A list as it is told. */
+/** The result of a command that prints a list. */
 export const toldList = <Row extends object>(list: List<Row>, look: ListLook): Told => ({
   document: list.document,
   rows: list.rows,
@@ -52,14 +52,14 @@ export const toldList = <Row extends object>(list: List<Row>, look: ListLook): T
   text: () => tableText(list, look),
 });
 
-/** How a text is written. */
+/** Format, width and colours of the output. */
 export interface Look {
   readonly format: Format;
   readonly width: number;
   readonly paint: Paint;
 }
 
-/** What is told, in the form that is wanted. */
+/** Formats a result. */
 export async function writtenText(
   { text, document, rows, names }: Told,
   { format, width, paint }: Look,
@@ -84,7 +84,7 @@ export function tableText<Row extends object>(list: List<Row>, look: ListLook): 
   return columnLines([...head, ...cells]).join('\n');
 }
 
-/** @throws {UsageError} there is no such column. */
+/** @throws {UsageError} no column has this name. */
 export function chosenColumns<Row extends object>(
   { columns, rows }: Pick<List<Row>, 'columns' | 'rows'>,
   { columns: names, format }: ListLook,
@@ -96,7 +96,7 @@ export function chosenColumns<Row extends object>(
     if (known) return known;
     if (rows.length > 0 && !fields.includes(name)) {
       const all = [...new Set([...columns.map((each) => each.name), ...fields])];
-      throw new UsageError(`no column is named ${name}; there is ${all.join(', ')}`);
+      throw new UsageError(`no column is named ${name}; give one of ${all.join(', ')}`);
     }
     return { name, of: (row) => cellOf((row as Readonly<Record<string, unknown>>)[name]) };
   });
@@ -107,7 +107,7 @@ const cellOf = (value: unknown): string => {
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 };
 
-/** Marks what a person should see first. */
+/** Colours what a person should see first. */
 export type Paint = (text: string) => string;
 
 const MARKS: readonly (readonly [RegExp, 'red' | 'yellow'])[] = [
@@ -118,7 +118,7 @@ const MARKS: readonly (readonly [RegExp, 'red' | 'yellow'])[] = [
   [sharesOf('warn'), 'yellow'],
 ];
 
-/** `10 silent`, as a headline tells it. */
+/** `10 silent`, as in a headline. */
 function sharesOf(tone: Tone): RegExp {
   const words = SHARE_WORDS.filter((word) => TONE_OF[word] === tone);
   return new RegExp(`\\b\\d+ (?:${words.join('|')})\\b`, 'g');
@@ -126,7 +126,7 @@ function sharesOf(tone: Tone): RegExp {
 
 export function painting(color: Color, stream: NodeJS.WriteStream = process.stdout): Paint {
   if (color === 'never') return (text) => text;
-  // Where nothing is forced, the terminal and NO_COLOR, FORCE_COLOR decide.
+  // By default the terminal, NO_COLOR and FORCE_COLOR decide.
   const how = color === 'always' ? { validateStream: false } : { stream };
   return (text) =>
     MARKS.reduce(
@@ -136,19 +136,19 @@ export function painting(color: Color, stream: NodeJS.WriteStream = process.stdo
     );
 }
 
-/** To the standard output; what people read, through their pager where it is long. */
+/** Writes to standard output. A long text for people goes through their pager. */
 export async function writeText(text: string, format: Format): Promise<void> {
   if (text === '') return;
   if (isData(format) || format === 'name') process.stdout.write(`${text}\n`);
   else await sayPaged(`${text}\n`);
 }
 
-/** What `less` is to do unless `LESS` says otherwise: end at the end, keep the screen. */
+/** Default options of `less`: quit if the text fits, keep colours, keep the screen. */
 const LESS = 'FRX';
 
 /**
- * Writes a text to the standard output; on a terminal that it does not fit on, through `PAGER`, else
- * `less`. Where there is no pager it is just written.
+ * Writes a text to standard output. If the text does not fit on the terminal, it goes through `PAGER` or
+ * `less`, if there is a pager.
  */
 export async function sayPaged(
   text: string,
@@ -163,19 +163,19 @@ export async function sayPaged(
   if (!(await paged(text, env))) output.write(text);
 }
 
-/** @returns false: there is no such pager, or it could not be started. */
+/** @returns false if the pager does not exist. */
 async function paged(text: string, env: NodeJS.ProcessEnv): Promise<boolean> {
   const pager = spawn(env['PAGER'] ?? 'less', {
     shell: true,
     stdio: ['pipe', 'inherit', 'inherit'],
     env: { LESS, ...env },
   });
-  // A person may leave the pager before the end.
+  // A person may quit the pager early.
   pager.stdin.on('error', () => undefined);
   pager.stdin.end(text);
   const [code] = (await once(pager, 'exit')) as [number | null];
   return code !== NOT_FOUND;
 }
 
-/** What a shell ends with where there is no such command. */
+/** Exit status of a shell if the command does not exist. */
 const NOT_FOUND = 127;

@@ -8,7 +8,7 @@ import type { Session, Told } from './session.ts';
 
 type ProviderPlan = Plan['providers'][number];
 
-/** `shepherd plan` through the console: what would be done next and why; changes nothing. */
+/** `shepherd plan`: what daemons would do next, and why. Changes nothing. */
 export async function showPlan({ client }: Session, _flags: object, name?: string): Promise<Told> {
   const plan = await client.get<Plan>('/plan');
   const { atMs } = plan;
@@ -68,7 +68,7 @@ function workText({ work, count, machines }: Plan['work'][number]): string {
   ].join('\n');
 }
 
-/** What would be done with pools at their balancers. */
+/** `shepherd lb plan`: what daemons would change at load balancers. */
 export async function showPoolPlan(
   { client }: Session,
   _flags: object,
@@ -99,7 +99,7 @@ const STAGE_WORDS: Readonly<Record<NonNullable<PoolPlan['stage']>, string>> = {
   settled: 'nothing: all is as desired',
 };
 
-/** What would be done next for a pool at a balancer, as people read it. */
+/** Formats what would be done next for a pool at a load balancer. */
 export function poolPlanText(
   { pool, balancer, plan }: Pick<PoolOutlook, 'pool' | 'balancer' | 'plan'>,
   width: number,

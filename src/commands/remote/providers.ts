@@ -7,7 +7,7 @@ import type { Session, Told } from './session.ts';
 
 const pathOf = (name: string): string => `/providers/${encodeURIComponent(name)}`;
 
-/** `shepherd provider status`: what is kept of providers, above all what must not be asked for now. */
+/** `shepherd provider status`: providers with their holds, failed slots and unfinished creations. */
 export async function providerStatus(
   { client }: Session,
   _flags: object,
@@ -87,18 +87,18 @@ const section = (title: string, lines: readonly (readonly string[])[]): string[]
   lines.length === 0 ? [] : [`  ${title}:`, ...indented(lines, '    ')];
 
 export interface ClearFlags extends AskFlags {
-  /** All slots of the provider that are on the shelf; only with `expectCount`. */
+  /** All failed slots of the provider. Needs `expectCount`. */
   readonly allSlots: boolean;
   readonly expectCount?: number;
-  /** `throttle`, `quota` or `capacity`: all holds of that kind. */
+  /** `throttle`, `quota` or `capacity`: end all holds of this kind. */
   readonly hold?: string;
 }
 
 const WAIT_MS = 30_000;
 
 /**
- * `shepherd provider clear`: takes slots off the shelf, or ends holds, before their time.
- * @throws {UsageError} it is not said what, or the count is another one: nothing was done.
+ * `shepherd provider clear`: tries failed slots again, or ends holds, before their time.
+ * @throws {UsageError} nothing or too much is named, or the count differs: nothing was done.
  * @throws {NotFound} a slot is not on the shelf: nothing was done.
  */
 export async function clearProvider(
@@ -109,7 +109,9 @@ export async function clearProvider(
 ): Promise<Told> {
   const { allSlots, hold, expectCount } = flags;
   if ([slots.length > 0, allSlots, hold !== undefined].filter(Boolean).length !== 1) {
-    throw new UsageError('say what: slots by their ids, --all-slots, or --hold <kind>');
+    throw new UsageError(
+      'nothing was done; give slots, --all-slots or --hold, and only one of them',
+    );
   }
   const bare = slots.map((each) => (each.startsWith(`${name}/`) ? idOf(each) : each));
   const there = hold === undefined ? await shelfOf(name, session) : [];
@@ -134,8 +136,8 @@ export async function clearProvider(
 const idOf = (slot: string): string => slot.slice(slot.indexOf('/') + 1);
 
 /**
- * Ids of all slots on the shelf: a console tells the first of them, and then those behind.
- * @throws {UsageError} it does not tell all, or they are others by now: nothing was done.
+ * IDs of all slots on the shelf, page by page.
+ * @throws {UsageError} the shelf changed meanwhile, or the console does not give all slots: nothing was done.
  */
 async function shelfOf(name: string, { client }: Session): Promise<readonly string[]> {
   const found = new Set<string>();
@@ -145,7 +147,9 @@ async function shelfOf(name: string, { client }: Session): Promise<readonly stri
     for (const { slot } of shelf.slots) found.add(idOf(slot));
     if (found.size === shelf.total) return [...found];
     if (before < found.size && found.size < shelf.total) continue;
-    const told = `this console tells ${found.size} of the ${shelf.total} slots on the shelf`;
-    throw new UsageError(`${told}; nothing was done; ask again, or name slots by their ids`);
+    const told = `this console gives ${found.size} of the ${shelf.total} slots on the shelf`;
+    throw new UsageError(
+      `${told}; nothing was done; repeat the command, or give slots by their IDs`,
+    );
   }
 }

@@ -1,42 +1,39 @@
 import { pickFields } from '../../adapters/bmdb/reflection/messages.ts';
 import { NotFound, UsageError } from '../../domain/errors.ts';
-import { isUuid } from '../../domain/ids.ts';
 import { PROCESSES } from '../../domain/machine.ts';
 import { TRAIT_NAMES, TRAITS } from '../../domain/traits.ts';
 import { printable, timeText, toTable } from '../layout.ts';
 import type { HardwareReports, History, Records, Statistics } from './answers.ts';
 import type { Client } from './client.ts';
+import { machineIdOf } from './names.ts';
 import { isData } from './output.ts';
 import type { Session, Told } from './session.ts';
 
-/** `shepherd db show|hardware|stats`: what the database has of machines, as the console tells it. */
+/** `shepherd db show|hardware|stats`: records of the database, read through a console. */
 
 type Recorded = Records['machines'][number];
 
 export interface ShowFlags {
-  /** Waits that are over, too. */
+  /** Also show backoffs that are over. */
   readonly expiredBackoffs: boolean;
-  /** Only this value of the machine, such as `report.cpu[0].cores`; see `pickFields`. */
+  /** Show only this value, such as `report.cpu[0].cores`; see `pickFields`. */
   readonly field?: string;
 }
 
 /**
- * `shepherd db show`: one machine with all that is recorded of it, or a line for each. Secrets are
- * left out.
- * @throws {UsageError} that is no machine id, or the path of a field means several.
- * @throws {NotFound} there is no such machine, or it has no such field.
+ * `shepherd db show`: all records of one machine, or one line for each machine. Secrets are left out.
+ * @throws {UsageError} several machines or several fields match.
+ * @throws {NotFound} no machine or no field matches.
  */
 export async function showRecords(
   { client, format }: Session,
   { expiredBackoffs, field }: ShowFlags,
-  machine?: string,
+  name?: string,
 ): Promise<Told> {
-  if (machine !== undefined && !isUuid(machine)) {
-    throw new UsageError(`"${machine}" is no machine id; an id is a UUID in lower case`);
+  if (field !== undefined && name === undefined) {
+    throw new UsageError('--field needs a machine; give its name');
   }
-  if (field !== undefined && machine === undefined) {
-    throw new UsageError('a field is one of a machine; give its id');
-  }
+  const machine = name === undefined ? undefined : await machineIdOf(client, name);
   const query = { expiredBackoffs: String(expiredBackoffs), machine };
   const pages = await pagesOf<Records>('/records', query, client);
   const { schema } = pages[0]!;
@@ -47,7 +44,7 @@ export async function showRecords(
     return { document: { schema, machines, sql }, text: `${overviewText(machines)}\n${foot}` };
   }
   const [found] = machines;
-  if (!found) throw new NotFound(`there is no machine ${machine}`);
+  if (!found) throw new NotFound(`no machine has the ID ${machine}; "shepherd db show" lists all`);
   if (field !== undefined) {
     const value = fieldOf(found, field);
     return { text: isData(format) ? JSON.stringify(value) : printable(value) };
@@ -57,7 +54,7 @@ export async function showRecords(
   return { document, text: recordText(found, lines) };
 }
 
-/** Page after page, each read in a snapshot of its own. */
+/** Reads all pages, each in its own snapshot. */
 async function pagesOf<Page extends { readonly next: string | null }>(
   path: string,
   query: Parameters<Client['get']>[1],
@@ -70,19 +67,19 @@ async function pagesOf<Page extends { readonly next: string | null }>(
   }
 }
 
-/** @throws {UsageError} it means several. @throws {NotFound} */
+/** @throws {UsageError} several fields match. @throws {NotFound} */
 function fieldOf({ machineId, tags }: Recorded, path: string): string {
   const found = pickFields(tags as Parameters<typeof pickFields>[0], path);
   if (found.length > 1) {
     const places = found.map(({ place }) => place).join(', ');
-    throw new UsageError(`"${path}" means several fields; name one of ${places}`);
+    throw new UsageError(`several fields match "${path}"; give one of ${places}`);
   }
   if (found[0]) return found[0].value;
   const known = Object.keys(tags).join(', ') || 'nothing';
-  throw new NotFound(`machine ${machineId} has no field "${path}"; what is known of it: ${known}`);
+  throw new NotFound(`machine ${machineId} has no field "${path}"; it has ${known}`);
 }
 
-/** `shepherd db hardware`: what agents found in machines that are provided. */
+/** `shepherd db hardware`: the hardware that agents found. */
 export async function showHardware({ client }: Session): Promise<Told> {
   const pages = await pagesOf<HardwareReports>('/hardware', {}, client);
   const machines = pages.flatMap((page) => page.machines);
@@ -97,7 +94,7 @@ export async function showHardware({ client }: Session): Promise<Told> {
   return { document: { machines }, text };
 }
 
-/** `shepherd db stats`: how many machines are in which condition, in all and by provider. */
+/** `shepherd db stats`: counts of machines by condition, for the fleet and for each provider. */
 export async function showStatistics({ client }: Session): Promise<Told> {
   const { fleet, providers } = await client.get<Statistics>('/statistics');
   const columns = Object.entries(providers).toSorted(([a], [b]) => (a < b ? -1 : 1));
@@ -129,26 +126,27 @@ const COUNTS: readonly (readonly [string, (counts: Counts) => number])[] = [
   ]),
 ];
 
-/** A line for each machine; of its tags those that have no column of their own. */
+/** One line for each machine. The last column has the tags without a column. */
 function overviewText(machines: readonly Recorded[]): string {
   const names = (all: readonly string[]) => all.join(', ') || '-';
   const lines = machines.map(({ machineId, tags, work, backoffs }) => {
     const provided = (name: string) =>
       tags['Provided']?.find((field) => field.name === name)?.value ?? '-';
     return [
+      ...['provider', 'provider_id'].map(provided),
       machineId,
-      ...['provider', 'provider_id', 'provider_status'].map(provided),
+      provided('provider_status'),
       ...TRAIT_NAMES.map((name) => provided(TRAITS[name].column)),
       names(Object.keys(work)),
       names(Object.keys(backoffs)),
       names(Object.keys(tags).filter((name) => name !== 'Provided')),
     ];
   });
-  const head = ['machine', 'provider', 'device', 'status', ...TRAIT_NAMES];
+  const head = ['provider', 'device', 'machine', 'status', ...TRAIT_NAMES];
   return toTable([[...head, 'work', 'backoffs', 'also known'], ...lines]);
 }
 
-/** Everything of one machine. */
+/** All records of one machine. */
 function recordText(machine: Recorded, history: History['lines']): string {
   return [
     section('machine', [
@@ -182,7 +180,7 @@ function recordText(machine: Recorded, history: History['lines']): string {
   ].join('\n');
 }
 
-/** A title and its lines; a value of several lines goes below its name. */
+/** A title and its lines. A value of several lines goes below its name. */
 function section(title: string, lines: readonly (readonly string[])[]): string {
   if (lines.length === 0) return `${title}: none`;
   const short = lines.map((line) => line.map((cell) => (cell.includes('\n') ? '' : cell)));

@@ -2,20 +2,20 @@ import { FleetError } from '../../domain/errors.ts';
 import { interruptOf, MaybeFiled, NoConsole, Refused } from './failures.ts';
 import type { Session } from './session.ts';
 
-/** How long an answer that is lost is asked for again at least, also where nothing is waited for. */
+/** A request whose answer is lost is repeated at least this long. */
 export const ASK_AGAIN_MS = 10_000;
 const RETRY_FIRST_MS = 250;
 const RETRY_MAX_MS = 5_000;
 
-/** After these it may have been filed all the same. */
+/** After these errors the request may still be in force. */
 const DOUBTFUL: ReadonlySet<string> = new Set(['unavailable', 'still-filing', 'internal']);
-/** These say nothing of what was sent before. */
+/** These errors say nothing about an earlier attempt. */
 const SILENT: ReadonlySet<string> = new Set(['not-signed-in', 'not-allowed', 'limited']);
 
 const leavesDoubt = (error: FleetError): boolean =>
   error instanceof NoConsole ? error.wasSent : error instanceof Refused && DOUBTFUL.has(error.code);
 
-/** Of an error after a doubtful one: whether asking once more may help. */
+/** Whether another attempt may help after an error that left doubt. */
 const passes = (error: FleetError): boolean =>
   error instanceof NoConsole ||
   (error instanceof Refused && (error.retryable || leavesDoubt(error)));
@@ -24,8 +24,8 @@ const settlesDoubt = (error: FleetError): boolean =>
   error instanceof Refused && !SILENT.has(error.code);
 
 /**
- * Sends what is filed under a key; where its answer is lost, again under the same key.
- * @throws {MaybeFiled} nobody knows whether it is filed, and the time is over.
+ * Sends a request. If the answer is lost, sends it again with the same key.
+ * @throws {MaybeFiled} no attempt got an answer in time.
  */
 export async function sendOnce<Filed>(
   key: string,

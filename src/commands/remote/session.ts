@@ -11,13 +11,13 @@ import { painting, writeText, writtenText, type Look, type Told } from './output
 
 export type { Told } from './output.ts';
 
-/** What a command works with. */
+/** The means of a command. */
 export interface Session extends Look {
   readonly client: Client;
   readonly isTerminal: boolean;
-  /** An interrupt. */
+  /** Aborted by SIGINT or SIGTERM. */
   readonly signal: AbortSignal;
-  /** Milliseconds that only grow. */
+  /** Monotonic clock, milliseconds. */
   readonly monotonic: () => number;
   readonly sleep: (ms: number) => Promise<void>;
   readonly uuid: () => string;
@@ -31,7 +31,7 @@ export interface Session extends Look {
 export const remark = (text: string): void =>
   void process.stderr.write(`shepherd: ${printableLines(text)}\n`);
 
-/** The first interrupt ends the waiting; the second one ends the process. */
+/** The first signal ends the wait. The second signal ends the process. */
 function untilInterrupt(): AbortSignal {
   const stopping = new AbortController();
   for (const by of ['SIGINT', 'SIGTERM'] as const) {
@@ -90,13 +90,13 @@ export async function throughDoor(
       uuid: systemRandom.uuid,
       write: (text) => void process.stdout.write(text),
     };
-    // What an answer makes no sense in may show only when it is written.
+    // An answer of an unexpected form may fail only when it is written.
     const running = untilAborted(write(task(session), session), signal);
     await tell(await understood(running, { where: door.where, isOurs }), session);
   });
 }
 
-/** What breaks because of an interrupt is no bug. @throws {Interrupted} */
+/** An error that a signal caused is not a bug. @throws {Interrupted} */
 async function untilAborted<Result>(task: Promise<Result>, signal: AbortSignal): Promise<Result> {
   try {
     return await task;
@@ -107,8 +107,8 @@ async function untilAborted<Result>(task: Promise<Result>, signal: AbortSignal):
 }
 
 /**
- * What a console answered may be JSON and make no sense all the same, which is no mistake of this program,
- * unless it is a console of this very version.
+ * A TypeError while reading an answer means that the answer has an unexpected form. That is a bug only if the
+ * console has the same version.
  * @throws {Malformed}
  */
 export async function understood<Result>(
@@ -119,12 +119,12 @@ export async function understood<Result>(
     return await task;
   } catch (cause) {
     if (!(cause instanceof TypeError) || isOurs()) throw cause;
-    const text = `an answer of ${where} makes no sense here: is it a console of Shepherd, and of this version?`;
+    const text = `an answer of ${where} has an unexpected form; check that it is a console of Shepherd of this version`;
     throw new Malformed(text, { cause });
   }
 }
 
-/** Runs a command, and tells what a person can mend in the form that they asked for. */
+/** Runs a command, and reports expected errors in the wanted format. */
 async function reporting(flags: OutputFlags, task: () => Promise<void>): Promise<void> {
   try {
     await task();

@@ -10,24 +10,24 @@ import { file, foretell, goOn, requestsIn, type AskBody, type Waiting } from './
 import { findNamed } from './names.ts';
 import type { Session, Told } from './session.ts';
 
-/** What is asked for, without of what. */
+/** A verb with its details, without the machines. */
 export interface Verb {
   readonly verb: MachineVerb;
   readonly [detail: string]: unknown;
 }
 
 interface Meaning extends Waiting {
-  /** When it ends by itself was said as a duration. */
+  /** The end was given as a duration. */
   readonly isUntilRelative?: boolean;
 }
 
-/** What is filed already under the key of a command that is repeated; null: nothing is. */
+/** The request that exists under the key of a repeated command; null: none. */
 type Before = Request | Batch | null;
 
 /**
- * `shepherd machine <verb>`: asks daemons for something, and waits for it. What is meant, whether it is
- * said in one way, and how many machines that are, the console judges.
- * @throws {NotFound} a name means nothing: nothing was done. @throws {Refused}
+ * `shepherd machine <verb>`: sends a request and waits for it. The console checks which machines are chosen,
+ * that they are chosen in one way only, and their number.
+ * @throws {NotFound} no machine has the name: nothing was done. @throws {Refused}
  */
 export async function runVerb(
   session: Session,
@@ -50,7 +50,7 @@ export async function runVerb(
     ...(expectCount !== undefined && { expectCount }),
   };
   if (!isAgreed) return foretell(session, body, flags);
-  // A duration counts from when it was asked for first.
+  // A duration counts from the first time that the command ran.
   if (before && flags.isUntilRelative) {
     requireSame(before, verb, slots, flags);
     return goOn({ verb: verb.verb, key: before.key, filed: before }, flags, session);
@@ -76,7 +76,7 @@ export async function askForScope(
   const timed = 'freeze-until';
   const before = flags.key === undefined ? null : await filedUnder(flags.key, session);
   const isSame = before?.verb === timed && before.reason === flags.reason.trim();
-  // A duration counts from when it was asked for first.
+  // A duration counts from the first time that the command ran.
   if (isSame && 'forMs' in when) {
     return goOn({ verb: timed, key: before.key, filed: before }, asked, session);
   }
@@ -84,14 +84,14 @@ export async function askForScope(
   return file(session, { verb: timed, scope, untilMs }, asked);
 }
 
-/** It erases or gives up what nobody can have back: it wants whole names, and `--yes`. */
+/** A destroying verb needs whole names and `--yes`. */
 const destroys = (verb: Verb): boolean => isDestroying(verb as Given);
 
-/** The clock by which everything is counted: the database's. */
+/** The present time by the clock of the database. */
 export const momentOf = async ({ get }: Session['client']): Promise<number> =>
   (await get<Fleet>('/fleet')).atMs;
 
-/** By what they have in common, or all; undefined: nothing is said of that. */
+/** The selector that the options describe; undefined: no option chooses machines. */
 function selectorOf(flags: VerbFlags) {
   const { provider, state: states, all } = flags;
   const isGiven = all || (provider ?? states) !== undefined || wantedTraits(flags).length > 0;
@@ -107,8 +107,8 @@ async function filedUnder(key: string, { client: { find } }: Session): Promise<B
 }
 
 /**
- * As a name was sent when it was asked for first: it may mean another machine by now, or none. Null: it
- * means none of those machines.
+ * The slot or ID that a name meant when the command first ran, because it may mean another machine by now.
+ * Null: it meant none of those machines.
  */
 function asBefore(name: string, before: Before, { exact }: VerbFlags): string | null {
   const isIt = (each: string) => (exact ? each === name : each.startsWith(name));
@@ -120,7 +120,7 @@ function asBefore(name: string, before: Before, { exact }: VerbFlags): string | 
   return null;
 }
 
-/** @throws {UsageError} something else is filed under the key. */
+/** @throws {UsageError} the key belongs to another request. */
 function requireSame(
   filed: Request | Batch,
   { verb }: Verb,
@@ -133,19 +133,21 @@ function requireSame(
   const isSame = requests.every((each) => each.verb === verb && isAsked(each));
   const isWhole = slots.length === 0 || slots.length === requests.length;
   if (isSame && isWhole && filed.reason === reason.trim()) return;
-  throw new UsageError(`key "${filed.key}" was used for something else; nothing was done`);
+  throw new UsageError(
+    `key "${filed.key}" belongs to another request; nothing was done; give another --key`,
+  );
 }
 
 const SLOT = /^[a-z][a-z0-9-]{0,30}\/[^\p{Cc}]{1,200}$/u;
 
-/** A slot without a machine can be held from getting one, though nothing is known of it. */
+/** A hold may also be put on a slot that no daemon knows. */
 async function oneOf(name: string, verb: Verb, flags: VerbFlags, session: Session) {
   const exact = flags.exact || destroys(verb);
   const found = await findNamed(session.client, name, exact);
   if (found) return found.asked;
   if (VERBS[verb.verb].of === 'slot' && SLOT.test(name)) {
-    session.say(`nothing is known of slot ${name}; its name is taken as it is written`);
+    session.say(`no daemon knows slot ${name}; check that its name is spelled right`);
     return name;
   }
-  throw new NotFound(`no machine is named ${name}; "shepherd machines" has those there are`);
+  throw new NotFound(`no machine is named ${name}; "shepherd machines" lists all`);
 }

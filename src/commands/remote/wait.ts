@@ -6,11 +6,11 @@ import { EXIT_FAILED, EXIT_NOT_SETTLED, interruptOf, isAway } from './failures.t
 import { named, pathOf, type Named } from './names.ts';
 import type { Session, Told } from './session.ts';
 
-/** What is waited for. */
+/** A condition on a machine. */
 export interface Wanted {
   readonly text: string;
   readonly isMet: (machine: Machine) => boolean;
-  /** Why it will not come about by itself; null: it may. */
+  /** Why the condition cannot become true by itself; null: it can. */
   readonly barredBy: (machine: Machine) => string | null;
 }
 
@@ -18,7 +18,7 @@ const SLASHED = /^([^/]+)\/(.+)$/;
 
 /**
  * Reads `state=Running`, `state=Running/healthy`, `hold=no-recover`, `no-hold=no-recover`, `no-request`.
- * @throws {UsageError} it means nothing.
+ * @throws {UsageError} the text is not a condition.
  */
 export function wantedOf(text: string): Wanted {
   if (text === 'no-request') {
@@ -33,8 +33,8 @@ export function wantedOf(text: string): Wanted {
     return { text, isMet, barredBy: () => null };
   }
   throw new UsageError(
-    `"${text}" is nothing to wait for; there is state=Running, state=Running/healthy, ` +
-      'hold=no-recover, no-hold=no-recover, no-request',
+    `--for ${text} is not a condition; give state=Running, state=Running/healthy, hold=no-recover, ` +
+      'no-hold=no-recover or no-request',
   );
 }
 
@@ -42,12 +42,12 @@ function stateWanted(value: string): Omit<Wanted, 'text'> {
   const [, outer = value, inner] = SLASHED.exec(value) ?? [];
   const state = STATES.find((each) => each.toLowerCase() === outer.toLowerCase());
   if (state === undefined) {
-    throw new UsageError(`"${outer}" is no state; there is ${STATES.join(', ')}`);
+    throw new UsageError(`"${outer}" is not a state; give one of ${STATES.join(', ')}`);
   }
   const known = SUBSTATES[state].map((each) => each.toLowerCase());
   if (inner !== undefined && !known.includes(inner.toLowerCase())) {
     throw new UsageError(
-      `"${inner}" is no substate of ${state}; there is ${SUBSTATES[state].join(', ')}`,
+      `"${inner}" is not a substate of ${state}; give one of ${SUBSTATES[state].join(', ')}`,
     );
   }
   return {
@@ -58,12 +58,12 @@ function stateWanted(value: string): Omit<Wanted, 'text'> {
   };
 }
 
-/** From these nothing leads on but a person, or nothing at all. */
+/** States that a machine leaves only through a person, or never. */
 function barred({ state, substate, reason }: Machine, wanted: string): string | null {
   const why = reason === null ? '' : ` (${reason})`;
   if (state === 'HandedOver' && wanted !== 'HandedOver') return 'it was handed over';
   if (state === 'Quarantined' && substate !== 'byOperator' && wanted !== 'Quarantined') {
-    return `it is quarantined${why}: nothing is done until somebody releases it`;
+    return `it is quarantined${why}, and daemons leave it alone until somebody releases it`;
   }
   if (state === 'Provisioned' && substate === 'failed' && wanted !== 'Deprovisioning') {
     return `its provider gave it up${why}`;
@@ -79,12 +79,12 @@ export interface WaitFlags {
 }
 
 const LOOK_MS = 500;
-/** So long a console that was started anew may take until it knows its machines. */
+/** A console that was just started may need this long until it knows all machines. */
 const FILLING_MS = 15_000;
 
 /**
- * `shepherd machine wait`: until a machine is so. 0: it is; 1: it cannot come to it; 3: it is late.
- * A console that cannot tell for now is asked again.
+ * `shepherd machine wait`: waits until a machine meets a condition. Exit status: 0 met, 1 can no longer be met,
+ * 3 timed out. A console that does not answer is asked again.
  */
 export async function waitForMachine(
   { client, monotonic, sleep, signal }: Session,
@@ -125,10 +125,10 @@ export async function waitForMachine(
   }
 }
 
-/** A machine; or why none is seen for now; or why none ever will be. */
+/** A machine; or why it is not visible now; or why it will never be visible. */
 type Seen = { readonly machine: Machine } | { readonly away?: string; readonly gone?: string };
 
-/** Looks at the machine that the name means at first, whatever the name would mean later. */
+/** Always looks at the machine that the name meant first, even if the name means another machine later. */
 function lookerFor(
   name: string,
   exact: boolean,
@@ -137,7 +137,7 @@ function lookerFor(
 ): () => Promise<Seen> {
   let meant: Named | null = null;
   let unseenMs: number | null = null;
-  // A console that was started anew does not know all of its machines at once.
+  // A console that was just started does not know all machines at once.
   const unseen = (gone: string): Seen => {
     unseenMs ??= monotonic();
     return monotonic() - unseenMs < FILLING_MS ? { away: gone } : { gone };

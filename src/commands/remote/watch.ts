@@ -9,25 +9,26 @@ import type { Session, Told } from './session.ts';
 /** The machines of a list, in order, at one moment. */
 interface Picture {
   readonly rows: readonly MachineRow[];
-  /** Machines that match; more than there are rows where only the first are watched. */
+  /** Number of machines that match. May be larger than the number of rows. */
   readonly total: number;
   readonly atMs: number;
 }
 
-/** A window of the API has so many machines at most. */
+/** The API streams at most this many machines. */
 const WATCHED_MAX = 300;
-/** So long a console that was started anew may take until it knows its machines. */
+/** A console that was just started may need this long until it knows all machines. */
 const FILLING_MS = 15_000;
 const RETRY_FIRST_MS = 250;
 const RETRY_MAX_MS = 5_000;
 
 /**
- * `shepherd machines --watch`: on a terminal the list, drawn again at each change; else a line of JSON
- * for each machine that is new, different or gone. Goes on when the console comes back.
+ * `shepherd machines --watch`: on a terminal draws the list again at each change; else prints a line of JSON
+ * for each machine that is new, changed or gone. Continues when the console comes back.
  */
 export async function watchMachines(session: Session, flags: MachinesFlags): Promise<Told> {
   const { limit = WATCHED_MAX } = flags;
-  if (limit > WATCHED_MAX) throw new UsageError(`--watch follows at most ${WATCHED_MAX} machines`);
+  if (limit > WATCHED_MAX)
+    throw new UsageError(`--watch shows at most ${WATCHED_MAX} machines; give a smaller --limit`);
   const show = session.isTerminal ? await redrawing(flags, session) : changesTo(session);
   let isTold = false;
   for await (const picture of streamed({ ...flags, limit }, session)) {
@@ -47,7 +48,7 @@ interface Showing {
 
 async function redrawing(flags: MachinesFlags, session: Session): Promise<Showing> {
   const { createLogUpdate } = await import('log-update');
-  // A hidden cursor would be put back by a listener that ends the process at Ctrl-C.
+  // To restore a hidden cursor, log-update would end the process at Ctrl-C.
   const update = createLogUpdate(sized(process.stdout), { showCursor: true });
   const { headers, columns } = flags;
   const look = { format: session.format, headers, columns };
@@ -63,7 +64,7 @@ async function redrawing(flags: MachinesFlags, session: Session): Promise<Showin
   };
 }
 
-/** Some terminals say of their size that it is 0: it is not known. */
+/** Some terminals report a size of 0, which means that the size is unknown. */
 const sized = (stream: NodeJS.WriteStream): NodeJS.WritableStream =>
   new Proxy(stream, {
     get(target, name) {
@@ -74,7 +75,7 @@ const sized = (stream: NodeJS.WriteStream): NodeJS.WritableStream =>
     },
   });
 
-/** What only says that it was heard from is no change. */
+/** A heartbeat alone is no change. */
 const essenceOf = ({ lastHeartbeatAtMs: _, ...rest }: MachineRow): string => JSON.stringify(rest);
 
 function changesTo({ write }: Pick<Session, 'write'>): Showing {
@@ -100,7 +101,7 @@ interface RowsMessage {
   readonly upserts?: readonly MachineRow[];
   readonly removed?: readonly string[];
   readonly order?: readonly string[];
-  /** How long before `atMs` machines were heard from, by their place in the order. */
+  /** Time of the last heartbeat before `atMs`, by the place in the order. */
   readonly heard?: Readonly<Record<number, number>>;
   readonly atMs?: number;
 }
@@ -108,11 +109,11 @@ interface RowsMessage {
 interface Hello {
   readonly atMs?: number;
   readonly resume?: string;
-  /** False: the daemon was just started, and does not know all machines yet. */
+  /** False: the daemon was just started and does not know all machines yet. */
   readonly isWhole?: boolean;
 }
 
-/** A list as the stream tells of it. */
+/** The list, built from the messages of the stream. */
 function createModel() {
   const rows = new Map<string, MachineRow>();
   let order: readonly string[] = [];
@@ -120,7 +121,7 @@ function createModel() {
   let atMs = 0;
   return {
     moment: (ms: number) => (atMs = ms),
-    /** All follows anew. */
+    /** The stream begins anew. */
     forget: () => {
       rows.clear();
       order = [];
@@ -161,10 +162,10 @@ async function* streamed(flags: MachinesFlags, session: Session): AsyncIterable<
         if (body.atMs !== undefined) model.moment(body.atMs);
         if (event === 'hello' && body.resume === 'full') {
           const isKnown = model.picture().rows.length > 0;
-          // What it has not told yet is not gone: it is asked again a little later.
+          // Machines that the console does not know yet are not gone: ask again a little later.
           if (isKnown && body.isWhole === false) break;
           model.forget();
-          // A daemon that starts knows no machine yet; that is no news of them.
+          // A daemon that was just started knows no machines yet: that is no change.
           fillingUntilMs = isKnown ? monotonic() + FILLING_MS : 0;
         }
         if (event === 'rows' || event === 'list') model.take(body as unknown as RowsMessage);
@@ -175,7 +176,7 @@ async function* streamed(flags: MachinesFlags, session: Session): AsyncIterable<
     } catch (error) {
       if (signal.aborted) return;
       if (!isAway(error)) throw error;
-      if (!isLost) say(`${error.message}; it is tried again`);
+      if (!isLost) say(`${error.message}; trying again`);
       isLost = true;
     }
     await sleep(retryMs);

@@ -14,57 +14,57 @@ import { ANONYMOUS, type Person } from './port.ts';
 import { createRenewals, type IdentityMeans } from './renewal.ts';
 import { unseal, digestOf, idOfToken } from './secrets.ts';
 
-/** A token of the configuration. */
+/** A token from the configuration. */
 export interface ConfiguredToken extends Grant {
   readonly name: string;
-  /** Read again at each use, so that one that was replaced is found. */
+  /** Read again at each use, so that a replaced token takes effect. */
   readonly read: () => string;
 }
 
 export interface AccessOptions {
   readonly book: AccessBook;
   readonly tokens: readonly ConfiguredToken[];
-  /** Of `/metrics` alone; null: none. */
+  /** Token for `/metrics` alone; null: none. */
   readonly metricsToken: (() => string) | null;
-  /** Whether somebody who shows nothing may look. */
+  /** Whether a caller without credentials may look. */
   readonly isOpen: boolean;
   readonly cookies: CookieRules;
-  /** By the common name of a client's certificate. */
+  /** Grants by the common name of a client certificate. */
   readonly clients: ReadonlyMap<string, Grant>;
-  /** Where people of an organisation log in; null: nowhere. */
+  /** Identity provider of the organisation; null: none. */
   readonly identities: IdentityMeans | null;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** Told of those who were not let in. */
+  /** Receives refused logins. */
   readonly events: Pick<EventBook, 'append'>;
 }
 
-/** How it comes that somebody is not known any more: a session ended, or a token or certificate. */
+/** Why a caller is no longer known: the session ended, or the token or certificate was revoked. */
 export type Ending = 'signed-out' | 'revoked';
 
 /** Who asks. */
 export interface Access {
-  /** @throws {Problem} they are not known. */
+  /** @throws {Problem} the caller is not known. */
   find(request: FastifyRequest, demands?: { readonly isMetrics: boolean }): Promise<Person>;
-  /** The session of the page, by the cookie of a request. */
+  /** The page's session, found by the request's cookie. */
   session(request: FastifyRequest): Promise<ConsoleSession | null>;
   /**
-   * What the cookie of a login holds that a request comes from, directly or by a token that was made in
-   * it; null: it comes from no login.
+   * The cookie secret of the login behind a request: used directly, or by a token made in that
+   * login. Null: the request comes from no login.
    */
   loginSecret(request: Pick<FastifyRequest, 'person' | 'headers'>): Promise<string | null>;
-  /** @throws {Problem} the cookie was shown, and not what the page keeps beside it. */
+  /** @throws {Problem} the cookie came without the secret that the page keeps beside it. */
   requireOwnPage(request: FastifyRequest): Promise<void>;
-  /** Whom a token logs in; counts what is wrong. @throws {Problem} */
+  /** The person whom a token logs in. Counts wrong tokens. @throws {Problem} */
   personOfToken(token: string, address: string): Promise<Person>;
-  /** Counts a login. @throws {Problem} there were too many from this address. */
+  /** Counts a login. @throws {Problem} too many logins from this address. */
   admitLogin(request: Pick<FastifyRequest, 'ip'>): void;
-  /** Ends the session of the page, by the cookie of a request; answers whose it was. */
+  /** Ends the page's session, found by the request's cookie; returns the name of its person. */
   logOut(request: FastifyRequest): Promise<string | null>;
   /**
-   * Looks every other second, and says once when whoever asked is not known any more.
-   * @returns looks no longer.
+   * Checks every other second, and reports once when the caller is no longer known.
+   * @returns stops checking.
    */
   follow(request: FastifyRequest, onGone: (reason: Ending) => void): () => void;
   readonly options: AccessOptions;
@@ -72,9 +72,9 @@ export interface Access {
 
 const FOLLOW_MS = 2_000;
 const LOGINS_MAX = 5;
-/** Events of strangers in a minute, from wherever they come. */
+/** Maximum events about refused callers per minute, from all addresses together. */
 const REFUSED_TOLD_MAX = 60;
-/** How exact the time of the last use is. */
+/** Precision of the time of last use. */
 const NOTED_EVERY_MS = 60_000;
 const UNKNOWN = 'The token is unknown or wrong, has expired or was revoked';
 
@@ -90,7 +90,7 @@ export function createAccess(options: AccessOptions): Access {
   const attempts = createGuesses(clock, LOGINS_MAX);
   let count = 0;
 
-  /** A token that comes from a login is good while the login is, and for no more than it may. */
+  /** A token made in a login is valid while the login is, and has at most the login's rights. */
   const loginAllows = async (row: ApiToken, token: string): Promise<boolean> => {
     if (row.loginSeal === null) return true;
     const secret = unseal(row.loginSeal, token);
@@ -117,14 +117,14 @@ export function createAccess(options: AccessOptions): Access {
     return { ...personOf(known, found, 'token'), tokenId: id, generation };
   };
   const configuredToken = (token: string): Person | null => {
-    // All are compared, so that the time does not tell which is near.
+    // Compares all tokens, so that the time reveals nothing about a near match.
     const matching = options.tokens.filter(({ read }) => isSame(token, read()));
     const [found] = matching;
     return found ? personOf(configuredAs(found.name, token), found, 'token') : null;
   };
   const personOfToken = async (token: string, address: string): Promise<Person> => {
     const seconds = guesses.waitSeconds(address);
-    // The right one is not looked at either, or the answer would still tell which it is.
+    // The right token is not checked either: the answer would reveal that it is right.
     if (seconds > 0) throw tooMany(seconds);
     const found = configuredToken(token) ?? (await storedToken(token));
     if (found) return found;
@@ -205,7 +205,7 @@ export function createAccess(options: AccessOptions): Access {
   const admitLogin: Access['admitLogin'] = ({ ip }) => {
     const seconds = attempts.waitSeconds(ip);
     if (seconds > 0) throw tooMany(seconds);
-    // Each one counts, the same token as well.
+    // Each attempt counts, also with the same token.
     count += 1;
     attempts.wrong(ip, `${count}`);
   };
@@ -221,7 +221,7 @@ const personOf = (known: Known, { role, providers }: Grant, via: Person['via']):
   ...{ ...known, role, providers, via, proven: true },
 });
 
-/** A token that takes another's place in the configuration is another caller of the same name. */
+/** A token that replaces another in the configuration is a new caller with the same name. */
 const configuredAs = (name: string, token: string): Known => ({
   name: `config:${name}`,
   identity: `config:${name}#${digestOf(token).toString('hex', 0, 4)}`,
@@ -232,8 +232,8 @@ const certifiedAs = (commonName: string): Known => ({
 });
 
 /**
- * Tells whether the configuration still gives a token or login its rights, where it comes from a token
- * or certificate that is in the configuration.
+ * Tells whether the configuration still grants the rights of a login or token that comes from a
+ * configured token or certificate.
  */
 function granting({ tokens, clients }: AccessOptions) {
   const isConfigured = (identity: string) => /^(config|mtls):/.test(identity);
@@ -247,13 +247,13 @@ function granting({ tokens, clients }: AccessOptions) {
     });
 }
 
-/** Of the caller of a session; one that an older daemon opened is known by nothing but itself. */
+/** Identity of a session's caller; a session from an older daemon has only its id. */
 export const identityOf = ({ id, identity }: ConsoleSession): string => identity ?? `login:${id}`;
 
 const isSame = (shown: string, expected: string): boolean =>
   timingSafeEqual(digestOf(shown), digestOf(expected));
 
-/** A look-up is one short statement with a limit of its own. */
+/** A look-up is one short statement with its own limit. */
 const neverAborted = () => new AbortController().signal;
 
 export const tooMany = (seconds: number) =>
@@ -261,7 +261,7 @@ export const tooMany = (seconds: number) =>
     retryAfterSeconds: seconds,
   });
 
-/** The token of an Authorization header: a bearer token, or the password of basic credentials. */
+/** The token in an Authorization header: a bearer token, or the password of basic credentials. */
 function presented(header: string): string {
   const [, scheme = '', value = ''] = /^(\S*) ?(.*)$/s.exec(header) ?? [];
   if (scheme.toLowerCase() === 'bearer') return value;
@@ -270,7 +270,7 @@ function presented(header: string): string {
   return pair.slice(pair.indexOf(':') + 1);
 }
 
-/** Whether something of this name has not come within the last minute. */
+/** Whether this name was not seen within the last minute. */
 function onceAMinute({ monotonic }: Clock) {
   const atMs = new Map<string, number>();
   return (name: string): boolean => {
@@ -283,12 +283,12 @@ function onceAMinute({ monotonic }: Clock) {
 }
 
 /**
- * Tells of who was not let in, of one network once in a minute, and of so many in all, without keeping
- * anybody waiting.
+ * Reports refused callers without making anybody wait: once a minute per network, and a limited
+ * number in all.
  */
 function tellingRefused({ clock, log, events }: AccessOptions) {
   const isNew = onceAMinute(clock);
-  /** Since when it was told how often, and how many were left out since the last that was told. */
+  /** Start of this minute, events reported in it, events left out since the last one. */
   let [sinceMs, told, untold] = [Number.NEGATIVE_INFINITY, 0, 0];
   return (address: string) => {
     if (!isNew(networkOf(address))) return;
@@ -307,7 +307,7 @@ function tellingRefused({ clock, log, events }: AccessOptions) {
   };
 }
 
-/** Notes uses without keeping anybody waiting, and none twice in a minute. */
+/** Records uses without making anybody wait, each at most once a minute. */
 function noting({ clock, log }: AccessOptions) {
   const isNew = onceAMinute(clock);
   return (what: string, lastUsedAtMs: number | null, write: () => Promise<void>) => {
@@ -331,7 +331,7 @@ const following =
     const again = () => (timer = clock.setTimeout(() => void look(), FOLLOW_MS));
     const look = async () => {
       const isGone = await find(request).then(
-        // Where anybody may look, who was known is nobody from now on.
+        // On an open console a caller whose login ended becomes anonymous.
         ({ identity }) => identity !== request.person.identity,
         (error: unknown) => error instanceof Problem && error.code === 'not-signed-in',
       );

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isAtLeast, ROLES, TOKEN_MAX_MS, TOKEN_NAME } from '../../domain/access.ts';
+import { isAtLeast, ROLES, TOKEN_MAX_MS, TOKEN_NAME, type Grant } from '../../domain/access.ts';
 import { act, described, read, type Api } from '../api/kit.ts';
 import { Problem } from '../api/problem.ts';
 import { listOf, Milliseconds, text } from '../api/schemas.ts';
@@ -52,7 +52,7 @@ export const LoginSchema = z.object({
 
 const neverAborted = () => new AbortController().signal;
 
-/** `tokens`: of programs. An operator has to do with their own only, an admin with all. */
+/** `tokens`: tokens of programs. An operator manages their own, an admin all. */
 export function addTokens(api: Api, access: Access): void {
   const { book, log, random } = access.options;
   api.get(
@@ -98,7 +98,7 @@ export function addTokens(api: Api, access: Access): void {
       params: z.object({ id: text.max(40) }),
     }),
     async ({ person, params: { id } }, reply) => {
-      // The list ends somewhere, and more tokens are soon made: an admin needs it for none.
+      // The list is limited, and tokens are quickly made: an admin needs no list to revoke one.
       const isRevoked = mayTouch(person, null) && (await book.tokens.revoke(id, person.name));
       if (!isRevoked) {
         const all = await book.tokens.list(neverAborted());
@@ -112,7 +112,7 @@ export function addTokens(api: Api, access: Access): void {
   );
 }
 
-/** `logins`: sessions of people in the page. Everybody has to do with their own, an admin with all. */
+/** `logins`: page sessions of people. Everybody manages their own, an admin all. */
 export function addLogins(api: Api, access: Access): void {
   const { book, log } = access.options;
   api.get(
@@ -138,7 +138,7 @@ export function addLogins(api: Api, access: Access): void {
       { params: z.object({ id: z.uuid() }) },
     ),
     async ({ person, params: { id } }, reply) => {
-      // The list ends somewhere: an admin needs it for none.
+      // The list is limited: an admin does not need it.
       const isOwn = async () =>
         (await book.sessions.list(neverAborted())).some(
           (each) => each.id === id && mayTouch(person, identityOf(each)),
@@ -151,14 +151,11 @@ export function addLogins(api: Api, access: Access): void {
   );
 }
 
-/** Each use of a token looks at all that it comes from, so that is bounded. */
+/** Limits the chain of tokens, because each use of a token checks all its ancestors. */
 const GENERATIONS_MAX = 16;
 
-/** @throws {Problem} the token could do more than who makes it, or comes from too many. */
-function requireWithin(
-  person: Person,
-  { role, providers }: Pick<z.infer<typeof NewTokenSchema>, 'role' | 'providers'>,
-): void {
+/** @throws {Problem} the token would have more rights than its maker, or the chain is too long. */
+export function requireWithin(person: Person, { role, providers }: Grant): void {
   if ((person.generation ?? 0) >= GENERATIONS_MAX) {
     throw new Problem(
       'refused',

@@ -2,20 +2,20 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { TLSSocket } from 'node:tls';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-/** How cookies are set: over TLS with the strictest prefix there is, else on plain loopback. */
+/** How cookies are set: over TLS with the strictest prefix, otherwise for plain loopback. */
 export interface CookieRules {
   readonly isSecure: boolean;
 }
 
-/** Name of the cookie that a session is known by. */
+/** Name of the session cookie. */
 export const sessionCookie = ({ isSecure }: CookieRules): string =>
   isSecure ? '__Host-shepherd' : 'shepherd';
 
-/** Name of the cookie that lasts from the way to the provider of identities until the way back. */
+/** Name of the cookie that lasts from the redirect to the identity provider until the return. */
 export const journeyCookie = ({ isSecure }: CookieRules): string =>
   isSecure ? '__Host-shepherd-login' : 'shepherd-login';
 
-/** The value of a cookie that came with a request; null: none, or several of this name. */
+/** The value of a request's cookie; null: no cookie, or several, with this name. */
 export function cookieOf({ headers }: Pick<FastifyRequest, 'headers'>, name: string) {
   const found = (headers.cookie ?? '')
     .split(';')
@@ -25,8 +25,8 @@ export function cookieOf({ headers }: Pick<FastifyRequest, 'headers'>, name: str
 }
 
 /**
- * Sets a cookie of ours, or takes it back where the value is null. Its value is base64url, and dots.
- * @param sameSite the way back from a provider of identities needs `Lax`.
+ * Sets a cookie, or deletes it if the value is null. Values are base64url and dots.
+ * @param sameSite the return from an identity provider needs `Lax`.
  */
 export function setCookie(
   reply: FastifyReply,
@@ -35,7 +35,7 @@ export function setCookie(
     readonly name: string;
     readonly value: string | null;
     readonly sameSite: 'Lax' | 'Strict';
-    /** Absent: as long as the browser is open. */
+    /** Absent: until the browser closes. */
     readonly forMs?: number;
   },
 ): void {
@@ -50,8 +50,8 @@ export function setCookie(
 }
 
 /**
- * The common name of the certificate that a client proved to have, signed by an authority that the
- * console trusts; null: there is none, or it is not to be trusted.
+ * The common name of the client's certificate, if an authority trusted by the console signed it;
+ * null: no certificate, or not trusted.
  */
 export function certificateName({ socket }: IncomingMessage): string | null {
   if (!(socket instanceof TLSSocket) || !socket.authorized) return null;
@@ -62,21 +62,21 @@ export function certificateName({ socket }: IncomingMessage): string | null {
 
 const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 
-/** Whether a method, by its definition, changes nothing. */
+/** Whether a method is safe by its definition: it changes nothing. */
 export const isSafeMethod = (method: string): boolean => SAFE.has(method);
 
 export interface Approach {
   readonly headers: IncomingHttpHeaders;
-  /** The origin under which the console was asked, such as `http://127.0.0.1:4243`. */
+  /** The origin to which the request was sent, such as `http://127.0.0.1:4243`. */
   readonly origin: string;
-  /** Whether something was shown that no browser adds by itself to what a page of another site sends. */
+  /** Whether the request carries something that no browser adds for another site's page. */
   readonly isProgram: boolean;
 }
 
 /**
- * Says why a request that changes something may not be believed to come from our own page or from a
- * program; null: it may. A browser tells where a request comes from by `Sec-Fetch-Site`, over plain
- * HTTP by `Origin` only. A program tells neither, but shows what no browser adds by itself.
+ * Says why a changing request may come from another site's page; null: it comes from our own page
+ * or from a program. Browsers send `Sec-Fetch-Site`, over plain HTTP only `Origin`. A program sends
+ * neither, but credentials that no browser adds by itself.
  */
 export function crossSiteReason({ headers, origin, isProgram }: Approach): string | null {
   const site = headers['sec-fetch-site'];
@@ -90,7 +90,7 @@ export function crossSiteReason({ headers, origin, isProgram }: Approach): strin
   return 'it does not say which page sent it: Sec-Fetch-Site and Origin are both missing';
 }
 
-/** Whether a body is announced as something other than JSON; a form of any site can send those. */
+/** Whether a body has a type other than JSON; a form on any site can send such bodies. */
 export function isForeignBody(headers: IncomingHttpHeaders): boolean {
   const type = headers['content-type'];
   if (type === undefined) return hasBody(headers);

@@ -13,7 +13,7 @@ const LoginSchema = z.union([
   z.strictObject({ token: z.string().min(1).max(500) }).describe('A token for programs.'),
   z.strictObject({ code: z.string().min(1).max(100) }).describe('What a one-time link holds.'),
 ]);
-/** The longest token, and much more than any link. */
+/** Holds the longest token, and any link with much room. */
 const BODY_BYTES_MAX = 4_096;
 const LoggedInSchema = z.object({
   name: z.string(),
@@ -25,20 +25,20 @@ const LoggedInSchema = z.object({
 
 const CodeSchema = z.object({ code: z.string().describe('Stands behind `/login#`.') });
 
-/** Who logs in, and with what their role can be asked again. */
+/** A new login, and what is needed to ask the provider for the role again. */
 export interface NewLogin extends Grant {
   readonly name: string;
   readonly identity: string | null;
   readonly proven: boolean;
   /** Token of the database with which the session ends. */
   readonly tokenId?: string | null;
-  /** Made for the secret of the cookie. */
+  /** Makes the renewal for the cookie's secret. */
   readonly renewalFor?: (secret: string) => Uint8Array | null;
 }
 
 /**
- * Opens a session and hands its cookie out. What the cookie holds is stored nowhere.
- * @returns what the page has to show beside the cookie; neither follows from the other.
+ * Opens a session and sets its cookie. The cookie's value is stored nowhere.
+ * @returns the secret that the page must show beside the cookie; neither follows from the other.
  */
 export async function openSession(access: Access, reply: FastifyReply, login: NewLogin) {
   const { book, cookies, random, log } = access.options;
@@ -56,13 +56,13 @@ export async function openSession(access: Access, reply: FastifyReply, login: Ne
   return pageSecret;
 }
 
-/** `login`, `logout`, and the sessions of people. */
+/** `login`, `logout`, and people's sessions. */
 export function addLogin(api: Api, access: Access): void {
   const { book, cookies, log, random } = access.options;
   api.post(
     '/login',
     {
-      // Whoever sends it is not known yet, and a long text of brackets would hold up everybody else.
+      // The sender is unknown yet, and parsing a long text of brackets would block everybody else.
       bodyLimit: BODY_BYTES_MAX,
       ...described(
         'open',
@@ -99,7 +99,7 @@ export function addLogin(api: Api, access: Access): void {
       if (person.via === 'none') {
         throw new Problem('not-signed-in', 'Nobody is logged in');
       }
-      // A login of the page would go on for ever, by one link after the other.
+      // Otherwise a page login could be extended for ever, link by link.
       if (person.via === 'cookie') {
         throw new Problem(
           'not-allowed',
@@ -137,11 +137,11 @@ const FILES = [
 
 export interface LoginPageOptions {
   readonly hasIdentities: boolean;
-  /** Whoever is not logged in may look, too. */
+  /** Whether visitors without a login may look. */
   readonly isOpen: boolean;
 }
 
-/** Says how people log in: by an organisation, by a one-time link, or with a token. */
+/** Explains how people log in: through an organisation, by a one-time link, or with a token. */
 export function addLoginPage(app: FastifyInstance, { hasIdentities, isOpen }: LoginPageOptions) {
   for (const [path, name, type] of FILES) {
     const text = readFileSync(join(import.meta.dirname, 'page', name), 'utf8');

@@ -1,16 +1,16 @@
 import type { Clock } from '../../adapters/clock/port.ts';
 import { Unreachable } from '../../domain/errors.ts';
 
-/** What was looked up is believed for so long: a revocation takes effect within it. */
+/** How long a look-up stays valid: a revocation takes effect within this time. */
 const FRESH_MS = 2_000;
-/** With the database away, nobody can revoke either: what was known is believed for so long. */
+/** How long old look-ups stay valid while the database is away, when nobody can revoke either. */
 const STALE_MS = 15 * 60_000;
-/** Beyond this many the one that was looked up first is forgotten. */
+/** Above this number the oldest look-up is forgotten. */
 const KEPT_MAX = 10_000;
 
-/** Answers kept for a moment, so that a page with many requests costs one look. */
+/** Keeps look-ups for a moment, so that a page with many requests costs one look-up. */
 export interface Lookups<T> {
-  /** @throws what the look threw, where nothing is known from before. */
+  /** @throws the look-up's error, if there is no earlier result. */
   get(key: string, look: () => Promise<T | null>): Promise<T | null>;
   forget(key: string): void;
 }
@@ -18,15 +18,15 @@ export interface Lookups<T> {
 interface Kept<T> {
   readonly atMs: number;
   readonly answer: Promise<T | null>;
-  /** What was found last; null: nothing was. */
+  /** Last result; null: nothing was found. */
   readonly known: T | null;
   readonly knownAtMs: number;
 }
 
-/** Only what was found is kept: whoever tries wrong keys takes nobody's place. */
+/** Keeps only keys that were found, so that wrong keys displace nothing. */
 export function createLookups<T>({ monotonic }: Pick<Clock, 'monotonic'>): Lookups<T> {
   const kept = new Map<string, Kept<T>>();
-  /** Looks that go on: what one of several may do only once is done once. */
+  /** Look-ups in progress, shared, because some may run only once. */
   const looking = new Map<string, Promise<T | null>>();
   const fallBack = (before: Kept<T> | undefined, error: unknown): T => {
     const isAway = error instanceof Unreachable;

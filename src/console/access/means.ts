@@ -6,19 +6,19 @@ import type { Log } from '../../adapters/log/port.ts';
 import { createAccess, type Access, type AccessOptions, type ConfiguredToken } from './access.ts';
 import type { IdentityMeans } from './renewal.ts';
 
-/** Who may come in, and how, as the configuration says. */
+/** Who may come in, and how, according to the configuration. */
 export interface AccessMeans {
-  /** Where tokens and sessions are. */
+  /** Tokens and sessions. */
   readonly accounts: Pick<AccessOptions, 'book' | 'random' | 'events'>;
-  /** `console.token`: shows everything, and lets nobody act. */
+  /** `console.token`: shows everything, and permits no action. */
   readonly token?: string | undefined;
   readonly tokens?: readonly ConfiguredToken[] | undefined;
   readonly metricsToken?: (() => string) | undefined;
-  /** By the common name of a client's certificate. */
+  /** Grants by the common name of a client certificate. */
   readonly clients?: ReadonlyMap<string, Grant> | undefined;
-  /** Where people of an organisation log in. */
+  /** Identity provider of the organisation. */
   readonly identities?: IdentityMeans | undefined;
-  /** TLS ends at a proxy that is trusted; nobody else reaches the console. */
+  /** TLS ends at a trusted proxy, and nobody else reaches the console. */
   readonly isProxied?: boolean | undefined;
 }
 
@@ -29,11 +29,11 @@ interface Around {
   readonly log: Log;
 }
 
-/** `console.token`, under the name that stands in the log. */
+/** `console.token`, under its name in the log. */
 const VIEWER = { name: 'console.token', role: 'viewer', providers: null } as const;
 
 /**
- * Beyond this host the console is opened only by TLS, here or at a proxy, and with a way to log in.
+ * Opens the console beyond this host only with TLS, here or at a proxy, and with a way to log in.
  * @throws {UsageError} saying what is missing.
  */
 export function openAccess(means: AccessMeans, around: Around): Access {

@@ -9,25 +9,25 @@ import { openSession } from './login.ts';
 import { identityName, sealIdentity } from './renewal.ts';
 import { digestOf, makeSecret } from './secrets.ts';
 
-/** From the way to the provider until the way back. */
+/** Time from the redirect to the provider until the return. */
 const JOURNEY_MS = 10 * 60_000;
-/** Beyond this many ways back the first is forgotten; none is good after `JOURNEY_MS` anyway. */
+/** Above this number the oldest return is forgotten; after `JOURNEY_MS` none is valid anyway. */
 const RETURNED_MAX = 10_000;
 
 /**
- * Leads a browser on, from a page of our own, since from elsewhere it would send no cookie. The secret,
- * which is base64url, stands in no address: whoever makes a link could give tabs another one.
+ * Redirects the browser from our own page, because a redirect from elsewhere sends no cookie. The
+ * base64url secret is in no address: otherwise a crafted link could give tabs another secret.
  */
 const welcome = (secret: string): string =>
   '<!doctype html><html lang="en"><title>Shepherd</title>' +
   '<script type="module" src="/login.js"></script>' +
   `<main data-secret="${secret}"><p>Logged in: <a href="/">go on</a>.</p></main></html>`;
 
-/** Why nobody was logged in; the page of the login has a sentence for each. */
+/** Why the login failed; the login page has a sentence for each. */
 type Told = 'away' | 'refused' | 'group' | 'again';
 const tell = (reply: FastifyReply, told: Told) => reply.redirect(`/login?told=${told}`);
 
-/** `login/oidc`, and `login/oidc/callback`: the way to the provider of identities and back. */
+/** `login/oidc` and `login/oidc/callback`: the redirect to the identity provider and the return. */
 export function addOidcLogin(app: FastifyInstance, access: Access): void {
   const { cookies, random, clock, log, identities } = access.options;
   if (!identities) return;
@@ -76,7 +76,7 @@ export function addOidcLogin(app: FastifyInstance, access: Access): void {
     }
   });
 
-  /** @throws what the provider has nothing to do with. */
+  /** @throws errors that do not come from the provider. */
   const failure = (error: unknown): Told => {
     if (!(error instanceof Unreachable || error instanceof Denied)) throw error;
     log.warn({ cause: explain(error) }, 'nobody was logged in by the provider of identities');
@@ -84,7 +84,7 @@ export function addOidcLogin(app: FastifyInstance, access: Access): void {
   };
 }
 
-/** What the browser keeps until it is back: a secret, and when it was made. */
+/** What the browser keeps until the return: a secret, and its time. */
 const beginJourney = (random: Random, { now }: Pick<Clock, 'now'>): string =>
   `${makeSecret(random)}.${Math.floor(now()).toString(36)}`;
 
@@ -94,15 +94,15 @@ const lasts = (kept: string, { now }: Pick<Clock, 'now'>): boolean => {
   return ageMs > -JOURNEY_MS && ageMs < JOURNEY_MS;
 };
 
-/** All of it follows from what the browser keeps, so that any daemon can see it back. */
+/** Everything derives from the browser's value, so that any daemon can check the return. */
 function journeyOf(kept: string): Journey {
   const derived = (what: string) => digestOf(`${what} ${kept}`).toString('base64url');
   return { state: derived('state'), nonce: derived('nonce'), verifier: derived('verifier') };
 }
 
-/** Tells who comes back with the same state again. */
+/** Detects a second return with the same state. */
 function createReturns({ monotonic }: Pick<Clock, 'monotonic'>) {
-  /** When, oldest first. */
+  /** Time of each return, oldest first. */
   const returned = new Map<string, number>();
   return (state: string): boolean => {
     for (const [each, atMs] of returned) {

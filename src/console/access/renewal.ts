@@ -8,22 +8,22 @@ import { Denied, explain, Unreachable } from '../../domain/errors.ts';
 import { Problem } from '../api/problem.ts';
 import { seal, unseal } from './secrets.ts';
 
-/** Where people of an organisation log in, and what their groups may do. */
+/** The organisation's identity provider, and the rights of its groups. */
 export interface IdentityMeans {
   readonly provider: Identities;
   readonly groups: ReadonlyMap<string, Grant>;
 }
 
-/** In the audit, such as `oidc:ann@example.org`. */
+/** Name in the audit, such as `oidc:ann@example.org`. */
 export const identityName = ({ name }: Pick<Identity, 'name'>): string => `oidc:${name}`;
 const isIdentity = ({ name }: ConsoleSession): boolean => name.startsWith('oidc:');
 
 const KnownSchema = z.object({ subject: z.string(), refreshToken: z.string() });
 type Known = z.infer<typeof KnownSchema>;
-/** As much as a row of a session holds. */
+/** Size limit of the column in a session's row. */
 const SEALED_MAX_BYTES = 8_192;
 
-/** With what the provider is asked again, for the holder of the cookie; null: it cannot be asked. */
+/** Seals for the cookie's holder what a renewal needs; null: none is possible. */
 export function sealIdentity(
   { subject, refreshToken }: Pick<Identity, 'subject' | 'refreshToken'>,
   secret: string,
@@ -42,14 +42,14 @@ interface RenewalDeps {
 }
 interface Held {
   readonly digest: Uint8Array;
-  /** What the cookie holds. */
+  /** The value of the cookie. */
   readonly secret: string;
 }
 
 /**
- * Keeps what a session may do as its groups say now: asks the provider every quarter of an hour, and
- * goes on for an hour without its answer.
- * @returns the session with what its person may do; null: it is over.
+ * Keeps a session's rights as its groups are now: asks the provider every quarter of an hour, and
+ * continues for an hour without an answer.
+ * @returns the session with its person's rights; null: it is over.
  */
 export function createRenewals({ book, identities, random, log }: RenewalDeps) {
   const over = async ({ id, name }: ConsoleSession, why: string) => {

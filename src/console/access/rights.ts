@@ -6,19 +6,19 @@ const HELD: Readonly<Record<Role, readonly Right[]>> = {
   admin: ['see', 'operate', 'destroy', 'administer'],
 };
 
-/** The most machines that anybody but an admin may act on by one request. */
+/** Maximum machines in one request by anybody but an admin. */
 export const OPERATOR_MACHINES_MAX = 50;
 
 /**
- * Whether this person has the right at all, wherever. To administer concerns the whole fleet, so nobody
- * has that right for some providers.
+ * Whether this person has the right anywhere. `administer` concerns the whole fleet, so nobody has
+ * it for some providers only.
  */
 export const mayDo = ({ role, providers }: Pick<Person, 'role' | 'providers'>, right: Right) =>
   HELD[role].includes(right) && (right !== 'administer' || providers === null);
 
 /**
- * Whether this person may do it there.
- * @param provider null: to the fleet as a whole, which a grant for some providers does not include.
+ * Whether this person has the right at a provider.
+ * @param provider null: the fleet as a whole, which a grant for some providers does not include.
  */
 export const mayDoAt = (person: Person, right: Right, provider: string | null): boolean =>
   mayDo(person, right) && reaches(person, right, provider);
@@ -30,11 +30,11 @@ function reaches({ providers }: Person, right: Right, provider: string | null): 
 
 /**
  * Whether this person may see and end a token or session: an admin any, others their own.
- * @param owner identity of its owner; null: nobody knows it.
+ * @param owner identity of its owner; null: unknown.
  */
 export const mayTouch = (person: Person, owner: string | null): boolean =>
   mayDoAt(person, 'administer', null) || person.identity === owner;
 
-/** The least role that has the right, for the answer to who lacks it. */
+/** The least role with the right, named in the refusal. */
 export const roleFor = (right: Right): Role =>
   ROLES.find((role) => HELD[role].includes(right)) ?? 'admin';

@@ -5,15 +5,15 @@ import { createSecureContext, Server } from 'node:tls';
 import type { Log } from '../../adapters/log/port.ts';
 import { explain, UsageError } from '../../domain/errors.ts';
 
-/** What the console shows of itself, as PEM. */
+/** The console's certificate and key, as PEM. */
 export interface TlsFiles {
   readonly certificate: Buffer;
   readonly key: Buffer;
-  /** Authority of clients' certificates; absent: none is asked for. */
+  /** Authority of client certificates; absent: none is requested. */
   readonly clientCa?: Buffer;
 }
 
-/** @throws {UsageError} one of them cannot be read. */
+/** @throws {UsageError} a file cannot be read. */
 export function readTlsFiles(paths: {
   readonly certificatePath: string;
   readonly keyPath: string;
@@ -38,9 +38,9 @@ export function readTlsFiles(paths: {
 export type ReadTls = () => TlsFiles;
 
 /**
- * Options of the server. Who shows no certificate, or one that is not to be trusted, may come in all
- * the same: what it may do then is decided by what else it shows.
- * @throws {UsageError} the files do not go together.
+ * Options of the server. A client without a trusted certificate may connect all the same: its other
+ * credentials decide what it may do.
+ * @throws {UsageError} the files do not match.
  */
 export function tlsOptions(read: ReadTls) {
   const context = contextOf(read());
@@ -66,13 +66,13 @@ function createChecked(context: ReturnType<typeof contextOf>): void {
   }
 }
 
-/** When the certificate ends, epoch ms. */
+/** End of the certificate's validity, epoch ms. */
 export const notAfterMs = ({ certificate }: TlsFiles): number =>
   new X509Certificate(certificate).validToDate.getTime();
 
 /**
- * Takes new files into use; those of before stay where the new ones cannot be used.
- * @returns what is shown from now on; null: what was before.
+ * Uses the new files; keeps the previous ones if the new ones are unusable.
+ * @returns the files in use from now on; null: the previous ones.
  */
 export function renewTls({ server }: FastifyInstance, read: ReadTls, log: Log): TlsFiles | null {
   if (!(server instanceof Server)) return null;

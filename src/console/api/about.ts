@@ -77,7 +77,7 @@ const ChartSchema = named(
   }),
 );
 
-/** A chart as it is drawn: where its states are, and how its arrows run. All lengths in pixels. */
+/** A drawn chart: positions of states, paths of arrows. All lengths in pixels. */
 type Chart = z.output<typeof ChartSchema>;
 export type ChartLayout = Omit<Chart, 'id'> & { readonly id: string };
 export type ChartState = Chart['states'][number];
@@ -86,7 +86,7 @@ export type ChartArrow = Chart['arrows'][number];
 const CHARTS = join(dirname(findPackageJSON(import.meta.url)!), 'generated/charts');
 const layouts = new Map<ChartId, Promise<Chart>>();
 
-/** Read once: it cannot change while the program runs. */
+/** Read once, because it cannot change while the program runs. */
 function layoutOf(id: ChartId): Promise<Chart> {
   let layout = layouts.get(id);
   if (!layout) {
@@ -99,11 +99,11 @@ function layoutOf(id: ChartId): Promise<Chart> {
 
 export interface AboutDeps {
   readonly version: string;
-  /** Null: nobody tells the log anything. */
+  /** Null: the log cannot be controlled. */
   readonly logControl: LogControl | null;
 }
 
-/** `whoami`, `version`, `charts/{id}`, `log/level`, `openapi.json`: of the console itself. */
+/** `whoami`, `version`, `charts/{id}`, `log/level`, `openapi.json`: the console itself. */
 export function addAbout(api: Api, { version, logControl }: AboutDeps): void {
   api.get('/whoami', read('console', 'Who is asking', WhoamiSchema), async ({ person }) => ({
     ...person,

@@ -3,6 +3,7 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { Access } from '../access/access.ts';
 import { addLogin } from '../access/login.ts';
 import { addLogins, addTokens } from '../access/accounts-api.ts';
+import { addDeviceDecision, addDeviceLogin } from '../access/device-login.ts';
 import type { Inspector } from '../../adapters/inspector/port.ts';
 import { addStream, type StreamDeps } from '../stream/stream.ts';
 import type { ConsoleViews, WebhooksView } from '../views.ts';
@@ -14,6 +15,7 @@ import { addEvents } from './events.ts';
 import { addFleet, type FleetDeps } from './fleet.ts';
 import { addInsight } from './insight.ts';
 import { addInspector } from './inspector.ts';
+import { addLog } from './log.ts';
 import { API, prepareApi, type Api } from './kit.ts';
 import { addMachine, addMachineParts } from './machine.ts';
 import { addMachines, type MachinesDeps } from './machines.ts';
@@ -32,7 +34,7 @@ export interface ApiDeps
   readonly filing: FilingMeans;
 }
 
-/** Everything under `/api/v1`, and the pages that its problems name. */
+/** Everything under `/api/v1`, and the pages of its problems. */
 export async function addApi(app: FastifyInstance, deps: ApiDeps): Promise<void> {
   addProblemPages(app);
   await app.register(
@@ -47,6 +49,8 @@ export async function addApi(app: FastifyInstance, deps: ApiDeps): Promise<void>
 function addResources(api: Api, deps: ApiDeps): void {
   const { fleet, index, access } = deps;
   addLogin(api, access);
+  addDeviceLogin(api, access);
+  addDeviceDecision(api, access);
   addLogins(api, access);
   addTokens(api, access);
   addFleet(api, deps);
@@ -64,12 +68,13 @@ function addResources(api: Api, deps: ApiDeps): void {
   addWebhooks(api, deps);
   addFiling(api, { ...deps.filing, fleet });
   addAbout(api, deps);
+  addLog(api, deps);
 }
 
-/** The description of the API as OpenAPI 3.1, made of its schemas, as JSON. */
+/** The API's description as OpenAPI 3.1 JSON, made from its schemas. */
 export async function describeApi(): Promise<string> {
   const app = Fastify();
-  // Only what answers asks for any of it, and nothing does here.
+  // Only handlers use these dependencies, and none runs here.
   const access = { options: { clock: {} } };
   const nothing = {
     access,
@@ -86,7 +91,7 @@ export async function describeApi(): Promise<string> {
   return body;
 }
 
-/** `/problems/<code>`: what the `type` of a problem leads to, as plain text. */
+/** `/problems/<code>`: the page behind a problem's `type`, as plain text. */
 function addProblemPages(app: FastifyInstance): void {
   app.get<{ Params: { code: string } }>('/problems/:code', async (request, reply) => {
     const { code } = request.params;

@@ -61,7 +61,7 @@ const LoopsSchema = z.object({
   loops: listOf(LoopSchema),
 });
 
-/** All of the work there is, is read for it. */
+/** Kept this long, because it reads all work. */
 const FRESH_MS = 3_000;
 
 export interface DaemonsDeps {
@@ -70,7 +70,7 @@ export interface DaemonsDeps {
   readonly clock: Pick<Clock, 'monotonic'>;
 }
 
-/** `sessions`, `loops`: which daemons there are, and what the one that answers does again and again. */
+/** `sessions`, `loops`: the daemons, and the loops of the daemon that answers. */
 export function addDaemons(api: Api, { daemons, fleet, clock }: DaemonsDeps): void {
   const look = sharedLook(clock, FRESH_MS, (signal) => daemons.sessions(signal));
   api.get(
@@ -112,7 +112,7 @@ export function addDaemons(api: Api, { daemons, fleet, clock }: DaemonsDeps): vo
   );
 }
 
-/** A loop may be held up for a moment without anything being the matter. */
+/** A loop may be late for a moment without a fault. */
 const LATE_PERIODS = 3;
 const LATE_MIN_MS = 10_000;
 

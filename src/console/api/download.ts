@@ -3,10 +3,10 @@ import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 
 export const NDJSON = 'application/x-ndjson';
-/** Lines of a download at most. */
+/** Maximum lines of a download. */
 export const DOWNLOAD_MAX = 100_000;
 
-/** In URLs of what can be taken along as a file. */
+/** Parameter of URLs that offer a download. */
 export const Format = z
   .enum(['json', 'ndjson'])
   .default('json')
@@ -14,17 +14,17 @@ export const Format = z
     `\`ndjson\`: all of them for a file, whatever \`limit\` says; ${DOWNLOAD_MAX} at most.`,
   );
 
-/** An object in each line. */
+/** One object per line. */
 export const linesOf = (all: readonly object[]): string =>
   all.map((each) => `${JSON.stringify(each)}\n`).join('');
 
-/** A page, and how to read the one after it; null: it is the last. */
+/** A page, and how to read the next one; null: last page. */
 export interface DownloadPage {
   readonly rows: readonly object[];
   readonly next: (() => Promise<DownloadPage>) | null;
 }
 
-/** Page after page as a file. The first one is read before, so that what is wrong can still be told. */
+/** Sends pages as a file. The first is read beforehand, so that errors can be reported. */
 export const download = (reply: FastifyReply, file: string, first: DownloadPage) =>
   asLines(
     reply.header('content-disposition', `attachment; filename="${file}.ndjson"`),

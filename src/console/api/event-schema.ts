@@ -5,7 +5,7 @@ import { Milliseconds, named, text } from './schemas.ts';
 
 const nothing = {};
 
-/** What events of each type tell beside what all of them do. More may come. */
+/** Details of each event type beside the common fields. More may be added. */
 const DETAILS: Readonly<Record<EventType, Readonly<Record<string, z.ZodType>>>> = {
   'machine.created': nothing,
   'machine.agent_started': nothing,
@@ -79,7 +79,7 @@ export const EventSchema = named(
 );
 export type ToldEvent = z.output<typeof EventSchema>;
 
-/** The event as readers of the API are told. */
+/** The event in the form of the API. */
 export function toldEvent({ slotId, atMs, provider, ...event }: FleetEvent): ToldEvent {
   const place = provider !== null && slotId !== null ? slot(provider, slotId) : null;
   return { ...event, atMs: Math.round(atMs), slot: place, provider };

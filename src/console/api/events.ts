@@ -11,7 +11,7 @@ import { listOf, text, wholeNumber } from './schemas.ts';
 
 const NOW = 'now';
 
-/** Which events, in the URL. */
+/** Selection of events in a URL. */
 export const EventsOf = {
   after: text
     .regex(/^(now|\d{1,18})$/, 'give `now`, or the number of an event')
@@ -26,7 +26,7 @@ export const EventsOf = {
 };
 export type EventsOf = z.output<z.ZodObject<typeof EventsOf>>;
 
-/** The last moment that there is a date for. */
+/** The last time that a Date can hold. */
 const LAST_MS = 8.64e15;
 
 const Query = z.strictObject({
@@ -47,7 +47,7 @@ export const PageSchema = z.object({
   more: z.boolean().describe('There is more already.'),
 });
 
-/** `events`: what happened, oldest first. */
+/** `events`: the fleet's events, oldest first. */
 export function addEvents(api: Api, events: EventBook): void {
   api.get(
     '/events',
@@ -103,7 +103,7 @@ async function allFrom(read: Read, after: string): Promise<DownloadPage> {
   return { rows: events.map(toldEvent), next: more ? () => allFrom(read, next) : null };
 }
 
-/** @throws {Problem} nothing has such a name. */
+/** @throws {Problem} unknown name. */
 export function eventsWanted({
   type,
   provider,
@@ -120,7 +120,7 @@ export function eventsWanted({
   };
 }
 
-/** The number to begin behind. */
+/** The number after which to begin. */
 export const startOf = async (
   { after }: Pick<EventsOf, 'after'>,
   events: Pick<EventBook, 'newest'>,

@@ -15,7 +15,7 @@ import {
 import { byReason } from './filing/answers.ts';
 import { PROBLEM_MEDIA_TYPE, Problem, problemBody, type Fault } from './problem.ts';
 
-/** Sends a problem; nothing else of the answer may have been sent. */
+/** Sends a problem; nothing else of the response may have been sent. */
 export function sendProblem(request: FastifyRequest, reply: FastifyReply, problem: Problem) {
   const [path = ''] = request.url.split('?', 1);
   const { retryAfterSeconds } = problem.options;
@@ -28,8 +28,8 @@ export function sendProblem(request: FastifyRequest, reply: FastifyReply, proble
 }
 
 /**
- * Answers of the server that are no success are problems. What goes wrong inside goes to the log; the
- * caller learns that there was something.
+ * Sends failures of the server as problems. Internal errors go to the log; the caller learns only
+ * that an error happened.
  */
 export function addFailures(app: FastifyInstance, log: Log): void {
   app.setNotFoundHandler((request, reply) =>
@@ -38,7 +38,7 @@ export function addFailures(app: FastifyInstance, log: Log): void {
   app.setErrorHandler((error, request, reply) => {
     const problem = problemOf(error, 'idempotency-key' in request.headers);
     if (problem.code === 'internal') {
-      // What stands behind the path may be nobody's business, such as the code of a login.
+      // The query may hold secrets, such as the code of a login.
       const [path] = request.url.split('?', 1);
       log.error({ err: explain(error), path }, 'console request failed');
     }
@@ -46,7 +46,7 @@ export function addFailures(app: FastifyInstance, log: Log): void {
   });
 }
 
-/** Those of Fastify's own refusals that are the caller's doing. */
+/** Refusals by Fastify that are the caller's fault. */
 const BY_STATUS = {
   400: 'malformed',
   404: 'not-found',
@@ -57,10 +57,10 @@ const BY_STATUS = {
 const isKnown = (status: unknown): status is keyof typeof BY_STATUS =>
   typeof status === 'number' && status in BY_STATUS;
 
-/** A database that is away is asked again after so long. */
+/** Retry delay while the database is away, in seconds. */
 const RETRY_SECONDS = 5;
 
-/** What the caller is told of an error. `isKeyed`: what was asked for has a key, so that it is filed once. */
+/** Turns an error into a problem. `isKeyed`: the request has a key, so it is filed only once. */
 export function problemOf(error: unknown, isKeyed = true): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof FleetError) return problemOfFleet(error, isKeyed);
@@ -111,7 +111,7 @@ interface Issue {
 const sentenceOf = ({ pointer, detail }: Fault): string =>
   `${pointer.split('/').slice(2).join('/') || pointer.slice(2)}: ${detail}`;
 
-/** What is wrong with one part, without the words of a library and without what was sent. */
+/** Faults of one part, without a library's wording and without the sent values. */
 function faultsOf(part: string, { keyword, instancePath, message, params }: Issue): Fault[] {
   const pointer = `#/${part}${instancePath === '/' ? '' : instancePath}`;
   if (keyword === 'unrecognized_keys') {

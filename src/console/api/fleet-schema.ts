@@ -104,7 +104,7 @@ const ShareSchema = z.object({
   filter: text.describe('Lists exactly these machines.'),
 });
 
-/** How machines are, at a glance. */
+/** The machines' state at a glance. */
 export const HeadlineSchema = named(
   'Headline',
   z.object({
@@ -224,7 +224,7 @@ export const PoolsSchema = z.object({ atMs: Milliseconds, pools: listOf(PoolSche
 
 const row = listOf(z.int());
 
-/** Column by column, so that an hour is small. */
+/** By column, so that an hour is small. */
 export const SeriesSchema = named(
   'Series',
   z.object({

@@ -15,7 +15,7 @@ import { Problem } from './problem.ts';
 import { text } from './schemas.ts';
 import { requireWhole } from './whole.ts';
 
-/** What is told of the fleet as a whole. */
+/** Dependencies of the routes about the whole fleet. */
 export interface FleetDeps extends Pick<ConsoleViews, 'guard' | 'plan' | 'series'> {
   readonly fleet: FleetView;
   readonly clock: Clock;
@@ -26,7 +26,7 @@ export interface FleetDeps extends Pick<ConsoleViews, 'guard' | 'plan' | 'series
   readonly inspector: object | null;
 }
 
-/** Everything is walked through for it. */
+/** Kept this long, because it walks through everything. */
 const PLAN_FRESH_MS = 5_000;
 
 /** `fleet`, the frame of every page; `plan`; `series`; `guard`; `pools`. */
@@ -64,7 +64,7 @@ export function addFleet(api: Api, deps: FleetDeps): void {
   );
 }
 
-/** The frame as it is now. */
+/** The current frame. */
 export function frameOf(fleet: FleetView): Frame {
   const { atMs, counts, headline, needHuman, guard, unlisted } = fleet.frame();
   return {
@@ -84,7 +84,7 @@ export function frameOf(fleet: FleetView): Frame {
   };
 }
 
-/** Machines that are healthy wait for nothing. */
+/** Healthy machines wait for nothing. */
 function* nextOfMachines(fleet: FleetView, guard: GuardSummary): Generator<NextEvent> {
   const nowMs = fleet.nowMs();
   const barred = new Set(
@@ -102,10 +102,10 @@ function* nextOfMachines(fleet: FleetView, guard: GuardSummary): Generator<NextE
   }
 }
 
-/** In a storm many wait, and all are put in order for it. */
+/** Kept this long, because in a storm many machines wait and all are sorted. */
 const GUARD_FRESH_MS = 1_000;
 
-/** `guard`: whether machines are recovered now, why not, how near that is, and who waits. */
+/** `guard`: whether machines are recovered now, why not, how near the limit is, and which wait. */
 function addGuard(api: Api, { fleet, guard, mayEraseDisks, clock }: FleetDeps): void {
   const look = sharedLook(clock, GUARD_FRESH_MS, async () => guard());
   const summary = 'How the fleet guard stands, how near it is to a freeze, and who waits';
@@ -139,7 +139,7 @@ function addGuard(api: Api, { fleet, guard, mayEraseDisks, clock }: FleetDeps): 
   });
 }
 
-/** Column by column. */
+/** By column. */
 function seriesAnswer({ stepMs, samples: taken }: SeriesView) {
   const samples = taken();
   const column = (of: (sample: Sample) => number) => samples.map(of);

@@ -35,8 +35,8 @@ export const HistorySchema = z.object({
 const limit = wholeNumber(1, 1_000).default(50);
 
 /**
- * `machines/{provider}/{slot}/explanation`, `…/live`, `…/history`, `history?machine=`: why a machine is
- * there, what its actor does, and what happened to it.
+ * `machines/{provider}/{slot}/explanation`, `…/live`, `…/history`, `history?machine=`: why a
+ * machine is in its state, what its actor does, and its history.
  */
 export function addInsight(api: Api, insight: MachineInsight, history: MachineHistory): void {
   const given = { params: MachineParams };

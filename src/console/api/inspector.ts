@@ -14,11 +14,11 @@ export interface InspectorDeps {
   readonly access: Pick<Access, 'follow'>;
 }
 
-/** A reader that lags by more is cut off. */
+/** A reader that lags by more is disconnected. */
 const LAG_MAX_BYTES = 4 * 1024 * 1024;
 const STREAM = { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' };
 
-/** `inspector/stream`: what actors do, for admins, where it is switched on. */
+/** `inspector/stream`: the work of actors, for admins, if switched on. */
 export function addInspector(api: Api, { inspector, fleet, access }: InspectorDeps): void {
   const known = (name: string): Slot => {
     const [provider = '', ...rest] = name.split('/');
@@ -62,7 +62,7 @@ export function addInspector(api: Api, { inspector, fleet, access }: InspectorDe
         else raw.write(told);
       });
       if (stop === null) {
-        const problem = 'As many look at actors as may: eight';
+        const problem = 'The maximum number of viewers is reached: eight';
         throw new Problem('limited', problem, { retryAfterSeconds: 10 });
       }
       raw.writeHead(200, { ...(reply.getHeaders() as Record<string, string>), ...STREAM });

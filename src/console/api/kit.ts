@@ -14,10 +14,10 @@ import type { Right } from '../access/port.ts';
 import { ProblemSchema, SCHEMAS } from './schemas.ts';
 import { PROBLEM_MEDIA_TYPE } from './problem.ts';
 
-/** Where every route of the API begins. */
+/** Prefix of all API routes. */
 export const API = '/api/v1';
 
-/** The part of the console's server in which schemas are zod's. */
+/** The part of the console's server whose schemas are zod's. */
 export type Api = FastifyInstance<
   RawServerDefault,
   IncomingMessage,
@@ -39,7 +39,7 @@ type Described<Answers extends Readonly<Record<number, unknown>>, Given extends 
   readonly schema: Given & { tags: Tag[]; summary: string; response: Answers };
 };
 
-/** What a route demands and answers. @param given what comes with a request. */
+/** What a route demands and answers. @param given the parts of a request. */
 export const described = <
   const Answers extends Readonly<Record<number, unknown>>,
   Given extends Parts = object,
@@ -58,7 +58,7 @@ export const eventStream = (description: string) => ({
   content: { 'text/event-stream': { schema: z.string() } },
 });
 
-/** A route that whoever may look reads. */
+/** A route for everybody who may look. */
 export const read = <Answer extends z.ZodType, Given extends Parts = object>(
   tag: Tag,
   summary: string,
@@ -67,13 +67,13 @@ export const read = <Answer extends z.ZodType, Given extends Parts = object>(
 ): Described<{ readonly 200: Answer }, Given> =>
   described('see', [tag, summary], { 200: answer }, given);
 
-/** A route that only does something. */
+/** A route that acts and returns nothing. */
 export const act = <Given extends Parts>(right: Right, tag: Tag, summary: string, given: Given) =>
   described(right, [tag, summary], { 204: z.null() }, given);
 
 /**
- * Prepares a scope of the server for the API: schemas by zod, their description as OpenAPI, and no
- * route without a right and schemas of its answers.
+ * Prepares a scope of the server for the API: zod schemas, their OpenAPI description, and a refusal
+ * of routes without a right or without schemas of their answers.
  */
 export async function prepareApi(scope: FastifyInstance): Promise<void> {
   scope.setValidatorCompiler(validatorCompiler);
@@ -108,7 +108,7 @@ interface Document {
   readonly paths?: object;
 }
 
-/** Each named schema is described as it comes in and as it goes out; only what is referred to stays. */
+/** Each named schema is described as input and as output; keeps only those that are referred to. */
 function withoutUnused<Whole extends object>(document: Whole): Whole {
   const { components, paths } = document as Document;
   const schemas = components?.schemas ?? {};
@@ -125,8 +125,8 @@ function withoutUnused<Whole extends object>(document: Whole): Whole {
 }
 
 /**
- * One look for all who ask within `freshMs`, so that readers cost no more for being many. A look
- * that fails is tried again by whoever asks next. It belongs to no single reader, so none ends it.
+ * Shares one look-up among all callers within `freshMs`, so that many readers cost no more. The
+ * next caller repeats a failed look-up. No single reader's end aborts it.
  */
 export function sharedLook<Answer>(
   { monotonic }: Pick<Clock, 'monotonic'>,

@@ -36,7 +36,7 @@ function partSchema<Name extends PartName>(name: Name): z.ZodObject<PartShape<Na
   return z.object(Object.fromEntries(shape) as unknown as PartShape<Name>);
 }
 
-/** Everything that the daemon has of one machine in memory. */
+/** Everything that the daemon holds in memory about one machine. */
 export const MachineSchema = named(
   'Machine',
   MachineRowSchema.extend({
@@ -50,6 +50,7 @@ export const MachineSchema = named(
     status: z.enum(PROVIDER_STATUSES).nullable().describe('As the provider tells it.'),
     power: z.enum(['on', 'off', 'unknown']),
     hostname: text.nullable(),
+    remoteUser: text.nullable().describe('User name for SSH. Null: its provider does not list it.'),
     createdAtMs: Milliseconds.nullable().describe('Its present tenancy.'),
     next: z.enum(['agentStart', 'recovery', 'deprovision']).nullable(),
     endedBy: text.nullable().describe('Who or what can end a quarantine.'),

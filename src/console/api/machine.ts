@@ -14,7 +14,7 @@ import { type MachineRowSchema, Milliseconds, named } from './schemas.ts';
 
 export const MachineParams = z.object({ provider: z.string(), slot: z.string() });
 
-/** @throws {Problem} nothing is on the slot, and no provider lists it. */
+/** @throws {Problem} the slot is empty, and no provider lists it. */
 export function requireMachine(
   fleet: Pick<FleetView, 'entries'>,
   params: z.output<typeof MachineParams>,
@@ -38,7 +38,7 @@ export function addMachine(api: Api, fleet: FleetView): void {
     async (request, reply) => {
       const entry = requireMachine(fleet, request.params);
       const etag = etagOf(entry, fleet);
-      // Unlike everything else of the console it may be kept, as long as it is asked about each time.
+      // Unlike all other answers it may be cached, if revalidated at each use.
       reply.header('etag', etag).header('cache-control', 'private, no-cache');
       if (isNamed(request.headers['if-none-match'], etag)) return reply.code(304).send(null);
       return machineDetail(entry, fleet);
@@ -50,12 +50,12 @@ const isNamed = (header: string | undefined, etag: string): boolean =>
   header !== undefined &&
   header.split(',').some((each) => each.trim().replace(/^W\//, '') === etag || each.trim() === '*');
 
-/** What a line of a list shows of a reason; the machine itself shows all of it. */
+/** Length of a reason in a list; the machine itself shows the whole. */
 export const REASON_MAX = 120;
 
 const whole = (atMs: number | null): number | null => (atMs === null ? null : Math.round(atMs));
 
-/** Where the actor shows another state than the rows do, their reason is not its. */
+/** If the actor is in another state than the rows, their reason is not valid for it. */
 export const reasonOf = ({ view, state }: MachineEntry): string | null =>
   view.state === state ? view.reason : null;
 
@@ -81,8 +81,8 @@ export function machineRow(
 }
 
 /**
- * The strong ETag of a machine: other when its machine id, state, substate, holds or open requests
- * are. What acts on a machine shows the one that it saw (`If-Match`).
+ * The strong ETag of a machine: changes with its machine id, state, substate, holds or open
+ * requests. An acting request shows the ETag that it saw (`If-Match`).
  */
 export function etagOf(entry: MachineEntry, fleet: Pick<FleetView, 'facts'>): string {
   const { view, state, substate } = entry;
@@ -96,8 +96,8 @@ export function etagOf(entry: MachineEntry, fleet: Pick<FleetView, 'facts'>): st
 type Machine = z.output<typeof MachineSchema>;
 
 /**
- * Everything of one machine that the daemon has in memory. The schema names what of the rows is told:
- * no secret slips in.
+ * Everything that the daemon holds in memory about one machine. The schema lists the shown columns,
+ * so that no secret slips in.
  */
 export function machineDetail(entry: MachineEntry, fleet: FleetView): Machine {
   const { view } = entry;
@@ -117,6 +117,7 @@ export function machineDetail(entry: MachineEntry, fleet: FleetView): Machine {
     status: row?.provided?.status ?? listed?.status ?? null,
     power: listed?.power ?? 'unknown',
     hostname: listed?.hostname ?? null,
+    remoteUser: listed?.remoteUser ?? null,
     createdAtMs: row?.createdAtMs ?? null,
     next: view.next,
     endedBy: view.endedBy,
@@ -205,7 +206,7 @@ export interface MachinePartsDeps {
   readonly insight: MachineInsight;
 }
 
-/** `machines/{provider}/{slot}/holds`, `…/ladder`, `…/hardware`: parts of a machine for themselves. */
+/** `machines/{provider}/{slot}/holds`, `…/ladder`, `…/hardware`: single parts of a machine. */
 export function addMachineParts(api: Api, { fleet, insight }: MachinePartsDeps): void {
   api.get(
     '/machines/:provider/:slot/holds',

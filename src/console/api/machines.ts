@@ -10,14 +10,14 @@ import { machineRow } from './machine.ts';
 import { malformed, Problem } from './problem.ts';
 import { MachineRowSchema, Milliseconds, wholeNumber } from './schemas.ts';
 
-/** How many machines a page that jumps about may ask for at once. */
+/** Maximum machines per window of a page. */
 export const WINDOW_MAX = 300;
-/** How many a program that follows `next` may. */
+/** Maximum machines per page of a program that follows `next`. */
 export const PAGE_MAX = 1_000;
 
 export const SORT_NAMES = SORTS.flatMap((sort) => [sort, `-${sort}`]) as [string, ...string[]];
 
-/** What chooses and orders machines, in every URL that does. */
+/** Selects and sorts machines, in every URL that does. */
 export const ListQuery = {
   filter: z
     .string()
@@ -90,13 +90,13 @@ function window({
   return { rows: readPage(wanted.listing.rows, { offset, ...wanted }), next: null };
 }
 
-/** A sort as it stands in a URL. */
+/** Reads a sort from a URL. */
 export const readSort = (name: string): { sort: Sort; descending: boolean } => ({
   sort: name.replace(/^-/, ''),
   descending: name.startsWith('-'),
 });
 
-/** @throws {Problem} the filter says something that means nothing. */
+/** @throws {Problem} the filter has a meaningless part. */
 export function requireFilter(text: string): MachineFilter {
   const { filter, faults } = readFilter(text);
   if (filter) return filter;

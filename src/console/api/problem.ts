@@ -2,13 +2,13 @@ import { FleetError } from '../../domain/errors.ts';
 
 interface Kind {
   readonly status: number;
-  /** The same for every problem of the kind. */
+  /** Equal for all problems of the kind. */
   readonly title: string;
-  /** For the page that `type` names: when it happens, and what to do. */
+  /** For the page behind `type`: when the problem happens, and what to do. */
   readonly about: string;
 }
 
-/** The closed list of what a caller of the console can be told that went wrong. */
+/** The closed list of problems that a caller of the console can receive. */
 export const PROBLEMS = {
   malformed: {
     status: 400,
@@ -94,7 +94,7 @@ export const PROBLEMS = {
 export type ProblemCode = keyof typeof PROBLEMS;
 export const PROBLEM_CODES = Object.keys(PROBLEMS) as [ProblemCode, ...ProblemCode[]];
 
-/** Of one part of a request: where it is (`#/query/limit`, `#/body/slots/0`), and what is wrong. */
+/** A fault in a part of a request, and its place (`#/query/limit`, `#/body/slots/0`). */
 export interface Fault {
   readonly pointer: string;
   readonly detail: string;
@@ -108,7 +108,7 @@ export interface ProblemOptions extends ErrorOptions {
   readonly retryAfterSeconds?: number;
 }
 
-/** An answer to a caller of the API that is no success. Thrown by a route, sent as RFC 9457 says. */
+/** A failure answered to a caller of the API. Thrown by a route, sent by RFC 9457. */
 export class Problem extends FleetError {
   readonly code: ProblemCode;
   readonly retryable: boolean;
@@ -124,7 +124,7 @@ export class Problem extends FleetError {
   }
 }
 
-/** One part of a query is wrong. */
+/** A problem with one part of a query. */
 export const malformed = (name: string, detail: string): Problem =>
   new Problem('malformed', `${name}: ${detail}`, {
     errors: [{ pointer: `#/query/${name}`, detail }],
@@ -132,7 +132,7 @@ export const malformed = (name: string, detail: string): Problem =>
 
 export const PROBLEM_MEDIA_TYPE = 'application/problem+json';
 
-/** The body of the answer. @param instance path that was asked for, without its query. */
+/** The body of the answer. @param instance requested path, without its query. */
 export const problemBody = ({ code, message, options }: Problem, instance: string) => ({
   type: `/problems/${code}`,
   title: PROBLEMS[code].title,

@@ -17,7 +17,7 @@ import {
 } from './provider-schema.ts';
 import { text, wholeNumber } from './schemas.ts';
 
-/** So much of the shelf, and of unsettled creations, is told of each; `total` counts all. */
+/** Maximum shelf rows and unsettled creations listed per provider; `total` counts all. */
 const TOLD_MAX = 300;
 
 export interface ProvidersDeps {
@@ -114,7 +114,7 @@ function answer({ shelf, unsettled, ...summary }: ProviderSummary, cells: readon
   };
 }
 
-/** @param after only slots behind this one, in the order of their ids. */
+/** @param after only slots after this one, by id. */
 const shelfOf = ({ shelf }: Pick<ProviderSummary, 'shelf'>, after = '') => ({
   total: shelf.length,
   slots: shelf

@@ -4,7 +4,7 @@ import { machineId } from '../../domain/ids.ts';
 import { described, read, type Api } from './kit.ts';
 import { listOf, named, text, wholeNumber } from './schemas.ts';
 
-/** What is read of the database as it is recorded there. */
+/** What is read from the database as recorded there. */
 export type Records = Pick<BmdbInspection, 'schema' | 'machines' | 'hardware' | 'statistics'>;
 
 const count = z.int();
@@ -62,7 +62,7 @@ const page = { after: z.uuid().optional(), limit: wholeNumber(1, PAGE_MAX).defau
 const from = (after: string | undefined) =>
   after === undefined ? {} : { after: machineId(after) };
 
-/** `records`, `hardware`, `statistics`: machines as the database has them, for tools and debugging. */
+/** `records`, `hardware`, `statistics`: machines as the database holds them, for tools. */
 export function addRecords(api: Api, records: Records): void {
   api.get(
     '/records',

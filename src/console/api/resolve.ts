@@ -7,9 +7,9 @@ import { read, type Api } from './kit.ts';
 import { listOf, text } from './schemas.ts';
 import { requireWhole } from './whole.ts';
 
-/** Shorter beginnings stand for too many machines. */
+/** A shorter prefix matches too many machines. */
 export const PREFIX_MIN = 4;
-/** So many are told of a name that several have. */
+/** Maximum candidates listed for an ambiguous name. */
 export const CANDIDATES_MAX = 10;
 
 export const ResolutionSchema = z.object({
@@ -27,7 +27,7 @@ export const ResolutionSchema = z.object({
 });
 type Found = z.output<typeof ResolutionSchema>['machines'][number];
 
-/** `resolve?name=`: the machine with this slot, id, address or host name, or whose id begins so. */
+/** `resolve?name=`: the machine with this slot, id, prefix of an id, address or host name. */
 export function addResolve(api: Api, fleet: FleetView, index: MachineIndex): void {
   api.get(
     '/resolve',
@@ -43,11 +43,11 @@ export function addResolve(api: Api, fleet: FleetView, index: MachineIndex): voi
 
 const EVERYTHING = { terms: [] } as const;
 
-/** Whole names win over beginnings. @throws {Problem} not all machines are known yet. */
+/** Exact names win over prefixes. @throws {Problem} not all machines are known yet. */
 async function resolve(name: string, fleet: FleetView, index: MachineIndex): Promise<Found[]> {
   const exact = index.row(name as Slot);
   if (exact) return [found(exact, 'slot', true)];
-  // A beginning that seems unique may be that of a machine which is not known yet, too.
+  // A prefix that seems unique may also match a machine that is not known yet.
   requireWhole(fleet);
   const { rows } = await index.listing(EVERYTHING, 'slot');
   const all: Found[] = [];
@@ -64,7 +64,7 @@ async function resolve(name: string, fleet: FleetView, index: MachineIndex): Pro
 
 type Name = readonly [by: Found['by'], text: string | null];
 
-/** Names of which a beginning is enough; the slot without its provider, unless that is named. */
+/** Names of which a prefix is enough; the slot without its provider, unless that is named. */
 function namesOf(
   { slot, entry: { view } }: Row,
   fleet: Pick<FleetView, 'providers'>,
@@ -79,7 +79,7 @@ function namesOf(
   ];
 }
 
-/** Names that have to be whole. */
+/** Names that must match exactly. */
 function elsewhere(
   { slot, entry: { view } }: Row,
   fleet: Pick<FleetView, 'facts'>,
@@ -90,7 +90,7 @@ function elsewhere(
   return hostname === name.toLowerCase() ? ['hostname', name] : undefined;
 }
 
-/** With its port or without. */
+/** With or without its port. */
 const isAddress = (address: string | null, name: string): boolean =>
   address !== null &&
   address.includes(name) &&

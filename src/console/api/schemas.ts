@@ -9,7 +9,7 @@ import {
 } from '../../domain/line-fields.ts';
 import { PROBLEM_CODES } from './problem.ts';
 
-/** Schemas that the description of the API names. */
+/** Schemas named in the API's description. */
 export const SCHEMAS = z.registry<{ id: string }>();
 export const named = <Schema extends z.ZodType>(id: string, schema: Schema): Schema => {
   SCHEMAS.add(schema, { id });
@@ -19,9 +19,9 @@ export const named = <Schema extends z.ZodType>(id: string, schema: Schema): Sch
 export const text = z.string();
 export const listOf = <Schema extends z.ZodType>(schema: Schema) => z.array(schema).readonly();
 const EPOCH = "Epoch milliseconds of the database's clock.";
-/** Of an answer. Times of the database have fractions of a millisecond, which are not told. */
+/** Time in an answer. The fractions of a millisecond in the database are rounded off. */
 export const Milliseconds = z.number().overwrite(Math.round).int().describe(EPOCH);
-/** Of a request. */
+/** Time in a request. */
 export const GivenMilliseconds = z.int().describe(EPOCH);
 export const NeedHuman = z
   .int()
@@ -74,6 +74,6 @@ export const MachineRowSchema = named(
 );
 export type MachineRow = z.output<typeof MachineRowSchema>;
 
-/** Of a query, where everything is text. */
+/** A number in a query, where everything is text. */
 export const wholeNumber = (least: number, most: number) =>
   z.coerce.number<string>({ error: 'it must be a whole number' }).int().min(least).max(most);

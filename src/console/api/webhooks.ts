@@ -46,7 +46,7 @@ export interface WebhooksDeps {
   readonly events: Pick<EventBook, 'append'>;
 }
 
-/** `webhooks`: who is told of events, and what failed. */
+/** `webhooks`: receivers of events, and failed deliveries. */
 export function addWebhooks(api: Api, { webhooks, events }: WebhooksDeps): void {
   const { book, configured } = webhooks;
   api.get(
@@ -136,7 +136,7 @@ export function addWebhooks(api: Api, { webhooks, events }: WebhooksDeps): void 
   );
 }
 
-/** Of a webhook of which nothing is recorded. */
+/** A webhook without a record. */
 const UNTOLD = {
   ...{ toldTo: null, deliveredAtMs: null, disabledAtMs: null, disabledReason: null },
   ...{ waiting: 0, waitingSinceMs: null, dead: 0 },

@@ -1,11 +1,11 @@
-/** `leaving`: drawn only while the state is lit that it leaves. */
+/** `leaving`: drawn only while its source state is lit. */
 export const ARROW_KINDS = ['main', 'leaving', 'failure'] as const;
 
-/** Tasks whose charts are drawn while one of them works on a machine, and that of a pool. */
+/** Charts of tasks that are drawn while the task works on a machine, and the chart of a pool. */
 export const WORK_CHARTS = ['takeover', 'recovery', 'deprovision', 'balancer'] as const;
-/** What decides for the whole daemon. */
+/** Charts of decisions for the whole daemon. */
 export const SERVICE_CHARTS = ['fleet', 'session', 'guard', 'provisioner'] as const;
-/** States of a machine that have children of their own, and so a view from inside. */
+/** Machine states with child states, and so with an inner view. */
 export const INSIDE_CHARTS = [
   'Provisioned',
   'AgentStarting',
@@ -14,7 +14,7 @@ export const INSIDE_CHARTS = [
   'Deprovisioning',
 ] as const;
 
-/** Names under which charts are served, which are those of their files as well. */
+/** Names of the served charts, and of their files. */
 export const CHART_IDS = [
   'life',
   ...INSIDE_CHARTS.map((state) => `inside-${state}` as const),

@@ -4,9 +4,9 @@ import type { MachineEntry } from '../port.ts';
 import { type Matcher, placeBy, textOf, textOfEntry, type Row } from './row.ts';
 import { comparePlaces, createOrder, type Order, type Place, type Sorted } from './order.ts';
 
-/** No turn of the event loop is taken up for longer than this, milliseconds. */
+/** Maximum milliseconds in one turn of the event loop. */
 export const SLICE_MS = 5;
-/** Rows between two looks at the clock. */
+/** Rows between two checks of the clock. */
 const STRIDE = 128;
 
 type KeyOf = (entry: MachineEntry) => string | number;
@@ -15,10 +15,10 @@ export interface ListingOptions {
   readonly keyOf: KeyOf;
   /** Null: every machine. */
   readonly matches: Matcher | null;
-  /** What it is filled from: all rows, in the order of `sourceKeyOf`. */
+  /** Its source: all rows, in the order of `sourceKeyOf`. */
   readonly source: Sorted<Row> & Pick<Order<Row>, 'rank'>;
   readonly sourceKeyOf: KeyOf;
-  /** A number that nobody was given before. */
+  /** Returns a number that was never returned before. */
   readonly nextRevision: () => number;
   readonly clock: Clock;
   /** Database clock, epoch ms. */
@@ -28,21 +28,21 @@ export interface ListingOptions {
 /** The machines of one filter in one order, kept up to date. */
 export interface Listing {
   readonly rows: Order<Row>;
-  /** Other with every change of which machines are in it, or of their order; no two lists share one. */
+  /** Changes whenever its machines or their order change; no two lists share a revision. */
   readonly revision: number;
-  /** When it was last looked at whether machines match, monotonic milliseconds. */
+  /** Monotonic time of the last check which machines match, in milliseconds. */
   readonly filledAtMs: number;
-  /** Whether the change makes another list of it. Then `leave` comes before it and `enter` after. */
+  /** Whether the change alters the list: `leave` is then called before it, `enter` after. */
   isTouched(row: Row, next: MachineEntry): boolean;
   leave(row: Row): void;
   enter(row: Row): void;
-  /** Goes through all machines, in slices; changes meanwhile are taken in. */
+  /** Goes through all machines in slices, and applies changes that happen meanwhile. */
   fill(): Promise<void>;
 }
 
 interface Filling {
   readonly rows: Order<Row>;
-  /** How far it has come, in the order of the source; null: nowhere yet. */
+  /** Progress in the order of the source; null: not begun. */
   reached: Place | null;
 }
 
@@ -59,7 +59,7 @@ export function createListing(options: ListingOptions): Listing {
   const isReached = (row: Row, { reached }: Filling) =>
     reached !== null && comparePlaces(sourcePlaceOf(row), reached) <= 0;
 
-  /** One slice. True: that was the last one. */
+  /** Runs one slice. True: it was the last. */
   const fillOn = (into: Filling): boolean => {
     const untilMs = clock.monotonic() + SLICE_MS;
     do {

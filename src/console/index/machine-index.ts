@@ -17,18 +17,18 @@ export interface IndexDeps extends MatchMeans {
   readonly nowMs: () => number;
 }
 
-/** Every machine in every order that was asked for, kept up to date by each change. */
+/** Every machine in every requested order, updated by each change. */
 export interface MachineIndex {
   readonly size: number;
   row(slot: Slot): Row | undefined;
   /**
-   * The machines of a filter in an order. It stays current while it is among the last
-   * {@link LISTINGS_KEPT} asked for, or held; ask again each time.
+   * The machines of a filter in an order. A listing stays current while it is held or among the
+   * last {@link LISTINGS_KEPT} requested; request it anew each time.
    */
   listing(filter: MachineFilter, sort: Sort): Promise<Listing>;
-  /** Keeps the listing, however many others are asked for. Answers how to let it go. */
+  /** Keeps the listing, whatever else is requested. Returns its release. */
   hold(listing: Listing): () => void;
-  /** Told of each change, after every listing has it. Answers how to be told no more. */
+  /** Calls the listener once every listing has the change. Returns the unsubscription. */
   onChange(listener: ChangeListener): () => void;
   close(): void;
 }
@@ -39,9 +39,9 @@ export type ChangeListener = (
   after: MachineEntry | null,
 ) => void;
 
-/** Of listings with a filter; those without are as many as there are sorts. */
+/** Listings with a filter; those without are as many as the sorts. */
 export const LISTINGS_KEPT = 16;
-/** A filter that goes by time is asked again no more often. */
+/** Minimum time between two evaluations of a filter that depends on time. */
 const TIMED_MS = 1_000;
 
 interface Kept {
@@ -49,7 +49,7 @@ interface Kept {
   readonly timed: boolean;
   /** Without a filter. */
   readonly isPlain: boolean;
-  /** While it is filled for the first time, or again. */
+  /** While it is being filled, the first time or again. */
   filling: Promise<void> | null;
   holders: number;
 }
@@ -59,7 +59,7 @@ export function createMachineIndex(deps: IndexDeps): MachineIndex {
   let revisions = 0;
   const common = { clock, nowMs, nextRevision: () => (revisions += 1) };
   const rows = new Map<Slot, Row>();
-  /** By sort and filter; the one asked for last comes last. */
+  /** By sort and filter; the last requested comes last. */
   const kept = new Map<string, Kept>();
   const listeners = new Set<ChangeListener>();
   const all = () => [...kept.values()].map(({ listing }) => listing);
@@ -97,7 +97,7 @@ export function createMachineIndex(deps: IndexDeps): MachineIndex {
   };
   const ordered = (sort: Sort, of: Pick<ListingOptions, 'matches' | 'source'>, from: Sort) =>
     createListing({ keyOf: sortKeyOf(sort), ...of, sourceKeyOf: sortKeyOf(from), ...common });
-  /** Without a filter, kept for good. Whatever else there is is filled from them. */
+  /** Listings without a filter, kept for good; all other listings are filled from them. */
   const plainBy = (sort: Sort): Kept =>
     keep(sort, () => ({
       listing: ordered(sort, { matches: null, source: bySlot }, 'slot'),
@@ -128,7 +128,7 @@ export function createMachineIndex(deps: IndexDeps): MachineIndex {
 
   const nothing = { size: 0, slice: () => [], rank: () => 0 };
   const slots = ordered('slot', { matches: null, source: nothing }, 'slot');
-  // Of nothing, so it is done at once; from then on it is kept by changes.
+  // Empty, so this finishes at once; from then on changes keep it current.
   void slots.fill();
   keep('slot', () => ({ listing: slots, timed: false, isPlain: true, holders: 1 }));
   const bySlot = slots.rows;
@@ -162,7 +162,7 @@ export function createMachineIndex(deps: IndexDeps): MachineIndex {
   };
 }
 
-/** Whether the machine was only heard from again. */
+/** Whether only the time of the last heartbeat changed. */
 export function isHeartbeat(before: MachineEntry, after: MachineEntry): boolean {
   if (before.state !== after.state || before.substate !== after.substate) return false;
   if (before.sinceMs !== after.sinceMs) return false;
@@ -181,12 +181,12 @@ export interface Cell {
   readonly provider: string;
   readonly location: string | null;
   readonly state: MachineState;
-  /** Under which word of the headline they are told; null: their slots are gone. */
+  /** Headline word that counts these machines; null: their slots are gone. */
   readonly word: ShareWord | null;
   readonly machines: number;
 }
 
-/** Counts machines by provider, location, state and word of the headline, as they change. */
+/** Counts machines by provider, location, state and headline word, as they change. */
 export function createCells(
   index: Pick<MachineIndex, 'onChange'>,
   entries: Iterable<MachineEntry>,

@@ -1,4 +1,4 @@
-/** Where an item stands: its key, and a name that no other has. */
+/** Place of an item: its key, and a unique name. */
 export interface Place {
   readonly key: string | number;
   readonly name: string;
@@ -9,7 +9,7 @@ export const comparePlaces = (a: Place, b: Place): number => {
   return a.name < b.name ? -1 : Number(a.name > b.name);
 };
 
-/** Part of an order, from a position on. */
+/** Part of an order, starting at a position. */
 export interface Sorted<Item> {
   readonly size: number;
   /** At most `limit` items from the position (0: the first). */
@@ -17,26 +17,26 @@ export interface Sorted<Item> {
 }
 
 /**
- * Items that are kept sorted while they come and go, with their positions. An array, since a pointer is
- * all that an item costs in it; a tree costs ten times that.
+ * Keeps items sorted while they come and go, with their positions. An array, because it costs one
+ * pointer per item; a tree costs ten times that.
  */
 export interface Order<Item> extends Sorted<Item> {
   insert(item: Item): void;
   has(item: Item): boolean;
-  /** Before anything of its place changes. False: it was not there. */
+  /** Call it before any part of its place changes. False: it was not there. */
   remove(item: Item): boolean;
-  /** How many items stand before the place, or at it when `including`. */
+  /** Number of items before the place, or at it when `including`. */
   rank(place: Place, including: boolean): number;
-  /** As it is now, whatever comes. */
+  /** A snapshot that later changes do not affect. */
   copy(): Sorted<Item>;
 }
 
 export function createOrder<Item>(placeOf: (item: Item) => Place): Order<Item> {
   let items: Item[] = [];
-  /** A copy of the order holds the array too: it must not be changed. */
+  /** A copy of the order shares the array, so it must not be changed. */
   let isShared = false;
 
-  /** First position where the place is not before the item; or beyond it. */
+  /** First position whose item is not before the place. */
   const search = (place: Place, including: boolean): number => {
     let low = 0;
     let high = items.length;

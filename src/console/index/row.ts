@@ -6,26 +6,26 @@ import { STATES, SUBSTATES, entryNeedsHuman } from '../../domain/states.ts';
 import type { MachineEntry } from '../port.ts';
 import type { Place } from './order.ts';
 
-/** A machine in the index. The object stays the same as long as the slot is there. */
+/** A machine in the index. The object stays the same while the slot exists. */
 export interface Row {
   readonly slot: Slot;
   entry: MachineEntry;
-  /** What words are looked for in; null: not asked yet, or changed since. */
+  /** Text for word searches; null: not made yet, or outdated. */
   text: string | null;
   /** The slot vanished: only a copy of an order may still hold the row. */
   gone: boolean;
 }
 
-/** By what lists are sorted; each also the other way round. */
+/** Sort keys of lists; each also descending. */
 export type Sort = string;
 export const SORTS: readonly Sort[] = [
   ...['slot', 'state', 'since', 'heard', ...LINE_FIELD_NAMES.map(columnOf), 'device'],
 ];
 
-/** Never heard from is longest ago. */
+/** A machine never heard from sorts as longest ago. */
 const NEVER = Number.NEGATIVE_INFINITY;
 
-/** In the order of the vocabulary, not of the alphabet; steps that only the worker knows come last. */
+/** In the vocabulary's order, not the alphabet's; steps known only to the worker come last. */
 const RANKS: ReadonlyMap<string, number> = new Map(
   STATES.flatMap((state, at) => [
     [state, at * 100 + 99],
@@ -42,7 +42,7 @@ const rankOf = ({ state, substate }: MachineEntry): number =>
 export function sortKeyOf(sort: Sort): (entry: MachineEntry) => string | number {
   switch (sort) {
     case 'slot':
-      // The name alone orders them.
+      // Sorted by name alone.
       return () => 0;
     case 'state':
       return rankOf;
@@ -63,7 +63,7 @@ export const placeBy =
   (keyOf: (entry: MachineEntry) => string | number) =>
   ({ slot, entry }: Row): Place => ({ key: keyOf(entry), name: slot });
 
-/** All texts of a machine in which words are looked for, in small letters. */
+/** All searchable texts of a machine, in lower case. */
 export function textOf(row: Row): string {
   row.text ??= textOfEntry(row.entry);
   return row.text;
@@ -78,15 +78,15 @@ export const textOfEntry = ({ view, state, substate }: MachineEntry): string =>
     .join('\n')
     .toLowerCase();
 
-/** Whether a machine matches. `text` gives what words are looked for in, made only when asked. */
+/** Whether a machine matches. `text` makes the searchable text, only when called. */
 export type Matcher = (entry: MachineEntry, text: () => string, nowMs: number) => boolean;
 
 export interface MatchMeans {
-  /** It is where it is for longer than it should be, at this moment. */
+  /** Whether the machine has been in its step for too long at this moment. */
   readonly isOverdue: (entry: MachineEntry, nowMs: number) => boolean;
 }
 
-/** Quick questions first: words are looked for only in what is left. */
+/** Cheap conditions first: words are searched only in the rest. */
 export function matcherOf({ terms }: MachineFilter, means: MatchMeans): Matcher | null {
   if (terms.length === 0) return null;
   const words = terms.filter(({ kind }) => kind === 'word');

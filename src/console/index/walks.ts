@@ -3,20 +3,20 @@ import type { Listing } from './listing.ts';
 import { type Place, type Sorted } from './order.ts';
 import { placeBy, sortKeyOf, type Row, type Sort } from './row.ts';
 
-/** How a caller that follows `next` comes back; opaque to it. */
+/** Continuation token of a caller that follows `next`; opaque to the caller. */
 interface Token {
   /** Number of the walk. */
   readonly w: number;
-  /** Rows it has had. */
+  /** Rows delivered so far. */
   readonly n: number;
-  /** Place of the last one, for when the walk is not kept any more. */
+  /** Place of the last row, for when the walk is no longer kept. */
   readonly k: Place['key'] | null;
   readonly s: string;
 }
 
-/** Walks in progress; the one that rested longest makes room. */
+/** Maximum walks in progress; a new walk replaces the one idle longest. */
 export const WALKS_MAX = 32;
-/** One that nobody goes on with is forgotten after this. */
+/** An idle walk is forgotten after this time. */
 const REST_MS = 60_000;
 
 interface Walk {
@@ -36,9 +36,9 @@ export interface WalkPage {
 }
 
 /**
- * Lists that programs follow from page to page. What follows is as the list was at its first page, so
- * that no machine comes twice or is left out because it moved meanwhile. Where that is not kept any
- * more (another daemon answers, or a minute has passed) it goes on behind the last machine.
+ * Lists that programs follow from page to page. All pages show the list as it was at the first
+ * page, so that no machine is repeated or left out because it moved. If the walk is no longer kept
+ * (another daemon answers, or a minute has passed), it continues after the last machine.
  */
 export interface Walks {
   page(query: WalkQuery, after: string | null): WalkPage | null;
@@ -90,7 +90,7 @@ export function createWalks(clock: Pick<Clock, 'monotonic'>): Walks {
 
 const present = (rows: readonly Row[]): readonly Row[] => rows.filter(({ gone }) => !gone);
 
-/** Rows from an offset on, counted from the end and the other way round when descending. */
+/** Rows from an offset on, counted backwards from the end when descending. */
 export function readPage(
   rows: Sorted<Row>,
   page: { readonly offset: number; readonly limit: number; readonly descending: boolean },

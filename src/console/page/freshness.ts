@@ -2,26 +2,26 @@ import { createHash } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Where the page is built, beneath the root of the project. */
+/** Where the page is built, beneath the project's root. */
 export const PAGE_FOLDER = 'dist/page';
 export const MANIFEST_FILE = 'manifest.json';
 
-/** What a built page knows of itself. */
+/** Metadata of a built page. */
 export interface PageManifest {
-  /** Of all that it was built from: `inputsHash`. */
+  /** Hash of all its sources: `inputsHash`. */
   readonly hash: string;
-  /** Modules of the daemon that are in the page too, as paths from the root. */
+  /** Modules shared with the daemon, as paths from the root. */
   readonly shared: readonly string[];
-  /** Files of the page, as paths from its folder; those under `assets/` carry a hash in their name. */
+  /** Files of the page, as paths from its folder; names under `assets/` carry a hash. */
   readonly files: readonly string[];
 }
 
-/** How the page that lies there stands to the sources that lie beside it. */
+/** How the built page compares with the sources beside it. */
 export type Freshness = 'fresh' | 'stale' | 'absent';
 
 /**
- * A hash of what a page is built from: everything in `web/`, the shared modules, and the lock file,
- * which names the libraries. Null where the sources are not there, as in a published package.
+ * A hash of the page's sources: everything in `web/`, the shared modules, and the lock file, which
+ * names the libraries. Null if the sources are absent, as in a published package.
  */
 export function inputsHash(root: string, shared: readonly string[]): string | null {
   const own = globSync('web/**/*.*', { cwd: root });
@@ -36,7 +36,7 @@ export function inputsHash(root: string, shared: readonly string[]): string | nu
   return hash.digest('hex');
 }
 
-/** A file that is gone is another content than any. */
+/** A missing file differs from any content. */
 function contentOf(path: string): Buffer | string {
   try {
     return readFileSync(path);
@@ -46,14 +46,14 @@ function contentOf(path: string): Buffer | string {
   }
 }
 
-/** The manifest of the page that was built; null: there is none. */
+/** The manifest of the built page; null: none. */
 export function readManifest(root: string): PageManifest | null {
   const path = join(root, PAGE_FOLDER, MANIFEST_FILE);
   const text = contentOf(path).toString();
   return text === 'absent' ? null : (JSON.parse(text) as PageManifest);
 }
 
-/** Whether the built page is of the sources that are here. Without sources it is taken as it is. */
+/** Whether the page was built from the sources here. Without sources the page counts as fresh. */
 export function freshnessOf(root: string): Freshness {
   const manifest = readManifest(root);
   if (manifest === null) return 'absent';

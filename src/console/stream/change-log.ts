@@ -4,21 +4,21 @@ import type { Slot } from '../../domain/ids.ts';
 export const LOG_MAX = 50_000;
 export const LOG_MS = 60_000;
 
-/** Which machines changed lately, by a number that grows with every change. */
+/** Recently changed machines, by a number that grows with every change. */
 export interface ChangeLog {
-  /** Of the latest change; 0: none yet. */
+  /** Number of the latest change; 0: none yet. */
   readonly latest: number;
   add(slot: Slot): void;
-  /** Machines that changed after that one; null: it is not known any more. */
+  /** Machines changed after that number; null: the log does not reach back so far. */
   since(number: number): ReadonlySet<Slot> | null;
 }
 
-/** Each machine stands in it once, at its latest change. */
+/** Contains each machine once, at its latest change. */
 export function createChangeLog(clock: Pick<Clock, 'monotonic'>): ChangeLog {
   /** Oldest first. */
   const changes = new Map<Slot, { readonly number: number; readonly atMs: number }>();
   let latest = 0;
-  /** Of the newest change that was forgotten. */
+  /** Number of the newest forgotten change. */
   let forgotten = 0;
 
   const forget = () => {

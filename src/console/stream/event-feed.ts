@@ -3,22 +3,22 @@ import { sleep, type Clock } from '../../adapters/clock/port.ts';
 import type { Log } from '../../adapters/log/port.ts';
 import type { FleetEvent } from '../../domain/events/fleet-event.ts';
 
-/** Which events a reader is told, and after which number. */
+/** Events for a reader, and the number after which they begin. */
 export type FeedQuery = Omit<EventsQuery, 'limit'>;
 
-/** The events of one reader, as fast as it takes them. */
+/** One reader's events, as fast as it takes them. */
 export interface EventFeed {
-  /** There is one to take. */
+  /** Whether an event is waiting. */
   readonly isDirty: boolean;
   take(): FleetEvent | undefined;
-  /** Number up to which the reader was told everything that it wants. */
+  /** Number up to which the reader has received all its events. */
   readonly position: string;
   release(): void;
 }
 
-/** Looks for all readers whether something happened; what each of them wants is read for it. */
+/** Polls for new events on behalf of all readers, and reads the events of each. */
 export interface EventFollower {
-  /** @param onNews told when there is something to take, from time to time. */
+  /** @param onNews called from time to time when an event is waiting. */
   follow(query: FeedQuery, onNews: () => void): EventFeed;
   close(): void;
 }
@@ -29,9 +29,9 @@ export interface FollowerDeps {
   readonly log: Log;
 }
 
-/** How often events are asked for while somebody reads. */
+/** Polling period while somebody reads. */
 const POLL_MS = 500;
-/** Events that wait for one reader. */
+/** Maximum waiting events per reader. */
 const WAITING_MAX = 100;
 
 export function createEventFollower({ events, clock, log }: FollowerDeps): EventFollower {
@@ -53,8 +53,8 @@ export function createEventFollower({ events, clock, log }: FollowerDeps): Event
   };
   const look = async (signal: AbortSignal) => {
     const newest = await events.newest(signal);
-    // A reader may be ahead: of what this daemon knows to be complete, or of a database that was restored;
-    // a page tells which, and where to go on.
+    // A reader may be ahead of what this daemon knows to be complete, or of a restored database; a
+    // page shows which, and where to continue.
     for (const feed of [...feeds]) if (feed.at !== newest) await fill(feed, signal);
   };
   const failed = (err: unknown) =>
@@ -64,7 +64,7 @@ export function createEventFollower({ events, clock, log }: FollowerDeps): Event
       await look(signal).catch((err: unknown) => {
         if (!signal.aborted) failed(err);
       });
-      // Whoever stops it is not told of it by the pause.
+      // The pause's rejection only means that the follower was stopped.
       await sleep(clock, POLL_MS, signal).catch(() => undefined);
     }
   };
@@ -108,14 +108,14 @@ export function createEventFollower({ events, clock, log }: FollowerDeps): Event
   };
 }
 
-/** What is kept of one reader. */
+/** State of one reader. */
 interface Feed {
   readonly query: FeedQuery;
   readonly onNews: () => void;
   readonly waiting: FleetEvent[];
   isFilling: boolean;
-  /** Up to which number it was looked for what the reader wants. */
+  /** Number up to which events were searched for the reader. */
   at: string;
-  /** Of the last event that was taken. */
+  /** Number of the last event taken. */
   told: string;
 }

@@ -14,24 +14,24 @@ import type { EventFeed } from './event-feed.ts';
 import type { Window } from './window.ts';
 
 export interface StreamLimits {
-  /** Changes are gathered this long; of one machine only the latest is told. */
+  /** Changes are collected this long; only the latest change of a machine is sent. */
   readonly batchMs: number;
-  /** A message at least this often, so that both ends notice a dead connection. */
+  /** Maximum time between two messages, so that both ends notice a dead connection. */
   readonly tickMs: number;
-  /** When machines of a window were heard from is told no more often than this. */
+  /** Minimum time between two reports of heartbeat times in a window. */
   readonly heardMs: number;
-  /** A stream ends after this, so that access is looked at again and readers spread over daemons. */
+  /** Life of a stream; its end renews the check of access and spreads readers over daemons. */
   readonly lifeMs: number;
-  /** What a reader may have unread before it is dropped. */
+  /** Maximum unread bytes; a reader with more is dropped. */
   readonly lagMaxBytes: number;
-  /** What each `batchMs` adds to what a reader may be sent: the rate of a stream in a storm. */
+  /** Bytes added per `batchMs` to what a reader may be sent: the rate of a stream in a storm. */
   readonly creditBytes: number;
-  /** What it saves up at rest, and is sent at once. */
+  /** Maximum bytes saved while idle, which may be sent at once. */
   readonly creditMaxBytes: number;
-  /** How long a reader waits before it comes back. */
+  /** How long a reader waits before it reconnects. */
   readonly retryMs: number;
   readonly readersMax: number;
-  /** Of one person; of those who are not known any number. */
+  /** Streams per person; anonymous readers are not limited. */
   readonly readersOfOneMax: number;
 }
 
@@ -48,20 +48,20 @@ export const STREAM_LIMITS: StreamLimits = {
   readersOfOneMax: 4,
 };
 
-/** What one reader looks at, besides the frame. */
+/** What one reader sees besides the frame. */
 export interface View {
   readonly window: Window | null;
-  /** Slot of the one machine that is looked at; null: none. */
+  /** Slot of the one watched machine; null: none. */
   readonly slot: Slot | null;
-  /** The reader follows what happens, and is told nothing else; null: it does not. */
+  /** The reader follows events, and receives nothing else; null: it does not. */
   readonly feed: EventFeed | null;
-  /** The frame is told with the cells of the fleet. */
+  /** The frame includes the fleet's cells. */
   readonly isFleet: boolean;
-  /** It had seen something, and is told only the rest. */
+  /** The reader has seen part of it, and receives only the rest. */
   readonly isResumed: boolean;
-  /** Looks again at what goes by time alone; null: nothing does. */
+  /** Updates what changes by time alone; null: nothing does. */
   readonly refresh: (() => Promise<void>) | null;
-  /** Lets go what the view holds. */
+  /** Releases the view's resources. */
   readonly release: () => void;
 }
 
@@ -72,27 +72,27 @@ export interface HubDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly version: string;
-  /** Differs with every start of the daemon. */
+  /** Differs for every start of the daemon. */
   readonly epoch: string;
   readonly limits: StreamLimits;
   readonly frame: (isFleet: boolean) => object;
-  /** All of a machine; null: it is gone. */
+  /** A whole machine; null: gone. */
   readonly machine: (slot: Slot) => object | null;
-  /** The frame's figures are other, apart from machines. */
+  /** Fires when the frame changes apart from machines. */
   readonly frameChanges$: Observable<void>;
-  /** Told when a reader is dropped that does not read. */
+  /** Called when a reader is dropped because it does not read. */
   readonly onDropped?: (() => void) | undefined;
 }
 
-/** Streams what readers look at, each its own view. Cost per reader does not grow with the fleet. */
+/** Streams to each reader its own view. The cost per reader does not grow with the fleet. */
 export interface Hub {
   readonly readers: number;
   readersOf(person: Person): number;
-  /** @returns ends the stream, saying why. */
+  /** @returns ends the stream with a reason. */
   attach(reader: NewReader): (reason: ByeReason) => void;
-  /** Whoever waits for something is told soon. */
+  /** Makes the hub send soon to readers with something waiting. */
   wake(): void;
-  /** Says good-bye to all and takes no more. */
+  /** Ends all streams, and accepts no more. */
   close(): void;
 }
 export type ByeReason = 'stopping' | 'signed-out' | 'revoked' | 'renew';
@@ -107,9 +107,9 @@ export interface NewReader {
 interface Reader extends NewReader {
   isFrameDirty: boolean;
   isMachineDirty: boolean;
-  /** Bytes that may be sent now; less than none after a big message. */
+  /** Bytes that may be sent now; negative after a big message. */
   credit: number;
-  /** What has only been heard from may wait until then, monotonic milliseconds. */
+  /** Monotonic time until which heartbeat times may wait, in milliseconds. */
   heardAtMs: number;
   readonly endsAtMs: number;
 }
@@ -120,15 +120,15 @@ const STREAM_HEADERS = {
 } as const;
 
 /**
- * Most of what is sent of a fleet at rest is this, so it is short: places instead of slots, and how
- * long ago instead of when.
+ * Most messages of an idle fleet are of this kind, so they are short: places instead of slots, ages
+ * instead of times.
  */
 const heardAgo = (heard: ReadonlyMap<number, number>, atMs: number) => ({
   atMs,
   heard: Object.fromEntries([...heard].map(([place, heardAtMs]) => [place, atMs - heardAtMs])),
 });
 
-/** Version of the protocol of streams. */
+/** Version of the stream protocol. */
 export const PROTOCOL = 1;
 
 export function createHub(deps: HubDeps): Hub {
@@ -150,10 +150,10 @@ export function createHub(deps: HubDeps): Hub {
     }
     return text.length;
   };
-  /** Of a reader who has been told everything; null: something waits. */
+  /** Id of a reader that has received everything; null: something waits. */
   const idOf = (reader: Reader): string | null => {
     const { window, feed } = reader.view;
-    // The database's, so that any daemon goes on from there.
+    // The database's number, so that any daemon can continue from there.
     if (feed) return feed.position;
     if (reader.isFrameDirty || reader.isMachineDirty || window?.isDirty) return null;
     return `${epoch}.${changes.latest}${window ? `.${window.revision}` : ''}`;
@@ -203,7 +203,7 @@ export function createHub(deps: HubDeps): Hub {
     if (view.window && isDue(reader)) tellWindow(reader, view.window);
     if (view.feed) tellEvents(reader, view.feed);
   };
-  /** Many readers are told the same frame. */
+  /** Many readers receive the same frame. */
   const framesOnce = () => {
     const made = new Map<boolean, object>();
     return (isFleet: boolean) => {

@@ -35,7 +35,7 @@ export interface StreamDeps {
   readonly follower: EventFollower;
 }
 
-/** `stream`: what a page looks at, as server-sent events. All that is wanted stands in the URL. */
+/** `stream`: what a page looks at, as server-sent events. The URL holds all parameters. */
 export function addStream(
   api: Api,
   deps: StreamDeps & { readonly access: Pick<Access, 'follow'> },
@@ -64,7 +64,7 @@ export function addStream(
       }
       const headers = reply.getHeaders() as Record<string, string>;
       const end = hub.attach({ response: reply.raw, headers, person: request.person, view });
-      // Whoever is not known any more reads on no longer than that is looked up anew.
+      // A caller who is no longer known is disconnected once the next look-up finds out.
       reply.raw.once('close', deps.access.follow(request, end));
       return reply.hijack();
     },
@@ -78,14 +78,14 @@ function requireRoom({ person }: FastifyRequest, { hub, limits }: StreamDeps): v
   throw new Problem('limited', `${whose} as many streams open as it may`, { retryAfterSeconds: 5 });
 }
 
-/** Where a reader stopped: after which change, and in which revision of the list. */
+/** Where a reader stopped: the number of a change, and the revision of the list. */
 function readId(text: string | null, epoch: string) {
   const [itsEpoch, number, revision] = text?.split('.') ?? [];
   if (itsEpoch !== epoch || !/^\d+$/.test(number ?? '')) return null;
   return { number: Number(number), revision: Number(revision) };
 }
 
-/** What a reader is to be told, given where it stopped (`last-event-id`). */
+/** What to send to a reader, given where it stopped (`last-event-id`). */
 export async function viewOf(query: Query, deps: StreamDeps, lastId: string | null): Promise<View> {
   const { index, changes, epoch } = deps;
   const last = readId(lastId, epoch);
@@ -122,7 +122,7 @@ export async function viewOf(query: Query, deps: StreamDeps, lastId: string | nu
   };
 }
 
-/** Numbers of events are the database's, so those of another daemon are as good. */
+/** Event numbers come from the database, so those of another daemon are valid too. */
 async function eventsView(
   query: Query,
   { events, follower, hub }: StreamDeps,

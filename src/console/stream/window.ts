@@ -11,36 +11,36 @@ export interface WindowQuery {
   readonly descending: boolean;
 }
 
-/** What a reader of a window is to be told. Keys that are absent have nothing to tell. */
+/** News for the reader of a window. An absent key means no change. */
 export interface WindowNews {
   readonly revision: number;
   readonly total: number;
-  /** Machines that are new in the window, or different. */
+  /** New or changed machines of the window. */
   readonly upserts: readonly Row[];
   /** Machines that left the window. */
   readonly removed: readonly Slot[];
-  /** All machines of the window in order; absent: as it was. */
+  /** All machines of the window in order; absent: unchanged. */
   readonly order?: readonly Slot[];
-  /** By its place in the window, from 0: when a machine was heard from that is as it was else. */
+  /** Heartbeat times of otherwise unchanged machines, by place in the window, from 0. */
   readonly heard: ReadonlyMap<number, number>;
 }
 
-/** Follows a window of a listing for one reader, who knows what it was told. */
+/** Follows a window of a listing for one reader, and remembers what was sent. */
 export interface Window {
-  /** Of the list, as it was told last. */
+  /** Revision of the list last sent. */
   readonly revision: number;
-  /** Something of the reader's picture is not as it is. */
+  /** Whether the reader's copy is outdated. */
   readonly isDirty: boolean;
-  /** The same, but for when machines were heard from. */
+  /** The same, apart from heartbeat times. */
   readonly isStale: boolean;
   onChange(row: Row, before: MachineEntry | null): void;
-  /** What the reader does not know yet; from then on it does. */
+  /** Returns what the reader does not know yet, and counts it as sent. */
   take(): WindowNews | null;
 }
 
 /**
- * @param known of a reader that comes back and has seen the window as it is: which of its machines
- *   changed since. Absent: it has seen nothing.
+ * @param known for a reader that returns and has seen the current window: which of its machines
+ * changed since. Absent: it has seen nothing.
  */
 export function createWindow(
   listing: Listing,

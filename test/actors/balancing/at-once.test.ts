@@ -9,7 +9,7 @@ import { pool } from '../../domain/balancing/pool.ts';
 import { createBalancingStand, drain, drop, serve } from '../../support/balancing-stand.ts';
 import type { StandLife } from '../../support/balancing-stand.ts';
 
-/** How many calls are made together, at a balancer whose calls take their time. */
+/** How many calls run together at a slow balancer. */
 
 const CALL_MS = 1_000;
 const AT_ONCE = 4;
@@ -30,7 +30,7 @@ async function stand(options: Partial<MemoryBalancerOptions> = {}) {
     ...options,
     capabilities: { atOnce: AT_ONCE, ...options.capabilities },
   });
-  /** Of each moment at which calls began that change something: what they were. */
+  /** By moment: the changing calls that began then. */
   const turns = new Map<number, string[]>();
   const slow =
     (what: string, call: (...args: never[]) => Promise<unknown>) =>
@@ -60,7 +60,7 @@ async function stand(options: Partial<MemoryBalancerOptions> = {}) {
 }
 const names = (count: number, what: string) => Array<string>(count).fill(what);
 
-test('neighbours of one kind are begun together, as many as the balancer says', async () => {
+test('starts changes of one kind together, as many as the balancer allows', async () => {
   const { clock, turns, balancing } = await stand();
   await advance(clock, 60_000);
   expect(Object.values(balancing.states())).toEqual(names(5, 'active'));
@@ -83,13 +83,13 @@ test('neighbours of one kind are begun together, as many as the balancer says', 
   ]);
 });
 
-test('one after the other where the balancer says so', async () => {
+test('starts changes one after the other where the balancer requires it', async () => {
   const { clock, turns } = await stand({ capabilities: { atOnce: 1 } });
   await advance(clock, 60_000);
   expect([...turns.values()].map(({ length }) => length)).toEqual(names(26, '').map(() => 1));
 });
 
-test('between two turns members have theirs, and who is not wanted any more is left out', async () => {
+test('handles members between two rounds and leaves out objects that are no longer wanted', async () => {
   const capabilities = { drain: 'remove', sessions: false, health: false } as const;
   const { clock, memory, turns, balancing } = await stand({ capabilities });
   while (![...turns.values()].flat().includes('create server')) await advance(clock, CALL_MS / 2);
@@ -100,7 +100,7 @@ test('between two turns members have theirs, and who is not wanted any more is l
   expect(memory.servers(first)).toHaveLength(PORTS);
 });
 
-test('a refusal keeps nobody waiting; what is no refusal ends it with its turn', async () => {
+test('continues after a refusal and stops the round at any other failure', async () => {
   const { clock, memory, turns, balancing } = await stand();
   memory.inject({ operation: 'create', effect: 'failBefore', about: first });
   memory.inject({

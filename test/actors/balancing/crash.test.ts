@@ -9,7 +9,7 @@ import { MINUTE } from './vector-world.ts';
 const CRASHED =
   'the actor of a pool crashed; it restarts after a growing pause, and other pools continue';
 
-/** A pool at two balancers; what reports the one at `core` throws as often as is asked for. */
+/** A pool at two balancers. The balancer at `core` throws as often as requested. */
 function standOf() {
   const clock = createSimulatedClock();
   const [edge, core] = [createMemoryBalancer({ clock }), createMemoryBalancer({ clock })];
@@ -37,7 +37,7 @@ function standOf() {
   return { clock, core, stand, tended, crash: (times: number) => void (throws = times) };
 }
 
-test('a pool whose actor crashes is made anew by itself; others do not notice', async () => {
+test('recreates a pool whose actor crashed, unnoticed by other pools', async () => {
   const { clock, core, stand, crash, tended } = standOf();
   const life = await stand.life();
   await advance(clock, 2 * MINUTE);
@@ -67,7 +67,7 @@ test('a pool whose actor crashes is made anew by itself; others do not notice', 
   expect(clock.pending).toBe(0);
 });
 
-test('one that crashes again and again is made anew later each time, and the lease is kept', async () => {
+test('recreates a pool later after each crash and keeps its lease', async () => {
   const { clock, core, stand, crash } = standOf();
   crash(1_000);
   const life = await stand.life();
@@ -91,7 +91,7 @@ test('one that crashes again and again is made anew later each time, and the lea
   expect(clock.pending).toBe(0);
 });
 
-test('none is made anew after the end, nor before all that it had begun has ended', async () => {
+test('recreates no pool after the stop, nor before its pending calls have ended', async () => {
   const { clock, core, stand, crash, tended } = standOf();
   const goOn = core.hang('setMember');
   const life = await stand.life();

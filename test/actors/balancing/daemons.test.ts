@@ -10,11 +10,14 @@ import { testRows } from '../../support/rows.ts';
 import { memoryPool, memoryWorld } from './memory-world.ts';
 import { MINUTE } from './vector-world.ts';
 
-/** Daemons that lose their session, come one after the other or side by side, or have another name for a pool. */
+/**
+ * Daemons that lose their session, run one after the other or side by side, or name a pool
+ * differently.
+ */
 
 const JOB = balancerJob('edge');
 
-test('what the session before gives back is not what the next one has taken', async () => {
+test('does not release a job that the next session has taken', async () => {
   const { clock, memory, stand, start, life: one } = await memoryPool();
   const goOn = memory.hang('create');
   stand.wish(serve(M3));
@@ -35,9 +38,9 @@ test('what the session before gives back is not what the next one has taken', as
   expect(two.state(), 'what it has is given back when it stops').toBe('settled');
 });
 
-test('nothing is written by what the session before began', async () => {
+test('writes nothing for a call of the previous session', async () => {
   const signal = new AbortController().signal;
-  // This balancer ends what it has begun, whoever gives it up.
+  // This balancer finishes what it has begun, even after its caller gave up.
   const world = memoryWorld();
   const { balancer } = world;
   const setMember: LoadBalancer['setMember'] = (ref, mode, owner) =>
@@ -64,7 +67,7 @@ test('nothing is written by what the session before began', async () => {
   expect(memory.servers(M1).map(({ mode }) => mode)).toEqual(['active', 'active']);
 });
 
-test('a process that was stopped for longer than its session lives changes nothing when it wakes up', async () => {
+test('changes nothing when a process wakes after its session has ended', async () => {
   let isLate = false;
   const bmdb = (own: MemBmdb): MemBmdb => ({
     ...own,
@@ -89,7 +92,7 @@ test('a process that was stopped for longer than its session lives changes nothi
   expect(stand.states()).toMatchObject({ [M1]: 'drained gone', [M3]: 'active' });
 });
 
-test('nobody is let go on the word of a look that is older than the last change', async () => {
+test('drains no member because of a reading that is older than the last change', async () => {
   const capabilities = { drain: 'remove', sessions: false, health: false } as const;
   const { clock, memory, stand } = await memoryPool({ world: memoryWorld({ capabilities }) });
   const release = memory.hang('create');
@@ -110,7 +113,7 @@ test('nobody is let go on the word of a look that is older than the last change'
   expect(memory.servers(M3)).toEqual([]);
 });
 
-test('tells the health of members though no row changes', async () => {
+test('reports the health of members although no row changes', async () => {
   let health: 'up' | 'down' = 'up';
   const world = memoryWorld({ healthOf: () => health });
   const { clock, stand, life } = await memoryPool({ world, machines: [M1] });
@@ -122,7 +125,7 @@ test('tells the health of members though no row changes', async () => {
   expect(life.board.tended()[0]?.members.get(M1)?.health).toBe('down');
 });
 
-test('who has a pool forgotten waits for nobody but the daemon that tends it, which waits for him', async () => {
+test('waits only for the tending daemon when an operator forgets a pool', async () => {
   const clock = createSimulatedClock();
   const { balancer } = createMemoryBalancer({ clock });
   const stand = createBalancingStand({ clock, balancers: { edge: balancer } });
@@ -149,7 +152,7 @@ test('who has a pool forgotten waits for nobody but the daemon that tends it, wh
 testRows([
   ['uid', { uid: 'pool-uid-2' }],
   ['fleet', { suffix: 'api.us' }],
-])('a pool whose %s changed while it serves is left alone, and says so', async (_, change) => {
+])('leaves a pool alone whose %s changed while it serves, and reports it', async (_, change) => {
   const pools = [pool()];
   const { clock, memory, stand, start, life: before } = await memoryPool({ pools });
   await before.stop();
@@ -188,8 +191,8 @@ testRows([
   expect(stand.states()).toEqual({ [M1]: 'active', [M2]: 'active' });
 });
 
-/** As docs/balancing.md has it: on each of two hosts a daemon that has only its own balancer. */
-test('two daemons, each with a balancer of its own, tend one pool, and both let a machine go', async () => {
+/** As in docs/balancing.md: on each of two hosts a daemon with only its own balancer. */
+test('lets two daemons with a balancer each tend one pool and both drain a machine', async () => {
   const clock = createSimulatedClock();
   const [edge, core] = [createMemoryBalancer({ clock }), createMemoryBalancer({ clock })];
   const stand = createBalancingStand({ clock, balancers: {} });

@@ -7,7 +7,7 @@ describe.each([
   ['full', ENGINE],
   ['short', ENGINE_WITH_SHORT_ROWS],
 ] as const)(
-  'on the Engine, over HTTP, with objects that take their time and %s rows in lists',
+  'pools on the Engine over HTTP, with slow objects and %s rows in lists',
   (rows, lacks) => {
     balancingVectors(() => engineWorld({ stateDelayMs: 3_000, knobs: { rows } }), lacks);
   },

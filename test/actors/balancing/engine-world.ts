@@ -16,10 +16,12 @@ const OPERATIONS: Readonly<Record<string, string>> = {
   PUT: 'update',
   DELETE: 'destroy',
 };
-/** Turns of the event loop without a request under way, after which none comes by itself. */
+/**
+ * After this many event loop turns without a pending request, no further request comes by itself.
+ */
 const QUIET_TURNS = 4;
 
-/** The Engine's driver and its emulator, over real HTTP, as a world of the vectors. */
+/** The Engine's driver and emulator over real HTTP, as a world of the vectors. */
 export async function engineWorld(
   options: Partial<AnexiaEmulatorOptions> = {},
 ): Promise<VectorWorld> {
@@ -52,7 +54,7 @@ export async function engineWorld(
     const found = fake.objects().find((one) => one.kind === kind && one.name.startsWith(name));
     return found ?? expect.unreachable(`there is no ${kind} ${name}`);
   };
-  /** What somebody else does: it is not counted. */
+  /** Another client's call, which is not counted. */
   const call = async (...asked: Parameters<typeof engineCall>[2]): Promise<string> => {
     ours += 1;
     const answer = await engineCall(fake, fetch, asked);
@@ -137,14 +139,14 @@ export async function engineWorld(
     inject(operation, effect, times = 1, skip = 0) {
       const status = { type: 'status', code: 500 } as const;
       if (operation === 'observe') {
-        // A read is sent three times.
+        // A read is attempted three times.
         const match = { method: 'GET', route: RESOURCES };
         fake.addFault({ match, times: 3 * times, effect: status });
       } else if (operation === 'destroy') {
         fake.addFault({ match: { method: 'DELETE' }, times, effect: status });
       } else {
         const phase = effect === 'failAfter' ? 'after' : 'before';
-        // Two backends are made first of all.
+        // Two backends are created first.
         const kind = skip < 2 ? 'backend' : 'frontend';
         const match = { method: 'POST', kind, nth: 1 + (skip % 2) } as const;
         fake.addFault({ match, times, effect: { type: 'drop', phase } });

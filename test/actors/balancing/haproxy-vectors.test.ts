@@ -4,6 +4,6 @@ import { haproxyWorld } from './haproxy-world.ts';
 import { HAPROXY } from './vector-table.ts';
 import { balancingVectors } from './vectors.ts';
 
-describe.runIf(hasHaproxyFor('pools on HAProxy'))('on the real HAProxy', () => {
+describe.runIf(hasHaproxyFor('pools on HAProxy'))('pools on the real HAProxy', () => {
   balancingVectors((needs) => haproxyWorld(needs.includes('makeWell')), HAPROXY);
 });

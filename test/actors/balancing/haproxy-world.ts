@@ -16,7 +16,7 @@ import { PATIENCE } from '../../support/patience.ts';
 import { freePorts, startServing } from '../../support/serving-machines.ts';
 import { passWhen, type VectorWorld } from './vector-world.ts';
 
-/** Turns of the event loop without a call under way, after which none comes by itself. */
+/** After this many event loop turns without a pending call, no further call comes by itself. */
 const QUIET_TURNS = 4;
 const FILE = `${pool().suffix}.cfg`;
 const SPOILT = '\nfrontend spoilt\n  nonsense\n';
@@ -30,9 +30,9 @@ interface HaproxyFault {
 }
 
 /**
- * The driver of HAProxy and the real program, with machines that serve and clients, as a world of the
- * vectors. Virtual time does not move HAProxy's own checks: only with `needsHealth` the pool is told of
- * them.
+ * HAProxy's driver and the real program, with serving machines and clients, as a world of the
+ * vectors. Virtual time does not move HAProxy's own checks: the pool sees them only with
+ * `needsHealth`.
  */
 export async function haproxyWorld(needsHealth: boolean): Promise<VectorWorld> {
   const clock = createSimulatedClock();
@@ -123,7 +123,7 @@ export async function haproxyWorld(needsHealth: boolean): Promise<VectorWorld> {
     }
   }
 
-  /** Connections until one leads to the machine; only that is held. */
+  /** Opens connections until one leads to the machine, and holds only that one. */
   async function hold(machine: MachineId): Promise<void> {
     const { address } = byId.get(machine)!;
     const others: Socket[] = [];
@@ -247,7 +247,7 @@ const withoutHealth = (there: readonly Observed[]): readonly Observed[] =>
 /** By the types of rows in `show stat`. */
 const KINDS: readonly ObjectKind[] = ['frontend', 'backend', 'server', 'bind'];
 
-/** What the running program itself says that it has. */
+/** The objects that the running program itself reports. */
 function namesOf(stat: string): string[] {
   const [head = '', ...lines] = stat.trim().split('\n');
   const columns = head.replace(/^# /, '').split(',');

@@ -4,7 +4,7 @@ import { haproxyWorld } from './haproxy-world.ts';
 import { strikes } from './kills.ts';
 
 describe.runIf(hasHaproxyFor('daemons that are killed'))(
-  'a daemon that is killed, on the real HAProxy',
+  'a killed daemon on the real HAProxy',
   () => {
     const lacks = ['fail', 'holdBack'];
     strikes({ open: () => haproxyWorld(true), lacks, isReal: true });

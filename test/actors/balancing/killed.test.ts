@@ -7,7 +7,7 @@ import { strikes } from './kills.ts';
 import { memoryWorld } from './memory-world.ts';
 import { CHART_STRIKES, MEMBER_STRIKES } from './strikes.ts';
 
-test('there is a strike for every state of the chart in which a daemon can be, and of a member', () => {
+test('covers every state of the chart and of a member with a kill', () => {
   const leaves = nodesOf(chart)
     .filter(({ states, type }) => Object.keys(states).length === 0 && type !== 'final')
     .map(({ key }) => key);
@@ -15,11 +15,11 @@ test('there is a strike for every state of the chart in which a daemon can be, a
   expect(MEMBER_STRIKES.map(({ state }) => state)).toEqual(MEMBER_STATES);
 });
 
-describe('a daemon that is killed, on a balancer in memory', () => {
+describe('a killed daemon on a balancer in memory', () => {
   strikes({ open: async () => memoryWorld({ readyAfterMs: 3_000 }) });
 });
 
-describe('a daemon that is killed, on the Engine over HTTP', () => {
+describe('a killed daemon on the Engine over HTTP', () => {
   const open = () => engineWorld({ stateDelayMs: 3_000 });
   strikes({ open, lacks: ['makeWell'], isReal: true });
 });

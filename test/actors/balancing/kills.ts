@@ -6,12 +6,12 @@ import { CHART_STRIKES, MEMBER_STRIKES, type KillPoint } from './strikes.ts';
 import { contextOf } from './vectors.ts';
 import { MINUTE, type VectorContext, type VectorWorld } from './vector-world.ts';
 
-/** In these the balancer is asked something: there it is killed while that is under way. */
+/** In these states the balancer is called, and the daemon is killed during the call. */
 const ASKING: ReadonlySet<string> = new Set([
   ...['retrieving', 'recovering', 'destroying', 'creating'],
 ]);
 const PATIENCE_MS = 15 * MINUTE;
-/** By then the session of whoever died is over. */
+/** By then a dead daemon's session is over. */
 const DEAD_MS = 20_000;
 
 const isOf = ({ needs = [] }: KillPoint, lacks: readonly string[]): boolean =>
@@ -25,7 +25,7 @@ interface KillCase {
   readonly isReal?: true;
 }
 
-/** Tests: one world and one pool; each strike finds it settled, and leaves it so. */
+/** One world and one pool; each strike finds the pool settled and leaves it settled. */
 export function strikes({ open, lacks = [], isReal }: KillCase): void {
   const ends: (() => Promise<unknown>)[] = [];
   let world: VectorWorld;
@@ -40,31 +40,34 @@ export function strikes({ open, lacks = [], isReal }: KillCase): void {
     for (const end of ends.splice(0).toReversed()) await end();
   });
 
-  test.for(CHART_STRIKES.filter((each) => isOf(each, lacks)))('in $state', async (strike) => {
-    const { state } = strike;
-    const isMidst = isReal === true && ASKING.has(state);
-    let isThere = false;
-    let calls = 0;
-    await killOne(world, context, strike, (die) => ({
-      inspect: (event: InspectionEvent) => {
-        if (event.type !== '@xstate.snapshot' || !('value' in event.snapshot)) return;
-        const wasThere = isThere;
-        isThere = leavesOf(event.snapshot.value as StateValue).includes(state);
-        if (!isThere) calls = world.calls();
-        else if (!isMidst) die();
-        else if (!wasThere)
-          void onceAsked(
-            () => isThere && world.calls() === calls,
-            () => isThere && die(),
-          );
-      },
-    }));
-    isThere = false;
-    await succeed(world, context, strike);
-  });
+  test.for(CHART_STRIKES.filter((each) => isOf(each, lacks)))(
+    'recovers from a kill in $state',
+    async (strike) => {
+      const { state } = strike;
+      const isMidst = isReal === true && ASKING.has(state);
+      let isThere = false;
+      let calls = 0;
+      await killOne(world, context, strike, (die) => ({
+        inspect: (event: InspectionEvent) => {
+          if (event.type !== '@xstate.snapshot' || !('value' in event.snapshot)) return;
+          const wasThere = isThere;
+          isThere = leavesOf(event.snapshot.value as StateValue).includes(state);
+          if (!isThere) calls = world.calls();
+          else if (!isMidst) die();
+          else if (!wasThere)
+            void onceAsked(
+              () => isThere && world.calls() === calls,
+              () => isThere && die(),
+            );
+        },
+      }));
+      isThere = false;
+      await succeed(world, context, strike);
+    },
+  );
 
   test.for(MEMBER_STRIKES.filter((each) => isOf(each, lacks)))(
-    'when a member was just written down as $state',
+    'recovers from a kill after a member became $state',
     async (strike) => {
       const { stand } = context;
       const before = new Map(Object.entries(stand.states()));
@@ -83,7 +86,7 @@ export function strikes({ open, lacks = [], isReal }: KillCase): void {
 
 type Watch = (die: () => void) => NonNullable<Parameters<VectorContext['start']>[1]>;
 
-/** Starts a daemon that dies where the watch says so, and lets its session end. */
+/** Starts a daemon that dies at the watched point, and lets its session end. */
 async function killOne(
   world: VectorWorld,
   context: VectorContext,
@@ -114,7 +117,7 @@ async function killOne(
   expectSafe(world, context);
 }
 
-/** Calls back while the first call of a state is under way, or was just answered. */
+/** Calls back while a state's first call is under way, or was just answered. */
 async function onceAsked(isUnasked: () => boolean, then: () => unknown): Promise<void> {
   for (let turns = 0; turns < 1; turns = isUnasked() ? 0 : turns + 1) {
     await new Promise((resolve) => setImmediate(resolve));
@@ -122,7 +125,7 @@ async function onceAsked(isUnasked: () => boolean, then: () => unknown): Promise
   then();
 }
 
-/** The next daemon puts everything in order, and so it does once nothing of it is wished any more. */
+/** The next daemon restores order, now and after everything is withdrawn. */
 async function succeed(world: VectorWorld, context: VectorContext, { undo }: KillPoint) {
   const life = await context.start({}, { balancers: { edge: world.another() } });
   await untilInOrder(world, context, life);
@@ -134,7 +137,7 @@ async function succeed(world: VectorWorld, context: VectorContext, { undo }: Kil
   await life.stop();
 }
 
-/** Who is wished to serve serves, nobody else does, and nothing else is there: no twin, no orphan. */
+/** Exactly the desired machines serve, and nothing else exists: no twin, no orphan. */
 async function untilInOrder(
   world: VectorWorld,
   { stand, all }: VectorContext,
@@ -163,7 +166,7 @@ async function untilInOrder(
   expect(Object.entries(stand.states()).filter((each) => !isAsWished(each))).toEqual([]);
 }
 
-/** No traffic to a machine that may be interrupted, since its row says that it was let go. */
+/** A machine gets no traffic once its row allows interruptions. */
 function expectSafe(world: VectorWorld, { stand }: Pick<VectorContext, 'stand'>): void {
   const open = stand
     .rows()

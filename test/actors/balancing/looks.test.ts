@@ -7,7 +7,7 @@ import { M1, M2, M3 } from '../../domain/balancing/pool.ts';
 import { createBalancingStand, drain, serve } from '../../support/balancing-stand.ts';
 import type { BalancingStand, StandLife } from '../../support/balancing-stand.ts';
 
-/** Which looks read everything anew, at a balancer that tells from memory whenever it may. */
+/** Which looks read everything again at a balancer that answers from memory whenever it may. */
 
 const MINUTE = 60_000;
 const DESELECTED = {
@@ -20,11 +20,11 @@ let clock: VirtualClock;
 let memory: MemoryBalancer;
 let stand: BalancingStand;
 let life: StandLife;
-/** Of each look since `take`: when it began, and whether it read everything anew. */
+/** Each look since `take`: its start, and whether it was a full read. */
 let looks: { readonly atMs: number; readonly isFull: boolean }[];
 const take = () => looks.splice(0).map(({ isFull }) => isFull);
 
-/** What was read anew is told again, as long as it is there. */
+/** Repeats the last full read's objects while they exist. */
 function recalling(balancer: LoadBalancer): LoadBalancer {
   const read = new Map<string, Observed>();
   return {
@@ -58,20 +58,20 @@ beforeEach(async () => {
   return () => life.stop();
 });
 
-test('the first look reads everything anew, those that follow own changes do not', () => {
+test('reads everything on the first look and less after own changes', () => {
   expect(looks.length).toBeGreaterThan(3);
   const [first, ...more] = take();
   expect([first, more.includes(true)]).toEqual([true, false]);
 });
 
-test('every look of a settled pool reads everything anew', async () => {
+test('reads everything on every look of a settled pool', async () => {
   take();
   await advance(clock, 30 * MINUTE);
   expect(looks.length).toBeGreaterThanOrEqual(5);
   expect(take()).not.toContain(false);
 });
 
-test('a pool that never comes to rest is read anew as often as one that does', async () => {
+test('reads everything as often for a pool that never settles', async () => {
   take();
   const beganMs = clock.monotonic();
   for (let minute = 0; minute < 30; minute += 1) {
@@ -87,7 +87,7 @@ test('a pool that never comes to rest is read anew as often as one that does', a
   expect(clock.monotonic() - lastMs).toBeLessThanOrEqual(6 * MINUTE);
 });
 
-test('a daemon that takes over remembers nothing', async () => {
+test('remembers nothing when another daemon takes over', async () => {
   await life.stop();
   take();
   life = await stand.life();
@@ -95,7 +95,7 @@ test('a daemon that takes over remembers nothing', async () => {
   expect(take()[0]).toBe(true);
 });
 
-test('after a pause, and after a look that failed, everything is read anew', async () => {
+test('reads everything after a pause and after a failed look', async () => {
   await stand.ask('pause-pool');
   await advance(clock, 1_000);
   take();
@@ -109,11 +109,11 @@ test('after a pause, and after a look that failed, everything is read anew', asy
   expect([failed, next]).toEqual([false, true]);
 });
 
-test('nothing is destroyed because of what is only remembered', async () => {
+test('destroys nothing because of remembered readings', async () => {
   const bind = memory.find('bind', 'v4.http.');
   const { spec, parentId, owner } = bind;
   const twin = memory.put({ spec, parentId, owner });
-  // By hand: the one that was there is not as it is desired any more; its twin is.
+  // By hand: the existing object no longer matches; its twin does.
   bind.spec = { ...spec, address: '192.0.2.99' } as typeof spec;
   stand.wish(serve(M3));
   await advance(clock, MINUTE);

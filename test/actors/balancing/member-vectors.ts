@@ -3,7 +3,7 @@ import { M1, M2, M3 } from '../../domain/balancing/pool.ts';
 import { drain, drop, serve } from '../../support/balancing-stand.ts';
 import { MINUTE, UNHARMED, type Vector } from './vector-world.ts';
 
-/** Who gets traffic, and who is let go. */
+/** Which members get traffic, and which are released. */
 export const MEMBER_VECTORS: readonly Vector[] = [
   {
     name: '19: a planned reboot with an open connection waits for its end, and it comes back',

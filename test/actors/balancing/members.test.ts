@@ -11,14 +11,14 @@ import { testRows } from '../../support/rows.ts';
 import { memoryPool, memoryWorld } from './memory-world.ts';
 import { MINUTE } from './vector-world.ts';
 
-/** Members at a balancer that refuses to let one go, cannot be reached, or is not the only one. */
+/** Members at a balancer that refuses a release, is unreachable, or is not the only balancer. */
 
 const withPolicy = (policy: Pool['drain']['policy']) => [
   pool({ drain: { ...pool().drain, policy } }),
 ];
 const BEST_EFFORT = withPolicy('best-effort');
 
-/** Changes of members that are written, as they are written. */
+/** Records written changes of members. */
 const writing = (told: MemberChange[]) => (bmdb: MemBmdb) => ({
   ...bmdb,
   openSession: async (...asked: Parameters<MemBmdb['openSession']>): Promise<BmdbSession> => {
@@ -31,7 +31,7 @@ const writing = (told: MemberChange[]) => (bmdb: MemBmdb) => ({
   },
 });
 
-/** It can be read, and refuses to keep connections away from a server that is to be let go. */
+/** The balancer is readable, and refuses to drain a server. */
 async function refusedDrain(
   policy: Pool['drain']['policy'],
   by: 'native' | 'remove' = 'native',
@@ -59,7 +59,7 @@ async function refusedDrain(
   return { world, stand, written, calls, obey: () => void (isObeying = true) };
 }
 
-test('require: few calls, few writes, and after ten minutes the order is refused', async () => {
+test('makes few calls and writes under `require` and refuses the order after ten minutes', async () => {
   const { world, stand, written, calls } = await refusedDrain('require');
   await world.pass(9.5 * MINUTE);
   expect(stand.row(M1)).toMatchObject({ state: 'draining', refused: false });
@@ -76,7 +76,7 @@ test('require: few calls, few writes, and after ten minutes the order is refused
   expect(stand.row(M1)).toMatchObject({ state: 'active', refused: false, note: null });
 });
 
-test('best-effort: after half a minute nobody waits for it; when it obeys, it is waited for', async () => {
+test('waits half a minute under `best-effort`, and longer once the balancer obeys', async () => {
   const { world, stand, obey } = await refusedDrain('best-effort');
   await world.pass(25_000);
   expect(stand.row(M1)).toMatchObject({ state: 'draining', waived: false });
@@ -97,7 +97,7 @@ testRows([
   ['require', new Denied('the token may only read')],
   ['best-effort', new TimedOut('no answer')],
 ] as const)(
-  'where servers are removed instead, %s is told of a removal that fails: %s',
+  'reports a failed removal to %s where servers are removed instead: %s',
   async (policy, error) => {
     const { world, stand, calls, obey } = await refusedDrain(policy, 'remove', error);
     await world.pass(MINUTE);
@@ -120,7 +120,7 @@ testRows([
   },
 );
 
-test('one that cannot be reached is asked a few times a minute at most, however long it takes', async () => {
+test('asks an unreachable balancer only a few times a minute', async () => {
   const { world, stand } = await memoryPool({ pools: BEST_EFFORT });
   world.cutOff!(true);
   await world.pass(10 * MINUTE);
@@ -139,7 +139,7 @@ test('one that cannot be reached is asked a few times a minute at most, however 
   expect(stand.states()[M1]).toMatch(/^drained/);
 });
 
-test('a member whose server is refused is not looked for every second', async () => {
+test('does not look every second for a member whose server is refused', async () => {
   const world = memoryWorld({
     onCall: (operation, about) => {
       if (operation === 'create' && about?.includes(M1)) throw new RemoteFailure('no more servers');
@@ -152,7 +152,7 @@ test('a member whose server is refused is not looked for every second', async ()
   expect(world.calls() - before).toBeLessThan(200);
 });
 
-test('a machine that is worked on, since nobody waited for the balancer, gets no traffic once it is back', async () => {
+test('sends no traffic to a machine under work when its balancer is back', async () => {
   const { world, stand, life } = await memoryPool({ pools: BEST_EFFORT });
   world.cutOff!(true);
   await world.pass(MINUTE);
@@ -173,7 +173,7 @@ test('a machine that is worked on, since nobody waited for the balancer, gets no
   expect(stand.states()[M1]).toMatch(/^drained/);
 });
 
-test('a stop breaks off what is under way at the balancer, and nobody has refused it', async () => {
+test('aborts pending calls on stop and does not count them as refused', async () => {
   const world = memoryWorld();
   let underWay = 0;
   const setMember: LoadBalancer['setMember'] = (_ref, _mode, _pool, { signal }) => {
@@ -189,7 +189,7 @@ test('a stop breaks off what is under way at the balancer, and nobody has refuse
   expect(stand.log.count('the balancer did not apply the mode of a member')).toBe(0);
 });
 
-test('a machine serves again that one balancer let go and another does not, until both can', async () => {
+test('serves again while one balancer drained and another cannot, until both can', async () => {
   const world = memoryWorld();
   const core = createMemoryBalancer({ clock: world.clock });
   const { stand } = await memoryPool({
@@ -211,7 +211,7 @@ test('a machine serves again that one balancer let go and another does not, unti
   expect(stand.states('edge')).toMatchObject({ [M1]: 'drained no-sessions' });
 });
 
-test('a machine waits with its address until another one at that address is let go', async () => {
+test('waits with an address until another machine at that address is drained', async () => {
   const { world, memory, stand } = await memoryPool({ machines: [M2, M3] });
   for (const server of memory.servers(M2)) server.sessions = 3;
   stand.wish(drain(M2), serve(M1, IP[M2]));

@@ -99,11 +99,11 @@ export function memoryWorld(
 interface MemoryPoolOptions extends Partial<BalancingStandOptions> {
   readonly world?: ReturnType<typeof memoryWorld>;
   readonly machines?: readonly MachineId[];
-  /** How long a daemon has had already. */
+  /** How long a daemon has existed. */
   readonly ageMs?: number;
 }
 
-/** A pool at a balancer in memory, and a daemon that has had the time to put it in order. */
+/** A pool at an in-memory balancer, and a daemon that had time to settle it. */
 export async function memoryPool({
   world = memoryWorld(),
   machines = [M1, M2],
@@ -113,7 +113,7 @@ export async function memoryPool({
   const { clock, balancer, memory } = world;
   const stand = createBalancingStand({ clock, balancers: { edge: balancer }, ...options });
   stand.wish(...machines.map((machine) => serve(machine)));
-  /** A daemon; it ends with the test. */
+  /** Starts a daemon that ends with the test. */
   const start = async (...how: Parameters<typeof stand.life>) => {
     const life = await stand.life(...how);
     onTestFinished(() => life.stop());

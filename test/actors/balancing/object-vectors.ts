@@ -4,7 +4,7 @@ import { M1, M2, M3, nameOf } from '../../domain/balancing/pool.ts';
 import { drain, serve } from '../../support/balancing-stand.ts';
 import { MINUTE, UNHARMED, type Vector } from './vector-world.ts';
 
-/** Of changes, what they are about, in order; a backend and a frontend have the same name. */
+/** The changes' subjects in order; a backend and a frontend have the same name. */
 const kindsOf = (writes: readonly string[], operation: 'create' | 'destroy'): string[] =>
   writes
     .filter((each) => each.startsWith(`${operation} `))
@@ -12,7 +12,7 @@ const kindsOf = (writes: readonly string[], operation: 'create' | 'destroy'): st
       / v\d/.test(each) ? 'bind' : each.includes(M1.slice(0, 8)) ? 'server' : 'parent',
     );
 
-/** What is made at a balancer, changed and destroyed there. */
+/** Creations, changes and deletions at a balancer. */
 export const OBJECT_VECTORS: readonly Vector[] = [
   {
     name: '1: from nothing to all objects: backends; frontends and servers; binds; all of them marked',

@@ -6,7 +6,7 @@ import { createBalancingStand, drop, serve } from '../../support/balancing-stand
 import type { BalancingStand, StandLife } from '../../support/balancing-stand.ts';
 import { all, MINUTE } from './vector-world.ts';
 
-/** What a balancer understands and refuses for good holds back only itself and what hangs on it. */
+/** A change that a balancer refuses for good delays only itself and its dependants. */
 
 let clock: VirtualClock;
 let memory: MemoryBalancer;
@@ -24,7 +24,7 @@ beforeEach(async () => {
 
 const refuse = (operation: 'create' | 'destroy' | 'update', about: string, times = FOR_EVER) =>
   memory.inject({ operation, effect: 'failBefore', about, times });
-/** A port that an earlier configuration had. */
+/** A port of an earlier configuration. */
 const putOldPort = () => {
   const owner = pool().uid;
   const check = { by: 'tcp' } as const;
@@ -45,7 +45,7 @@ const putOldPort = () => {
 const calls = (operation: string, name: string) =>
   memory.calls.filter((each) => each.operation === operation && each.name.startsWith(name)).length;
 
-test('a creation that is refused for good: all else is made, and what nobody wants leaves', async () => {
+test('creates everything else and removes unwanted objects after a final refusal', async () => {
   putOldPort();
   refuse('create', 'v6.http.');
   life = await stand.life();
@@ -62,7 +62,7 @@ test('a creation that is refused for good: all else is made, and what nobody wan
   expect(stand.states()[M3]).toBe('active');
 });
 
-test('it is tried again more and more rarely, and all is well once it is taken', async () => {
+test('retries a refused creation ever more rarely and settles when it succeeds', async () => {
   refuse('create', 'v6.http.', 6);
   life = await stand.life();
   await advance(clock, MINUTE);
@@ -75,7 +75,7 @@ test('it is tried again more and more rarely, and all is well once it is taken',
   expect(stand.standing()).toMatchObject({ state: 'settled', reason: null, failures: 0 });
 });
 
-test('a change that is refused keeps nobody else waiting', async () => {
+test('lets other changes go on after a refusal', async () => {
   life = await stand.life();
   await advance(clock, MINUTE);
   putOldPort();
@@ -87,7 +87,7 @@ test('a change that is refused keeps nobody else waiting', async () => {
   expect(stand.standing()?.reason).toMatch(/bind v4\.http\.api\.eu/);
 });
 
-test('a server that cannot be destroyed keeps no other from being made', async () => {
+test('creates other servers while one cannot be destroyed', async () => {
   life = await stand.life();
   await advance(clock, MINUTE);
   refuse('destroy', M2);
@@ -101,7 +101,7 @@ test('a server that cannot be destroyed keeps no other from being made', async (
   });
 });
 
-test('until a bind is made, whoever stands at its place stays', async () => {
+test('keeps the object at the place of a bind until the bind is created', async () => {
   const owner = pool().uid;
   putOldPort();
   const old = memory.find('bind', 'v4.old.');
@@ -111,7 +111,7 @@ test('until a bind is made, whoever stands at its place stays', async () => {
     owner,
     parentId: old.parentId,
   });
-  // The port that is to take its place cannot be made.
+  // The replacement port cannot be created.
   refuse('create', 'http.api.eu');
   life = await stand.life();
   await advance(clock, 2 * MINUTE);

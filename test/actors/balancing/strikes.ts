@@ -3,25 +3,25 @@ import { M1, M2, M3 } from '../../domain/balancing/pool.ts';
 import { drain, drop, serve } from '../../support/balancing-stand.ts';
 import type { VectorContext, VectorWorld } from './vector-world.ts';
 
-/** A state in which a daemon is killed, and how it comes to it with a pool of two that is settled. */
+/** A state in which a daemon is killed, and how a daemon with a settled pool of two reaches it. */
 export interface KillPoint {
-  /** Of the chart, or of a member. */
+  /** A state of the chart or of a member. */
   readonly state: string;
   readonly needs?: readonly (keyof VectorWorld)[];
   provoke?(world: VectorWorld, context: VectorContext): unknown;
-  /** What else it takes, once the daemon runs. */
+  /** Further conditions, once the daemon runs. */
   meanwhile?(world: VectorWorld, context: VectorContext): unknown;
-  /** Nothing of it is wished any more, once the next daemon has it in order. */
+  /** Withdraws everything, once the next daemon has restored order. */
   undo?(world: VectorWorld, context: VectorContext): unknown;
 }
 
 type KillScript = Pick<KillPoint, 'provoke' | 'meanwhile' | 'undo'>;
-/** A third machine comes, and goes. */
+/** A third machine joins and leaves. */
 const JOIN: KillScript = {
   provoke: (_, { stand }) => stand.wish(serve(M3)),
   undo: (_, { stand }) => stand.wish(drop(M3)),
 };
-/** A machine is to be rebooted. */
+/** A machine gets a reboot request. */
 const DRAIN: KillScript = {
   provoke: (_, { stand }) => stand.wish(drain(M1)),
   undo: (_, { stand }) => stand.wish(serve(M1)),
@@ -30,7 +30,7 @@ const DROP: KillScript = {
   provoke: (_, { stand }) => stand.wish(drop(M2)),
   undo: (_, { stand }) => stand.wish(serve(M2)),
 };
-/** The database cannot be reached any more, until the daemon is dead. */
+/** The database is unreachable until the daemon is dead. */
 const loseDatabase = ({ stand }: VectorContext) => void (stand.bmdb.tables.reachable = false);
 
 export const CHART_STRIKES: readonly KillPoint[] = [

@@ -13,7 +13,7 @@ import { numbersOf, vectorsOf } from './vectors.ts';
 const shownTo = (world: typeof ENGINE): ReadonlySet<number> =>
   new Set(vectorsOf(world).flatMap(numbersOf));
 
-test('every vector is shown on the emulator of the Engine, by a running pool or by the driver', () => {
+test('shows every vector on the emulator of the Engine, by a pool or the driver', () => {
   const shown = shownTo(ENGINE);
   const missing = NUMBERS.filter((each) => !shown.has(each) && !NOT_OF_THE_ENGINE.includes(each));
   expect(missing).toEqual(Object.keys(BY_DRIVER).map(Number));
@@ -22,7 +22,7 @@ test('every vector is shown on the emulator of the Engine, by a running pool or 
   }
 });
 
-test('those that have to be true of a real program are shown on HAProxy, by a running pool', () => {
+test('shows the vectors of a real program on HAProxy with a running pool', () => {
   const shown = shownTo(HAPROXY);
   expect(ON_HAPROXY.filter((each) => !shown.has(each))).toEqual([]);
 });

@@ -7,79 +7,82 @@ import { desired, M1, M2 } from '../../domain/balancing/pool.ts';
 import type { BalancingStand, LifeOptions, StandLife } from '../../support/balancing-stand.ts';
 
 /**
- * The published vectors of load balancing, on a running pool over any balancer. What an
- * implementation cannot be made to do it leaves out, and its vectors are not run.
+ * The published vectors of load balancing, on a running pool over any balancer. An implementation
+ * leaves out what it cannot do, and the vectors that need it are skipped.
  */
 export interface VectorWorld {
   readonly clock: VirtualClock;
   readonly balancer: LoadBalancer;
-  /** Lets virtual time pass, with all that happens in it. */
+  /** Advances virtual time, with everything that happens in it. */
   pass(ms: number): Promise<void>;
-  /** Everything of the pool's that is there, `<kind> <name>`, sorted. */
+  /** All objects of the pool, `<kind> <name>`, sorted. */
   names(): readonly string[];
-  /** What was asked to be changed since this was asked last: `<operation> <name>`. */
+  /** Requested changes since the last call: `<operation> <name>`. */
   takeWrites(): readonly string[];
-  /** How many calls there were at all. */
+  /** Total number of calls. */
   calls(): number;
   end(): Promise<void>;
-  /** Everything that is there, whoever's it is, as `names` has it. */
+  /** All objects of any owner, as `names` formats them. */
   everything(): readonly string[];
-  /** The driver of a new process, which remembers nothing. */
+  /** The driver of a new process, without memory. */
   another(): LoadBalancer;
-  /** Puts a server of ours there that nobody wants. */
+  /** Adds a server of ours that nobody wants. */
   addServer?(name: string): void;
-  /** Puts the same object there once more. */
+  /** Adds the same object once more. */
   twin?(kind: ObjectKind, name: string): void;
-  /** Takes its owner's mark off it. */
+  /** Removes its owner's mark. */
   untag?(kind: ObjectKind, name: string): void;
-  /** An object with our name that another owner marked. */
+  /** Adds an object with our name and another owner's mark. */
   foreign?(kind: ObjectKind, name: string): void;
-  /** The balancer calls it failed; `stubborn`: whatever is asked of it. */
+  /** Marks it as failed at the balancer; `stubborn`: for good. */
   fail?(kind: ObjectKind, name: string, stubborn?: boolean): void;
   /** Removes it behind everybody's back. */
   lose?(kind: ObjectKind, name: string): void;
-  /** It gets ready only when it is told, if ever. */
+  /** Keeps it not ready until further notice. */
   holdBack?(kind: ObjectKind, name: string): void;
-  /** The next calls of the kind, or those after the first ones, come to nothing, or their answers are lost. */
+  /** The next calls of this kind, or those after the first ones, fail, or lose their answers. */
   inject?(
     operation: 'observe' | 'create' | 'destroy',
     effect: 'failBefore' | 'failAfter',
     times?: number,
     skip?: number,
   ): void;
-  /** The next creation ends halfway, as by a crash: it is there, and not marked or not loaded. */
+  /**
+   * The next creation stops halfway, as in a crash: the object exists, but is not marked or not
+   * loaded.
+   */
   leaveHalf?(): void;
-  /** All calls are refused for so long. */
+  /** Refuses all calls for this long. */
   throttle?(ms: number): void;
   cutOff?(isCut: boolean): void;
-  /** So many connections are open on each server of the machine. */
+  /** Opens this many connections on each server of the machine. */
   sessions?(machine: MachineId, count: number): Promise<void>;
-  /** Whether servers of the machine take new connections. */
+  /** Whether the machine's servers accept new connections. */
   isOpen?(machine: MachineId): boolean;
-  /** Whether the balancer's own checks find the machine well. Resolves when they did. */
+  /** Sets the result of the balancer's own checks of the machine. Resolves when they have it. */
   makeWell?(machine: MachineId, isWell: boolean): Promise<void>;
-  /** What the operator wrote beside ours cannot be loaded. */
+  /** Makes the operator's own configuration unloadable. */
   spoil?(isSpoiled: boolean): void;
-  /** The balancer's program ends, and is started again. */
+  /** Restarts the balancer's program. */
   restart?(): Promise<void>;
-  /** Clients of the first port, and so many connections that stay open. */
+  /** Clients of the first port, and this many held connections. */
   clients?(held: number): { stop(): Promise<typeof UNHARMED> };
-  /** A second balancer, which cannot make binds of IPv6. */
+  /** A second balancer without IPv6 binds. */
   openOther?(): Promise<LoadBalancer>;
-  /** What of the pool is otherwise than in the table. */
+  /** Changes to the table's pool. */
   readonly pool?: Partial<Pool>;
-  /** Where machines really are, by their address in the table; absent: there. */
+  /** Real addresses of machines by their address in the table; default: the same. */
   readonly addresses?: ReadonlyMap<string, string>;
 }
 
 export const MINUTE = 60_000;
-/** What is to be there, as `names` has it. */
+/** The expected objects, as `names` formats them. */
 export const all = (ids: readonly MachineId[] = [M1, M2], change: Partial<Pool> = {}): string[] =>
   desired(ids, change)
     .map(({ spec }) => `${spec.kind} ${spec.name}`)
     .toSorted();
 
-/** What clients of a pool found that does its work. */
+/** The clients' result at a working pool. */
 export const UNHARMED = { refused: 0, cut: 0 };
 
 export interface VectorContext {
@@ -87,27 +90,27 @@ export interface VectorContext {
   readonly pool: Pool;
   /** As `all`, in the pool of this world. */
   all(ids?: readonly MachineId[], change?: Partial<Pool>): readonly string[];
-  /** A daemon, which may have the pool otherwise configured. */
+  /** Starts a daemon, with its own pool configuration if given. */
   start(change?: Partial<Pool>, how?: LifeOptions): Promise<StandLife>;
-  /** The same, until all objects are there, and both machines active. */
+  /** The same, and waits until all objects exist and both machines are active. */
   settle(change?: Partial<Pool>): Promise<StandLife>;
 }
 
 export interface Vector {
-  /** Begins with its numbers in the table of the specification, where it is there. */
+  /** Starts with its numbers in the specification's table, if it is there. */
   readonly name: string;
-  /** Our own decision, in which the balancer has no say: it is shown in memory only. */
+  /** Our own decision, independent of the balancer: tested in memory only. */
   readonly isOurs?: true;
   readonly needs?: readonly (keyof VectorWorld)[];
-  /** Only on balancers that can do this. */
+  /** Only for balancers with this capability. */
   readonly only?: (capabilities: Pick<BalancerCapabilities, 'update'>) => boolean;
   readonly pool?: Partial<Pool>;
   run(world: VectorWorld, context: VectorContext): Promise<void>;
 }
 
 /**
- * Lets virtual time pass while a peer lives in real time: it stands still while anything is under way.
- * @param quiet resolves when nothing is.
+ * Advances virtual time with a peer in real time: time stands still while anything is under way.
+ * @param quiet resolves when nothing is under way.
  */
 export async function passWhen(
   clock: VirtualClock,

@@ -9,16 +9,16 @@ import type { Vector, VectorContext, VectorWorld } from './vector-world.ts';
 
 type Means = keyof VectorWorld;
 
-/** What a kind of balancer lacks by its nature. */
+/** Inherent limits of a kind of balancer. */
 export interface Lacks {
-  /** What its world cannot be made to do. */
+  /** What its world cannot do. */
   readonly means?: readonly Means[];
   readonly update?: true;
-  /** Only vectors of these numbers are run, and none that is wholly ours. */
+  /** Only vectors with these numbers run, and none of our own. */
   readonly numbers?: readonly number[];
 }
 
-/** By their numbers in the table that the specification has. */
+/** Its numbers in the specification's table. */
 export const numbersOf = ({ name }: Vector): readonly number[] =>
   [...(/^[^:]*(?=:)/.exec(name)?.[0] ?? '').matchAll(/\d+/g)].map(Number);
 
@@ -32,7 +32,7 @@ export const vectorsOf = ({ means = [], update, numbers }: Lacks): readonly Vect
     return !vector.isOurs && numbers.some((each) => numbersOf(vector).includes(each));
   });
 
-/** Runs the vectors that such a balancer can show. What it lacks without saying so is a failure. */
+/** Runs the vectors that such a balancer can show. An undeclared limit is a failure. */
 export function balancingVectors(
   open: (needs: readonly Means[]) => Promise<VectorWorld>,
   lacks: Lacks = {},
@@ -51,7 +51,7 @@ export function balancingVectors(
   });
 }
 
-/** What a vector works with in a world. */
+/** A vector's tools in a world. */
 export async function contextOf(
   world: VectorWorld,
   vector: Pick<Vector, 'pool'>,

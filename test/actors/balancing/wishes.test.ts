@@ -60,7 +60,7 @@ const open = (...pools: readonly Pool[]) => {
   });
   for (const { pool } of pools) book.onChange(pool, () => told.push(pool));
 };
-/** What is true of the slot now, without anybody being told. */
+/** Sets the slot's present facts without notice to anybody. */
 const put = (row: MachineRow | null, holds: readonly HoldRow[] = []) =>
   void facts.set(SLOT, slotFacts({ row, listed: device(), provider: PROVIDER, holds }));
 const view = () => viewOf(facts.get(SLOT)!, { nowMs: now(), loss: DEFAULT_LOSS });
@@ -80,11 +80,11 @@ function reset(): void {
 }
 beforeEach(reset);
 
-describe('wishes follow', () => {
+describe('desired members follow', () => {
   const OF_ALL = () => book.onFacts(facts);
   const OF_VIEW = () => book.onView(view());
   const moved = { machineId: OTHER };
-  /** What is true first and then, what tells the book of it, and what is wished in the end. */
+  /** The facts before and after, the notice, and the final desired members. */
   testRows<readonly [string, Partial<MachineRow> | null, () => void, readonly (string | null)[]]>([
     ['a view that is told', { order: orderRow() }, OF_VIEW, ['drain', null]],
     ['facts of slots that changed', null, () => book.onFacts(facts, new Set([SLOT])), [null, null]],
@@ -104,8 +104,8 @@ describe('wishes follow', () => {
   });
 });
 
-describe('the guard', () => {
-  test('a silent machine is kept while it is frozen, and dropped when it is not any more', () => {
+describe('the guard and desired members', () => {
+  test('keeps a silent machine during a freeze and drops it afterwards', () => {
     guard = 'frozen';
     put(healthy(silent));
     book.onFacts(facts);
@@ -121,7 +121,7 @@ describe('the guard', () => {
   testRows([
     ['was always well', {}],
     ['came back', silent],
-  ])('a machine that %s is not looked at again', (_, before) => {
+  ])('does not look again at a machine that %s', (_, before) => {
     reset();
     guard = 'frozen';
     put(healthy(before));
@@ -136,7 +136,7 @@ describe('the guard', () => {
   });
 });
 
-describe('the clock alone', () => {
+describe('desired members by the clock alone', () => {
   const installation = {
     requestGeneration: 2n,
     handedOutAtMs: NOW_MS - 1_800_000,
@@ -174,7 +174,7 @@ describe('the clock alone', () => {
     book.stop();
     expect(clock.pending).toBe(0);
   });
-  test('wakes nobody up for machines that no pool has', () => {
+  test('ignores machines that no pool selects', () => {
     open(poolOf(ELSEWHERE));
     put(healthy({ members: [], order: orderRow({ expiresAtMs: inMinutes(5) }) }));
     book.onFacts(facts);
@@ -182,8 +182,8 @@ describe('the clock alone', () => {
   });
 });
 
-describe('whoever listens', () => {
-  test('is told a moment after, once for many changes, and of none that changes no wish', () => {
+describe('a listener of desired members', () => {
+  test('is called a moment later, once for many changes, and only for real changes', () => {
     put(healthy());
     book.onFacts(facts);
     put(healthy({ order: orderRow() }));
@@ -203,7 +203,7 @@ describe('whoever listens', () => {
     pass(DEBOUNCE_MS);
     expect(told).toEqual(['api', 'api']);
   });
-  test('is told of its own pool only, by its own selector', () => {
+  test('is called for its own pool and selector only', () => {
     open(poolOf({ pool: 'api' }), poolOf({ pool: 'web', ...ELSEWHERE }));
     put(healthy());
     book.onFacts(facts);
@@ -211,7 +211,7 @@ describe('whoever listens', () => {
     expect(told).toEqual(['api']);
     expect([wants('api'), wants('web'), wants('unknown')]).toEqual(['serve', null, null]);
   });
-  test('is not told any more when it has ended that, and nobody is when the book stops', () => {
+  test('is not called after it unsubscribed or after the stop', () => {
     const end = book.onChange('api', () => told.push('again'));
     end();
     put(healthy());
@@ -223,7 +223,7 @@ describe('whoever listens', () => {
   });
 });
 
-test('without pools nothing is asked, remembered or set', () => {
+test('costs nothing without pools', () => {
   open();
   put(healthy());
   book.onFacts(facts);

@@ -29,7 +29,7 @@ let watch: GuardWatch;
 let changes: number;
 /** The next assessment fails. */
 let fails: boolean;
-/** What the BMDB answers, what is asked of the guard, and who else is there. */
+/** The BMDB's answer, the requests to the guard, and the other daemons. */
 let found: GuardAssessment;
 let requests: RequestRow[];
 let facts: Map<Slot, SlotFacts>;
@@ -129,8 +129,8 @@ afterEach(async () => {
   expect(clock.pending, 'timers left').toBe(0);
 });
 
-describe('assessments', () => {
-  test('at once, then each period, and says whether heartbeats are taken in', async () => {
+describe('assessments of the guard', () => {
+  test('run at once and each period, and say whether heartbeats are accepted', async () => {
     actor.stop();
     assessments.length = 0;
     actor = start();
@@ -142,7 +142,7 @@ describe('assessments', () => {
     expect(assessments).toEqual([true, false, false, false]);
   });
 
-  test('each state is shown with its reason, and is dated', async () => {
+  test('show each state with reason and time', async () => {
     await settled();
     expect(watch.view()).toMatchObject({ state: 'watching', reason: null });
     found = { ...calm(), rows: [fleetRow({ ingestUpSinceMs: clock.now() - MINUTE })] };
@@ -164,8 +164,8 @@ describe('assessments', () => {
   });
 });
 
-describe('what is told', () => {
-  test('a freeze is an error with the numbers and what to do; a thaw is told once', async () => {
+describe('messages of the guard', () => {
+  test('report a freeze as an error with numbers and advice, and a thaw once', async () => {
     await settled();
     found = frozen();
     await advance(clock, 3 * PERIOD_MS);
@@ -181,7 +181,7 @@ describe('what is told', () => {
     expect(thawed).toMatchObject([{ level: 'info', message: expect.stringContaining('anew') }]);
   });
 
-  test('a freeze by hand wakes nobody up', async () => {
+  test('alarm nobody about an operator’s freeze', async () => {
     await settled();
     const [row] = frozen().rows;
     const byHand = { ...row!.frozen!, kind: 'manual', by: 'ann' } as const;
@@ -191,7 +191,7 @@ describe('what is told', () => {
     expect(log.lines.at(-1)).toMatchObject({ level: 'warn', fields: { by: 'ann' } });
   });
 
-  test('metrics: a scope that the guard no longer knows is gone, not the time it was frozen', () => {
+  test('drop the metrics of a scope that is gone, but not its time frozen', () => {
     const standing = { state: 'frozen', sinceMs: null, reason: null } as const;
     const counts = [{ scope: 'a', machines: 21, started: 20, silent: 9, newlySilent: 8, ...REST }];
     watch.take({ rows: [], counts }, [{ ...standing, scope: 'a' }]);
@@ -204,7 +204,7 @@ describe('what is told', () => {
     expect(now).toEqual([['fleet watching', 1]]);
   });
 
-  test('metrics: the state of each scope, who is silent, and for how long it was frozen', async () => {
+  test('set metrics for state, silent machines and time frozen of each scope', async () => {
     await settled();
     found = frozen();
     await advance(clock, 4 * PERIOD_MS);
@@ -222,7 +222,7 @@ describe('what is told', () => {
     expect(watch.view().frozenSeconds).toBe((4 * PERIOD_MS) / 1_000);
   });
 
-  test('what did not change is no news', async () => {
+  test('repeat nothing that did not change', async () => {
     await advance(clock, 10 * PERIOD_MS);
     expect(changes).toBe(1);
     found = frozen();
@@ -230,7 +230,7 @@ describe('what is told', () => {
     expect(changes).toBe(2);
   });
 
-  test('a freeze outlasts blindness and is not told again', async () => {
+  test('keep a freeze while blind and do not repeat it', async () => {
     await settled();
     found = frozen();
     await advance(clock, PERIOD_MS);
@@ -245,7 +245,7 @@ describe('what is told', () => {
   });
 });
 
-describe('requests', () => {
+describe('requests to the guard', () => {
   const freeze = (key: string, change: Partial<RequestRow> = {}) =>
     requestRow({
       key,
@@ -263,7 +263,7 @@ describe('requests', () => {
     await settled();
   };
 
-  test('freezes and thaws are carried out at once', async () => {
+  test('freeze and thaw at once', async () => {
     await ask(freeze('a'), freeze('b', { verb: 'thaw' }));
     expect(settledKeys).toEqual(['a', 'b']);
     expect(log.lines.at(-1)).toMatchObject({
@@ -272,14 +272,14 @@ describe('requests', () => {
     });
   });
 
-  test('what is asked of a machine is left to its actor', async () => {
+  test('about a machine are left to its actor', async () => {
     facts.set(SLOT, slotFacts());
     await ask(requestRow({ createdAtMs: clock.now() }));
     await advance(clock, 10 * MINUTE);
     expect(settledKeys).toEqual([]);
   });
 
-  test('what is asked of a slot that nobody knows is settled after a while', async () => {
+  test('about an unknown slot are applied after a while', async () => {
     await ask(requestRow({ createdAtMs: clock.now() }));
     await advance(clock, STRAY_MS - 1);
     expect(settledKeys).toEqual([]);
@@ -287,7 +287,7 @@ describe('requests', () => {
     expect(settledKeys).toEqual(['request-1']);
   });
 
-  test('a daemon that another is preferred to gives it a head start', async () => {
+  test('give a preferred daemon a head start', async () => {
     const rivals = Array.from({ length: 40 }, (_, at) =>
       sessionId(`bbbbbbbb-0000-4000-8000-${String(at).padStart(12, '0')}`),
     );
@@ -299,7 +299,7 @@ describe('requests', () => {
     expect(settledKeys).toEqual(['a']);
   });
 
-  test('one that cannot be settled keeps no other waiting, and is tried again', async () => {
+  test('that fail do not delay others and are tried again', async () => {
     const settleAll = settle;
     settle = async (key) => {
       if (key === 'a') throw new Unreachable('not now');
@@ -312,14 +312,14 @@ describe('requests', () => {
     expect(settledKeys).toEqual(['b', 'a']);
   });
 
-  test('one that stays open is not told', async () => {
+  test('that stay open are not reported', async () => {
     settle = async () => null;
     await ask(freeze('a'));
     expect(log.count('a request was applied or refused')).toBe(0);
   });
 });
 
-test('without a session nothing is settled, and the assessments go on', async () => {
+test('wait for a session while assessments go on', async () => {
   actor.stop();
   requests = [requestRow({ verb: 'thaw', slotId: null, machineId: null })];
   const lonely = createActor(

@@ -41,7 +41,7 @@ afterEach(async () => {
   expect(clock.pending, 'timers left').toBe(0);
 });
 
-/** The first scan, and the changes that the first listing asks for. */
+/** The first scan, and the changes that the first listing causes. */
 const begin = (rows: Partial<BmdbSnapshot> = {}) => stand.begin(rows);
 const ask = async () => {
   script.wake();
@@ -79,8 +79,8 @@ const running = (given: Partial<MachineRow> = {}) =>
     ...given,
   });
 
-describe('changes', () => {
-  test('are news of their machines; what is not mentioned stays', async () => {
+describe('changes in the mirror', () => {
+  test('are news of their machines and leave the rest', async () => {
     await begin({ machines: [machineRow(), otherRow()] });
     await change({ machines: [running()] });
     expect(fresh()).toEqual([observed('Running', 'healthy')]);
@@ -88,7 +88,7 @@ describe('changes', () => {
     expect([...mirror.facts().keys()].toSorted()).toEqual([SLOT, slot('stub', 'rack-2')]);
   });
 
-  test('of none are nothing, and nobody is bothered', async () => {
+  test('are no news when they are empty', async () => {
     await begin({ machines: [machineRow(), otherRow()] });
     const before = mirror.facts();
     await change({ machines: [machineRow()] });
@@ -96,7 +96,7 @@ describe('changes', () => {
     expect(mirror.facts()).toBe(before);
   });
 
-  test('a machine that is gone is told so', async () => {
+  test('report a machine that is gone', async () => {
     await begin({ machines: [machineRow(), otherRow()] });
     await change({ gone: [OTHER] });
     const gone = slot('stub', 'rack-2');
@@ -104,7 +104,7 @@ describe('changes', () => {
     expect(mirror.facts().has(gone)).toBe(false);
   });
 
-  test('a new machine takes its place, and one that moved another', async () => {
+  test('place a new machine, and a machine that moved', async () => {
     await begin();
     await change({ machines: [machineRow()] });
     expect(fresh()).toEqual([observed('Provisioned', 'waiting')]);
@@ -113,7 +113,7 @@ describe('changes', () => {
     expect([...mirror.facts().keys()]).toEqual(['stub/rack-9']);
   });
 
-  test('two machines on one slot are a conflict, and the end of one ends it', async () => {
+  test('report two machines on one slot as a conflict until one is gone', async () => {
     await begin({ machines: [machineRow()] });
     await change({ machines: [machineRow({ machineId: OTHER })] });
     expect(fresh()).toEqual([observed('Quarantined', 'conflict')]);
@@ -121,7 +121,7 @@ describe('changes', () => {
     expect(fresh()).toEqual([observed('Provisioned', 'waiting')]);
   });
 
-  test('a machine that cannot be read any more is a conflict', async () => {
+  test('report a machine that becomes unreadable as a conflict', async () => {
     await begin({ machines: [machineRow()] });
     const unreadable = 'this program does not know it; upgrade it';
     await change({ machines: [machineRow({ unreadable })] });
@@ -131,7 +131,7 @@ describe('changes', () => {
     expect(fresh()).toEqual([observed('Provisioned', 'waiting')]);
   });
 
-  test('a rung that only a newer program knows is told once, and spoils nothing', async () => {
+  test('report a rung of a newer program once and spoil nothing', async () => {
     const unknownRung = 'soaking';
     await begin({ machines: [running({ unknownRung }), otherRow({ unknownRung })] });
     await change({ machines: [running({ unknownRung, permit: true })] });
@@ -141,7 +141,7 @@ describe('changes', () => {
     ]);
   });
 
-  test('intents and holds count with any change', async () => {
+  test('always include intents and holds', async () => {
     await begin({ machines: [machineRow()] });
     await change({ holds: [hold('no-start')], intents: [intentRow({ slotId: 'rack-5' })] });
     expect(fresh()).toHaveLength(2);
@@ -151,7 +151,7 @@ describe('changes', () => {
     expect([...mirror.facts().keys()]).toEqual([SLOT]);
   });
 
-  test('a listing is explained by the rows that changed meanwhile', async () => {
+  test('explain a listing by rows that changed meanwhile', async () => {
     stand.listing = async () => ({ machines: [device()], complete: true });
     await advance(clock, 0);
     script.scans.shift()!.answer({ cursor: MARK });
@@ -163,12 +163,12 @@ describe('changes', () => {
   });
 });
 
-describe('sessions', () => {
+describe('sessions in the mirror', () => {
   const busy = (given: Partial<MachineRow> = {}) =>
     machineRow({ work: [liveWork('ShepherdAgentStart')], ...given });
   const rival = sessionId('bbbbbbbb-0000-4000-8000-000000000009');
 
-  test('the work of one that died is dropped, though no row changed', async () => {
+  test('release their work when they die, although no row changed', async () => {
     await begin({ machines: [busy()], sessions: alive });
     expect(rowOf()?.work).toHaveLength(1);
     await change({ sessions: alive });
@@ -179,7 +179,7 @@ describe('sessions', () => {
     expect(mirror.sessions()).toEqual([rival]);
   });
 
-  test('one that was opened after the read began is no dead one', async () => {
+  test('count as alive when they were opened after the read began', async () => {
     await begin({ machines: [machineRow()], sessions: alive });
     await ask();
     await advance(clock, 1_000);
@@ -194,13 +194,13 @@ describe('sessions', () => {
   });
 });
 
-describe('what is newer stays', () => {
+describe('newer news', () => {
   const reread = (row: MachineRow | null) => {
     script.reading = { nowMs: clock.now(), version: clock.now(), row };
     return mirror.reread({ slot: SLOT, machineId: MACHINE }, new AbortController().signal);
   };
 
-  test('changes that were read before a single read do not undo it', async () => {
+  test('survive changes that were read before a single read', async () => {
     await begin({ machines: [machineRow()] });
     await ask();
     await advance(clock, 1_000);
@@ -211,7 +211,7 @@ describe('what is newer stays', () => {
     expect(rowOf()?.agentStarted).not.toBeNull();
   });
 
-  test('but a database that was replaced, and counts anew, is believed', async () => {
+  test('yield to a replaced database, which counts anew', async () => {
     await begin({ machines: [machineRow()] });
     await advance(clock, 1_000);
     await ask();
@@ -219,7 +219,7 @@ describe('what is newer stays', () => {
     expect(rowOf()?.agentStarted).not.toBeNull();
   });
 
-  test('a heartbeat that was heard survives changes of its row', async () => {
+  test('keep a heartbeat through changes of its row', async () => {
     const row = running();
     await begin({ machines: [row] });
     await ask();
@@ -232,14 +232,14 @@ describe('what is newer stays', () => {
   });
 });
 
-test('a clock of the database that leaps makes due what is due', async () => {
+test('become due when the database’s clock leaps', async () => {
   await begin({ machines: [running()] });
   expect(mirror.facts().size).toBe(1);
   await change({ nowMs: clock.now() + DEFAULT_LOSS.heartbeatMs + 60_000 });
   expect(fresh()).toEqual([observed('Running', 'silent')]);
 });
 
-test('after a restart all is told again, though nothing changed', async () => {
+test('are all repeated after a restart', async () => {
   await begin({ machines: [machineRow(), otherRow()] });
   fleet.stop();
   await settled();
@@ -252,7 +252,7 @@ test('after a restart all is told again, though nothing changed', async () => {
   await advance(clock, 1_000);
 });
 
-test('after any changes the facts are those of all rows, and views those of the facts', async () => {
+test('match all rows, and views match the facts, after random changes', async () => {
   const rows = fc.uniqueArray(
     fc.record({ id: fc.nat(3), rack: fc.nat(3), permit: fc.boolean(), broken: fc.boolean() }),
     { selector: ({ id }) => id, maxLength: 4 },

@@ -31,10 +31,10 @@ const others = (count: number) =>
     }),
   );
 
-describe('what operators ask', () => {
+describe('operator requests in the mirror', () => {
   const EVERY = 40;
 
-  test('is with the facts of its slot, and touches those of no other', async () => {
+  test('reach the facts of their slot and no other', async () => {
     await stand.begin({ machines: [machineRow(), ...others(EVERY)] });
     const before = new Map(stand.mirror.facts());
     await stand.change({ requests: [requestRow()] });
@@ -48,14 +48,14 @@ describe('what operators ask', () => {
     expect(stand.factsTold(), 'no pass over all machines').toBe(0);
   });
 
-  test('that comes with a row of the same machine is told with it', async () => {
+  test('reach the actor together with a row of the same machine', async () => {
     await stand.begin({ machines: [machineRow(), others(1)[0]!] });
     await stand.change({ machines: [RUNNING], requests: [requestRow()] });
     expect(fresh()).toMatchObject([{ type: 'observed', view: { state: 'Running' } }]);
     expect(stand.mirror.facts().get(SLOT)).toMatchObject({ requests: [{ key: 'request-1' }] });
   });
 
-  test('outlives an assembly, and is told in the order in which it was asked', async () => {
+  test('survive a full read and keep their order', async () => {
     await stand.begin({ machines: [machineRow()] });
     const requests = [requestRow({ key: 'b', createdAtMs: NOW_MS + 1 }), requestRow({ key: 'a' })];
     await stand.change({ requests });
@@ -64,7 +64,7 @@ describe('what operators ask', () => {
     expect(told.map(({ key }) => key)).toEqual(['a', 'b']);
   });
 
-  test('of a slot that nobody knows is kept until the slot is known', async () => {
+  test('for an unknown slot are kept until it is known', async () => {
     await stand.begin();
     await stand.change({ requests: [requestRow()] });
     expect(stand.mirror.facts().size).toBe(0);
@@ -74,7 +74,7 @@ describe('what operators ask', () => {
   });
 });
 
-test('F2: a slot is dropped after a read of its machine alone found the machine gone', async () => {
+test('F2: drop a slot when a single read finds its machine gone', async () => {
   await stand.begin({ machines: [machineRow()] });
   await stand.reread(machineRow(), null);
   expect(fresh()).toMatchObject([{ type: 'observed', view: { state: 'Released' } }]);
@@ -85,8 +85,8 @@ test('F2: a slot is dropped after a read of its machine alone found the machine 
   expect(stand.factsTold(), 'no further pass over all machines').toBe(1);
 });
 
-describe('facts are told with the slots that have another row', () => {
-  test('of changes, and of what was read by itself since; after an assembly any may have', async () => {
+describe('facts and changed rows', () => {
+  test('name the slots with another row; after a full read any slot', async () => {
     const [first] = others(1);
     await stand.begin({ machines: [machineRow(), first!] });
     const told = stand.changedTold;
@@ -103,7 +103,7 @@ describe('facts are told with the slots that have another row', () => {
   });
 });
 
-describe('the guard', () => {
+describe('the guard in the mirror', () => {
   const row = (change: Partial<GuardRow> = {}): GuardRow => ({ ...calmRow('fleet'), ...change });
   const frozen = {
     atMs: NOW_MS,
@@ -113,7 +113,7 @@ describe('the guard', () => {
     untilMs: null,
   } as const;
 
-  test('is nudged when its rows differ, and no facts are made anew for it', async () => {
+  test('is woken by changed rows without new facts', async () => {
     await stand.begin({ machines: [machineRow(), others(1)[0]!], guard: [row()] });
     const before = [...stand.mirror.facts().values()];
     const nudged = stand.fleet.nudges();
@@ -128,7 +128,7 @@ describe('the guard', () => {
     expect([...stand.mirror.facts().values()].every((each, at) => each === before[at])).toBe(true);
   });
 
-  test('is nudged by what is asked of it, not by what is asked of a machine', async () => {
+  test('is woken by its own requests and not by a machine’s', async () => {
     await stand.begin({ machines: [machineRow()] });
     const nudged = stand.fleet.nudges();
     await stand.change({ requests: [requestRow()] });

@@ -40,13 +40,13 @@ afterEach(async () => {
   expect(heard$.observed).toBe(false);
 });
 
-/** Answers the oldest open scan, and those that follow it. */
+/** Answers the oldest open scan and the following ones. */
 const answer = async (rows: Partial<BmdbSnapshot> = {}) => {
   await advance(clock, GAP_MS);
   expect(script.scans.length).toBeGreaterThan(0);
   while (script.scans.length > 0) await answerOne(rows);
 };
-/** What began long ago is followed by as long a pause. */
+/** A long read is followed by an equally long pause. */
 const answerOne = async (rows: Partial<BmdbSnapshot> = {}) => {
   const { beganAtMs, answer: give } = script.scans.shift()!;
   const tookMs = clock.now() - beganAtMs;
@@ -68,8 +68,8 @@ const observed = (state: string, substate: string) =>
     view: expect.objectContaining({ state, substate }) as unknown,
   }) as unknown;
 
-describe('scans', () => {
-  test('rows and listings become news, once', async () => {
+describe('scans of the mirror', () => {
+  test('turn rows and listings into news once', async () => {
     stand.listing = async () => ({
       machines: [device(), free({ reservationId: 'rack-2' })],
       complete: true,
@@ -82,7 +82,7 @@ describe('scans', () => {
     expect(fresh()).toEqual([]);
   });
 
-  test('tell which daemons are alive', async () => {
+  test('report the live daemons', async () => {
     const ours = sessionId('bbbbbbbb-0000-4000-8000-000000000001');
     const sessions = [
       { sessionId: ours, component: 'shepherd' },
@@ -92,7 +92,7 @@ describe('scans', () => {
     expect(mirror.sessions()).toEqual([ours]);
   });
 
-  test('that fail are repeated, later each time, and the mirror lives on', async () => {
+  test('are repeated ever later after failures, and the mirror lives on', async () => {
     await advance(clock, 0);
     for (const pauseMs of [500, 1_000, 2_000]) {
       const before = script.begun();
@@ -110,15 +110,15 @@ describe('scans', () => {
     expect(mirror.lastScanAt()).not.toBeNull();
   });
 
-  test('teach the clock of the database', async () => {
+  test('set the estimate of the database’s clock', async () => {
     await answer({ nowMs: clock.now() + 7_000 });
     expect(mirror.nowMs() - clock.now()).toBeGreaterThan(6_000);
     expect(mirror.nowMs() - clock.now()).toBeLessThanOrEqual(7_000);
   });
 });
 
-describe('listings', () => {
-  /** A minute, at the end of which everything is scanned and listed. */
+describe('listings in the mirror', () => {
+  /** Passes a minute, at whose end everything is scanned and listed. */
   const later = async (rows: Partial<BmdbSnapshot> = {}) => {
     await advance(clock, 0);
     while (script.scans.length > 0) await answerOne(rows);
@@ -126,7 +126,7 @@ describe('listings', () => {
     await answer(rows);
   };
 
-  test('a failed one keeps the last', async () => {
+  test('keep the previous one after a failure', async () => {
     stand.listing = async () => ({ machines: [free()], complete: true });
     await later();
     expect(fresh()).toEqual([observed('Reserved', 'available')]);
@@ -138,7 +138,7 @@ describe('listings', () => {
     expect(mirror.facts().has(SLOT)).toBe(true);
   });
 
-  test('one with gaps lets nothing go; a complete one does, for good', async () => {
+  test('drop slots when complete, and nothing when partial', async () => {
     stand.listing = async () => ({ machines: [free()], complete: true });
     await later();
     fresh();
@@ -153,7 +153,7 @@ describe('listings', () => {
     expect(fresh()).toEqual([]);
   });
 
-  test('a machine whose rows are gone is no longer told, whatever the listing knows', async () => {
+  test('do not bring back a machine whose rows are gone', async () => {
     stand.listing = async () => ({ machines: [], complete: false });
     await later({ machines: [machineRow()] });
     expect(fresh()).toEqual([observed('Provisioned', 'waiting')]);
@@ -161,7 +161,7 @@ describe('listings', () => {
     expect(fresh()).toEqual([{ type: 'vanished', slot: SLOT }]);
   });
 
-  test('one that comes during a scan waits for the next: rows must not be older', async () => {
+  test('wait for the next scan when they come during one, because rows must not be older', async () => {
     let give!: (listing: Listing) => void;
     stand.listing = () => new Promise((resolve) => (give = resolve));
     await answer();
@@ -176,8 +176,8 @@ describe('listings', () => {
   });
 });
 
-describe('what is newer stays', () => {
-  test('neither a scan nor a single read that began before a heartbeat undoes it', async () => {
+describe('newer readings', () => {
+  test('keep a heartbeat against an earlier scan or single read', async () => {
     const row = running();
     await answer({ machines: [row] });
     script.wake();
@@ -195,7 +195,7 @@ describe('what is newer stays', () => {
     expect(heartbeat()).toBe(heardAtMs);
   });
 
-  test('a heartbeat of an agent that was started anew since is forgotten', async () => {
+  test('forget a heartbeat of an agent that was started again', async () => {
     await answer({ machines: [running()] });
     heard$.next({ machineId: MACHINE, atMs: clock.now(), bootId: 'boot-1' });
     fresh();
@@ -206,14 +206,14 @@ describe('what is newer stays', () => {
     expect(fresh()).toEqual([observed('Running', 'awaitingHeartbeat')]);
   });
 
-  test('a machine that is not placed cannot be reread', async () => {
+  test('refuse to reread a machine that is not placed', async () => {
     await answer();
     expect(await reread()).toBeNull();
   });
 });
 
-describe('heartbeats and the clock', () => {
-  test('a heartbeat is shown but is no news, unless it changes the state', async () => {
+describe('heartbeats and time in the mirror', () => {
+  test('show a heartbeat without news unless the state changes', async () => {
     const row = running();
     await answer({ machines: [row] });
     expect(fresh()).toHaveLength(1);
@@ -226,7 +226,7 @@ describe('heartbeats and the clock', () => {
     ]);
   });
 
-  test('a heartbeat of a stranger, or an old one, is nothing', async () => {
+  test('ignore a heartbeat of a stranger and an old one', async () => {
     await answer({ machines: [running()] });
     const before = views.length;
     heard$.next({ machineId: machineId('nobody'), atMs: clock.now(), bootId: null });
@@ -234,7 +234,7 @@ describe('heartbeats and the clock', () => {
     expect(views).toHaveLength(before);
   });
 
-  test('silence alone makes healthy late and late silent', async () => {
+  test('make a machine late and then silent by time alone', async () => {
     const row = running();
     stand.listing = () => new Promise(() => undefined);
     await answer({ machines: [row] });
@@ -247,15 +247,15 @@ describe('heartbeats and the clock', () => {
     expect(fresh()).toEqual([observed('Running', 'healthy')]);
   });
 
-  /** Time passes, and the database does not answer meanwhile. */
+  /** Time passes without an answer of the database. */
   const quiet = async (ms: number) => {
     await advance(clock, ms);
     expect(script.scans.length).toBeLessThanOrEqual(1);
   };
 });
 
-describe('restarted', () => {
-  test('it tells everything again, and that which vanished meanwhile', async () => {
+describe('a restarted mirror', () => {
+  test('repeats everything and reports what vanished', async () => {
     const other = machineRow({
       machineId: machineId('other'),
       provided: provided({ providerId: 'device-2', reservationId: 'rack-2' }),

@@ -83,7 +83,7 @@ const factsOf = ({ provided }: MachineRow) => {
   return mirror.facts().get(slotOf(provider, { reservationId, id: providerId }));
 };
 const seen = (row: MachineRow) => vi.waitUntil(() => factsOf(row)?.row, PATIENCE);
-/** Changes the row in silence: no wake, and nothing in the feed. */
+/** Changes the row silently: without a wake or an entry in the feed. */
 const moveSilently = async (row: MachineRow, location: string) => {
   const trigger = (verb: string) =>
     server.sql.query(`ALTER TABLE machine_provided ${verb} TRIGGER USER`);
@@ -98,7 +98,7 @@ const at = (row: MachineRow, location: string) =>
   vi.waitUntil(() => factsOf(row)?.row?.provided?.location === location, PATIENCE);
 
 describe('the mirror on PostgreSQL', () => {
-  test('is told of changes, and reads only these', async () => {
+  test('hears of changes and reads only those', async () => {
     await begin({});
     const row = await add();
     await seen(row);
@@ -108,7 +108,7 @@ describe('the mirror on PostgreSQL', () => {
     expect(reads.scans).toBe(1);
   });
 
-  test('heals a lost wake by its periodic scan', async () => {
+  test('heals a lost notification by its periodic scan', async () => {
     await begin({ scanMs: 500 });
     const row = await add();
     await seen(row);
@@ -117,7 +117,7 @@ describe('the mirror on PostgreSQL', () => {
     expect(reads.scans).toBeGreaterThan(1);
   });
 
-  test('scans when the connection for wakes was cut', async () => {
+  test('scans after the connection for notifications was cut', async () => {
     await begin({});
     const row = await add();
     await seen(row);
@@ -130,7 +130,7 @@ describe('the mirror on PostgreSQL', () => {
     expect(reads.scans).toBe(2);
   });
 
-  test('lives on when all connections are cut again and again', async () => {
+  test('survives repeated cuts of all connections', async () => {
     await begin({});
     for (let times = 0; times < 3; times += 1) {
       await server.sql.query(
@@ -141,14 +141,14 @@ describe('the mirror on PostgreSQL', () => {
     }
   });
 
-  test('asks by period where there are no wakes', async () => {
+  test('polls where no notifications come', async () => {
     await begin({ pollMs: 100 }, 'poll');
     await seen(await add());
     expect(reads.scans).toBe(1);
     expect(reads.changes).toBeGreaterThan(0);
   });
 
-  test('lets go of the work of a session that died in silence', async () => {
+  test('releases the work of a session that died silently', async () => {
     await begin({ pollMs: 100 });
     const row = await add();
     const session = await bmdb.openSession({

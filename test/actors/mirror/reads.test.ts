@@ -62,19 +62,19 @@ afterEach(async () => {
   expect(nudges$.observed).toBe(false);
 });
 
-/** Which reads are under way: `scan`, `changes <cursor>`. */
+/** Pending reads: `scan`, `changes <cursor>`. */
 const open = (): string[] => [
   ...script.scans.map(() => 'scan'),
   ...script.changes.map((each) => `changes ${each.cursor}`),
 ];
-/** The read under way ends; the next may begin after a gap. */
+/** Ends the pending read; the next read may begin after a gap. */
 const answer = async (mark: string | null, gapMs = GAP_MS) => {
   expect(open()).toHaveLength(1);
   const rows: Partial<BmdbSnapshot> = { cursor: mark === null ? null : cursor(mark) };
   (script.scans.shift() ?? script.changes.shift())!.answer(rows);
   await advance(clock, gapMs);
 };
-/** Everything is read, up to the cursor. */
+/** Reads everything up to the cursor. */
 const begin = async (mark: string | null, pollMs: number | null = null) => {
   start(pollMs);
   await advance(clock, 0);
@@ -87,8 +87,8 @@ const woken = async (wake?: 'changed' | 'reconnected') => {
   return open();
 };
 
-describe('what is read', () => {
-  test('at first everything, then what changed since the last read', async () => {
+describe('reads of the mirror', () => {
+  test('read everything first, then what changed since', async () => {
     await begin('a');
     expect(open()).toEqual([]);
     expect(await woken()).toEqual(['changes a']);
@@ -99,14 +99,14 @@ describe('what is read', () => {
     expect(begun).toBe(3);
   });
 
-  test('what else asks for a read gets the changes too', async () => {
+  test('read changes too when something else asks for a read', async () => {
     await begin('a');
     nudges$.next();
     await settled();
     expect(open()).toEqual(['changes a']);
   });
 
-  test('everything, by period', async () => {
+  test('read everything periodically', async () => {
     await begin('a');
     await advance(clock, SCAN_MS - GAP_MS - 1);
     expect(open()).toEqual([]);
@@ -114,14 +114,14 @@ describe('what is read', () => {
     expect(open()).toEqual(['scan']);
   });
 
-  test('everything, when the connection for wakes was lost', async () => {
+  test('read everything after the connection for notifications was lost', async () => {
     await begin('a');
     expect(await woken('reconnected')).toEqual(['scan']);
     await answer('b');
     expect(await woken()).toEqual(['changes b']);
   });
 
-  test('everything, when that connection was lost during a read, whatever was read', async () => {
+  test('read everything after that connection was lost during any read', async () => {
     await begin('a');
     expect(await woken()).toEqual(['changes a']);
     script.wake('reconnected');
@@ -135,7 +135,7 @@ describe('what is read', () => {
     expect(open()).toEqual([]);
   });
 
-  test('everything, when the database cannot tell what changed: at once', async () => {
+  test('read everything at once when the database cannot tell the changes', async () => {
     await begin('a');
     expect(await woken()).toEqual(['changes a']);
     script.changes.shift()!.refuse();
@@ -146,7 +146,7 @@ describe('what is read', () => {
     expect(log.count('the BMDB could not be read')).toBe(0);
   });
 
-  test('everything, after a read of changes failed', async () => {
+  test('read everything after a failed read of changes', async () => {
     await begin('a');
     expect(await woken()).toEqual(['changes a']);
     script.changes.shift()!.fail(new Unreachable('no database'));
@@ -156,7 +156,7 @@ describe('what is read', () => {
     expect(await woken()).toEqual(['changes b']);
   });
 
-  test('everything, while the database keeps no account of changes', async () => {
+  test('read everything while the database keeps no list of changes', async () => {
     await begin(null);
     expect(await woken()).toEqual(['scan']);
     await answer('a');
@@ -165,7 +165,7 @@ describe('what is read', () => {
     expect(await woken()).toEqual(['scan']);
   });
 
-  test('everything, when the last read is more than a minute ago', async () => {
+  test('read everything when the last read is over a minute old', async () => {
     await begin('a');
     await advance(clock, 60_000 - GAP_MS);
     expect(await woken()).toEqual(['changes a']);
@@ -174,7 +174,7 @@ describe('what is read', () => {
     expect(await woken()).toEqual(['scan']);
   });
 
-  test('the age of a cursor counts from the begin of the read it came with', async () => {
+  test('count a cursor’s age from the begin of its read', async () => {
     await begin('a');
     expect(await woken()).toEqual(['changes a']);
     await advance(clock, 40_000);
@@ -183,8 +183,8 @@ describe('what is read', () => {
   });
 });
 
-describe('when it is read', () => {
-  test('wakes during a read lead to exactly one more', async () => {
+describe('times of reads', () => {
+  test('lead to exactly one more read after notifications during a read', async () => {
     await begin('a');
     await woken();
     for (let count = 0; count < 5; count += 1) script.wake();
@@ -195,7 +195,7 @@ describe('when it is read', () => {
     expect(open()).toEqual([]);
   });
 
-  test('reads are a gap apart, and the last wake is never dropped', async () => {
+  test('keep a gap and never drop the last notification', async () => {
     await begin('a');
     await woken();
     await answer('b', 0);
@@ -206,7 +206,7 @@ describe('when it is read', () => {
     expect(open()).toEqual(['changes b']);
   });
 
-  test('a read that took long is followed by as long a pause', async () => {
+  test('pause after a long read for as long as it took', async () => {
     await begin('a');
     await woken();
     await advance(clock, 2_000);
@@ -218,7 +218,7 @@ describe('when it is read', () => {
     expect(open()).toEqual(['changes b']);
   });
 
-  test('a failed read is repeated, later each time up to 3 s, for ever', async () => {
+  test('repeat a failed read, ever later up to 3 s, without end', async () => {
     start();
     await advance(clock, 0);
     for (const pauseMs of [500, 1_000, 2_000, 3_000, 3_000, 3_000]) {
@@ -231,14 +231,14 @@ describe('when it is read', () => {
     expect(log.count('the BMDB could not be read')).toBe(6);
     await answer('a');
     expect(reads).toHaveLength(1);
-    // The next failure is a first one again.
+    // The next failure counts as the first.
     expect(await woken()).toEqual(['changes a']);
     script.changes.shift()!.fail(new Unreachable('no database'));
     await advance(clock, 500);
     expect(open()).toEqual(['scan']);
   });
 
-  test('stopping ends the read under way', async () => {
+  test('end the pending read on stop', async () => {
     start();
     await advance(clock, 0);
     expect(script.scans).toHaveLength(1);
@@ -249,12 +249,12 @@ describe('when it is read', () => {
   });
 });
 
-describe('without wakes', () => {
+describe('reads without notifications', () => {
   test.each([
     [0, 4_500],
     [0.5, 5_000],
     [0.75, 5_250],
-  ])('changes are asked for by period, ± 10 %% (chance %d: %d ms)', async (given, periodMs) => {
+  ])('ask for changes periodically, ± 10 %% (chance %d: %d ms)', async (given, periodMs) => {
     const slackMs = 2;
     chance = given;
     await begin('a', 5_000);
@@ -268,13 +268,13 @@ describe('without wakes', () => {
     expect(open()).toEqual(['changes b']);
   });
 
-  test('nothing is asked by period where it is not wanted', async () => {
+  test('are not made where polling is off', async () => {
     await begin('a', null);
     await advance(clock, SCAN_MS - GAP_MS - 1);
     expect(begun).toBe(1);
   });
 
-  test('a period that ends during a read is made up for', async () => {
+  test('make up for a period that ended during a read', async () => {
     await begin('a', 1_000);
     await advance(clock, 1_000 - GAP_MS);
     expect(open()).toEqual(['changes a']);

@@ -6,7 +6,7 @@ import { finish } from '../../../src/lib/steps.ts';
 import { NOTHING_READ } from '../../doubles/scripted-bmdb.ts';
 import { machineRow, MACHINE } from '../../support/facts.ts';
 
-/** A read of one machine: it begins, its snapshot is taken, and later it comes in. */
+/** A read of one machine: its start, its snapshot and its later arrival. */
 interface MachineRead {
   readonly kind: 'scan' | 'changes' | 'reading';
   readonly beganAtMs: number;
@@ -28,11 +28,11 @@ const reads = fc.array(
   { minLength: 1, maxLength: 12 },
 );
 
-/** Rows of a machine that is written each millisecond, and is not there at some of them. */
+/** Rows of a machine that is written each millisecond, and is missing at some of them. */
 const rowAt = (atMs: number, gone: ReadonlySet<number>): MachineRow | null =>
   gone.has(atMs) ? null : machineRow({ hostKey: `key ${atMs}` });
 
-test('whatever the order in which reads begin, see and come in, the newest seen is kept', () => {
+test('keeps the newest reading, in any order of begin, snapshot and arrival', () => {
   const gone = fc.uniqueArray(fc.nat(50)).map((all) => new Set(all));
   fc.assert(
     fc.property(reads, gone, (all, away) => {
@@ -43,7 +43,7 @@ test('whatever the order in which reads begin, see and come in, the newest seen 
         const { kind, beganAtMs, seenAtMs } = read;
         now = read.takenAtMs;
         const row = rowAt(seenAtMs, away);
-        // `now()` of the transaction, which is no order.
+        // The transaction's `now()`, which gives no order.
         const moment = { nowMs: beganAtMs, version: seenAtMs };
         const machines = row ? [row] : [];
         const some = { ...NOTHING_READ, ...moment, machines };

@@ -19,11 +19,11 @@ test.each<Partial<MachineView>>([
   { holds: ['no-start'] },
   { substate: 'late' },
   { state: 'HandedOver' },
-])('%o is news', (change) => {
+])('treats %o as news', (change) => {
   expect(sameButTimes(view, { ...view, ...change })).toBe(false);
   expect(sameButTimes({ ...view, ...change }, view)).toBe(false);
 });
 
-test('when something was heard, or is due, is none', () => {
+test('does not treat times of heartbeats and due times as news', () => {
   expect(sameButTimes(view, { ...view, lastHeartbeatAtMs: 1, dueAtMs: 2 })).toBe(true);
 });

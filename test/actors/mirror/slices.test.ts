@@ -10,7 +10,7 @@ import { NOTHING_READ } from '../../doubles/scripted-bmdb.ts';
 import { machineRow, PROVIDER, provided } from '../../support/facts.ts';
 
 const BEGAN_MS = 1_700_000_000_000;
-/** Time passes with every look at the clock, so that each slice is over as soon as it may be. */
+/** Each look at the clock advances it, so that every slice ends as early as possible. */
 let now: number;
 let pauses: (() => void)[];
 let news: SlotNews[];
@@ -49,7 +49,7 @@ const scan = (count = MACHINES): BmdbSnapshot => ({
 });
 const forever = new AbortController().signal;
 const turn = () => new Promise<void>((resolve) => void setImmediate(resolve));
-/** Takes a scan in; `between` is called in each pause. */
+/** Takes a scan; calls `between` in each pause. */
 async function take(rows: BmdbSnapshot, between = () => undefined as void, signal = forever) {
   const taken = state.take({ kind: 'scan', beganAtMs: now, rows }, signal);
   let isOver = false;
@@ -64,13 +64,13 @@ async function take(rows: BmdbSnapshot, between = () => undefined as void, signa
 const heardAt = (at: number) =>
   [...state.facts.values()].find(({ row }) => row?.machineId === idOf(at))?.row?.heartbeat?.atMs;
 
-/** Pauses until then: one for each row that was read, and for each that was known. */
+/** Pauses until then: one per read row, and one per known row. */
 const ROWS_ARE_LOOKED_UP_BY = 2 * MACHINES + 2;
 
-describe('a read that is taken in slices', () => {
-  test('undoes no heartbeat that is heard meanwhile', async () => {
+describe('a read taken in slices', () => {
+  test('keeps a heartbeat that arrives meanwhile', async () => {
     await take(scan());
-    // Another listing: everything is assembled anew, from rows that are looked up before.
+    // Another listing: everything is assembled again from rows that were looked up before.
     state.stage(PROVIDER, { machines: [], complete: true });
     state.adoptListings();
     const heard = new Map<number, number>();
@@ -86,7 +86,7 @@ describe('a read that is taken in slices', () => {
     for (const [at, atMs] of heard) expect(heardAt(at)).toBe(atMs);
   });
 
-  test('tells of a machine that vanished only once everything was taken in', async () => {
+  test('reports a vanished machine after everything was taken in', async () => {
     await take(scan());
     news.length = 0;
     await take(scan(MACHINES - 1), () => {
@@ -95,7 +95,7 @@ describe('a read that is taken in slices', () => {
     expect(news.filter(isEnd)).toHaveLength(1);
   });
 
-  test('and was long under way leaves the estimate of the database clock where it was', async () => {
+  test('leaves the clock estimate alone when it took long', async () => {
     await take(scan());
     const offsetMs = state.nowMs() - now;
     const begun = { beganAtMs: now, rows: scan() };
@@ -109,7 +109,7 @@ describe('a read that is taken in slices', () => {
     await taken;
   });
 
-  test('and is broken off is made up for by the next one', async () => {
+  test('is made up for by the next read when it was aborted', async () => {
     const stopping = new AbortController();
     const broken = take(
       scan(),

@@ -10,7 +10,7 @@ import { advance, createSimulatedClock, type VirtualClock } from '../../doubles/
 
 let clock: VirtualClock;
 let log: RecordingLog;
-/** As the BMDB was read last. */
+/** The BMDB's latest rows. */
 let rows: ProviderHoldRow[];
 let written: unknown[];
 let book: ProviderHoldBook;
@@ -46,7 +46,7 @@ const hold = (change: Partial<ProviderHoldRow> = {}): ProviderHoldRow => ({
   ...change,
 });
 
-test('what is imposed holds at once, before any read of the BMDB has it', async () => {
+test('imposes a hold at once, before any read shows it', async () => {
   await keeper.failed(PROVIDER, 'reboot', limited(60_000));
   expect(written).toMatchObject([{ kind: 'throttle', key: 'reboot', forMs: 60_000 }]);
   expect(() => keeper.check(PROVIDER, 'reboot')).toThrow('reboot of stub is throttled');
@@ -54,7 +54,7 @@ test('what is imposed holds at once, before any read of the BMDB has it', async 
   expect(() => keeper.check(providerName('other'), 'reboot')).not.toThrow();
 });
 
-test('what another daemon imposed holds too, until its time', async () => {
+test('respects another daemon’s hold until its end', async () => {
   rows = [hold()];
   try {
     keeper.check(PROVIDER, 'reboot');
@@ -66,7 +66,7 @@ test('what another daemon imposed holds too, until its time', async () => {
   expect(() => keeper.check(PROVIDER, 'reboot')).not.toThrow();
 });
 
-test('what is lifted is gone at once, although a read still shows it; not for ever', async () => {
+test('lifts a hold at once although a read still shows it, but not for ever', async () => {
   rows = [hold({ untilMs: clock.now() })];
   const begun = { holds: keeper.holds(PROVIDER), nowMs: clock.now() };
   await keeper.succeeded(PROVIDER, 'reboot', begun);
@@ -76,7 +76,7 @@ test('what is lifted is gone at once, although a read still shows it; not for ev
   expect(keeper.holds(PROVIDER).size, 'the BMDB knows better in the end').toBe(1);
 });
 
-test('a success lifts nothing that was imposed since it was begun', async () => {
+test('lifts no hold that was imposed after the successful call began', async () => {
   rows = [hold({ untilMs: clock.now() })];
   const begun = { holds: keeper.holds(PROVIDER), nowMs: clock.now() };
   await keeper.failed(PROVIDER, 'reboot', limited(120_000));
@@ -85,14 +85,14 @@ test('a success lifts nothing that was imposed since it was begun', async () => 
   expect(() => keeper.check(PROVIDER, 'reboot')).toThrow('throttled');
 });
 
-test('what another daemon imposed after ours was lifted holds at once', async () => {
+test('respects another daemon’s hold that follows our lift', async () => {
   rows = [hold({ untilMs: clock.now() })];
   await keeper.succeeded(PROVIDER, 'reboot', { holds: keeper.holds(PROVIDER), nowMs: clock.now() });
   rows = [hold()];
   expect(() => keeper.check(PROVIDER, 'reboot')).toThrow('throttled');
 });
 
-test('a hold that cannot be written is honoured here all the same', async () => {
+test('respects a hold locally that cannot be written', async () => {
   book.impose = async () => {
     throw new Unreachable('no database');
   };
@@ -101,7 +101,7 @@ test('a hold that cannot be written is honoured here all the same', async () => 
   expect(() => keeper.check(PROVIDER, 'list')).toThrow();
 });
 
-test('A3: a wait of days is held for 15 minutes, and then one call tries', async () => {
+test('A3: keeps a wait of days for 15 minutes, then lets one call try', async () => {
   await keeper.failed(PROVIDER, 'get', limited(999_999_000));
   expect(written).toMatchObject([{ kind: 'throttle', key: 'get', forMs: 15 * 60_000 }]);
   rows = [hold({ key: 'get', untilMs: clock.now() + 15 * 60_000 })];
@@ -122,7 +122,7 @@ test('A3: a wait of days is held for 15 minutes, and then one call tries', async
   for (const _ of [1, 2]) expect(() => keeper.check(PROVIDER, 'get')).not.toThrow();
 });
 
-test('A3: a trial of which nobody tells how it ended bars the others for a minute only', async () => {
+test('A3: blocks others for only a minute when the result of a trial is unknown', async () => {
   rows = [hold({ untilMs: clock.now() })];
   keeper.check(PROVIDER, 'reboot');
   expect(() => keeper.check(PROVIDER, 'reboot')).toThrow('throttled');

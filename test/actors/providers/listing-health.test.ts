@@ -36,7 +36,7 @@ beforeEach(() => {
   });
 });
 
-test('A8: is written when it changes, and not with each listing', async () => {
+test('A8: writes the health of listings when it changes, not with each listing', async () => {
   await health.succeeded(PROVIDER);
   await health.succeeded(PROVIDER);
   for (nowMs of [2_000, 62_000, 122_000]) await health.failed(PROVIDER, down());
@@ -58,7 +58,7 @@ test('A8: is written when it changes, and not with each listing', async () => {
   ]);
 });
 
-test('A8: is written anew by each session', async () => {
+test('A8: writes it again in each session', async () => {
   session = undefined;
   await health.failed(PROVIDER, down());
   expect([written, health.unlisted().length]).toEqual([[], 1]);
@@ -69,7 +69,7 @@ test('A8: is written anew by each session', async () => {
   ]);
 });
 
-test('A8: what could not be written is written after the next listing', async () => {
+test('A8: writes it after the next listing if a write failed', async () => {
   isReachable = false;
   await health.failed(PROVIDER, down());
   expect(log.lines.map(({ message }) => message)).toEqual([
@@ -80,7 +80,7 @@ test('A8: what could not be written is written after the next listing', async ()
   expect(written).toHaveLength(1);
 });
 
-test('A8: a listing that nobody wants any more says nothing, and a page is cut', async () => {
+test('A8: writes nothing for an unwanted listing, and cuts long pages', async () => {
   await health.failed(PROVIDER, new ProviderError('aborted', 'stopped'));
   expect(health.unlisted()).toEqual([]);
   await health.failed(PROVIDER, down(`<html>\u202e\u0007${'x'.repeat(10_000)}`));

@@ -50,7 +50,7 @@ beforeEach(() => {
 const list = (signal = forever) => listings.list(PROVIDER, signal);
 
 describe('one listing at a time', () => {
-  test('who comes while it is under way joins it', async () => {
+  test('is joined by callers that come meanwhile', async () => {
     const both = Promise.all([list(), list()]);
     await settled();
     expect(calls).toHaveLength(1);
@@ -60,7 +60,7 @@ describe('one listing at a time', () => {
     expect(noted).toEqual(['succeeded']);
   });
 
-  test('it goes on as long as somebody waits for it, and no longer', async () => {
+  test('goes on while any caller waits, and no longer', async () => {
     const [first, second] = [new AbortController(), new AbortController()];
     const one = list(first.signal);
     const two = list(second.signal);
@@ -78,7 +78,7 @@ describe('one listing at a time', () => {
     await three;
   });
 
-  test('a failure is everybody’s, and the next one asks again', async () => {
+  test('fails for all callers, and the next call asks again', async () => {
     const both = Promise.allSettled([list(), list()]);
     await settled();
     calls[0]!.fail(new ProviderError('transient', 'down'));
@@ -98,7 +98,7 @@ describe('a recent listing', () => {
     return answer;
   };
 
-  test('answers for so long since it was begun', async () => {
+  test('answers for a time since its begin', async () => {
     const one = await listed();
     await advance(clock, 29_999);
     expect(await list()).toBe(one);
@@ -109,7 +109,7 @@ describe('a recent listing', () => {
     expect(calls).toHaveLength(2);
   });
 
-  test('is what the provider shows to those who are given it', async () => {
+  test('shows its receivers what the provider showed', async () => {
     const shared = withListings(provider, listings);
     const one = await listed();
     expect(await shared.listMachines({ signal: forever })).toBe(one);
@@ -117,20 +117,20 @@ describe('a recent listing', () => {
   });
 });
 
-test('while listings are throttled the provider is not asked', async () => {
+test('does not ask a throttled provider', async () => {
   throttled = new ProviderError('transient', 'throttled');
   await expect(list()).rejects.toBe(throttled);
   expect([calls, noted]).toEqual([[], []]);
 });
 
-test('a provider that is not configured is refused', async () => {
+test('refuses a provider that is not configured', async () => {
   await expect(listings.list('other' as typeof PROVIDER, forever)).rejects.toMatchObject({
     code: 'invalid',
   });
 });
 
-describe('how it ended', () => {
-  test('A8: a listing that took too long is one that failed, though it ends as aborted', async () => {
+describe('the end of a listing', () => {
+  test('A8: counts as failed when it took too long, although it ends as aborted', async () => {
     const one = list();
     await settled();
     const cause = new Error('List took over 900000 ms');
@@ -139,7 +139,7 @@ describe('how it ended', () => {
     expect(told).toEqual([expect.stringContaining('List took over 900000 ms')]);
   });
 
-  test('A8: a listing that nobody wants any more says nothing', async () => {
+  test('A8: counts as nothing when nobody wants it any more', async () => {
     const leaving = new AbortController();
     const one = list(leaving.signal);
     await settled();

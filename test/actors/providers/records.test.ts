@@ -27,7 +27,7 @@ beforeEach(async () => {
   session = await bmdb.openSession({ component: 'test', runtimeInfo: 'x', intervalMs: 60_000 });
 });
 
-test('a driver reads and writes the rows of its own provider', async () => {
+test('lets a driver read and write the rows of its own provider', async () => {
   const records = createRecords(RACK, { bmdb, book: () => session.records });
   const first = await records.make('a', 1, live());
   const second = await records.replace('a', 2, first, live());
@@ -39,7 +39,7 @@ test('a driver reads and writes the rows of its own provider', async () => {
   expect(await records.all(live())).toEqual([]);
 });
 
-test('a session that is opened anew is the one that is written with', async () => {
+test('writes with the newest session', async () => {
   let current = session;
   const records = createRecords(RACK, { bmdb, book: () => current.records });
   const version = await records.make('a', 1, live());
@@ -56,7 +56,7 @@ const failing = (error: Error) => {
   return createRecords(RACK, { bmdb: { records: { all: fail, counts: fail } }, book });
 };
 
-describe('what the database rejects with, a driver knows as', () => {
+describe('translates the database’s errors for drivers', () => {
   test.each<readonly [string, Error, ProviderError['kind'], ProviderError['outcome']]>([
     ['out of reach', new Unreachable('down'), 'transient', 'not-done'],
     ['a dead session', new SessionExpired('over'), 'aborted', 'not-done'],
@@ -65,19 +65,19 @@ describe('what the database rejects with, a driver knows as', () => {
     const records = failing(error);
     const made = { kind, outcome, cause: error };
     await expect(records.make('a', 1, live())).rejects.toMatchObject(made);
-    // The vendor may have been asked for something before.
+    // An earlier request to the vendor is possible.
     const later = { ...made, outcome: 'unknown' };
     await expect(records.replace('a', 1, 'v', live())).rejects.toMatchObject(later);
     await expect(records.drop('a', 'v', live())).rejects.toMatchObject(later);
   });
 
-  test('nothing else than what it is, where it is no passing failure', async () => {
+  test('passes other lasting errors unchanged', async () => {
     const error = new SchemaMismatch('too old');
     await expect(failing(error).all(live())).rejects.toBe(error);
   });
 });
 
-test('what was called off ends at once, and is not begun', async () => {
+test('ends an aborted call at once and starts none', async () => {
   const stuck = () => new Promise<never>(() => undefined);
   let begun = 0;
   const book = () => {
@@ -96,7 +96,7 @@ test('what was called off ends at once, and is not begun', async () => {
   await expect(read).rejects.toMatchObject({ kind: 'aborted', outcome: 'not-done' });
 });
 
-test('a command reads records, and writes none', async () => {
+test('lets a command read records and not write', async () => {
   await session.records.make({ provider: RACK, key: 'a' }, 1);
   const records = createReadRecords(RACK, bmdb);
   expect(await records.all(live())).toHaveLength(1);

@@ -3,7 +3,7 @@ import { createSendCheck } from '../../../src/actors/providers/holds.ts';
 
 const SECOND = 1_000;
 
-test('A4: a request that is sent again is checked again each 15 s, and by the other check', async () => {
+test('A4: repeats the check every 15 s for a request that is sent again, by the other check', async () => {
   let nowMs = 0;
   const done: string[] = [];
   const check = (name: string) => async () => void done.push(`${name} at ${nowMs / SECOND} s`);
@@ -16,7 +16,7 @@ test('A4: a request that is sent again is checked again each 15 s, and by the ot
   expect(done).toEqual(['first at 0 s', 'again at 16 s', 'again at 32 s']);
 });
 
-test('A4: one that failed is made again, however soon', async () => {
+test('A4: repeats a failed check at any time', async () => {
   let fails = true;
   let count = 0;
   const beforeSending = createSendCheck({ monotonic: () => 0 }, async () => {

@@ -12,8 +12,8 @@ beforeEach(() => {
 });
 const listings = () => stand.provider.calls.count('list');
 
-describe('two daemons', () => {
-  test('one provisions; when it stops, the other takes over within seconds', async () => {
+describe('two provisioning daemons', () => {
+  test('take turns: when one stops, the other takes over within seconds', async () => {
     const [one, two] = [await stand.life(), await stand.life()];
     const [first, second] = [one.chart(), two.chart()];
     await advance(stand.clock, 10_000);
@@ -29,7 +29,7 @@ describe('two daemons', () => {
     second.stop();
   });
 
-  test('equinix vector 12: of ten that ask for one slot one gets it, the others nothing', async () => {
+  test('equinix vector 12: give a slot to one of ten requesters', async () => {
     const lives = [await stand.life(), await stand.life()];
     const [slotId] = stand.provider.reservationIds();
     const hostname = 'x';
@@ -49,7 +49,7 @@ describe('two daemons', () => {
 });
 
 describe('a listing that the provider refuses', () => {
-  test('provider vector 6: it is not asked again before the retry time', async () => {
+  test('provider vector 6: is not asked again before the retry time', async () => {
     stand.provider.inject({ fault: 'rate-limit', operation: 'list', amount: 300_000, times: 1 });
     const chart = (await stand.life()).chart();
     await advance(stand.clock, 1_000);
@@ -66,7 +66,7 @@ describe('a listing that the provider refuses', () => {
     chart.stop();
   });
 
-  test('while listings are throttled nothing is searched for either', async () => {
+  test('stops searches too while listings are throttled', async () => {
     stand.provider.inject({ operation: 'create', effect: 'loseReply' });
     stand.provider.inject({ operation: 'find', effect: 'failBefore', times: 99 });
     const life = await stand.life({ limits: { chunkSize: 1 } });
@@ -82,7 +82,7 @@ describe('a listing that the provider refuses', () => {
     chart.stop();
   });
 
-  test('a hold that is lifted by hand ends the pause within a minute', async () => {
+  test('resumes within a minute after an operator lifts the hold', async () => {
     stand.provider.inject({ fault: 'rate-limit', operation: 'list', amount: 3_600_000, times: 1 });
     const chart = (await stand.life()).chart();
     await advance(stand.clock, 120_000);
@@ -94,7 +94,7 @@ describe('a listing that the provider refuses', () => {
     chart.stop();
   });
 
-  test('our token: asked again after a minute', async () => {
+  test('is asked again after a minute when our token was refused', async () => {
     stand.provider.inject({
       operation: 'list',
       effect: 'failBefore',
@@ -109,7 +109,7 @@ describe('a listing that the provider refuses', () => {
   });
 });
 
-test('a failed read of the BMDB aborts the listing, and the iteration', async () => {
+test('is aborted with its round when a read of the BMDB fails', async () => {
   stand.provider.inject({ operation: 'list', effect: 'hang' });
   const life = await stand.life();
   const chart = life.chart();

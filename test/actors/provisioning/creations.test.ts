@@ -15,7 +15,7 @@ const devices = () => stand.provider.devices();
 const penalties = () => [...stand.bmdb.tables.penalties.values()];
 const holds = () => [...stand.bmdb.tables.providerHolds.values()];
 
-test('creations keep their distance, over iterations too, and the first comes at once', async () => {
+test('keeps creations apart, across rounds too, and starts the first at once', async () => {
   const one = await stand.life({ limits: { chunkSize: 2 } });
   const starts: number[] = [];
   const { intents } = one.keeper.require();
@@ -33,7 +33,7 @@ test('creations keep their distance, over iterations too, and the first comes at
   for (const gap of gaps) expect(gap).toBeGreaterThanOrEqual(GAP_MS);
 });
 
-test('a slot that someone else provisions meanwhile is left alone', async () => {
+test('leaves a slot alone that another daemon provisions meanwhile', async () => {
   const one = await stand.life({ limits: { chunkSize: 1 } });
   await one.steps('takeLease', 'listBoth', 'planRound');
   const two = await stand.life();
@@ -44,7 +44,7 @@ test('a slot that someone else provisions meanwhile is left alone', async () => 
   expect(devices()).toEqual([]);
 });
 
-test('an intent is fenced by the job: whoever lost it opens none', async () => {
+test('opens no intent after the job was lost', async () => {
   const one = await stand.life({ limits: { chunkSize: 1 } });
   await one.steps('takeLease', 'listBoth', 'planRound');
   await one.parts.leases.releaseAll();
@@ -54,7 +54,7 @@ test('an intent is fenced by the job: whoever lost it opens none', async () => {
   expect(stand.intents()).toEqual([]);
 });
 
-test('when every place is taken by creations that hang, iterations go on', async () => {
+test('goes on with rounds when hanging creations take every place', async () => {
   stand.provider.inject({ operation: 'create', effect: 'hang', times: 2 });
   const one = await stand.life({ limits: { parallelism: 2, placeWaitMs: 10_000 } });
   await one.round();
@@ -67,7 +67,7 @@ test('when every place is taken by creations that hang, iterations go on', async
   expect(stand.states()).toEqual(Array.from({ length: 6 }, () => 'adopted'));
 });
 
-test('creations wait for a place as long as one may become free, and no more run than have one', async () => {
+test('lets creations wait for a place and never runs more than allowed', async () => {
   const one = await stand.life({ limits: { chunkSize: 3, parallelism: 1, creationGapMs: 0 } });
   let [running, most] = [0, 0];
   const { createMachine } = stand.provider;
@@ -80,7 +80,7 @@ test('creations wait for a place as long as one may become free, and no more run
   expect([most, devices().length]).toEqual([1, 3]);
 });
 
-test('what finds no place in time is left to the next iteration', async () => {
+test('leaves a creation without a place to the next round', async () => {
   stand.provider.inject({ operation: 'create', effect: 'hang', times: 2 });
   const limits = { chunkSize: 3, parallelism: 2, placeWaitMs: 10_000, creationGapMs: 0 };
   const one = await stand.life({ limits });
@@ -96,7 +96,7 @@ test('what finds no place in time is left to the next iteration', async () => {
   await drained;
 });
 
-test('a job that was lost ends the chunk, but for the creation that waits for its moment already', async () => {
+test('ends the chunk when the job is lost, except a creation already waiting', async () => {
   const one = await stand.life({ limits: { chunkSize: 6 } });
   await one.steps('takeLease', 'listBoth', 'planRound');
   let asked = 0;
@@ -117,7 +117,7 @@ describe('an error of a creation', () => {
     return one;
   };
 
-  test('equinix vector 13: a refusal ends it and shelves the slot for an hour', async () => {
+  test('equinix vector 13: ends it and puts the slot on a cooldown of an hour', async () => {
     const one = await failing(new ProviderError('invalid', 'no such plan'));
     expect(stand.states()).toEqual(['failed']);
     const [penalty] = penalties();
@@ -128,7 +128,7 @@ describe('an error of a creation', () => {
     expect(slots[1], 'it is not offered again before').not.toBe(penalty!.slotId);
   });
 
-  test('equinix vectors 3 and 7: a lost race shelves nothing', async () => {
+  test('equinix vectors 3 and 7: causes no cooldown after a lost race', async () => {
     const one = await stand.life({ limits: { chunkSize: 1 } });
     await one.steps('takeLease', 'listBoth', 'planRound');
     stand.provider.snatch(stand.provider.reservationIds().toSorted()[0]!);
@@ -139,7 +139,7 @@ describe('an error of a creation', () => {
     expect(holds()).toEqual([]);
   });
 
-  test('our token pauses creations of the provider, and blames no slot', async () => {
+  test('pauses the provider and blames no slot when our token is refused', async () => {
     const one = await failing(new ProviderError('auth', 'token revoked'));
     expect(stand.states()).toEqual(['failed']);
     expect(penalties()).toEqual([]);
@@ -150,7 +150,7 @@ describe('an error of a creation', () => {
     expect(holds(), 'a success lifts it').toEqual([]);
   });
 
-  test('a quota found by one creation stops the rest of the chunk', async () => {
+  test('stops the rest of the chunk when a quota is exceeded', async () => {
     const error = new ProviderError('invalid', 'enough', { quota: true });
     stand.provider.inject({ operation: 'create', effect: 'failBefore', error, times: 9 });
     const one = await stand.life({ limits: { chunkSize: 6, parallelism: 1 } });
@@ -159,7 +159,7 @@ describe('an error of a creation', () => {
     expect(holds()).toMatchObject([{ kind: 'quota', amount: 0 }]);
   });
 
-  test('equinix vector 11: a refusal after a lost reply leaves the intent open for its device', async () => {
+  test('equinix vector 11: leaves the intent open when a refusal follows a lost reply', async () => {
     stand.provider.inject({ operation: 'create', effect: 'loseReply' });
     const one = await stand.life({ limits: { chunkSize: 1 } });
     await one.round();
@@ -173,7 +173,7 @@ describe('an error of a creation', () => {
     expect(stand.machines()).toHaveLength(devices().length);
   });
 
-  test('one failure does not stop the others', async () => {
+  test('does not stop other creations', async () => {
     await failing(new ProviderError('invalid', 'no such plan'), 3);
     expect(stand.states().toSorted()).toEqual(['adopted', 'adopted', 'failed']);
     expect(
@@ -191,8 +191,8 @@ describe('an error of a creation', () => {
   });
 });
 
-describe('the end of the daemon', () => {
-  test('provider vector 25: a stop lets creations end, then aborts them; the intent stays open', async () => {
+describe('the end of the daemon during creations', () => {
+  test('provider vector 25: lets creations end, then aborts them and leaves intents open', async () => {
     stand.provider.inject({ operation: 'create', effect: 'hang' });
     const one = await stand.life({ limits: { chunkSize: 1 } });
     await one.round();
@@ -204,7 +204,7 @@ describe('the end of the daemon', () => {
     expect(stand.states()).toEqual(['open']);
   });
 
-  test('nothing is written after the end of the session', async () => {
+  test('writes nothing after the session has ended', async () => {
     let refuse!: () => void;
     const answered = new Promise<void>((resolve) => (refuse = resolve));
     const slow: FleetProvider = {
@@ -223,7 +223,7 @@ describe('the end of the daemon', () => {
     expect(stand.log.count('the machine was not created')).toBe(1);
   });
 
-  test('without a session nothing is begun', async () => {
+  test('starts nothing without a session', async () => {
     const one = await stand.life();
     await one.step('takeLease');
     await one.keeper.close();
@@ -233,7 +233,7 @@ describe('the end of the daemon', () => {
   });
 });
 
-test('a database that fails at the end of a creation leaves its device to be found', async () => {
+test('leaves a device to be found when the database fails at its end', async () => {
   const one = await stand.life({ limits: { chunkSize: 1 } });
   const { intents } = one.keeper.require();
   const { adopt } = intents;
@@ -252,7 +252,7 @@ test('a database that fails at the end of a creation leaves its device to be fou
   expect(devices()).toHaveLength(1);
 });
 
-test('a creation that ends between reading and planning is not recorded twice', async () => {
+test('records a creation once that ends between reading and planning', async () => {
   let end!: () => void;
   const held = new Promise<void>((resolve) => (end = resolve));
   const slow: FleetProvider = {
@@ -278,7 +278,7 @@ test('a creation that ends between reading and planning is not recorded twice', 
   ).toBe(0);
 });
 
-test('no request is made before its attempt is noted', async () => {
+test('makes no request before its attempt is recorded', async () => {
   const one = await stand.life({ limits: { chunkSize: 1 } });
   const { intents } = one.keeper.require();
   Object.assign(intents, { progress: () => new Promise(() => undefined) });

@@ -68,7 +68,7 @@ function given(
 const set = (at: number, behaviour: string) => `device-${at} {"${IDLE_TAG}":"${behaviour}"}`;
 
 describe('the tag of a device', () => {
-  test('is written where it says something else than the holds', async () => {
+  test('is written when it differs from the holds', async () => {
     given(1, [hold('preserve')], {});
     given(2, [hold('no-start')], { tag: 'hold' });
     given(3, [], { tag: 'drain' });
@@ -76,7 +76,7 @@ describe('the tag of a device', () => {
     expect(written).toEqual([set(1, 'hold'), set(2, 'drain'), set(3, 'run')]);
   });
 
-  test('is left alone where it says the same, or nothing and there is nothing to say', async () => {
+  test('is left alone when it matches, or both are empty', async () => {
     given(1, [hold('no-recover')], { tag: 'hold' });
     given(2, [], {});
     given(3, [hold('preserve', clock.now())], { tag: 'run' });
@@ -110,7 +110,7 @@ describe('the tag of a device', () => {
     expect(written).toHaveLength(1);
   });
 
-  test('that could not be written is tried again later, and keeps nothing from the others', async () => {
+  test('is tried again later after a failed write, without delaying others', async () => {
     given(1, [hold('preserve')], {});
     given(2, [hold('preserve')], {});
     failure = new ProviderError('transient', 'no provider');

@@ -8,7 +8,9 @@ import { PROVIDER } from '../../support/facts.ts';
 import { createProvisionStand } from '../../support/provision-stand.ts';
 import { settled } from '../../doubles/simulated-clock.ts';
 
-/** How many machines a provider has is what its quota is judged by, so it follows what becomes of each. */
+/**
+ * The quota compares the number of a provider's machines, so the number must follow each machine.
+ */
 
 const MACHINES = 3;
 
@@ -40,7 +42,7 @@ async function begun(createMachine?: FleetProvider['createMachine'], taken = fal
   return { isBegun, counts, states: stand.states() };
 }
 
-test('B2: a machine that is created counts from the moment it is begun', async () => {
+test('B2: counts a created machine from its begin', async () => {
   expect(await begun()).toEqual({
     isBegun: true,
     counts: [MACHINES + 1, MACHINES + 1],
@@ -48,14 +50,14 @@ test('B2: a machine that is created counts from the moment it is begun', async (
   });
 });
 
-test('B2: one that was not begun, as somebody else has its slot, counts no more', async () => {
+test('B2: no longer counts a creation that lost its slot before it began', async () => {
   expect(await begun(undefined, true)).toMatchObject({
     isBegun: false,
     counts: [MACHINES + 1, MACHINES],
   });
 });
 
-test('B2: one that was refused counts no more', async () => {
+test('B2: no longer counts a refused creation', async () => {
   const refused = new ProviderError('permanent', 'no such plan', { outcome: 'not-done' });
   expect(await begun(() => Promise.reject(refused))).toEqual({
     isBegun: true,
@@ -64,7 +66,7 @@ test('B2: one that was refused counts no more', async () => {
   });
 });
 
-test('B2: one of which nobody knows what became counts on', async () => {
+test('B2: keeps counting a creation with an unknown outcome', async () => {
   const lost = new ProviderError('transient', 'the reply was lost', { outcome: 'unknown' });
   expect(await begun(() => Promise.reject(lost))).toMatchObject({
     isBegun: true,

@@ -10,12 +10,12 @@ import { createSmallWorld } from '../../support/small-world.ts';
 import type { SimulatedMachine, SmallWorld } from '../../support/small-world.ts';
 import { advance, settled } from '../../doubles/simulated-clock.ts';
 
-/** Vectors that no other test of the core is about. */
+/** Vectors that no other test of the core covers. */
 
 const MINUTE = 60_000;
 
 describe('equinix vector 1', () => {
-  test('the intent is committed before the first call; the device has its one witness', async () => {
+  test('commits the intent before the first call; the device has its one creation key', async () => {
     const stand = createProvisionStand();
     const seen: string[][] = [];
     const provider: FleetProvider = {
@@ -35,7 +35,7 @@ describe('equinix vector 1', () => {
 });
 
 describe('equinix vector 2', () => {
-  test('without a slot there is neither call nor intent', async () => {
+  test('makes neither call nor intent without a slot', async () => {
     const stand = createProvisionStand({ reservations: 0 });
     const life = await stand.life();
     expect(await life.round()).toBe(0);
@@ -45,7 +45,7 @@ describe('equinix vector 2', () => {
 });
 
 describe('equinix vector 5', () => {
-  test('a device that nobody shows for a while is recorded once it shows; one device', async () => {
+  test('records one device that appears after a delay', async () => {
     const stand = createProvisionStand();
     stand.provider.inject({ operation: 'create', effect: 'loseReply' });
     let isStale = true;
@@ -73,11 +73,11 @@ describe('equinix vector 5', () => {
   });
 });
 
-describe('provider vector 23: the boot probe never passes', () => {
-  /** What ends a machine's stay with us, or what is on it. */
+describe('provider vector 23, a boot that never succeeds', () => {
+  /** Calls that end a machine's stay with us, or delete its content. */
   const TAKEN = ['destroy', 'reinstall', 'power'] as const;
 
-  /** A machine that comes up and never lets anybody in; its probe is the start of its agent. */
+  /** A machine that boots and refuses every login; its probe is the agent start. */
   async function deaf(holds: readonly HoldKind[]) {
     const world = createSmallWorld({ machines: 1 });
     const actor = await world.fleet();
@@ -103,7 +103,7 @@ describe('provider vector 23: the boot probe never passes', () => {
       asked,
       view: () => [...world.views.values()][0]!,
       device: () => world.provider.devices().map(({ id }) => id),
-      /** Until it is true; three hours at most. */
+      /** Waits until the condition holds, at most three hours. */
       async until(condition: () => boolean): Promise<void> {
         const endMs = world.clock.now() + 180 * MINUTE;
         while (!condition() && world.clock.now() < endMs) await advance(world.clock, 10_000);
@@ -118,7 +118,7 @@ describe('provider vector 23: the boot probe never passes', () => {
     };
   }
 
-  test('run: it enters the ladder, and is never given back', async () => {
+  test('run: enters the ladder and is never given back', async () => {
     const { world, probes, asked, until, device, view, end } = await deaf([]);
     const [id] = device();
     await until(() => asked('reboot') > 0);
@@ -130,7 +130,7 @@ describe('provider vector 23: the boot probe never passes', () => {
     await end();
   });
 
-  test('hold: it is probed on and on, and left untouched', async () => {
+  test('hold: is watched without end and left untouched', async () => {
     const { probes, asked, until, device, view, end } = await deaf(holdsMeantBy('hold'));
     const [id] = device();
     await until(() => probes() > DEFAULT_ESCALATION.failuresMax + 1);
@@ -141,7 +141,7 @@ describe('provider vector 23: the boot probe never passes', () => {
     await end();
   });
 
-  test('drain: not even probed', async () => {
+  test('drain: is not even watched', async () => {
     const { world, probes, asked, device, view, end } = await deaf(holdsMeantBy('drain'));
     const [id] = device();
     await advance(world.clock, 60 * MINUTE);
@@ -151,8 +151,8 @@ describe('provider vector 23: the boot probe never passes', () => {
   });
 });
 
-describe('provider vector 24: no address for ten minutes, then one, then another', () => {
-  test('nobody is dialled without one; then its newest is, and no other any more', async () => {
+describe('provider vector 24, an address after ten minutes, then another', () => {
+  test('is dialled only with an address, and always at the newest', async () => {
     const dialled: { host: string; atMs: number }[] = [];
     let address: string | null = null;
     const world: SmallWorld = createSmallWorld({
@@ -171,7 +171,7 @@ describe('provider vector 24: no address for ten minutes, then one, then another
     const actor = await world.fleet();
     const state = () =>
       [...world.views.values()].map((view) => `${view.state} ${view.substate}`)[0];
-    /** Its agent was started so often, and reports. */
+    /** Its agent was started this often, and reports. */
     const runs = async (starts: number) => {
       const endMs = world.clock.now() + 120 * MINUTE;
       const isThere = () => host.executions === starts && state() === 'Running healthy';
@@ -194,7 +194,7 @@ describe('provider vector 24: no address for ten minutes, then one, then another
     await runs(1);
     expect(new Set(dialled.map((each) => each.host))).toEqual(new Set([address]));
 
-    // The same machine somewhere else, where its agent is lost.
+    // The same machine at another address, where its agent is lost.
     const movedAtMs = world.clock.now();
     address = '192.0.2.77';
     hosts.delete(first);

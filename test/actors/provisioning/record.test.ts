@@ -15,7 +15,7 @@ beforeEach(() => {
   stand = createProvisionStand({ reservations: 8 });
 });
 
-/** A daemon with so many machines, which makes no more. */
+/** A daemon with this many machines that creates no more. */
 async function settledFleet(count: number, change: Parameters<ProvisionStand['life']>[0] = {}) {
   const one = await stand.life({ ...change, limits: { chunkSize: count, machinesMax: count } });
   await one.round();
@@ -34,7 +34,7 @@ const rounds = async (life: ProvisionLife, count: number, gapMs = MINUTE_MS) => 
 const figures = (name: GaugeName) => Object.fromEntries(stand.metrics.series(name));
 
 describe('a machine that is not listed', () => {
-  test('provider vector 12: by a listing of which a page fails is not dropped', async () => {
+  test('provider vector 12: stays when a page of the listing failed', async () => {
     const one = await settledFleet(1);
     stand.provider.inject({ fault: 'page-fails', operation: 'list' });
     await one.step('takeLease');
@@ -42,7 +42,7 @@ describe('a machine that is not listed', () => {
     expect(row()).toMatchObject({ missing: null });
   });
 
-  test('provider vector 13: once, and back next time: no change, nothing destroyed', async () => {
+  test('provider vector 13: stays unchanged when it is missing once', async () => {
     const one = await settledFleet(1);
     const before = row();
     stand.provider.inject({ fault: 'disappears', operation: 'list', times: 1 });
@@ -53,14 +53,14 @@ describe('a machine that is not listed', () => {
     expect(stand.provider.devices()).toHaveLength(1);
   });
 
-  test('equinix vector 24: by listings with gaps is never Missing', async () => {
+  test('equinix vector 24: never becomes Missing by listings with gaps', async () => {
     const one = await settledFleet(1);
     stand.provider.inject({ operation: 'list', effect: 'incomplete', times: 30 });
     await rounds(one, 30);
     expect(row()).toMatchObject({ missing: null });
   });
 
-  test('provider vector 14: in three complete listings over 15 min, and get not-found: Missing', async () => {
+  test('provider vector 14: becomes Missing after three complete listings over 15 min and a not-found', async () => {
     const one = await settledFleet(1);
     stand.provider.remove(row().provided!.providerId);
     await rounds(one, 15);
@@ -74,7 +74,7 @@ describe('a machine that is not listed', () => {
     expect(stand.metrics.total('shepherd_instances_disappeared'), 'it is told once').toBe(1);
   });
 
-  test('not when a direct look finds it: the listing lied', async () => {
+  test('does not become Missing when a direct look finds it', async () => {
     const one = await settledFleet(1);
     stand.provider.inject({ fault: 'disappears', operation: 'list', times: 16 });
     await rounds(one, 16);
@@ -82,7 +82,7 @@ describe('a machine that is not listed', () => {
     expect(row().provided!.status).not.toBe('Missing');
   });
 
-  test('not when the direct look fails', async () => {
+  test('does not become Missing when the direct look fails', async () => {
     const one = await settledFleet(1);
     stand.provider.remove(row().provided!.providerId);
     stand.provider.inject({ operation: 'get', effect: 'failBefore' });
@@ -92,7 +92,7 @@ describe('a machine that is not listed', () => {
     expect(row().provided!.status).toBe('Missing');
   });
 
-  test('one that comes back is no longer Missing', async () => {
+  test('is no longer Missing when it comes back', async () => {
     const one = await settledFleet(1);
     const { machineId } = row();
     await one.keeper.require().updateProvided(machineId, { absent: true, status: 'Missing' });
@@ -101,7 +101,7 @@ describe('a machine that is not listed', () => {
     expect(stand.log.count('a missing machine is back')).toBe(1);
   });
 
-  test('a listing that vanishes as a whole marks nothing and creates nothing', async () => {
+  test('marks nothing and creates nothing when the whole listing vanishes', async () => {
     const one = await settledFleet(2);
     stand.provider.inject({ fault: 'vanish-all', operation: 'list', times: 20 });
     await rounds(one, 20);
@@ -127,7 +127,7 @@ describe('a machine that is not listed', () => {
   const unlisted = () =>
     stand.machines().find(({ provided: device }) => device?.providerId === 'device-afar')!;
 
-  test('is not absent when it was recorded while the rows were waited for', async () => {
+  test('is not absent when it was recorded during the read of the rows', async () => {
     const one = await settledFleet(2);
     const { mirror } = one.parts.provision;
     let isSlow = false;
@@ -150,7 +150,7 @@ describe('a machine that is not listed', () => {
     expect(unlisted().missing).toBeNull();
   });
 
-  test('is not absent when it was recorded since a listing that answers again', async () => {
+  test('is not absent when it was recorded after the begin of a reused listing', async () => {
     const one = await settledFleet(2);
     const { listings } = one.parts;
     const once = await listings.list(PROVIDER, new AbortController().signal);
@@ -174,7 +174,7 @@ describe('a machine that is not listed', () => {
     expect(unlisted().missing).toMatchObject({ seen: 1 });
   });
 
-  test('is gone when a direct look shows it as gone', async () => {
+  test('is gone when a direct look says so', async () => {
     let isGone = false;
     const { getMachine } = stand.provider;
     const one = await settledFleet(1, {
@@ -192,7 +192,7 @@ describe('a machine that is not listed', () => {
     expect(row().provided!.status).toBe('Missing');
   });
 
-  test('a listing that answers twice is one observation', async () => {
+  test('is observed once by a listing that answers twice', async () => {
     const one = await settledFleet(1);
     stand.provider.remove(row().provided!.providerId);
     const { listings } = one.parts;
@@ -205,7 +205,7 @@ describe('a machine that is not listed', () => {
 });
 
 describe('a device that nothing refers to', () => {
-  /** A device of ours without a row: its machine was forgotten. */
+  /** A device of ours without a row, because its machine was deleted. */
   const orphaned = async (assimilate: boolean) => {
     const one = await settledFleet(1, { assimilate });
     stand.bmdb.tables.machines.clear();
@@ -213,7 +213,7 @@ describe('a device that nothing refers to', () => {
     return one;
   };
 
-  test('is told once, counted, and left alone', async () => {
+  test('is reported once, counted and left alone', async () => {
     const one = await orphaned(false);
     await rounds(one, 4);
     expect(stand.log.count('a device has our name, and no record refers to it')).toBe(1);
@@ -222,7 +222,7 @@ describe('a device that nothing refers to', () => {
     expect(figures('shepherd_provider_capacity')).toMatchObject({ 'stub managed': 1 });
   });
 
-  test('is taken over when that is switched on, the second time it is seen', async () => {
+  test('is taken over, if configured, the second time it is seen', async () => {
     const one = await orphaned(true);
     await one.round();
     expect(stand.machines()).toEqual([]);
@@ -233,7 +233,7 @@ describe('a device that nothing refers to', () => {
     expect(stand.states()).toEqual(['adopted']);
   });
 
-  describe('that is taken over gets the holds that its tags tell of', () => {
+  describe('gets the holds of its tags when taken over', () => {
     const live = () => ({ signal: new AbortController().signal });
     const takenOver = async (behaviour: string) => {
       const one = await orphaned(true);
@@ -261,7 +261,7 @@ describe('a device that nothing refers to', () => {
       }
     });
 
-    test('before anybody may work on it, or it is not taken over', async () => {
+    test('gets them before work can start, or is not taken over', async () => {
       const one = await takenOver('hold');
       const { file } = stand.bmdb.requests;
       let failures = 1;
@@ -280,7 +280,7 @@ describe('a device that nothing refers to', () => {
   });
 
   test.each(['not-done', 'unknown'] as const)(
-    'whose take-over fails once (%s) is taken over next time',
+    'is taken over next time after a failure (%s)',
     async (outcome) => {
       const { assimilate } = stand.provider;
       let failures = 1;
@@ -307,7 +307,7 @@ describe('a device that nothing refers to', () => {
     },
   );
 
-  test('provider vector 15: of strangers and other sets it is told once, and never touched', async () => {
+  test('provider vector 15: is reported once and never touched when it is a stranger’s', async () => {
     const one = await orphaned(true);
     const { id } = stand.provider.devices()[0]!;
     stand.provider.setOwner(id!, 'another-set');
@@ -320,7 +320,7 @@ describe('a device that nothing refers to', () => {
   });
 });
 
-test('provider vector 11: a device that is listed twice is one machine', async () => {
+test('provider vector 11: is one machine when it is listed twice', async () => {
   const one = await settledFleet(1);
   stand.provider.inject({ fault: 'duplicates', operation: 'list', times: 3 });
   await rounds(one, 3);
@@ -328,8 +328,8 @@ test('provider vector 11: a device that is listed twice is one machine', async (
   expect(stand.log.lines.filter(({ fields }) => fields['orphan'] === 1)).toEqual([]);
 });
 
-describe('one line for each iteration', () => {
-  test('with exactly the fields of the summary', async () => {
+describe('the log line of a round', () => {
+  test('has exactly the fields of the summary', async () => {
     const one = await stand.life({ limits: { chunkSize: 2, machinesMax: 3 } });
     await one.round();
     await one.round();
@@ -352,7 +352,7 @@ describe('one line for each iteration', () => {
     });
   });
 
-  test('over the limit is told once and exported, nothing is given up', async () => {
+  test('reports a fleet over its limit once, exports it and gives nothing back', async () => {
     await settledFleet(3);
     const two = await stand.life({ limits: { machinesMax: 2 } });
     stand.bmdb.tables.jobs.clear();
@@ -365,8 +365,8 @@ describe('one line for each iteration', () => {
   });
 });
 
-describe('what creations need', () => {
-  test('is put in place before the first of them, and daily', async () => {
+describe('the prerequisites of creations', () => {
+  test('are prepared before the first creation and daily', async () => {
     let prepared = 0;
     const counting: FleetProvider = {
       ...stand.provider,
@@ -382,7 +382,7 @@ describe('what creations need', () => {
     expect(prepared).toBe(2);
   });
 
-  test('without it none is planned, and the rest of the iteration goes on', async () => {
+  test('stop only creations when they fail', async () => {
     const broken: FleetProvider = {
       ...stand.provider,
       prepare: async () => {

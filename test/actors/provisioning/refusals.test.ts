@@ -13,7 +13,7 @@ const devices = () => stand.provider.devices();
 const penalties = () => [...stand.bmdb.tables.penalties.values()];
 const holds = () => [...stand.bmdb.tables.providerHolds.values()];
 
-describe('a slot whose creation fails each time', () => {
+describe('a slot whose creation always fails', () => {
   const FLAWED = 'flawed';
   const withFlawed = (error: () => Error): FleetProvider => ({
     ...stand.provider,
@@ -33,7 +33,7 @@ describe('a slot whose creation fails each time', () => {
   });
 
   test.each(['auth', 'transient'] as const)(
-    'with %s does not keep its provider from making the others',
+    'does not stop other creations of its provider after %s',
     async (kind) => {
       const provider = withFlawed(() => new ProviderError(kind, 'not this one'));
       const one = await stand.life({ provider, limits: { chunkSize: 2 } });
@@ -47,7 +47,7 @@ describe('a slot whose creation fails each time', () => {
     },
   );
 
-  test('with a race that is always lost it does not use up the tries', async () => {
+  test('does not use up the tries by lost races', async () => {
     const provider = withFlawed(() => new ProviderError('race-lost', 'another has it'));
     const one = await stand.life({ provider, limits: { chunkSize: 1 } });
     for (let at = 0; at < 6; at += 1) await one.round();
@@ -55,7 +55,7 @@ describe('a slot whose creation fails each time', () => {
     expect(penalties(), 'a lost race shelves nothing').toEqual([]);
   });
 
-  test('an outage of the provider blames no slot', async () => {
+  test('is not blamed for an outage of the provider', async () => {
     const error = new ProviderError('transient', 'down');
     stand.provider.inject({ operation: 'create', effect: 'failBefore', error, times: 9 });
     const one = await stand.life({ limits: { chunkSize: 1 } });
@@ -68,7 +68,7 @@ describe('a slot whose creation fails each time', () => {
   });
 });
 
-describe('a hold that is set while a creation goes on', () => {
+describe('a hold that is set during a creation', () => {
   const bar = () => {
     const [slotId] = stand.provider.reservationIds().toSorted();
     stand.bmdb.tables.holds.push({
@@ -81,7 +81,7 @@ describe('a hold that is set while a creation goes on', () => {
     });
   };
 
-  test('keeps the first request from being made; the intent ends without a penalty', async () => {
+  test('stops the first request and ends the intent without a cooldown', async () => {
     const late: FleetProvider = {
       ...stand.provider,
       createMachine: (request, options) => {
@@ -96,7 +96,7 @@ describe('a hold that is set while a creation goes on', () => {
     expect(penalties()).toEqual([]);
   });
 
-  test('keeps one that is taken up from being asked for again', async () => {
+  test('stops a resumed creation from another request', async () => {
     stand.provider.inject({ operation: 'create', effect: 'hang' });
     const one = await stand.life({ limits: { chunkSize: 1 } });
     await one.round();
@@ -110,13 +110,13 @@ describe('a hold that is set while a creation goes on', () => {
   });
 });
 
-describe('what the provider said of itself is kept', () => {
+describe('what the provider said about itself', () => {
   const limited = () =>
     new ProviderError('transient', 'slow down', {
       rateLimit: { retryAt: new Date(stand.clock.now() + 120_000) },
     });
 
-  test('when the intent cannot be written', async () => {
+  test('is kept when the intent cannot be written', async () => {
     stand.provider.inject({ operation: 'create', effect: 'failBefore', error: limited() });
     const one = await stand.life({ limits: { chunkSize: 1 } });
     const refuse = async () => {
@@ -128,7 +128,7 @@ describe('what the provider said of itself is kept', () => {
     expect(holds()).toMatchObject([{ kind: 'throttle', key: 'create' }]);
   });
 
-  test('when the session has ended', async () => {
+  test('is kept when the session has ended', async () => {
     let answer!: () => void;
     const answered = new Promise<void>((resolve) => (answer = resolve));
     const slow: FleetProvider = {
@@ -147,7 +147,7 @@ describe('what the provider said of itself is kept', () => {
     expect(stand.states()).toEqual(['open']);
   });
 
-  test('when a creation that was begun earlier succeeds later', async () => {
+  test('is kept when an earlier creation succeeds later', async () => {
     await stand.bmdb.providerHolds.impose({
       provider: PROVIDER,
       kind: 'throttle',

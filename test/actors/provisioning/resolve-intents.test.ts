@@ -14,7 +14,7 @@ beforeEach(() => {
 const devices = () => stand.provider.devices();
 const witnesses = () => devices().map(({ tags }) => tags[WITNESS_TAG]);
 
-/** The process dies in the middle of its creations. */
+/** The process dies during its creations. */
 const dieIn = async (effect: 'hang' | 'loseReply' | 'failAfter', chunkSize = 1) => {
   stand.provider.inject({ operation: 'create', effect, times: chunkSize });
   const life = await stand.life({ limits: { chunkSize } });
@@ -22,8 +22,8 @@ const dieIn = async (effect: 'hang' | 'loseReply' | 'failAfter', chunkSize = 1) 
   life.die();
 };
 
-describe('what an earlier life left open', () => {
-  test('equinix vector 9: a device that was made is recorded, and no second one is made', async () => {
+describe('an intent of an earlier life', () => {
+  test('equinix vector 9: records a device that was made and makes no second one', async () => {
     await dieIn('loseReply');
     const two = await stand.life({ limits: { chunkSize: 1 } });
     await two.steps('takeLease', 'resolveIntents');
@@ -37,7 +37,7 @@ describe('what an earlier life left open', () => {
     expect(stand.machines()).toHaveLength(1);
   });
 
-  test('is found by whoever gets the job, though the mirror has not read it yet', async () => {
+  test('is found by the next holder of the job before the mirror has read it', async () => {
     await dieIn('loseReply');
     const two = await stand.life({ limits: { chunkSize: 1 } });
     const { mirror } = two.parts.provision;
@@ -56,7 +56,7 @@ describe('what an earlier life left open', () => {
     expect(reads, 'once for each job').toBe(1);
   });
 
-  test('equinix vector 10: one that was never asked for is taken up with its witness', async () => {
+  test('equinix vector 10: is resumed with its creation key when nothing was requested', async () => {
     await dieIn('hang');
     const witness = stand.intents()[0]!.witness;
     const two = await stand.life({ limits: { chunkSize: 1 } });
@@ -65,7 +65,7 @@ describe('what an earlier life left open', () => {
     expect(witnesses()).toEqual([witness]);
   });
 
-  test('an attempt that may have reached the provider is taken up as such', async () => {
+  test('is resumed as a request that may have reached the provider', async () => {
     stand = createProvisionStand({ reservations: 1 });
     const resumed: unknown[] = [];
     const vague: FleetProvider = {
@@ -87,7 +87,7 @@ describe('what an earlier life left open', () => {
     });
   });
 
-  test('a device that another owner tagged is not recorded, and keeps nobody else waiting', async () => {
+  test('does not record a device that another owner tagged, and delays nothing', async () => {
     await dieIn('failAfter', 2);
     stand.provider.setOwner(devices()[0]!.id!, 'somebody else');
     const two = await stand.life({ limits: { chunkSize: 1 } });
@@ -98,7 +98,7 @@ describe('what an earlier life left open', () => {
     ]);
   });
 
-  test('while its session lives, an intent is left to it', async () => {
+  test('is left to its session while that lives', async () => {
     stand.provider.inject({ operation: 'create', effect: 'loseReply' });
     const one = await stand.life({ limits: { chunkSize: 1 } });
     await one.round();
@@ -108,7 +108,7 @@ describe('what an earlier life left open', () => {
     expect(stand.states()).toEqual(['unresolved']);
   });
 
-  test('one that contradicts does not keep the others open', async () => {
+  test('does not keep others open when it is contradictory', async () => {
     await dieIn('failAfter', 2);
     const two = await stand.life();
     const { intents } = two.keeper.require();
@@ -126,7 +126,7 @@ describe('what an earlier life left open', () => {
     expect(stand.log.count('the result of an unfinished creation is unknown for now')).toBe(1);
   });
 
-  test('a search that fails or hangs is no answer: the intent stays', async () => {
+  test('stays open when a search fails or hangs', async () => {
     await dieIn('failAfter', 2);
     stand.provider.inject({ operation: 'find', effect: 'failBefore' });
     stand.provider.inject({ operation: 'find', effect: 'hang' });
@@ -136,7 +136,7 @@ describe('what an earlier life left open', () => {
     expect(devices()).toHaveLength(2);
   });
 
-  test('a creation of this process that is under way is not settled beside itself', async () => {
+  test('is not resolved beside a running creation of this process', async () => {
     let go!: () => void;
     const held = new Promise<void>((resolve) => (go = resolve));
     const slow: FleetProvider = {
@@ -158,8 +158,8 @@ describe('what an earlier life left open', () => {
   });
 });
 
-describe('a creation that came to nothing', () => {
-  /** Its slot is gone, so nobody takes it up; the provider was asked for it so often before. */
+describe('a creation without result', () => {
+  /** Its slot is gone, so nobody continues it; the provider was asked this often before. */
   const withoutSlot = async (attempts = 1) => {
     await dieIn('hang');
     const [witness, intent] = [...stand.bmdb.tables.intents][0]!;
@@ -169,7 +169,7 @@ describe('a creation that came to nothing', () => {
     return stand.life({ limits: { machinesMax: 1 } });
   };
 
-  test('is abandoned after an hour of complete listings, and its slot shelved', async () => {
+  test('is abandoned after an hour of complete listings, with a cooldown of its slot', async () => {
     const two = await withoutSlot();
     for (let minutes = 0; minutes < 60; minutes += 1) {
       await two.round();
@@ -189,7 +189,7 @@ describe('a creation that came to nothing', () => {
     ).toBe(1);
   });
 
-  test('is dropped at once when the provider was never asked for it; nothing is shelved', async () => {
+  test('is dropped at once, without a cooldown, when it was never requested', async () => {
     const two = await withoutSlot(0);
     await two.round();
     expect(stand.states()[0]).toEqual('abandoned');
@@ -211,7 +211,7 @@ describe('a creation that came to nothing', () => {
     expect(stand.states()).toEqual(['abandoned']);
   });
 
-  test('provider vector 5: a device that appears three listings later is recorded', async () => {
+  test('provider vector 5: records a device that appears three listings later', async () => {
     stand.provider.inject({ fault: 'list-lag', operation: 'list', amount: 3, times: 3 });
     await dieIn('failAfter');
     const two = await stand.life({
@@ -227,7 +227,7 @@ describe('a creation that came to nothing', () => {
     expect(devices()).toHaveLength(1);
   });
 
-  test('a device that only the last search shows is recorded, not given up', async () => {
+  test('records a device that only the last search shows', async () => {
     await dieIn('failAfter');
     const { findByWitness } = stand.provider;
     let isShown = false;
@@ -255,7 +255,7 @@ describe('a creation that came to nothing', () => {
     expect(stand.log.count('a finding could not be recorded')).toBe(0);
   });
 
-  test('a rate limit of searches is kept; no search is made before its time', async () => {
+  test('respects a rate limit of searches', async () => {
     await dieIn('failAfter');
     let searches = 0;
     const limited: FleetProvider = {
@@ -273,7 +273,7 @@ describe('a creation that came to nothing', () => {
     expect(holds.map(({ key }) => key)).toContain('get');
   });
 
-  test('a new request begins the hour anew', async () => {
+  test('starts the hour again after a new request', async () => {
     stand = createProvisionStand({ reservations: 1 });
     await dieIn('hang');
     const vague: FleetProvider = {

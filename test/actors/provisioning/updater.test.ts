@@ -31,17 +31,17 @@ import { recordingLog, type RecordingLog } from '../../doubles/recording-log.ts'
 import { scriptedProvider } from '../../doubles/scripted-provider.ts';
 
 const MINUTE_MS = 60_000;
-/** When the holds of these tests are imposed. */
+/** Start of these tests' holds. */
 const EPOCH = createSimulatedClock().now();
-/** Its listings hang, if it is asked for one. */
+/** A provider whose listings hang. */
 const OTHER = providerName('another');
 let clock: VirtualClock;
 let log: RecordingLog;
 let facts: Map<Slot, SlotFacts>;
-/** Devices as the provider knows them now. */
+/** The provider's present devices. */
 let devices: Map<string, ProviderMachine | Error>;
 let looked: string[];
-/** The slots that were named with each look, for drivers that find a device by it. */
+/** The slots in the lookups, for drivers that find a device by its slot. */
 let named: (string | null | undefined)[];
 let listed: DatedListing | null;
 let listings: number;
@@ -110,7 +110,7 @@ const listingOf = (complete = true): DatedListing => ({
 });
 
 const idAt = (at: number) => machineId(`aaaaaaaa-0000-4000-8000-${String(at).padStart(12, '0')}`);
-/** A machine, and its device as the provider has it. */
+/** A machine, and its device at the provider. */
 function given(at: number, now: Partial<ProviderMachine> | Error = {}, row = {}) {
   const [providerId, reservationId] = [`device-${at}`, `rack-${at}`];
   const name = slot(PROVIDER, reservationId);
@@ -123,8 +123,8 @@ function given(at: number, now: Partial<ProviderMachine> | Error = {}, row = {})
   else devices.set(providerId, device({ id: providerId, reservationId, ...now }));
 }
 
-describe('which machines are looked at', () => {
-  test('those that are due, one by one: 30 min at rest, 1 min while something changes', async () => {
+describe('the choice of machines to look at', () => {
+  test('takes due machines one by one: 30 min at rest, 1 min during changes', async () => {
     given(1);
     given(2, { status: 'Provisioning' }, {});
     await run();
@@ -140,7 +140,7 @@ describe('which machines are looked at', () => {
     expect(looked.toSorted()).toEqual(['device-1', 'device-2']);
   });
 
-  test('in one listing, if there is one', async () => {
+  test('uses one listing where there is one', async () => {
     given(1, { status: 'Stopped', power: 'off' });
     listed = listingOf();
     await run();
@@ -148,7 +148,7 @@ describe('which machines are looked at', () => {
     expect(written).toEqual([[idAt(1), { status: 'Stopped' }]]);
   });
 
-  test('many only so', async () => {
+  test('takes many machines by a listing only', async () => {
     for (let at = 0; at < 12; at += 1) given(at, { address: '192.0.2.77' });
     await run();
     expect([looked, listings, written.length]).toEqual([[], 1, 0]);
@@ -157,7 +157,7 @@ describe('which machines are looked at', () => {
     expect([looked, listings, written.length]).toEqual([[], 2, 12]);
   });
 
-  test('what the mirror saw change costs no call, benched or not; what it saw before is no news', async () => {
+  test('spares calls for changes that the mirror saw later, and for none before', async () => {
     given(1);
     await run();
     looked.splice(0);
@@ -176,14 +176,14 @@ describe('which machines are looked at', () => {
     expect([looked, written]).toEqual([[], [[idAt(1), { status: 'Stopped' }]]]);
   });
 
-  test('none while the job is another daemon’s', async () => {
+  test('takes none while another daemon has the job', async () => {
     isLeaseOurs = false;
     given(1, { status: 'Stopped' });
     await run();
     expect([looked, written]).toEqual([[], []]);
   });
 
-  test('five at once at most', async () => {
+  test('takes five at once at most', async () => {
     let [now, most] = [0, 0];
     update = async () => {
       now += 1;
@@ -198,14 +198,14 @@ describe('which machines are looked at', () => {
   });
 });
 
-describe('what a look finds', () => {
-  test('a device that is not there is one observation of its absence', async () => {
+describe('the result of a look', () => {
+  test('counts a missing device as one observation of absence', async () => {
     given(1, new ProviderError('not-found', 'no such device'));
     await run();
     expect(written).toEqual([[idAt(1), { absent: true }]]);
   });
 
-  test('but not of one that is known to be missing, or on its way back', async () => {
+  test('does not count a device known as missing or on its way back', async () => {
     const gone = new ProviderError('not-found', 'no such device');
     given(1, gone, { provided: provided({ providerId: 'device-1', status: 'Missing' }) });
     given(2, gone, { deprovision: deprovisionAsked() });
@@ -214,21 +214,21 @@ describe('what a look finds', () => {
     expect(written).toEqual([]);
   });
 
-  test('what a complete listing does not show is left to the provisioner', async () => {
+  test('leaves to the provisioner what a complete listing lacks', async () => {
     given(1);
     listed = { ...listingOf(), machines: [] };
     await run();
     expect([looked, written]).toEqual([[], []]);
   });
 
-  test('what a listing with gaps does not show is looked at by itself', async () => {
+  test('looks one by one for what a listing with gaps lacks', async () => {
     given(1);
     listed = { ...listingOf(false), machines: [] };
     await run();
     expect(looked).toEqual(['device-1']);
   });
 
-  test('A5: what a listing has and nobody can read is looked at by itself, not counted out', async () => {
+  test('A5: looks one by one for unreadable entries and does not count them as absent', async () => {
     given(1);
     given(2);
     const unreadable = [{ id: 'device-1', reservationId: null, fault: 'it has no hostname' }];
@@ -238,8 +238,8 @@ describe('what a look finds', () => {
   });
 });
 
-describe('what goes wrong', () => {
-  test('with one machine keeps nothing from the others; it is benched ever longer', async () => {
+describe('failures of a look', () => {
+  test('delay only their own machine, ever longer', async () => {
     given(1, new ProviderError('transient', 'try later'));
     given(2, { status: 'Stopped', power: 'off' });
     const times: number[] = [];
@@ -253,7 +253,7 @@ describe('what goes wrong', () => {
     expect(waits).toEqual([1, 2, 4, 8]);
   });
 
-  test('a write that fails is tried again', async () => {
+  test('repeat a failed write', async () => {
     given(1, { status: 'Stopped' });
     const { length } = log.lines;
     update = async () => {
@@ -267,7 +267,7 @@ describe('what goes wrong', () => {
     expect(written).toEqual([[idAt(1), { status: 'Stopped' }]]);
   });
 
-  test('the end of the session ends the iteration at once', async () => {
+  test('end the round at once when the session ends', async () => {
     for (let at = 0; at < 9; at += 1) given(at, { status: 'Stopped' });
     update = async () => {
       throw new SessionExpired('too late');
@@ -276,7 +276,7 @@ describe('what goes wrong', () => {
   });
 });
 
-test('a provider whose listing hangs keeps no other from being looked at', async () => {
+test('delay no other provider when a listing hangs', async () => {
   const name = slot(OTHER, 'rack-7');
   const hardware = provided({ provider: OTHER, providerId: 'device-7', reservationId: 'rack-7' });
   facts.set(name, slotFacts({ slot: name, row: machineRow({ provided: hardware }) }));
@@ -286,7 +286,7 @@ test('a provider whose listing hangs keeps no other from being looked at', async
   expect(looked).toEqual(['device-1']);
 });
 
-test('a rate limit of looks is kept, and no machine is looked at before its time', async () => {
+test('respect a rate limit, and no machine is looked at before its time', async () => {
   const retryAt = new Date(clock.now() + 10 * MINUTE_MS);
   given(1, new ProviderError('transient', 'slow down', { rateLimit: { retryAt } }));
   await run();

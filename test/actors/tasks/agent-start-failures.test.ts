@@ -55,7 +55,7 @@ describe('the first agent start after an installation', () => {
     ).toBe(0);
   });
 
-  test('keeps no other machine waiting meanwhile', async () => {
+  test('delays no other machine meanwhile', async () => {
     stand.given();
     stand.connecting = reset();
     const waiting = startAgent(stand);
@@ -67,7 +67,7 @@ describe('the first agent start after an installation', () => {
     expect((await waiting).outcome).toBe('done');
   });
 
-  test('is tried again after seconds where the machine boots once more in the middle of it', async () => {
+  test('is tried again within seconds when the machine boots once more', async () => {
     stand.given();
     let breaks = 1;
     stand.host.run = (_, stdin) => {
@@ -82,7 +82,7 @@ describe('the first agent start after an installation', () => {
     expect(stand.row().agentStarted!.atMs - begunMs).toBeLessThan(15 * SECOND);
   });
 
-  test('ends with the usual wait where SSH does not come up within five minutes', async () => {
+  test('ends with the usual wait when SSH does not answer within five minutes', async () => {
     stand.given();
     stand.connecting = reset();
     const failing = startAgent(stand);
@@ -94,7 +94,7 @@ describe('the first agent start after an installation', () => {
   });
 });
 
-describe('an agent that is a script for Node', () => {
+describe('an agent that needs Node', () => {
   const BOOT_ID = 'execute cat /proc/sys/kernel/random/boot_id';
   const VERSION = 'execute /usr/bin/env node --version';
   const content = Buffer.from('#!/usr/bin/env node\nstart();');
@@ -112,7 +112,7 @@ describe('an agent that is a script for Node', () => {
     throw new CommandFailed(`exit code ${exitCode}`, { exitCode, stdout, stderr });
   };
 
-  test.each(['v20.16.0', 'v24.1.0', 'v26.0.0-nightly'])('starts it by %s', async (version) => {
+  test.each(['v20.16.0', 'v24.1.0', 'v26.0.0-nightly'])('is started by %s', async (version) => {
     const stdout = Buffer.from(`${version}\n`);
     expect((await onMachineWith(() => ({ stdout }))).outcome).toBe('done');
     const started = [`upload ${AGENT}`, `execute ${AGENT}`];
@@ -124,7 +124,7 @@ describe('an agent that is a script for Node', () => {
     ['v18', () => ({ stdout: Buffer.from('v18.20.4\n') }), /there is v18\.20\.4/],
     ['v20.15', () => ({ stdout: Buffer.from('v20.15.1\n') }), /there is v20\.15\.1/],
   ])(
-    'D11: names Node where the machine has %s, before anything is put there',
+    'D11: fails before any upload on a machine with %s, and the failure names Node',
     async (_, node, text) => {
       const { outcome, failure } = await onMachineWith(node);
       expect({ outcome, code: failure?.code }).toEqual({
@@ -142,12 +142,12 @@ describe('an agent that is a script for Node', () => {
     },
   );
 
-  test('starts it where the machine does not answer that clearly', async () => {
+  test('is started when the machine’s answer is unclear', async () => {
     expect((await onMachineWith(failing(127, 'sh: /usr/bin/env: not found'))).outcome).toBe('done');
   });
 });
 
-describe('what an agent start fails at', () => {
+describe('failures of an agent start', () => {
   const SECRET_TAGS = { [SECRET_TAG]: hashOf(newSecret(systemRandom)) };
   const PROVIDER_AWAY = 'the provider cannot be asked';
   const NEVER_REACHED = ['nobody listens', 'nobody answers', PROVIDER_AWAY, 'it has no address'];
@@ -156,7 +156,7 @@ describe('what an agent start fails at', () => {
     void (stand.whereIs = async () => device({ address: '192.0.2.1', ...machine }));
   const runs = (run: TaskStand['host']['run']) => () => void (stand.host.run = run);
   const hangs = (step: 'upload' | 'execute') => () => void (stand.host.hangs = step);
-  /** An agent that answers otherwise than it was asked. */
+  /** An agent that answers with a changed request. */
   const says = (change: object, key = Buffer.alloc(32, 7)) =>
     runs((_, stdin) => {
       const initMessage = { ...takeoverInitCodec.decode(stdin), ...change };
@@ -171,7 +171,7 @@ describe('what an agent start fails at', () => {
     stand.given();
   };
   type FailureRow = readonly [string, () => void, string, boolean, number, string | null];
-  /** Class, whether the guard may take it for our own fault, wait in minutes, quarantine. */
+  /** Class, whether the guard may suspect our own fault, wait in minutes, quarantine. */
   test.each<FailureRow>([
     ['nobody listens', connecting(new NotListening('refused')), 'connect', true, 5, null],
     ['nobody answers', connecting(new TimedOut('handshake')), 'connect', true, 5, null],
@@ -187,7 +187,7 @@ describe('what an agent start fails at', () => {
     ['it says nonsense', runs(() => ({ stdout: nonsense })), 'protocol', false, 5, null],
     ['the agent failed', runs(() => ({ stdout: failed })), 'protocol', false, 5, null],
     ['it is about another machine', says({ machineId: 'another' }), 'protocol', false, 5, null],
-    // It was not told so.
+    // Nobody told it so.
     ['C2: it throws its system away', says({ throwAway: true }), 'protocol', false, 5, null],
     ['its key is too short', says({}, Buffer.alloc(31, 7)), 'protocol', false, 5, null],
   ])('%s', async (name, begins, cls, isOurs, minutes, quarantine) => {
@@ -216,7 +216,7 @@ describe('what an agent start fails at', () => {
     ['keeps it', false],
     ['says so', true],
   ] as const)(
-    'C2: an agent hears that its system may be thrown away only where the provider %s',
+    'C2: tells the agent that its system may be erased only where the provider %s',
     async (_, throwAway) => {
       const { throwAway: _usual, ...others } = stand.capabilities;
       stand.capabilities = { ...others, ...(throwAway !== undefined && { throwAway }) };
@@ -231,7 +231,7 @@ describe('what an agent start fails at', () => {
     },
   );
 
-  test('warnings of an agent that started are told, and kept in its history', async () => {
+  test('reports warnings of a started agent and keeps them in its history', async () => {
     stand.host.run = (_, stdin) => {
       const initMessage = takeoverInitCodec.decode(stdin);
       const success = { initMessage, key: Buffer.alloc(32, 7), warning: ['no log file'] };

@@ -38,8 +38,8 @@ const servicesOf = (policy?: HostKeyPolicy, change?: Partial<TaskDeps>) =>
 const takeOver = (policy?: HostKeyPolicy, services = servicesOf(policy)) =>
   startAgent(stand, services);
 
-describe('taking a machine over', () => {
-  test('is done step by step, and pins the key that was seen first', async () => {
+describe('an agent start', () => {
+  test('runs step by step and pins the first host key', async () => {
     stand.given();
     expect(await takeOver()).toMatchObject({ outcome: 'done', failure: null });
     expect(stand.done).toEqual(ALL);
@@ -51,7 +51,7 @@ describe('taking a machine over', () => {
     });
   });
 
-  describe('C7: with a program for each kind of processor', () => {
+  describe('C7: an agent start with one program per processor', () => {
     const program = (name: string) => ({ content: Buffer.from(name), sha256: '', mode: 0o755 });
     const services = () =>
       startServices(stand, 'tofu', {
@@ -70,13 +70,13 @@ describe('taking a machine over', () => {
     test.each([
       ['x86_64', 'x64'],
       ['aarch64', 'arm64'],
-    ])('%s gets its own', async (processor, name) => {
+    ])('%s gets its own program', async (processor, name) => {
       expect((await on(processor)).outcome).toBe('done');
       expect(stand.done).toContain('execute uname -m');
       expect(stand.host.files.get(AGENT)?.content.toString()).toBe(name);
     });
 
-    test('another one gets none, and the cause names what is missing', async () => {
+    test('fails on another processor and names the missing program', async () => {
       const { outcome, failure } = await on('riscv64');
       expect(outcome).toBe('failed');
       expect(failure?.message).toMatch(/processor "riscv64".*agent\.executables.*x64, arm64/);
@@ -88,7 +88,7 @@ describe('taking a machine over', () => {
     ['tofu', OTHER_KEY],
     ['strict', OTHER_KEY],
     ['strict', null],
-  ])('%s, %s pinned: a stranger gets nothing and is set aside', async (policy, hostKey) => {
+  ])('%s, %s pinned: sends a stranger nothing and quarantines it', async (policy, hostKey) => {
     stand.given({ hostKey });
     const { outcome, failure } = await takeOver(policy);
     expect({ outcome, code: failure?.code }).toEqual({
@@ -113,7 +113,7 @@ describe('taking a machine over', () => {
     expect(stand.row().hostKey).toBe(hostKey);
   });
 
-  describe('whose provider knows the hash of its instance secret', () => {
+  describe('a machine whose provider knows the hash of its instance secret', () => {
     const SECRET = newSecret(systemRandom);
     const READ = `execute cat ${INSTANCE_SECRET_PATH}`;
     const given = (secret: string | null) => {
@@ -123,7 +123,7 @@ describe('taking a machine over', () => {
       stand.whereIs = async () => device({ address: '192.0.2.1', tags });
     };
 
-    test('shows it', async () => {
+    test('is accepted with the right secret', async () => {
       given(SECRET);
       expect(await takeOver()).toMatchObject({ outcome: 'done' });
       expect(stand.done).toEqual(['connect', READ, ...ALL.slice(1)]);
@@ -131,7 +131,7 @@ describe('taking a machine over', () => {
       expect(JSON.stringify(stand.log.lines)).not.toContain(SECRET);
     });
 
-    test('shows another one: nothing else runs, and it is set aside', async () => {
+    test('is quarantined with a wrong secret, and nothing else runs on it', async () => {
       given(newSecret(systemRandom));
       expect((await takeOver()).failure?.code).toBe('host-key-rejected');
       expect(stand.done).toEqual(['connect', READ]);
@@ -141,7 +141,7 @@ describe('taking a machine over', () => {
       });
     });
 
-    test('does not show it yet: it is tried again later', async () => {
+    test('is tried again later when the secret is missing', async () => {
       given(null);
       stand.host.run = ([program], stdin) =>
         program === 'cat' ? { exitCode: 1 } : agentAnswer(stdin);
@@ -155,7 +155,7 @@ describe('taking a machine over', () => {
   });
 
   test.each(['untagged', 'foreign'] as const)(
-    'a device that is not marked as ours (%s) is not even connected to',
+    'connects to no device without our mark (%s)',
     async (ownership) => {
       stand.given();
       stand.whereIs = async () => device({ address: '192.0.2.1', ownership });
@@ -165,7 +165,7 @@ describe('taking a machine over', () => {
   );
 });
 
-describe('the host key that was proved', () => {
+describe('a proved host key', () => {
   const upToVerified = async () => {
     stand.given();
     const services = await upTo('connected');
@@ -173,7 +173,7 @@ describe('the host key that was proved', () => {
     return services;
   };
 
-  test('is pinned before the agent is executed: a crash does not lose it', async () => {
+  test('is pinned before the agent runs, so that a crash does not lose it', async () => {
     const services = await upToVerified();
     let known: unknown;
     stand.host.run = (_, stdin) => {
@@ -190,7 +190,7 @@ describe('the host key that was proved', () => {
     expect(stand.row().quarantine).toMatchObject({ kind: 'conflict' });
   });
 
-  test('is not written again where it was pinned before', async () => {
+  test('is not written again when it was pinned before', async () => {
     stand.given({ hostKey: stand.host.hostKey });
     const services = await upTo('connected');
     const before = stand.bmdb.tables.changes.length;
@@ -198,7 +198,7 @@ describe('the host key that was proved', () => {
     expect(stand.bmdb.tables.changes).toHaveLength(before);
   });
 
-  test('is neither asked nor pinned where any will do, which is told and counted', async () => {
+  test('is neither requested nor pinned under `insecure`, which is reported and counted', async () => {
     stand.given();
     await takeOver('insecure');
     await advance(stand.clock, 1);
@@ -223,7 +223,7 @@ describe('a machine whose provider is not configured here', () => {
     expect(history()).toEqual([]);
   });
 
-  test('is let go without a wait or an attempt, where its rows tell only at the claim', async () => {
+  test('is released without wait or attempt when only the claim shows it', async () => {
     stand.given({ provided: provided({ provider: providerName('elsewhere') }) });
     const { failure } = await takeOver();
     expect(failure).toMatchObject({
@@ -251,7 +251,7 @@ describe('the wait after a failure', () => {
     expect(await waitOf(new Denied('no key is good enough'))).toBe(30);
   });
 
-  test('grows with each refusal, up to the limit of all waits', async () => {
+  test('grows with each refusal up to the limit of all waits', async () => {
     stand.given();
     const waits = [];
     for (let at = 0; at < 15; at += 1) {
@@ -273,7 +273,7 @@ const upTo = async (step: 'connected' | 'verified') => {
   return services;
 };
 
-test('the wait for a place and the work itself are timed', async () => {
+test('measures the wait for a place and the work itself', async () => {
   stand.given();
   await stand.grant('agentStart');
   await advance(stand.clock, 2_000);
@@ -291,8 +291,8 @@ test('the wait for a place and the work itself are timed', async () => {
   ]);
 });
 
-describe('the attempt', () => {
-  test('is on record before the agent runs', async () => {
+describe('the attempt of an agent start', () => {
+  test('is recorded before the agent runs', async () => {
     let known: unknown;
     stand.host.run = (_, stdin) => {
       known = stand.row().startAttempt;
@@ -303,7 +303,7 @@ describe('the attempt', () => {
     expect(known).toEqual({ atMs: stand.clock.now(), count: 0, unreached: 0 });
   });
 
-  test('is not made when it cannot be put on record', async () => {
+  test('is not made when it cannot be recorded', async () => {
     stand.given();
     const services = await upTo('verified');
     await runStep(services, 'upload').result;
@@ -314,7 +314,7 @@ describe('the attempt', () => {
   });
 });
 
-describe('a step that hangs', () => {
+describe('a hanging step', () => {
   const hanging = async () => {
     stand.given();
     const services = await upTo('verified');
@@ -334,7 +334,7 @@ describe('a step that hangs', () => {
     expect(run.code).toBe('cancelled');
   });
 
-  test('ends with that session even if there is another by now', async () => {
+  test('ends with that session even if a newer one exists', async () => {
     await stand.openSession(10_000);
     stand.given();
     const services = await upTo('verified');

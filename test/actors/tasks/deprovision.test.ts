@@ -19,12 +19,12 @@ import { runDeprovision } from './run-deprovision.ts';
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 let stand: TaskStand;
-/** What the provider shows: the device, its going, or nothing; and when its slot is free. */
+/** The provider's view: the device, its removal, or nothing; and when its slot is free. */
 let shown: 'there' | 'going' | 'gone';
 let destroys: number[];
 let reusable: () => boolean;
 let looks: number;
-/** When the provider says that the device goes. */
+/** When the provider announces the device's end. */
 let leavesAtMs: number | null;
 let provider: FleetProvider;
 
@@ -53,7 +53,7 @@ const begin = () => runDeprovision(stand, provider);
 const asked = (change = {}) => stand.given({ deprovision: deprovisionAsked(change) });
 const isThere = () => stand.bmdb.tables.machines.has(MACHINE);
 
-test('asks, waits until it is gone and reusable, and deletes the machine; history stays', async () => {
+test('asks, waits until the device is gone and its slot reusable, and deletes the machine but not its history', async () => {
   asked();
   reusable = () => false;
   const result = begin();
@@ -84,7 +84,7 @@ describe('the slot of a machine that was given back', () => {
     return stand.bmdb.tables.holds;
   };
 
-  test('D4: stays free: a hold no-allocate says who gave the machine back, and why', async () => {
+  test('D4: stays free by a hold no-allocate that names who gave the machine back and why', async () => {
     expect(await giveBack()).toEqual([
       {
         ...{ provider: PROVIDER, slotId: SLOT_ID, kind: 'no-allocate', untilMs: null },
@@ -93,19 +93,19 @@ describe('the slot of a machine that was given back', () => {
     ]);
   });
 
-  test('gets no hold where the request said that it returns to the pool', async () => {
+  test('gets no hold when the request returns it to the pool', async () => {
     expect(await giveBack({ returnToPool: true })).toEqual([]);
   });
 
-  test('gets no hold where the slot is the device, and gone with it', async () => {
+  test('gets no hold when the slot is the device and gone with it', async () => {
     const hardware = provided({ reservationId: null });
     reusable = () => expect.unreachable('there is no slot to ask for');
     expect(await giveBack({}, { provided: hardware })).toEqual([]);
   });
 });
 
-describe('A2: a machine that somebody says is not there', () => {
-  /** The provider behind a proxy that, while `lies`, answers 404 to every question for a machine. */
+describe('A2: a machine that a proxy denies', () => {
+  /** The provider behind a proxy that answers 404 to every machine lookup while `lies` is true. */
   const behindAProxy = (given: { lies: boolean; listed: boolean }) => {
     const there = { ...deviceOf('device-1'), reservationId: SLOT_ID };
     const driver = scripted({
@@ -122,10 +122,10 @@ describe('A2: a machine that somebody says is not there', () => {
     return fleetOf(driver, { name: PROVIDER }, { clock, random }).fleet;
   };
 
-  test('is not given back while it is listed: it is asked for once the lies end', async () => {
+  test('is not given back while it is listed, and is given back when the false answers end', async () => {
     const given = { lies: true, listed: true };
     provider = behindAProxy(given);
-    // Asked for before, so that a look comes first.
+    // A request was sent before, so a lookup comes first.
     asked({ attempts: 1, askedAtMs: stand.clock.now() });
     const first = begin();
     await advance(stand.clock, 2 * MINUTE);
@@ -143,7 +143,7 @@ describe('A2: a machine that somebody says is not there', () => {
     expect(isThere()).toBe(false);
   });
 
-  test.each([0, 1])('is gone once its slot is listed as free, asked %i times before', async (n) => {
+  test.each([0, 1])('is gone when its slot is listed as free, after %i requests', async (n) => {
     const free = { ...deviceOf('spare'), id: null, reservationId: SLOT_ID };
     const nameless = { ...deviceOf('x'), id: 7 } as never;
     const driver = scripted({
@@ -167,8 +167,8 @@ describe('A2: a machine that somebody says is not there', () => {
   });
 });
 
-describe('a device that does not go away', () => {
-  test('provider vector 22: it is asked for again, 10 s to 10 min apart; alarm after 20', async () => {
+describe('a device that stays after it was given back', () => {
+  test('provider vector 22: is requested again, 10 s to 10 min apart, with an alarm after 20', async () => {
     asked();
     const result = begin();
     await advance(stand.clock, 4 * 60 * MINUTE);
@@ -188,7 +188,7 @@ describe('a device that does not go away', () => {
     expect((await result).outcome).toBe('done');
   });
 
-  test('one that is going by itself is left to it', async () => {
+  test('is left alone while it disappears by itself', async () => {
     asked();
     const result = begin();
     await advance(stand.clock, SECOND);
@@ -201,7 +201,7 @@ describe('a device that does not go away', () => {
   });
 
   test.each([0, 1])(
-    'one that goes at a time that is told (asked before: %i) is waited for, without an alarm',
+    'is awaited without alarm until its announced end (requests before: %i)',
     async (attempts) => {
       shown = 'going';
       leavesAtMs = stand.clock.now() + 30 * 24 * 60 * MINUTE;
@@ -213,7 +213,7 @@ describe('a device that does not go away', () => {
       expect(stand.metrics.total('shepherd_deprovisions_stuck_total', { provider: PROVIDER })).toBe(
         0,
       );
-      // It should have gone by now: somebody asks again.
+      // It should be gone by now, so the request is repeated.
       leavesAtMs = stand.clock.now() - 1;
       await advance(stand.clock, 30 * MINUTE);
       expect(destroys.length).toBeGreaterThan(1 - attempts);
@@ -223,7 +223,7 @@ describe('a device that does not go away', () => {
     },
   );
 
-  test('its long wait occupies no place', async () => {
+  test('occupies no place during a long wait', async () => {
     asked();
     const result = begin();
     await advance(stand.clock, MINUTE);
@@ -241,8 +241,8 @@ describe('a device that does not go away', () => {
   });
 });
 
-describe('what was done already is found done', () => {
-  test('a device that is gone is not asked for again', async () => {
+describe('recognises what was done already', () => {
+  test('makes no second request for a device that is gone', async () => {
     asked({ attempts: 3, askedAtMs: 1 });
     shown = 'gone';
     expect((await begin()).outcome).toBe('done');
@@ -250,8 +250,8 @@ describe('what was done already is found done', () => {
   });
 });
 
-describe('what goes wrong', () => {
-  test('equinix: not ours: nothing is deleted, the reason is shown, it is tried later', async () => {
+describe('failures of giving back', () => {
+  test('equinix: delete nothing that is not ours, show the reason and try later', async () => {
     asked();
     provider = {
       ...provider,
@@ -267,7 +267,7 @@ describe('what goes wrong', () => {
     ]);
   });
 
-  test('a rate limit of looks is kept, and no look is made before its time', async () => {
+  test('respect a rate limit of looks, and look no earlier', async () => {
     asked();
     const error = new ProviderError('transient', 'slow down', {
       rateLimit: { retryAt: new Date(stand.clock.now() + 5 * MINUTE) },
@@ -292,7 +292,7 @@ describe('what goes wrong', () => {
     expect(looks).toBeGreaterThan(1);
   });
 
-  test('a rate limit of destroying holds back the next one, and nothing else', async () => {
+  test('respect a rate limit of deletions, which delays nothing else', async () => {
     asked();
     const error = new ProviderError('transient', 'slow down', {
       rateLimit: { retryAt: new Date(stand.clock.now() + 5 * MINUTE) },
@@ -321,7 +321,7 @@ describe('what goes wrong', () => {
     expect(stand.bmdb.tables.providerHolds.size).toBe(0);
   });
 
-  test('looks that fail say nothing', async () => {
+  test('conclude nothing from failed looks', async () => {
     asked();
     const { getMachine, isReusable } = provider;
     let failures = 4;
@@ -339,7 +339,7 @@ describe('what goes wrong', () => {
     expect((await result).outcome).toBe('done');
   });
 
-  test('a slot that is not cleaned within an hour is looked at again later', async () => {
+  test('look later at a slot that is not cleaned within an hour', async () => {
     asked();
     reusable = () => false;
     const result = begin();
@@ -350,13 +350,13 @@ describe('what goes wrong', () => {
     expect(isThere()).toBe(true);
   });
 
-  test('nobody asked for it: refused', async () => {
+  test('refuse without a request', async () => {
     stand.given();
     expect(await begin()).toMatchObject({ outcome: 'refused', failure: { code: 'nothing-to-do' } });
     expect(looks).toBe(0);
   });
 
-  test('a session that ends in the middle leaves the request as it is', async () => {
+  test('leave the request as it is when the session ends midway', async () => {
     asked();
     const result = begin();
     await advance(stand.clock, SECOND);

@@ -55,7 +55,7 @@ const finished = async (result: Promise<TaskResult>) => {
 };
 
 describe('C2: giving back a machine that lives on', () => {
-  test('stops its agent first, and says so in the history', async () => {
+  test('stops its agent first and records that', async () => {
     given();
     await finished(begin());
     expect(stops()).toBe(1);
@@ -73,7 +73,7 @@ describe('C2: giving back a machine that lives on', () => {
   test.each([
     ['as it was listed last', () => undefined],
     ['as the BMDB knows it, after a restart', () => void (lastSeen = null)],
-  ])('reaches one that is listed no more %s', async (_name, arrange) => {
+  ])('reaches a machine that is no longer listed %s', async (_name, arrange) => {
     isListed = false;
     arrange();
     given();
@@ -81,7 +81,7 @@ describe('C2: giving back a machine that lives on', () => {
     expect(stops()).toBe(1);
   });
 
-  test('one that does not answer is tried three times, and let go all the same', async () => {
+  test('tries a machine that does not answer three times and lets it go', async () => {
     stand.host.unreachable = true;
     given();
     await finished(begin());
@@ -91,7 +91,7 @@ describe('C2: giving back a machine that lives on', () => {
     );
   });
 
-  test('one that hangs costs half a minute each time', async () => {
+  test('spends half a minute per try on a machine that hangs', async () => {
     stand.host.hangs = 'execute';
     given();
     await finished(begin());
@@ -101,7 +101,7 @@ describe('C2: giving back a machine that lives on', () => {
   test.each([
     ['a key that it refuses', () => void (stand.connecting = new Denied('every key was refused'))],
     ['another host', () => void (stand.host.hostKey = 'b3RoZXI=')],
-  ])('nothing is run behind %s, and it is not tried again', async (_name, arrange) => {
+  ])('runs nothing behind %s and does not try again', async (_name, arrange) => {
     given();
     arrange();
     await finished(begin());
@@ -110,14 +110,14 @@ describe('C2: giving back a machine that lives on', () => {
     expect(lines().join()).toContain('its agent could not be stopped');
   });
 
-  test('one on which no agent was ever executed is not connected to', async () => {
+  test('does not connect to a machine on which no agent ever ran', async () => {
     given({ agentStarted: null });
     await finished(begin());
     expect(stand.done).not.toContain('connect');
     expect(lines()).toContain('deprovisioned device device-1; it had no agent');
   });
 
-  test('where the device is deleted nothing is asked of its system', async () => {
+  test('asks nothing of a system whose device is deleted', async () => {
     delete (provider as { inventory?: unknown }).inventory;
     given();
     await finished(begin());
@@ -125,7 +125,7 @@ describe('C2: giving back a machine that lives on', () => {
   });
 });
 
-describe('a stop of the daemon', () => {
+describe('a stop of the daemon while giving back', () => {
   test('does not wait for a machine that does not answer', async () => {
     stand.host.unreachable = true;
     given();
@@ -140,7 +140,7 @@ describe('a stop of the daemon', () => {
     expect(stand.row().deprovision).not.toBeNull();
   });
 
-  test('does not wait for one that can only wait', async () => {
+  test('does not wait for a machine that can only wait', async () => {
     provider = { ...provider, deprovisionMachine: async () => undefined };
     delete (provider as { inventory?: unknown }).inventory;
     given();

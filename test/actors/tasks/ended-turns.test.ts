@@ -10,7 +10,7 @@ import { agentAnswer, startServices } from '../../support/agent-start.ts';
 import { createTaskStand, JOB, type TaskStand } from '../../support/task-stand.ts';
 import { settled } from '../../doubles/simulated-clock.ts';
 
-/** What is begun for a turn and comes back when the turn is over. */
+/** Results that arrive after the permit has ended. */
 
 let stand: TaskStand;
 beforeEach(async () => {
@@ -20,7 +20,7 @@ beforeEach(async () => {
   await stand.grant('agentStart');
 });
 
-/** Something that is answered when the test says so. */
+/** An answer that waits for the test. */
 function gate() {
   let open = (): void => undefined;
   const opened = new Promise<void>((resolve) => (open = resolve));
@@ -32,7 +32,7 @@ const workHeld = () =>
     ({ process }) => process,
   );
 
-/** Counts how often each connection is closed; `before` is awaited once it stands. */
+/** Counts the closes of each connection; awaits `before` once it is open. */
 function countingShell(before: Promise<void> = Promise.resolve()) {
   const { shell } = stand.deps();
   const closed: number[] = [];
@@ -60,7 +60,7 @@ function countingShell(before: Promise<void> = Promise.resolve()) {
 }
 
 describe('a turn that ends', () => {
-  test('B2: while it connects: the connection that comes of it is closed at once', async () => {
+  test('B2: closes the connection at once that it was opening', async () => {
     const { opened, open } = gate();
     const { closed, change } = countingShell(opened);
     const services = startServices(stand, 'tofu', change);
@@ -75,7 +75,7 @@ describe('a turn that ends', () => {
     expect(workHeld()).toEqual([]);
   });
 
-  test('B2: while it claims: the work that comes of it is given back at once', async () => {
+  test('B2: releases the work at once that it was claiming', async () => {
     const { opened, open } = gate();
     const session = stand.keeper.require();
     const { claim } = session;
@@ -96,7 +96,7 @@ describe('a turn that ends', () => {
   });
 });
 
-describe('the place is free for another machine, though the turn lasts', () => {
+describe('frees its place for another machine although the task still runs', () => {
   const another = slot('stub', 'another');
   const waitForPlace = () => {
     const wait = { isOver: false };
@@ -110,7 +110,7 @@ describe('the place is free for another machine, though the turn lasts', () => {
     stand.taskPool.end(another);
   });
 
-  test('while the start of the agent is recorded', async () => {
+  test('ends while the start of the agent is recorded', async () => {
     stand.host.run = (_, stdin) => agentAnswer(stdin);
     const services = startServices(stand);
     const wait = waitForPlace();
@@ -129,7 +129,7 @@ describe('the place is free for another machine, though the turn lasts', () => {
     await recording;
   });
 
-  test('once it is recorded that it was given up', async () => {
+  test('ends after the abandonment was recorded', async () => {
     const services = startServices(stand);
     const wait = waitForPlace();
     await runStep(services, 'claimStart').result;
@@ -142,7 +142,7 @@ describe('the place is free for another machine, though the turn lasts', () => {
   });
 });
 
-test('B2: a task that is given up hangs up before it writes why', async () => {
+test('B2: hangs up before it records why it was abandoned', async () => {
   const { closed, change } = countingShell();
   const services = startServices(stand, 'tofu', change);
   await runStep(services, 'claimStart').result;

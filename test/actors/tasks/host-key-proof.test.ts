@@ -35,11 +35,11 @@ interface ProofCase {
   readonly pinned?: string | null;
   readonly machine?: Partial<ProviderMachine>;
   readonly verifyHostKey?: FleetProvider['verifyHostKey'];
-  /** What the machine prints; the right secret when absent. */
+  /** The machine's output; default: the right secret. */
   readonly run?: () => Promise<string>;
 }
 
-/** One host with `KEY`; tells what was run there, and whether it was hung up on. */
+/** One host with `KEY`. Returns the commands, and whether the connection was closed. */
 async function prove(given: ProofCase) {
   const commands: string[] = [];
   let closed = false;
@@ -77,7 +77,7 @@ const REJECTED = { error: expect.any(HostKeyRejected) };
 const CAT = `cat ${INSTANCE_SECRET_PATH}`;
 
 describe('provider vector 18: a driver without means to verify', () => {
-  testRows(POLICIES)('the right secret proves the host (%s)', async (policy) => {
+  testRows(POLICIES)('accepts the right secret as proof (%s)', async (policy) => {
     const { evidence, commands } = await prove({ policy, machine: WITH_HASH });
     expect({ evidence, commands }).toEqual({ evidence: 'secret', commands: [CAT] });
   });
@@ -90,16 +90,13 @@ describe('provider vector 18: a driver without means to verify', () => {
     'its own hash': hashOf(SECRET),
   };
   for (const policy of POLICIES) {
-    testRows(Object.entries(wrong))(
-      `a wrong secret is refused (${policy}): %s`,
-      async (_, said) => {
-        const refused = await prove({ policy, machine: WITH_HASH, run: async () => said });
-        expect(refused).toMatchObject({ ...REJECTED, commands: [CAT] });
-      },
-    );
+    testRows(Object.entries(wrong))(`refuses a wrong secret (${policy}): %s`, async (_, said) => {
+      const refused = await prove({ policy, machine: WITH_HASH, run: async () => said });
+      expect(refused).toMatchObject({ ...REJECTED, commands: [CAT] });
+    });
   }
 
-  test('a secret shows in no error', async () => {
+  test('shows the secret in no error', async () => {
     const said = newSecret(systemRandom);
     const { error } = await prove({ machine: WITH_HASH, run: async () => said });
     const text = JSON.stringify([String(error), (error as Error).stack]);
@@ -107,17 +104,20 @@ describe('provider vector 18: a driver without means to verify', () => {
     expect(text).not.toContain(hashOf(SECRET));
   });
 
-  testRows(['', 'zz', hashOf(SECRET).slice(0, 16)])('a tag that is no hash (%j)', async (hash) => {
-    const machine = { tags: { [SECRET_TAG]: hash } };
-    expect(await prove({ machine })).toMatchObject(REJECTED);
-  });
+  testRows(['', 'zz', hashOf(SECRET).slice(0, 16)])(
+    'refuses a tag that is no hash (%j)',
+    async (hash) => {
+      const machine = { tags: { [SECRET_TAG]: hash } };
+      expect(await prove({ machine })).toMatchObject(REJECTED);
+    },
+  );
 
-  test('a tag whose letters were made capitals is the same hash', async () => {
+  test('accepts a hash in capital letters', async () => {
     const machine = { tags: { [SECRET_TAG]: hashOf(SECRET).toUpperCase() } };
     expect((await prove({ machine })).evidence).toBe('secret');
   });
 
-  test('B4: no secret: strict says what it saw, and what the provider says to do', async () => {
+  test('B4: says under strict what it saw and what the provider advises', async () => {
     const says = 'give its entry a HostKey';
     const verifyHostKey = () => Promise.reject(new ProviderError('not-implemented', says));
     const { error } = await prove({ policy: 'strict', verifyHostKey });
@@ -126,79 +126,82 @@ describe('provider vector 18: a driver without means to verify', () => {
     );
   });
 
-  test('no secret: refused under strict, and nothing runs', async () => {
+  test('refuses under strict without a secret and runs nothing', async () => {
     expect(await prove({ policy: 'strict' })).toMatchObject({ ...REJECTED, commands: [] });
   });
 
   testRows([
     ['tofu', 'first-use'],
     ['insecure', 'insecure'],
-  ] as const)('no secret under %s: the policy lets it pass', async (policy, evidence) => {
+  ] as const)('accepts under %s without a secret', async (policy, evidence) => {
     expect(await prove({ policy })).toMatchObject({ evidence, commands: [] });
   });
 
-  testRows(['strict', 'tofu'] as const)(
-    'a secret that is not there yet is that failure (%s)',
-    async (policy) => {
-      const { error } = await prove({ policy, machine: WITH_HASH, ...HEARING_NOTHING });
-      expect(error).toBeInstanceOf(RemoteFailure);
-    },
-  );
+  testRows(['strict', 'tofu'] as const)('fails with a missing secret (%s)', async (policy) => {
+    const { error } = await prove({ policy, machine: WITH_HASH, ...HEARING_NOTHING });
+    expect(error).toBeInstanceOf(RemoteFailure);
+  });
 
-  test('a secret that cannot be read is no obstacle where any host will do', async () => {
+  test('accepts an unreadable secret under a policy that accepts any host', async () => {
     const given = { policy: 'insecure', machine: WITH_HASH, ...HEARING_NOTHING } as const;
     expect((await prove(given)).evidence).toBe('insecure');
   });
 });
 
-describe('provider vector 19: the host key changes', () => {
-  testRows(['strict', 'tofu'] as const)('no reinstall by us: refused (%s)', async (policy) => {
-    const accepts = async () => undefined;
-    const pinned = OTHER_KEY;
-    for (const machine of [{}, WITH_HASH, { hostKey: KEY }]) {
-      const refused = await prove({ policy, pinned, machine, verifyHostKey: accepts });
-      expect(refused).toMatchObject({ ...REJECTED, commands: [] });
-    }
-  });
+describe('provider vector 19: a changed host key', () => {
+  testRows(['strict', 'tofu'] as const)(
+    'is refused without a reinstallation by us (%s)',
+    async (policy) => {
+      const accepts = async () => undefined;
+      const pinned = OTHER_KEY;
+      for (const machine of [{}, WITH_HASH, { hostKey: KEY }]) {
+        const refused = await prove({ policy, pinned, machine, verifyHostKey: accepts });
+        expect(refused).toMatchObject({ ...REJECTED, commands: [] });
+      }
+    },
+  );
 
-  test('after ours nothing is pinned: it is verified again, and accepted', async () => {
+  test('is verified again and accepted after a reinstallation by us', async () => {
     const { evidence, commands } = await prove({ pinned: null, machine: WITH_HASH });
     expect({ evidence, commands }).toEqual({ evidence: 'secret', commands: [CAT] });
   });
 
-  test('after ours, with the secret of before: refused', async () => {
+  test('is refused after a reinstallation when it shows the old secret', async () => {
     const before = newSecret(systemRandom);
     const again = await prove({ pinned: null, machine: WITH_HASH, run: async () => before });
     expect(again).toMatchObject(REJECTED);
   });
 });
 
-describe('a host key', () => {
-  testRows(POLICIES)('that is pinned is not asked for again (%s)', async (policy) => {
+describe('proof of a host key', () => {
+  testRows(POLICIES)('is not repeated for a pinned key (%s)', async (policy) => {
     const verifyHostKey = () => Promise.reject(new Error('asked'));
     const given = { policy, pinned: KEY, machine: WITH_HASH, verifyHostKey };
     expect(await prove(given)).toMatchObject({ evidence: 'pinned', commands: [] });
   });
 
-  testRows(POLICIES)('of the inventory is enough (%s)', async (policy) => {
+  testRows(POLICIES)('by the inventory suffices (%s)', async (policy) => {
     expect(await prove({ policy, machine: { hostKey: KEY } })).toMatchObject({
       evidence: 'inventory',
       commands: [],
     });
   });
 
-  testRows(['strict', 'tofu'] as const)('that the inventory contradicts (%s)', async (policy) => {
-    const machine = { ...WITH_HASH, hostKey: OTHER_KEY };
-    expect(await prove({ policy, machine })).toMatchObject({ ...REJECTED, commands: [] });
-  });
+  testRows(['strict', 'tofu'] as const)(
+    'fails when the inventory contradicts (%s)',
+    async (policy) => {
+      const machine = { ...WITH_HASH, hostKey: OTHER_KEY };
+      expect(await prove({ policy, machine })).toMatchObject({ ...REJECTED, commands: [] });
+    },
+  );
 
-  test('that the inventory contradicts, though it was pinned: it may be of who came first', async () => {
+  test('fails for a pinned key that the inventory contradicts', async () => {
     const machine = { ...WITH_HASH, hostKey: OTHER_KEY };
     const found = await prove({ policy: 'tofu', machine, pinned: KEY });
     expect(found).toMatchObject({ ...REJECTED, commands: [] });
   });
 
-  testRows(POLICIES)('that the provider vouches for (%s)', async (policy) => {
+  testRows(POLICIES)('succeeds when the provider vouches for it (%s)', async (policy) => {
     const asked: string[] = [];
     const verifyHostKey: FleetProvider['verifyHostKey'] = async (machine, key) =>
       void asked.push(`${machine.id} ${key.toString()}`);
@@ -207,14 +210,14 @@ describe('a host key', () => {
     expect(asked).toEqual(['device-1 the key']);
   });
 
-  testRows(POLICIES)('that the provider denies (%s)', async (policy) => {
+  testRows(POLICIES)('fails when the provider denies it (%s)', async (policy) => {
     const verifyHostKey = () => Promise.reject(new ProviderError('conflict', 'another key'));
     const found = await prove({ policy, machine: WITH_HASH, verifyHostKey });
     expect(found).toMatchObject({ ...REJECTED, commands: [] });
   });
 
-  describe('that a driver judges by commands on the machine, over the connection that showed the key', () => {
-    /** This vendor leaves a token on the machine, which its API tells, too. */
+  describe('a driver that verifies by commands on the machine', () => {
+    /** This vendor leaves a token on the machine and in its API. */
     const byToken: FleetProvider['verifyHostKey'] = async (_machine, _key, { signal }, session) => {
       const command = { argv: ['cat', '/run/vendor/token'] };
       const { exitCode, stdout } = await session.execute(command, { signal });
@@ -223,30 +226,30 @@ describe('a host key', () => {
     };
     const commands = ['cat /run/vendor/token'];
 
-    test('it is accepted', async () => {
+    test('accepts the key', async () => {
       const run = async () => 'token-1';
       const found = await prove({ policy: 'strict', verifyHostKey: byToken, run });
       expect(found).toMatchObject({ evidence: 'provider', commands });
     });
 
-    test('it is refused', async () => {
+    test('refuses the key', async () => {
       const found = await prove({ verifyHostKey: byToken, run: async () => 'token-2' });
       expect(found).toMatchObject({ ...REJECTED, commands });
     });
 
-    test('a command that ends with another status shows it', async () => {
+    test('sees the exit status of a command', async () => {
       const end = { exitCode: 1, stdout: Buffer.of(), stderr: Buffer.of() };
       const run = () => Promise.reject(new CommandFailed('it ended with status 1', end));
       expect(await prove({ verifyHostKey: byToken, run })).toMatchObject(REJECTED);
     });
 
-    test('a connection that breaks is a fault that passes, and no verdict', async () => {
+    test('reports a broken connection as temporary, not as a verdict', async () => {
       const run = () => Promise.reject(new Unreachable('reset'));
       const found = await prove({ policy: 'insecure', verifyHostKey: byToken, run });
       expect(found).toMatchObject({ error: { code: 'transient' }, commands });
     });
 
-    test('its secret is asked for after a driver that has no means', async () => {
+    test('asks for the secret after a driver without means', async () => {
       const verifyHostKey: FleetProvider['verifyHostKey'] = async (...asked) => {
         await asked[3].execute({ argv: ['true'] }, asked[2]);
         throw new ProviderError('not-implemented', 'it tells nothing');
@@ -256,7 +259,7 @@ describe('a host key', () => {
     });
   });
 
-  testRows(POLICIES)('that the provider cannot be asked about now (%s)', async (policy) => {
+  testRows(POLICIES)('waits when the provider cannot be asked now (%s)', async (policy) => {
     const failure = new ProviderError('transient', 'no answer');
     const verifyHostKey = () => Promise.reject(failure);
     const found = await prove({ policy, machine: WITH_HASH, verifyHostKey });
@@ -265,7 +268,7 @@ describe('a host key', () => {
 });
 
 test.each(['', 'It is 10:01:02\n', 'It is 10:01:03\r\n'])(
-  'C5: a boot id is not what a .bashrc prints before it: %j',
+  'C5: does not take output of a .bashrc as a boot id: %j',
   async (before) => {
     const id = '0d5b3c1e-6a52-4e0b-9d3f-6c1f0f4a7b10';
     const stdout = Buffer.from(`${before}${id}\r\n`);

@@ -7,7 +7,7 @@ import { PROVIDER } from '../../support/facts.ts';
 import { createSmallWorld, type SmallWorld } from '../../support/small-world.ts';
 import { advance } from '../../doubles/simulated-clock.ts';
 
-/** What operators file, carried out by a whole daemon: charts, slots and mirror as they ship. */
+/** Operator requests, carried out by a whole daemon with shipped charts, services and mirror. */
 
 const MINUTE = 60_000;
 let world: SmallWorld;
@@ -41,7 +41,7 @@ async function file<Verb extends RequestedThing['verb']>(verb: Verb, about: Orde
   return async () => (await world.bmdb.requests.read([key], new AbortController().signal))[0]!;
 }
 
-test('an order shows while it waits, in the state that the machine is in', async () => {
+test('shows a waiting order in the machine’s present state', async () => {
   const slots = { provider: PROVIDER, slotId: slotIdOf(view().slot) };
   world.bmdb.tables.guard.rows.set('fleet', {
     ...world.bmdb.tables.guard.rows.get('fleet')!,
@@ -57,7 +57,7 @@ test('an order shows while it waits, in the state that the machine is in', async
   expect(world.provider.calls.count('reboot')).toBe(0);
 });
 
-test('an order that a hold forbids is refused at once, by the actor of the machine', async () => {
+test('refuses an order at once that a hold forbids, by the machine’s actor', async () => {
   const held = await file('hold', { kind: 'no-recover', untilMs: null });
   await advance(world.clock, 1_000);
   expect(await held()).toMatchObject({ state: 'done' });
@@ -66,8 +66,8 @@ test('an order that a hold forbids is refused at once, by the actor of the machi
   expect(await request()).toMatchObject({ state: 'refused', outcome: 'a hold forbids it' });
 });
 
-describe('a decision', () => {
-  test('to hold a machine shows at once, and in the tag of its device', async () => {
+describe('a decision of an operator', () => {
+  test('sets a hold, visible at once and in the tag of the device', async () => {
     await file('hold', { kind: 'preserve', untilMs: null });
     await advance(world.clock, 1_000);
     expect(view().holds).toEqual(['preserve']);
@@ -78,7 +78,7 @@ describe('a decision', () => {
     expect(world.provider.devices()[0]!.tags[IDLE_TAG]).toBe('run');
   });
 
-  test('to set a machine aside, and to release it', async () => {
+  test('quarantines a machine and releases it', async () => {
     await file('quarantine', { untilMs: null });
     await advance(world.clock, 1_000);
     expect(view()).toMatchObject({
@@ -92,7 +92,7 @@ describe('a decision', () => {
     expect(view().state).toBe('Running');
   });
 
-  test('is carried out while this daemon works on the machine', async () => {
+  test('is applied while this daemon works on the machine', async () => {
     host().killAgent();
     host().unreachable = true;
     await until(() => shown().state === 'Recovering' && shown().substate === 'rebooting');

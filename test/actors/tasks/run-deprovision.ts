@@ -7,7 +7,7 @@ import type { Job, TaskResult } from '../../../src/machines/task.ts';
 import { PROVIDER } from '../../support/facts.ts';
 import type { TaskStand } from '../../support/task-stand.ts';
 
-/** The whole task, as the lifecycle runs it. It goes on while time does. */
+/** Runs the whole task as the lifecycle does, while time passes. */
 export function runDeprovision(stand: TaskStand, provider: FleetProvider): Promise<TaskResult> {
   const services = deprovisionServices({
     ...stand.deps(),

@@ -70,7 +70,7 @@ function wait(next: Work, setbacks = 0, at: Slot = SLOT) {
   return Object.assign(state, { stop: run.stop });
 }
 
-test('a machine that is due gets its turn at once, with a session and a place, the oldest attempt first', async () => {
+test('gives a due machine its turn at once, with session and place, the oldest attempt first', async () => {
   const [first, second] = [slot('stub', 'first'), slot('stub', 'second')];
   const startAttempt = { atMs: NOW_MS, count: 1, unreached: 0 };
   facts.set(first, slotFacts({ slot: first, row: machineRow({ startAttempt }) }));
@@ -96,7 +96,7 @@ test.each([
   [2, 1_000],
   [5, 8_000],
   [10, 30_000],
-])('%i setbacks are a pause of about %i ms', async (setbacks, pauseMs) => {
+])('pauses after %i setbacks for about %i ms', async (setbacks, pauseMs) => {
   const turn = wait('agentStart', setbacks);
   await advance(clock, pauseMs - 1);
   expect(turn.granted).toBe(false);
@@ -104,7 +104,7 @@ test.each([
   expect(turn.granted).toBe(true);
 });
 
-test('without a session it waits until there is one', async () => {
+test('waits for a session', async () => {
   openLater();
   const turn = wait('agentStart');
   await advance(clock, 60_000);
@@ -114,7 +114,7 @@ test('without a session it waits until there is one', async () => {
   expect(turn.granted).toBe(true);
 });
 
-test('a better ranked daemon has a head start, for each rank', async () => {
+test('gives a better ranked daemon a head start per rank', async () => {
   sessions = [SESSION];
   for (let at = 0; rankOf(SESSION, sessions, SLOT) < 2; at += 1) {
     sessions.push(sessionId(`dddddddd-0000-4000-8000-${String(at).padStart(12, '0')}`));
@@ -126,7 +126,7 @@ test('a better ranked daemon has a head start, for each rank', async () => {
   expect(turn.granted).toBe(true);
 });
 
-test('a recovery waits for room in the budget', async () => {
+test('waits for room in the budget before a recovery', async () => {
   const turn = wait('recovery');
   await advance(clock, 60_000);
   expect(turn.granted).toBe(false);
@@ -139,7 +139,7 @@ test('a recovery waits for room in the budget', async () => {
 test.each<readonly [string, Work, number]>([
   ['the pause', 'agentStart', 3],
   ['the budget', 'recovery', 0],
-])('news that come while it waits for %s leave nothing behind', async (_, next, setbacks) => {
+])('leaves nothing behind when news come during the wait for %s', async (_, next, setbacks) => {
   const turn = wait(next, setbacks);
   await settled();
   turn.stop();

@@ -17,7 +17,7 @@ import {
 import { settled } from '../../doubles/simulated-clock.ts';
 
 const rack = (at: number) => slot('stub', `rack-${at}`);
-/** Started machines, so few that one may recover at a time, and those that do. */
+/** Started machines, few enough for one recovery at a time, with those in recovery. */
 const fleet = (count: number, ...recovering: Slot[]): Map<Slot, SlotFacts> =>
   new Map(
     Array.from({ length: count }, (_, at) => {
@@ -27,12 +27,12 @@ const fleet = (count: number, ...recovering: Slot[]): Map<Slot, SlotFacts> =>
       return [rack(at), slotFacts({ slot: rack(at), row })];
     }),
   );
-/** The same, with another row of one machine. */
+/** The same facts with another row for one machine. */
 const withRow = (facts: Map<Slot, SlotFacts>, at: number, change: Partial<MachineRow>) => {
   const known = facts.get(rack(at))!;
   return facts.set(rack(at), { ...known, row: { ...known.row!, ...change } });
 };
-/** Twenty of them, of which some have other rows. */
+/** Twenty machines, some with other rows. */
 const fleetWith = (changes: Record<number, Partial<MachineRow>> = {}) =>
   Object.entries(changes).reduce((facts, [at, row]) => withRow(facts, Number(at), row), fleet(20));
 
@@ -45,9 +45,9 @@ const standing = (state: GuardState, scope = 'fleet'): GuardStanding => ({
 
 let queue: PermitQueue;
 let gone: string[];
-/** How the guard stands. */
+/** The guard's states. */
 let standings: readonly GuardStanding[];
-/** A queue before a budget; of one machine in each group unless it is told otherwise. */
+/** A queue for a budget; the default allows one machine in each group. */
 function begin(budget: RecoveryBudget = { ...DEFAULT_BUDGET, perGroupMax: 1 }) {
   queue = createPermitQueue({
     budget,
@@ -61,7 +61,7 @@ beforeEach(() => {
   gone = [];
 });
 
-/** Waits for a permit; `gone` tells who went on, or that it no longer waits. */
+/** Waits for a permit; `gone` records the grant, or the end of the wait. */
 const wait = (name: Slot, signal = new AbortController().signal) =>
   void queue.wait(name, signal).then(
     () => gone.push(name),
@@ -73,7 +73,7 @@ const offer = async (facts: ReadonlyMap<Slot, SlotFacts>) => {
   return gone.splice(0);
 };
 
-test('what one takes is gone for the next, until a scan tells otherwise', async () => {
+test('counts a taken permit until a scan says otherwise', async () => {
   queue.offer(fleet(20));
   for (const at of [1, 2, 3]) wait(rack(at));
   await settled();
@@ -83,7 +83,7 @@ test('what one takes is gone for the next, until a scan tells otherwise', async 
   expect(await offer(fleet(20))).toEqual([rack(3)]);
 });
 
-test('the oldest attempt goes on first, then by machine id, whoever came first', async () => {
+test('serves the oldest attempt first, then by machine id', async () => {
   for (const at of [3, 1, 4, 0, 2]) wait(rack(at));
   await settled();
   expect(gone).toEqual([]);
@@ -101,7 +101,7 @@ test('the oldest attempt goes on first, then by machine id, whoever came first',
   expect(order).toEqual([3, 4, 1, 2, 0].map(rack));
 });
 
-describe('what was asked for under a permit that is still held', () => {
+describe('a request under a permit that is still held', () => {
   const ASKED = ladderRow({
     ...{ rung: 'powerCycling', attempts: 1 },
     ...{ askedRung: 'powerCycling', askedAtMs: NOW_MS - 60_000, offSeenAtMs: NOW_MS },
@@ -110,7 +110,7 @@ describe('what was asked for under a permit that is still held', () => {
     withRow(fleet(60, ...recovering), 1, { recovery: { ...ASKED, ...change } });
   const STATES = ['frozen', 'grace', 'suspicious'] as const;
 
-  test.each(STATES)('is brought to its end while it is %s', async (state) => {
+  test.each(STATES)('is finished while it is %s', async (state) => {
     standings = [standing(state)];
     wait(rack(1));
     expect(await offer(under({}, rack(1)))).toEqual([rack(1)]);
@@ -128,7 +128,7 @@ describe('what was asked for under a permit that is still held', () => {
     expect(await offer(under(change, rack(1)))).toEqual(passes ? [rack(1)] : []);
   });
 
-  test('waits like any other once the permit is gone, but is not left switched off', async () => {
+  test('waits like others when the permit is gone, but the machine is not left off', async () => {
     standings = [standing('frozen')];
     wait(rack(1));
     expect(await offer(under({}))).toEqual([]);
@@ -136,13 +136,13 @@ describe('what was asked for under a permit that is still held', () => {
   });
 });
 
-test('as many go on as there is room for', async () => {
+test('lets as many go on as the budget has room', async () => {
   begin(DEFAULT_BUDGET);
   for (const at of [1, 2, 3, 4]) wait(rack(at));
   expect(await offer(fleet(60))).toEqual([1, 2, 3].map(rack));
 });
 
-test('a machine that holds a permit passes, however full it is', async () => {
+test('lets a machine with a permit pass, however full the budget', async () => {
   queue.offer(fleet(20, rack(1), rack(2)));
   wait(rack(3));
   wait(rack(1));
@@ -152,7 +152,7 @@ test('a machine that holds a permit passes, however full it is', async () => {
   expect(await offer(fleet(20, rack(1), rack(5)))).toEqual([rack(5)]);
 });
 
-test('a machine that is not known, or has no hardware, waits', async () => {
+test('makes an unknown machine, or one without hardware, wait', async () => {
   queue.offer(fleet(3));
   wait(rack(7));
   const bare = new Map(fleet(3));
@@ -162,7 +162,7 @@ test('a machine that is not known, or has no hardware, waits', async () => {
   expect(await offer(fleet(8))).toEqual([rack(7)]);
 });
 
-test('who no longer waits leaves its room to the next', async () => {
+test('passes the room of a machine that stopped waiting to the next', async () => {
   const leaving = new AbortController();
   wait(rack(1), leaving.signal);
   wait(rack(2));
@@ -172,7 +172,7 @@ test('who no longer waits leaves its room to the next', async () => {
   expect(await offer(fleet(20))).toEqual([rack(2)]);
 });
 
-test('who does not want to wait takes nothing', async () => {
+test('takes nothing for a caller that does not wait', async () => {
   queue.offer(fleet(20));
   wait(rack(1), AbortSignal.abort());
   await settled();
@@ -181,7 +181,7 @@ test('who does not want to wait takes nothing', async () => {
   expect(gone).toEqual([`${rack(1)}: cancelled`, rack(2)]);
 });
 
-test('the end of an earlier wait does not end the one that came after it', async () => {
+test('keeps a later wait when an earlier one ends', async () => {
   const earlier = new AbortController();
   wait(rack(1), earlier.signal);
   wait(rack(1));
@@ -191,10 +191,10 @@ test('the end of an earlier wait does not end the one that came after it', async
   expect(await offer(fleet(20))).toEqual([rack(1)]);
 });
 
-describe('the guard', () => {
+describe('the guard and waiting machines', () => {
   const ordered = (facts: Map<Slot, SlotFacts>, at: number) =>
     withRow(facts, at, { order: orderRow() });
-  /** Who asks: a machine that is lost, one with a permit already, one that an operator ordered. */
+  /** Requesters: a lost machine, a machine with a permit, and a machine with an order. */
   const ASKERS = { lost: fleet(60), held: fleet(60, rack(1)), ordered: ordered(fleet(60), 1) };
   const CASES: readonly (readonly [GuardStanding[], (keyof typeof ASKERS)[]])[] = [
     [[standing('watching')], ['lost', 'held', 'ordered']],
@@ -233,7 +233,7 @@ describe('the guard', () => {
     expect(gone.splice(0)).toEqual(passes ? [rack(1)] : []);
   });
 
-  test('on thaw all ask again, in their order and within the budget; none is replayed', async () => {
+  test('lets all ask again at a thaw, in order and within the budget', async () => {
     begin(DEFAULT_BUDGET);
     standings = [standing('frozen')];
     queue.offer(fleet(60));
@@ -253,7 +253,7 @@ describe('the guard', () => {
     expect(gone).toEqual([]);
   });
 
-  test('of those that wait together, an order passes where the lost do not', async () => {
+  test('lets an order pass before lost machines', async () => {
     begin(DEFAULT_BUDGET);
     standings = [standing('frozen')];
     queue.offer(ordered(fleet(60), 2));
@@ -268,7 +268,7 @@ describe('the guard', () => {
     expect(gone).toEqual([1, 3].map(rack));
   });
 
-  test('who waits is looked at, and no other, when it stands differently', async () => {
+  test('looks only at waiting machines when the guard changes', async () => {
     const facts = fleet(100);
     let looks = 0;
     const counting = new Proxy(facts, {
@@ -290,7 +290,7 @@ describe('the guard', () => {
   });
 });
 
-test('news of some machines count as news of all do', async () => {
+test('treats news of some machines like news of all', async () => {
   const facts = fleet(20, rack(1));
   queue.offer(facts);
   wait(rack(2));
@@ -310,7 +310,7 @@ test('news of some machines count as news of all do', async () => {
   expect(gone.splice(0)).toEqual([rack(3)]);
 });
 
-test('tells how the budget is used, and the most that were held at once', async () => {
+test('shows the use of the budget and its peak', async () => {
   begin(DEFAULT_BUDGET);
   queue.offer(fleet(40, rack(1), rack(2)));
   queue.offer(fleet(40, rack(1)));
@@ -328,7 +328,7 @@ describe('a machine whose next step interrupts nothing', () => {
       recovery: ladderRow({ rung: 'restartingAgent', attempts: 1 }),
     });
 
-  test('goes on however full it is, and takes no room', async () => {
+  test('goes on in a full budget and takes no room', async () => {
     queue.offer(restarting(rack(2)));
     wait(rack(3));
     wait(rack(1));
@@ -343,7 +343,7 @@ describe('a machine whose next step interrupts nothing', () => {
     expect(await offer(restarting())).toEqual([]);
   });
 
-  test('waits for room once it turned out to need a permit', async () => {
+  test('waits for room when it turns out to need a permit', async () => {
     queue.offer(restarting(rack(2)));
     queue.missed(rack(1), true);
     expect(queue.needsPermit(rack(1))).toBe(true);
@@ -357,15 +357,15 @@ describe('a machine whose next step interrupts nothing', () => {
   });
 });
 
-test('an order goes on where the budget is spent, and only one', async () => {
+test('lets one order go on when the budget is spent', async () => {
   const facts = fleet(20, rack(2));
   for (const at of [1, 3]) withRow(facts, at, { order: orderRow() });
   for (const at of [0, 1, 3]) wait(rack(at));
   expect(await offer(facts)).toEqual([rack(1)]);
 });
 
-describe('machines that were let through and hold no permit yet, or got none', () => {
-  test('what one takes stays taken while it is worked on, until it holds a permit', async () => {
+describe('machines that were let through without a permit so far', () => {
+  test('count as taken while they are worked on, until they hold a permit', async () => {
     wait(rack(1));
     wait(rack(2));
     expect(await offer(fleetWith())).toEqual([rack(1)]);
@@ -376,7 +376,7 @@ describe('machines that were let through and hold no permit yet, or got none', (
     expect(await offer(fleetWith({ 1: { work } })), 'it gave the permit back').toEqual([rack(2)]);
   });
 
-  test('who got no permit waits for no room any more once it was heard in between', async () => {
+  test('no longer wait for room when they were heard in between', async () => {
     const recovery = ladderRow({ rung: 'restartingAgent' });
     queue.offer(fleetWith({ 1: { recovery }, 2: { permit: true } }));
     queue.missed(rack(1), true);
@@ -386,7 +386,7 @@ describe('machines that were let through and hold no permit yet, or got none', (
     expect(await offer(fleetWith({ 1: heard, 2: { permit: true } }))).toEqual([rack(1)]);
   });
 
-  test('who could not be switched on and got no permit waits like any other', async () => {
+  test('wait like others when they could not be switched on and got no permit', async () => {
     const facts = fleetWith({ 1: { recovery: ladderRow({ powerOffAskedAtMs: NOW_MS }) } });
     standings = [standing('frozen')];
     wait(rack(1));

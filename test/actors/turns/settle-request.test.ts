@@ -13,7 +13,7 @@ const INPUT = { slot: SLOT, key: KEY };
 
 let stand: TaskStand;
 let sessions: SessionId[];
-/** What the mirror knows to be asked of the slot. */
+/** The slot's requests that the mirror knows. */
 let known: readonly string[];
 beforeEach(() => {
   stand = createTaskStand();
@@ -60,8 +60,8 @@ function rival(rank: 'before' | 'behind'): SessionId {
   }
 }
 
-describe('what an operator asked', () => {
-  test('is carried out at once by the first in rank', async () => {
+describe('an operator’s request at an actor', () => {
+  test('is applied at once by the first in rank', async () => {
     await stand.openSession();
     await hold();
     sessions = [stand.keeper.require().sessionId, rival('behind')];
@@ -83,7 +83,7 @@ describe('what an operator asked', () => {
     expect([state.settled, holds()]).toEqual([true, 1]);
   });
 
-  test('is not asked of the database when somebody did it meanwhile', async () => {
+  test('is not sent to the database when somebody applied it meanwhile', async () => {
     await stand.openSession();
     await hold();
     sessions = [stand.keeper.require().sessionId, rival('before')];
@@ -104,14 +104,14 @@ describe('what an operator asked', () => {
     expect([state.settled, holds()]).toEqual([true, 1]);
   });
 
-  test('that nobody knows any more is settled', async () => {
+  test('is applied even when its machine is unknown by now', async () => {
     await stand.openSession();
     const { state } = run();
     await settled();
     expect(state.settled).toBe(true);
   });
 
-  test('that may still be carried out as work stays open', async () => {
+  test('stays open when it can still be carried out as work', async () => {
     await stand.openSession();
     const target = { provider: PROVIDER, slotId: SLOT_ID, machineId: stand.row().machineId };
     const what = { verb: 'reboot', force: false, target } as const;
@@ -122,7 +122,7 @@ describe('what an operator asked', () => {
     expect(stand.log.lines.filter(({ level }) => level === 'warn')).toEqual([]);
   });
 
-  test('is told, and rejected, where the database does not answer', async () => {
+  test('is reported and rejected when the database does not answer', async () => {
     await stand.openSession();
     await hold();
     stand.bmdb.tables.reachable = false;
@@ -133,7 +133,7 @@ describe('what an operator asked', () => {
     stand.bmdb.tables.reachable = true;
   });
 
-  test('is not carried out any more once its actor has gone', async () => {
+  test('is not applied after its actor has ended', async () => {
     await stand.openSession();
     await hold();
     sessions = [stand.keeper.require().sessionId, rival('before')];

@@ -55,8 +55,8 @@ const granted = (name: Slot, kind: Kind = 'agentStart', signal = forever) => {
   return state;
 };
 
-describe('a turn', () => {
-  test('must be granted before it is begun', async () => {
+describe('a turn in the task pool', () => {
+  test('must be granted before it begins', async () => {
     expect(() => taskPool.begin(RACK)).toThrow('no turn is held');
     expect(() => taskPool.turn(RACK)).toThrow('no turn is held');
     const turn = await begun(RACK);
@@ -64,7 +64,7 @@ describe('a turn', () => {
     expect(turn.signal.aborted).toBe(false);
   });
 
-  test('that nobody begins is taken back', async () => {
+  test('is taken back when it does not begin', async () => {
     await taskPool.grant(RACK, 'agentStart', forever);
     const other = granted(OTHER);
     await advance(clock, 4_999);
@@ -77,7 +77,7 @@ describe('a turn', () => {
     expect(signal.aborted, 'what was begun is not').toBe(false);
   });
 
-  test('ends with its I/O, its connection, its work and its place', async () => {
+  test('ends with its I/O, connection, work and place', async () => {
     const turn = await begun(RACK);
     const ended: string[] = [];
     turn.held.shell = { close: () => ended.push('shell') } as unknown as ShellSession;
@@ -91,14 +91,14 @@ describe('a turn', () => {
     expect(other.done).toBe(true);
   });
 
-  test('whose work cannot be cancelled says so', async () => {
+  test('reports work that cannot be cancelled', async () => {
     (await begun(RACK)).held.work = workOf(() => Promise.reject(new Unreachable('no database')));
     taskPool.end(RACK);
     await settled();
     expect(log.count('work could not be cancelled')).toBe(1);
   });
 
-  test('may leave its place early, once', async () => {
+  test('can leave its place early, once', async () => {
     await begun(RACK);
     taskPool.leavePlace(RACK);
     taskPool.leavePlace(RACK);
@@ -115,7 +115,7 @@ describe('a turn', () => {
     taskPool.end(slot('stub', 'rack-3'));
   });
 
-  test('that is granted anew ends the one before', async () => {
+  test('ends the earlier turn when it is granted again', async () => {
     const before = await begun(RACK, 'recovery');
     await taskPool.grant(RACK, 'agentStart', forever);
     expect(before.signal.aborted).toBe(true);
@@ -124,7 +124,7 @@ describe('a turn', () => {
   });
 
   test.each(['a free place', 'a place that is taken'])(
-    'that is no longer wanted when it comes (%s) is given on',
+    'is passed on when it is no longer wanted (%s)',
     async (of) => {
       const before = of === 'a free place' ? null : await begun(OTHER);
       const unwanted = new AbortController();
@@ -143,7 +143,7 @@ describe('a turn', () => {
     },
   );
 
-  test('is given to the oldest attempt first, then by machine id, then in the order of asking', async () => {
+  test('goes to the oldest attempt first, then by machine id, then by order of asking', async () => {
     await begun(OTHER);
     const order: string[] = [];
     const asks = [
@@ -165,8 +165,8 @@ describe('a turn', () => {
   });
 });
 
-describe('drain', () => {
-  test('lets work end by itself, and refuses those who wait', async () => {
+describe('a drain of the task pool', () => {
+  test('lets work end by itself and refuses waiting machines', async () => {
     await begun(RACK);
     const waiting = granted(OTHER);
     let drained = false;
@@ -178,7 +178,7 @@ describe('drain', () => {
     expect(drained).toBe(true);
   });
 
-  test('cancels what takes too long, and waits until that is written', async () => {
+  test('cancels work that takes too long and waits until that is recorded', async () => {
     const turn = await begun(RACK);
     let written!: () => void;
     turn.held.work = workOf(() => new Promise((resolve) => (written = resolve)));
@@ -191,7 +191,7 @@ describe('drain', () => {
     expect(drained).toBe(true);
   });
 
-  test('a place that was granted in the very moment of the stop is not used', async () => {
+  test('does not use a place that was granted at the moment of the stop', async () => {
     const late = taskPool.grant(RACK, 'agentStart', forever);
     const drained = taskPool.drain(1_000);
     await expect(late).rejects.toMatchObject({ code: 'cancelled' });
@@ -200,7 +200,7 @@ describe('drain', () => {
   });
 });
 
-test('whatever happens in whatever order, no place is lost', async () => {
+test('loses no place, in any order of events', async () => {
   const racks = ['a', 'b', 'c', 'd'].map((name) => slot('stub', name));
   const rack = fc.constantFrom(...racks);
   const kind = fc.constantFrom<Kind>('agentStart', 'recovery');
@@ -255,7 +255,7 @@ test('whatever happens in whatever order, no place is lost', async () => {
   );
 });
 
-describe('work that nobody holds', () => {
+describe('work that no turn holds', () => {
   const [SELF, STRANGER] = [1, 2].map((at) =>
     sessionId(`00000000-0000-4000-8000-00000000000${at}`),
   );
@@ -276,7 +276,7 @@ describe('work that nobody holds', () => {
     };
   });
 
-  test('is released when it is found twice, by its epoch: a later claim is another one', async () => {
+  test('is released by its epoch when found twice; a later claim is different', async () => {
     await look({ epoch: '6' });
     await look({ epoch: '7' });
     expect(released).toEqual([]);
@@ -284,7 +284,7 @@ describe('work that nobody holds', () => {
     expect(released).toEqual([[MACHINE, '7']]);
   });
 
-  test('is not what a turn holds, nor that of others, nor tests', async () => {
+  test('excludes work of turns, of other daemons and of tests', async () => {
     await begun(RACK);
     for (let looks = 0; looks < 2; looks += 1) await look({});
     taskPool.end(RACK);

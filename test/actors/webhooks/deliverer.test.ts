@@ -14,7 +14,7 @@ const numbers = (from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, at) => String(from + at));
 
 describe('deliveries to a webhook', () => {
-  it('are of what happens from its first daemon on, of the types that it wants, as CloudEvents', async () => {
+  it('cover events from the first daemon on, of the wanted types, as CloudEvents', async () => {
     const stand = webhookStand();
     await stand.add(3);
     const { stop } = await stand.daemon({ types: ['guard.thawed'] });
@@ -37,7 +37,7 @@ describe('deliveries to a webhook', () => {
     await stop();
   });
 
-  it('V58 500 twice, then success: at the written times', async () => {
+  it('V58: succeed after 500 twice, at the documented times', async () => {
     const answers = [status(500), status(500), status(200)];
     const stand = webhookStand(() => answers.shift()!);
     const { stop } = await stand.daemon({ pollMs: 100 });
@@ -52,10 +52,10 @@ describe('deliveries to a webhook', () => {
     await stop();
   });
 
-  it('V58 a redirect, a timeout, 429 with Retry-After: each is a failure; Retry-After is waited for', async () => {
+  it('V58: count a redirect, a timeout and a 429 as failures and respect Retry-After', async () => {
     const answers: DeliveryAnswer[] = [
       status(302),
-      { status: null, cause: 'no complete reply in time' },
+      { status: null, cause: 'no complete reply within the time limit' },
       status(429, 2 * HOUR),
       status(204),
     ];
@@ -71,13 +71,13 @@ describe('deliveries to a webhook', () => {
       if (failed && failed.cause !== causes.at(-1)) causes.push(failed.cause);
     }
     const times = stand.sent.map((sent) => Math.floor((sent.atMs - atMs) / MINUTE));
-    // 5 s and 5 min as written; then two hours instead of 30 min.
+    // 5 s and 5 min as configured; then two hours instead of 30 min.
     expect(times).toEqual([0, 0, 5, 125]);
-    expect(causes).toEqual(['no complete reply in time', 'it answered 429']);
+    expect(causes).toEqual(['no complete reply within the time limit', 'it answered 429']);
     await stop();
   });
 
-  it('V58 V60 ten attempts in 75 hours, each at its time and later by at most a fifth; then a dead letter, replayed once', async () => {
+  it('V58 V60: try ten times in 75 hours, at most a fifth late, then keep a dead letter, replayed once', async () => {
     const stand = webhookStand(() => status(503));
     const { stop } = await stand.daemon({ pollMs: 30 * SECOND, chance: 1 });
     await advance(stand.clock, MINUTE);
@@ -93,7 +93,7 @@ describe('deliveries to a webhook', () => {
     const letters = () =>
       stand.bmdb.webhooks.deliveries({ webhook: HOOK, state: 'dead', limit: 9 }, SIGNAL);
     expect(await letters()).toMatchObject([{ number: '1', attempts: 10, status: 503 }]);
-    // The counter is there before it rises for the first time, or the alert would not see that.
+    // The counter exists before its first increase, because otherwise the alert would miss that.
     const counted = stand.metrics.calls.find(({ labels }) => labels['outcome'] === 'dead');
     expect(counted).toMatchObject({ labels: { webhook: HOOK }, value: 0 });
     expect(
@@ -110,7 +110,7 @@ describe('deliveries to a webhook', () => {
     await stop();
   });
 
-  it('V58 410 ends them, until somebody enables it: then they go on where they stopped', async () => {
+  it('V58: end at 410 until somebody enables the webhook, then continue where they stopped', async () => {
     const stand = webhookStand(({ number }) => status(number === '2' ? 410 : 200));
     const { stop } = await stand.daemon();
     await advance(stand.clock, 2 * SECOND);
@@ -128,7 +128,7 @@ describe('deliveries to a webhook', () => {
     await stop();
   });
 
-  it('that throw are told and tried again as others that fail', async () => {
+  it('report an exception and try again as after other failures', async () => {
     let isWrong = true;
     const stand = webhookStand(() => {
       if (isWrong) throw new TypeError('a mistake of ours');
@@ -152,7 +152,7 @@ describe('deliveries to a webhook', () => {
     await stop();
   });
 
-  it('that are under way at a stop are no failures, and are made by the next daemon', async () => {
+  it('do not count as failed at a stop, and are made by the next daemon', async () => {
     const stand = webhookStand(
       (_, signal) =>
         new Promise((_resolve, reject) => {
@@ -175,7 +175,7 @@ describe('deliveries to a webhook', () => {
     await stop();
   });
 
-  it('whose work stops by a mistake of ours rest, and an error says so; what others tell of is no error', async () => {
+  it('rest after a mistake of ours, with an error; failures of others are no error', async () => {
     const stand = webhookStand();
     let fails: Error | null = new TypeError('a mistake of ours');
     const { bmdb } = stand;
@@ -200,7 +200,7 @@ describe('deliveries to a webhook', () => {
     await stop();
   });
 
-  it('that hang or fail hold up no other, four at a time', async () => {
+  it('that hang or fail delay no other, four at a time', async () => {
     const hanging = new Set(['3', '7']);
     let most = 0;
     let now = 0;
@@ -214,7 +214,7 @@ describe('deliveries to a webhook', () => {
       } else await Promise.resolve();
       now -= 1;
       return hanging.has(number)
-        ? { status: null, cause: 'no complete reply in time' }
+        ? { status: null, cause: 'no complete reply within the time limit' }
         : status(200);
     });
     const { stop } = await stand.daemon();
@@ -230,7 +230,7 @@ describe('deliveries to a webhook', () => {
     await stop();
   });
 
-  it('are made by one daemon at a time; the next goes on where it stopped', async () => {
+  it('are made by one daemon at a time; the next continues where it stopped', async () => {
     const stand = webhookStand();
     const [one, two] = [await stand.daemon(), await stand.daemon()];
     await advance(stand.clock, 5 * SECOND);
@@ -247,7 +247,7 @@ describe('deliveries to a webhook', () => {
     await Promise.all([one.stop(), two.stop()]);
   });
 
-  it('V59 killed 200 times between sending and writing it down: each is sent at least once, with the same id and body', async () => {
+  it('V59: are sent at least once, with the same id and body, over 200 kills', async () => {
     const chance = createSeededRandom(7);
     const stand = webhookStand(() => status(chance.next() < 0.2 ? 500 : 200));
     let life = await stand.daemon();
@@ -284,7 +284,7 @@ describe('deliveries to a webhook', () => {
     expect(await stand.bmdb.webhooks.list(SIGNAL)).toMatchObject([{ waiting: 0, dead: 0 }]);
   });
 
-  it('that end while others are written down are written down, too', async () => {
+  it('are recorded when they end while others are being recorded', async () => {
     const stand = webhookStand(async ({ number }) => {
       await new Promise((resolve) =>
         stand.clock.setTimeout(() => resolve(null), 7 * (1 + (Number(number) % 3))),
@@ -301,7 +301,7 @@ describe('deliveries to a webhook', () => {
   });
 });
 
-/** The same database, with a way to it that takes a while. */
+/** The same database behind a slow connection. */
 function slowlyWriting(bmdb: Bmdb, clock: Clock, ms: number): Bmdb {
   return {
     ...bmdb,
@@ -317,7 +317,7 @@ function slowlyWriting(bmdb: Bmdb, clock: Clock, ms: number): Bmdb {
   };
 }
 
-/** The same database; the process dies at the n-th time that it would write down what it sent. */
+/** The same database; the process dies at the n-th record of a delivery. */
 function dyingAt(bmdb: Bmdb, at: number, onDeath: () => void): Bmdb {
   let writes = 0;
   const dead = () => {

@@ -7,7 +7,7 @@ import { HOOK, status, webhookStand } from './webhook-stand.ts';
 const SECOND = 1_000;
 const SIGNAL = new AbortController().signal;
 
-it('a delivery that is tried again, and hangs, is not made twice at once', async () => {
+it('does not make a hanging delivery twice at once', async () => {
   const stand = webhookStand(async () => {
     if (stand.sent.length === 1) return status(500);
     await new Promise((resolve) => stand.clock.setTimeout(() => resolve(null), 14 * SECOND));
@@ -22,7 +22,7 @@ it('a delivery that is tried again, and hangs, is not made twice at once', async
   await stop();
 });
 
-it('what could not be written down once is written down all the same, and not sent again', async () => {
+it('records a delivery later when a record failed, and does not send it again', async () => {
   const stand = webhookStand();
   const { bmdb } = stand;
   let fails = true;
@@ -49,7 +49,7 @@ it('what could not be written down once is written down all the same, and not se
   await stop();
 });
 
-it('how long the oldest waits is told: of what hangs, and of what failed', async () => {
+it('shows how long the oldest delivery has waited, hanging or failed', async () => {
   const stand = webhookStand(async () => {
     await new Promise((resolve) => stand.clock.setTimeout(() => resolve(null), 14 * SECOND));
     return status(500);
@@ -65,7 +65,7 @@ it('how long the oldest waits is told: of what hangs, and of what failed', async
   await advance(stand.clock, 12 * SECOND);
   expect(await stand.bmdb.webhooks.list(SIGNAL)).toMatchObject([{ waiting: 0 }]);
   expect(oldest()).toBeGreaterThan(5);
-  // It failed twice, and is tried again in five minutes.
+  // It failed twice, and is retried in five minutes.
   await advance(stand.clock, 120 * SECOND);
   expect(await stand.bmdb.webhooks.list(SIGNAL)).toMatchObject([{ waiting: 1 }]);
   expect(oldest()).toBeGreaterThan(90);

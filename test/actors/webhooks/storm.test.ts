@@ -8,9 +8,9 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const SIGNAL = new AbortController().signal;
 
-describe('deliveries to a webhook', () => {
+describe('deliveries in a storm', () => {
   it.each([[503], [429], [404], [302], [null]])(
-    'that all fail by %s are tried ten a second, and at full speed from the first success on',
+    'that all fail by %s are tried ten a second, and at full speed after the first success',
     async (code) => {
       let isAway = true;
       let [now, most] = [0, 0];
@@ -28,7 +28,7 @@ describe('deliveries to a webhook', () => {
       const before = stand.sent.length;
       most = 0;
       await advance(stand.clock, 10 * SECOND);
-      // Each after 100 ms, and in the beginning some more.
+      // Each after 100 ms, and at the start some more.
       expect(stand.sent.length - before).toBeGreaterThan(80);
       expect(stand.sent.length - before).toBeLessThanOrEqual(100);
       isAway = false;
@@ -43,7 +43,7 @@ describe('deliveries to a webhook', () => {
     },
   );
 
-  it('to a receiver that hangs are made four at a time all the same', async () => {
+  it('to a hanging receiver are still made four at a time', async () => {
     let [now, most] = [0, 0];
     const stand = webhookStand(async (_sent, signal) => {
       most = Math.max(most, ++now);
@@ -66,7 +66,7 @@ describe('deliveries to a webhook', () => {
     await stop();
   });
 
-  it('of a storm to a dead webhook keep few in memory, and all of them come in the end', async () => {
+  it('to a dead webhook keep few in memory, and all arrive in the end', async () => {
     const stand = webhookStand(() => ({ status: null, cause: 'connection refused' }));
     let readAhead = 0;
     const { bmdb } = stand;
@@ -99,7 +99,7 @@ describe('deliveries to a webhook', () => {
     await stop();
   });
 
-  it('that are refused by a receiver that is there are not waited for', async () => {
+  it('go on while a reachable receiver refuses one', async () => {
     const stand = webhookStand(({ number }) => status(Number(number) <= 1_000 ? 400 : 200));
     const { stop } = await stand.daemon({ types: ['guard.thawed'] });
     await advance(stand.clock, 2 * SECOND);

@@ -16,7 +16,7 @@ export const HOOK = 'pager';
 const SESSION_MS = 1_000 * 3_600_000;
 
 export interface SentDelivery extends Delivery {
-  /** Of the event. */
+  /** The event's number. */
   readonly number: string;
   readonly atMs: number;
   readonly daemon: number;
@@ -29,7 +29,7 @@ export const status = (code: number, retryAfterMs: number | null = null): Delive
   ...{ status: code, retryAfterMs },
 });
 
-/** A receiver, daemons that deliver to it, and a database in memory, in virtual time. */
+/** A receiver, daemons that deliver to it, and an in-memory database, in virtual time. */
 export function webhookStand(receive: Receiver = () => status(200)) {
   const clock = createSimulatedClock();
   const beganMs = clock.monotonic();
@@ -48,7 +48,7 @@ export function webhookStand(receive: Receiver = () => status(200)) {
         await bmdb.events.append({ type, actor: 'ann', reason: `${each}`, details: {} });
       }
     },
-    /** A daemon of its own, with a session; no chance, unless a test gives one. */
+    /** A separate daemon with a session, without randomness unless a test asks for it. */
     daemon: async (
       how: { pollMs?: number; types?: readonly EventType[]; chance?: number; through?: Bmdb } = {},
     ) => {

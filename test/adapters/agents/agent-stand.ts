@@ -18,7 +18,7 @@ export interface AgentStandOptions extends Partial<AgentServerOptions> {
   readonly store?: MemHeartbeatStore;
 }
 
-/** A real server with agents that it knows, and with strangers. All of it ends with the test. */
+/** A real server with known and unknown agents. All of them end with the test. */
 export async function startAgentStand(
   { store = createMemHeartbeatStore(), ...options }: AgentStandOptions = {},
   { tls, inThread = false }: { tls?: TlsMaterial; inThread?: boolean } = {},
@@ -37,7 +37,7 @@ export async function startAgentStand(
     host,
     port: Number(port),
     clients,
-    /** One that the database knows. */
+    /** A machine that the database knows. */
     agent() {
       const [key, machine] = [generateRawKeyPair(), machineId(randomUUID())];
       return {
@@ -54,13 +54,13 @@ export async function startAgentStand(
         },
       };
     },
-    /** A client that may do everything wrong. */
+    /** A client that can break every rule. */
     session(identity: RawIdentity | null) {
       const session = openRawClient({ address, trust, identity });
       onTestFinished(() => session.destroy());
       return session;
     },
-    /** A stranger, or whoever is given, that keeps no rule of HTTP/2. */
+    /** A client, by default unknown, that can break the rules of HTTP/2. */
     async rawHttp2(identity?: RawIdentity, how: { allowHalfOpen?: boolean } = {}) {
       const own = identity ?? (await selfSigned(ED25519));
       const peer = await openRawHttp2(address, trust, own, how);

@@ -10,7 +10,7 @@ const CALL_MS = 1_000;
 
 let clock: VirtualClock;
 let session: ReturnType<AgentStand['session']>;
-/** Of a connection without a call. */
+/** A connection without a call. */
 let timersAtRest: number;
 
 beforeEach(async () => {
@@ -23,10 +23,10 @@ beforeEach(async () => {
   timersAtRest = clock.pending;
 });
 
-/** Resolves once the server has all that was written. */
+/** Resolves once the server has every written byte. */
 const sent = () => new Promise<void>((resolve) => session.ping(() => resolve()));
 
-/** A call whose message never ends; answers once the server has it. */
+/** A call whose message never ends. Resolves once the server has the call. */
 async function open() {
   const stream = openRawCall(session);
   stream.on('error', () => undefined).resume();
@@ -39,11 +39,11 @@ async function isClosed(stream: ClientHttp2Stream): Promise<void> {
   await expect.poll(() => stream.closed, PATIENCE).toBe(true);
 }
 
-test('each call is cut off when its own time is over, also while others go on', async () => {
+test('cuts each call off at its own time limit, also while others go on', async () => {
   const first = await open();
   clock.increment(CALL_MS / 2);
   const second = await open();
-  // More of its message gives it no more time.
+  // More message bytes do not extend its time.
   first.write(Buffer.alloc(1));
   await sent();
   clock.increment(CALL_MS / 2);
@@ -57,7 +57,7 @@ test('each call is cut off when its own time is over, also while others go on', 
   await isClosed(third);
 });
 
-test('once no call is under way the next one has all of its time', async () => {
+test('gives the next call its full time when no call is pending', async () => {
   const first = await open();
   first.close();
   await isClosed(first);

@@ -8,7 +8,7 @@ import { createClients, startTestServer } from './test-server.ts';
 
 const GRACE_BEYOND_ANY_TEST_MS = 3_600_000;
 
-/** A cable to `target`: once it is pulled nothing comes through, not even that an end has gone. */
+/** A cable to `target`. Once it is pulled, nothing passes, not even the end of a connection. */
 async function layCable(target: string) {
   const ends: Socket[] = [];
   let pulled = false;
@@ -30,7 +30,7 @@ async function layCable(target: string) {
 }
 
 test.for([{ inThread: false }, { inThread: true }])(
-  'C3: a stop does not wait for agents whose cable was pulled (in a thread: $inThread)',
+  'C3: stops without waiting for agents whose cable was pulled (in a thread: $inThread)',
   async ({ inThread }) => {
     const store = createMemHeartbeatStore();
     const [key, machine] = [generateRawKeyPair(), machineId(randomUUID())];

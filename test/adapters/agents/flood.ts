@@ -1,6 +1,7 @@
 /**
- * What ten connections can do at full speed, from a process of its own: `flood.ts ADDRESS KIND`, the
- * authority (PEM) on standard input. Goes on until it is ended; a line `flooding` tells that it began.
+ * Loads a server with ten connections at full speed, from its own process: `flood.ts ADDRESS KIND`,
+ * with the authority (PEM) on standard input. Runs until it is ended. The line `flooding` reports
+ * the start.
  */
 import { text } from 'node:stream/consumers';
 import { randomUUID } from 'node:crypto';
@@ -46,7 +47,7 @@ async function tcp(): Promise<void> {
   await ended(socket);
 }
 
-/** Calls of an agent that nobody knows, eight at a time, with a body of so many bytes more. */
+/** Calls of an unknown agent, eight at a time, with this many additional body bytes. */
 async function calls(who: RawIdentity, bytes: number): Promise<void> {
   const session = openRawClient({ address, trust, identity: who });
   const over = ended(session);
@@ -67,7 +68,7 @@ async function frames(round: (index: number) => readonly Uint8Array[]): Promise<
   const peer = await openRawHttp2(address, trust, identity);
   for (let index = 0; !peer.socket.destroyed; index += 1) {
     await peer.send(...round(index));
-    // A round that is refused at once must not keep this process from seeing the end.
+    // A round that fails at once must not keep this process from seeing the end.
     await new Promise(setImmediate);
   }
 }

@@ -10,7 +10,7 @@ import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
 import { generateRawKeyPair } from '../../../src/agent/keys.ts';
 import { createClients } from './test-server.ts';
 
-/** The thread's side without the thread, and a daemon that takes in whatever it is told of. */
+/** The thread's side without the thread, and a daemon that accepts every report. */
 async function startFront() {
   const { port1: daemon, port2: thread } = new MessageChannel();
   onTestFinished(() => daemon.close());
@@ -45,8 +45,8 @@ async function startFront() {
   return { clock, told, address, trust: new X509Certificate(caDer).toString(), close };
 }
 
-test('B2: strangers cause only so many lines for debugging, and the others come through', async () => {
-  // Time stands still: nothing is added to what may be told at once.
+test('B2: limits debug lines about strangers and passes all other lines', async () => {
+  // Time stands still: the allowance for log lines does not grow.
   const { told, address, close } = await startFront();
   const [host, port] = address.split(':');
   const STRANGERS = 150;
@@ -63,7 +63,7 @@ test('B2: strangers cause only so many lines for debugging, and the others come 
   expect(lines).toHaveLength(100);
 });
 
-test('heartbeats that come soon after each other are one message to the daemon, and one back', async () => {
+test('sends heartbeats that arrive close together as one message each way', async () => {
   const { clock, told, address, trust, close } = await startFront();
   const records = () => told.flatMap((each) => (each.kind === 'record' ? [each.batch.length] : []));
   const clients = createClients(address, trust);
@@ -86,12 +86,13 @@ test('heartbeats that come soon after each other are one message to the daemon, 
     })
     .toBe(agents.length);
   await Promise.all(all);
-  // From now on all are known and connected, and time stands still but for the gap between batches.
+  // From now on all agents are known and connected, and time stands still except between batches.
   clock.increment(5);
   told.length = 0;
   await beat(agents[0]!);
   const together = agents.slice(1).map(beat);
-  // Nothing shows that a call has arrived and waits, so all get a moment in which no time passes.
+  // Nothing shows that a call has arrived and waits, so every call gets a moment without time
+  // passing.
   await expect.poll(() => clock.pending).toBeGreaterThan(0);
   await new Promise((resolve) => setTimeout(resolve, 300));
   expect(records()).toEqual([1]);

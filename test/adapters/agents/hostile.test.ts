@@ -34,11 +34,11 @@ const MIB = 1024 * 1024;
 const odd = (index: number) => 2 * index + 1;
 const closed = (emitter: NodeJS.EventEmitter) =>
   new Promise<void>((resolve) => emitter.once('close', () => resolve()));
-/** Unlike `once`, does not mind the errors on the way. */
+/** Unlike `once`, ignores earlier errors. */
 const drained = (stream: NodeJS.EventEmitter) =>
   new Promise<void>((resolve) => stream.once('drain', () => resolve()));
 
-/** What agents that mean ill do, each time while an honest one goes on reporting. */
+/** Attacks by malicious agents, each while an honest agent keeps reporting. */
 describe('hostile agents', () => {
   let { store, host, port, trust, clients, session, rawHttp2 } = {} as AgentStand;
   let honest: StandAgent;
@@ -47,14 +47,14 @@ describe('hostile agents', () => {
     ({ store, host, port, trust, clients, session, rawHttp2 } = stand);
     honest = stand.agent();
   };
-  /** Whatever went on, the honest agent is served. */
+  /** The honest agent is served whatever happened. */
   const isServed = async () => {
     const before = honest.stored.heartbeats;
     await honest.beat();
     expect(honest.stored.heartbeats).toBe(before + 1);
   };
 
-  test('one that reports for another machine, with its own key', async () => {
+  test('cannot report for another machine with their own key', async () => {
     await start();
     const key = generateRawKeyPair();
     const machine = machineId(randomUUID());
@@ -69,7 +69,7 @@ describe('hostile agents', () => {
     expect(honest.stored.heartbeats).toBe(1);
   });
 
-  test('a report that is replayed by another key, and a result that is replayed late', async () => {
+  test('cannot replay a report with another key, or a result late', async () => {
     await start();
     const installationReport = { generation: 1n, success: {} };
     const recorded = writeFrame(
@@ -88,7 +88,7 @@ describe('hostile agents', () => {
     expect(honest.stored.report).toBeNull();
   });
 
-  test('a report of 100 MB is not read beyond the limit', async () => {
+  test('cannot send a report of 100 MB, which is not read beyond the limit', async () => {
     await start();
     for (const identity of [await honest.identity(), await selfSigned(ED25519)]) {
       const stream = openRawCall(session(identity));
@@ -108,7 +108,7 @@ describe('hostile agents', () => {
     await isServed();
   });
 
-  test('what all strangers together have us hold is bounded, agents are let through', async () => {
+  test('cannot make the server hold more than a bound, and real agents pass', async () => {
     const strangerBytes = { all: 100_000, each: 60_000 };
     await start({ limits: { strangerBytes, connectionBytes: 0 } });
     await isServed();
@@ -126,7 +126,7 @@ describe('hostile agents', () => {
       .toBe(String(GrpcStatus.internal));
   });
 
-  test('strangers that have us hold all they may keep no agent out, known or not', async () => {
+  test('cannot keep agents out, known or new, by filling their bound', async () => {
     const errorMax = 'x'.repeat(4096);
     await start({ limits: { strangerBytes: { all: 60_000, each: 60_000 } } });
     openRawCall(session(await selfSigned(ED25519))).write(Buffer.alloc(70_000));
@@ -144,7 +144,7 @@ describe('hostile agents', () => {
     expect(honest.stored.hardwareReport).not.toBeNull();
   });
 
-  test('a connection on which nothing comes any more is closed, also one of an agent', async () => {
+  test('lose a connection on which nothing arrives, like real agents', async () => {
     await start({ limits: { idleMs: 1_500, strangerMs: 600_000 } });
     const own = session(await honest.identity());
     const whole = writeFrame(heartbeatRequestCodec.encode({ machineId: honest.machine }));
@@ -153,7 +153,7 @@ describe('hostile agents', () => {
     expect(defaultLimits.idleMs).toBe(600_000);
   });
 
-  test('an agent that says goodbye and leaves its half of the socket open', async () => {
+  test('lose a connection whose half they leave open after goodbye', async () => {
     const idleMs = 500;
     await start({ limits: { idleMs } });
     const identity = await honest.identity();
@@ -164,24 +164,24 @@ describe('hostile agents', () => {
     const ended = once(peer.socket, 'end');
     await peer.send(goaway);
     await ended;
-    // What a look at it threw would fail this run.
+    // An error thrown by the look would fail this run.
     await new Promise((resolve) => setTimeout(resolve, 2 * idleMs));
     await isServed();
   });
 
-  test('10 000 calls at once on one connection', async () => {
+  test('cannot harm the server with 10 000 calls on one connection', async () => {
     await start();
     const peer = await rawHttp2();
     const streams = Array.from({ length: 10_000 }, (_, index) => headers(odd(index)));
     await peer.send(...streams);
     await isServed();
-    // Those that were let in are as idle as before, those that were not cost nothing.
+    // Accepted connections are as idle as before, and refused ones cost nothing.
     peer.socket.destroy();
     await peer.closed;
     expect(store.batches).toEqual([1]);
   });
 
-  test('calls that are reset as fast as they are made end their connection', async () => {
+  test('lose their connection when they reset calls as fast as they make them', async () => {
     await start();
     const peer = await rawHttp2();
     for (let round = 0; round < 100 && !peer.socket.destroyed; round += 1) {
@@ -193,7 +193,7 @@ describe('hostile agents', () => {
     await isServed();
   });
 
-  test('headers that never end', async () => {
+  test('cannot harm the server with endless headers', async () => {
     await start();
     const peer = await rawHttp2();
     const junk = literal('x-junk', 'x'.repeat(4_000));
@@ -206,7 +206,7 @@ describe('hostile agents', () => {
     await isServed();
   });
 
-  test('headers that are small on the wire and large in memory', async () => {
+  test('cannot harm the server with headers that grow in memory', async () => {
     await start();
     const peer = await rawHttp2();
     const block = Buffer.concat([
@@ -223,11 +223,11 @@ describe('hostile agents', () => {
     }
     await isServed();
     const after = process.memoryUsage();
-    // It would be 1.5 GB.
+    // This would be 1.5 GB.
     expect(after.heapUsed + after.external - heapUsed - external).toBeLessThan(200 * MIB);
   });
 
-  test('bytes that are no HTTP/2 after the handshake', async () => {
+  test('cannot harm the server with bytes that are no HTTP/2', async () => {
     await start();
     const peer = await rawHttp2();
     await peer.send(Buffer.alloc(100_000, 0xff));
@@ -238,7 +238,7 @@ describe('hostile agents', () => {
     await isServed();
   });
 
-  test('those that say nothing, or little, are sent away; agents stay', async () => {
+  test('are sent away when they say little or nothing, while agents stay', async () => {
     const clock = createSimulatedClock();
     const limits = { strangerMs: 300, callMs: 3_600_000 };
     await start({ clock, limits, batch: { gapMs: 0, enough: 1, max: 1 } });
@@ -264,7 +264,7 @@ describe('hostile agents', () => {
     expect(defaultLimits.strangerMs).toBeGreaterThan(defaultLimits.callMs);
   });
 
-  test('a flood of connections takes no more than its share', async () => {
+  test('get only their share by a flood of connections', async () => {
     const [burst, count] = [20, 300];
     await start({ limits: { connects: { perSecond: 0.001, burst }, strangerMs: 3_600_000 } });
     await isServed();
@@ -275,13 +275,13 @@ describe('hostile agents', () => {
       socket.once('close', () => (sentAway += 1));
       onTestFinished(() => void socket.destroy());
     }
-    // The agent took one of those that are let in at once. None of them says anything, and a handshake
-    // may take 10 s: whoever is let in is still there.
+    // The agent took one of the connections that are accepted at once. None of the others sends
+    // anything, and a handshake may take 10 s, so every accepted connection is still open.
     const letIn = burst - 1;
     await expect.poll(() => sentAway, { interval: 5 }).toBeGreaterThanOrEqual(count - letIn);
     expect(flood.filter(({ destroyed }) => !destroyed)).toHaveLength(letIn);
     await isServed();
-    // Another address has a share of its own.
+    // Another address has its own share.
     const options = { host, port, ca: [trust], localAddress: '127.0.0.2', ALPNProtocols: ['h2'] };
     const other = connectTls(options).on('error', () => undefined);
     onTestFinished(() => void other.destroy());

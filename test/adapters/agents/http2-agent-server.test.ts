@@ -35,14 +35,14 @@ const from = (hex: string) => Buffer.from(hex, 'hex');
 
 const HARDWARE = 2;
 const INSTALLATION = 3;
-/** A heartbeat with these bytes for a report. */
+/** A heartbeat with these bytes as its report. */
 function withReport(machine: MachineId, field: number, report: Uint8Array): Buffer {
   const head = heartbeatRequestCodec.encode({ machineId: machine });
   const tag = protobuf.Writer.create().uint32((field << 3) | 2);
   return writeFrame(Buffer.concat([head, tag.bytes(report).finish()]));
 }
 
-describe('http2 agent server', () => {
+describe('the HTTP/2 agent server', () => {
   let { store, server, host, port, clients, session: raw } = {} as AgentStand;
   let { machine, stored, beat, identity } = {} as StandAgent;
   const start = async (options: AgentStandOptions = {}) => {
@@ -52,7 +52,7 @@ describe('http2 agent server', () => {
   };
   const rawAgent = async () => raw(await identity());
 
-  test('tells the agent its period, and asks for the hardware report', async () => {
+  test('tells the agent its period and asks for the hardware report', async () => {
     await start({ heartbeatIntervalSeconds: 7, hardwareReportWanted: (id) => id === machine });
     expect(await beat()).toMatchObject({ heartbeatIntervalSeconds: 7n, sendHardwareReport: true });
   });
@@ -64,14 +64,14 @@ describe('http2 agent server', () => {
     ['a certificate that another key signed', () => signedByOther({ chained: false })],
     ['a chain of certificates', () => signedByOther({ chained: true })],
     ['two certificates', twoSelfSigned],
-  ])('refuses %s, and never asks the database', async (_name, identity) => {
+  ])('refuses %s without asking the database', async (_name, identity) => {
     await start();
     const answer = await rawCall(raw(await identity()), frame({ machineId: machine }));
     expect(answer).toMatchObject(status(GrpcStatus.unauthenticated));
     expect(store.batches).toEqual([]);
   });
 
-  test('refuses what is no gRPC call of the one method', async () => {
+  test('refuses everything but gRPC calls of its one method', async () => {
     await start();
     const session = await rawAgent();
     const body = frame({ machineId: machine });
@@ -81,7 +81,7 @@ describe('http2 agent server', () => {
     expect(await rawCall(session, body, json)).toMatchObject(status(GrpcStatus.unimplemented));
   });
 
-  test('refuses malformed, torn and compressed messages, and lives on', async () => {
+  test('refuses malformed, torn and compressed messages and lives on', async () => {
     await start();
     const session = await rawAgent();
     const whole = frame({ machineId: machine });
@@ -97,7 +97,7 @@ describe('http2 agent server', () => {
     expect(await call(whole)).toMatchObject(status(GrpcStatus.ok));
   });
 
-  test('no message, whatever its bytes, does more than fail its own call', async () => {
+  test('fails only the call of a message with arbitrary bytes', async () => {
     await start({ limits: { callsPerKey: { perSecond: 1e6, burst: 1e6 }, refusedCallsMax: 1e6 } });
     const session = await rawAgent();
     await fc.assert(
@@ -109,11 +109,11 @@ describe('http2 agent server', () => {
     );
   });
 
-  test('keeps the heartbeat of a hardware report that cannot be right, or be read', async () => {
+  test('keeps the heartbeat of an impossible or unreadable hardware report', async () => {
     const dropped: object[] = [];
     await start({ log: { ...silentLog, warn: (fields: object) => dropped.push(fields) } });
     const session = await rawAgent();
-    // Of an agent that is not known yet, and of one that is.
+    // An unknown agent and a known one.
     for (let time = 0; time < 2; time += 1) {
       const unreadable = withReport(machine, HARDWARE, from('ffff'));
       expect(await rawCall(session, unreadable)).toMatchObject(status(GrpcStatus.ok));
@@ -131,7 +131,7 @@ describe('http2 agent server', () => {
     expect(dropped).toEqual(Array(8).fill(expect.objectContaining({ machine })));
   });
 
-  test('a boot id that is no plain text is not passed on', async () => {
+  test('drops a boot id that is no plain text', async () => {
     await start();
     const heard: unknown[] = [];
     server.heard$.subscribe((event) => heard.push(event.bootId));
@@ -143,7 +143,7 @@ describe('http2 agent server', () => {
     ['without result', from('0801')],
     ['that is garbage', from('ffff')],
     ['that is too large', Buffer.alloc(1_100_000)],
-  ])('an installation report %s is invalid, but its heartbeat counts', async (_name, report) => {
+  ])('rejects an installation report %s and counts its heartbeat', async (_name, report) => {
     await start();
     const session = await rawAgent();
     const call = () => rawCall(session, withReport(machine, INSTALLATION, report));
@@ -152,7 +152,7 @@ describe('http2 agent server', () => {
     expect(stored).toMatchObject({ heartbeats: 2, report: null });
   });
 
-  test('stores the report of an agent it never heard before, on the same call', async () => {
+  test('stores the report of an agent on its first call', async () => {
     await start();
     const hardwareReport = { report: { product: 'X' } };
     stored.request = { generation: 2n, raw: installationRequestCodec.encode({ generation: 2n }) };
@@ -164,7 +164,7 @@ describe('http2 agent server', () => {
     expect(store.batches).toEqual([1, 1]);
   });
 
-  test('never looks into the reports of a stranger, nor says a word of it', async () => {
+  test('neither reads nor logs the reports of a stranger', async () => {
     const said: string[] = [];
     const say = (_fields: object, message: string) => void said.push(message);
     await start({ log: { ...silentLog, info: say, warn: say, error: say } });
@@ -176,7 +176,7 @@ describe('http2 agent server', () => {
       );
       expect(answer).toMatchObject(status(GrpcStatus.unauthenticated));
     }
-    // With a key that is right for another machine no more than with any other.
+    // A key that is valid for another machine is refused like any other key.
     const agent = await rawAgent();
     expect(await rawCall(agent, frame({ machineId: machine }))).toMatchObject(
       status(GrpcStatus.ok),
@@ -186,8 +186,8 @@ describe('http2 agent server', () => {
     expect(said).toEqual([]);
   });
 
-  test('a call whose time is over before the database answers harms nobody', async () => {
-    // Long enough for the second call on a busy machine, which is an honest one.
+  test('survives a call whose time ends before the database answers', async () => {
+    // Long enough for an honest second call on a busy machine.
     await start({ limits: { callMs: 2_000 } });
     const session = await rawAgent();
     let open = () => {};
@@ -200,14 +200,14 @@ describe('http2 agent server', () => {
       .toBe(String(GrpcStatus.ok));
   });
 
-  test('a server that is not ready asks for nothing of a call', async () => {
+  test('asks nothing of a call while it is not ready', async () => {
     await start({ isReady: () => false });
     const stream = openRawCall(await rawAgent());
     const [head] = (await once(stream, 'response')) as [Record<string, unknown>];
     expect(head['grpc-status']).toBe(String(GrpcStatus.unavailable));
   });
 
-  test('says once that the database is away, not for every call', async () => {
+  test('reports an unreachable database once, not per call', async () => {
     const said: string[] = [];
     await start({ log: { ...silentLog, warn: (_fields, message) => void said.push(message) } });
     store.broken = true;
@@ -215,7 +215,7 @@ describe('http2 agent server', () => {
     expect(said).toHaveLength(1);
   });
 
-  test('a stored request passes through as it is; one that cannot be read does not', async () => {
+  test('passes a stored request unchanged and drops an unreadable one', async () => {
     await start();
     const known = installationRequestCodec.encode({ generation: 3n, metropolis: {} });
     const unknownField = Buffer.from('c23e0161', 'hex');
@@ -227,14 +227,14 @@ describe('http2 agent server', () => {
   });
 
   test.each([4n, 6n, 0n, -1n])(
-    'B2: nor does one of generation 5 that calls itself %s: it would be installed for ever',
+    'B2: drops a request of generation 5 that calls itself %s and would be installed for ever',
     async (inner) => {
       const said: string[] = [];
       await start({ log: { ...silentLog, error: (_fields, message) => void said.push(message) } });
       const raw = installationRequestCodec.encode({ generation: inner, metropolis: {} });
       stored.request = { generation: 5n, raw };
       expect((await beat()).installationRequest).toBeUndefined();
-      expect(said).toEqual(['stored installation request misnumbered']);
+      expect(said).toEqual(['a stored installation request has the wrong generation']);
     },
   );
 
@@ -245,7 +245,7 @@ describe('http2 agent server', () => {
     await expect(beat()).rejects.toMatchObject({ status: GrpcStatus.resourceExhausted });
   });
 
-  test('limits refused calls of one address, but not the agents that are known there', async () => {
+  test('limits refused calls per address, but not known agents there', async () => {
     await start({ limits: { refusalsPerAddress: { perSecond: 0.001, burst: 1 } } });
     await beat();
     const strange = async () =>
@@ -258,7 +258,7 @@ describe('http2 agent server', () => {
     expect(await beat()).toBeDefined();
   });
 
-  test('counts how calls end', async () => {
+  test('counts the ends of calls', async () => {
     const counted: string[] = [];
     const seconds: number[] = [];
     await start({
@@ -276,7 +276,7 @@ describe('http2 agent server', () => {
     expect(seconds.every((each) => each >= 0)).toBe(true);
   });
 
-  test('close cuts off who does not end in time: a silent socket and a hanging call', async () => {
+  test('cuts off a silent socket and a hanging call on close', async () => {
     await start();
     const silent = connectTcp({ host, port });
     onTestFinished(() => void silent.destroy());
@@ -291,7 +291,7 @@ describe('http2 agent server', () => {
     expect(await hanging).toMatchObject({ status: GrpcStatus.unavailable });
   });
 
-  test('a port in use, and a key that fits no certificate, are said in one line', async () => {
+  test('reports a used port and a key without its certificate in one line', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     const listen = { host: '127.0.0.1', port: (other.address() as AddressInfo).port };

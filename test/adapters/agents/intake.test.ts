@@ -7,7 +7,7 @@ import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
 
 const GAP_MS = 10;
 
-/** Batches that were begun; each is answered when the test says so. */
+/** Started batches. The test decides when each is answered. */
 function createStand({ enough = 100, max = 100 } = {}) {
   const clock = createSimulatedClock();
   const begun: string[] = [];
@@ -48,7 +48,7 @@ const recordOf = (machine: string): HeartbeatRecord => ({
   bootId: null,
 });
 
-test('who comes alone is recorded at once, however often', async () => {
+test('records a single heartbeat at once, however often one comes', async () => {
   const { begun, say, pass, answer } = createStand();
   for (const machine of ['a', 'b', 'c']) {
     await say(machine);
@@ -58,7 +58,7 @@ test('who comes alone is recorded at once, however often', async () => {
   expect(begun).toEqual(['a', 'b', 'c']);
 });
 
-test('whoever comes soon after goes together, whether or not the first is answered', async () => {
+test('groups heartbeats that come soon after, answered or not', async () => {
   const { begun, say, pass, answer } = createStand();
   await say('a');
   await say('b');
@@ -75,7 +75,7 @@ test('whoever comes soon after goes together, whether or not the first is answer
   expect(begun).toEqual(['a', 'b c', 'd']);
 });
 
-test('enough of them wait for nothing but the two in flight', async () => {
+test('sends a full group at once unless two are in flight', async () => {
   const { begun, say, pass, answer } = createStand({ enough: 2, max: 2 });
   await say('a', 'b', 'c', 'd', 'e', 'f');
   expect(begun).toEqual(['a b', 'c d']);
@@ -85,7 +85,7 @@ test('enough of them wait for nothing but the two in flight', async () => {
   expect(begun).toEqual(['a b', 'c d', 'e f']);
 });
 
-test('more than enough go together once it is their turn', async () => {
+test('sends more than a full group together when its turn comes', async () => {
   const { begun, say, answer } = createStand({ enough: 2, max: 3 });
   await say('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h');
   expect(begun).toEqual(['a b', 'c d']);

@@ -3,8 +3,8 @@ import { createByteRoom, createRecentSet } from '../../../src/adapters/agents/li
 import { createRateLimit } from '../../../src/lib/rate-limit.ts';
 import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
 
-describe('limits', () => {
-  test('a rate grants its burst, then its average, for each key by itself', () => {
+describe('limits of the agent server', () => {
+  test('grant each key its burst and then its average rate', () => {
     const clock = createSimulatedClock();
     const limit = createRateLimit({ perSecond: 2, burst: 3 }, clock);
     const grants = (key: string) => Array.from({ length: 5 }, () => limit.take(key));
@@ -17,7 +17,7 @@ describe('limits', () => {
     expect(grants('a')).toEqual([true, true, true, false, false]);
   });
 
-  test('a refusal is remembered from the first time on, not longer by asking again', () => {
+  test('remember a refusal from its first time, not longer by asking again', () => {
     const clock = createSimulatedClock();
     const recent = createRecentSet(5_000, clock);
     recent.add('a');
@@ -31,8 +31,8 @@ describe('limits', () => {
   });
 });
 
-describe('byte room', () => {
-  test('grants up to the limits, and what is given back again', () => {
+describe('room for bytes', () => {
+  test('is granted up to the limits and returned', () => {
     const room = createByteRoom({ all: 10, each: 6 });
     const [a, again, b] = [room.enter('a'), room.enter('a'), room.enter('b')];
     expect([a.take(4), again.take(3), again.take(2), b.take(5), b.take(4)]).toEqual([

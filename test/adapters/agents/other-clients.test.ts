@@ -10,8 +10,10 @@ import { HEARTBEAT_PATH } from '../../../src/wire/codec.ts';
 import { openRawCall } from './raw-client.ts';
 import { startAgentStand } from './agent-stand.ts';
 
-/** What agents in other languages send that ours does not, by a client that is not ours. */
-describe('C7: clients of other programs', () => {
+/**
+ * Requests of agents in other languages that ours never sends, made with another client library.
+ */
+describe('C7: agents of other programs', () => {
   const start = async () => {
     const stand = await startAgentStand();
     const { machine, stored, identity } = stand.agent();
@@ -39,7 +41,7 @@ describe('C7: clients of other programs', () => {
     return { machine, stored, session, call, report };
   };
 
-  test('a compressed request is told which encoding is read, and the next call is served', async () => {
+  test('learn the accepted encoding when they compress, and their next call works', async () => {
     const { machine, stored, session, call } = await start();
     const agentVersion = 'x'.repeat(2_000);
     const request = heartbeatRequestCodec.encode({ machineId: machine, agentVersion });
@@ -63,7 +65,7 @@ describe('C7: clients of other programs', () => {
     ['without dashes', (id: string) => id.replaceAll('-', '')],
     ['in braces', (id: string) => `{${id}}`],
     ['as a URN', (id: string) => `urn:uuid:${id}`],
-  ])('a machine id %s is the same machine', async (_form, write) => {
+  ])('are the same machine with the id %s', async (_form, write) => {
     const { machine, stored, call } = await start();
     const request = heartbeatRequestCodec.encode({ machineId: write(machine) });
     expect(await call(request)).toBe(GrpcStatus.ok);
@@ -71,11 +73,11 @@ describe('C7: clients of other programs', () => {
   });
 
   test.each(['', 'x', '{', '{}', 'urn:uuid:', `{${randomUUID()}`, `${randomUUID()} `])(
-    '%j is no UUID',
+    'rejects %j as a UUID',
     (text) => expect(readUuid(text)).toBeNull(),
   );
 
-  test('a ratio that is no number is left out, and all else of the report is kept', async () => {
+  test('keep their report except a ratio that is no number', async () => {
     const { stored, report } = await start();
     const hardwareReport = {
       report: {

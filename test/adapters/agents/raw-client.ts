@@ -6,7 +6,7 @@ import type { ClientHttp2Session, ClientHttp2Stream, OutgoingHttpHeaders } from 
 import * as x509 from '@peculiar/x509';
 import { HEARTBEAT_PATH } from '../../../src/wire/codec.ts';
 
-/** PEM, as TLS takes it. */
+/** PEM, as TLS expects it. */
 export interface RawIdentity {
   readonly key: string;
   readonly cert: string;
@@ -46,7 +46,7 @@ export async function selfSigned(algorithm: Algorithm): Promise<RawIdentity> {
   return toPem(keys, [await x509.X509CertificateGenerator.createSelfSigned(options)]);
 }
 
-/** An Ed25519 certificate that another key signed; with its issuer's certificate when chained. */
+/** An Ed25519 certificate that another key signed, with its issuer's certificate when chained. */
 export async function signedByOther(options: { chained: boolean }): Promise<RawIdentity> {
   const [keys, issuerKeys] = await Promise.all([newKeys(ED25519), newKeys(ED25519)]);
   const issuer = await x509.X509CertificateGenerator.createSelfSigned({
@@ -57,7 +57,7 @@ export async function signedByOther(options: { chained: boolean }): Promise<RawI
   });
   const certificate = await x509.X509CertificateGenerator.create({
     ...LIFETIME,
-    // The same name, so that it looks self-signed to who does not check the signature.
+    // The same name: without a check of the signature it looks self-signed.
     subject: options.chained ? 'CN=agent' : 'CN=issuer',
     issuer: 'CN=issuer',
     publicKey: keys.publicKey,
@@ -79,7 +79,7 @@ export interface RawAnswer {
   readonly message: string | undefined;
 }
 
-/** A client that may do everything wrong. */
+/** A client that can break every rule. */
 export function openRawClient(options: {
   address: string;
   trust: string;
@@ -93,7 +93,7 @@ export function openRawClient(options: {
   return session;
 }
 
-/** Begins a call, whose body the caller sends or does not. */
+/** Begins a call. The caller may send the body or not. */
 export function openRawCall(
   session: ClientHttp2Session,
   headers: OutgoingHttpHeaders = {},

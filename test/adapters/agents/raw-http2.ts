@@ -3,10 +3,10 @@ import { connect, type TLSSocket } from 'node:tls';
 import { HEARTBEAT_PATH } from '../../../src/wire/codec.ts';
 import type { RawIdentity } from './raw-client.ts';
 
-/** HTTP/2 by hand: a peer that keeps no rule of it. */
+/** HTTP/2 by hand: a peer that can break its rules. */
 export interface RawHttp2 {
   readonly socket: TLSSocket;
-  /** Writes frames; resolves when the kernel has them, or when the connection is gone. */
+  /** Writes frames. Resolves when the kernel has them or the connection is gone. */
   send(...frames: readonly Uint8Array[]): Promise<void>;
   /** Resolves when the server has ended the connection. */
   readonly closed: Promise<void>;
@@ -28,7 +28,7 @@ function frame(type: number, flags: number, stream: number, payload: Uint8Array)
 
 const text = (value: string): Buffer => {
   const bytes = Buffer.from(value);
-  // A length with a prefix of seven bits, not Huffman coded; all lengths here fit in two bytes.
+  // A length with a seven-bit prefix, without Huffman coding. All lengths here fit in two bytes.
   const length =
     bytes.length < 127
       ? Buffer.from([bytes.length])
@@ -36,13 +36,13 @@ const text = (value: string): Buffer => {
   return Buffer.concat([length, bytes]);
 };
 
-/** A header that the peer is not to remember. */
+/** A header that the peer must not index. */
 export const literal = (name: string, value: string): Buffer =>
   Buffer.concat([Buffer.from([0]), text(name), text(value)]);
-/** A header that the peer is to remember. */
+/** A header that the peer must index. */
 export const remembered = (name: string, value: string): Buffer =>
   Buffer.concat([Buffer.from([0x40]), text(name), text(value)]);
-/** The header that was remembered last. */
+/** The header that was indexed last. */
 export const LAST_REMEMBERED = 0x80 | 62;
 
 export const callHeaders = Buffer.concat([
@@ -68,7 +68,7 @@ export const ping = frame(TYPE.ping, 0, 0, Buffer.alloc(8));
 export const goaway = frame(TYPE.goaway, 0, 0, Buffer.alloc(8));
 export const settings = frame(TYPE.settings, 0, 0, Buffer.alloc(0));
 
-/** A connection after its first words, half of which may stay open. Streams of a client are odd. */
+/** A connection after its preface, which may be half open. Streams of a client are odd. */
 export async function openRawHttp2(
   address: string,
   trust: string,

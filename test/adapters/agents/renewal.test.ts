@@ -21,12 +21,12 @@ const { signal } = new AbortController();
 const never = () => Promise.resolve();
 const fingerprint = ({ cert }: TlsMaterial) => new X509Certificate(cert).fingerprint256;
 
-/** A server, and the certificate that it starts with and one that comes after. */
+/** A server with its first certificate and a later one. */
 async function start(inThread = false) {
   const material = () => createDevCertificates({ names: [] });
   const [old, fresh] = await Promise.all([material(), material()]);
   const { server, host, port, agent } = await startAgentStand({}, { tls: old, inThread });
-  /** What a new connection is shown. */
+  /** The certificate that a new connection receives. */
   const shown = async (tls: TlsMaterial, maxVersion: 'TLSv1.2' | 'TLSv1.3' = 'TLSv1.3') => {
     const ca = [new X509Certificate(tls.caDer).toString()];
     const options = { host, port, ca, maxVersion, ALPNProtocols: ['h2'] };
@@ -39,52 +39,55 @@ async function start(inThread = false) {
 }
 type StartedServer = Awaited<ReturnType<typeof start>>;
 
-describe.each([false, true])('certificate of the agent server (in a thread: %s)', (inThread) => {
-  let { old, fresh, server, shown, agent } = {} as StartedServer;
-  beforeEach(async () => {
-    ({ old, fresh, server, shown, agent } = await start(inThread));
-  });
-  /** A thread hears of it a moment later. */
-  const showsFresh = async () => {
-    await expect.poll(() => shown(fresh).catch(String), PATIENCE).toBe(fingerprint(fresh));
-  };
+describe.each([false, true])(
+  'the certificate of the agent server (in a thread: %s)',
+  (inThread) => {
+    let { old, fresh, server, shown, agent } = {} as StartedServer;
+    beforeEach(async () => {
+      ({ old, fresh, server, shown, agent } = await start(inThread));
+    });
+    /** A thread learns of it a moment later. */
+    const showsFresh = async () => {
+      await expect.poll(() => shown(fresh).catch(String), PATIENCE).toBe(fingerprint(fresh));
+    };
 
-  test('is another for new connections; those that are open live on', async () => {
-    const { beat, stored } = agent();
-    await beat();
-    server.present(fresh);
-    await showsFresh();
-    // A new connection would not be trusted by the agent any more.
-    await beat();
-    expect(stored.heartbeats).toBe(2);
-    await expect(shown(old)).rejects.toThrow();
-  });
+    test('changes for new connections while open ones live on', async () => {
+      const { beat, stored } = agent();
+      await beat();
+      server.present(fresh);
+      await showsFresh();
+      // The agent would no longer trust a new connection.
+      await beat();
+      expect(stored.heartbeats).toBe(2);
+      await expect(shown(old)).rejects.toThrow();
+    });
 
-  test('does not open the door to older TLS, and asks for client keys as before', async () => {
-    const older = { code: 'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION' };
-    await expect(shown(old, 'TLSv1.2')).rejects.toMatchObject(older);
-    server.present(fresh);
-    await showsFresh();
-    await expect(shown(fresh, 'TLSv1.2')).rejects.toMatchObject(older);
-    const clients = createClients(server.address, new X509Certificate(fresh.caDer).toString());
-    onTestFinished(clients.close);
-    const { key, machine, stored } = agent();
-    await (await clients.of(key)).heartbeat({ machineId: machine }, signal);
-    expect(stored.heartbeats).toBe(1);
-  });
+    test('keeps refusing old TLS and asking for client keys', async () => {
+      const older = { code: 'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION' };
+      await expect(shown(old, 'TLSv1.2')).rejects.toMatchObject(older);
+      server.present(fresh);
+      await showsFresh();
+      await expect(shown(fresh, 'TLSv1.2')).rejects.toMatchObject(older);
+      const clients = createClients(server.address, new X509Certificate(fresh.caDer).toString());
+      onTestFinished(clients.close);
+      const { key, machine, stored } = agent();
+      await (await clients.of(key)).heartbeat({ machineId: machine }, signal);
+      expect(stored.heartbeats).toBe(1);
+    });
 
-  test('one that cannot be used changes nothing', async () => {
-    for (const wrong of [
-      { ...fresh, key: old.key },
-      { key: 'x', cert: 'y' },
-    ]) {
-      expect(() => server.present(wrong)).toThrow(UsageError);
-    }
-    expect(await shown(old)).toBe(fingerprint(old));
-  });
-});
+    test('stays when the new one is unusable', async () => {
+      for (const wrong of [
+        { ...fresh, key: old.key },
+        { key: 'x', cert: 'y' },
+      ]) {
+        expect(() => server.present(wrong)).toThrow(UsageError);
+      }
+      expect(await shown(old)).toBe(fingerprint(old));
+    });
+  },
+);
 
-describe('a certificate that is replaced where it is kept', () => {
+describe('a certificate that is replaced on disk', () => {
   let { old, fresh, server, shown } = {} as StartedServer;
   beforeEach(async () => {
     ({ old, fresh, server, shown } = await start());
@@ -112,7 +115,7 @@ describe('a certificate that is replaced where it is kept', () => {
   };
   const settle = () => new Promise((resolve) => setImmediate(resolve));
 
-  test('is served within the time of a look, once', async () => {
+  test('is served once, within the period of checks', async () => {
     const kept = { tls: old };
     const { renewal, clock, said, presented } = startRenewal(kept);
     kept.tls = fresh;
@@ -121,11 +124,11 @@ describe('a certificate that is replaced where it is kept', () => {
       await settle();
     }
     expect(presented).toEqual([fresh]);
-    expect(said).toEqual(['agent server: the certificate was renewed']);
+    expect(said).toEqual(['agent server: the certificate was replaced']);
     expect([renewal.served, await shown(fresh)]).toEqual([fresh, fingerprint(fresh)]);
   });
 
-  test('is served at once when asked; after the stop no more', async () => {
+  test('is served at once on request, and no more after the stop', async () => {
     const kept = { tls: fresh };
     const { renewal, presented } = startRenewal(kept);
     await renewal.renew();
@@ -136,7 +139,7 @@ describe('a certificate that is replaced where it is kept', () => {
     expect(presented).toEqual([fresh]);
   });
 
-  test('half of it, or nothing at all, is told once and waited out', async () => {
+  test('is reported once and awaited when it is incomplete or missing', async () => {
     const kept: { tls: TlsMaterial | Error } = { tls: { ...fresh, cert: old.cert } };
     const { renewal, said } = startRenewal(kept);
     await renewal.renew();
@@ -151,7 +154,7 @@ describe('a certificate that is replaced where it is kept', () => {
   });
 });
 
-test('a takeover under way when the authority changes is judged by what it was told', async () => {
+test('keeps judging an agent start by the authority that it was given', async () => {
   const [old, fresh] = [Buffer.from('old'), Buffer.from('fresh')];
   const authority = { der: old };
   const protocol = createTakeoverProtocol({
@@ -174,7 +177,7 @@ test('a takeover under way when the authority changes is judged by what it was t
   expect(() => protocol.answer(machineId(randomUUID()), after)).toThrow(/echoed another/);
 });
 
-describe('taking in', () => {
+describe('accepting heartbeats', () => {
   const agent = () => ({ machineId: machineId(randomUUID()), publicKey: Buffer.alloc(32) });
   const setUp = () => {
     const store = createMemHeartbeatStore();
@@ -190,7 +193,7 @@ describe('taking in', () => {
     return { store, clock, server, report, setReady: (ready: boolean) => (isReady = ready) };
   };
 
-  test('while the last batch was stored and there is a session', async () => {
+  test('counts when the last batch was stored and a session exists', async () => {
     const { store, server, report, setReady } = setUp();
     expect(server.isTakingIn()).toBe(true);
     store.broken = true;
@@ -206,7 +209,7 @@ describe('taking in', () => {
     expect(server.isTakingIn()).toBe(false);
   });
 
-  test('a failure after which nobody calls any more is forgotten', async () => {
+  test('forgets a failure when no more calls come', async () => {
     const { store, clock, server, report } = setUp();
     store.broken = true;
     await report();
@@ -216,7 +219,7 @@ describe('taking in', () => {
     expect(server.isTakingIn()).toBe(true);
   });
 
-  test('the listener does so from its start to its close', async () => {
+  test('lasts from the listener’s start to its close', async () => {
     const { server } = await startAgentStand();
     expect(server.isTakingIn()).toBe(true);
     const closing = server.close(100);
@@ -226,7 +229,7 @@ describe('taking in', () => {
 });
 
 describe('missing hardware reports', () => {
-  test('are asked for now and then, with one look for all', async () => {
+  test('are requested now and then, with one read for all agents', async () => {
     const clock = createSimulatedClock();
     const missing = new Set<MachineId>();
     let looks = 0;

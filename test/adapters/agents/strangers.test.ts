@@ -20,7 +20,7 @@ import { startAgentStand } from './agent-stand.ts';
 const closed = (emitter: NodeJS.EventEmitter) =>
   new Promise<void>((resolve) => emitter.once('close', () => resolve()));
 
-/** What one stranger may cost is less than what the listener can bear. */
+/** One unknown agent costs less than the listener can bear. */
 describe('B3: strangers at the agent server', () => {
   const start = async (limits: AgentServerOptions['limits'], inThread = false) => {
     const stand = await startAgentStand(limits ? { limits } : {}, { inThread });
@@ -41,10 +41,10 @@ describe('B3: strangers at the agent server', () => {
     return { ...stand, stranger, connected };
   };
 
-  test('connections that no agent was heard on are bounded by address; agents do not count', async () => {
+  test('have a limited number of connections per address; agents do not count', async () => {
     const { agent, stranger, connected } = await start({ strangersPerAddress: 3 });
     const agents = Array.from({ length: 6 }, agent);
-    // Each counts as a stranger until it is heard.
+    // Each agent counts as unknown until its first heartbeat.
     for (const { beat } of agents) await beat();
     const waiting = await Promise.all([connected(), connected(), connected()]);
     await closed(await stranger());
@@ -62,14 +62,14 @@ describe('B3: strangers at the agent server', () => {
       .toBe('heard');
   });
 
-  test('so are those of all addresses together', async () => {
+  test('have a limited number of connections over all addresses', async () => {
     const { stranger, connected } = await start({ strangersMax: 2 });
     const waiting = await Promise.all([connected(), connected()]);
     await closed(await stranger());
     expect(waiting.some(({ destroyed }) => destroyed)).toBe(false);
   });
 
-  test('those of a few networks keep no other out: the one that has most makes room', async () => {
+  test('from few networks keep no other out: the largest network makes room', async () => {
     const { host, port, agent } = await start({ strangersMax: 4, strangersPerAddress: 2 });
     const idle = async (localAddress: string) => {
       const socket = connectTcp({ host, port, localAddress }).on('error', () => undefined);
@@ -88,7 +88,7 @@ describe('B3: strangers at the agent server', () => {
     expect(others.map(({ destroyed }) => destroyed)).toEqual([false, false, false]);
   });
 
-  test('a caller that comes back by the same port counts once, whichever end is told first', () => {
+  test('count once when they return by the same port, in any order of events', () => {
     const server = new EventEmitter();
     const limits = { ...defaultLimits, strangersPerAddress: 1 };
     watchConnections(server as Http2SecureServer, limits, systemClock);
@@ -109,11 +109,11 @@ describe('B3: strangers at the agent server', () => {
     expect(arrive(3).destroy).not.toHaveBeenCalled();
   });
 
-  test('a connection whose calls are refused again and again is ended', async () => {
+  test('lose their connection after repeated refusals', async () => {
     const stand = await start({
       refusedCallsMax: 5,
       refusalMs: 60_000,
-      // What ends it is not that no agent was heard on it.
+      // The connection does not end for lack of a heartbeat.
       strangerMs: 3_600_000,
     });
     const session = stand.session(await selfSigned(ED25519));
@@ -127,7 +127,7 @@ describe('B3: strangers at the agent server', () => {
     expect(stand.store.batches).toEqual([1]);
   });
 
-  test('B2: refusals before an agent was heard do not count against it', async () => {
+  test('B2: are not charged for refusals before an agent was heard', async () => {
     const stand = await start({ refusedCallsMax: 5 });
     const { machine, identity } = stand.agent();
     const session = stand.session(await identity());
@@ -159,7 +159,7 @@ describe('B3: strangers at the agent server', () => {
     expect(networkOf(address)).toBe(network);
   });
 
-  test('what they may do by default', () => {
+  test('default limits for strangers', () => {
     expect(defaultLimits).toMatchObject({
       connects: { perSecond: 50 },
       resets: { perSecond: 5, burst: 50 },
@@ -170,7 +170,7 @@ describe('B3: strangers at the agent server', () => {
   });
 
   test.each(['handshake', 'tcp', 'call', 'report', 'reset', 'bomb', 'ping', 'settings'])(
-    'ten connections at full speed (%s) keep no agent of ours out, and the daemon free',
+    'keep no agent out and the daemon responsive under ten fast connections (%s)',
     async (kind) => {
       const { agent, address, trust } = await start(undefined, true);
       const agents = Array.from({ length: 10 }, agent);

@@ -17,14 +17,14 @@ const said = (stdout: string | Uint8Array): string => {
   throw new Error('it was taken for an answer');
 };
 
-describe('C5: output that is no answer of an agent', () => {
-  test('C5: is shown, with what usually writes it', () => {
+describe('C5: output that no agent wrote', () => {
+  test('C5: is shown with its usual cause', () => {
     const text = said('Welcome to srv-1\nLast login: Monday\n');
     expect(text).toContain('received: "Welcome to srv-1 Last login: Monday"');
     expect(text).toContain('.bashrc');
   });
 
-  test('C5: commands no screen, and is short', () => {
+  test('C5: controls no terminal and is short', () => {
     const text = said(`\u001b[2J\u202eevil ${'x'.repeat(10_000)}`);
     expect(text).not.toContain('\u001b');
     expect(text).not.toContain('\u202e');
@@ -32,13 +32,13 @@ describe('C5: output that is no answer of an agent', () => {
     expect(text.length).toBeLessThan(800);
   });
 
-  test('C5: that is nothing at all is said to be nothing', () => {
+  test('C5: is called empty when it is empty', () => {
     expect(said('')).toContain('received: nothing');
     expect(said('')).not.toContain('.bashrc');
   });
 });
 
-test('an agent that refuses has failed, in its own words', () => {
+test('reports a refusing agent as failed, in the agent’s own words', () => {
   const refusal = takeoverResponseCodec.encode({ error: { message: 'no kernel' } });
   const answer = () => protocol().answer(MACHINE, refusal);
   expect(answer).toThrow(RemoteFailure);

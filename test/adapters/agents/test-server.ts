@@ -12,7 +12,10 @@ import {
 } from '../../../src/agent/callback-client.ts';
 import { createClientIdentity, type RawKeyPair } from '../../../src/agent/keys.ts';
 
-/** A real server on a free port of the loopback, in a thread of its own if asked for. `trust` is its authority, PEM. */
+/**
+ * A real server on a free loopback port, in its own thread on request. `trust` is its authority,
+ * PEM.
+ */
 export async function startTestServer(
   options: Pick<AgentServerOptions, 'store'> & Partial<AgentServerOptions>,
   tls?: TlsMaterial,
@@ -32,7 +35,7 @@ export async function startTestServer(
   return { server, tls: material, trust: new X509Certificate(material.caDer).toString() };
 }
 
-/** Agents' clients, one for each key. */
+/** Agents' clients, one per key. */
 export function createClients(address: string, trust: string) {
   const clients = new Map<RawKeyPair, Promise<CallbackClient>>();
   const open: CallbackClient[] = [];

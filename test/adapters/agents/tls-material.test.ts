@@ -26,7 +26,7 @@ describe('development certificates', () => {
   });
   afterEach(() => rmSync(scratch, { recursive: true }));
 
-  test('the server certificate chains to the authority and has all names', async () => {
+  test('chain the server certificate to the authority, with all names', async () => {
     const { key, cert, caDer } = await createDevCertificates({
       names: ['shepherd.lan', '10.0.0.7'],
     });
@@ -42,7 +42,7 @@ describe('development certificates', () => {
     expect(certificate.checkIP('10.0.0.7')).toBe('10.0.0.7');
   });
 
-  test('B6: an authority that another user may have put there is not used', async () => {
+  test('B6: are not used when another user may have put them there', async () => {
     const mine = process.geteuid!();
     await createDevCertificates({ dir, names: [] });
     vi.spyOn(process, 'geteuid').mockReturnValue(mine + 1000);
@@ -62,7 +62,7 @@ describe('development certificates', () => {
     expect(statSync(empty).mode & 0o777).toBe(0o700);
   });
 
-  test('are kept, for the owner alone, and used again', async () => {
+  test('are kept for the owner alone and used again', async () => {
     const first = await createDevCertificates({ dir, names: ['a.lan'] });
     expect(await createDevCertificates({ dir, names: ['a.lan'] })).toEqual(first);
     expect(statSync(dir).mode & 0o777).toBe(0o700);
@@ -70,7 +70,7 @@ describe('development certificates', () => {
     expect(modes).toEqual([0o600, 0o600]);
   });
 
-  test('a new name or near expiry renews the server certificate, not the authority', async () => {
+  test('renew the server certificate, not the authority, for a new name or near expiry', async () => {
     const first = await createDevCertificates({ dir, names: [] });
     const named = await createDevCertificates({ dir, names: ['b.lan'] });
     expect(named.caDer).toEqual(first.caDer);
@@ -79,7 +79,7 @@ describe('development certificates', () => {
     expect(later.caDer).not.toEqual(first.caDer);
   });
 
-  test('damaged files are made anew', async () => {
+  test('are made again when damaged', async () => {
     const first = await createDevCertificates({ dir, names: [] });
     const path = join(dir, 'agent-ca.pem');
     writeFileSync(path, readFileSync(path, 'utf8').slice(0, 100));
@@ -89,7 +89,7 @@ describe('development certificates', () => {
     expect(new X509Certificate(second.cert).verify(authority.publicKey)).toBe(true);
   });
 
-  test('two at once agree', async () => {
+  test('agree when two processes make them', async () => {
     const both = await Promise.all([1, 2].map(() => createDevCertificates({ dir, names: [] })));
     expect(both[0]).toEqual(both[1]);
     expect(readdirSync(dir).toSorted()).toEqual(['agent-ca.pem', 'agent-server.pem']);

@@ -14,18 +14,18 @@ import { openTwoBmdbs, pgHarness, startOwnPgServer, startTimedPgServer } from '.
 import type { TimedPgServer } from './pg/pg-harness.ts';
 
 /**
- * Both implementations are driven with the same random commands of three sessions on two daemons,
- * and must answer the same and hold the same rows. `DIFFERENTIAL_RUNS` asks for more runs;
+ * Drives both implementations with the same random commands of three sessions on two daemons. Both
+ * must return the same answers and hold the same rows. `DIFFERENTIAL_RUNS` requests more runs.
  * fast-check prints the seed and the shortest commands that make a difference.
  */
 const RUNS = Number(process.env['DIFFERENTIAL_RUNS'] ?? 25);
-/** Of all runs, on a machine that is busy with other things, and of finding the shortest commands. */
+/** For all runs on a busy machine, and for the search for the shortest commands. */
 const LIMIT_MS = 300_000 + RUNS * 24_000;
 const CHECK_EVERY = 4;
-/** Most commands find what they are about; by far not all, as it may be gone or not yet there. */
+/** Most commands find their object, but not all: the object may be gone or not exist yet. */
 const APPLIED_MIN = 0.8;
 
-/** What was really compared: runs that end early, or commands that find nothing to do, prove nothing. */
+/** Shows what was compared: runs that end early, and commands without an object, prove nothing. */
 const figures = { runs: 0, commands: 0, applied: 0 };
 
 let server: TimedPgServer;
@@ -40,7 +40,7 @@ afterAll(async () => {
 });
 
 it(
-  'the implementations cannot be told apart',
+  'behaves the same in both implementations',
   async () => {
     const checking = fc.assert(
       fc.asyncProperty(scripts, async (script) => {
@@ -83,7 +83,7 @@ async function compare(pg: Side, mem: Side, script: readonly Command[]): Promise
   }
 }
 
-/** What is cancelled in one statement has no order. */
+/** Works cancelled in one statement have no order. */
 function settled(lines: readonly string[]): string[] {
   const isCancelled = (line: string) => line.includes(' Canceled ');
   const groups: string[][] = [];
@@ -95,7 +95,7 @@ function settled(lines: readonly string[]): string[] {
   return groups.flatMap((group) => group.toSorted());
 }
 
-/** Everything there is; what a reader knows who follows the changes is left alone. */
+/** All stored state. The reader that follows the changes is left alone. */
 async function compareRows(pg: Side, mem: Side, what: string): Promise<void> {
   const all = async (side: Side) => {
     const { cursor: _, ...snapshot } = await side.h.bmdb.scan(SIGNAL);

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { withTimeLimit } from '../../../src/adapters/clock/port.ts';
 import { advance, createSimulatedClock } from '../../doubles/simulated-clock.ts';
 
-test('what takes too long is aborted by the clock that is given, and no timer is left', async () => {
+test('aborts an overdue task by the given clock, and leaves no timer', async () => {
   const clock = createSimulatedClock();
   const aborted = withTimeLimit(
     clock,
@@ -20,7 +20,7 @@ test('what takes too long is aborted by the clock that is given, and no timer is
   expect(clock.pending).toBe(0);
 });
 
-test('what ends in time is answered, and no timer is left', async () => {
+test('returns the result of a task that ends in time, and leaves no timer', async () => {
   const clock = createSimulatedClock();
   expect(await withTimeLimit(clock, { ms: 5_000 }, async () => 'done')).toBe('done');
   expect(clock.pending).toBe(0);
@@ -30,7 +30,7 @@ test('what ends in time is answered, and no timer is left', async () => {
   expect(clock.pending).toBe(0);
 });
 
-test('the end of the caller is no end by time, and the error names the work', async () => {
+test("does not report the caller's abort as a timeout, and names the task in the error", async () => {
   const clock = createSimulatedClock();
   const leaving = new AbortController();
   const waiting = (signal: AbortSignal) =>

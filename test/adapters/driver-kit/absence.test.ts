@@ -24,7 +24,7 @@ test.each<[string, () => DriverListing, RegExp]>([
     },
     /no listing confirms it .*no route/,
   ],
-])('A2: a machine is not gone while the listing %s', async (_, listing, why) => {
+])('A2: does not treat a machine as gone while the listing %s', async (_, listing, why) => {
   const { fleet } = fleetOf(lists(listing));
   const acts = [
     fleet.getMachine('a', live),
@@ -41,18 +41,18 @@ test.each<[string, () => DriverListing, RegExp]>([
   }
 });
 
-test('A2: a machine is gone when a complete listing agrees', async () => {
+test('A2: treats a machine as gone when a complete listing agrees', async () => {
   const { fleet } = fleetOf(lists(() => complete(machine('b'))));
   await expect(fleet.getMachine('a', live)).rejects.toMatchObject({ kind: 'not-found' });
   await fleet.deprovisionMachine('a', live);
 });
 
-test('A2: one that the listing shows on its way out is gone too', async () => {
+test('A2: treats a machine as gone when the listing shows it as leaving', async () => {
   const { fleet } = fleetOf(lists(() => complete(machine('a', { status: 'Missing' }))));
   await expect(fleet.getMachine('a', live)).rejects.toMatchObject({ kind: 'not-found' });
 });
 
-test('A2: an inventory lets nothing go and loses nothing on such a word', async () => {
+test('A2: loses no machine of an inventory by a "not found" answer', async () => {
   const capabilities = { ...scripted().capabilities, create: false, deprovision: false };
   const there = machine('a', { availability: 'PossiblyUsed', reservationId: null });
   const { fleet } = fleetOf(lists(() => complete(there), { capabilities }));
@@ -64,7 +64,7 @@ test('A2: an inventory lets nothing go and loses nothing on such a word', async 
   });
 });
 
-test('A2: one listing answers for many, as long as it is fresh', async () => {
+test('A2: answers for many machines from one listing while it is fresh', async () => {
   const clock = createSimulatedClock();
   let asked = 0;
   const driver = lists(() => complete(machine(`only-${++asked}`)));
@@ -75,7 +75,7 @@ test('A2: one listing answers for many, as long as it is fresh', async () => {
   await gone('only-1').toMatchObject({ kind: 'transient' });
   expect(asked).toBe(1);
   clock.increment(30_000);
-  // It speaks against that, so it is worth another one.
+  // This contradicts the answer, and so justifies another listing.
   await gone('only-1').toMatchObject({ kind: 'not-found' });
   expect(asked).toBe(2);
   clock.increment(61_000);
@@ -83,7 +83,7 @@ test('A2: one listing answers for many, as long as it is fresh', async () => {
   expect(asked).toBe(3);
 });
 
-test('A2: a listing that takes longer than the look goes on, and answers the next look', async () => {
+test('A2: continues a listing that takes longer than the look, and uses it for the next look', async () => {
   const clock = createSimulatedClock();
   const listing = Promise.withResolvers<DriverListing>();
   let asked = 0;
@@ -98,7 +98,7 @@ test('A2: a listing that takes longer than the look goes on, and answers the nex
   const first = fleet.getMachine('a', { ...live, timeoutMs: 1_000 });
   const late = expect(first).rejects.toMatchObject({
     kind: 'transient',
-    message: expect.stringContaining('did not come in time'),
+    message: expect.stringContaining('no listing arrived in time'),
   });
   await settled();
   expect(asked).toBe(1);
@@ -109,7 +109,7 @@ test('A2: a listing that takes longer than the look goes on, and answers the nex
   expect(asked).toBe(1);
 });
 
-test('A2: what was listed before a creation proves nothing of what was created', async () => {
+test('A2: does not use an older listing as proof against a later creation', async () => {
   const made = machine('new', { reservationId: 'slot-1' });
   const answers = [complete(), complete(made)];
   const driver = lists(() => answers.shift()!, { createMachine: async () => made });
@@ -119,7 +119,7 @@ test('A2: what was listed before a creation proves nothing of what was created',
   await expect(fleet.getMachine('new', live)).rejects.toMatchObject({ kind: 'transient' });
 });
 
-test('A2: nor does a listing that was begun before the creation and ended after it', async () => {
+test('A2: does not use a listing that began before the creation and ended after it', async () => {
   const made = machine('new', { reservationId: 'slot-1' });
   const before = Promise.withResolvers<DriverListing>();
   const answers = [before.promise, complete(made)];
@@ -135,11 +135,11 @@ test('A2: nor does a listing that was begun before the creation and ended after 
   });
 });
 
-describe('A2: while an entry without a name makes every listing incomplete', () => {
+describe('A2: does not treat a machine as gone while a nameless entry makes every listing incomplete', () => {
   const nameless = machine('two\nlines');
   const gone = { ...live, reservationId: 'slot-a' };
 
-  test('a machine is gone when its reservation is listed as free', async () => {
+  test('treats a machine as gone when its reservation is listed as free', async () => {
     const { fleet } = fleetOf(lists(() => complete(free('slot-a'), nameless)));
     await expect(fleet.getMachine('a', gone)).rejects.toMatchObject({ kind: 'not-found' });
     await fleet.deprovisionMachine('a', gone);
@@ -158,7 +158,7 @@ describe('A2: while an entry without a name makes every listing incomplete', () 
       {},
       complete(free('slot-a'), machine('b', { reservationId: 'slot-a' }), nameless),
     ],
-  ])('it is not when %s', async (_, change, listing) => {
+  ])('does not treat a machine as gone when %s', async (_, change, listing) => {
     const { fleet } = fleetOf(lists(() => listing));
     const call = { ...gone, ...change };
     const doubt = { kind: 'transient', message: expect.stringContaining('incomplete') };

@@ -18,7 +18,7 @@ const open: typeof fleetOf = (...args) => {
   return stand;
 };
 
-/** What a call was rejected with. */
+/** The error that rejected a call. */
 const rejection = async (call: Promise<unknown>): Promise<ProviderError> => {
   const error = await call.then(
     () => undefined,
@@ -27,13 +27,13 @@ const rejection = async (call: Promise<unknown>): Promise<ProviderError> => {
   if (!isProviderError(error)) throw new Error('not a ProviderError', { cause: error });
   return error;
 };
-/** As a driver that heeds its signal, and never answers otherwise. */
+/** Like a driver that respects its signal, and otherwise never answers. */
 const hanging = ({ signal }: CallOptions) =>
   new Promise<never>((_, reject) => {
     signal.addEventListener('abort', () => reject(new Error('let through')), { once: true });
   });
 
-test('a call has a deadline, and ends as aborted when it passes', async () => {
+test('aborts a call when its deadline passes', async () => {
   const clock = createSimulatedClock();
   let deadline: Date | undefined;
   const getMachine: Provider['getMachine'] = (_id, options) => {
@@ -50,7 +50,7 @@ test('a call has a deadline, and ends as aborted when it passes', async () => {
   expect(clock.pending, 'no timer is left').toBe(0);
 });
 
-test('the usual limits are those of the operation', async () => {
+test('applies the limits of the operation by default', async () => {
   const clock = createSimulatedClock();
   const limits: number[] = [];
   const note = (_: unknown, { deadline }: CallOptions) => {
@@ -65,7 +65,7 @@ test('the usual limits are those of the operation', async () => {
   expect(limits).toEqual([15, 5, 15]);
 });
 
-test('a driver that does not heed its signal is left alone, and named', async () => {
+test('abandons and names a driver that ignores its signal', async () => {
   const clock = createSimulatedClock();
   const createMachine = () => new Promise<never>(() => undefined);
   const driver = scripted({ createMachine, capabilities: { ...EVERYTHING, maxConcurrency: 1 } });
@@ -76,11 +76,11 @@ test('a driver that does not heed its signal is left alone, and named', async ()
   leaving.abort();
   clock.increment(5_000);
   expect(await outcome).toMatchObject({ kind: 'aborted', outcome: 'unknown' });
-  expect(log.count('the driver does not heed its signal')).toBe(1);
+  expect(log.count('the driver ignores its signal')).toBe(1);
   expect((await fleet.getMachine('a', live)).id, 'its turn is free again').toBe('a');
 });
 
-test('an abort after a call is over has no effect on it', async () => {
+test('ignores an abort after the call has ended', async () => {
   const clock = createSimulatedClock();
   let after: AbortSignal | undefined;
   const getMachine: Provider['getMachine'] = async (id, { signal }) => {
@@ -101,7 +101,7 @@ test.each([
   ['a read', (fleet: FleetProvider) => fleet.getMachine('a', live), 'not-done'],
   ['a change', (fleet: FleetProvider) => fleet.createMachine(order(), live), 'unknown'],
 ] as const)(
-  'what is no error of the port is a mistake of the driver: %s',
+  'reports an error that the port does not define as a driver bug: %s',
   async (_, call, done) => {
     const mistake = new TypeError('undefined is not a machine');
     const fail = () => {
@@ -113,7 +113,7 @@ test.each([
   },
 );
 
-test('vector 10: a facet inside two causes is still recognised, and the kind with it', async () => {
+test('vector 10: recognises a facet and a kind two causes deep', async () => {
   const capacity = { scope: 'group' } as const;
   const inner = new ProviderError('transient', 'sold out', { capacity });
   const wrapped = new Error('outer', { cause: new Error('inner', { cause: inner }) });
@@ -123,7 +123,7 @@ test('vector 10: a facet inside two causes is still recognised, and the kind wit
   expect(facetsOf(error)).toMatchObject({ capacity: 'group', outcome: 'not-done' });
 });
 
-test('vector 6: a retry time of one kind of call comes through and holds up no other', async () => {
+test('vector 6: passes on the retry time of one kind of call, and delays no other', async () => {
   const rateLimit = { retryAt: new Date(120_000) };
   const limited = () => Promise.reject(new ProviderError('transient', '429', { rateLimit }));
   const driver = scripted({
@@ -138,7 +138,7 @@ test('vector 6: a retry time of one kind of call comes through and holds up no o
   await fleet.deprovisionMachine('a', live);
 });
 
-test('vector 25: a stop ends what is under way as aborted, and refuses what comes later', async () => {
+test('vector 25: aborts running calls on stop, and refuses later ones', async () => {
   let stops = 0;
   const stop = async () => void (stops += 1);
   const capabilities = { ...EVERYTHING, maxConcurrency: 1 };
@@ -160,14 +160,14 @@ test('vector 25: a stop ends what is under way as aborted, and refuses what come
   expect(stops).toBe(1);
 });
 
-test('a driver that does not stop is waited for ten seconds, and named', async () => {
+test('waits ten seconds for a driver that does not stop, and names it', async () => {
   const clock = createSimulatedClock();
   const driver = scripted({ stop: () => new Promise<never>(() => undefined) });
   const { fleet, log } = open(driver, {}, { clock });
   const stopped = fleet.stop();
   clock.increment(10_000);
   await stopped;
-  expect(log.count('the driver did not stop in time')).toBe(1);
+  expect(log.count('the driver did not stop within its time limit')).toBe(1);
   const failing = open(scripted({ stop: () => Promise.reject(new Error('no')) }));
   await failing.fleet.stop();
   const quick = createSimulatedClock();
@@ -176,7 +176,7 @@ test('a driver that does not stop is waited for ten seconds, and named', async (
   expect(failing.log.count('the driver did not stop')).toBe(1);
 });
 
-test('calls are serialised where the driver says so, and the budget is kept to', async () => {
+test('serialises calls if the driver asks for that, and keeps to the budget', async () => {
   const clock = createSimulatedClock();
   const begun: [string, number][] = [];
   const getMachine: Provider['getMachine'] = async (id) => {
@@ -205,7 +205,7 @@ test('calls are serialised where the driver says so, and the budget is kept to',
   ]);
 });
 
-test('every call is counted, with and without an error, from series that stand at 0', async () => {
+test('counts every call, with and without an error, in series that start at 0', async () => {
   const listMachines = () => Promise.reject(new ProviderError('auth', 'no'));
   const { fleet, metrics } = open(scripted({ listMachines }));
   for (const operation of ['List', 'Power']) {
@@ -243,7 +243,7 @@ test('every call is counted, with and without an error, from series that stand a
   ).toBe(1);
 });
 
-test('A4: the wait for a turn among calls of the core counts against no limit', async () => {
+test('A4: does not count the wait in the queue of core calls against any limit', async () => {
   const clock = createSimulatedClock();
   const first = Promise.withResolvers<void>();
   const capabilities = { ...EVERYTHING, maxConcurrency: 1 };
@@ -260,7 +260,7 @@ test('A4: the wait for a turn among calls of the core counts against no limit', 
   expect(await waiting).toMatchObject({ id: 'b' });
 });
 
-test('A4: called off after a request that may have been carried out, the call says so', async () => {
+test('A4: reports an abort after a request that may have been executed', async () => {
   const capabilities = { ...EVERYTHING, announces: true };
   const rebootMachine: Provider['rebootMachine'] = async (id, _mode, options) => {
     const { beforeSending } = options;

@@ -20,7 +20,7 @@ import {
 } from '../../doubles/scripted-driver.ts';
 import { createSimulatedClock, settled } from '../../doubles/simulated-clock.ts';
 
-/** A driver whose changes go on until they are told to end. */
+/** A driver whose changes run until they are told to end. */
 function slow() {
   const begun: string[] = [];
   const ends = new Map<string, () => void>();
@@ -38,7 +38,7 @@ function slow() {
   return { driver, begun, end: (name: string) => ends.get(name)!() };
 }
 
-test('one change of a machine, and one creation on a slot, at a time; others side by side', async () => {
+test('runs one change per machine and one creation per slot at a time, and others in parallel', async () => {
   const { driver, begun, end } = slow();
   const { fleet } = fleetOf(driver);
   const [one, other] = [1, 2].map((n) => witness(`0b6e1111-1111-4111-8111-11111111111${n}`));
@@ -63,7 +63,7 @@ test('one change of a machine, and one creation on a slot, at a time; others sid
   await Promise.all(all);
 });
 
-test('A4: the wait for another change of the machine counts against no limit', async () => {
+test('A4: does not count the wait for another change of the machine against any limit', async () => {
   const clock = createSimulatedClock();
   const { driver, begun, end } = slow();
   const { fleet } = fleetOf(driver, {}, { clock });
@@ -80,7 +80,7 @@ test('A4: the wait for another change of the machine counts against no limit', a
   expect(begun).toEqual(['reboot a', 'power a']);
 });
 
-test('a change that is called off while another one goes on has done nothing', async () => {
+test('reports that a change did nothing if it was aborted while another change ran', async () => {
   const { driver, begun, end } = slow();
   const { fleet } = fleetOf(driver);
   const first = fleet.rebootMachine('a', 'force', live);
@@ -95,7 +95,7 @@ test('a change that is called off while another one goes on has done nothing', a
   expect(begun).toEqual(['reboot a']);
 });
 
-/** A driver with a queue of its own, that reboots as a test says. */
+/** A driver with its own queue, whose reboot is the test's. */
 function announcing(reboot: (id: string, options: CallOptions) => Promise<void>) {
   const asked: string[] = [];
   const rebootMachine: Provider['rebootMachine'] = async (id, _mode, options) => {
@@ -111,7 +111,7 @@ function announcing(reboot: (id: string, options: CallOptions) => Promise<void>)
   return { reboot: () => fleet.rebootMachine('a', 'force', live), asked };
 }
 
-test('a driver that announces shows the machine itself, and is not asked for it besides', async () => {
+test('does not look at the machine again if the driver shows it before each change', async () => {
   const { reboot, asked } = announcing(async (id, { requireOurs, beforeSending }) => {
     requireOurs(machine(id));
     await beforeSending!();
@@ -124,7 +124,7 @@ test.each([
   ['another owner’s', machine('a', { tags: { [SET_ID_TAG]: OTHER_SET_ID } }), 'conflict'],
   ['nobody’s', machine('a', { tags: {} }), 'conflict'],
   ['another one', machine('b'), 'permanent'],
-])('it may change no machine that is %s', async (_, shown, kind) => {
+])('may change no machine that is %s', async (_, shown, kind) => {
   let sent = false;
   const { reboot } = announcing(async (_id, { requireOurs, beforeSending }) => {
     requireOurs(shown);
@@ -135,7 +135,7 @@ test.each([
   expect(sent).toBe(false);
 });
 
-test('without a look at the machine it may send nothing', async () => {
+test('may send nothing without a look at the machine', async () => {
   let sent = false;
   const { reboot } = announcing(async (_id, { beforeSending }) => {
     await beforeSending!();
@@ -145,14 +145,14 @@ test('without a look at the machine it may send nothing', async () => {
   expect(sent).toBe(false);
 });
 
-test('what it did without a word may have been done to anybody’s machine', async () => {
+test('reports that an unannounced change may have hit anybody’s machine', async () => {
   const { reboot } = announcing(async () => undefined);
   await expect(reboot()).rejects.toMatchObject({ kind: 'permanent', outcome: 'unknown' });
 });
 
 const IDLE = { 'shepherd-IdleBehavior': 'hold' };
 
-/** A provider whose reads lag behind: they show what was there at first. */
+/** A provider with lagging reads, which show the first state. */
 function stand() {
   const clock = createSimulatedClock();
   const written: Tags[] = [];
@@ -184,7 +184,7 @@ function stand() {
   };
 }
 
-test('what was just written is not put back by a read that lags: reinstallation', async () => {
+test('does not undo a new value by a read that lags: reinstallation', async () => {
   const { fleet, written, last } = stand();
   await fleet.reinstallMachine('a', live);
   const fresh = last();
@@ -195,7 +195,7 @@ test('what was just written is not put back by a read that lags: reinstallation'
   expect(last()).not.toBe(fresh);
 });
 
-test('nor after a creation, nor on another machine', async () => {
+test('does not do so after a creation, nor for another machine', async () => {
   const { fleet, last } = stand();
   await fleet.createMachine(order(), live);
   const fresh = last();
@@ -205,7 +205,7 @@ test('nor after a creation, nor on another machine', async () => {
   expect(last()).toBe('stale');
 });
 
-test('after a while what is read counts again', async () => {
+test('accepts read values again after a while', async () => {
   const { fleet, clock, last } = stand();
   await fleet.reinstallMachine('a', live);
   clock.increment(10 * 60_000);
@@ -213,7 +213,7 @@ test('after a while what is read counts again', async () => {
   expect(last()).toBe('stale');
 });
 
-test('what may or may not have been written is not believed; what was refused changes nothing', async () => {
+test('does not assume that an ambiguous write happened, and ignores a refused one', async () => {
   const { fleet, last, failNext } = stand();
   await fleet.reinstallMachine('a', live);
   const fresh = last();

@@ -25,7 +25,7 @@ const listing = (
 ) => scripted({ listMachines: async () => ({ machines, complete: true, unreadable }) });
 
 test.each<[string, Partial<DriverMachine>]>([
-  ['it is in use and has no id', { id: null }],
+  ['it is in use, but has no id', { id: null }],
   ['its id is not 1 to 128', { id: 'invalid' }],
   ['its id is not 1 to 128', { id: 'x'.repeat(129) }],
   ['its reservationId is not', { reservationId: 'two\nlines' }],
@@ -35,16 +35,16 @@ test.each<[string, Partial<DriverMachine>]>([
   ['its address is no host', { address: '[::1]:0' }],
   ['its address is no host', { address: '-oProxyCommand=x' }],
   ['its address is no host', { address: 'a\0b' }],
-  ['its plan is no text', { plan: 'a\0' }],
-  ['its hostname is no text', { hostname: 'a\0' }],
-  ['its location is no text', { location: 'a\0' }],
-  ['its remoteUser is no name', { remoteUser: '-oProxyCommand=x' }],
-  ['its remoteUser is no name', { remoteUser: '' }],
+  ['its plan is not a text', { plan: 'a\0' }],
+  ['its hostname is not a text', { hostname: 'a\0' }],
+  ['its location is not a text', { location: 'a\0' }],
+  ['its remoteUser is not a user name', { remoteUser: '-oProxyCommand=x' }],
+  ['its remoteUser is not a user name', { remoteUser: '' }],
   ['its hostKey is no base64', { hostKey: 'ssh-rsa AAAA' }],
-  ['a tag of it', { tags: { a: 'b\0' } }],
-  ['a tag of it', { tags: { 'a\ud800': 'b' } }],
+  ['one of its tags', { tags: { a: 'b\0' } }],
+  ['one of its tags', { tags: { 'a\ud800': 'b' } }],
 ])(
-  'an entry is dropped, with an alarm, and the listing incomplete if it has no name: %s %o',
+  'drops an entry with an alarm, and reports an incomplete listing if it has no name: %s %o',
   async (fault, change) => {
     const { fleet, log } = fleetOf(listing([machine('b'), { ...machine('a'), ...change }]));
     const { machines, complete } = await fleet.listMachines(live);
@@ -55,7 +55,7 @@ test.each<[string, Partial<DriverMachine>]>([
   },
 );
 
-test('of very many faults one line tells the number and a few', async () => {
+test('summarises very many faults in one line with their number and a few examples', async () => {
   const wrong = Array.from({ length: 50 }, (_, n) => machine(`m${n}`, { address: 'ssh://a' }));
   const { fleet, log } = fleetOf(listing(wrong));
   await fleet.listMachines(live);
@@ -67,7 +67,7 @@ test('of very many faults one line tells the number and a few', async () => {
 });
 
 test.each(['admin', 'ec2-user', 'a.b', 'user@example.net', 'EXAMPLE\\admin', 'host$'])(
-  'a user may be %s',
+  'accepts the user name %s',
   async (remoteUser) => {
     const { fleet } = fleetOf(listing([machine('a', { remoteUser })]));
     expect((await fleet.listMachines(live)).machines).toMatchObject([{ remoteUser }]);
@@ -84,7 +84,7 @@ const seen = async (...answer: Parameters<typeof listing>) => {
   };
 };
 
-test('A5: an entry that may be anything leaves the listing incomplete, and spoils no other', async () => {
+test('A5: reports an incomplete listing for an unidentifiable entry, and keeps all others', async () => {
   expect(await seen([machine('two\nlines'), machine('b')])).toEqual({
     ids: ['b'],
     unreadable: [],
@@ -92,7 +92,7 @@ test('A5: an entry that may be anything leaves the listing incomplete, and spoil
   });
 });
 
-test('A5: free capacity that cannot be read is named by its slot', async () => {
+test('A5: names unreadable free capacity by its slot', async () => {
   const wrong = { ...free('s1'), plan: 'a\0' };
   expect(await seen([wrong, free('s2')])).toEqual({
     ids: ['s2'],
@@ -101,7 +101,7 @@ test('A5: free capacity that cannot be read is named by its slot', async () => {
   });
 });
 
-test('A5: what a driver says that it could not read is believed as far as it has a name', async () => {
+test("A5: accepts a driver's report of unreadable entries that have names", async () => {
   const told = { id: 'a', reservationId: 's1', fault: 'no hostname' };
   expect(await seen([free('s1'), machine('b')], [told])).toEqual({
     ids: ['b'],
@@ -115,7 +115,7 @@ test('A5: what a driver says that it could not read is believed as far as it has
   });
 });
 
-test('A5: a witness that is not seen may be that of an entry that cannot be read', async () => {
+test('A5: does not rule out that an unreadable entry has the creation key', async () => {
   const { fleet } = fleetOf(listing([machine('b'), machine('a', { plan: 'a\0' })]));
   const other = witness('0b6e2222-2222-4222-8222-222222222222');
   await expect(fleet.findByWitness(other, 'slot-z', live)).rejects.toMatchObject({
@@ -125,7 +125,7 @@ test('A5: a witness that is not seen may be that of an entry that cannot be read
   expect(await clear.findByWitness(WITNESS, 'slot-z', live)).toBe(null);
 });
 
-test('without a host name of its own a slot is its host name', () => {
+test('uses the slot as the host name if the slot has none of its own', () => {
   expect(fleetOf(scripted()).fleet.hostnameFor('slot-1')).toBe('slot-1');
 });
 
@@ -136,7 +136,7 @@ const fleetWith = (createMachine: Provider['createMachine']) =>
   fleetOf(scripted({ createMachine })).fleet;
 const made = () => machine('d-7', { reservationId: 'slot-1' });
 
-test('one that goes on and fails may have made something', async () => {
+test('assumes that a creation may have made a machine if the driver went on and failed', async () => {
   const outcomes = [
     new ProviderError('transient', 'reset', { outcome: 'unknown' }),
     new TypeError('undefined is no machine'),
@@ -150,7 +150,7 @@ test('one that goes on and fails may have made something', async () => {
   }
 });
 
-test('one that stops, and says so in its own words, has made nothing', async () => {
+test('concludes that nothing was made if the driver stopped with its own error', async () => {
   const ends: ((cause: unknown) => Error)[] = [
     (cause) => new Error('not announced', { cause }),
     () => new ProviderError('transient', 'not announced'),
@@ -187,7 +187,7 @@ function stand() {
   return { there, fleet: fleetOf(driver).fleet };
 }
 
-test('a machine of an inventory is taken in as it is, and announced before', async () => {
+test('adopts a machine of an inventory as it is, and announces it first', async () => {
   const { fleet } = stand();
   expect(fleet.capabilities).toMatchObject({ create: true, deprovision: true, tags: false });
   const attempts: number[] = [];
@@ -199,7 +199,7 @@ test('a machine of an inventory is taken in as it is, and announced before', asy
   expect(await fleet.assimilate('a', WITNESS, live)).toMatchObject({ ownership: 'ours' });
 });
 
-test('a machine whose look takes long keeps no other from being taken in', async () => {
+test('adopts other machines while the look at one takes long', async () => {
   const looked = Promise.withResolvers<DriverMachine>();
   const { fleet } = fleetOf(
     scripted({
@@ -214,7 +214,7 @@ test('a machine whose look takes long keeps no other from being taken in', async
   expect((await slow).id).toBe('slow');
 });
 
-test('one that the inventory lost is a lost race; free capacity there is none', async () => {
+test('reports a lost race for a machine that left the inventory, and offers no free capacity', async () => {
   const { fleet, there } = stand();
   there.clear();
   const gone = fleet.createMachine(order({ unused: listed('a') }), live);
@@ -224,7 +224,7 @@ test('one that the inventory lost is a lost race; free capacity there is none', 
   expect(await fleet.findByWitness(WITNESS, 'a', live)).toBeNull();
 });
 
-test('C3: one that was let go is there for whoever takes it in, by another daemon too', async () => {
+test('C3: offers a released machine to every daemon', async () => {
   const { fleet } = stand();
   await fleet.deprovisionMachine('a', live);
   await fleet.deprovisionMachine('b', live);
@@ -232,7 +232,7 @@ test('C3: one that was let go is there for whoever takes it in, by another daemo
   await expect(fleet.getMachine('b', live)).rejects.toMatchObject({ kind: 'not-found' });
 });
 
-/** The driver can, and nothing can be read of the machine while its controller hangs. */
+/** The driver supports it, and no read of the machine works while its controller hangs. */
 const hung = (resetController: NonNullable<Provider['resetController']>): Provider => ({
   ...scripted({
     resetController,
@@ -249,7 +249,7 @@ const asks: NonNullable<Provider['resetController']> = async (id, options) => {
   return done;
 };
 
-test('a controller is restarted without a look at the machine, which it hides', async () => {
+test('restarts a controller without a look at the machine, which the controller hides', async () => {
   const steps: string[] = [];
   const { fleet } = fleetOf(hung(asks));
   const beforeSending = async () => void steps.push('before sending');
@@ -257,7 +257,7 @@ test('a controller is restarted without a look at the machine, which it hides', 
   expect(steps).toEqual(['before sending']);
 });
 
-test('nothing is sent that is no longer wanted, nor of what is not ours', async () => {
+test('sends nothing once the request is withdrawn, nor for a foreign machine', async () => {
   const sent: string[] = [];
   const driver = hung(async (id, options) => {
     options.requireOurs(machine(id, id === 'f' ? { tags: {} } : {}));
@@ -273,7 +273,7 @@ test('nothing is sent that is no longer wanted, nor of what is not ours', async 
   expect(sent).toEqual([]);
 });
 
-test('a driver that does not tell whose the machine is, is found out', async () => {
+test('detects a driver that does not report whose the machine is', async () => {
   const { fleet } = fleetOf(hung(async () => done));
   await expect(fleet.resetController('a', live)).rejects.toMatchObject({
     code: 'permanent',
@@ -281,7 +281,7 @@ test('a driver that does not tell whose the machine is, is found out', async () 
   });
 });
 
-test('one that cannot is not asked', async () => {
+test('does not call a driver that cannot restart controllers', async () => {
   const { fleet } = fleetOf(scripted({ resetController: asks }));
   await expect(fleet.resetController('a', live)).rejects.toMatchObject({ code: 'not-implemented' });
 });

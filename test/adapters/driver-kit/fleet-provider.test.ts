@@ -44,7 +44,7 @@ const listing = (...machines: DriverMachine[]) =>
   scripted({ listMachines: async () => ({ machines, complete: true }) });
 const foreign = (id: string) => machine(id, { tags: { [SET_ID_TAG]: OTHER_SET_ID } });
 
-test('vector 11: of two entries with one id the last counts', async () => {
+test('vector 11: uses the last of two entries with one id', async () => {
   const { fleet } = fleetOf(
     listing(machine('a', { plan: 'old' }), machine('b'), machine('a', { plan: 'new' })),
   );
@@ -56,7 +56,7 @@ test('vector 11: of two entries with one id the last counts', async () => {
   ]);
 });
 
-test('vector 12: a listing that is not whole is rejected, or says so', async () => {
+test('vector 12: rejects an incomplete listing, or marks it as incomplete', async () => {
   const failing = scripted({ listMachines: () => Promise.reject(new Error('page 2 of 3')) });
   expect(await kindOf(fleetOf(failing).fleet.listMachines(live))).toBe('permanent');
   const partial = scripted({
@@ -66,14 +66,14 @@ test('vector 12: a listing that is not whole is rejected, or says so', async () 
 });
 
 test.each(['192.0.2.1', 'a.example', 'a:22', '2001:db8::1', '[2001:db8::1]', '[::1]:2222'])(
-  'an address may be %s',
+  'accepts the address %s',
   async (address) => {
     const { fleet } = fleetOf(listing(machine('a', { address })));
     expect((await fleet.listMachines(live)).machines).toMatchObject([{ address }]);
   },
 );
 
-test('vector 17: what may be in use keeps that for the BMDB to tell, with or without an id', async () => {
+test('vector 17: leaves entries that may be in use to the BMDB, with or without an id', async () => {
   const possibly = { availability: 'PossiblyUsed' } as const;
   const { fleet } = fleetOf(listing(machine('a', possibly), { ...free('s'), ...possibly }));
   const { machines } = await fleet.listMachines(live);
@@ -83,7 +83,7 @@ test('vector 17: what may be in use keeps that for the BMDB to tell, with or wit
   ]);
 });
 
-test('the slot under a machine is not offered, whosever the machine is', async () => {
+test('does not offer the slot under a machine, whoever owns the machine', async () => {
   const { fleet } = fleetOf(listing(foreign('a'), free('slot-a'), free('slot-b')));
   const { machines } = await fleet.listMachines(live);
   expect(machines.map(({ reservationId, ownership }) => [reservationId, ownership])).toEqual([
@@ -92,7 +92,7 @@ test('the slot under a machine is not offered, whosever the machine is', async (
   ]);
 });
 
-test('vector 15: strangers are told once, as a summary, and never acted on', async () => {
+test('vector 15: reports foreign machines once, as a summary, and never changes them', async () => {
   const untagged = machine('u', { tags: {} });
   const there = new Map([foreign('f'), untagged].map((entry) => [entry.id!, entry]));
   const driver: Provider = {
@@ -116,7 +116,7 @@ const actsOn = (id: string): ((fleet: FleetProvider) => Promise<unknown>)[] => [
   (fleet) => fleet.setTags(id, {}, live),
 ];
 
-test('listings that are asked for at once are one, unless something changed meanwhile', async () => {
+test('shares one listing among concurrent callers, unless something changed meanwhile', async () => {
   const asked: (() => void)[] = [];
   const listMachines = () =>
     new Promise<{ machines: []; complete: true }>((resolve) =>
@@ -134,7 +134,7 @@ test('listings that are asked for at once are one, unless something changed mean
   await Promise.all([...early, late]);
 });
 
-test('a shared listing goes on while anybody waits, and ends with the last', async () => {
+test('continues a shared listing while anybody waits, and ends it with the last caller', async () => {
   let signal: AbortSignal | undefined;
   const listMachines: Provider['listMachines'] = (_filter, options) => {
     signal = options.signal;
@@ -153,7 +153,7 @@ test('a shared listing goes on while anybody waits, and ends with the last', asy
   expect(signal?.aborted).toBe(true);
 });
 
-test('a creation carries our tags over the shared ones, and a secret of its own', async () => {
+test('merges our tags over the shared ones in a creation, and adds its own secret', async () => {
   const orders: CreateRequest[] = [];
   const createMachine: Provider['createMachine'] = async (request) => {
     orders.push(request);
@@ -182,7 +182,7 @@ test('a creation carries our tags over the shared ones, and a secret of its own'
   expect(made).toMatchObject({ id: '1', ownership: 'ours' });
 });
 
-test('a script of the first boot that would be too long is refused at once', () => {
+test('refuses a first-boot script that would be too long at once', () => {
   expect(() => fleetOf(scripted(), { initCommand: 'x'.repeat(1_000) })).toThrow(UsageError);
 });
 
@@ -190,7 +190,7 @@ test.each<[string, ReturnType<typeof unused> | undefined]>([
   ['nothing', undefined],
   ['a machine in use', unused('s', { availability: 'KnownUsed' })],
   ['free capacity with another mark', unused('s', { ownership: 'foreign' })],
-])('vector 4: a creation on %s is invalid, and nothing is asked', async (_, from) => {
+])('vector 4: rejects a creation on %s as invalid, and sends nothing', async (_, from) => {
   let asked = 0;
   const createMachine: Provider['createMachine'] = async () => {
     asked += 1;
@@ -206,17 +206,20 @@ test.each<[string, Partial<DriverMachine>]>([
   ['it is free', { availability: 'KnownUnused' }],
   ['machine 1: ', { plan: 'a\0' }],
   ['it is on slot-2', { reservationId: 'slot-2' }],
-])('a creation that answers wrongly may have made something: %s', async (fault, change) => {
-  const made = async () => machine('1', { reservationId: 'slot-1', ...change });
-  const call = fleetOf(scripted({ createMachine: made })).fleet.createMachine(order(), live);
-  await expect(call).rejects.toMatchObject({
-    kind: 'permanent',
-    outcome: 'unknown',
-    message: expect.stringContaining(fault),
-  });
-});
+])(
+  'assumes that a creation with a wrong answer may have made a machine: %s',
+  async (fault, change) => {
+    const made = async () => machine('1', { reservationId: 'slot-1', ...change });
+    const call = fleetOf(scripted({ createMachine: made })).fleet.createMachine(order(), live);
+    await expect(call).rejects.toMatchObject({
+      kind: 'permanent',
+      outcome: 'unknown',
+      message: expect.stringContaining(fault),
+    });
+  },
+);
 
-test('what stops an announcement stops the creation, and comes through as it was', async () => {
+test('stops the creation when the announcement fails, and passes on that error unchanged', async () => {
   const failure = new Error('the lease is lost');
   let made = 0;
   const createMachine: Provider['createMachine'] = async ({ onAttempt }) => {
@@ -230,7 +233,7 @@ test('what stops an announcement stops the creation, and comes through as it was
   expect(made).toBe(0);
 });
 
-test('what the driver cannot is not asked of it', async () => {
+test('does not call a driver for operations that it lacks', async () => {
   const nothing = Object.fromEntries(Object.keys(EVERYTHING).map((key) => [key, false]));
   const capabilities = { ...EVERYTHING, ...nothing, create: true, maxConcurrency: 1 };
   const asked: string[] = [];
@@ -248,13 +251,13 @@ test('what the driver cannot is not asked of it', async () => {
   expect(asked.filter((name) => name !== 'getMachine')).toEqual([]);
 });
 
-test('giving back what is gone has succeeded already', async () => {
+test('succeeds when it gives back a machine that is already gone', async () => {
   const getMachine = () => Promise.reject(new ProviderError('not-found', 'gone'));
   const listMachines = async () => ({ machines: [], complete: true });
   await fleetOf(scripted({ getMachine, listMachines })).fleet.deprovisionMachine('a', live);
 });
 
-test('tags are changed under our prefix alone', async () => {
+test('changes only tags with our prefix', async () => {
   const written: Tags[] = [];
   const setTags: Provider['setTags'] = async (_id, tags) => void written.push(tags);
   const tags = { [SET_ID_TAG]: SET_ID, [WITNESS_TAG]: WITNESS, theirs: 'kept' };
@@ -266,7 +269,7 @@ test('tags are changed under our prefix alone', async () => {
   ]);
 });
 
-test('an assimilation sets the mark first, and believes it before it can be read', async () => {
+test('sets the mark first in an assimilation, and trusts it before it can be read', async () => {
   const written: Tags[] = [];
   const setTags: Provider['setTags'] = async (_id, tags) => void written.push(tags);
   const getMachine = async (id: string) => machine(id, { tags: { theirs: 'kept' } });
@@ -284,7 +287,7 @@ test('an assimilation sets the mark first, and believes it before it can be read
   expect(written).toHaveLength(1);
 });
 
-test('a reinstallation gives a new secret and keeps our tags', async () => {
+test('sets a new secret in a reinstallation, and keeps our tags', async () => {
   const asked: ReinstallRequest[] = [];
   const reinstallMachine: Provider['reinstallMachine'] = async (_id, request) => {
     asked.push(request);
@@ -300,12 +303,12 @@ test('a reinstallation gives a new secret and keeps our tags', async () => {
   expect(initCommand).not.toContain(given[SECRET_TAG]);
 });
 
-test('an answer with another machine is no answer', async () => {
+test('rejects an answer about another machine', async () => {
   const { fleet } = fleetOf(scripted({ getMachine: async () => machine('b') }));
   expect(await kindOf(fleet.getMachine('a', live))).toBe('permanent');
 });
 
-test('without a search of its own the witness is looked for in a listing', async () => {
+test('looks for the creation key in a listing if the driver has no search', async () => {
   const marked = (owner: string) =>
     machine('a', { tags: { [SET_ID_TAG]: owner, [WITNESS_TAG]: WITNESS } });
   const find = (driver: Provider) => fleetOf(driver).fleet.findByWitness(WITNESS, 'slot-a', live);
@@ -316,7 +319,7 @@ test('without a search of its own the witness is looked for in a listing', async
   expect(await kindOf(find(partial)), 'nothing follows from absence').toBe('transient');
 });
 
-test('without a means of its own a slot is reusable once it is listed as free', async () => {
+test('treats a slot as reusable once it is listed as free if the driver has no check', async () => {
   const { fleet } = fleetOf(listing(machine('a'), free('slot-b')));
   const answers = ['slot-a', 'slot-b', 'slot-c'].map((slot) => fleet.isReusable(slot, live));
   expect(await Promise.all(answers)).toEqual([false, true, false]);

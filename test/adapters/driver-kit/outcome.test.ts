@@ -65,7 +65,7 @@ testRows([
   },
 );
 
-test('A2: both forms of the API are its own', async () => {
+test('A2: accepts both forms of the API as its own', async () => {
   for (const text of ['{"errors":[]}', '{"error":"no"}', OWN]) {
     for (const type of [
       'application/json',
@@ -82,7 +82,7 @@ testRows([
   'The facility has no provisionable m3.large.x86 servers matching your criteria',
   'Not enough capacity',
 ])(
-  '503 on a creation that says "%s" is a lack of machines; elsewhere it is not',
+  'treats a 503 on a creation that says "%s" as a lack of machines, and no other 503',
   async (message) => {
     const text = JSON.stringify({ errors: [message] });
     const creation = { mutates: true, endpoint: 'CreateDevice', text };
@@ -93,7 +93,7 @@ testRows([
   },
 );
 
-test('a success that cannot be read: a read is tried again, a change is ambiguous', async () => {
+test('repeats a read with an unreadable success, and treats a change as ambiguous', async () => {
   expect(await judge(200, { text: '{' })).toBe('retry permanent');
   expect(await judge(201, { text: '{', mutates: true })).toBe('ambiguous permanent');
 });
@@ -145,7 +145,7 @@ testRows([
   expect(waitAsked({ headers }, NOW_MS)).toBe(waitMs);
 });
 
-test('what a server says is freed of secrets before it is shortened', async () => {
+test("redacts a server's message before it shortens the message", async () => {
   const secret = 'a1b2c3d4e5f6a7b8c9d0';
   const text = JSON.stringify({ errors: [`${'-'.repeat(294)}${secret}`] });
   const redact = createRedact([secret]);
@@ -164,14 +164,14 @@ const page = (number: number, ids: readonly string[], total: number, last: numbe
   isLast: number >= last,
 });
 
-/** Answers scripted pages, one after another, whatever number is asked. */
+/** Returns scripted pages, one after another, for any page number. */
 const scripted = (pages: readonly Page<Item>[]) => {
   let asked = 0;
   const fetch = async () => pages[asked++]!;
   return { fetch, asked: () => asked };
 };
 
-test('A5: what cannot be read counts as there; without an id it may be anything', async () => {
+test('A5: counts an unreadable entry as present; without an id it may be any machine', async () => {
   const one = (id: string | null) => ({ id, reservationId: null, fault: 'x' });
   const with_ = (...ids: (string | null)[]) => ({ ...page(1, ['a'], 2, 1), unread: ids.map(one) });
   expect(await walkPages(scripted([with_('b')]).fetch)).toEqual({
@@ -191,7 +191,9 @@ test('A5: what cannot be read counts as there; without an id it may be anything'
   });
 });
 
-/** What is so, the pages as they are answered (ids, total), each walk in brackets, and what is known then. */
+/**
+ * The situation, the answered pages (ids, total) with each walk in brackets, and the known result.
+ */
 testRows([
   ['one consistent walk is complete', '(ab3 c3)', 'abc', true],
   ['an empty list is complete', '(0)', '', true],
@@ -213,16 +215,16 @@ testRows([
   expect([walked.unread, walked.complete, asked()]).toEqual([[], complete, pages.length]);
 });
 
-test('a page number that does not advance is refused', async () => {
+test('refuses a page number that does not advance', async () => {
   await expect(walkPages(async () => page(1, ['a'], 9, 5))).rejects.toBeInstanceOf(PageOrderError);
 });
 
-test('pages without end are refused', async () => {
+test('refuses endless pages', async () => {
   const endless = async (number: number) => page(number, [], 9, 1_000_000);
   await expect(walkPages(endless)).rejects.toBeInstanceOf(PageOrderError);
 });
 
-test('vector 23: whatever the shuffling, no id comes twice and complete means all', async () => {
+test('vector 23: returns no id twice in a shuffled listing, and "complete" only with all entries', async () => {
   const sizes = fc.record({
     total: fc.integer({ min: 0, max: 40 }),
     seed: fc.infiniteStream(fc.nat()),
@@ -246,7 +248,7 @@ test('vector 23: whatever the shuffling, no id comes twice and complete means al
   );
 });
 
-test('A5: an entry without an id makes up for no number of the total', async () => {
+test('A5: does not let an entry without an id fill up the total', async () => {
   const entry = { id: null, reservationId: null, fault: 'no id' };
   const place = { total: 2, number: 1, isLast: true };
   const twice = [{ id: 'a' }, { id: 'a' }];
@@ -254,7 +256,7 @@ test('A5: an entry without an id makes up for no number of the total', async () 
   expect(walked).toEqual({ items: [{ id: 'a' }], unread: [], complete: false });
 });
 
-test('E2: 20 000 odd entries of one page are read while others have their turns', async () => {
+test('E2: yields to other tasks while it reads a page of 20 000 odd entries', async () => {
   const schema = entriesOf(z.object({ id: z.string() }), () => ({ id: null, reservationId: null }));
   let turns = 0;
   let waiting = setImmediate(function next() {
@@ -270,12 +272,12 @@ test('E2: 20 000 odd entries of one page are read while others have their turns'
   expect(turns).toBeGreaterThan(3);
 });
 
-test('a page of more entries than any listing has is refused', async () => {
+test('refuses a page with more entries than any listing has', async () => {
   const schema = entriesOf(z.unknown(), () => ({ id: null, reservationId: null }));
   expect((await schema.safeParseAsync(Array(50_001).fill(1))).success).toBe(false);
 });
 
-/** What is left of a text that comes in pieces of `size` bytes, or what is wrong with it. */
+/** The rest of a text that arrives in pieces of `size` bytes, or its error. */
 function limited(text: string, size = 65_536): string {
   const limits = createJsonLimits();
   const bytes = Buffer.from(text);
@@ -290,20 +292,20 @@ function limited(text: string, size = 65_536): string {
 
 const nested = (levels: number, inner = '') => '['.repeat(levels) + inner + ']'.repeat(levels);
 
-describe('a JSON text that arrives', () => {
-  test('E2: keeps 100 levels, and null in place of what lies deeper', () => {
+describe('an arriving JSON text', () => {
+  test('E2: keeps 100 levels, and null in place of deeper ones', () => {
     expect(limited(nested(100))).toBe(nested(100));
     expect(limited(nested(101))).toBe(nested(100, 'null'));
     const deep = `[1,{"a":${nested(200_000, '"]"')}},2]`;
     expect(limited(deep)).toBe(`[1,{"a":${nested(98, 'null')}},2]`);
   });
 
-  test('keeps no more than its first levels of any number of brackets that never end', () => {
+  test('keeps no more than its first levels for any number of unclosed brackets', () => {
     expect(limited('['.repeat(4_000_000))).toBe(`${'['.repeat(100)}null`);
     expect(limited('{"a":'.repeat(200_000))).toBe(`${'{"a":'.repeat(100)}null`);
   });
 
-  test('may have many values on one level, but not any number', () => {
+  test('may have many values on one level, up to a limit', () => {
     const many = `[${'[],'.repeat(200_000)}[]]`;
     expect(limited(many)).toBe(many);
     expect(limited(`[${'0,'.repeat(500_000)}0]`)).toBe('the reply has more than 500000 values');
@@ -314,13 +316,13 @@ describe('a JSON text that arrives', () => {
     for (const size of [1, 2, 3, 65_536]) expect(limited(text, size)).toBe(text);
   });
 
-  test('passes as it is where it is no JSON object or array', () => {
+  test('passes unchanged if it is no JSON object or array', () => {
     for (const text of [`<html>${'['.repeat(200)}`, `"${'['.repeat(200)}"`, '']) {
       expect(limited(text)).toBe(text);
     }
   });
 
-  test('means the same as before, whatever its pieces are', () => {
+  test('keeps its meaning for any split into pieces', () => {
     const sizes = fc.integer({ min: 1, max: 9 });
     fc.assert(
       fc.property(fc.json({ maxDepth: 8 }), sizes, (text, size) => {

@@ -14,7 +14,7 @@ import { createSecret } from '../../../src/settings/secret.ts';
 import { fleetOf, live, order, scripted } from '../../doubles/scripted-driver.ts';
 import { testRows } from '../../support/rows.ts';
 
-test('whatever surrounds a secret, it does not stay', () => {
+test('removes a secret in any surrounding text', () => {
   const secret = fc.stringMatching(/^[A-Za-z0-9+/=]{4,60}$/);
   fc.assert(
     fc.property(secret, secret, fc.string(), fc.string(), (token, line, before, after) => {
@@ -28,16 +28,16 @@ test('whatever surrounds a secret, it does not stay', () => {
   );
 });
 
-test('a secret that contains another goes whole', () => {
+test('removes a secret that contains another as a whole', () => {
   expect(createRedact(['abcd', 'abcdefgh'])('x abcdefgh y')).toBe('x [redacted] y');
 });
 
-test('words that are no secrets stay', () => {
+test('keeps words that are no secrets', () => {
   const redact = createRedact(['tok', ...secretsIn({ hostname: 'name', customdata: { n: 5 } })]);
   expect(redact('hostname: name is taken, 5 tok')).toBe('hostname: name is taken, 5 tok');
 });
 
-test('what follows the name of a secret field goes', () => {
+test('removes the value after the name of a secret field', () => {
   const redact = createRedact([]);
   expect(redact('userdata: #!/bin/sh')).toBe('userdata [redacted]');
   expect(redact('a -----BEGIN RSA PRIVATE KEY-----\nMII\n-----END RSA PRIVATE KEY----- b')).toBe(
@@ -45,7 +45,7 @@ test('what follows the name of a secret field goes', () => {
   );
 });
 
-test('addresses show paging and include only', () => {
+test('shows only paging and include in addresses', () => {
   const query = { page: '2', per_page: '100', include: 'facility', tag: 'shepherd-x' };
   expect(shownUrl('/devices', query)).toBe('/devices?page=2&per_page=100&include=facility&tag=*');
   expect(shownUrl('/devices')).toBe('/devices');
@@ -76,13 +76,13 @@ testRows([
   ['base64', `cannot read ${BASE64}`, BASE64],
   ['a piece of base64', `cannot read ${BASE64.slice(17, 60)}`, BASE64],
   ['a line as base64', `bad ${Buffer.from(`"${HEX}"`).toString('base64')}`, BASE64.slice(20)],
-])('%s of what was sent does not stay', (_, said, secret) => {
+])('removes %s of a sent body', (_, said, secret) => {
   const redact = createRedact(secretsIn({ userdata: SCRIPT }));
   expect(shown(redact(said), secret)).toBeLessThan(8);
 });
 
 testRows(['tok-ABCDEF0123456789', 'onlylowercaseletters', 'only-lower-case-words'])(
-  'a piece of the token %s does not stay',
+  'removes a piece of the token %s',
   (token) => {
     const redact = createRedact([], [token]);
     expect(redact(`token ${token.slice(0, 10)}... has expired`)).toBe(
@@ -92,7 +92,7 @@ testRows(['tok-ABCDEF0123456789', 'onlylowercaseletters', 'only-lower-case-words
   },
 );
 
-test('ordinary words stay, though a script has them too', () => {
+test('keeps ordinary words that also occur in a script', () => {
   const userdata = '# keep the instance and its reservation\nexport secret=1';
   const redact = createRedact(secretsIn({ userdata }));
   const said = 'maximum number of instances reached; reservation is not provisionable';
@@ -100,7 +100,7 @@ test('ordinary words stay, though a script has them too', () => {
 });
 
 testRows(['userdata', 'user_data', 'user data', 'root_password', 'Private Key'])(
-  'what follows "%s" goes',
+  'removes the value after "%s"',
   (name) => expect(createRedact([])(`${name}: hunter2 and more`)).not.toContain('hunter2'),
 );
 
@@ -109,7 +109,7 @@ const rejection = (call: Promise<unknown>): Promise<unknown> =>
     () => expect.unreachable('it was not rejected'),
     (error: unknown) => error,
   );
-/** What the creation of a driver that fails like this is rejected with, and the request. */
+/** The error that a failing driver's creation is rejected with, and the request. */
 async function failed(fail: (request: CreateRequest) => unknown) {
   let seen: CreateRequest | undefined;
   const createMachine: Provider['createMachine'] = (request) => {
@@ -134,7 +134,7 @@ test.each<[string, (request: CreateRequest) => unknown]>([
   ['frozen', ({ initCommand }) => Object.freeze(new Error(initCommand))],
   ['as a text', ({ initCommand }) => initCommand],
   ['in what is no error', ({ initCommand }) => ({ config: { data: initCommand } })],
-])('a new machine’s secret and script leave in no error: %s', async (_, fail) => {
+])('removes a new machine’s secret and script from every error: %s', async (_, fail) => {
   const { error, secret, request } = await failed(fail);
   const text = everything(error);
   expect(text).not.toContain(secret);
@@ -143,7 +143,7 @@ test.each<[string, (request: CreateRequest) => unknown]>([
   expect(error).toMatchObject({ kind: 'permanent', outcome: 'unknown' });
 });
 
-test('kind, facets and causes stay as they are', async () => {
+test('keeps kind, facets and causes', async () => {
   const retryAt = new Date(1_700_000_060_000);
   const { error } = await failed(({ initCommand }) => {
     const inner = new ProviderError('transient', `429 ${initCommand}`, { rateLimit: { retryAt } });
@@ -155,7 +155,7 @@ test('kind, facets and causes stay as they are', async () => {
   expect(facetsOf(error)).toMatchObject(found);
 });
 
-test('one that cannot be changed is replaced by one that says the same', async () => {
+test('replaces an immutable error by an equal one', async () => {
   const { error } = await failed(({ initCommand }) => {
     const capacity = { scope: 'all' } as const;
     const inner = new ProviderError('race-lost', initCommand, { capacity });
@@ -172,7 +172,7 @@ test('one that cannot be changed is replaced by one that says the same', async (
   expect(everything(read)).not.toContain('token-1234');
 });
 
-test('secrets of the settings leave neither in an error nor in a log line, rotated or not', async () => {
+test('keeps configured secrets out of errors and log lines, before and after a rotation', async () => {
   const env = { TOKEN: 'token-1234' };
   const secret = createSecret('${TOKEN}', { env, baseDirectory: '/', checkFiles: false });
   const secrets = secretsOfSettings({ plan: 'a', account: [{ deep: { secret } }] });
@@ -191,7 +191,7 @@ test('secrets of the settings leave neither in an error nor in a log line, rotat
   expect(log.count('the driver did not stop')).toBe(1);
 });
 
-test('what a stop failed with is logged without what hangs on it', async () => {
+test('logs the failure of a stop without the objects attached to it', async () => {
   const config = { headers: { authorization: 'Bearer unknown-to-us' } };
   const stop = () => Promise.reject(Object.assign(new Error('refused'), { config }));
   const { fleet, log } = fleetOf(scripted({ stop }));

@@ -17,7 +17,7 @@ const MINUTE = 60_000;
 const live = new AbortController().signal;
 const schema = z.unknown();
 
-/** As Robot tells it: 403 with its limit in the body or with none, and 503 while it is maintained. */
+/** Robot's forms: 403 with the limit in the body or without one, and 503 during maintenance. */
 const ROBOT: AnswerForm = {
   errorsIn: (json) => (json === undefined ? null : ['no']),
   tellsAbsence: new Set([404]),
@@ -45,7 +45,7 @@ const failureOf = (promise: Promise<unknown>) =>
     (error: unknown) => error as ProviderError,
   );
 
-test('the wait grows with each answer in a row that asks for one', async () => {
+test('lengthens the wait with each consecutive answer that asks for one', async () => {
   const { api, clock } = await createApiStand((_, n) => ({ status: n === 3 ? 200 : 403 }), BY_PATH);
   const waits: number[] = [];
   for (const fails of [true, true, false, true]) {
@@ -58,7 +58,7 @@ test('the wait grows with each answer in a row that asks for one', async () => {
   expect(waits).toEqual([MINUTE, 2 * MINUTE, MINUTE]);
 });
 
-test('hetzner-robot vector 24: an empty budget is an error of ours and no request; urgent calls go', async () => {
+test('hetzner-robot vector 24: reports an empty budget as our own error without a request; urgent calls go', async () => {
   const { api, clock, heard } = await createApiStand(() => ({ status: 200, body: {} }), BY_PATH);
   for (let n = 0; n < 35; n++) await api.call('reset', live).send(reset);
   clock.increment(MINUTE);
@@ -66,7 +66,7 @@ test('hetzner-robot vector 24: an empty budget is an error of ours and no reques
   expect(error).toMatchObject({
     ...{ kind: 'transient', outcome: 'not-done', answer: { attempts: 0 } },
     rateLimit: { retryAt: new Date(clock.now() + HOUR - MINUTE) },
-    message: expect.stringContaining('our own budget'),
+    message: expect.stringContaining('our own request budget'),
   });
   expect(heard).toHaveLength(35);
   await api.call('give back', live).send({ ...reset, urgent: true });
@@ -74,7 +74,7 @@ test('hetzner-robot vector 24: an empty budget is an error of ours and no reques
   expect(api.left('reset', true)).toBe(9);
 });
 
-test('a call that the core calls urgent is so without saying it', async () => {
+test('treats a call that the core marks as urgent as urgent', async () => {
   const waitsForTurn = () => ({ urgent: true, end: () => undefined });
   const answer = () => ({ status: 200, body: {} });
   const { api, heard } = await createApiStand(answer, BY_PATH, { waitsForTurn });
@@ -84,7 +84,7 @@ test('a call that the core calls urgent is so without saying it', async () => {
   expect(heard).toHaveLength(45);
 });
 
-test('a wait for the budget that is short enough is sat out', async () => {
+test('waits for the budget itself if the wait is short enough', async () => {
   const { api, clock, heard } = await createApiStand(() => ({ status: 200, body: {} }), {
     classes: { read: { budgets: [{ startsMax: 2, withinMs: MINUTE }] } },
     classOf: () => 'read',
@@ -99,7 +99,7 @@ test('a wait for the budget that is short enough is sat out', async () => {
   expect(heard).toHaveLength(3);
 });
 
-/** As Latitude tells it: seconds in the body. */
+/** Latitude's form: seconds in the body. */
 const LATITUDE: AnswerForm = {
   errorsIn: (json) => (json === undefined ? null : ['no']),
   tellsAbsence: new Set([404]),
@@ -123,7 +123,7 @@ testRows([
   ['seconds in the body', { errors: [{ meta: { retry_after: 61 } }] }, {}, 61_000],
   ['Retry-After', {}, { 'Retry-After': '42' }, 42_000],
   ['neither', {}, {}, MINUTE],
-])('429 with %s holds up reads, and no writes', async (_, body, headers, waitMs) => {
+])('holds up reads, and no writes, after 429 with %s', async (_, body, headers, waitMs) => {
   const { api, clock, heard } = await createApiStand(
     ({ method }) => (method === 'GET' ? { status: 429, body, headers } : { status: 201, body: {} }),
     READS_AND_WRITES,
@@ -134,7 +134,7 @@ testRows([
   expect(heard).toHaveLength(2);
 });
 
-test('a pause that is short enough is sat out by its class alone', async () => {
+test('waits through a short enough pause in the affected class alone', async () => {
   const { api, clock, heard } = await createApiStand(
     ({ method }, n) =>
       method === 'GET' && n === 1
@@ -152,7 +152,7 @@ test('a pause that is short enough is sat out by its class alone', async () => {
   expect(heard.map(({ method }) => method)).toEqual(['GET', 'POST', 'GET']);
 });
 
-test('a refusal of the token, as the form says, keeps all classes silent until the token changes', async () => {
+test('silences all classes after a refused token, as the form says, until the token changes', async () => {
   let token = 'old';
   const { api, clock, heard } = await createApiStand(
     ({ headers }) => ({ status: headers.authorization === 'Bearer new' ? 200 : 403, body: {} }),
@@ -171,7 +171,7 @@ test('a refusal of the token, as the form says, keeps all classes silent until t
   expect(heard).toHaveLength(3);
 });
 
-test('an answer that asks to stay away and leaves a change in doubt is told as both', async () => {
+test('reports both the pause and the doubt for an answer that has both', async () => {
   const form: AnswerForm = { ...ROBOT, staysAway: () => ({ waitMs: 300_000, ambiguous: true }) };
   const { api, clock, heard } = await createApiStand(() => ({ status: 503 }), { ...BY_PATH, form });
   const error = await failureOf(api.call('reset', live).send(reset));
@@ -185,7 +185,7 @@ test.each([
   [{ authorized_key: ['a:b'] }, 'authorized_key[]=a:b'],
   [{ os: 'linux', authorized_key: ['a', 'b'] }, 'os=linux&authorized_key[0]=a&authorized_key[1]=b'],
   [{ data: 'ssh-ed25519 AA+/= x&y', none: [] }, 'data=ssh-ed25519+AA+/=+x&y'],
-])('hetzner-robot vector 29: the form %j', (fields, text) => {
+])('hetzner-robot vector 29: encodes the form %j', (fields, text) => {
   const written = formBody('brackets').write(fields);
   expect(Object.fromEntries(new URLSearchParams(written))).toEqual(
     Object.fromEntries(
@@ -199,11 +199,11 @@ test.each([
   expect(decodeURIComponent(written)).toBe(text);
 });
 
-test('a list may also be a name that is repeated', () => {
+test('may encode a list as a repeated name', () => {
   expect(formBody('repeated').write({ key: ['a', 'b'] })).toBe('key=a&key=b');
 });
 
-test('an API with forms sends them as such, with the headers of the request', async () => {
+test('sends forms to an API that uses them, with the headers of the request', async () => {
   const { api, heard } = await createApiStand(() => ({ status: 202, body: {} }), {
     encoding: formBody('brackets'),
   });
@@ -215,7 +215,7 @@ test('an API with forms sends them as such, with the headers of the request', as
   });
 });
 
-test('a request that may be sent once is sent once, whatever comes of it', async () => {
+test('sends a send-once request once, whatever its outcome', async () => {
   for (const status of [429, 500, 425]) {
     const { api, heard } = await createApiStand(() => ({ status }));
     const once = { method: 'GET', path: '/a', schema, attemptsMax: 1 } as const;
@@ -224,7 +224,7 @@ test('a request that may be sent once is sent once, whatever comes of it', async
   }
 });
 
-test('what the API names as secret in a body is in no error and no log', async () => {
+test('keeps the secrets that the API names in a body out of errors and log', async () => {
   const { api, lines } = await createApiStand(
     ({ text }) => ({ status: 400, body: { error: text } }),
     {
@@ -238,7 +238,7 @@ test('what the API names as secret in a body is in no error and no log', async (
   expect(`${String(error)} ${JSON.stringify(lines)}`).not.toContain('correct horse');
 });
 
-test('a reply over the limit of the API is refused', async () => {
+test('refuses a reply over the limit of the API', async () => {
   const { api } = await createApiStand(() => ({ status: 200, body: 'x'.repeat(5_000) }), {
     replyBytesMax: 4_096,
   });
@@ -246,7 +246,7 @@ test('a reply over the limit of the API is refused', async () => {
   await expect(reading).rejects.toThrow(/larger than/);
 });
 
-test('what is nested too deep in a reply is not parsed', async () => {
+test('does not parse a reply that is nested too deep', async () => {
   const parse = vi.spyOn(JSON, 'parse');
   onTestFinished(() => parse.mockRestore());
   const body = Array.from({ length: 101 }).reduce<unknown>((inner) => [inner], 'deep');
@@ -256,7 +256,7 @@ test('what is nested too deep in a reply is not parsed', async () => {
   expect(parse.mock.calls.filter(([text]) => text.includes('deep'))).toEqual([]);
 });
 
-test('a server that wants no kept connections gets a new one for each request', async () => {
+test('opens a new connection per request for a server that allows no kept connections', async () => {
   const { api, heard } = await createApiStand(() => ({ status: 200, body: {} }), {
     closesConnections: true,
   });
@@ -265,7 +265,7 @@ test('a server that wants no kept connections gets a new one for each request', 
   expect(heard.map(({ headers }) => headers.connection)).toEqual(['close', 'close']);
 });
 
-test('reads keep their connection, a change has one of its own', async () => {
+test('keeps connections for reads, and opens a new one for each change', async () => {
   const { api, heard } = await createApiStand(() => ({ status: 200, body: {} }));
   for (const method of ['GET', 'PUT'] as const) {
     await api.call('do', live).send({ method, path: '/a', schema });
@@ -292,7 +292,7 @@ async function secureServer() {
   return { baseUrl, cert, sha256, requests: () => requests };
 }
 
-test('a pinned certificate is believed, and so is one by an authority that is named', async () => {
+test('accepts a pinned certificate and one by a named authority', async () => {
   const { baseUrl, cert, sha256, requests } = await secureServer();
   const pinnedAs = [sha256, sha256.toUpperCase().replaceAll(/(..)(?!$)/g, '$1:')];
   for (const trust of [...pinnedAs.map((pin) => ({ sha256: pin })), { ca: cert }]) {
@@ -304,7 +304,7 @@ test('a pinned certificate is believed, and so is one by an authority that is na
   expect(requests()).toBe(9);
 });
 
-test('any other certificate is named, and not a byte is sent', async () => {
+test('names any other certificate, and sends no byte', async () => {
   const { baseUrl, sha256, requests } = await secureServer();
   for (const trust of [{ sha256: '0'.repeat(64) }, {}, undefined]) {
     const { api } = await createApiStand(() => ({ status: 500 }), {

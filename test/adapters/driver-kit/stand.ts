@@ -26,7 +26,7 @@ const PLAIN: AnswerForm = {
   tellsAbsence: new Set([404]),
 };
 
-/** A server that answers as it is told, and an API in virtual time that asks it. */
+/** A server with prescribed answers, and an API in virtual time that calls the server. */
 export async function createApiStand(
   answer: (request: Heard, n: number) => ScriptedResponse,
   terms: Partial<ApiTerms> = {},

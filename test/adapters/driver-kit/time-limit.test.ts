@@ -21,7 +21,7 @@ function spend(budget: ReturnType<typeof createBudget>, starts: number) {
   for (let n = 0; n < starts; n++) budget.take();
 }
 
-test('so many starts in an hour, and the last ones are left to what is urgent', () => {
+test('allows a number of starts per hour, and reserves the last ones for urgent calls', () => {
   const clock = createSimulatedClock();
   const budget = createBudget([RESETS], { clock });
   spend(budget, 35);
@@ -34,7 +34,7 @@ test('so many starts in an hour, and the last ones are left to what is urgent', 
   expect([budget.waitMs(true), budget.left(false)]).toEqual([0, 25]);
 });
 
-test('daemons share a budget; nobody is left without any', () => {
+test('divides a budget among daemons, and leaves no daemon without any', () => {
   const clock = createSimulatedClock();
   let daemons = 2;
   const budget = createBudget([RESETS], { clock, daemons: () => daemons });
@@ -43,7 +43,7 @@ test('daemons share a budget; nobody is left without any', () => {
   expect([budget.left(false), budget.left(true)]).toEqual([1, 1]);
 });
 
-test('all of several budgets have to have something left', () => {
+test('requires that all of several budgets have something left', () => {
   const clock = createSimulatedClock();
   const perMinute = { startsMax: 3, withinMs: 60_000 };
   const budget = createBudget([perMinute, { startsMax: 5, withinMs: HOUR }], { clock });
@@ -54,7 +54,7 @@ test('all of several budgets have to have something left', () => {
   expect(budget.waitMs(false)).toBe(HOUR - 60_000);
 });
 
-test('hetzner-robot vector 25: what was spent survives a restart, and never counts for too short', () => {
+test('hetzner-robot vector 25: keeps the spent budget over a restart, and never too short', () => {
   const before = createSimulatedClock();
   const budget = createBudget([RESETS], { clock: before });
   spend(budget, 30);
@@ -74,14 +74,14 @@ test('hetzner-robot vector 25: what was spent survives a restart, and never coun
   expect(restarted.left(true)).toBe(35);
 });
 
-test('starts that a wrong clock put into the future count as now', () => {
+test('counts starts that a wrong clock put into the future as now', () => {
   const clock = createSimulatedClock();
   const budget = createBudget([RESETS], { clock });
   budget.recall([[clock.now() + 10 * HOUR, 45]]);
   expect(budget.waitMs(true)).toBe(HOUR);
 });
 
-test('no stretch of time ever sees more starts than the budget has', () => {
+test('never allows more starts in any stretch of time than the budget has', () => {
   const steps = fc.array(
     fc.record({ passMs: fc.integer({ min: 0, max: 40 }), urgent: fc.boolean() }),
   );
@@ -104,7 +104,7 @@ test('no stretch of time ever sees more starts than the budget has', () => {
   );
 });
 
-test('an empty budget sends away who will not wait, and lets urgent ones begin', async () => {
+test('rejects impatient calls on an empty budget, and admits urgent ones', async () => {
   const clock = createSimulatedClock();
   const terms = { startsMax: 2, withinMs: HOUR, keptForUrgent: 1 };
   const budget = createBudget([terms], { clock });
@@ -123,7 +123,7 @@ test('an empty budget sends away who will not wait, and lets urgent ones begin',
 
 const { signal } = new AbortController();
 
-/** Who has which lock, in the order in which they got it. */
+/** The holders of each lock, in the order in which they got it. */
 function stand() {
   const locks = createLocks();
   const got: string[] = [];
@@ -135,7 +135,7 @@ function stand() {
   return { got, take, free: (name: string) => frees.get(name)!() };
 }
 
-test('what has the same key waits, and what has another does not', async () => {
+test('makes calls with the same key wait, and no others', async () => {
   const { got, take, free } = stand();
   const all = [take('a1', 'a'), take('a2', 'a'), take('b1', 'b'), take('a3', 'a')];
   await settled();
@@ -147,7 +147,7 @@ test('what has the same key waits, and what has another does not', async () => {
   expect(got).toEqual(['a1', 'b1', 'a2', 'a3']);
 });
 
-test('who leaves the line lets nobody past the one in front', async () => {
+test('does not let anybody overtake the first when a waiting call leaves', async () => {
   const { got, take, free } = stand();
   const leaving = new AbortController();
   await take('first', 'a');
@@ -163,7 +163,7 @@ test('who leaves the line lets nobody past the one in front', async () => {
   expect(got).toEqual(['first', 'third']);
 });
 
-test('who has left already gets no lock, and a free one is taken at once', async () => {
+test('gives no lock to an aborted call, and grants a free one at once', async () => {
   const { got, take, free } = stand();
   await take('first', 'a');
   await expect(take('second', 'a', AbortSignal.abort(new Error('gone')))).rejects.toThrow('gone');
@@ -179,7 +179,7 @@ function start(limitMs: number) {
   return { clock, limit, overs: () => overs };
 }
 
-test('A4: the limit stands still while something waits for its turn', () => {
+test('A4: stops the time limit while the call waits in the queue', () => {
   const { clock, limit, overs } = start(10_000);
   clock.increment(4_000);
   const one = limit.wait();
@@ -197,7 +197,7 @@ test('A4: the limit stands still while something waits for its turn', () => {
   expect([overs(), clock.pending]).toEqual([1, 0]);
 });
 
-test('A4: a limit that has ended does nothing, even where a wait ends later', () => {
+test('A4: ignores a limit that has ended, even if a wait ends later', () => {
   const { clock, limit, overs } = start(1_000);
   const endWait = limit.wait();
   clock.increment(2_000);
@@ -207,7 +207,7 @@ test('A4: a limit that has ended does nothing, even where a wait ends later', ()
   expect([overs(), clock.pending]).toEqual([0, 0]);
 });
 
-test('A4: there may be no limit', () => {
+test('A4: may run without a limit', () => {
   const { clock, limit, overs } = start(Infinity);
   limit.wait()();
   clock.increment(1e9);
@@ -227,7 +227,7 @@ test.each<[string, Record<string, string>, number]>([
     { 'retry-after': 'Mon, 03 Feb 2031 10:00:00 GMT', date: 'Mon, 03 Feb 2031 10:00:30 GMT' },
     -30,
   ],
-])('when to ask again: %s', (_, headers, seconds) => {
+])('computes the retry time: %s', (_, headers, seconds) => {
   expect(at(headers)).toBe(seconds);
 });
 
@@ -250,7 +250,7 @@ testRows([
   expect(refusal(status, false)).toMatchObject({ kind, outcome: 'not-done' });
 });
 
-test("A2: 404 and 410 tell of absence only in the API's own form", () => {
+test("A2: accepts 404 and 410 as absence only in the API's own form", () => {
   for (const status of [404, 410]) {
     const doing = { doing: 'x', status, changing: false, headers: new Headers(), nowMs: NOW };
     expect(httpRefusal(doing)).toMatchObject({
@@ -264,7 +264,7 @@ test("A2: 404 and 410 tell of absence only in the API's own form", () => {
   }
 });
 
-test('a retry time is taken from 429, and from a 503 that has one', () => {
+test('takes a retry time from a 429, and from a 503 that has one', () => {
   const soon = { 'retry-after': '30' };
   const retryAt = new Date(NOW + 30_000);
   expect(refusal(429, true, soon).rateLimit).toEqual({ retryAt });
@@ -279,7 +279,7 @@ const untilAborted = (signal: AbortSignal) =>
     signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true }),
   );
 
-test('a lifetime ends what is under way, waits for it, and refuses what comes later', async () => {
+test('ends and awaits running calls at the end of a lifetime, and refuses later ones', async () => {
   const lifetime = createLifetime();
   const live = { signal: new AbortController().signal };
   const ended: string[] = [];
@@ -295,7 +295,7 @@ test('a lifetime ends what is under way, waits for it, and refuses what comes la
   await expect(later).rejects.toMatchObject({ kind: 'stopped' });
 });
 
-test('a caller ends its own call, which is not begun when it is too late', async () => {
+test('lets a caller abort its own call, which does not begin if it is too late', async () => {
   const lifetime = createLifetime();
   const leaving = new AbortController();
   const call = lifetime.run(leaving, untilAborted, true);

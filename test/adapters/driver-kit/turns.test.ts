@@ -19,7 +19,7 @@ const turnsFor = (parallelism: number, gapMs = 0, clock: Clock = systemClock) =>
 
 const flush = () => new Promise((resolve) => setImmediate(resolve));
 
-/** Runs a task in a turn of its own. */
+/** Runs a task through the queue. */
 async function inTurn<T>(
   turns: Pick<Turns, 'take'>,
   task: () => Promise<T>,
@@ -33,7 +33,7 @@ async function inTurn<T>(
   }
 }
 
-/** Lets time pass, and whatever is ready happen, before and after. */
+/** Lets time pass, and runs everything ready before and after. */
 async function pass(clock: { increment(ms: number): void }, ms: number) {
   await flush();
   clock.increment(ms);
@@ -51,7 +51,7 @@ function held() {
   return { task, started: started.promise, release: release.resolve };
 }
 
-test('starts keep their distance, also after a late one and by the number of daemons', async () => {
+test('keeps the distance between starts, also after a late one and for the number of daemons', async () => {
   const clock = createSimulatedClock();
   let daemons = 1;
   const turns = createTurns({ maxConcurrency: 9, gapMs: 40 }, { clock, daemons: () => daemons });
@@ -72,7 +72,7 @@ test('starts keep their distance, also after a late one and by the number of dae
   expect(gaps).toEqual([70, 40, 80]);
 });
 
-test('vector 20: bulk tasks leave one slot to the quick ones', async () => {
+test('vector 20: leaves one slot to quick tasks beside bulk tasks', async () => {
   const turns = turnsFor(3);
   const pages = [held(), held(), held()];
   const runs = pages.map(({ task }) => inTurn(turns, task, bulk));
@@ -84,7 +84,7 @@ test('vector 20: bulk tasks leave one slot to the quick ones', async () => {
   await Promise.all(runs);
 });
 
-test('who leaves while waiting, or has left before, gets the reason and costs no turn', async () => {
+test('rejects a caller that leaves with its reason, at no cost for the others', async () => {
   const turns = turnsFor(1);
   const first = held();
   const running = inTurn(turns, first.task, quick);
@@ -98,7 +98,7 @@ test('who leaves while waiting, or has left before, gets the reason and costs no
   expect(await Promise.all([running, last])).toEqual([undefined, 'last']);
 });
 
-test('after a pause one trial runs alone', async () => {
+test('runs one trial alone after a pause', async () => {
   const clock = createSimulatedClock();
   const turns = turnsFor(3, 0, clock);
   turns.pause(7_000);
@@ -116,7 +116,7 @@ test('after a pause one trial runs alone', async () => {
   expect(others).toBe(3);
 });
 
-test('a trial that hangs holds the others for ten seconds, and one more each time', async () => {
+test('holds the others for ten seconds while a trial hangs, and for one more each time', async () => {
   const clock = createSimulatedClock();
   const turns = turnsFor(3, 0, clock);
   turns.pause(1_000);
@@ -141,7 +141,7 @@ test('a trial that hangs holds the others for ten seconds, and one more each tim
   await Promise.all(runs);
 });
 
-test('a pause that a late trial asks for is kept', async () => {
+test('respects a pause that a late trial asks for', async () => {
   const clock = createSimulatedClock();
   const turns = turnsFor(3, 0, clock);
   turns.pause(1_000);
@@ -163,7 +163,7 @@ test('a pause that a late trial asks for is kept', async () => {
   await Promise.all(runs);
 });
 
-test('a page of a listing is no trial while others wait', async () => {
+test('uses no page of a listing as the trial while others wait', async () => {
   const clock = createSimulatedClock();
   const turns = turnsFor(3, 0, clock);
   turns.pause(1_000);
@@ -177,7 +177,7 @@ test('a page of a listing is no trial while others wait', async () => {
   expect(order).toEqual(['quick', 'bulk']);
 });
 
-test('a shorter pause never ends a longer one; those who cannot wait are told', async () => {
+test('never shortens a pause, and rejects callers that cannot wait', async () => {
   const clock = createSimulatedClock();
   const turns = turnsFor(1, 0, clock);
   turns.pause(10_000);
@@ -191,7 +191,7 @@ test('a shorter pause never ends a longer one; those who cannot wait are told', 
   turns.stop();
 });
 
-/** A run of the property below: what happens in which order. */
+/** A run of the property below: its events in order. */
 const steps = fc.array(
   fc.oneof(
     fc.record({ kind: fc.constant('run' as const), bulk: fc.boolean() }),
@@ -203,7 +203,7 @@ const steps = fc.array(
   { maxLength: 40 },
 );
 
-test('whatever happens: limits, order and distance hold, and everybody is served', async () => {
+test('keeps limits, order and distance, and serves every caller, in any history', async () => {
   const limits = fc.record({
     parallelism: fc.integer({ min: 1, max: 4 }),
     apiRateMs: fc.constantFrom(0, 25),
@@ -285,7 +285,7 @@ function stand(together?: number) {
   return { clock, groups, begun, take, end };
 }
 
-test('one at a time of each key, with a rest between an end and the next start', async () => {
+test('runs one call per key at a time, with a rest between an end and the next start', async () => {
   const { clock, begun, take, end } = stand();
   take('a', 'a1');
   take('a', 'a2');
@@ -300,7 +300,7 @@ test('one at a time of each key, with a rest between an end and the next start',
   expect(begun).toEqual(['a1', 'b1', 'a2']);
 });
 
-test('reads that poll yield to changes, and those to what is urgent', async () => {
+test('lets polling reads yield to changes, and changes to urgent calls', async () => {
   const { clock, begun, take, end } = stand();
   take('a', 'first');
   take('a', 'poll', { bulk: true });
@@ -315,7 +315,7 @@ test('reads that poll yield to changes, and those to what is urgent', async () =
   expect(begun).toEqual(['first', 'urgent', 'change', 'poll']);
 });
 
-test('who waits for a busy key takes nothing from the others', async () => {
+test('does not slow others down while a call waits for a busy key', async () => {
   const { begun, take, end } = stand(2);
   take('a', 'a1');
   take('a', 'a2');
@@ -327,7 +327,7 @@ test('who waits for a busy key takes nothing from the others', async () => {
   expect(begun).toEqual(['a1', 'b1', 'c1']);
 });
 
-test('a key is forgotten when nothing of it is remembered', async () => {
+test('forgets a key once it has no state left', async () => {
   const { clock, groups } = stand();
   for (let n = 0; n < 2_000; n++) (await groups.take(`bmc-${n}`, { signal: live }))();
   expect(groups.size).toBe(2_000);

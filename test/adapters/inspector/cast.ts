@@ -3,7 +3,7 @@ import type { Inspection } from '../../../src/adapters/inspector/port.ts';
 import type { Clock } from '../../../src/adapters/clock/port.ts';
 import { slot } from '../../../src/domain/ids.ts';
 
-/** Somewhere in everything that these actors know, are told and fail with. */
+/** A secret in the context, events and errors of these actors. */
 export const CANARY = 'canary-5d0c7e';
 const PEM = `-----BEGIN PRIVATE KEY-----\n${CANARY}\n-----END PRIVATE KEY-----`;
 
@@ -28,7 +28,7 @@ type CastEvent =
   | { readonly type: 'noise' }
   | { readonly type: 'mistake' };
 
-/** As a machine has it: its regions, its work, and mistakes that it can make. */
+/** Like a machine: its regions, its work, and its possible errors. */
 const lifecycle = setup({
   types: { events: {} as CastEvent, context: {} as { count: number } },
   actors: { recovery },
@@ -109,7 +109,9 @@ export interface Cast {
   stop(): void;
 }
 
-/** A supervisor, a provisioner, and two machines in a cell, whose actors this inspection watches. */
+/**
+ * A supervisor, a provisioner, and two machines in a cell, whose actors this inspection observes.
+ */
 export function startCast(
   { inspect }: Pick<Inspection, 'inspect'>,
   clock: Clock,

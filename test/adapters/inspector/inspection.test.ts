@@ -30,7 +30,7 @@ function watch(subject: Subject) {
   return { texts, stop: stop!, told };
 }
 
-/** `name: value` of each registration and each later state, in their order. */
+/** `name: value` of each registration and each later state, in order. */
 function namesIn(messages: readonly StatelyInspectionEvent[]): string[] {
   const names = new Map<string, string>();
   return messages.flatMap((message) => {
@@ -44,8 +44,8 @@ function namesIn(messages: readonly StatelyInspectionEvent[]): string[] {
 const inLife = (life: object) => JSON.stringify({ alive: { life, requests: 'idle' } });
 const RUNNING = inLife({ Running: 'resting' });
 
-describe('whoever looks', () => {
-  test('sees one machine with its work, the guard and the session, and nobody else', async () => {
+describe('a viewer', () => {
+  test('sees one machine with its work, the guard and the session, and no other machine', async () => {
     const { told, stop } = watch(FIRST);
     cast.first.send(lost);
     cast.second.send(lost);
@@ -61,7 +61,7 @@ describe('whoever looks', () => {
         'recovery {"restartingAgent":"connecting"}',
       ],
       `${FIRST} ${inLife({ Recovering: 'working' })}`,
-      // Whoever is told of an end comes before whoever ended.
+      // The receiver of an end event is reported before the actor that ended.
       ...[`${FIRST} ${RUNNING}`, 'recovery "ended"', 'restartAgent "done"'],
     ]);
     stop();
@@ -69,7 +69,7 @@ describe('whoever looks', () => {
     expect(namesIn(told())).toHaveLength(11);
   });
 
-  test('of no machine in particular sees the supervisor, and no cell but the first', () => {
+  test('without a chosen machine sees the supervisor and only the first cell', () => {
     const { told } = watch(null);
     cast.first.send(lost);
     expect(namesIn(told())).toEqual([
@@ -77,7 +77,7 @@ describe('whoever looks', () => {
     ]);
   });
 
-  test('is told who told it', async () => {
+  test('learns which actor sent each event', async () => {
     const { told } = watch(FIRST);
     cast.first.send(lost);
     await settled();
@@ -98,7 +98,7 @@ describe('whoever looks', () => {
     );
   });
 
-  test('is told of a burst how much was left out, and where it ended', () => {
+  test('learns how many messages of a burst were dropped, and where the burst ended', () => {
     const { told } = watch(FIRST);
     const before = told().length;
     for (let i = 0; i < 5_000; i += 1) cast.first.send({ type: 'noise' });
@@ -109,14 +109,14 @@ describe('whoever looks', () => {
     expect(more).toEqual([{ type: 'shepherd.dropped', count: 5_000 - 100 }]);
   });
 
-  test('is one of eight', () => {
+  test('counts towards the limit of eight', () => {
     const viewers = Array.from({ length: 8 }, () => watch(null));
     expect(watch(null).stop).toBeNull();
     viewers[0]!.stop();
     expect(watch(null).stop).not.toBeNull();
   });
 
-  test('gets messages like those of the library', async () => {
+  test('gets messages in the format of the library', async () => {
     const made: StatelyInspectionEvent[] = [];
     const ours: StatelyInspectionEvent[] = [];
     const library = createInspector({ send: (event) => void made.push(event) });
@@ -136,7 +136,9 @@ describe('whoever looks', () => {
   });
 });
 
-/** All but when it was sent, what is hidden, and states that the library reads too late or drops. */
+/**
+ * Everything except send times, hidden values, and states that the library reads too late or drops.
+ */
 function comparable({ createdAt: _, ...message }: StatelyInspectionEvent): object {
   const { type } = message;
   if (type === '@xstate.event') return { ...message, event: message.event.type };
@@ -153,7 +155,7 @@ function comparable({ createdAt: _, ...message }: StatelyInspectionEvent): objec
   };
 }
 
-test('vector 36: no message has a secret, whichever way it was known', async () => {
+test('vector 36: gets no message with a secret, however the secret is known', async () => {
   const { texts } = watch(FIRST);
   cast.first.send(lost);
   await settled();
@@ -166,7 +168,7 @@ test('vector 36: no message has a secret, whichever way it was known', async () 
   expect(text).not.toContain([...new TextEncoder().encode(CANARY)].join(','));
 });
 
-test('a message that is too long goes without what makes it so', () => {
+test('gets an overlong message without the parts that make it so', () => {
   const snapshot = { status: 'active', value: 'x', context: 'y'.repeat(200_000) };
   const message = { type: '@xstate.snapshot', snapshot } as unknown as StatelyInspectionEvent;
   expect(JSON.parse(textOf(message))).toMatchObject({

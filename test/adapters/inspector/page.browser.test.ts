@@ -6,7 +6,7 @@ import { silentLog } from '../../../src/adapters/log/port.ts';
 import { withBrowser } from '../../support/browser.ts';
 import { FIRST, startCast } from './cast.ts';
 
-/** Does what the real one does first: says that it listens, and takes what it is sent. */
+/** Starts like the real page: reports that it listens, and accepts messages. */
 const STATELY_STAND_IN = `<!doctype html><script>
   addEventListener('message', ({ data }) => {
     const line = document.createElement('p');
@@ -16,7 +16,7 @@ const STATELY_STAND_IN = `<!doctype html><script>
   parent.postMessage({ type: '@statelyai.connected' }, '*');
 </script><body></body>`;
 
-test('the page hands the chosen machine to the Stately inspector, once a person agrees', async () => {
+test('hands the chosen machine to the Stately inspector once a person agrees', async () => {
   const inspection = createInspection({ clock: systemClock });
   const options = { host: '127.0.0.1', port: 0, log: silentLog } as const;
   const relay = await startInspectorRelay({ ...options, inspector: inspection });

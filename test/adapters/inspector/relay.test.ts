@@ -10,7 +10,7 @@ import { systemClock } from '../../../src/adapters/clock/system-clock.ts';
 
 const addressOf = (url: string) => url.replace('http', 'ws');
 
-/** A program that looks, and how it was answered. */
+/** A viewer program and the answer that it got. */
 function looker(url: string, headers: Record<string, string> = {}) {
   const socket = new WebSocket(addressOf(url), { headers });
   const status = new Promise<number>((resolve, reject) => {
@@ -32,7 +32,7 @@ describe('inspector relay', () => {
     startInspectorRelay({ host: '127.0.0.1', port: 0, log: silentLog, inspector });
 
   beforeEach(async () => {
-    // All that happens in a test falls into one window of the limit, however slow the machine is.
+    // All events of a test fall into one window of the limit, on any slow machine.
     inspection = createInspection({ clock: { ...systemClock, monotonic: () => 0 } });
     relay = await open();
   });
@@ -41,7 +41,7 @@ describe('inspector relay', () => {
     inspection.close();
   });
 
-  test('tells of the machine that the address names', async () => {
+  test('reports on the machine that the address names', async () => {
     const subjects: unknown[] = [];
     const { url, close } = await open({
       watch: (subject) => {
@@ -58,7 +58,7 @@ describe('inspector relay', () => {
     await close();
   });
 
-  test('tells the ninth who looks that eight may, and goes on for them', async () => {
+  test('refuses the ninth viewer with the limit of eight, and continues for the others', async () => {
     const lookers = Array.from({ length: 8 }, () => looker(relay.url));
     await Promise.all(lookers.map(({ status }) => status));
     const ninth = looker(relay.url);
@@ -98,7 +98,7 @@ describe('inspector relay', () => {
     expect((await fetch(relay.url, { method: 'POST' })).status).toBe(405);
   });
 
-  test('a taken port is one clear mistake', async () => {
+  test('reports a port in use as one clear mistake', async () => {
     const again = startInspectorRelay({
       host: '127.0.0.1',
       port: Number(new URL(relay.url).port),
@@ -111,7 +111,7 @@ describe('inspector relay', () => {
     });
   });
 
-  test('closing ends the sockets of all viewers', async () => {
+  test('ends the sockets of all viewers when it closes', async () => {
     const { status, closed } = looker(relay.url);
     await status;
     await relay.close();

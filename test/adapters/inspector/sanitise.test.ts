@@ -4,7 +4,7 @@ import { createActor, createMachine } from 'xstate';
 import { sanitise } from '../../../src/adapters/inspector/sanitise.ts';
 import { testRows } from '../../support/rows.ts';
 
-describe('sanitise', () => {
+describe('the sanitiser', () => {
   testRows([
     [{ apiToken: 'x', PASSWORD: 'x', hostKey: 'x', privatePart: 'x', clientSecret: { a: 1 } }],
     [{ Authorization: 'Bearer x', cookies: ['x'], userdata: 'x', credentials: 5 }],
@@ -55,12 +55,12 @@ describe('sanitise', () => {
     expect(sanitise(value)).toEqual({ map: { token: '[hidden]', '2': 'two' }, set: ['1'] });
   });
 
-  test('does not walk into actors', () => {
+  test('does not descend into actors', () => {
     const actor = createActor(createMachine({}));
     expect(sanitise({ actor })).toEqual({ actor: `[actor ${actor.sessionId}]` });
   });
 
-  test('survives circles and getters that throw', () => {
+  test('survives circular values and getters that throw', () => {
     const circle: Record<string, unknown> = {};
     circle.self = circle;
     expect(JSON.stringify(sanitise(circle))).toContain('too deep');
@@ -73,7 +73,7 @@ describe('sanitise', () => {
     expect(sanitise(hostile)).toBe('[unreadable: no]');
   });
 
-  test('anything becomes JSON of limited size', () => {
+  test('turns any value into JSON of limited size', () => {
     fc.assert(
       fc.property(fc.anything({ withBigInt: true, withMap: true, withSet: true }), (value) => {
         expect(() => JSON.stringify(sanitise(value))).not.toThrow();

@@ -4,7 +4,7 @@ import { Unreachable } from '../../../src/domain/errors.ts';
 import { PATIENCE } from '../../support/patience.ts';
 import { testRows } from '../../support/rows.ts';
 
-/** A log, and what it wrote, one entry per write. */
+/** A log and its output, one entry per write. */
 function logging(change: Partial<LogOptions> = {}) {
   const written: string[] = [];
   const write = (line: string) => void written.push(line);
@@ -22,8 +22,8 @@ const parsed = (written: readonly string[]) =>
 const failure = () =>
   new Unreachable('scan', { cause: new Error('connect', { cause: new Error('ECONNREFUSED') }) });
 
-describe('as JSON', () => {
-  test('each record is one line and one write', () => {
+describe('the log as JSON', () => {
+  test('writes each record as one line in one write', () => {
     const { log, written } = logging();
     log.info({ machine: 'm-1', stderr: 'two\nlines' }, 'agent started');
     log.warn({ attempt: 2 }, 'again');
@@ -35,7 +35,7 @@ describe('as JSON', () => {
     ]);
   });
 
-  test('a record has its time, and neither process nor host', () => {
+  test('gives a record its time, and neither process nor host', () => {
     const { log, written } = logging();
     log.info({}, 'up');
     const [record] = parsed(written);
@@ -43,13 +43,13 @@ describe('as JSON', () => {
     expect(new Date(String(record!['time'])).toISOString()).toBe(record!['time']);
   });
 
-  test('a child tells its component', () => {
+  test('names the component of a child log', () => {
     const { log, written } = logging();
     log.child({ component: 'mirror' }).info({}, 'scanned');
     expect(parsed(written)).toMatchObject([{ component: 'mirror', msg: 'scanned' }]);
   });
 
-  test('what is below the level is left out', () => {
+  test('omits records below the level', () => {
     const { log, written } = logging({ level: 'warn' });
     log.debug({}, 'a');
     log.info({}, 'b');
@@ -57,7 +57,7 @@ describe('as JSON', () => {
     expect(parsed(written)).toMatchObject([{ level: 'error', msg: 'c' }]);
   });
 
-  test('an error is shown with all its causes', () => {
+  test('shows an error with all its causes', () => {
     const { log, written } = logging();
     log.error({ err: failure() }, 'the BMDB could not be scanned');
     const [{ err }] = parsed(written) as [{ err: { message: string; stack: string } }];
@@ -66,8 +66,8 @@ describe('as JSON', () => {
   });
 });
 
-describe.each(['json', 'pretty'] as const)('errors (%s)', (format) => {
-  /** As HTTP clients make them: the request hangs on it. */
+describe.each(['json', 'pretty'] as const)('the log of errors (%s)', (format) => {
+  /** Errors like those of HTTP clients, with the request attached. */
   const refused = () => {
     const config = { headers: { authorization: 'Bearer hidden' }, data: 'hidden' };
     return Object.assign(new Error('401'), { config, code: 'ERR_BAD_REQUEST', response: config });
@@ -84,13 +84,13 @@ describe.each(['json', 'pretty'] as const)('errors (%s)', (format) => {
     ['one of several', () => new AggregateError([refused()], 'all failed')],
     ['what is no error', () => ({ message: 'no', config: { token: 'hidden' } })],
     ['a cause that is none', () => new Error('401', { cause: { config: 'hidden' } })],
-  ])('of %s the texts are written, and nothing that hangs on it', (_, make) => {
+  ])('writes the texts of %s, and none of the objects attached to it', (_, make) => {
     const line = lines(make());
     expect(line).not.toContain('hidden');
     expect(line).toContain('it failed');
   });
 
-  test('its code is written, and the texts of all that it stands for', () => {
+  test('writes the code of an error and the texts of all the errors that it contains', () => {
     expect(lines(refused())).toContain('ERR_BAD_REQUEST');
     const inner = Object.assign(new Error('connect ::1'), { code: 'ECONNREFUSED' });
     expect(lines(new AggregateError([inner, 'and a text'], ''))).toMatch(
@@ -101,10 +101,10 @@ describe.each(['json', 'pretty'] as const)('errors (%s)', (format) => {
   });
 });
 
-describe.each(['json', 'pretty'] as const)('secrets (%s)', (format) => {
+describe.each(['json', 'pretty'] as const)('the log of secrets (%s)', (format) => {
   const names = ['token', 'password', 'privateKey', 'userdata', 'customdata', 'root_password'];
 
-  testRows(names)('%s is never written, at the top nor one level below', async (name) => {
+  testRows(names)('never writes %s, at the top or one level below', async (name) => {
     const { log, written } = logging({ format });
     log.info({ [name]: 'hush', provider: { [name]: 'hush', id: 'p-1' } }, 'configured');
     await vi.waitFor(() => expect(written.join('')).toContain('configured'), PATIENCE);
@@ -114,7 +114,7 @@ describe.each(['json', 'pretty'] as const)('secrets (%s)', (format) => {
     expect(text).toContain('p-1');
   });
 
-  test('of a child are not written either', async () => {
+  test('does not write those of a child either', async () => {
     const { log, written } = logging({ format });
     log.child({ component: 'ssh' }).info({ privateKey: 'hush' }, 'key read');
     await vi.waitFor(() => expect(written.join('')).toContain('key read'), PATIENCE);
@@ -122,7 +122,7 @@ describe.each(['json', 'pretty'] as const)('secrets (%s)', (format) => {
   });
 });
 
-describe.each(['json', 'pretty'] as const)('B6: what machines say (%s)', (format) => {
+describe.each(['json', 'pretty'] as const)('B6: the log of machine output (%s)', (format) => {
   const longest = 32 * 1024;
   const hostile = '\u001b]0;owned\u0007\u001b[2J\u202egpj.exe\u2028\u200b';
   const written = async (fields: object) => {
@@ -145,14 +145,17 @@ describe.each(['json', 'pretty'] as const)('B6: what machines say (%s)', (format
     ['several errors', (text) => ({ err: new AggregateError([new Error(text), text], text) })],
     ['a code', (code) => ({ err: Object.assign(new Error('refused'), { code }) })],
     ['what is no error', (err) => ({ err })],
-  ])('in %s is cut, and commands no terminal', async (_where, fieldsOf) => {
-    const text = await written(fieldsOf(`${hostile}${'x'.repeat(200_000)}`));
-    expect(text.length).toBeLessThan(longest);
-    expect(text).toMatch(/^[\P{C}\t\n]*$/u);
-    expect(text).toMatch(/\\u\{(1b|202e)\}|refused/);
-  });
+  ])(
+    'shortens text in %s, and passes no control sequence to the terminal',
+    async (_where, fieldsOf) => {
+      const text = await written(fieldsOf(`${hostile}${'x'.repeat(200_000)}`));
+      expect(text.length).toBeLessThan(longest);
+      expect(text).toMatch(/^[\P{C}\t\n]*$/u);
+      expect(text).toMatch(/\\u\{(1b|202e)\}|refused/);
+    },
+  );
 
-  test('bytes and what has no end are told by their size', async () => {
+  test('shows bytes and endless values by their size', async () => {
     const endless: { again?: object } = {};
     endless.again = endless;
     const text = await written({ stdout: Buffer.alloc(1_000_000), endless });
@@ -161,7 +164,7 @@ describe.each(['json', 'pretty'] as const)('B6: what machines say (%s)', (format
   });
 });
 
-describe('the form', () => {
+describe('the log format', () => {
   testRows([
     ['auto', true, false],
     ['auto', false, true],
@@ -169,7 +172,7 @@ describe('the form', () => {
     ['json', false, true],
     ['pretty', true, false],
     ['pretty', false, false],
-  ] as const)('%s, on a terminal: %s', async (format, isTerminal, isJson) => {
+  ] as const)('is for %s, on a terminal: %s', async (format, isTerminal, isJson) => {
     const { log, written } = logging({ format, isTerminal });
     log.info({ component: 'mirror', machine: 'm-1' }, 'up');
     await vi.waitFor(() => expect(written.join('')).toContain('m-1'), PATIENCE);
@@ -179,7 +182,7 @@ describe('the form', () => {
     expect(text.includes('\u001b['), 'colours').toBe(isTerminal && !isJson);
   });
 
-  test('for people has one line per record, errors apart', async () => {
+  test('has one line per record for people, with errors apart', async () => {
     const { log, written } = logging({ format: 'pretty' });
     log.info({ machine: 'm-1', nested: { a: 1 } }, 'one');
     log.info({ machine: 'm-2' }, 'two');
@@ -191,17 +194,17 @@ describe('the form', () => {
   });
 });
 
-describe.each(['json', 'pretty', 'journal'] as const)('a full disk (%s)', (format) => {
+describe.each(['json', 'pretty', 'journal'] as const)('a log on a full disk (%s)', (format) => {
   const full = () =>
     Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
 
-  test('that something else could not be written to is told plainly', () => {
+  test('states plainly which other file could not be written', () => {
     const { log, written } = logging({ format });
     log.error({ err: new Error('the key was not kept', { cause: full() }) }, 'it failed');
     expect(written.join('')).toContain('the disk is full; make room on it: the key was not kept');
   });
 
-  /** A log that finds room as told, then always; `lines` are those it found room for. */
+  /** A log whose writes succeed as prescribed, then always. `lines` are the written lines. */
   function logWithRoom(...room: readonly boolean[]) {
     const written: string[] = [];
     const left = [...room];
@@ -215,21 +218,21 @@ describe.each(['json', 'pretty', 'journal'] as const)('a full disk (%s)', (forma
   const saying = (written: readonly string[], text: string) =>
     vi.waitFor(() => expect(written.join('')).toContain(text), PATIENCE);
 
-  test('under the log loses lines, and how many is told once lines are written again', async () => {
+  test('loses lines, and reports their number once it can write again', async () => {
     const { log, written } = logWithRoom(false, false, false);
     for (const text of ['one', 'two', 'three', 'four']) log.info({}, text);
-    await saying(written, 'lines of the log were lost');
+    await saying(written, 'log lines were lost');
     log.info({}, 'five');
     await saying(written, 'five');
     expect(written).toHaveLength(3);
-    // The last line before the loss may be cut: what comes after it is no part of it.
+    // The last line before the loss may be cut. Later text is not part of it.
     expect(written[0]).toMatch(/^\n.*four/);
     expect(written[1]).toMatch(/"lost":3/);
     expect(written[1]).toContain('the disk is full');
     expect(written[2]).toMatch(/^[^\n].*five/);
   });
 
-  test('that comes back before the loss is told takes nothing off the count', async () => {
+  test('keeps the count if the disk recovers before the loss is reported', async () => {
     const { log, written } = logWithRoom(false, false, true, false, true);
     for (const text of ['one', 'two', 'three', 'four']) log.info({}, text);
     await saying(written, '"lost":');

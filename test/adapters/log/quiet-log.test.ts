@@ -13,8 +13,8 @@ function quiet() {
   return { clock, log: createQuietLog(inner, 'info', clock), lines: inner.lines };
 }
 
-describe('what is said again and again', () => {
-  test('V50: a machine that fails each ten seconds for an hour is told in eleven lines', async () => {
+describe('repeated log lines', () => {
+  test('V50: reports a machine that fails every ten seconds for an hour in eleven lines', async () => {
     const { clock, log, lines } = quiet();
     const recovery = log.child({ component: 'recovery' });
     for (let at = 0; at < 360; at += 1) {
@@ -30,7 +30,7 @@ describe('what is said again and again', () => {
     expect(log.suppressed()).toBe(355);
   });
 
-  test('another machine, message, component or severity counts by itself', () => {
+  test('counts another machine, message, component or severity separately', () => {
     const { log, lines } = quiet();
     for (let at = 0; at < 9; at += 1) {
       log.warn({ machine: 'm-1' }, 'silent');
@@ -43,7 +43,7 @@ describe('what is said again and again', () => {
     expect(lines).toHaveLength(6 * 5);
   });
 
-  test('five lines in ten minutes are all written; who was silent is news again', async () => {
+  test('writes all of five lines in ten minutes, and treats a line after silence as new', async () => {
     const { clock, log, lines } = quiet();
     for (let at = 0; at < 60; at += 1) {
       log.info({}, 'listed');
@@ -58,7 +58,7 @@ describe('what is said again and again', () => {
     expect(clock.pending).toBe(0);
   });
 
-  test('what was counted is told at the end, and no timer is left', () => {
+  test('reports the counts at the end, and leaves no timer', () => {
     const { clock, log, lines } = quiet();
     for (let at = 0; at < 8; at += 1) log.info({}, 'listed');
     log.close();
@@ -66,7 +66,7 @@ describe('what is said again and again', () => {
     expect(clock.pending).toBe(0);
   });
 
-  test('memory is bounded: kinds beyond ten thousand are written', () => {
+  test('bounds its memory, and writes kinds beyond ten thousand', () => {
     const { log, lines } = quiet();
     for (let at = 0; at < 10_000; at += 1) log.info({ machine: at }, 'came');
     for (let at = 0; at < 9; at += 1) log.info({ machine: 'one more' }, 'came');
@@ -74,8 +74,8 @@ describe('what is said again and again', () => {
   });
 });
 
-describe('levels', () => {
-  test('V51: one component tells more for a while, and goes back by itself', async () => {
+describe('log levels', () => {
+  test('V51: makes one component more verbose for a while, and returns by itself', async () => {
     const { clock, log, lines } = quiet();
     const recovery = log.child({ component: 'recovery' });
     const guard = log.child({ component: 'guard' });
@@ -92,7 +92,7 @@ describe('levels', () => {
     expect(log.levels.changes()).toEqual([]);
   });
 
-  test('what is set for all holds where nothing is set for the component', () => {
+  test('applies the general level to components without their own', () => {
     const { clock, log, lines } = quiet();
     const untilMs = clock.now() + MINUTE;
     log.levels.set({ level: 'error', component: null, untilMs });
@@ -104,7 +104,7 @@ describe('levels', () => {
   });
 });
 
-test('a finding like the last one is only for whoever looks for a fault', () => {
+test('writes a repeated finding at debug level only', () => {
   const { lines, ...inner } = recordingLog();
   const tell = createNews(inner);
   for (const [provider, free, duration] of [

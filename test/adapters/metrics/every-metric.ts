@@ -2,7 +2,7 @@ import type { Family } from '../../../src/adapters/metrics/families.ts';
 import { type MetricName, type Metrics, type Told } from '../../../src/adapters/metrics/port.ts';
 import { METRICS } from '../../../src/adapters/metrics/table.ts';
 
-/** Every family of ours, by name: what documents, rules and dashboards may speak of. */
+/** Every family of ours by name: the names that documents, rules and dashboards may use. */
 export const REGISTERED = Object.entries<Family>(METRICS)
   .map(([name, { labels, ...family }]) => ({
     ...{ ...family, name: name as MetricName },
@@ -14,8 +14,8 @@ export const REGISTERED = Object.entries<Family>(METRICS)
 const HOW = { counter: 'count', gauge: 'set', histogram: 'observe' } as const;
 
 /**
- * Every series that the table names, and one value of each label that may be any text; with values
- * that differ where one could be taken for another.
+ * Every series that the table names, and one value of each free-text label. Values differ where two
+ * series could be confused.
  */
 export function touchAll(metrics: Metrics): void {
   for (const [at, { name, type, labels }] of REGISTERED.entries()) {

@@ -7,8 +7,8 @@ const create = () =>
 
 const isOurs = (line: string) => !/^(# (HELP|TYPE) )?(process|nodejs)_/.test(line) && line !== '';
 
-describe('prom metrics', () => {
-  test('V52 the scrape is the agreed one', async () => {
+describe('the Prometheus registry', () => {
+  test('V52 exports the agreed metrics', async () => {
     const metrics = create();
     touchAll(metrics);
     const { body } = await metrics.expose();
@@ -16,7 +16,7 @@ describe('prom metrics', () => {
     await expect(`${ours}\n`).toMatchFileSnapshot('golden-scrape.txt');
   });
 
-  test('every family has one sentence of help', async () => {
+  test('has one sentence of help for every family', async () => {
     const { body } = await create().expose();
     const helps = body
       .split('\n')
@@ -25,14 +25,14 @@ describe('prom metrics', () => {
     for (const help of helps) expect(help).toMatch(/^# HELP \w+ [A-Z][^.]+\.$/);
   });
 
-  test('tells of the runtime, event loop lag included', async () => {
+  test('reports the runtime, including event loop lag', async () => {
     const { body, contentType } = await create().expose();
     expect(contentType).toMatch(/^text\/plain/);
     expect(body).toMatch(/^nodejs_eventloop_lag_seconds /m);
     expect(body).toMatch(/^process_resident_memory_bytes /m);
   });
 
-  test('gauges go with the labels that are named, and counters stay', async () => {
+  test('removes gauges by the given labels, and keeps counters', async () => {
     const metrics = create();
     const pool = { driver: 'haproxy', lb: 'edge', pool: 'api' };
     const other = { ...pool, pool: 'web' };
@@ -55,7 +55,7 @@ describe('prom metrics', () => {
     expect((await metrics.expose()).body).not.toMatch(/^shepherd_lb_members{/m);
   });
 
-  test('a series begins where all values are known, or where it is begun', async () => {
+  test('starts a series when all its values are known, or when it is started explicitly', async () => {
     const metrics = create();
     metrics.begin('shepherd_driver_operation_seconds', { provider: 'rack', operation: 'List' });
     metrics.count('driver_operations', { provider: 'rack', operation: 'List', error: '1' }, 0);
@@ -73,7 +73,7 @@ describe('prom metrics', () => {
     expect(body).not.toMatch(/^(bmdb_hwstats|shepherd_provision_outcomes_total)\w*[{ ]/m);
   });
 
-  test('two daemons in one process count apart', async () => {
+  test('counts two daemons in one process separately', async () => {
     const [one, other] = [create(), create()];
     one.count('shepherd_actor_crashes_total', {});
     expect((await one.expose()).body).toMatch(/^shepherd_actor_crashes_total 1$/m);

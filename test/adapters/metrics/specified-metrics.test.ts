@@ -6,9 +6,8 @@ import { touchAll } from './every-metric.ts';
 import { testRows } from '../../support/rows.ts';
 
 /**
- * The scrape beside what was agreed: names, types and labels as dashboards and alerts have them, and the values
- * of a label where those were agreed. The recorded scrape can be recorded anew by mistake; this table is
- * changed by hand only.
+ * Compares the scrape with the agreed names, types, labels and label values of dashboards and
+ * alerts. The recorded scrape can be overwritten by mistake. This table changes by hand only.
  */
 const TABLE = readFileSync(join(import.meta.dirname, 'specified.txt'), 'utf8').split('\n');
 const isOfValues = (line: string) => line.includes(':');
@@ -31,7 +30,7 @@ interface Family {
   readonly series: Series[];
 }
 
-/** What the text format says, read by its own rules and not by the library's. */
+/** Parses the text format by its own rules, without the library. */
 function read(body: string): readonly Family[] {
   const families: Family[] = [];
   for (const line of body.split('\n')) {
@@ -57,7 +56,7 @@ const families = read((await metrics.expose()).body);
 
 describe('V52, B6: the scrape', () => {
   testRows(families.map((family) => [family.name, family] as const))(
-    '%s is really counted, and each of its series is named alike',
+    'counts %s, and names each of its series alike',
     (_name, { type, series }) => {
       expect(series.some(({ value }) => value > 0)).toBe(true);
       const names = series.map(({ labels }) =>
@@ -72,7 +71,7 @@ describe('V52, B6: the scrape', () => {
     },
   );
 
-  testRows(SPECIFIED)('%s has its type and its labels', (name, type, labels) => {
+  testRows(SPECIFIED)('gives %s its type and its labels', (name, type, labels) => {
     const family = families.find((each) => each.name === name)!;
     expect(family.type).toBe(type);
     for (const each of family.series) {
@@ -81,7 +80,7 @@ describe('V52, B6: the scrape', () => {
     }
   });
 
-  testRows(VALUES)('%s has the agreed values', (name, label, values) => {
+  testRows(VALUES)('has the agreed values of %s', (name, label, values) => {
     const family = families.find((each) => each.name === name)!;
     expect(family.series.map(({ labels }) => labels[label]).toSorted()).toEqual(values);
   });

@@ -5,13 +5,13 @@ import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { takeFreePort } from '../../../src/adapters/network/free-port.ts';
 
-/** Instead of chance these, in turn; lower than any that chance gives to other tests. */
+/** Used in turn instead of random ports. They are lower than any random port of other tests. */
 const ports =
   (...all: number[]) =>
   () =>
     all.shift()!;
 
-/** What another process finds when it claims the port that this one took. */
+/** The result for another process that claims the port taken by this process. */
 const CLAIM = `
   const server = require('node:net').createServer();
   server.once('error', ({ code }) => console.log(code));
@@ -22,7 +22,7 @@ const claimedElsewhere = async (port: number) => {
   return stdout.trim();
 };
 
-test('a port that was taken is given to nobody else, though nobody listens there', async () => {
+test('reserves a port for one caller, even while nobody listens on it', async () => {
   expect(await claimedElsewhere(9_001)).toBe('free');
   expect(await takeFreePort(new Set(), ports(9_001))).toBe(9_001);
   expect(await claimedElsewhere(9_001)).toBe('EADDRINUSE');
@@ -30,7 +30,7 @@ test('a port that was taken is given to nobody else, though nobody listens there
   expect(second, 'to another simulator of this process').toBe(9_002);
 });
 
-test('a port where somebody listens is not taken', async () => {
+test('does not take a port on which somebody listens', async () => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as { port: number };

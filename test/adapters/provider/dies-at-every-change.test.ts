@@ -12,12 +12,12 @@ import * as latitude from './latitude/stand.ts';
 import { type Installs, startInstalls, WITNESS } from './redfish/install/stand.ts';
 
 /**
- * A daemon is dropped, never stopped, before or after each change that it asks for: of the vendor, of a machine,
- * of the records. Another daemon goes on with the same records.
+ * A daemon is dropped, never stopped, before or after each change that it makes: at the vendor, on
+ * a machine, in the records. Another daemon continues with the same records.
  */
 interface Scenario<W extends { readonly clock: VirtualClock }> {
   readonly title: string;
-  /** Changes of a daemon that nothing strikes. */
+  /** Changes of an undisturbed daemon. */
   readonly changes: number;
   start(): Promise<W>;
   act(world: W, life: DaemonLife): Promise<unknown>;
@@ -57,7 +57,7 @@ function scenario<W extends { readonly clock: VirtualClock }>(of: Scenario<W>): 
   }
 }
 
-// Latitude.sh: records are a field of the vendor, and an order may be lost on its way.
+// Latitude.sh: records are a field at the vendor, and an order may be lost on its way.
 
 async function latitudeWorld() {
   const stand = await latitude.startStand();
@@ -106,7 +106,7 @@ scenario({
     await stand.wait(20 * 60_000);
     expect(stand.count('POST /servers/{id}/reinstall')).toBeLessThanOrEqual(1);
     expect((await look()).tags).toEqual(tags);
-    // The machine has the record whose secret its tags speak of.
+    // The machine has the record whose secret its tags mention.
     const { userData } = stand.fake.servers()[0]!;
     await stand.wait(3_700_000);
     await stand.run(second.sweep({ ...live, dryRun: false }));
@@ -132,7 +132,7 @@ scenario({
   },
 });
 
-// Equinix Metal: the device itself says for which creation it was made.
+// Equinix Metal: the device itself states its creation.
 
 const EQUINIX_SLOT = equinix.reservationId(1);
 const EQUINIX_MARK = witness('0b6e1111-1111-4111-8111-111111111111');
@@ -184,7 +184,7 @@ scenario({
   },
 });
 
-// Redfish: what is under way is in a record; the machine reports to the seed server.
+// Redfish: a record has the operation in progress, and the machine reports to the seed server.
 
 const redfishOrder = (rack: Installs, secret: string) => ({
   tags: { ...rack.tagsOf(WITNESS), [SECRET_TAG]: secret },
@@ -206,7 +206,7 @@ scenario({
   async goOn({ rack }, wasDone) {
     const next = rack.open();
     const call = rack.call({ operationId: WITNESS });
-    // What is found is recorded, else the creation is taken up where its place is free.
+    // A found device is recorded. Otherwise the creation resumes if its slot is free.
     const found = await rack.inTime(next.findByWitness!(witness(WITNESS), 'system-1', call));
     expect(found !== null).toBe(wasDone);
     const again = async () => {
@@ -221,7 +221,7 @@ scenario({
     await rack.after(60 * 60_000);
     const [host] = rack.hosts.list();
     expect(host!.installs).toBe(1);
-    // An order that is lost is given again.
+    // A lost order is sent again.
     const resets = rack.resets();
     expect([...new Set(resets)]).toEqual(['ForceOff', 'On']);
     expect(resets.length).toBeLessThanOrEqual(3);
@@ -233,9 +233,12 @@ scenario({
   },
 });
 
-// Hetzner Robot: records say what is under way on the machines.
+// Hetzner Robot: records have the operations in progress on the machines.
 
-/** What a daemon does about an unfinished creation: asks again, as long as it may have worked. */
+/**
+ * A daemon's handling of an unfinished creation: it repeats the call while the creation may have
+ * worked.
+ */
 async function createAgain(stand: robot.RobotStand): Promise<string> {
   const provider = stand.daemon();
   for (let attempt = 1; attempt < 5; attempt++) {

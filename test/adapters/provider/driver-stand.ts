@@ -20,7 +20,7 @@ export function publicKeyLine(mark: number, comment = 'shepherd'): string {
   return `ssh-ed25519 ${blob.toString('base64')} ${comment}`;
 }
 
-/** What a driver is opened with, with nothing special about it. */
+/** Ordinary options for opening a driver. */
 export const driverContext = (
   name: string,
   change: Partial<DriverContext> = {},
@@ -39,7 +39,7 @@ export const driverContext = (
   ...change,
 });
 
-/** For a call of the driver itself; whatever machine it is about is taken for ours. */
+/** Options for a direct call of the driver, which accept every machine as ours. */
 export const callOf = (change: Partial<CallOptions> = {}): CallOptions => ({
   ...live,
   deadline: new Date(8_640_000_000_000_000),
@@ -53,20 +53,20 @@ interface JournalEntry {
   readonly method: string;
   readonly route: string | null;
 }
-/** What an emulator was asked, as `METHOD route`, oldest first. */
+/** The emulator's requests as `METHOD route`, oldest first. */
 export function journalOf(emulator: { requests(afterSeq?: number): readonly JournalEntry[] }) {
   const sent = (afterSeq = 0) =>
     emulator.requests(afterSeq).map(({ method, route }) => `${method} ${route}`);
   return {
     sent,
-    /** Requests that change something. */
+    /** Requests that change state. */
     changes: (afterSeq = 0) => sent(afterSeq).filter((line) => !line.startsWith('GET')),
     count: (wanted: string) => sent().filter((line) => line === wanted).length,
     lastSeq: () => emulator.requests().at(-1)?.seq ?? 0,
   };
 }
 
-/** The error of the port that it is rejected with. */
+/** The port's error that rejects the promise. */
 export async function failureOf(task: Promise<unknown>): Promise<ProviderError> {
   const error: unknown = await task.then(
     () => null,

@@ -6,7 +6,7 @@ import { driverTable } from '../../../src/settings/driver-table.ts';
 const some = DRIVERS.get('static')!;
 const named = (name: string): Driver => ({ ...some, name });
 
-test('the drivers that there are', () => {
+test('lists the existing drivers', () => {
   expect([...DRIVERS.keys()]).toEqual([
     'equinix',
     'hetzner-robot',
@@ -17,16 +17,16 @@ test('the drivers that there are', () => {
   for (const [name, driver] of DRIVERS) expect(driver.name).toBe(name);
 });
 
-test('two drivers of one name do not start', () => {
+test('refuses to start with two drivers of one name', () => {
   expect(() => driverTable([named('rack'), some, named('rack')])).toThrow('two drivers named rack');
 });
 
 test.each(['', 'Rack', '1rack', 'rack_1', 'r'.repeat(32), 'rack '])(
-  'a driver cannot be named "%s"',
+  'refuses the driver name "%s"',
   (name) => {
     expect(() => driverTable([named(name)])).toThrow('is no name for a driver');
   },
 );
-test.each(['r', 'rack-1', 'r'.repeat(31)])('a driver can be named %s', (name) => {
+test.each(['r', 'rack-1', 'r'.repeat(31)])('accepts the driver name %s', (name) => {
   expect([...driverTable([named(name)]).keys()]).toEqual([name]);
 });

@@ -24,8 +24,8 @@ import { driverContext, INSTANCE_SET_ID, publicKeyLine } from './driver-stand.ts
 import { PROJECT_ID } from './equinix/setup.ts';
 
 /**
- * Whatever comes back instead of an answer: no crash, no secret in what is told of it, and never the
- * conclusion that a machine is gone. A driver that speaks HTTP is one more line of the table.
+ * For any reply: no crash, no secret in its report, and never the conclusion that a machine is
+ * gone. A new HTTP driver is one more line of the table.
  */
 const SECRET = 'planted-Secret-7f3a9c';
 
@@ -34,7 +34,7 @@ interface Fuzzed {
   readonly settings: (url: string) => object;
   /** An id in the form of its vendor. */
   readonly id: string;
-  /** Its machines stand in a list of its own, whatever is answered. */
+  /** Its machines are in its own list, whatever the answer. */
   readonly isInventory?: boolean;
 }
 const DRIVERS: readonly Fuzzed[] = [
@@ -83,7 +83,7 @@ interface FuzzedReply {
   readonly body: string | Uint8Array;
   readonly cut: boolean;
 }
-/** An empty list is an answer: whoever says so says that there is nothing. */
+/** An empty list is an answer: it states that there is nothing. */
 const EMPTY = /^\s*(\[\s*\]|\{\s*"\w+"\s*:\s*\[\s*\]\s*\})\s*$/;
 const anyReply: fc.Arbitrary<FuzzedReply> = fc.record({
   status: fc.constantFrom(200, 200, 200, 201, 202, 204, 302, 400, 404, 409, 422, 500, 503),
@@ -101,7 +101,7 @@ const anyReply: fc.Arbitrary<FuzzedReply> = fc.record({
   cut: fc.oneof({ weight: 6, arbitrary: fc.constant(false) }, fc.constant(true)),
 });
 
-/** A 404 in a vendor's own words is an answer: it says that there is none. */
+/** A 404 in a vendor's own form is an answer: it states that there is none. */
 const tellsAbsence = ({ status, type, body, cut }: FuzzedReply): boolean =>
   status === 404 &&
   type !== 'text/html' &&
@@ -184,7 +184,7 @@ function open({ driver, settings }: Fuzzed) {
 }
 
 describe.each(DRIVERS.map((each) => [each.driver.name, each] as const))('%s', (_, fuzzed) => {
-  test('survives any reply, tells no secret, and takes nothing for gone', async () => {
+  test('survives any reply, reveals no secret, and treats no machine as gone', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(anyReply, { minLength: 1, maxLength: 6 }), async (given) => {
         [replies, asked] = [given, 0];

@@ -91,7 +91,7 @@ async function pollUntil(met: () => boolean): Promise<void> {
   while (!met()) await settled();
 }
 
-test('equinix passes every step, with machines in memory behind its emulator', async () => {
+test('passes every step for equinix, with machines in memory behind its emulator', async () => {
   const deps = recordingDeps();
   const { clock, network, random } = deps;
   const { hosts, hooks } = createHookedMachines(random);

@@ -10,12 +10,12 @@ import { startOddServer } from './odd-server.ts';
 import { createSshdStand, live, nothing } from './sshd-stand.ts';
 import { newHostKey } from './sshd.ts';
 
-/** What a connection is made of, against OpenSSH's real server where that can be told. */
+/** The algorithms of a connection, against OpenSSH's real server where it can be configured. */
 let stand: ReturnType<typeof createSshdStand>;
 beforeEach(() => void (stand = createSshdStand()));
 afterEach(() => stand.close());
 
-/** A host key of ssh-keygen's. */
+/** A host key made by ssh-keygen. */
 async function keyOf(...kind: string[]) {
   const path = join(await stand.directory(), 'key');
   await promisify(execFile)('ssh-keygen', ['-q', '-N', '', '-f', path, '-t', ...kind]);
@@ -32,7 +32,7 @@ describe('B2: key exchange', () => {
     'diffie-hellman-group14-sha256',
     'diffie-hellman-group16-sha512',
     'diffie-hellman-group18-sha512',
-  ])('by %s alone is refused, and told what to do', async (name) => {
+  ])('refuses %s alone, and says what to do', async (name) => {
     const sshd = await stand.sshd({ settings: [`KexAlgorithms ${name}`] });
     const attempt = stand.shellWith().connect(sshd.target, live);
     await expect(attempt).rejects.toBeInstanceOf(NoCommonProtocol);
@@ -47,14 +47,14 @@ describe('B2: key exchange', () => {
     'ecdh-sha2-nistp256',
     'ecdh-sha2-nistp384',
     'ecdh-sha2-nistp521',
-  ])('by %s works', async (name) => {
+  ])('works by %s', async (name) => {
     const sshd = await stand.sshd({ settings: [`KexAlgorithms ${name}`] });
     await (await stand.connect(sshd)).execute(['true'], nothing, live);
   });
 });
 
 describe('B2: host keys', () => {
-  test('that sign with SHA-1 are refused, and told what to do', async () => {
+  test('that sign with SHA-1 are refused with advice on what to do', async () => {
     const { pem } = await keyOf('rsa', '-b', '2048');
     const sshd = await stand.sshd({ hostKey: pem, settings: ['HostKeyAlgorithms ssh-rsa'] });
     const attempt = stand.shellWith().connect(sshd.target, live);
@@ -78,12 +78,12 @@ describe('B2: host keys', () => {
   });
 });
 
-describe('B4: of a machine with several host keys', () => {
+describe('B4: a machine with several host keys', () => {
   test.each([
     ['rsa', '-b', '2048'],
     ['ecdsa', '-b', '256'],
     ['ecdsa', '-b', '521'],
-  ])('the known one is asked for (%s %s %s)', async (...kind) => {
+  ])('is asked for its known key (%s %s %s)', async (...kind) => {
     const { path, blob } = await keyOf(...kind);
     const sshd = await stand.sshd({ settings: [`HostKey ${path}`] });
     const shell = stand.shellWith();
@@ -95,7 +95,7 @@ describe('B4: of a machine with several host keys', () => {
     expect(asked.hostKey).toBe(blob);
   });
 
-  test('one that has no key of the known type shows another', async () => {
+  test('shows another key if it has none of the known type', async () => {
     const sshd = await stand.sshd();
     const { blob } = await keyOf('ecdsa', '-b', '256');
     const session = await stand.shellWith().connect({ ...sshd.target, hostKey: blob }, live);
@@ -109,7 +109,7 @@ describe('B2: MACs and compression', () => {
     stand.sshd({ settings: ['Ciphers aes256-ctr,aes192-ctr', `MACs ${name}`] });
 
   test.each(['hmac-sha1', 'hmac-sha1-etm@openssh.com', 'hmac-md5', 'umac-64@openssh.com'])(
-    '%s alone is refused, and told what to do',
+    'refuse %s alone, and say what to do',
     async (name) => {
       const attempt = stand.shellWith().connect((await withMac(name)).target, live);
       await expect(attempt).rejects.toBeInstanceOf(NoCommonProtocol);
@@ -124,31 +124,26 @@ describe('B2: MACs and compression', () => {
     'hmac-sha2-512',
     'hmac-sha2-256-etm@openssh.com',
     'hmac-sha2-512-etm@openssh.com',
-  ])('%s works', async (name) => {
+  ])('work with %s', async (name) => {
     await (await stand.connect(await withMac(name))).execute(['true'], nothing, live);
   });
 
-  test.each(['zlib', 'zlib@openssh.com'] as const)(
-    'a server of %s alone is refused',
-    async (zip) => {
-      const server = await startOddServer({ algorithms: { compress: [zip] } });
-      stand.later(server.close);
-      const attempt = stand.shellWith().connect(server.target, live);
-      await expect(attempt).rejects.toThrow(
-        /offers no compression that we take; allow one of none /,
-      );
-    },
-  );
+  test.each(['zlib', 'zlib@openssh.com'] as const)('refuses a server of %s alone', async (zip) => {
+    const server = await startOddServer({ algorithms: { compress: [zip] } });
+    stand.later(server.close);
+    const attempt = stand.shellWith().connect(server.target, live);
+    await expect(attempt).rejects.toThrow(/offers no compression that we take; allow one of none /);
+  });
 
-  test('a server that wants chacha20 alone is refused, and told what to do', async () => {
+  test('refuses a server that accepts chacha20 alone, and says what to do', async () => {
     const sshd = await stand.sshd({ settings: ['Ciphers chacha20-poly1305@openssh.com'] });
     const attempt = stand.shellWith().connect(sshd.target, live);
     await expect(attempt).rejects.toThrow(/offers no cipher that we take; allow one of aes128-gcm/);
   });
 });
 
-describe('B2: when keys are renewed while the connection stands', () => {
-  /** A server that does something before it ends the command `now`. */
+describe('B2: a key renewal during a connection', () => {
+  /** A server that acts before it ends the command `now`. */
   async function connectedTo(now: (connection: Connection, end: () => void) => void) {
     const server = await startOddServer({
       exec(command, channel, connection) {
@@ -173,20 +168,20 @@ describe('B2: when keys are renewed while the connection stands', () => {
     protocol._hostKeys = { 'ssh-ed25519': ssh2.utils.parseKey(newHostKey()) };
   };
 
-  test('another host key ends it', async () => {
+  test('ends the connection on another host key', async () => {
     const session = await connectedTo((connection, end) => {
       changeKey(connection);
       connection.rekey(end);
     });
     const waiting = session.execute(['now'], nothing, live);
     await expect(waiting).rejects.toBeInstanceOf(HostKeyRejected);
-    await expect(waiting).rejects.toThrow('the host key changed while the connection stood');
-    // Whoever comes to it later is told the same.
+    await expect(waiting).rejects.toThrow('the host key changed during the connection');
+    // Later callers get the same result.
     const later = session.execute(['true'], nothing, live);
     await expect(later).rejects.toBeInstanceOf(HostKeyRejected);
   });
 
-  test('the same host key goes on', async () => {
+  test('continues with the same host key', async () => {
     const session = await connectedTo((connection, end) => connection.rekey(end));
     await session.execute(['now'], nothing, live);
     await session.execute(['true'], nothing, live);

@@ -33,14 +33,14 @@ testRows([
   ['SHA-256 with padding', `${fingerprintOf(KEY)}=`],
   ['MD5', md5Of(KEY)],
   ['MD5 with its name, in capitals', `MD5:${md5Of(KEY).toUpperCase()}`],
-])('a host key that the vendor told is believed: %s', async (_, fingerprint) => {
+])('accepts a host key that the vendor reported: %s', async (_, fingerprint) => {
   const { connect, log } = stand();
   const session = await connect({ told: [md5Of(OTHER), fingerprint] });
   expect(session).toMatchObject({ hostKey: KEY, fingerprint: fingerprintOf(KEY) });
   expect(log.lines).toEqual([]);
 });
 
-test('hetzner-robot vector 22: any other key ends the connection as a conflict', async () => {
+test('hetzner-robot vector 22: ends the connection on any other key as a conflict', async () => {
   const ran: unknown[] = [];
   const { connect } = stand({ run: (argv) => (ran.push(argv), {}) });
   const attempt = connect({ told: [md5Of(OTHER), fingerprintOf(OTHER)] });
@@ -52,20 +52,20 @@ testRows([
   ['an empty list', { told: [] }],
   ['what is no fingerprint', { told: ['ssh-ed25519 AAAA'] }],
   ['half a fingerprint', { told: ['SHA256:abc'] }],
-])('a rule by which nothing can be told is refused: %s', async (_, rule) => {
+])('refuses a rule that can prove nothing: %s', async (_, rule) => {
   await expect(stand().connect(rule)).rejects.toMatchObject({ kind: 'invalid' });
 });
 
-test('a key that nobody knows is noted before anything is run, and logged', async () => {
+test('notes and logs an unknown key before any command runs', async () => {
   const { connect, log } = stand();
   const noted: SeenHostKey[] = [];
   const note = async (seen: SeenHostKey) => void noted.push(seen);
   await connect({ unlike: [md5Of(OTHER)], note });
   expect(noted).toEqual([{ hostKey: KEY, fingerprint: fingerprintOf(KEY) }]);
-  expect(log.count('a host key is believed for which nobody vouches')).toBe(1);
+  expect(log.count('a host key is accepted without verification')).toBe(1);
 });
 
-test('the key that the machine had before is refused, and is not noted', async () => {
+test('refuses and does not note the previous key of the machine', async () => {
   const { connect } = stand();
   const note = () => Promise.reject(new Error('noted'));
   for (const known of [md5Of(KEY), fingerprintOf(KEY)]) {
@@ -74,20 +74,20 @@ test('the key that the machine had before is refused, and is not noted', async (
   }
 });
 
-test('a key that cannot be noted is not believed', async () => {
+test('does not trust a key that cannot be noted', async () => {
   const reason = new Error('no database');
   const { connect } = stand();
   await expect(connect({ unlike: [], note: () => Promise.reject(reason) })).rejects.toBe(reason);
 });
 
-test('a command that fails has a status, and no error', async () => {
+test('reports the status of a failed command without an error', async () => {
   const run = () => ({ exitCode: 3, stdout: Buffer.from('out'), stderr: Buffer.from('err') });
   const session = await stand({ run }).connect({ told: [fingerprintOf(KEY)] });
   const result = await session.execute({ argv: ['false'] }, call);
   expect(result).toEqual({ exitCode: 3, stdout: 'out', stderr: 'err' });
 });
 
-test('variables travel on the input, before what the command reads', async () => {
+test('sends variables on the input before the input of the command', async () => {
   const asked: string[] = [];
   const run = (argv: readonly string[], stdin: Buffer) => (asked.push(...argv, `${stdin}`), {});
   const session = await stand({ run }).connect({ told: [fingerprintOf(KEY)] });
@@ -103,12 +103,12 @@ test('variables travel on the input, before what the command reads', async () =>
 test.each<[string, Partial<FakeHost>, string, object]>([
   ['nobody listens', { unreachable: true }, 'transient', { cause: expect.any(NotListening) }],
   ['every key is refused', { refusesKey: true }, 'auth', { cause: expect.any(Denied) }],
-])('connecting: %s', async (_, host, kind, more) => {
+])('connects: %s', async (_, host, kind, more) => {
   const attempt = stand(host).connect({ told: [fingerprintOf(KEY)] });
   await expect(attempt).rejects.toMatchObject({ kind, outcome: 'not-done', ...more });
 });
 
-test('a command that hangs ends at its limit, and may have run', async () => {
+test('ends a hanging command at its limit, and reports that it may have run', async () => {
   const { connect, clock, targets } = stand({ hangs: 'execute' });
   const limits = { executeMs: 5_000 };
   const session = await connect({ told: [fingerprintOf(KEY)] }, { limits, keyFile: '/a/key' });
@@ -120,7 +120,7 @@ test('a command that hangs ends at its limit, and may have run', async () => {
   expect(targets).toEqual([{ keyFile: '/a/key', limits }]);
 });
 
-test('a signal ends what is under way', async () => {
+test('ends running commands on a signal', async () => {
   const leaving = new AbortController();
   const session = await stand({ hangs: 'upload' }).connect({ told: [fingerprintOf(KEY)] });
   const file = { content: 'x', mode: 0o600 };

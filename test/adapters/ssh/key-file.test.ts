@@ -32,7 +32,7 @@ const pkcs8Of = (raw: Buffer) => {
 const store = (content: string | Buffer, mode = 0o400) => writeFile(path, content, { mode });
 
 describe('a key file', () => {
-  test('C7: is made when absent: an OpenSSH key with its public half, as ssh-keygen has them', async () => {
+  test("C7: is created if absent, as an OpenSSH key with its public half, like ssh-keygen's", async () => {
     await writeFile(`${path}.pub`, 'of a key that has gone');
     const key = await loadOrCreateSshKey(path, { comment: 'fleet' });
     expect((await stat(path)).mode & 0o777).toBe(0o400);
@@ -48,7 +48,7 @@ describe('a key file', () => {
     expect(await loadOrCreateSshKey(path, { comment: 'fleet' })).toEqual(key);
   });
 
-  test('B6: is a regular file, of our own or of root', async () => {
+  test('B6: must be a regular file of our user or of root', async () => {
     execFileSync('mkfifo', ['-m', '600', path]);
     await expect(loadOrCreateSshKey(path)).rejects.toThrow(/not a regular file/);
     await rm(path);
@@ -60,7 +60,7 @@ describe('a key file', () => {
     vi.restoreAllMocks();
   });
 
-  test('is the same for all who start together', async () => {
+  test('is the same for all processes that start together', async () => {
     const keys = await Promise.all(Array.from({ length: 20 }, () => loadOrCreateSshKey(path)));
     expect(new Set(keys.map((key) => key.fingerprint)).size).toBe(1);
     expect((await readdir(dir)).toSorted()).toEqual(['key', 'key.pub']);
@@ -105,15 +105,15 @@ describe('a key file', () => {
     await expect(missing).rejects.toThrow(/needs a passphrase/);
     const wrong = loadOrCreateSshKey(path, { passphrase: 'wrong' });
     await expect(wrong).rejects.toBeInstanceOf(UsageError);
-    await expect(wrong).rejects.toThrow(/does not open/);
+    await expect(wrong).rejects.toThrow(/cannot be decrypted/);
   });
 
-  test('is refused when its halves do not belong together', () => {
+  test('is refused if its halves do not belong together', () => {
     const [one, two] = [rawKey(), rawKey()];
     const mixed = Buffer.concat([one.subarray(0, 32), two.subarray(32)]);
     expect(() => parseSshKey(mixed, 'key')).toThrow(Malformed);
     const pem = encodeOpensshKey(one.subarray(0, 32), two.subarray(32));
-    expect(() => parseSshKey(Buffer.from(pem), 'key')).toThrow(/does not belong/);
+    expect(() => parseSshKey(Buffer.from(pem), 'key')).toThrow(/does not match/);
   });
 
   test.each([0o640, 0o604, 0o440, 0o777])('is refused with mode %o', async (mode) => {
@@ -131,7 +131,7 @@ describe('a key file', () => {
     ['a public key', 'ssh-ed25519 AAAA me'],
     ['a torn OpenSSH key', '-----BEGIN OPENSSH PRIVATE KEY-----\nb3Bl\n'],
     ['a torn PKCS#8 key', '-----BEGIN PRIVATE KEY-----\nMC4C\n-----END PRIVATE KEY-----\n'],
-  ])('is Malformed when it holds %s, and is left as it is', async (_name, content) => {
+  ])('is Malformed if it holds %s, and stays unchanged', async (_name, content) => {
     await store(content);
     const loading = loadOrCreateSshKey(path);
     await expect(loading).rejects.toBeInstanceOf(Malformed);
@@ -139,7 +139,7 @@ describe('a key file', () => {
     expect(await readFile(path)).toEqual(Buffer.from(content));
   });
 
-  test('is a UsageError when it is a directory or cannot be made', async () => {
+  test('is a UsageError if it is a directory or cannot be created', async () => {
     await expect(loadOrCreateSshKey(dir)).rejects.toBeInstanceOf(UsageError);
     await store(rawKey());
     await expect(loadOrCreateSshKey(join(path, 'below'))).rejects.toBeInstanceOf(UsageError);

@@ -35,7 +35,7 @@ const fingerprints = (ring: Awaited<ReturnType<typeof open>>) =>
   ring.keys().map(({ fingerprint }) => fingerprint);
 
 describe('our keys', () => {
-  test('C7: are the current one, made when absent; its line for authorized_keys is logged', async () => {
+  test('C7: consist of the current key, created if absent, whose authorized_keys line is logged', async () => {
     const ring = await open();
     const { fingerprint, publicLine, privateKey } = await loadOrCreateSshKey(at('key'));
     expect(fingerprints(ring)).toEqual([fingerprint]);
@@ -45,7 +45,7 @@ describe('our keys', () => {
     expect(inspect(log.lines)).not.toContain(privateKey.slice(60, 120));
   });
 
-  test('are the current one first, then the previous ones, each once', async () => {
+  test('list the current key first, then the previous ones, each once', async () => {
     const raw = rawKey();
     const current = await store('key', raw);
     await store('copy', raw);
@@ -54,14 +54,14 @@ describe('our keys', () => {
     expect(fingerprints(ring)).toEqual([current, first, second]);
   });
 
-  test('leave out a previous one that is not there, and say so', async () => {
+  test('omit a missing previous key, and report that', async () => {
     const current = await store('key');
     expect(fingerprints(await open(['gone']))).toEqual([current]);
-    expect(log.count('there is no such previous SSH key')).toBe(1);
+    expect(log.count('a previous SSH key does not exist')).toBe(1);
     expect(await readdir(dir), 'and none is made').toEqual(['key']);
   });
 
-  test('are refused when a previous one cannot be used, or there are too many', async () => {
+  test('are refused if a previous key is unusable, or there are too many', async () => {
     await store('key');
     await writeFile(at('torn'), 'torn', { mode: 0o400 });
     await expect(open(['torn'])).rejects.toBeInstanceOf(Malformed);
@@ -107,7 +107,7 @@ describe('a rotation without restart', () => {
   test.each([
     ['has gone', () => rm(at('key'))],
     ['is torn', () => rm(at('key')).then(() => writeFile(at('key'), 'x', { mode: 0o400 }))],
-  ])('whose new key %s changes nothing, and is told', async (_name, spoil) => {
+  ])('whose new key %s changes nothing, and is reported', async (_name, spoil) => {
     const before = await store('key');
     const ring = await open();
     await spoil();
@@ -115,7 +115,7 @@ describe('a rotation without restart', () => {
     expect(fingerprints(ring)).toEqual([before]);
     expect(log.lines.at(-1)!.level).toBe('error');
     expect(await readdir(dir), 'none is made in its place').toEqual(
-      log.lines.at(-1)!.fields['cause']!.toString().includes('not there') ? [] : ['key'],
+      log.lines.at(-1)!.fields['cause']!.toString().includes('does not exist') ? [] : ['key'],
     );
   });
 });

@@ -11,20 +11,20 @@ import { listenSsh } from '../../../emulators/hosts/ssh-server.ts';
 const { STATUS_CODE } = ssh2.utils.sftp;
 
 export interface OddServerOptions {
-  /** Only this key (base64 blob) may enter; absent: any. */
+  /** Only this key (base64 blob) is accepted. Default: any. */
   readonly onlyKey?: string;
-  /** No key may enter, but who says this. */
+  /** No key is accepted, only this password. */
   readonly onlyPassword?: string;
-  /** Absent: SFTP is refused. */
+  /** Default: SFTP is refused. */
   readonly sftp?: (sftp: SFTPWrapper) => void;
-  /** Absent: commands run in a shell, in `cwd`. */
+  /** Default: commands run in a shell, in `cwd`. */
   readonly exec?: (command: string, channel: ServerChannel, connection: Connection) => void;
   readonly cwd?: string;
-  /** What it speaks; absent: what is usual. */
+  /** Its algorithms. Default: the usual ones. */
   readonly algorithms?: Algorithms;
 }
 
-/** A machine as they also exist: not OpenSSH's, without SFTP, rude. */
+/** An unusual machine: without OpenSSH or SFTP, or misbehaving. */
 export async function startOddServer(options: OddServerOptions = {}) {
   const keysOffered: string[] = [];
   const passwordsOffered: string[] = [];
@@ -67,7 +67,7 @@ export async function startOddServer(options: OddServerOptions = {}) {
   });
   return {
     target: { host: '127.0.0.1', port: server.port, username: 'root' },
-    /** Base64 blobs, in the order they came. */
+    /** Base64 blobs, in order of arrival. */
     keysOffered,
     passwordsOffered,
     /** Base64 of the wire blob. */
@@ -90,7 +90,9 @@ function runInShell(command: string, channel: ServerChannel, cwd = '/'): void {
   });
 }
 
-/** As much SFTP as an upload needs, on the system's own disk. `change` may replace what it does. */
+/**
+ * The part of SFTP that an upload needs, on the system's disk. `change` may replace its actions.
+ */
 export const sftpOfDisk =
   (change: (sftp: SFTPWrapper) => void = () => undefined) =>
   (sftp: SFTPWrapper) => {

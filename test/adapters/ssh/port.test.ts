@@ -15,7 +15,7 @@ testRows([
 });
 
 testRows(['192.0.2.1:abc', '192.0.2.1:99999', '192.0.2.1:0', '192.0.2.1:', '[2001:db8::1]:0'])(
-  '%s has no port that could be dialled, and is told so by its name',
+  'refuses %s, which has no valid port, by its name',
   (address) => {
     expect(() => parseAddress(address, 22)).toThrow(Malformed);
     expect(() => parseAddress(address, 22)).toThrow(address);
@@ -23,7 +23,7 @@ testRows(['192.0.2.1:abc', '192.0.2.1:99999', '192.0.2.1:0', '192.0.2.1:', '[200
 );
 
 // The empty text, whose SHA-256 is well known.
-test('a fingerprint is that of ssh-keygen: base64 of the SHA-256, without padding', () => {
+test('computes the fingerprint of ssh-keygen: base64 of the SHA-256, without padding', () => {
   const empty = 'SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU';
   expect(fingerprintOf(Buffer.alloc(0))).toBe(empty);
   expect(fingerprintOf('')).toBe(empty);

@@ -4,21 +4,21 @@ import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface Rations {
-  /** Towards the server; unlimited when absent. */
+  /** Rate towards the server. Default: unlimited. */
   readonly upBytesPerSecond?: number;
   readonly downBytesPerSecond?: number;
-  /** Each connection breaks when so many have passed towards the server. */
+  /** Each connection breaks after this many bytes towards the server. */
   readonly cutAfterBytes?: number;
-  /** Each connection falls silent then, both ways, and stays open. */
+  /** Each connection then falls silent in both directions, and stays open. */
   readonly holdAfterBytes?: number;
 }
 
-/** A TCP proxy on loopback in front of a slow or a bad line. */
+/** A TCP proxy on loopback that simulates a slow or bad line. */
 export interface RationedProxy {
   readonly port: number;
-  /** Bytes that passed towards the server, of all connections. */
+  /** Bytes that passed towards the server on all connections. */
   upBytes(): number;
-  /** From now on nothing passes on any connection, its end included. */
+  /** From now on nothing passes on any connection, not even its end. */
   hold(): void;
   close(): Promise<void>;
 }

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { SFTPWrapper } from 'ssh2';
 import { createTurns, writeFileFrom } from '../../../src/adapters/ssh/sftp-file.ts';
 
-test('one chunk is written in each round of the event loop, of the oldest upload that has one', async () => {
+test('writes one chunk per round of the event loop, for the oldest upload that has one', async () => {
   const beginUpload = createTurns();
   const [first, second, third] = [beginUpload(), beginUpload(), beginUpload()];
   const written: string[] = [];
@@ -28,7 +28,7 @@ test('one chunk is written in each round of the event loop, of the oldest upload
   expect(written.at(-1)).toBe('third again');
 });
 
-test('no chunk of a file is written before its turn', async () => {
+test('writes no chunk of a file before its turn in the queue', async () => {
   const begins: (() => void)[] = [];
   const turn = () => new Promise<void>((resolve) => void begins.push(resolve));
   const written: number[] = [];

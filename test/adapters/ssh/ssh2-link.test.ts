@@ -8,7 +8,7 @@ import { openLink } from '../../../src/adapters/ssh/ssh2-link.ts';
 import { Cancelled } from '../../../src/domain/errors.ts';
 import { createSshdStand, key } from './sshd-stand.ts';
 
-test('what is written in one turn goes out by one system call', async () => {
+test('sends all writes of one event-loop turn by one system call', async () => {
   const server = createServer((socket) => socket.resume()).listen(0, '127.0.0.1');
   onTestFinished(() => void server.close());
   await once(server, 'listening');
@@ -24,7 +24,7 @@ test('what is written in one turn goes out by one system call', async () => {
   expect(socket.bytesWritten).toBe('lengthpackettagnextalone'.length);
 });
 
-test('the keys of a connection are read once for each key exchange', async () => {
+test('reads the keys of a connection once per key exchange', async () => {
   const stand = createSshdStand();
   onTestFinished(() => stand.close());
   const { target } = await stand.sshd({ settings: ['RekeyLimit 100K'] });

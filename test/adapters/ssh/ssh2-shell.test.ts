@@ -64,7 +64,7 @@ describe('B4: a password', () => {
   const logIn = (server: Awaited<ReturnType<typeof start>>, change: Partial<ShellTarget>) =>
     shellWith().connect({ ...server.target, password: PASSWORD, ...change }, live);
 
-  test('lets in after our keys, with the host that has shown its key', async () => {
+  test('is tried after our keys, once the host has shown its key', async () => {
     const server = await start({ onlyPassword: 'open sesame' });
     (await logIn(server, { hostKey: server.hostKey })).close();
     expect(server.passwordsOffered).toEqual(['open sesame']);
@@ -73,13 +73,13 @@ describe('B4: a password', () => {
   test.each([
     ['no key is known', null],
     ['another key is known', blobOf(key)],
-  ])('is told to nobody where %s', async (_why, hostKey) => {
+  ])('is sent nowhere when %s', async (_why, hostKey) => {
     const server = await start({ onlyPassword: 'open sesame' });
     await expect(logIn(server, { hostKey })).rejects.toBeInstanceOf(Denied);
     expect(server.passwordsOffered).toEqual([]);
   });
 
-  test('is not needed where a key of ours lets in, and is tried once where it is wrong', async () => {
+  test('is not needed if our key is accepted, and is tried once if it is wrong', async () => {
     const open = await start();
     (await logIn(open, { hostKey: open.hostKey })).close();
     const closed = await start({ onlyPassword: 'another' });
@@ -87,7 +87,7 @@ describe('B4: a password', () => {
     expect([...open.passwordsOffered, ...closed.passwordsOffered]).toEqual(['open sesame']);
   });
 
-  test('that has gone from where it was kept ends the login before it begins', async () => {
+  test('that vanished from its store ends the login before it begins', async () => {
     const server = await start();
     const gone = () => {
       throw new UsageError('refers to ${RACK}, which is not set');
@@ -98,26 +98,26 @@ describe('B4: a password', () => {
 });
 
 describe('keys', () => {
-  test('are offered in order until one fits', async () => {
+  test('are offered in order until one is accepted', async () => {
     const keys = Array.from({ length: 5 }, () => parseSshKey(rawKey(), 'key'));
     const server = await start({ onlyKey: blobOf(keys[3]!) });
     const session = await shellWith({ signers: keys }).connect(server.target, live);
     onTestFinished(session.close);
     expect(server.keysOffered).toEqual(keys.slice(0, 4).map(blobOf));
   });
-  test('that are all refused leave no connection behind', async () => {
+  test('leave no connection behind when all are refused', async () => {
     const server = await start({ onlyKey: 'none' });
     await expect(shellWith().connect(server.target, live)).rejects.toBeInstanceOf(Denied);
     await expect.poll(() => server.connections()).toBe(0);
   });
-  test('are between one and five, and readable', () => {
+  test('must be between one and five, and readable', () => {
     expect(() => shellWith({ signers: [] })).toThrow(UsageError);
     expect(() => shellWith({ signers: [key, key, key, key, key, key] })).toThrow(UsageError);
     expect(() => shellWith({ signers: [{ ...key, privateKey: 'torn' }] })).toThrow(UsageError);
   });
 });
 
-describe('the rights of root', () => {
+describe('root rights', () => {
   test.each([
     ['root', undefined, 'cat x'],
     ['ubuntu', undefined, 'sudo -n cat x'],
@@ -141,16 +141,16 @@ describe('the rights of root', () => {
   });
 });
 
-describe('SFTP of another server than OpenSSH', () => {
+describe('SFTP of a server other than OpenSSH', () => {
   const files = async () => (await readdir(dir)).toSorted();
-  test('takes the content in smaller pieces', async () => {
+  test('receives the content in smaller pieces', async () => {
     const { session } = await connect({ sftp: sftpOfDisk() });
     const file = uploadOf(randomBytes(1_000_000));
     await session.upload(join(dir, 'agent'), file, live);
     expect((await readFile(join(dir, 'agent'))).equals(file.content)).toBe(true);
     expect(await files()).toEqual(['agent']);
   });
-  test('that refuses to write: UploadFailed, and nothing is left', async () => {
+  test('reports UploadFailed, and leaves nothing, if it refuses to write', async () => {
     const refusing = sftpOfDisk((sftp) => {
       sftp.removeAllListeners('WRITE');
       sftp.on('WRITE', (id) => sftp.status(id, STATUS_CODE.FAILURE, 'quota'));
@@ -161,7 +161,7 @@ describe('SFTP of another server than OpenSSH', () => {
     await expect(upload).rejects.toThrow(/write .* was refused/);
     expect(await files()).toEqual([]);
   });
-  test('that writes something else: UploadFailed, and the old file stays', async () => {
+  test('reports UploadFailed, and keeps the old file, if it writes other content', async () => {
     await writeFile(join(dir, 'agent'), 'old');
     const lying = sftpOfDisk((sftp) => {
       const [write] = sftp.listeners('WRITE') as ((...args: unknown[]) => void)[];
@@ -178,7 +178,7 @@ describe('SFTP of another server than OpenSSH', () => {
     expect(await files()).toEqual(['agent']);
     expect(await readFile(join(dir, 'agent'), 'utf8')).toBe('old');
   });
-  test('that never answers ends with the limit of the upload', async () => {
+  test('ends with the limit of the upload if it never answers', async () => {
     const server = await start({ sftp: (sftp) => void sftp.on('OPEN', () => undefined) });
     const limits = { uploadMs: () => 200 };
     const session = await shellWith({ limits }).connect(server.target, live);
@@ -188,7 +188,7 @@ describe('SFTP of another server than OpenSSH', () => {
   });
 });
 
-describe('a rude machine', () => {
+describe('a misbehaving machine', () => {
   test.each<[string, OddServerOptions['exec'] & {}, object]>([
     [
       'ends a command without exit status',
@@ -213,11 +213,11 @@ describe('a rude machine', () => {
         constructor: CommandFailed,
       },
     ],
-  ])('that %s is told so', async (_what, exec, why) => {
+  ])('is reported if it %s', async (_what, exec, why) => {
     const { session } = await connect({ exec });
     await expect(session.execute(['agent'], nothing, live)).rejects.toMatchObject(why);
   });
-  test('whose exit comes with the channel loses nothing', async () => {
+  test('loses no output if its exit comes with the channel', async () => {
     const { session } = await connect({
       exec: (command, channel) => {
         channel.write(command);
@@ -238,7 +238,7 @@ describe('a rude machine', () => {
     ['an older protocol', 'SSH-1.5-x\r\n', NoCommonProtocol],
     ['a line without end', 'x'.repeat(9_000), NoCommonProtocol],
     ['lines without end', 'x\r\n'.repeat(2_000), NoCommonProtocol],
-  ] as const)('that says %j instead of SSH is unreachable', async (_name, text, kind) => {
+  ] as const)('is unreachable if it says %j instead of SSH', async (_name, text, kind) => {
     const server = createServer((socket) => {
       socket.on('error', () => undefined);
       socket.resume().end(text);
@@ -249,14 +249,14 @@ describe('a rude machine', () => {
     const attempt = shellWith().connect({ host: '127.0.0.1', port, username: 'root' }, live);
     await expect(attempt).rejects.toBeInstanceOf(kind);
   });
-  test('a name that does not resolve is Unreachable', async () => {
+  test('reports an unresolvable name as Unreachable', async () => {
     const target = { host: 'machine.invalid', port: 22, username: 'root' };
     const attempt = shellWith({ limits: { connectMs: 20_000 } }).connect(target, live);
     await expect(attempt).rejects.toBeInstanceOf(Unreachable);
   });
 });
 
-describe('a step that is given up closes the connection', () => {
+describe('closes the connection when a step is given up', () => {
   type GiveUp = (session: ShellSession, leaving: AbortController) => void;
   test.each<[string, number, GiveUp, object]>([
     ['when it takes too long', 50, () => undefined, { code: 'timed-out' }],
@@ -280,7 +280,7 @@ describe('a step that is given up closes the connection', () => {
   });
 });
 
-test('each call is counted with its outcome', async () => {
+test('counts each call with its outcome', async () => {
   const metrics = createMemMetrics();
   const server = await start({ cwd: dir });
   const session = await shellWith({ metrics }).connect(server.target, live);

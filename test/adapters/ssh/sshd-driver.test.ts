@@ -8,7 +8,7 @@ import { fingerprintOf } from '../../../src/adapters/ssh/port.ts';
 import { rawKey } from './keys.ts';
 import { createSshdStand, key } from './sshd-stand.ts';
 
-/** What drivers do over SSH, with OpenSSH's real server. */
+/** Drivers' operations over SSH, with OpenSSH's real server. */
 let stand: ReturnType<typeof createSshdStand>;
 beforeEach(() => void (stand = createSshdStand()));
 afterEach(() => stand.close());
@@ -32,7 +32,7 @@ async function rescueSystem() {
   return { sshd, shell, keyFile, target: { ...sshd.target, hostKey } };
 }
 
-test("a key of the driver's own lets in where the fleet's keys do not", async () => {
+test("logs in with a key of the driver where the fleet's keys are refused", async () => {
   const { shell, keyFile, target, sshd } = await rescueSystem();
   await expect(shell.connect(target, call)).rejects.toMatchObject({ kind: 'auth' });
   const session = await shell.connect({ ...target, keyFile }, call);
@@ -42,7 +42,7 @@ test("a key of the driver's own lets in where the fleet's keys do not", async ()
   await expect(missing).rejects.toMatchObject({ kind: 'invalid' });
 });
 
-test('commands have an environment that no list of processes shows, input and a status', async () => {
+test('passes commands an environment hidden from process lists, input and a status', async () => {
   const { shell, keyFile, target } = await rescueSystem();
   const session = await shell.connect({ ...target, keyFile }, call);
   const secret = 'hu\'sh $HOME\n"quoted" `x`';

@@ -20,7 +20,7 @@ import { createTaskStand } from '../../support/task-stand.ts';
 import { driverContext, INSTANCE_SET_ID } from '../provider/driver-stand.ts';
 import { commandOf, createSshdStand, live, patient } from './sshd-stand.ts';
 
-/** A machine from a list, on OpenSSH's real server and with the real agent, from its start to its end. */
+/** A machine from a list, on OpenSSH's real server and with the real agent, from start to end. */
 let program: AgentProgram;
 beforeAll(async () => {
   program = await loadAgentProgram();
@@ -65,7 +65,7 @@ async function machineFromList() {
     const services = agentStartServices({
       ...deps,
       agent: { file: { ...program, mode: 0o755 }, targetPath: agentPath },
-      // Nobody listens there; the agent goes on trying.
+      // Nobody listens there. The agent keeps trying.
       protocol: createTakeoverProtocol({
         endpoint: '127.0.0.1:9',
         caCertificate: new Uint8Array(0),
@@ -87,7 +87,7 @@ async function machineFromList() {
     });
     return stand.runTask('deprovision', deprovision.provide({ actors: { ...services, reread } }));
   };
-  /** What the provisioner would take in now. */
+  /** The machines that the provisioner would adopt now. */
   const takenIn = async () => {
     const listing = await provider.listMachines({ signal: live });
     const rows = await stand.bmdb.scan(live);
@@ -102,12 +102,12 @@ async function machineFromList() {
   return { sshd, stand, list, entry, start, giveBack, takenIn, agents, agentLog };
 }
 
-describe('C2, C3: a machine from a list that is given back', () => {
+describe('C2, C3: the return of a machine from a list', () => {
   test.each(['still listed', 'removed from the list first'] as const)(
-    '%s: its agent is gone, its host was not rebooted, it is not taken in again',
+    '%s: removes its agent, does not reboot its host, and does not adopt it again',
     async (order) => {
       const it = await machineFromList();
-      // Whoever looks at it knows where it is: so a daemon does all the time.
+      // A look at the machine reveals its address, as a daemon's looks do all the time.
       await it.takenIn();
       expect(await it.start()).toMatchObject({ outcome: 'done', failure: null });
       expect(it.agents()).toHaveLength(1);
@@ -123,7 +123,7 @@ describe('C2, C3: a machine from a list that is given back', () => {
       expect(it.stand.bmdb.tables.machines.has(MACHINE)).toBe(false);
       await it.list([it.entry]);
       expect(await it.takenIn()).toEqual([]);
-      // Only an operator ends that.
+      // Only an operator ends this.
       expect(it.stand.bmdb.tables.holds).toMatchObject([{ slotId: ID, kind: 'no-allocate' }]);
       it.stand.bmdb.tables.holds = [];
       await expect.poll(it.takenIn, patient).toEqual([ID]);

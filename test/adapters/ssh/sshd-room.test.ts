@@ -17,7 +17,7 @@ afterEach(() => stand.close());
 const MB = 1_000_000;
 const run = promisify(execFile);
 
-/** A file system of its own with so much room; null where none may be mounted. */
+/** A separate file system of this size. Null if the test may not mount one. */
 async function smallDisk(sizeBytes: number): Promise<string | null> {
   const dir = await stand.directory();
   const options = ['-t', 'tmpfs', '-o', `size=${sizeBytes}`, 'tmpfs', dir];
@@ -32,12 +32,12 @@ async function smallDisk(sizeBytes: number): Promise<string | null> {
 describe.each([
   ['over SFTP', {}],
   ['through cat', { sftp: 'absent' }],
-] as const)('a machine without room, %s', (_name, how: Partial<SshdOptions>) => {
+] as const)('a machine without free space, %s', (_name, how: Partial<SshdOptions>) => {
   test.each(['a full disk', 'a quota'])(
-    '%s: the old file stays, nothing else is left',
+    '%s: keeps the old file, and leaves nothing else',
     async (why) => {
       const disk = why === 'a quota' ? null : await smallDisk(4 * MB);
-      // Where nothing may be mounted the limit of the largest file stands in for the disk.
+      // Without a mount, the limit of the largest file replaces the disk.
       const sshd = await stand.sshd({ ...how, ...(disk === null && { fileBytesMax: 2 * MB }) });
       const dir = disk ?? sshd.home;
       const path = join(dir, 'agent');
@@ -47,7 +47,7 @@ describe.each([
       await expect(upload).rejects.toBeInstanceOf(UploadFailed);
       if (disk !== null) {
         await expect(upload).rejects.toThrow(
-          /has [34]\.\d MB free and 6\.0 MB are needed; make room there/,
+          /has [34]\.\d MB free, but 6\.0 MB are needed; free space there/,
         );
       }
       expect(await namesIn(dir)).toEqual(['agent']);
@@ -59,12 +59,12 @@ describe.each([
 });
 
 describe('with sudo', () => {
-  /** Lets its caller do what root may, and writes down what that was. */
+  /** Lets its caller act as root, and records the commands. */
   const SUDO = '#!/bin/sh\n[ "$1" = -n ] || exit 9\nshift\necho "$1" >>"$HOME/.sudo"\nexec "$@"\n';
   const sudoed = async (home: string) =>
     (await readFile(join(home, '.sudo'), 'utf8')).trim().split('\n');
 
-  test('commands run by it, and files are put in place by it', async () => {
+  test('runs commands and puts files in place', async () => {
     const sshd = await stand.sshd({ sudo: SUDO });
     const dir = await stand.directory();
     const path = join(dir, "root's place");
@@ -81,7 +81,7 @@ describe('with sudo', () => {
     expect(await namesIn(sshd.home), 'the way there is cleared').toEqual(['.sudo']);
   });
 
-  test('an upload that broke off is resumed', async () => {
+  test('resumes an interrupted upload', async () => {
     const sshd = await stand.sshd({ sudo: SUDO });
     const dir = await stand.directory();
     const path = join(dir, 'agent');
@@ -97,7 +97,7 @@ describe('with sudo', () => {
     expect(await namesIn(sshd.home)).toEqual(['.sudo']);
   });
 
-  test('no room where the file belongs: nothing is left there', async () => {
+  test('leaves nothing where the file belongs if there is no space', async () => {
     const disk = await smallDisk(2 * MB);
     const limit = disk === null ? { fileBytesMax: 2 * MB } : {};
     const sshd = await stand.sshd({ sudo: SUDO, ...limit });
@@ -110,7 +110,7 @@ describe('with sudo', () => {
     expect(await namesIn(sshd.home)).toEqual(['.sudo']);
   });
 
-  test('that wants a password nothing is sent', async () => {
+  test('sends nothing to a sudo that requires a password', async () => {
     const refusing = '#!/bin/sh\necho "sudo: a password is required" >&2\nexit 1\n';
     const sshd = await stand.sshd({ sudo: refusing });
     const session = await stand.connect(sshd, { sudo: 'always' });

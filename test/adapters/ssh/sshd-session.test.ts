@@ -16,8 +16,8 @@ afterEach(() => stand.close());
 const running = (sshd: Sshd, program: string) => () =>
   sshd.pids().filter((pid) => commandOf(pid).startsWith(`${program}\0`));
 
-describe('connecting', () => {
-  test('offers five keys in order, within the tries that a server gives', async () => {
+describe('a connection', () => {
+  test('offers five keys in order, within the attempts that a server allows', async () => {
     const old = Array.from({ length: 4 }, () => parseSshKey(rawKey(), 'key'));
     const sshd = await stand.sshd();
     await stand.connect(sshd, { signers: [...old, key] });
@@ -42,7 +42,7 @@ describe('connecting', () => {
     await expect(attempt).rejects.toBeInstanceOf(Denied);
   });
 
-  test('to one who drips a byte a second ends with the limit', async () => {
+  test('ends with the limit on a server that drips a byte a second', async () => {
     const line = await stand.proxy(await stand.sshd(), { downBytesPerSecond: 1 });
     const limits = { handshakeMs: 1_500 };
     const attempt = stand.shellWith({ limits }).connect(line.target, live);
@@ -50,7 +50,7 @@ describe('connecting', () => {
     await expect(attempt).rejects.toThrow(/^log in to /);
   });
 
-  test('new keys count from the next connection on', async () => {
+  test('uses new keys from the next connection on', async () => {
     const old = parseSshKey(rawKey(), 'key');
     const before = await stand.sshd({ authorizedKeys: [old.publicLine] });
     const after = await stand.sshd();
@@ -67,7 +67,7 @@ describe('connecting', () => {
 });
 
 describe('a command', () => {
-  test('gets its input and keeps both outputs, whatever its end', async () => {
+  test('gets its input and keeps both outputs, whatever its end is', async () => {
     const session = await stand.connect(await stand.sshd());
     const stdin = randomBytes(900_000);
     const { stdout } = await session.execute(['cat'], stdin, live);
@@ -80,17 +80,17 @@ describe('a command', () => {
       await expect(failing).rejects.toMatchObject(end);
     }
     const killed = session.execute(['sh', '-c', 'kill -9 $$'], nothing, live);
-    // Whether the shell that was logged in to stays in between is its own affair.
+    // The login shell may stay in between or not.
     await expect(killed).rejects.toThrow(/SIGKILL|exited with 137/);
   });
 
-  test('that reads nothing of what it is sent is TimedOut', async () => {
+  test('is TimedOut if it reads none of its input', async () => {
     const session = await stand.connect(await stand.sshd(), { limits: { executeMs: 700 } });
     const closed = session.execute(['sleep', '1000'], Buffer.alloc(20_000_000), live);
     await expect(closed).rejects.toBeInstanceOf(TimedOut);
   });
 
-  test('that writes without end is stopped, and memory stays bounded', async () => {
+  test('is stopped if it writes endlessly, and memory stays bounded', async () => {
     const sshd = await stand.sshd();
     const session = await stand.connect(sshd);
     const beforeBytes = process.memoryUsage().rss;
@@ -103,7 +103,7 @@ describe('a command', () => {
     expect(stdout.toString()).toBe('still here\n');
   });
 
-  test('on a line that fell silent is noticed by keepalive, before its own limit', async () => {
+  test('is ended by keepalive on a dead line, before its own limit', async () => {
     const sshd = await stand.sshd();
     const line = await stand.proxy(sshd, {});
     const keepalive = { intervalMs: 1_000, missesMax: 3 };

@@ -20,17 +20,17 @@ import { PATIENCE } from '../../support/patience.ts';
 
 export const live = new AbortController().signal;
 export const nothing = Buffer.alloc(0);
-/** For polls of what real processes do on a busy machine. */
+/** For polls of real processes on a busy machine. */
 export const patient = PATIENCE;
 export const key = parseSshKey(rawKey(), 'key');
-/** A real server may need long for a log-in on a busy machine. */
+/** A login at a real server may take long on a busy machine. */
 const AMPLE = { connectMs: 30_000, handshakeMs: 60_000 };
 
-/** What a test opened; all of it is closed at its end, the last first. */
+/** Resources of a test. All are closed at its end, the last first. */
 export function createSshdStand() {
   const ends: (() => unknown)[] = [];
   const log = recordingLog();
-  /** Tests run as anybody, who is root of their own files. */
+  /** Tests run as any user, who acts as root on their own files. */
   const shellWith = (options: Partial<Ssh2ShellOptions> = {}) =>
     createSsh2Shell({
       signers: [key],
@@ -66,7 +66,7 @@ export function createSshdStand() {
       ends.push(() => rm(dir, { recursive: true, force: true }));
       return dir;
     },
-    /** To be undone at the end of the test. */
+    /** Undone at the end of the test. */
     later: (end: () => unknown) => void ends.push(end),
     async close() {
       for (const end of ends.splice(0).toReversed()) await end();
@@ -74,20 +74,20 @@ export function createSshdStand() {
   };
 }
 
-/** The names in a directory, in order. */
+/** The names in a directory, sorted. */
 export const namesIn = async (dir: string): Promise<string[]> => (await readdir(dir)).toSorted();
 
-/** Where each upload went on that did, bytes. */
+/** The offset of each resumed upload, in bytes. */
 export const resumes = (log: RecordingLog): number[] =>
   log.lines
     .filter(({ message }) => message === 'an upload goes on where it broke off')
     .map(({ fields }) => Number(fields['fromBytes']));
 
-/** A program of its own that ends at once, a little larger than asked. */
+/** A separate program that ends at once, slightly larger than requested. */
 export const programOf = async (sizeBytes: number) =>
   uploadOf(Buffer.concat([await readFile('/bin/true'), randomBytes(sizeBytes)]));
 
-/** Its arguments with zeros between them; empty once it has ended. */
+/** Its arguments, separated by zeros. Empty once it has ended. */
 export function commandOf(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
@@ -97,6 +97,6 @@ export function commandOf(pid: number): string {
   }
 }
 
-/** The processes that serve SFTP there now. */
+/** The processes that serve SFTP now. */
 export const sftpServersOf = (sshd: Sshd): number[] =>
   sshd.pids().filter((pid) => commandOf(pid).split('\0')[0]!.endsWith('sftp-server'));

@@ -33,7 +33,7 @@ const sftpServers = () => sftpServersOf(sshd);
 const agentOn = ({ home }: Sshd) => join(home, 'agent');
 const sizeIn = async ({ home }: Sshd, name: string) => (await stat(join(home, name))).size;
 describe('an upload', () => {
-  test('goes through cat where there is no SFTP, and can be resumed there too', async () => {
+  test('uses cat on a host without SFTP, and can be resumed there too', async () => {
     const bare = await stand.sshd({ sftp: 'absent' });
     const file = await programOf(6 * MB);
     const line = await stand.proxy(bare, { holdAfterBytes: 2 * MB });
@@ -55,7 +55,7 @@ describe('an upload', () => {
     expect(await namesIn(bare.home)).toEqual(['agent']);
   });
 
-  test('replaces a program that is running', async () => {
+  test('replaces a running program', async () => {
     await writeFile(path, await readFile('/bin/sleep'), { mode: 0o755 });
     const running = spawn(path, ['1000'], { stdio: 'ignore' });
     stand.later(() => running.kill('SIGKILL'));
@@ -69,7 +69,7 @@ describe('an upload', () => {
     expect(running.exitCode, 'the old program runs on').toBeNull();
   });
 
-  test('onto a directory, or into none, is refused', async () => {
+  test('is refused if its target is a directory, or in none', async () => {
     await mkdir(path);
     const session = await stand.connect(sshd);
     const onto = session.upload(path, uploadOf(nothing), live);
@@ -81,7 +81,7 @@ describe('an upload', () => {
     expect(await namesIn(path)).toEqual([]);
   });
 
-  test('over a line that is too slow ends with its limit, and is resumed by the next', async () => {
+  test('ends with its limit over a slow line, and is resumed by the next', async () => {
     const line = await stand.proxy(sshd, { upBytesPerSecond: 400_000 });
     const file = uploadOf(randomBytes(4 * MB));
     const slow = await stand.connect(line, { limits: { uploadMs: () => 1_500 } });
@@ -92,7 +92,7 @@ describe('an upload', () => {
     expect(resumes(stand.log)).toHaveLength(1);
   });
 
-  test('to a machine that reads no more ends with its limit', async () => {
+  test('ends with its limit on a machine that stops reading', async () => {
     const session = await stand.connect(sshd, { limits: { uploadMs: () => 5_000 } });
     const upload = session.upload(path, uploadOf(randomBytes(60 * MB)), live);
     upload.catch(() => undefined);
@@ -105,7 +105,7 @@ describe('an upload', () => {
 
 const partsIn = async () => (await namesIn(sshd.home)).filter((name) => name.includes('.part-'));
 
-/** Breaks off when about so much of the file is there. */
+/** Breaks off when about this much of the file has arrived. */
 async function breakOff(file: ReturnType<typeof uploadOf>, afterBytes: number) {
   const line = await stand.proxy(sshd, { cutAfterBytes: afterBytes });
   const broken = (await stand.connect(line)).upload(path, file, live);
@@ -113,8 +113,8 @@ async function breakOff(file: ReturnType<typeof uploadOf>, afterBytes: number) {
   await expect.poll(sftpServers, { ...patient, message: 'the machine has noticed' }).toEqual([]);
 }
 
-describe('an upload that broke off', () => {
-  test('goes on where it ended, again and again', async () => {
+describe('an interrupted upload', () => {
+  test('continues from its end, repeatedly', async () => {
     const file = await programOf(12 * MB);
     for (let round = 0; round < 3; round += 1) await breakOff(file, 4 * MB);
     expect(await partsIn(), 'one part, however often').toHaveLength(1);
@@ -144,7 +144,7 @@ describe('an upload that broke off', () => {
     ['was changed meanwhile', (file) => breakOff(file, 4 * MB).then(changePart)],
     ['is longer than it', leaveTooLong],
     ['is of other content', () => breakOff(uploadOf(randomBytes(6 * MB)), 4 * MB)],
-  ])('begins anew, and clears away, where its part %s', async (_what, leave) => {
+  ])('begins anew, and removes the part, if its part %s', async (_what, leave) => {
     const file = uploadOf(randomBytes(6 * MB));
     await leave(file);
     await (await stand.connect(sshd)).upload(path, file, live);
@@ -153,7 +153,7 @@ describe('an upload that broke off', () => {
     expect(await namesIn(sshd.home)).toEqual(['agent']);
   });
 
-  test('goes on although the machine still holds its part open, and the program can run', async () => {
+  test('continues although the machine still holds its part open, and the program can run', async () => {
     const file = await programOf(12 * MB);
     const dead = await stand.proxy(sshd, { holdAfterBytes: 6 * MB });
     const limits = { uploadMs: () => 1_500 };
@@ -173,7 +173,7 @@ function unlessMissing(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error;
 }
 
-describe('several uploads at once', () => {
+describe('concurrent uploads', () => {
   const outcomes = async (files: readonly ReturnType<typeof uploadOf>[]) => {
     const sessions = await Promise.all(files.map(() => stand.connect(sshd)));
     let ended = false;
@@ -211,7 +211,7 @@ describe('several uploads at once', () => {
     await (await stand.connect(sshd)).execute([path], nothing, live);
   });
 
-  test('one that comes later takes over the part of one that is still alive', async () => {
+  test('let a later one take over the part of one that is still alive', async () => {
     const file = await programOf(8 * MB);
     const slow = await stand.proxy(sshd, { upBytesPerSecond: 3 * MB });
     const first = (await stand.connect(slow)).upload(path, file, live);

@@ -13,48 +13,51 @@ import { rawKey } from './keys.ts';
 
 const SSHD = '/usr/sbin/sshd';
 const SFTP_SERVERS = ['/usr/lib/openssh/sftp-server', '/usr/libexec/openssh/sftp-server'];
-/** Compiled into Debian's sshd; as root it does not start without. */
+/** Compiled into Debian's sshd, which does not start as root without it. */
 const PRIVILEGE_SEPARATION = '/run/sshd';
 
 export interface SshdOptions {
   /** Lines of `authorized_keys`. */
   readonly authorizedKeys: readonly string[];
-  /** External: the program of its own, as distributions have it; absent ones cannot take files. */
+  /**
+   * External: the separate program of the distributions. Without SFTP the server cannot receive
+   * files.
+   */
   readonly sftp?: 'external' | 'absent';
-  /** OpenSSH PEM; a new one when absent. */
+  /** OpenSSH PEM. Default: a new key. */
   readonly hostKey?: string;
-  /** Largest file that may be written through it, bytes; then writes fail. */
+  /** Largest file that may be written through it, in bytes. Larger writes fail. */
   readonly fileBytesMax?: number;
-  /** What `sudo` is there; absent: what the system has. */
+  /** The `sudo` to use. Default: the system's. */
   readonly sudo?: string;
-  /** How many it listens on (1). */
+  /** Number of ports (1). */
   readonly ports?: number;
-  /** Lines of `sshd_config`; they come before ours, so they count. */
+  /** Lines of `sshd_config`. They precede ours, so they take effect. */
   readonly settings?: readonly string[];
 }
 
-/** An sshd of OpenSSH, started for a test. */
+/** An OpenSSH sshd, started for a test. */
 export interface Sshd {
   readonly target: { readonly host: string; readonly port: number; readonly username: string };
-  /** All on which it listens; that of `target` first. */
+  /** All its ports. That of `target` comes first. */
   readonly ports: readonly number[];
-  /** Of the process that listens. */
+  /** Id of the listening process. */
   readonly pid: number;
   /** Base64 of the wire blob. */
   readonly hostKey: string;
-  /** Where its users log in, empty at first. Removed at the end, with all in it. */
+  /** Home of its users, empty at first. Removed with its contents at the end. */
   readonly home: string;
-  /** What it logged so far. */
+  /** The log so far. */
   readonly log: readonly string[];
-  /** Processes of whoever is logged in, and what they left behind. */
+  /** Processes of logged-in users, and their leftovers. */
   pids(): readonly number[];
-  /** Ends it and every process that was started through it. */
+  /** Ends it and every process started through it. */
   stop(): Promise<void>;
 }
 
 /**
- * Starts OpenSSH's sshd on a loopback port: never as the system's service, with host key, users'
- * keys and home of its own. @throws {Error} it is not installed, or does not start.
+ * Starts OpenSSH's sshd on a loopback port: never as the system's service, and with its own host
+ * key, users' keys and home. @throws {Error} it is not installed, or does not start.
  */
 export async function startSshd(options: SshdOptions): Promise<Sshd> {
   assertInstalled();
@@ -110,7 +113,7 @@ function publicHalf(pem: string): string {
 
 const systemPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
-/** Value of the variable that everything run through this sshd has in its environment. */
+/** Value of the variable in the environment of everything that runs through this sshd. */
 const markOf = (dir: string) => join(dir, 'boot_id');
 
 const portsTaken = new Set<number>();
@@ -179,17 +182,17 @@ async function writeFiles(
   await writeFile(join(dir, 'sshd_config'), `${lines.join('\n')}\n`);
 }
 
-/** A process of its own, so that it can be told from sshd and stopped. */
+/** A separate process, so that it can be told from sshd and stopped. */
 const sftpServer = () => SFTP_SERVERS.find((path) => existsSync(path)) ?? 'internal-sftp';
 
-/** From 9.8 on a source that fails to log in is shut out for a while. */
+/** From 9.8 on a source is locked out for a while after failed logins. */
 function knowsPenalties(): boolean {
   const { stderr } = spawnSync(SSHD, ['-V'], { encoding: 'utf8' });
   const [, major = 0, minor = 0] = /OpenSSH_(\d+)\.(\d+)/.exec(stderr) ?? [];
   return Number(major) > 9 || (Number(major) === 9 && Number(minor) >= 8);
 }
 
-/** The limit makes writes fail, as a quota does, instead of killing whoever writes. */
+/** The limit makes writes fail, like a quota, instead of killing the writer. */
 function run(argv: readonly string[], fileBytesMax?: number): ChildProcess {
   const limited = `trap "" XFSZ; ulimit -f ${Math.floor((fileBytesMax ?? 0) / 512)}; exec "$@"`;
   const [program, ...args] =
@@ -197,7 +200,7 @@ function run(argv: readonly string[], fileBytesMax?: number): ChildProcess {
   return spawn(program!, args, { stdio: ['ignore', 'ignore', 'pipe'], env: {} });
 }
 
-/** Whether it listens on so many ports; false too when it ended instead. */
+/** Whether it listens on this many ports. Also false when it has ended. */
 function listens(child: ChildProcess, ports: number, log: string[]): Promise<boolean> {
   let left = ports;
   return new Promise((resolve, reject) => {

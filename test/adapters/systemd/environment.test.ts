@@ -5,7 +5,7 @@ import { testRows } from '../../support/rows.ts';
 const PID = 4711;
 const taken = (env: Record<string, string>) => takeSystemdEnvironment(env, PID);
 
-test('what systemd says is read once, and nobody whom we start hears it', () => {
+test("reads systemd's variables once, and hides them from child processes", () => {
   const env = {
     NOTIFY_SOCKET: '/run/systemd/notify',
     WATCHDOG_USEC: '60000000',
@@ -26,7 +26,7 @@ test('what systemd says is read once, and nobody whom we start hears it', () => 
   expect(env).toEqual({ PATH: '/usr/bin' });
 });
 
-// sd_listen_fds(3), sd_watchdog_enabled(3): what was said to another process is not for us.
+// sd_listen_fds(3), sd_watchdog_enabled(3): values for another process are not for us.
 testRows([
   ['no systemd', {}, { watchdogMs: null, names: [] }],
   ['a watchdog of another process', { WATCHDOG_USEC: '1', WATCHDOG_PID: '1' }, {}],
@@ -40,7 +40,7 @@ testRows([
     { LISTEN_FDS: '2', LISTEN_FDNAMES: 'a:a', LISTEN_PID: `${PID}` },
     { names: ['a'] },
   ],
-])('reads what systemd says of %s', (_, env: Record<string, string>, told) => {
+])("reads systemd's value of %s", (_, env: Record<string, string>, told) => {
   const { watchdogMs, sockets } = taken(env);
   const expected = { watchdogMs: null, names: [], ...told };
   expect({ watchdogMs, names: [...sockets.keys()] }).toEqual(expected);

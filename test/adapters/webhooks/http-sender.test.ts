@@ -25,7 +25,7 @@ let answer: {
   status: number;
   headers?: Record<string, string>;
   hangs?: boolean;
-  /** What stands in place of a short body. */
+  /** The replacement for a short body. */
   body?: (response: ServerResponse) => void;
 };
 beforeAll(async () => {
@@ -41,7 +41,7 @@ beforeAll(async () => {
       else response.end('thanks');
     });
   });
-  // It closes no connection by itself.
+  // It closes no connection itself.
   server.keepAliveTimeout = 0;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 });
@@ -73,7 +73,7 @@ const send = (hook: ReturnType<typeof sender>, signal = FOREVER) =>
   hook.send({ id: '7', body: BODY }, signal);
 
 describe('a delivery over HTTP', () => {
-  it('V57 is a CloudEvent that the library of Standard Webhooks verifies, by either secret', async () => {
+  it('V57 is a CloudEvent that the Standard Webhooks library verifies with either secret', async () => {
     const hook = sender({ secrets: [FRESH, OLD].map((each) => () => each) });
     const found = await send(hook);
     expect(found).toEqual({ status: 200, retryAfterMs: null });
@@ -88,7 +88,7 @@ describe('a delivery over HTTP', () => {
     }
   });
 
-  it('V57 is signed by the secrets as they are then', async () => {
+  it('V57 is signed with the secrets of that moment', async () => {
     let secret = OLD;
     const hook = sender({ secrets: [() => secret] });
     await send(hook);
@@ -102,14 +102,14 @@ describe('a delivery over HTTP', () => {
     expect(() => verify(OLD, second)).toThrow('No matching signature');
   });
 
-  it('V58 does not follow redirects, and tells what Retry-After asks for', async () => {
+  it('V58 does not follow redirects, and reports Retry-After', async () => {
     const hook = sender();
     answer = { status: 307, headers: { location: urlOf('/elsewhere') } };
     expect(await send(hook)).toMatchObject({ status: 307 });
     expect(got).toHaveLength(1);
     answer = { status: 429, headers: { 'retry-after': '120' } };
     expect(await send(hook)).toEqual({ status: 429, retryAfterMs: 120_000 });
-    // A date is measured by the clock of who wrote it.
+    // A date is relative to the clock of its author.
     const date = 'Wed, 17 Dec 2025 19:33:20 GMT';
     answer.headers = { date, 'retry-after': 'Wed, 17 Dec 2025 20:33:20 GMT' };
     expect(await send(hook)).toEqual({ status: 429, retryAfterMs: 3_600_000 });
@@ -128,13 +128,13 @@ describe('a delivery over HTTP', () => {
       expect(await send(hook)).toEqual({ status, retryAfterMs: 120_000 });
     }
     expect(performance.now() - fromMs).toBeLessThan(DELIVERY_LIMIT_MS);
-    // Nobody holds on to such a connection.
+    // Nobody keeps such a connection.
     await expect.poll(() => connections(server), PATIENCE).toBe(0);
     answer = { status: 204 };
     expect(await send(hook)).toMatchObject({ status: 204 });
   });
 
-  it('keeps its connection where the body is short', async () => {
+  it('keeps its connection if the body is short', async () => {
     const hook = sender();
     const ports = new Set<number | undefined>();
     answer = {
@@ -145,10 +145,10 @@ describe('a delivery over HTTP', () => {
     expect(ports.size).toBe(1);
   });
 
-  it('that was answered is answered, though it is not wanted any more before the body ends', async () => {
+  it('keeps its answer, although it is aborted before the body ends', async () => {
     const stop = new AbortController();
     answer = { status: 200, body: (response) => response.write('thanks') };
-    // No time is over here; that of the body begins once status and headers are there.
+    // No time passes here. The body's time begins once status and headers have arrived.
     const patient = {
       ...systemClock,
       setTimeout: (_: () => void, ms: number) => ms < DELIVERY_LIMIT_MS && stop.abort(),
@@ -158,20 +158,20 @@ describe('a delivery over HTTP', () => {
     await expect(sent).resolves.toMatchObject({ status: 200 });
   });
 
-  it('V58 is given up after 15 s, and where nobody answers; that is an answer, too', async () => {
+  it('V58 is given up after 15 s, or if no server answers, and reports that', async () => {
     answer = { status: 200, hangs: true };
-    // A clock on which 15 s are over at once.
+    // A clock on which 15 s pass at once.
     const quick = { ...systemClock, setTimeout: (fn: () => void) => systemClock.setTimeout(fn, 1) };
     const hook = sender({ clock: quick });
     expect(await send(hook)).toMatchObject({
       status: null,
-      cause: expect.stringContaining('in time'),
+      cause: expect.stringContaining('within the time limit'),
     });
     const nobody = sender({ url: 'http://127.0.0.1:1/' });
     expect(await send(nobody)).toMatchObject({ status: null });
   });
 
-  it('ends when it is not wanted any more', async () => {
+  it('ends when it is aborted', async () => {
     answer = { status: 200, hangs: true };
     const stop = new AbortController();
     const hook = sender();

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { signedHeaders } from '../../../src/adapters/webhooks/http-sender.ts';
 import { signingSecretOf } from '../../../src/domain/events/retries.ts';
 
-// Published with the libraries of Standard Webhooks; the second signature is that of the example in
+// Published with the Standard Webhooks libraries. The second signature comes from the example in
 // the specification itself.
 const MESSAGE = {
   id: 'msg_p5jXN8AQM9LWM0D4loKWxJek',
@@ -16,7 +16,7 @@ const SIGNED_V1A =
   'v1a,hnO3f9T8Ytu9HwrXslvumlUpqtNVqkhqw/enGzPCXe5BdqzCInXqYXFymVJaA7AZdpXwVLPo3mNl8EM+m7TBAg==';
 
 describe('V57 signatures', () => {
-  it('are those that Standard Webhooks publishes, by either kind of key', () => {
+  it('equal the published Standard Webhooks examples for either kind of key', () => {
     expect(signedHeaders(MESSAGE, [HMAC])).toEqual({
       'webhook-id': MESSAGE.id,
       'webhook-timestamp': '1614265330',
@@ -27,7 +27,7 @@ describe('V57 signatures', () => {
     expect(signedHeaders(MESSAGE, [seed])['webhook-signature']).toBe(SIGNED_V1A);
   });
 
-  it('want a secret that is one', () => {
+  it('require a valid secret', () => {
     const of = (prefix: string, bytes: number) =>
       `${prefix}${Buffer.alloc(bytes, 1).toString('base64')}`;
     for (const good of [of('whsec_', 24), of('whsec_', 64), of('whsk_', 32), of('whsk_', 64)]) {

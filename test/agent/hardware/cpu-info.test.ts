@@ -22,7 +22,7 @@ const threads = (count: number) => Array.from({ length: count }, (_, index) => i
 describe('cpu', () => {
   test.each([
     ['QEMU', QEMU, [processor(0, 0, QEMU)], 1, 1],
-    // Second threads come after all first ones; core ids have holes.
+    // Second threads come after all first threads; core ids have gaps.
     ['EPYC 7402P', EPYC, threads(48).map((n) => processor(n, ((n % 24) * 4) / 3, EPYC)), 24, 48],
     // Eight cores with two threads each, then eight with one.
     [
@@ -44,7 +44,7 @@ describe('cpu', () => {
     ]);
   });
 
-  test('two sockets are two', () => {
+  test('counts two sockets as two', () => {
     const blocks = threads(8).map((n) =>
       processor(n, n % 2, { ...EPYC, 'physical id': n < 4 ? 0 : 1 }),
     );
@@ -54,7 +54,7 @@ describe('cpu', () => {
     ]);
   });
 
-  test('arm64 names no cores; a block without processor is none', () => {
+  test('arm64: reads no core names; a block without a processor is none', () => {
     const arm = 'BogoMIPS\t: 50.00\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c';
     const text = `processor\t: 0\n${arm}\n\nprocessor\t: 1\n${arm}\n\nHardware\t: Foo\n`;
     expect(parseCpuInfo(text)).toEqual([
@@ -68,7 +68,7 @@ describe('cpu', () => {
     ]);
   });
 
-  test('arm64: sockets and cores are in sysfs; unknown names stay numbers', () => {
+  test('arm64: reads sockets and cores from sysfs; unknown names stay numbers', () => {
     const arm = 'CPU implementer\t: 0x99\nCPU variant\t: 0x3\nCPU part\t: 0xfff\nCPU revision\t: 1';
     const place = (cpu: number, socket: number, core: number) => ({
       [`sys/devices/system/cpu/cpu${cpu}/topology/physical_package_id`]: String(socket),
@@ -90,7 +90,7 @@ describe('cpu', () => {
     ]);
   });
 
-  test('a kernel that says -1 for the socket knows none', () => {
+  test('reads no socket from a kernel that says -1', () => {
     const root = plantTree({
       'proc/cpuinfo': 'processor\t: 0\nCPU part\t: 0xd0c\n\nprocessor\t: 1\n',
       'sys/devices/system/cpu/cpu0/topology/physical_package_id': '-1',

@@ -36,7 +36,7 @@ describe('smbios in the report', () => {
     'proc/meminfo': `MemTotal: ${1024 * 1024} kB`,
   };
 
-  test('comes before what the kernel makes of it', async () => {
+  test('precedes the kernel’s data', async () => {
     const { report } = await collectHardwareReport(plantTree(tables));
     expect(report).toMatchObject({
       manufacturer: 'ACME',
@@ -48,12 +48,12 @@ describe('smbios in the report', () => {
     });
   });
 
-  test('an active EFI runtime wins', async () => {
+  test('prefers an active EFI runtime', async () => {
     const root = plantTree({ ...tables, 'sys/firmware/efi/runtime': '' });
     expect((await collectHardwareReport(root)).report?.efiSupport).toBe(4);
   });
 
-  test('damaged tables are a warning', async () => {
+  test('warns of damaged tables', async () => {
     const cut = bytesOf(Buffer.from('0102', 'hex'));
     const root = plantTree({ ...tables, 'sys/firmware/dmi/tables/DMI': cut });
     const { report, warning } = await collectHardwareReport(root);
@@ -63,7 +63,7 @@ describe('smbios in the report', () => {
 });
 
 describe('disks', () => {
-  test('the globally unique id of an NVMe comes first, unless it is all zero', () => {
+  test('prefers the globally unique id of an NVMe disk, unless it is all zero', () => {
     const nguid = '00000000-0000-0001-0025-388b01234567';
     const wwid = 'eui.0025388b01234567';
     const disks = disksOf({
@@ -80,7 +80,7 @@ describe('disks', () => {
     ]);
   });
 
-  test('a SCSI disk says its serial number in a page of its own', () => {
+  test('reads the serial number of a SCSI disk from its own page', () => {
     const serial = '  Z1X2Y3  ';
     const page = Buffer.concat([Buffer.from([0, 0x80, 0, serial.length]), Buffer.from(serial)]);
     const base = 'sys/class/block/sda';
@@ -91,7 +91,7 @@ describe('disks', () => {
     expect(torn).toMatchObject({ serialNumber: '' });
   });
 
-  test('a disk behind several paths is one, and its paths are none', () => {
+  test('counts a disk with several paths once, and not its paths', () => {
     const path = (name: string) => ({
       [`sys/class/block/${name}/size`]: '2048',
       [`sys/class/block/${name}/device/vendor`]: 'DELL',
@@ -120,7 +120,7 @@ describe('disks', () => {
     });
   });
 
-  test('xvd and disks larger than JavaScript counts exactly', () => {
+  test('reads xvd, and disks larger than JavaScript counts exactly', () => {
     const [disk] = disksOf({ 'sys/class/block/xvda/size': String(2 ** 53 - 1) });
     expect(disk).toMatchObject({ name: 'xvda', capacityBytes: (2n ** 53n - 1n) * 512n });
   });
@@ -158,7 +158,7 @@ describe('programs', () => {
     run: (name) => answers[name]!(),
   });
 
-  test('a disk that cannot be asked keeps what sysfs says, with a warning', async () => {
+  test('keeps the data of sysfs for a disk that cannot be queried, with a warning', async () => {
     const root = plantTree({ ...NVME, 'sys/class/block/nvme0n1/device/model': 'Fast' });
     const failing = answering({ smartctl: () => Promise.reject(new Error('took too long')) });
     const { report, warning } = await collectHardwareReport(root, failing);
@@ -166,7 +166,7 @@ describe('programs', () => {
     expect(warning).toContain('nvme0n1: took too long');
   });
 
-  test('nvme answers where smartctl is not there; virtio disks say nothing', async () => {
+  test('uses nvme where smartctl is missing; virtio disks report nothing', async () => {
     const root = plantTree({ ...NVME, 'sys/class/block/vda/size': '2048' });
     const nvme = answering({ nvme: () => Promise.resolve('{"critical_warning":1}') });
     const { report, warning } = await collectHardwareReport(root, nvme);
@@ -182,13 +182,13 @@ describe('programs', () => {
     return directory;
   };
 
-  test('what a program says counts, whatever its status', async () => {
+  test('uses a program’s output, whatever its status', async () => {
     const programs = createHostPrograms(10_000, [program('echo "$LC_ALL $1"; exit 4')]);
     expect(await programs.run('tool', ['-x'])).toBe('C -x\n');
     expect(programs.find('other', 'tool')).toMatch(/\/tool$/);
   });
 
-  test('one that hangs is left, one that is silent or not there fails', async () => {
+  test('abandons a hanging program, and fails a silent or missing one', async () => {
     const programs = createHostPrograms(50, [program('exec sleep 60')]);
     await expect(programs.run('tool', [])).rejects.toThrow(/longer than 50 ms/);
     const silent = createHostPrograms(10_000, [program('exit 0')]);
@@ -214,11 +214,11 @@ describe('links', () => {
     [ETHTOOL, [1_250_000_000n, 125_000_000n, 12_500_000n, 1_250_000n], true],
     ['Supported link modes:   Not reported\nLink detected: no', [], false],
     ['', [], undefined],
-  ] as const)('supported speeds are distinct, the fastest first: %j', (text, speeds, linkUp) => {
+  ] as const)('lists distinct supported speeds, fastest first: %j', (text, speeds, linkUp) => {
     expect(parseEthtool(text)).toEqual({ supportedSpeedBytes: speeds, linkUp });
   });
 
-  test('are added to what sysfs says', async () => {
+  test('are added to the data of sysfs', async () => {
     const root = plantTree({
       'sys/class/net/eth0/address': '02:00:00:aa:bb:cc',
       'sys/class/net/eth0/device/uevent': '',
@@ -230,7 +230,7 @@ describe('links', () => {
     expect(warning?.join()).not.toMatch(/network|eth0/);
   });
 
-  test('carrier says whether a link is up; unknown speeds are none', () => {
+  test('reads from carrier whether a link is up; unknown speeds are absent', () => {
     const link = (name: string, files: Record<string, string>) =>
       Object.fromEntries([
         [`sys/class/net/${name}/address`, '02:00:00:aa:bb:cc'],

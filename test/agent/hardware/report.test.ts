@@ -14,8 +14,8 @@ const disk = (name: string, files: Record<string, string>) =>
     }).map(([path, content]) => [`sys/class/block/${name}/${path}`, content]),
   );
 
-describe('hardware report', () => {
-  test('a machine with all kinds of parts', async () => {
+describe('the hardware report', () => {
+  test('describes a machine with all kinds of parts', async () => {
     const root = plantTree({
       'proc/cpuinfo': processor(0, 0, { vendor_id: 'GenuineIntel' }),
       'proc/meminfo': 'MemTotal:       131072 kB\nMemFree: 1 kB',
@@ -70,7 +70,7 @@ describe('hardware report', () => {
     await expect(`${told}\n`).toMatchFileSnapshot('golden/report.txt');
   });
 
-  test('leaves out what is no disk of its own and no physical link', async () => {
+  test('leaves out virtual disks and links that are not physical', async () => {
     const root = plantTree({
       ...disk('vda', {}),
       ...disk('vda1', { partition: '1' }),
@@ -89,7 +89,7 @@ describe('hardware report', () => {
     expect(report?.networkInterface).toEqual([]);
   });
 
-  test('an empty tree gives a report that can be sent, without a ratio, with a warning', async () => {
+  test('makes a report that can be sent from an empty tree, without a ratio, with a warning', async () => {
     const { report, warning } = await collectHardwareReport(plantTree({}));
     expect(report).not.toHaveProperty('memoryUsableRatio');
     expect(report?.efiSupport).toBe(1);
@@ -98,7 +98,7 @@ describe('hardware report', () => {
     expect(() => hardwareReportCodec.encode({ report: report!, warning: warning! })).not.toThrow();
   });
 
-  test('what cannot be read is a warning', async () => {
+  test('warns of what cannot be read', async () => {
     const root = plantTree({ 'proc/cpuinfo/odd': 'a directory in place of the file' });
     const { report, warning } = await collectHardwareReport(root);
     expect(report).toBeDefined();

@@ -20,7 +20,7 @@ const V32 = { major: 3, minor: 2 };
 const DRAM = 3;
 
 describe('smbios', () => {
-  test('product and serial number are strings of type 1', () => {
+  test('reads product and serial number from the strings of type 1', () => {
     const table = Buffer.concat([bios(0), product('ACME', ' Anvil 3 ', 'S1'), end()]);
     expect(parseSmbios(table, V32)).toEqual({
       product: { manufacturer: 'ACME', product: 'Anvil 3', serialNumber: 'S1' },
@@ -30,7 +30,7 @@ describe('smbios', () => {
     });
   });
 
-  test('a string that is not there is empty', () => {
+  test('reads a missing string as empty', () => {
     const { product: names } = parseSmbios(Buffer.concat([product('ACME'), end()]), V32);
     expect(names).toEqual({ manufacturer: 'ACME', product: '', serialNumber: '' });
   });
@@ -72,13 +72,13 @@ describe('smbios', () => {
     expect(parseSmbios(Buffer.concat([device, end()]), version).memoryBytes).toBe(bytes);
   });
 
-  test('all memory devices count', () => {
+  test('counts all memory devices', () => {
     const dimm = memory(16_384, { technology: DRAM });
     const table = Buffer.concat([dimm, memory(0), dimm, end(), dimm]);
     expect(parseSmbios(table, V32).memoryBytes).toBe(32_768n * MIB);
   });
 
-  test('tables that are cut off count up to there', () => {
+  test('reads truncated tables up to their end', () => {
     const whole = Buffer.concat([product('ACME', 'A', 'S'), memory(1024, { technology: DRAM })]);
     expect(parseSmbios(whole, V32)).toMatchObject({ memoryBytes: 1024n * MIB, isDamaged: false });
     const cut = parseSmbios(whole.subarray(0, -20), V32);
@@ -86,7 +86,7 @@ describe('smbios', () => {
     expect(cut.memoryBytes).toBe(0n);
   });
 
-  test('whatever the bytes are, it answers and ends', () => {
+  test('answers and ends, whatever the bytes', () => {
     const pieces = fc.constantFrom(
       bios(8),
       product('a', 'b', 'c'),
@@ -115,7 +115,7 @@ describe('smbios', () => {
     );
   });
 
-  test('entry points of both forms say the version', () => {
+  test('reads the version from entry points of both forms', () => {
     expect(parseEntryPoint(entryPoint(2, 8))).toEqual({ major: 2, minor: 8 });
     expect(parseEntryPoint(entryPoint3(3, 4))).toEqual({ major: 3, minor: 4 });
     for (const other of [Buffer.alloc(0), Buffer.from('_SM3_'), Buffer.from('ROM!........')]) {

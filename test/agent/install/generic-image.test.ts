@@ -22,12 +22,12 @@ import type { ImageServer } from './image-server.ts';
 const MIB = 1024 * 1024;
 const DISK_BYTES = 16 * MIB;
 const OLD = 0xaa;
-/** Two blocks of the writer, and some. */
+/** Slightly more than two blocks of the writer. */
 const IMAGE = Buffer.alloc(9 * MIB + 123, randomBytes(10_007));
 
 const sha256 = (content: Uint8Array) => createHash('sha256').update(content).digest();
 
-/** A machine with one disk that was used before. */
+/** A machine with one used disk. */
 const plantMachine = (files: Parameters<typeof plantTree>[0] = {}) =>
   plantTree({
     'sys/class/block/vda/size': String(DISK_BYTES / 512),
@@ -46,14 +46,14 @@ function createInstaller(root: string, deps: Partial<ImageInstallerDeps> = {}) {
     log: (message) => void said.push(message),
     trust: null,
     dropCaches: () => Promise.resolve(),
-    // Nothing is held, so all is checked while it is written.
+    // Nothing is kept in memory, so everything is checked during the write.
     roomBytes: () => 0,
     ...deps,
   });
   return { install, said };
 }
 
-describe('generic image', () => {
+describe('a generic image', () => {
   let root: string;
   let images: ImageServer;
   const image = (more: Partial<GenericImage> = {}): GenericImage => ({
@@ -87,7 +87,7 @@ describe('generic image', () => {
     ['larger than two blocks', IMAGE],
     ['smaller than a block', Buffer.from('small')],
     ['as large as the disk', randomBytes(DISK_BYTES)],
-  ])('%s lies on the disk, and what is behind it stays', async (_size, content) => {
+  ])('writes %s to the disk, and leaves the rest of the disk', async (_size, content) => {
     images.otherwise = serve(content);
     await run({ sha256: sha256(content) });
     const found = disk();
@@ -103,23 +103,20 @@ describe('generic image', () => {
     ['gzip', IMAGE_COMPRESSION.gzip, gzipSync],
     ['zstd', IMAGE_COMPRESSION.zstd, zstdCompressSync],
     ['xz', IMAGE_COMPRESSION.xz, xz],
-  ] as const)(
-    'packed with %s; the SHA-256 is that of the disk',
-    async (name, compression, pack) => {
-      const has = createHostPrograms(1_000).find(name) !== null || name !== 'xz';
-      const packed = has ? pack(IMAGE) : IMAGE;
-      images.otherwise = serve(packed);
-      const done = run({ compression });
-      if (has) await done;
-      else await expect(done).rejects.toThrow(/xz is not on this machine/);
-      expect(hasImage()).toBe(has);
-    },
-  );
+  ] as const)('unpacks %s; the SHA-256 is that of the disk', async (name, compression, pack) => {
+    const has = createHostPrograms(1_000).find(name) !== null || name !== 'xz';
+    const packed = has ? pack(IMAGE) : IMAGE;
+    images.otherwise = serve(packed);
+    const done = run({ compression });
+    if (has) await done;
+    else await expect(done).rejects.toThrow(/xz is not on this machine/);
+    expect(hasImage()).toBe(has);
+  });
 
   test.each([
     ['gzip', IMAGE_COMPRESSION.gzip, gzipSync(IMAGE)],
     ['zstd', IMAGE_COMPRESSION.zstd, zstdCompressSync(IMAGE)],
-  ])('%s that is torn or is none never boots', async (_name, compression, packed) => {
+  ])('never boots %s that is truncated or not packed', async (_name, compression, packed) => {
     for (const content of [packed.subarray(0, -1000), IMAGE]) {
       images.otherwise = serve(content);
       await refuses('', { compression });
@@ -127,20 +124,20 @@ describe('generic image', () => {
     }
   });
 
-  test('without a program to unpack it, nothing is written', async () => {
+  test('writes nothing without a program to unpack it', async () => {
     const xzOnly = { compression: IMAGE_COMPRESSION.xz };
     await refuses('the program xz is not on this machine', xzOnly, { programs: noPrograms });
     expect([isUntouched(), images.requests.length]).toEqual([true, 0]);
   });
 
-  test('a program that fails is told in its words', async () => {
+  test('reports a failed program in its own words', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'shepherd-programs-'));
     onTestFinished(() => rmSync(directory, { recursive: true }));
     const programs: HostPrograms = createHostPrograms(10_000, [directory]);
     const packed = { compression: IMAGE_COMPRESSION.xz };
     for (const [program, message] of [
       ['#!/bin/sh\ncat >/dev/null; echo broken >&2; exit 1\n', 'xz failed: broken'],
-      // One that reads nothing at all, and one that cannot be started.
+      // A program that reads nothing, and one that cannot be started.
       ['#!/bin/sh\nexec 0<&-; echo no magic >&2; exit 1\n', 'xz failed: no magic'],
       ['#!/nowhere/sh\n', /xz failed: .*ENOENT/],
     ] as const) {
@@ -151,39 +148,42 @@ describe('generic image', () => {
     await refuses('answered with status 404', packed);
   });
 
-  test('another SHA-256 than asked for: the disk does not boot it', async () => {
+  test('makes the disk unbootable when the SHA-256 differs', async () => {
     await refuses(/has SHA-256 .* not/, { sha256: sha256(Buffer.from('x')) });
     expect(isZero(4 * MIB)).toBe(true);
   });
 
-  describe('B6: where it fits into memory', () => {
+  describe('B6: an image that fits into memory', () => {
     const roomBytes = () => 64 * MIB;
     test.each([
       ['as it is', IMAGE_COMPRESSION.none, (content: Buffer) => content],
       ['packed', IMAGE_COMPRESSION.gzip, gzipSync],
-    ])('the disk is untouched until the SHA-256 is right: %s', async (_name, compression, pack) => {
-      images.otherwise = serve(pack(IMAGE));
-      const wrong = { compression, sha256: sha256(Buffer.from('x')) };
-      await refuses(/has SHA-256 .* not/, wrong, { roomBytes });
-      expect(isUntouched()).toBe(true);
-      await run({ compression }, { roomBytes });
-      expect([hasImage(), images.requests.length]).toEqual([true, 2]);
-    });
+    ])(
+      'leaves the disk untouched until the SHA-256 is right: %s',
+      async (_name, compression, pack) => {
+        images.otherwise = serve(pack(IMAGE));
+        const wrong = { compression, sha256: sha256(Buffer.from('x')) };
+        await refuses(/has SHA-256 .* not/, wrong, { roomBytes });
+        expect(isUntouched()).toBe(true);
+        await run({ compression }, { roomBytes });
+        expect([hasImage(), images.requests.length]).toEqual([true, 2]);
+      },
+    );
 
-    test('a packed one that is torn leaves it untouched', async () => {
+    test('leaves the disk untouched by a truncated packed image', async () => {
       images.otherwise = serve(gzipSync(IMAGE).subarray(0, -1000));
       await refuses('', { compression: IMAGE_COMPRESSION.gzip }, { roomBytes });
       expect(isUntouched()).toBe(true);
     });
 
-    test('one that does not fit is written as it comes, and the log says so', async () => {
+    test('writes an image that does not fit as it comes, and logs that', async () => {
       const said = await run({}, { roomBytes: () => 3 * MIB });
       expect(hasImage()).toBe(true);
       expect(said.join()).toMatch('does not fit into memory');
     });
   });
 
-  test('B6: a redirect from https to plain http is not followed', async () => {
+  test('B6: follows no redirect from https to plain http', async () => {
     const { key, cert, caDer } = await createDevCertificates({ names: [] });
     const server = createHttpsServer({ key, cert }, (_request, response) => {
       response.writeHead(302, { location: images.url }).end();
@@ -196,7 +196,7 @@ describe('generic image', () => {
     expect([isUntouched(), images.requests.length]).toEqual([true, 0]);
   });
 
-  test('a disk that does not give back what it took is told', async () => {
+  test('reports a disk that does not return what was written', async () => {
     const spoil = () => {
       const bytes = disk();
       bytes.writeUInt8(bytes.readUInt8(5 * MIB) ^ 1, 5 * MIB);
@@ -212,7 +212,7 @@ describe('generic image', () => {
     ['of a known size', none, serve(large), 0, /only \d+ bytes fit/],
     ['packed', gzip, serve(gzipSync(large)), 0, /is larger/],
     ['packed, that fits into memory', gzip, serve(gzipSync(large)), 64 * MIB, /is larger/],
-  ])('an image %s that is too large', async (_name, compression, answer, room, message) => {
+  ])('refuses an image %s that is too large', async (_name, compression, answer, room, message) => {
     images.otherwise = answer;
     await refuses(message, { compression }, { roomBytes: () => room });
     expect(images.requests).toHaveLength(1);
@@ -224,12 +224,12 @@ describe('generic image', () => {
     ['no address', { imageUrl: '' }, /neither http nor https|not an http or https/],
     ['no disk', { rootDevice: {} }, /exactly one/],
     ['a disk that is not there', { rootDevice: { name: 'vdb' } }, /disks: vda/],
-  ])('%s is refused before anything is asked for', async (_name, more, message) => {
+  ])('refuses %s before any request', async (_name, more, message) => {
     await refuses(message, more);
     expect([isUntouched(), images.requests.length]).toEqual([true, 0]);
   });
 
-  test('a request without an image, or for another system', async () => {
+  test('refuses a request without an image, or for another system', async () => {
     const { install } = createInstaller(root);
     const { signal } = new AbortController();
     await expect(install({ generation: 1n }, signal)).rejects.toThrow(/not say what to install/);
@@ -237,7 +237,7 @@ describe('generic image', () => {
     await expect(install(metropolis, signal)).rejects.toThrow(/generic images only/);
   });
 
-  test('a cancelled installation ends with the reason', async () => {
+  test('ends a cancelled installation with the reason', async () => {
     images.otherwise = (_request, response) => {
       response.writeHead(200).write('a');
     };
@@ -251,7 +251,7 @@ describe('generic image', () => {
   });
 
   describe('from a server', () => {
-    test('that breaks off: goes on where it was', async () => {
+    test('that breaks off: continues where it was', async () => {
       images.script.push(breakOffAfter(3 * MIB, IMAGE), breakOffAfter(2 * MIB, IMAGE));
       const said = await run();
       expect(hasImage()).toBe(true);
@@ -266,7 +266,7 @@ describe('generic image', () => {
     test.each([
       ['no validator', null],
       ['a weak validator', 'W/"v1"'],
-    ])('that gives %s: reads past what it has', async (_name, etag) => {
+    ])('that sends %s: skips what it has', async (_name, etag) => {
       images.script.push(breakOffAfter(3 * MIB, IMAGE, etag));
       images.otherwise = serve(IMAGE, etag);
       await run();
@@ -274,13 +274,13 @@ describe('generic image', () => {
       expect(images.requests[1]).not.toHaveProperty('range');
     });
 
-    test('whose content changed meanwhile: the SHA-256 tells', async () => {
+    test('whose content changed meanwhile: the SHA-256 differs', async () => {
       images.script.push(breakOffAfter(3 * MIB, IMAGE));
       images.otherwise = serve(randomBytes(IMAGE.length), '"v2"');
       await refuses(/has SHA-256/);
     });
 
-    test('that answers with another range than asked for', async () => {
+    test('that answers with another range than requested', async () => {
       const wrong = status(206, { 'content-range': 'bytes 1-2/3' });
       images.script.push(breakOffAfter(3 * MIB, IMAGE), wrong);
       await refuses(/a different range/);
@@ -295,13 +295,13 @@ describe('generic image', () => {
       expect(waits).toEqual([500, 750, 1125]);
     });
 
-    test.each([404, 403, 400])('that says %i is not asked again', async (code) => {
+    test.each([404, 403, 400])('that answers %i: is not asked again', async (code) => {
       images.otherwise = status(code);
       await refuses(`answered with status ${code}`);
       expect([isUntouched(), images.requests.length]).toEqual([true, 1]);
     });
 
-    test('that sends elsewhere, a few times', async () => {
+    test('that redirects a few times', async () => {
       images.script.push(
         status(302, { location: '/other' }),
         status(307, { location: images.url }),
@@ -314,13 +314,13 @@ describe('generic image', () => {
       ['for ever', '/image', /more than 5 redirects/],
       ['to a file', 'file:///etc/shadow', /neither http nor https|not an http or https/],
       ['to nonsense', 'http://', /neither http nor https|not an http or https/],
-    ])('that sends elsewhere %s', async (_name, location, message) => {
+    ])('that redirects %s', async (_name, location, message) => {
       images.otherwise = status(302, { location });
       await refuses(message);
       expect(images.requests.length).toBeLessThanOrEqual(6);
     });
 
-    test('is told without what lets one in: its user and its query', async () => {
+    test('is logged without its credentials: user and query', async () => {
       const { host } = new URL(images.url);
       const imageUrl = `http://user:secret@${host}/image?token=secret`;
       images.script.push(breakOffAfter(MIB, IMAGE));

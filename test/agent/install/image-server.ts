@@ -8,14 +8,14 @@ export type ImageHandler = (request: IncomingMessage, response: ServerResponse) 
 
 export interface ImageServer {
   readonly url: string;
-  /** Headers of the requests that came, oldest first. */
+  /** Headers of the received requests, oldest first. */
   readonly requests: IncomingHttpHeaders[];
-  /** How the next requests are answered, one each; then `otherwise` again. */
+  /** Answers to the next requests, one each; then `otherwise` again. */
   readonly script: ImageHandler[];
   otherwise: ImageHandler;
 }
 
-/** On a free port of the loopback until the test ends. */
+/** On a free loopback port until the test ends. */
 export async function startImageServer(otherwise: ImageHandler): Promise<ImageServer> {
   const server = createServer((request, response) => {
     images.requests.push(request.headers);
@@ -32,7 +32,7 @@ export async function startImageServer(otherwise: ImageHandler): Promise<ImageSe
   return images;
 }
 
-/** The content, or what is asked of it, as a server does that can resume. */
+/** Sends the content, or the requested range, like a server that can resume. */
 export const serve =
   (content: Uint8Array, etag: string | null = '"v1"'): ImageHandler =>
   ({ headers }, response) => {
@@ -47,7 +47,7 @@ export const serve =
     response.end(part);
   };
 
-/** The beginning of the content, then the connection breaks. */
+/** Sends the beginning of the content, then breaks the connection. */
 export const breakOffAfter =
   (sentBytes: number, content: Uint8Array, etag: string | null = '"v1"'): ImageHandler =>
   ({ headers }, response) => {

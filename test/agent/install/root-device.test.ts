@@ -27,13 +27,13 @@ const TWO_DISKS: Files = {
 const select = (files: Files, selector: RootDeviceSelector) =>
   selectRootDevice(plantTree(files), selector);
 
-describe('root device', () => {
+describe('the root device', () => {
   test.each<[string, RootDeviceSelector, string]>([
     ['name', { name: 'sda' }, 'sda'],
     ['serial', { serial: 'N' }, 'nvme0n1'],
     ['stable name', { serial: 'ata-DISK_A' }, 'sda'],
     ['WWN', { wwn: Buffer.from('0025388b01234567', 'hex') }, 'nvme0n1'],
-  ])('by %s', (_name, selector, expected) => {
+  ])('is found by %s', (_name, selector, expected) => {
     expect(select(TWO_DISKS, selector)).toMatchObject({ name: expected, sizeBytes: 1_048_576 });
   });
 
@@ -50,7 +50,7 @@ describe('root device', () => {
     expect(() => select(TWO_DISKS, selector)).toThrow(/no disk has .* nvme0n1, sda$/);
   });
 
-  test('a serial that two disks have is none', () => {
+  test('refuses a serial number that two disks share', () => {
     const twins = { ...block('sda', { serial: 'T' }), ...block('sdb', { serial: 'T' }) };
     expect(() => select(twins, { serial: 'T' })).toThrow(/several disks have .*: sda, sdb/);
   });
@@ -83,34 +83,34 @@ describe('root device', () => {
       { 'sys/class/block/sda1/holders/dm-3': linkTo('../../dm-3') },
       /dm-3 is made of it/,
     ],
-  ])('a disk %s is refused', (_name, files, message) => {
+  ])('refuses a disk %s', (_name, files, message) => {
     expect(() => select({ ...TWO_DISKS, ...files }, { name: 'sda' })).toThrow(message);
   });
 
-  test('what is mounted of other disks does not matter, nor of longer names', () => {
+  test('ignores mounts of other disks, and longer names', () => {
     const mounts = [mount('259:2', '/', '/dev/nvme0n1p2'), mount('8:17', '/x', '/dev/sdaa1')];
     const files = { ...TWO_DISKS, ...block('sdaa1', { partition: '1' }) };
     const free = { ...files, 'proc/self/mountinfo': mounts.join('\n') };
     expect(select(free, { name: 'sda' })).toMatchObject({ name: 'sda', number: '8:0' });
   });
 
-  test('a disk of which cannot be told whether it is free is not', () => {
+  test('refuses a disk whose use cannot be determined', () => {
     const unreadable = { ...TWO_DISKS, 'proc/swaps/odd': 'a directory in place of the file' };
     expect(() => select(unreadable, { name: 'sda' })).toThrow(/cannot tell whether sda is free/);
   });
 });
 
-describe('device file', () => {
+describe('the device file', () => {
   const open = (path: string, number: string | null) =>
     openDisk({ path, number, sizeBytes: 1, dropCaches: () => Promise.resolve() });
 
-  test('a plain file is no disk of the kernel', async () => {
+  test('refuses a plain file', async () => {
     const path = `${plantTree({ 'dev/vda': 'x' })}/dev/vda`;
     await expect(open(path, '254:0')).rejects.toThrow(/not a block device/);
     await expect(open('/nowhere/vda', null)).rejects.toThrow(/cannot open .*ENOENT/);
   });
 
-  test('device numbers are taken apart as the kernel shows them', async () => {
+  test('splits device numbers like the kernel', async () => {
     const { rdev } = await stat('/dev/null');
     expect(splitDevice(BigInt(rdev))).toEqual({ major: 1n, minor: 3n });
     // makedev(259, 300) of glibc.

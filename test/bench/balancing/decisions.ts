@@ -14,7 +14,10 @@ const NOW = Date.parse('2026-01-01T00:00:00Z');
 
 const addressOf = (at: number): string => `10.${at >> 16}.${(at >> 8) & 255}.${at & 255}`;
 
-/** How long a plan takes for a pool of so many ports; of each port some servers are missing, or too many. */
+/**
+ * Duration of a plan for a pool with this many ports. Each port has some missing or surplus
+ * servers.
+ */
 export function measurePlan(members: number, ports: number): () => number {
   const { shape, placed } = fleetOf(members, ports);
   const { objects } = desiredOf(shape, placed, hashHex);
@@ -35,7 +38,7 @@ export function measurePlan(members: number, ports: number): () => number {
 
 const isSpecial = (name: string): boolean => name.includes('00007.');
 
-/** How long one pass over the members takes, when nothing is to do for most of them. */
+/** Duration of one pass over the members, when most members need nothing. */
 export function measureSteps(members: number): () => number {
   const { shape, placed } = fleetOf(members);
   const { objects } = desiredOf(shape, placed, hashHex);

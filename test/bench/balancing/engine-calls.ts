@@ -9,14 +9,17 @@ import { PORTS, poolOfThree, served } from './machines.ts';
 
 const MINUTE = 60_000;
 const PAGE = 100;
-/** Turns of the event loop without a request under way, after which none comes by itself. */
+/**
+ * After this many event loop turns without a pending request, no further request comes by itself.
+ */
 const QUIET_TURNS = 4;
 
 const pagesOf = (rows: number): number => Math.ceil(rows / PAGE) + 1;
 
 /**
- * What a pool of three ports asks of the Engine's emulator, over HTTP, in virtual time: when a daemon takes over a
- * settled pool (`first`), one machine leaves, comes back, and a settled pool is looked at again (`resync`).
+ * Calls of a pool with three ports to the Engine's emulator, over HTTP, in virtual time: when a
+ * daemon takes over a settled pool (`first`), one machine leaves and comes back, and a settled pool
+ * is read again (`resync`).
  */
 export async function measureEngineCalls(machines: number, rows: 'short' | 'full') {
   const clock = createSimulatedClock();
@@ -33,7 +36,7 @@ export async function measureEngineCalls(machines: number, rows: 'short' | 'full
   let looks = { all: 0, full: 0 };
   let polls = 0;
 
-  /** That of one daemon: it remembers nothing of the one before. */
+  /** One daemon's balancer. It remembers nothing of an earlier daemon. */
   function open(): LoadBalancer {
     const balancer = engineDriver(fake, { clock, metrics }, PAGE);
     return {
@@ -57,23 +60,23 @@ export async function measureEngineCalls(machines: number, rows: 'short' | 'full
   const pass = (ms: number) => passWhen(clock, ms, quiet);
 
   let told = 0;
-  /** Requests that came to the Engine since this was asked last. */
+  /** Requests to the Engine since the last call. */
   function take() {
     const since = fake.requests(told);
     told = since.at(-1)?.seq ?? told;
     const reads = since.filter(({ method }) => method === 'GET');
     const single = reads.filter(({ route }) => route.endsWith('{id}'));
     const counts = {
-      /** Times everything was read; of these `fullLooks` told nothing from memory. */
+      /** Number of full reads; `fullLooks` of them used nothing from memory. */
       looks: looks.all,
       fullLooks: looks.full,
       /** Pages of lists. */
       pages: reads.length - single.length,
-      /** Times an object that is not ready yet was asked for. */
+      /** Number of reads of an object that is not ready yet. */
       polls,
       /** Requests for single objects, without the polls. */
       fetches: single.length - polls,
-      /** Creations, tags, updates and destructions. */
+      /** Creations, tags, updates and deletions. */
       changes: since.length - reads.length,
     };
     looks = { all: 0, full: 0 };

@@ -12,8 +12,8 @@ const PATIENCE_MS = 10 * 60_000;
 const LOOK_EVERY_MS = 50;
 
 /**
- * What it costs to bring a pool of three ports to the real HAProxy, until all of its machines serve:
- * `checks` are runs of `haproxy -c`.
+ * Cost of deploying a pool of three ports to the real HAProxy, until all machines serve. `checks`
+ * counts runs of `haproxy -c`.
  */
 export async function measureHaproxy(count: number) {
   const haproxy = await startHaproxy();

@@ -16,6 +16,6 @@ export const poolOfThree = pool({
 export const idOf = (at: number) =>
   machineId(`00000000-0000-4000-8000-${String(at).padStart(12, '0')}`);
 
-/** So many machines that are to serve. */
+/** This many machines that should serve. */
 export const served = (machines: number) =>
   Array.from({ length: machines }, (_, at) => serve(idOf(at), `10.0.${at >> 8}.${at & 255}`));

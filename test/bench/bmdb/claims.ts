@@ -14,11 +14,11 @@ export interface ClaimOptions {
 }
 
 const PROCESS = 'ShepherdAgentStart';
-/** Longer than any run, so that no poke is needed in between. */
+/** Longer than any run, so that no poke is needed. */
 const SESSION = { component: 'shepherd', runtimeInfo: 'bench', intervalMs: 600_000 };
 const SETTLING_AT_ONCE = 500;
 
-/** Claims alone: each caller takes one machine after the other and keeps it. */
+/** Claims alone: each caller claims one machine after the other and keeps them. */
 export const measureClaims = (options: ClaimOptions): Promise<Measurement> =>
   withSession(options.bmdb, async (session) => {
     const mine = shares(options.machines, options.callers).map((share) => share.values());
@@ -37,11 +37,11 @@ export const measureClaims = (options: ClaimOptions): Promise<Measurement> =>
     return measured;
   });
 
-/** Claim and finish, with both lines of history; each caller goes round its own machines. */
+/** Claim and finish, with both history lines. Each caller cycles through its own machines. */
 export const measureCycles = (options: ClaimOptions): Promise<Measurement> =>
   measureRounds(options, (work) => work.finish({ kind: 'nothing' }));
 
-/** A whole agent start as the daemon records it; afterwards every machine is as it was. */
+/** A whole agent start as the daemon records it. Afterwards every machine is as before. */
 export async function measureAgentStarts(
   options: ClaimOptions & { readonly sql: pg.Pool },
 ): Promise<Measurement> {

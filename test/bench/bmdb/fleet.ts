@@ -6,9 +6,9 @@ import type { MachineId } from '../../../src/domain/ids.ts';
 export interface FleetSize {
   /** Machines whose agent may be started now. */
   readonly free: number;
-  /** Machines whose agent runs and reports. */
+  /** Machines with a running, reporting agent. */
   readonly started: number;
-  /** Machines that wait, are parked, under a hold or being recovered. */
+  /** Machines that wait, are quarantined, held or in recovery. */
   readonly others: number;
 }
 
@@ -17,12 +17,12 @@ export interface Fleet {
   readonly started: readonly MachineId[];
 }
 
-/** The key that the agent of a started machine holds. */
+/** The agent's key on a started machine. */
 export const publicKeyOf = (id: MachineId): Uint8Array => createHash('sha256').update(id).digest();
 
 /**
- * Fills a migrated database with machines and what collects around them, without triggers.
- * @param sql of a role that owns everything and may switch triggers off.
+ * Fills a migrated database with machines and their related rows, without triggers.
+ * @param sql of a role that owns everything and may disable triggers.
  */
 export async function loadFleet(sql: pg.Pool, size: FleetSize): Promise<Fleet> {
   const client = await sql.connect();

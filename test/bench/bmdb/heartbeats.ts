@@ -16,8 +16,8 @@ interface BeatOptions {
 }
 
 /**
- * Heartbeats a second through the store, in batches of agents that report in a random order, as many
- * in flight as the intake of the agent server allows.
+ * Heartbeats per second through the store, in batches of agents that report in random order, with
+ * as many in flight as the agent server's intake allows.
  */
 export async function measureHeartbeats(
   options: BeatOptions & { readonly bmdb: Bmdb },
@@ -42,8 +42,8 @@ const UPSERT = `
   SET agent_heartbeat_at = excluded.agent_heartbeat_at, boot_id = excluded.boot_id`;
 
 /**
- * Rows a second of the same write by hand: one prepared statement that asks nothing, into a table
- * like that of the heartbeats. The better of one and two in flight.
+ * Rows per second of the same write by hand: one prepared statement without checks, into a table
+ * like that of the heartbeats. The better result of one and two in flight.
  */
 export async function measureUpsertFloor(
   options: BeatOptions & { readonly url: string; readonly sql: pg.Pool },
@@ -73,7 +73,10 @@ export async function measureUpsertFloor(
   }
 }
 
-/** Each caller goes round its own items, in a new random order each time. @returns items a second. */
+/**
+ * Each caller cycles through its own items, in a new random order each time. @returns items per
+ * second.
+ */
 async function measureBatches<Item>(
   { warmMs, spanMs }: BeatOptions,
   callers: number,

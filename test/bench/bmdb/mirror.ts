@@ -13,7 +13,7 @@ import { DEFAULT_LOSS } from '../../../src/domain/policy.ts';
 
 interface MirrorBenchOptions {
   readonly bmdb: Bmdb;
-  /** Of a role that may change machines. */
+  /** URL of a role that may change machines. */
   readonly url: string;
   readonly machines: readonly MachineId[];
   readonly warmMs: number;
@@ -21,15 +21,16 @@ interface MirrorBenchOptions {
 }
 
 const PERIODS = { scanMs: 60_000, pollMs: 5_000, listMs: 60_000 };
-/** Longer than the period of polls and a scan: then the news is not late but lost. */
+/** Longer than the poll period and a scan: news that come later are lost, not late. */
 const PATIENCE_MS = 10_000;
-/** Between two changes. */
+/** Pause between two changes. */
 const GAP_MS = 20;
 
 /**
- * Machines move to another rack, one after the other; how long after each commit the mirror tells of it.
- * @returns milliseconds, one for each change.
- * @throws when news of a change did not come.
+ * Moves machines to another rack, one after the other, and measures the mirror's delay after each
+ * commit.
+ * @returns milliseconds per change.
+ * @throws when news of a change did not arrive.
  */
 export async function measureMirror(options: MirrorBenchOptions): Promise<number[]> {
   const start = Promise.withResolvers<void>();
@@ -51,7 +52,7 @@ export async function measureMirror(options: MirrorBenchOptions): Promise<number
   });
   const actor = createActor(mirror.service);
   const client = new pg.Client({ connectionString: options.url });
-  /** @returns how long after it was sent the change was told of. */
+  /** @returns the delay from the statement to the news. */
   const move = async (machine: MachineId): Promise<number> => {
     const moved = `moved-${process.hrtime.bigint()}`;
     const told = new Promise<number>((resolve, reject) => {
@@ -63,7 +64,7 @@ export async function measureMirror(options: MirrorBenchOptions): Promise<number
         resolve(performance.now());
       };
     });
-    // From before the statement is sent: the answer may come after the news.
+    // The time before the statement, because its answer may arrive after the news.
     const sentMs = performance.now();
     await client.query(`UPDATE machine_provided SET provider_location = $2 WHERE machine_id = $1`, [
       ...[machine, moved],
@@ -79,7 +80,7 @@ export async function measureMirror(options: MirrorBenchOptions): Promise<number
     for (const machine of options.machines) {
       const tookMs = await move(machine);
       const passedMs = performance.now() - beganMs;
-      // The first reads after a scan wait as long as it took.
+      // The first reads after a scan wait as long as the scan took.
       if (passedMs > options.warmMs) latenciesMs.push(tookMs);
       if (passedMs > options.warmMs + options.spanMs) break;
       await pause(GAP_MS);

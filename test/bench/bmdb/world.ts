@@ -9,16 +9,16 @@ import { startServer } from '../fleet/database.ts';
 import { measureRate } from '../measure.ts';
 import { loadFleet, type Fleet, type FleetSize } from './fleet.ts';
 
-/** What a daemon has. */
+/** A daemon's pool size. */
 const POOL_MAX = 10;
 
-/** One embedded PostgreSQL as a daemon uses it, with `fsync`, and everything that is measured. */
+/** One embedded PostgreSQL as a daemon uses it, with `fsync`, and all measured parts. */
 export interface BenchWorld {
   readonly fleet: Fleet;
   readonly bmdb: Bmdb;
-  /** Of the role that owns everything. */
+  /** URL of the role that owns everything. */
   readonly ownerUrl: string;
-  /** Its connections, for setting up and looking. */
+  /** The owner's connections, for preparation and checks. */
   readonly sql: pg.Pool;
   close(): Promise<void>;
 }
@@ -28,7 +28,7 @@ export async function createWorld(size: FleetSize): Promise<BenchWorld> {
   try {
     const { url, ownerUrl } = await server.database();
     const sql = new pg.Pool({ connectionString: ownerUrl, max: 4 });
-    // Connections that nobody uses may hear that the server stops; a query that fails says so itself.
+    // Idle connections may hear that the server stops; a failed query reports itself.
     sql.on('error', () => undefined);
     const fleet = await loadFleet(sql, size);
     const bmdb = openBmdb(url);
@@ -44,7 +44,7 @@ export async function createWorld(size: FleetSize): Promise<BenchWorld> {
   }
 }
 
-/** That of a daemon. */
+/** A daemon's BMDB. */
 export const openBmdb = (url: string): Bmdb =>
   createPgBmdb({
     url,
@@ -56,7 +56,7 @@ export const openBmdb = (url: string): Bmdb =>
     budget: DEFAULT_BUDGET,
   });
 
-/** What the figures of one run depend on. */
+/** The conditions of one run's figures. */
 export async function readFacts(sql: pg.Pool): Promise<object> {
   const { rows } = await sql.query<Record<string, string>>(
     `SELECT current_setting('server_version') AS postgres, current_setting('fsync') AS fsync,
@@ -73,7 +73,7 @@ export async function readFacts(sql: pg.Pool): Promise<object> {
   };
 }
 
-/** One connection that commits one small row after the other: what the disk is good for. */
+/** One connection that commits one small row after the other: the disk's limit. */
 export async function measureCommits(sql: pg.Pool): Promise<number> {
   const client = await sql.connect();
   try {

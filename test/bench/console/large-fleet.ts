@@ -12,7 +12,7 @@ const ID = '06aa1c5e-7c35-4b4e-9d3c-';
 const idOf = (at: number) => `${ID}${String(at).padStart(12, '0')}`;
 const slotOf = (at: number) => slot('equinix', idOf(at));
 
-/** A fleet of any size that changes as it is told, at a cost that does not grow with it. */
+/** A fleet of any size that changes on command, at a constant cost. */
 export function largeFleet(size: number) {
   const entries = new Map<Slot, MachineEntry>();
   const entryChanges$ = new Subject<EntryChange>();
@@ -51,7 +51,7 @@ export function largeFleet(size: number) {
   } as unknown as FleetView;
   /** One machine falls silent or comes back. */
   const turn = (at: number, isSilent: boolean) => void put(at, isSilent);
-  /** One machine is heard from. */
+  /** One machine sends a heartbeat. */
   const beat = (at: number) => {
     const entry = entries.get(slotOf(at))!;
     const heard = { ...entry, view: { ...entry.view, lastHeartbeatAtMs: nowMs() } };

@@ -11,25 +11,25 @@ import { startBenchDaemon } from './daemon.ts';
 interface BringUpOptions {
   readonly server: BenchServer;
   readonly machines: number;
-  /** Agent starts at once. */
+  /** Concurrent agent starts. */
   readonly parallelism: number;
 }
 
 export interface BroughtUp {
   readonly machinesPerSecond: number;
-  /** Sent by the daemon, each BEGIN and COMMIT counted as one. */
+  /** Statements of the daemon; BEGIN and COMMIT count as one each. */
   readonly statementsPerMachine: number;
-  /** Of the whole process, in which nothing else goes on, without the start of the daemon. */
+  /** CPU time of the whole process, which does nothing else, without the daemon's start. */
   readonly cpuMsPerMachine: number;
 }
 
-/** Of the provisioner, always: what is varied is who starts agents. */
+/** The provisioner's concurrent creations, fixed: only the number of agent starts varies. */
 const CREATIONS = 50;
 
 /**
- * From reservations to started agents by a whole daemon: its intents, claims, notes and ends are
- * real and durable, while provider and machines answer at once and from memory. The rate is told by
- * the database, from the first intent to the last start.
+ * From reservations to started agents with a whole daemon. Its intents, claims, notes and ends are
+ * real and durable; provider and machines answer at once from memory. The database gives the rate,
+ * from the first intent to the last start.
  */
 export async function measureBringUp(options: BringUpOptions): Promise<BroughtUp> {
   const { machines } = options;
@@ -47,7 +47,10 @@ export async function measureBringUp(options: BringUpOptions): Promise<BroughtUp
   }
 }
 
-/** @returns the CPU time from when the daemon ran until all agents were started, and its seconds; it has stopped. */
+/**
+ * @returns CPU time and seconds from the running daemon until all agents were started. The daemon
+ * has stopped.
+ */
 async function bringUp({
   server,
   database,
@@ -87,7 +90,7 @@ async function bringUp({
   }
 }
 
-/** At the client, since what stands in between would cost the daemon time. */
+/** Counts at the client, because a relay would cost the daemon time. */
 function countStatements({ url }: Pick<Database, 'url'>) {
   const { username, pathname } = new URL(url);
   const { query } = pg.Client.prototype;
@@ -100,7 +103,7 @@ function countStatements({ url }: Pick<Database, 'url'>) {
   return { sent: () => sent, stop: () => void (pg.Client.prototype.query = query) };
 }
 
-/** A machine at every address; what runs on it answers as the agent's takeover does. */
+/** A machine at every address. Its programs answer as the agent's start does. */
 function anyHost() {
   const host = createFakeHost({
     bootId: 'bench',

@@ -2,7 +2,7 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
 
-/** Starts a file of this folder in a process of its own. It ends with this one. */
+/** Starts a file of this folder as a child process, which ends with this process. */
 export function startChild(file: string, execArgv: readonly string[] = []): ChildProcess {
   const child = fork(path.join(import.meta.dirname, file), { execArgv: [...execArgv] });
   const end = () => child.kill('SIGKILL');
@@ -11,7 +11,7 @@ export function startChild(file: string, execArgv: readonly string[] = []): Chil
   return child;
 }
 
-/** Ends it, whatever it is doing. */
+/** Ends the process, whatever it does. */
 export const endChild = (child: ChildProcess): void => void child.kill('SIGKILL');
 
 /** @throws {Error} the process ends before it answers. */

@@ -7,12 +7,12 @@ import { realPorts } from '../../../src/daemon/real-ports.ts';
 import { MEMORY_DRIVERS } from '../../doubles/mem-provider.ts';
 
 export interface BenchDaemonOptions {
-  /** Of a migrated database. */
+  /** URL of a migrated database. */
   readonly url: string;
-  /** Where it may keep its key and certificates. */
+  /** Directory for its key and certificates. */
   readonly dir: string;
   readonly config: Pick<ConfigInput, 'providers'> & Partial<ConfigInput>;
-  /** What of the world is played. */
+  /** The simulated ports. */
   readonly played: (real: Ports) => Partial<Ports>;
 }
 

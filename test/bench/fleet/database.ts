@@ -14,7 +14,7 @@ export type Database = Awaited<ReturnType<BenchServer['database']>>;
 
 const POLL_MS = 20;
 const LIMIT_MS = 10 * 60_000;
-/** How many agents were started, and how long after the first intent the last of them was. */
+/** Number of started agents, and the time from the first intent to the last start. */
 const STARTED = `
   SELECT count(*)::int AS n,
          extract(epoch FROM max(agent_started_at)
@@ -32,7 +32,7 @@ async function untilStarted(sql: pg.Pool, machines: number): Promise<number> {
   }
 }
 
-/** One embedded PostgreSQL with `fsync`, and as many migrated databases on it as are asked for. */
+/** One embedded PostgreSQL with `fsync`, and any number of migrated databases on it. */
 export async function startServer() {
   const dir = await mkdtemp(path.join(tmpdir(), 'bench-fleet-'));
   const remove = () => rmSync(dir, { recursive: true, force: true });
@@ -41,7 +41,7 @@ export async function startServer() {
   const server = await startEmbeddedPostgres({ dataDir, log: silentLog });
   let count = 0;
   return {
-    /** Directory of the run, removed with everything in it. */
+    /** The run's directory, removed with its contents. */
     dir,
     async database() {
       const name = `bench_${(count += 1)}`;
@@ -50,11 +50,14 @@ export async function startServer() {
       const ownerUrl = named(server.ownerUrl);
       await migrate(ownerUrl, silentLog, { grantTo: server.role });
       return {
-        /** Of the daemons' role. */
+        /** URL for the daemons' role. */
         ...{ url: named(server.url), ownerUrl },
-        /** Does something as the owner. */
+        /** Runs a task as the owner. */
         query: <T>(task: (sql: pg.Pool) => Promise<T>) => within(ownerUrl, task),
-        /** Waits until the agents of so many machines run. @returns seconds from the first intent to the last start. */
+        /**
+         * Waits until this many agents run. @returns seconds from the first intent to the last
+         * start.
+         */
         started: (machines: number) => within(ownerUrl, (sql) => untilStarted(sql, machines)),
       };
     },
@@ -68,7 +71,7 @@ export async function startServer() {
 
 async function within<T>(url: string, task: (sql: pg.Pool) => Promise<T>): Promise<T> {
   const pool = new pg.Pool({ connectionString: url, max: 2 });
-  // The server may be stopped before the last of them has said goodbye.
+  // The server may stop before the last connection is closed.
   pool.on('error', () => undefined);
   try {
     return await task(pool);

@@ -17,8 +17,8 @@ const NO_LIMIT = { perSecond: 1e9, burst: 1e9 };
 const THREAD = new URL('../../../src/daemon/agent-thread.ts', import.meta.url);
 
 /**
- * The agent server as a daemon runs it, in a thread of this process, with a database behind it; and in
- * another process as many agents, each with a connection that it keeps.
+ * A daemon's agent server in a thread of this process, with a database, and as many agents in
+ * another process, each with a persistent connection.
  */
 export async function openHeartbeats(server: BenchServer, agents: number) {
   const database = await server.database();
@@ -43,7 +43,7 @@ export async function openHeartbeats(server: BenchServer, agents: number) {
     log: silentLog,
     heartbeatIntervalSeconds: 30,
     batch: TUNING.heartbeatBatch,
-    // The callers here come all at once from one address, and call as fast as they can.
+    // All callers here share one address, and call as fast as they can.
     limits: {
       ...{ connects: NO_LIMIT, callsPerKey: NO_LIMIT },
       ...{ strangersMax: 1e9, strangersPerAddress: 1e9 },
@@ -70,13 +70,15 @@ export async function openHeartbeats(server: BenchServer, agents: number) {
   const port = Number(front.address.split(':').at(-1));
   await ask(child, { kind: 'open', port, trust, callers } satisfies LoadRequest);
   return {
-    /** What the connections and their first heartbeats cost this process. */
+    /** Cost of the connections and their first heartbeats in this process. */
     opening: {
       connections: agents,
       cpuMsPerHandshake: (cpuMs() - before.cpuMs) / agents,
       memoryKbPerConnection: (process.memoryUsage.rss() - before.bytes) / 1_024 / agents,
     },
-    /** Each agent calls again as soon as it is answered. CPU is that of the daemon's side, without the database. */
+    /**
+     * Each agent calls again as soon as it is answered. CPU is the daemon's, without the database.
+     */
     async measure(spanMs: number) {
       const beforeMs = cpuMs();
       const { all, perSecond } = await ask<{ all: number; perSecond: number }>(child, {

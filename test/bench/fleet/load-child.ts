@@ -1,7 +1,7 @@
 import { createCallbackClient } from '../../../src/agent/callback-client.ts';
 import { measureRate } from '../measure.ts';
 
-/** Agents in a process of their own: they open their connections first, and call as they are then told to. */
+/** Agents in a separate process: they open their connections first, and then call on command. */
 export type LoadRequest =
   | {
       readonly kind: 'open';

@@ -15,12 +15,12 @@ import { startBenchDaemon } from './daemon.ts';
 import type { MirrorRequest, MirrorResult } from './mirror.ts';
 
 /**
- * A process of its own, so that heap and CPU are a daemon's alone: mirrors a fleet, then takes one
- * heartbeat of each machine per period, written to the database, and reads the whole fleet once.
+ * A separate process, so that heap and CPU are a daemon's alone. It mirrors a fleet, then takes one
+ * heartbeat per machine and period, written to the database, and reads the whole fleet once.
  */
 const HEARTBEAT_PERIOD_MS = 30_000;
 const SLICE_MS = 20;
-/** For a daemon without machines to have done everything once. */
+/** Time in which a daemon without machines does everything once. */
 const SETTLE_MS = 3_000;
 const MIRROR_LIMIT_MS = 300_000;
 
@@ -40,7 +40,7 @@ async function run({ url, machines, spanMs }: MirrorRequest): Promise<MirrorResu
   const daemon = await startBenchDaemon({
     url,
     dir,
-    // Machines of providers that are not configured are mirrored, and nothing is done to them.
+    // Machines of unconfigured providers are mirrored, and nothing is done to them.
     config: {
       providers: { spare: { driver: 'memory', instanceSetId: provider.instanceSetId } },
       provisioner: { maxMachines: 1 },
@@ -88,7 +88,7 @@ async function run({ url, machines, spanMs }: MirrorRequest): Promise<MirrorResu
 
 const NOTHING = { cpuPercent: 0, scanCpuSeconds: 0, loopDelayP99Ms: 0, loopDelayMaxMs: 0 };
 
-/** Where wakes were lost, the daemon reads everything. */
+/** After lost wakes the daemon reads everything. */
 async function cutWakes(url: string): Promise<void> {
   const sql = new pg.Client({ connectionString: url });
   await sql.connect();
@@ -99,7 +99,7 @@ async function cutWakes(url: string): Promise<void> {
   await sql.end();
 }
 
-/** A span with nothing but heartbeats, then one in which all rows are read beside them. */
+/** One span with heartbeats only, then one with a full read beside them. */
 async function observe(
   beats: readonly HeartbeatRecord[],
   report: (beat: HeartbeatRecord) => Promise<unknown>,
@@ -122,14 +122,14 @@ async function observe(
   };
 }
 
-/** CPU of this process and time that something took. */
+/** A task's duration and CPU time of this process. */
 async function spending(task: () => Promise<void>) {
   const [beforeMs, fromMs] = [cpuMs(), performance.now()];
   await task();
   return { cpuMs: cpuMs() - beforeMs, ms: performance.now() - fromMs };
 }
 
-/** Heartbeats as evenly as machines with jitter send them, round the fleet. */
+/** Spreads heartbeats over the period as evenly as machines with jitter do. */
 async function beat(
   beats: readonly HeartbeatRecord[],
   report: (beat: HeartbeatRecord) => Promise<unknown>,

@@ -4,30 +4,32 @@ import { ask, endChild, startChild } from './children.ts';
 import type { BenchServer } from './database.ts';
 
 export interface MirrorRequest {
-  /** Of a database with so many machines. */
+  /** URL of a database with this many machines. */
   readonly url: string;
   /** 0: only the heap of a daemon without machines. */
   readonly machines: number;
-  /** How long heartbeats are watched. */
+  /** Duration of the heartbeats. */
   readonly spanMs: number;
 }
 
 export interface MirrorResult {
-  /** From the daemon's start until an actor lives for each machine. */
+  /** From the daemon's start until every machine has an actor. */
   readonly mirroredSeconds: number;
-  /** In use after a collection, all of it. */
+  /** Total heap in use after a garbage collection. */
   readonly heapKb: number;
-  /** Of one core, at one heartbeat per machine and 30 s; the database's own is not in it. */
+  /** Share of one core, with one heartbeat per machine and 30 s, without the database. */
   readonly cpuPercent: number;
-  /** CPU of one full scan beside the heartbeats. */
+  /** CPU time of one full scan beside the heartbeats. */
   readonly scanCpuSeconds: number;
   /** The 99th percentile of the event loop's delay, sampled each millisecond. */
   readonly loopDelayP99Ms: number;
-  /** The longest that the event loop was blocked; a full scan is in it. */
+  /** The longest block of the event loop, including a full scan. */
   readonly loopDelayMaxMs: number;
 }
 
-/** A daemon in a process of its own mirrors a fleet of started machines and takes their heartbeats. */
+/**
+ * A daemon in a separate process mirrors a fleet of started machines and takes their heartbeats.
+ */
 export async function measureMirroring(
   server: BenchServer,
   machines: number,

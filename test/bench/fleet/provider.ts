@@ -2,13 +2,13 @@ import { systemClock, systemRandom } from '../../../src/adapters/clock/system-cl
 import type { Driver } from '../../../src/adapters/provider/port.ts';
 import { createMemProvider, type MemProviderDeps } from '../../doubles/mem-provider.ts';
 
-/** A provider in memory that costs a daemon as little as it can. */
+/** An in-memory provider with minimal cost for the daemon. */
 export interface BenchProvider {
   readonly instanceSetId: string;
   readonly drivers: ReadonlyMap<string, Driver>;
 }
 
-/** @param machines pieces of free capacity; those made of it are up at once. */
+/** @param machines amount of free capacity. Created machines run at once. */
 export function benchProvider(
   machines: number,
   deps: Partial<MemProviderDeps> = {},

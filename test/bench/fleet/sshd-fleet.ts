@@ -11,17 +11,17 @@ import { benchProvider } from './provider.ts';
 interface SshdFleetOptions {
   readonly servers: number;
   readonly portsEach: number;
-  /** Line of the key that they let in. */
+  /** Line of the accepted key. */
   readonly authorizedKey: string;
-  /** Where the daemon puts agents. */
+  /** The daemon's path for agents. */
   readonly targetPath: string;
 }
 
-/** Lets all of them be logged in to at once, and says little. */
+/** Allows simultaneous logins to all, and logs little. */
 const SETTINGS = ['MaxStartups 1000', 'LogLevel INFO'];
 
 /**
- * Servers of OpenSSH, each of several machines: a port is a machine.
+ * OpenSSH servers for several machines each: one port is one machine.
  * @throws {Error} OpenSSH's server is missing, or does not start.
  */
 export async function startSshdFleet(options: SshdFleetOptions) {
@@ -56,7 +56,7 @@ export async function startSshdFleet(options: SshdFleetOptions) {
   );
   const homes = new Map(machines.map(({ address, home }) => [address, home]));
   return {
-    /** A provider of as many of these machines, in order, which knows their host keys. */
+    /** A provider of this many of these machines, in order, which knows their host keys. */
     provider(count: number) {
       let raised = 0;
       return benchProvider(count, {
@@ -64,19 +64,21 @@ export async function startSshdFleet(options: SshdFleetOptions) {
         hostKeyAt: (address) => machines.find((each) => each.address === address)?.hostKey,
       });
     },
-    /** The way to them: where an agent goes to `targetPath`, each has a directory of its own for it. */
+    /** Connections to them. On each machine, `targetPath` leads to a directory of its own. */
     through: (opened: OpenedShell): OpenedShell => ({
       ...opened,
       shell: eachAtHome(opened.shell, targetPath, homes),
     }),
-    /** Makes all machines new: nothing is on them. */
+    /** Empties all machines. */
     async wipe() {
       for (const { home } of machines) {
         await rm(home, { recursive: true, force: true });
         await mkdir(home);
       }
     },
-    /** Of the servers and all that they ran, since they were started. Waits until nobody is logged in. */
+    /**
+     * CPU time of the servers and their children since the start. Waits until nobody is logged in.
+     */
     async cpuMs() {
       let sum = 0;
       for (const { pid } of sshds) {
@@ -89,7 +91,7 @@ export async function startSshdFleet(options: SshdFleetOptions) {
   };
 }
 
-/** One path of the daemon is another file on each machine; and nobody has to be root. */
+/** Maps the daemon's path to a file per machine, and needs no root. */
 function eachAtHome(
   shell: RemoteShell,
   targetPath: string,
@@ -115,14 +117,14 @@ function eachAtHome(
 
 const POLL_MS = 20;
 
-/** Of proc(5): their numbers with spaces between. */
+/** As in proc(5): process ids, separated by spaces. */
 const childrenOf = (pid: number): string =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
 
-/** Kernels count processors' time in hundredths of a second for whoever reads it here. */
+/** The kernel reports CPU time in hundredths of a second here. */
 const TICK_MS = 10;
 
-/** Of the process and its children that ended, milliseconds (proc(5), `stat`, 14 to 17). */
+/** CPU time of the process and its ended children, milliseconds (proc(5), `stat`, 14 to 17). */
 function cpuMsOf(pid: number): number {
   const [, fields = ''] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(/\) /);
   const ticks = fields.split(' ').slice(11, 15).map(Number);

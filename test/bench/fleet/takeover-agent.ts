@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 
 /**
- * Answers a takeover as the agent does, and ends: `TakeoverResponse { success { init_message, key } }`
- * with what it was asked and 32 random bytes. A length of protobuf has seven bits in each byte.
+ * Answers an agent start as the agent does, and ends: `TakeoverResponse { success { init_message,
+ * key } }` with the request and 32 random bytes. A protobuf length has seven bits in each byte.
  */
 const PROGRAM = String.raw`#!/bin/sh
 byte() { printf "\\$(($1 / 64))$(($1 / 8 % 8))$(($1 % 8))"; }
@@ -25,8 +25,8 @@ exit
 `;
 
 /**
- * A small program in a large file, as a machine sees an agent: it starts at once, and what follows
- * its end is noise that no line would compress.
+ * A small program in a large file, like an agent for the machine: it starts at once, and noise that
+ * does not compress follows its end.
  */
 export const takeoverAgent = (sizeBytes: number): Buffer =>
   Buffer.concat([Buffer.from(PROGRAM), randomBytes(sizeBytes - PROGRAM.length)]);

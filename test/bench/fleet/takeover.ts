@@ -12,12 +12,12 @@ import { takeoverAgent } from './takeover-agent.ts';
 const SSHD_SERVERS = 8;
 const AGENT_BYTES = 5_000_000;
 const TARGET_PATH = '/root/agent';
-/** Of the provisioner, always: what is varied is who starts agents. */
+/** The provisioner's concurrent creations, fixed: only the number of agent starts varies. */
 const CREATIONS = 50;
 
 /**
  * Machines that answer SSH, and an agent for them.
- * @param machinesMax the most machines that will be taken over by one daemon.
+ * @param machinesMax maximum number of machines for one daemon.
  * @throws {Error} OpenSSH's server is missing, or does not start.
  */
 export async function prepareTakeovers(server: BenchServer, machinesMax: number) {
@@ -34,7 +34,7 @@ export async function prepareTakeovers(server: BenchServer, machinesMax: number)
     targetPath: TARGET_PATH,
   });
   return {
-    /** By a new daemon with a new database, on machines that nothing was ever put on. CPU is for each machine. */
+    /** Uses a new daemon, a new database and empty machines. CPU is per machine. */
     async measure(machines: number, parallelism: number) {
       await fleet.wipe();
       const sshdMs = await fleet.cpuMs();

@@ -5,12 +5,12 @@ import { startDaemon } from '../../../src/daemon/daemon.ts';
 import { realPorts } from '../../../src/daemon/real-ports.ts';
 
 const PATIENCE_MS = 180_000;
-/** Of the whole fleet at once: what they cost does not depend on one machine. */
+/** Calls for the whole fleet: their cost does not depend on one machine. */
 const LISTINGS = ['/projects/{id}/devices', '/projects/{id}/hardware-reservations'];
-/** Once for each daemon, however many machines there are. */
+/** Once per daemon, for any number of machines. */
 const PREPARATIONS = ['/projects/{id}/ssh-keys', '/ssh-keys', '/ssh-keys/{id}'];
 
-/** How many calls of the API a machine costs, from its free reservation to its first heartbeat. */
+/** API calls per machine, from its free reservation to its first heartbeat. */
 export async function measureCallsPerMachine(machines: number) {
   const world = await openSimWorld({ machines, log: silentLog });
   try {

@@ -9,7 +9,9 @@ import { openProvider } from '../../../src/daemon/providers.ts';
 import { providerName } from '../../../src/domain/ids.ts';
 import { PREFIX, SET_ID } from './listing.ts';
 
-/** Lists everything once, and prints what that took. A process of its own: memory is its own. */
+/**
+ * Lists everything once, and prints the cost. It is a separate process, so its memory is its own.
+ */
 const config = parseConfig(
   {
     database: { url: 'postgresql://nobody@127.0.0.1/none' },

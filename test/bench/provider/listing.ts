@@ -14,11 +14,14 @@ export interface ListingFigures {
   readonly devices: number;
   readonly reservations: number;
   readonly seconds: number;
-  /** Most memory that the listing process had, beyond what it had before it began. */
+  /** Peak memory of the listing process, beyond its memory before the start. */
   readonly peakMb: number;
 }
 
-/** One whole listing over HTTP, by a process that does nothing else; the emulator is this one. */
+/**
+ * One whole listing over HTTP, by a process that does nothing else. The emulator runs in this
+ * process.
+ */
 export async function measureListing(size: {
   readonly devices: number;
   readonly reservations: number;
@@ -45,7 +48,7 @@ export async function measureListing(size: {
   }
 }
 
-/** Every second reservation carries a device of ours; the other devices have none. */
+/** Every second reservation has a device of ours; the other devices have no reservation. */
 function worldOf({ devices, reservations }: { devices: number; reservations: number }) {
   const ids = Array.from({ length: reservations }, () => randomUUID());
   return parseWorld({

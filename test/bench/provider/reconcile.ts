@@ -10,8 +10,8 @@ const PROVIDER = providerName('bench');
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 
 /**
- * How long the decisions for a fleet take, in memory: every machine is listed but one in a thousand,
- * and there is a tenth as much free capacity.
+ * Duration of the in-memory decisions for a fleet: one machine in a thousand is not listed, and
+ * free capacity is a tenth of the fleet.
  */
 export function measureReconcile(size: number): () => number {
   const input = fleetOf(size);

@@ -22,7 +22,7 @@ export const suite: Suite = {
   },
 };
 
-/** At least a batch of heartbeats for each of two connections. */
+/** At least one batch of heartbeats for each of two connections. */
 const scaled = (count: number, options: SuiteOptions): number => share(count, options, 1_000);
 
 /** Rates per second. */
@@ -53,16 +53,16 @@ async function measureAll(world: BenchWorld, { spanMs }: SuiteOptions) {
     cycles: byCallers(cycles),
     agentStartCycles: agentStarts.perSecond,
     heartbeats: { 1000: few, 10000: many },
-    /** Of a claim, with 50 callers. */
+    /** Latency of a claim, with 50 callers. */
     claimLatencyMs: quantiles(claims[2]!.latenciesMs),
-    /** From the commit of a change to the view that tells of it. */
+    /** From the commit of a change to its view. */
     mirrorLatencyMs: quantiles(mirrorMs),
     peers: { upsertFloor },
     ratios: {
       cycles50To10: cycles[2]!.perSecond / cycles[1]!.perSecond,
       heartbeatsToFloor: many / upsertFloor,
     },
-    /** Of one small row each, on one connection: what the disk allows. */
+    /** Commits of one small row each, on one connection: the disk's limit. */
     commits: await measureCommits(sql),
   };
 }

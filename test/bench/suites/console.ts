@@ -11,7 +11,7 @@ const READERS = 20;
 const TRANSITIONS_PER_SECOND = 1_000;
 const JUMPS = 60;
 const WINDOW = 100;
-/** What the page keeps as it is. */
+/** Rows that the page keeps; the default. */
 const LIVE_ROWS = 200;
 /** By default. */
 const HEARTBEAT_MS = 30_000;
@@ -32,7 +32,7 @@ const figures = (times: readonly number[]) => ({
   max: Math.max(...times),
 });
 
-/** Readers and console share this process, so what readers cost is in the figures of the event loop. */
+/** Readers and console share this process, so the event loop's figures include the readers. */
 async function run(options: SuiteOptions): Promise<object> {
   const { scale, spanMs, progress } = options;
   const machines = scaled(MACHINES, options, 200);
@@ -71,7 +71,7 @@ async function run(options: SuiteOptions): Promise<object> {
       ),
     ),
   );
-  // What a stream begins with is told above.
+  // The stream's first events are measured above.
   for (const each of open) await each.until(() => each.ofType('rows').length > 0);
   const rate = async (doing: () => void) => {
     const before = open.reduce((sum, each) => sum + each.bytes(), 0);

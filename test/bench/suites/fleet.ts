@@ -4,10 +4,10 @@ import { openHeartbeats } from '../fleet/heartbeats.ts';
 import { measureMirroring } from '../fleet/mirror.ts';
 import { inRounds, roundedOf, scaled, withOpen, type Suite, type SuiteOptions } from '../suite.ts';
 
-/** Agent starts at once, and how many machines make a measurement of some seconds. */
+/** Concurrent agent starts, with the number of machines for a measurement of some seconds. */
 const BRING_UP = { 1: 1_500, 10: 2_000, 50: 4_000 } as const;
 const FLEETS = [10_000, 100_000] as const;
-/** Of the heartbeats that a mirrored fleet sends, in spans of the options. */
+/** Duration of a mirrored fleet's heartbeats, in spans of the options. */
 const WATCHED_SPANS = 15;
 const CALLERS = 200;
 
@@ -21,7 +21,7 @@ export const suite: Suite = {
     })),
 };
 
-/** All by parallelism. */
+/** All measurements by parallelism. */
 async function bringUps(server: BenchServer, options: SuiteOptions) {
   const [bringUp, statementsPerMachine, cpuMsPerMachine]: Record<string, number>[] = [{}, {}, {}];
   for (const [parallelism, count] of Object.entries(BRING_UP)) {
@@ -40,7 +40,10 @@ const heartbeats = (server: BenchServer, options: SuiteOptions) =>
     ...(await inRounds(options, () => measure(3 * options.spanMs))),
   }));
 
-/** Once each: a minute and more, and what counts is whether the cost per machine grows. */
+/**
+ * Once each, because it takes more than a minute: the question is whether the cost per machine
+ * grows.
+ */
 async function fleets(server: BenchServer, options: SuiteOptions) {
   const empty = await measureMirroring(server, 0, 0);
   const found: Record<string, object> = {};

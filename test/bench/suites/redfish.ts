@@ -14,7 +14,7 @@ import { heapInUse } from '../measure.ts';
 import { roundedOf, scaled, type Suite } from '../suite.ts';
 
 const BMCS = 2_000;
-/** The usual one. */
+/** The usual period. */
 const PERIOD_S = 300;
 const SLOW_MS = 2_000;
 
@@ -24,7 +24,7 @@ export const suite: Suite = {
     roundedOf(await measureRack(scaled(BMCS, options, 20), 1_000 * scaled(PERIOD_S, options, 60))),
 };
 
-/** One round of looks at a rack of which one BMC in twenty is dead, and one slow. */
+/** One polling round of a rack in which one BMC of twenty is dead, and one slow. */
 async function measureRack(bmcs: number, periodMs: number) {
   const dead = Math.max(1, Math.round(bmcs / 20));
   const effect = { type: 'latency', ms: SLOW_MS } as const;

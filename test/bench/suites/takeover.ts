@@ -2,10 +2,13 @@ import { startServer } from '../fleet/database.ts';
 import { prepareTakeovers } from '../fleet/takeover.ts';
 import { inRounds, scaled, withOpen, type Suite } from '../suite.ts';
 
-/** Agent starts at once, and how many machines: 128 at most, as a server takes 16 ports and no more. */
+/**
+ * Concurrent agent starts and numbers of machines: at most 128, because a server takes at most 16
+ * ports.
+ */
 const MACHINES = { 1: 20, 10: 100, 50: 128 } as const;
 
-/** Machines per second of the original Shepherd on such a machine, with an agent of that size. */
+/** Machines per second of the original Shepherd on such a computer, with an agent of this size. */
 const ORIGINAL = { 1: 1.7, 10: 2.7, 50: 1.4 } as const;
 
 export const suite: Suite = {

@@ -13,11 +13,11 @@ import { heapInUse } from '../measure.ts';
 import { inRounds, scaled, withOpen, type Suite } from '../suite.ts';
 
 const EVENTS = 10_000;
-/** Heartbeats go by batches of 500, several in flight. */
+/** Heartbeats in batches of 500, several in flight. */
 const MACHINES = 4_000;
 const SIGNAL = new AbortController().signal;
 const SECRET = `whsec_${Buffer.alloc(32, 'b').toString('base64')}`;
-/** Where nobody listens. */
+/** An address without a listener. */
 const DEAD = 'http://127.0.0.1:1/';
 
 export const suite: Suite = {
@@ -33,7 +33,7 @@ export const suite: Suite = {
     }),
 };
 
-/** So many events at once for a webhook that nobody answers at, while heartbeats are stored. */
+/** This many simultaneous events for a webhook without an answer, while heartbeats are stored. */
 async function measureStorm(
   { bmdb, sql, fleet }: BenchWorld,
   { events, spanMs, name }: { events: number; spanMs: number; name: string },
@@ -70,7 +70,7 @@ async function measureStorm(
     const heartbeatsBefore = await beat();
     const heapBefore = heapInUse();
     await sql.query(FILE, [events]);
-    // It is noticed at the next poll: before that there is no storm to measure.
+    // The storm begins at the next poll, so the measurement starts then.
     await until(() => attempts > 0);
     const [fromMs, before] = [performance.now(), attempts];
     const heartbeatsDuring = await beat();

@@ -1,4 +1,4 @@
-// A program that knows JSON:API by its library alone: it lists, makes, changes and deletes what there is.
+// A program that knows JSON:API only by its library: lists, creates, changes and deletes.
 import Kitsu from 'kitsu';
 
 const [, , baseURL, project] = process.argv;

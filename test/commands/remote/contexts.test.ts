@@ -60,7 +60,9 @@ describe('V48: the file of contexts', () => {
     expect(readContexts()).toEqual(ONE);
     for (const mode of [0o640, 0o604, 0o660, 0o644]) {
       chmodSync(contextsFile(), mode);
-      expect(() => readContexts(), mode.toString(8)).toThrow(/others may read it; run chmod 600/);
+      expect(() => readContexts(), mode.toString(8)).toThrow(
+        /other users may read it; run chmod 600/,
+      );
       expect(() => readContexts()).toThrow(UsageError);
     }
   });
@@ -77,7 +79,7 @@ describe('V48: the file of contexts', () => {
     writeContexts(ONE);
     for (const text of ['{', 'contexts: {prod: {}}', 'contexts: 3']) {
       writeFileSync(contextsFile(), text);
-      expect(() => readContexts(), text).toThrow(/is not a file of contexts/);
+      expect(() => readContexts(), text).toThrow(/is not a valid file of contexts/);
     }
   });
 });
@@ -94,9 +96,11 @@ describe('which door is taken', () => {
     expect(await where({})).toBe('https://fleet.example/');
   });
   test('none, two, and one that is not there are told with what to do', async () => {
-    await expect(where({})).rejects.toThrow(/no console is known; "shepherd login URL"/);
+    await expect(where({})).rejects.toThrow(
+      /no console is known; log in with "shepherd login URL"/,
+    );
     await expect(where({ context: 'lost' })).rejects.toThrow(/no context is named lost/);
-    await expect(where({ url: 'ftp://a/' })).rejects.toThrow(/is no address of a console/);
+    await expect(where({ url: 'ftp://a/' })).rejects.toThrow(/is not the address of a console/);
   });
   test('a token is that of the context, or printed by its command', () => {
     expect(tokenOf(ONE.contexts.prod)).toBe('shp_x');
@@ -106,7 +110,7 @@ describe('which door is taken', () => {
   });
   test('a command that prints none in time is ended, and Ctrl-C ends all', () => {
     const late = { url: 'x', tokenCommand: "trap '' TERM; exec sleep 200" };
-    expect(() => tokenOf(late, false, 300)).toThrow(/prints no token within 0.3 s; mend it/);
+    expect(() => tokenOf(late, false, 300)).toThrow(/prints no token within 0.3 s; correct it/);
     const cut = { url: 'x', tokenCommand: 'kill -INT $$' };
     expect(() => tokenOf(cut)).toThrow(new Interrupted());
   });
@@ -118,7 +122,7 @@ describe('a token', () => {
 
   test('goes in clear to no other machine, unless it is said that it may', async () => {
     const env = { SHEPHERD_TOKEN: 'shp_y' };
-    const refusal = /would go in clear to http:\/\/fleet\.example\/; .*--allow-insecure-http/;
+    const refusal = /would be sent in clear to http:\/\/fleet\.example\/; .*--allow-insecure-http/;
     expect(() => openDoor({ url }, means, env)).toThrow(refusal);
     expect(() => openDoor({}, means, { ...env, SHEPHERD_URL: url })).toThrow(refusal);
     writeContexts({ current: 'far', contexts: { far: { url, token } } });
@@ -136,7 +140,7 @@ describe('a token', () => {
 
   test('is not told to the console that another one of the fleet names', () => {
     const door = openHttpDoor({ url: 'https://a.example/', token, version: '1', advice: '' });
-    expect(() => door.elsewhere(far)).toThrow(/would go in clear/);
+    expect(() => door.elsewhere(far)).toThrow(/would be sent in clear/);
   });
 
   test('of the environment goes to the address of flag or environment, and to no context', async () => {
@@ -197,9 +201,9 @@ describe('the CA of a console', () => {
     const question = { method: 'GET', path: '/', signal: new AbortController().signal } as const;
     const status = async (by: object) => (await openDoor(by, means, {}).send(question)).status;
     try {
-      await expect(login(url, flags)).rejects.toThrow(/no authority known here .*--ca FILE/);
+      await expect(login(url, flags)).rejects.toThrow(/no known authority .*--ca FILE/);
       await expect(login(url, { ...flags, ca: import.meta.filename })).rejects.toThrow(
-        /no file of cert/,
+        /not a PEM file of cert/,
       );
       expect((await login(url, { ...flags, ca })).text).toContain('ann is logged in');
       rmSync(ca);
@@ -244,7 +248,7 @@ describe('what a console answers', () => {
     const failing = () => Promise.reject(new TypeError('undefined is not iterable'));
     const where = 'http://console/';
     const strange = understood(failing(), { where, isOurs: () => false });
-    await expect(strange).rejects.toThrow(/makes no sense/);
+    await expect(strange).rejects.toThrow(/has an unexpected form/);
     await expect(understood(failing(), { where, isOurs: () => true })).rejects.toThrow(TypeError);
   });
 
@@ -299,7 +303,7 @@ describe('the context of a simulator', () => {
     const door = openDoor({}, means, {});
     const question = { method: 'GET', path: '/', signal: new AbortController().signal } as const;
     await expect(door.send(question)).rejects.toThrow(
-      /no console answers at http:\/\/127\.0\.0\.1:1\/ .*left by a simulator that was killed: "shepherd context remove sim"/,
+      /no console answers at http:\/\/127\.0\.0\.1:1\/ .*a killed simulator left the context sim behind: run "shepherd context remove sim"/,
     );
   });
 

@@ -93,7 +93,7 @@ describe('an order whose answer is lost', () => {
       const { run, nowMs } = scripted(() => 'lost');
       const { code, stderr } = await run(...FREEZE, '--wait', wait);
       expect(code).toBe(3);
-      expect(stderr).toContain(`it may be filed`);
+      expect(stderr).toContain(`so it may be in force`);
       expect(stderr).toContain(`repeat the same command with --key '${KEY}'`);
       expect(nowMs()).toBe(wait === '0s' ? 10_000 : 30_000);
       const json = await scripted(() => problem(503, 'unavailable')).run(...FREEZE, '-o', 'json');

@@ -64,7 +64,7 @@ describe('V47: the exit code says what is missing, and the words what to do', ()
     });
     const { code, stderr } = await run(door, ...FREEZE);
     expect(code).toBe(4);
-    expect(stderr).toMatch(/viewer.*operator.*; "shepherd whoami" tells what you may/);
+    expect(stderr).toMatch(/viewer.*operator.*; "shepherd whoami" shows your role/);
     const json = await run(door, ...FREEZE, '-o', 'json');
     expect(JSON.parse(json.stderr.replace('shepherd: ', ''))).toMatchObject({
       ...{ code: 'not-allowed', status: 403, type: '/problems/not-allowed' },
@@ -101,7 +101,7 @@ test('a console of another version is told of once', async () => {
   const client = createClient(doorTo(url, token), new AbortController().signal, see);
   await client.get('/fleet');
   await client.get('/fleet');
-  expect(said).toEqual(['the console is of version 0.0.0, and this command of 9.9.9']);
+  expect(said).toEqual(['the console has version 0.0.0, and this command has version 9.9.9']);
   expect(isOurs()).toBe(false);
 });
 

@@ -54,8 +54,8 @@ describe('log level --all', () => {
     expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
     const words = stdout.replaceAll(/ +/g, ' ');
     expect(words).toContain('https://away.example/ FAILED no console answers at');
-    expect(words).toContain('http://b.example/ FAILED a token would travel there in clear');
-    expect(words).toContain('session s3 FAILED it tells no console');
+    expect(words).toContain('http://b.example/ FAILED the token would be sent in clear');
+    expect(words).toContain('session s3 FAILED the daemon has no console');
     expect(words).toContain('https://strict.example/ FAILED it is for admins');
     expect(words).toContain('https://e.example/ all debug until');
     expect(words).not.toMatch(/ended\.example|command\.example/);
@@ -67,7 +67,7 @@ describe('log level --all', () => {
     const { daemons } = JSON.parse(stdout);
     expect(daemons).toHaveLength(5);
     expect(daemons[2]).toEqual({
-      ...{ sessionId: 's3', console: null, levels: null, failure: 'it tells no console' },
+      ...{ sessionId: 's3', console: null, levels: null, failure: 'the daemon has no console' },
     });
     expect(daemons[4]).toMatchObject({ sessionId: 's5', levels: LEVELS, failure: null });
   });
@@ -79,7 +79,7 @@ describe('log level --all', () => {
     ];
     const { code, stdout, asked } = await telling(shared, 'debug', '--all');
     expect({ code, asked }).toEqual({ code: 1, asked: ['PUT https://c.example/ debug'] });
-    expect(stdout.match(/another daemon is behind the same address/g)).toHaveLength(2);
+    expect(stdout.match(/another daemon has the same console address/g)).toHaveLength(2);
   });
 
   test('what answers with a page is no console, and keeps nothing from the others', async () => {

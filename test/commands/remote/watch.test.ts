@@ -77,7 +77,7 @@ describe('V44: --watch without a terminal', () => {
     const { code, stderr } = await ended;
     await web.close();
     expect(code).toBe(0);
-    expect(stderr).toMatch(/no console answers .*; it is tried again\n/);
+    expect(stderr).toMatch(/no console answers .*; trying again\n/);
     // A heartbeat is no change, nor is that the console was started anew.
     expect(said().map(told)).toEqual([
       'new equinix/a Running',
@@ -167,7 +167,7 @@ test('events --follow tells each once, in their order, and goes on where it stop
   await vi.waitFor(() => expect(reasons()).toEqual(['before', 'one', 'two']), PATIENCE);
   stop.abort();
   expect(await ended).toMatchObject({ code: 0 });
-  expect(remarks).toEqual(['no console answers; it is tried again', 'the console answers again']);
+  expect(remarks).toEqual(['no console answers; trying again', 'the console answers again']);
   await close();
 });
 

@@ -9,7 +9,7 @@ import { ProviderError } from '../../../src/domain/errors.ts';
 import type { Tags } from '../../../src/domain/provisioning/provider-tags.ts';
 import type { LabOptions } from '../lab.ts';
 
-/** One thing that a driver does wrong, and the step that must find it. */
+/** A driver's mistake, and the step that must find it. */
 export interface Broken extends LabOptions {
   readonly what: string;
   readonly step: string;
@@ -46,7 +46,7 @@ export const declaring = (
   change: Partial<Capabilities>,
 ): Partial<Provider> => ({ capabilities: { ...provider.capabilities, ...change } });
 
-/** Creates, with the request or the answer altered. */
+/** Creates with a changed request or a changed answer. */
 export const creating =
   (
     create: (provider: Provider, request: CreateRequest, o: CallOptions) => Promise<DriverMachine>,

@@ -1,17 +1,17 @@
 import type { DriverContext, Provider } from '../../../src/adapters/provider/port.ts';
 import { type Broken, fails } from './broken.ts';
 
-/** What a driver does wrong that keeps claims on record. */
+/** Mistakes of a driver that records claims. */
 export interface ClaimFaults {
-  /** Makes its record once the machine is there. */
+  /** Records the claim after the machine exists. */
   readonly late?: true;
-  /** Goes on where its record could not be made. */
+  /** Continues although the record failed. */
   readonly careless?: true;
-  /** Keeps its record though the machine is gone. */
+  /** Keeps its record after the machine is gone. */
   readonly kept?: true;
 }
 
-/** The driver, with a claim on record for each machine, made before it and dropped after it. */
+/** The driver, with a recorded claim per machine, made before the machine and dropped after it. */
 export const claiming =
   ({ late, careless, kept }: ClaimFaults = {}) =>
   (provider: Provider, { records, instanceSetId }: DriverContext): Partial<Provider> => {

@@ -57,7 +57,7 @@ export const BROKEN_CONTACT: readonly Broken[] = [
     return {
       async verifyHostKey({ id, tags }, _key, o) {
         calls += 1;
-        // Only the end of the step before asks past the core.
+        // Only the end of the previous step calls the driver without the core.
         if (calls === 1) {
           const request = { image: null, tags, initCommand: '', publicKey: '' };
           await provider.reinstallMachine(id!, { ...request, ...installed }, o);

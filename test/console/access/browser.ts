@@ -4,16 +4,16 @@ export interface Visit extends AccessResponse {
   readonly url: string;
 }
 
-/** What a browser does with redirects and cookies, and nothing else of it. */
+/** A browser's handling of redirects and cookies, and nothing else. */
 export interface Browser {
-  /** Goes on from page to page, but not to one of which the test says so: there it stops. */
+  /** Follows redirects, but stops at a page that the test names. */
   visit(url: string, isEnd?: (url: string) => boolean): Promise<Visit>;
   readonly cookies: Map<string, Map<string, string>>;
 }
 
 /**
- * @param places where a host really is, where its name leads nowhere.
- * @param ca the authority that it believes.
+ * @param places addresses of hosts whose names cannot be resolved.
+ * @param ca the trusted authority.
  */
 export function createBrowser(places: Readonly<Record<string, string>>, ca?: string): Browser {
   const cookies: Browser['cookies'] = new Map();

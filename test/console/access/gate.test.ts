@@ -28,7 +28,7 @@ function gated(token: string | null): FastifyInstance {
   return app;
 }
 
-test('tells a program that shows nothing to log in, and a browser which page is missing', async () => {
+test('tells a program without credentials to log in, and a browser which page is missing', async () => {
   const act = { method: 'POST', url: '/act' } as const;
   for (const token of [null, TOKEN]) {
     const { statusCode, body, headers } = await gated(token).inject(act);
@@ -47,7 +47,7 @@ test('tells a program that shows nothing to log in, and a browser which page is 
   }
 });
 
-test('a route that changes something and names no right is refused when it is made', () => {
+test('refuses a changing route without a right when the route is added', () => {
   const app = gated(null);
   expect(() => app.post('/forgotten', async () => ({}))).toThrow('does not say which right');
 });

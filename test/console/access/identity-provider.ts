@@ -6,28 +6,28 @@ import { afterEach, vi } from 'vitest';
 
 export const CLIENT = { id: 'shepherd', secret: 'known-to-console-and-provider' };
 
-/** Somebody whom the provider knows. */
+/** A person known to the provider. */
 export interface Account {
   readonly email: string;
   groups: readonly string[];
-  /** Absent: it was checked; null: the provider does not say. */
+  /** Absent: verified; null: the provider does not say. */
   emailVerified?: boolean | string | null;
 }
 
-/** A real provider of identities on loopback, in which whoever comes is logged in at once. */
+/** A real identity provider on loopback that logs everybody in at once. */
 export interface IdentityProvider {
   readonly issuer: string;
   /** By subject. */
   readonly accounts: Map<string, Account>;
-  /** Who is logged in next. */
+  /** The next person to log in. */
   next: string;
-  /** How often tokens were given for a refresh token. */
+  /** Number of tokens given for a refresh token. */
   readonly refreshes: () => number;
-  /** Answers at such a path are blown up by so many bytes of white space. */
+  /** Pads answers at such a path with this many bytes of white space. */
   padding: { readonly path: string; readonly bytes: number } | null;
-  /** How many of these bytes were taken from it. */
+  /** Number of these bytes that were read. */
   readonly padded: () => number;
-  /** It answers nobody until `start`. */
+  /** Answers nobody until `start`. */
   stop(): Promise<void>;
   start(): Promise<void>;
 }
@@ -72,7 +72,7 @@ export async function openIdentityProvider(redirectUri: string): Promise<Identit
   const port = await listening(server, 0);
   const issuer = `http://127.0.0.1:${port}`;
   const accounts = new Map<string, Account>();
-  // It warns that it keeps all in memory, which is what is wanted; whatever else it says is shown.
+  // Hides the expected warning that everything is kept in memory; shows all others.
   const warned = vi.spyOn(console, 'warn').mockImplementationOnce(() => undefined);
   const provider = new Provider(issuer, settings(redirectUri, accounts));
   warned.mockRestore();

@@ -18,7 +18,7 @@ const GROUPS = new Map<string, Grant>([
 ]);
 const isBack = (url: string) => url.startsWith(CALLBACK);
 
-/** A console behind a proxy, a provider of identities that knows ann, and a way to come from there. */
+/** A console behind a proxy, an identity provider that knows ann, and a login from there. */
 async function scene(change: Partial<OidcOptions> = {}) {
   const there = await openIdentityProvider(CALLBACK);
   there.accounts.set('a1', { email: 'ann@example.org', groups: ['fleet-admins'] });
@@ -41,12 +41,12 @@ async function scene(change: Partial<OidcOptions> = {}) {
     const { status, body } = await shown.visit(`${ORIGIN}/api/v1/whoami`);
     return { status, ...(JSON.parse(body) as { name?: string; detail?: string }) };
   };
-  /** Logs in, and answers with the page at which that ends. */
+  /** Logs in, and returns the page at the end. */
   const logIn = async (shown: Browser) => shown.visit(`${ORIGIN}/login/oidc`);
   return { there, stand, logged, browser, whoami, logIn };
 }
 
-test('V31: the groups of whoever logs in give the role; the name is proven', async () => {
+test('V31: takes the role from the groups of the person; the name is verified', async () => {
   const { browser, whoami, logIn, logged } = await scene();
   const ann = browser();
   const { status, body } = await logIn(ann);
@@ -56,7 +56,7 @@ test('V31: the groups of whoever logs in give the role; the name is proven', asy
     ...{ status: 200, name: 'oidc:ann@example.org', role: 'admin', providers: null },
     ...{ via: 'cookie', proven: true, rights: ['see', 'operate', 'destroy', 'administer'] },
   });
-  // Of the way there nothing stays in the browser.
+  // The browser keeps nothing of the journey.
   expect([...ann.cookies.get('shepherd.example.org')!.keys()]).toEqual(['__Host-shepherd']);
   expect(logged.join('')).not.toContain(CLIENT.secret);
 });
@@ -76,13 +76,13 @@ testRows([
   expect(await whoami(ann)).toMatchObject(grant);
 });
 
-test('V31: who is in no group that counts, or has no checked address, is not let in', async () => {
+test('V31: refuses a person without a configured group, or without a verified address', async () => {
   const { there, stand, browser, whoami, logIn } = await scene();
   const { accounts } = there;
   accounts.set('a1', { email: 'ann@example.org', groups: ['others'] });
   const ann = browser();
   expect((await logIn(ann)).url).toBe(`${ORIGIN}/login?told=group`);
-  // The standard has a boolean. Some providers let people enter any address, and say nothing or a text.
+  // The standard demands a boolean. Some providers accept any address, and send nothing or a text.
   for (const emailVerified of [false, null, 'true', 'false']) {
     accounts.set('a1', { email: 'ann@example.org', groups: ['staff'], emailVerified });
     expect((await logIn(ann)).url, String(emailVerified)).toBe(`${ORIGIN}/login?told=refused`);
@@ -91,7 +91,7 @@ test('V31: who is in no group that counts, or has no checked address, is not let
   }
 });
 
-test('V31: a state that was used, and one of another browser, are refused', async () => {
+test('V31: refuses a used state, and the state of another browser', async () => {
   const { browser, whoami } = await scene();
   const [ann, eve] = [browser(), browser()];
   const { url: back } = await ann.visit(`${ORIGIN}/login/oidc`, isBack);
@@ -101,14 +101,14 @@ test('V31: a state that was used, and one of another browser, are refused', asyn
   expect((await eve.visit(back)).url).toBe(`${ORIGIN}/login?told=again`);
   expect((await ann.visit(back)).status).toBe(200);
   expect(await whoami(ann)).toMatchObject({ role: 'admin' });
-  // The very same again, even with what the browser had kept.
+  // The same again, even with the browser's cookie.
   const again = browser();
   again.cookies.set('shepherd.example.org', kept);
   expect((await again.visit(back)).url).toBe(`${ORIGIN}/login?told=again`);
   expect([(await whoami(again)).status, (await whoami(eve)).status]).toEqual([401, 401]);
 });
 
-test('V31: a code that was stolen logs its thief in as nobody', async () => {
+test('V31: a stolen code logs nobody in', async () => {
   const { browser, whoami, logged } = await scene();
   const [ann, eve] = [browser(), browser()];
   const stolen = new URL((await ann.visit(`${ORIGIN}/login/oidc`, isBack)).url);
@@ -120,7 +120,7 @@ test('V31: a code that was stolen logs its thief in as nobody', async () => {
   expect(logged.join('')).not.toContain(stolen.searchParams.get('code'));
 });
 
-test('V31: an ID token that was not made for this login is refused', async () => {
+test('V31: refuses an ID token that was not made for this login', async () => {
   const { browser, whoami, logged } = await scene();
   const ann = browser();
   const { url } = await ann.visit(`${ORIGIN}/login/oidc`, (next) => next.includes('/auth?'));
@@ -143,7 +143,7 @@ testRows([
   expect(logged.join('')).toMatch(/timestamp|still to come/);
 });
 
-test('V31: what groups give is asked again each quarter of an hour, once for all who wait', async () => {
+test('V31: asks for the groups again every quarter of an hour, once for all waiting requests', async () => {
   const { there, stand, browser, whoami, logIn } = await scene();
   const ann = browser();
   await logIn(ann);
@@ -156,7 +156,7 @@ test('V31: what groups give is asked again each quarter of an hour, once for all
   expect(new Set(roles.map((each) => JSON.stringify(each))).size).toBe(1);
   expect(roles[0]).toMatchObject({ role: 'operator', providers: ['rack'] });
   expect(there.refreshes()).toBe(1);
-  // A refresh token is good for once: the next one is needed, and there.
+  // A refresh token is valid once: the next one is needed, and stored.
   stand.pass(15 * MINUTE);
   expect(await whoami(ann)).toMatchObject({ role: 'operator' });
   expect(there.refreshes()).toBe(2);
@@ -165,7 +165,7 @@ test('V31: what groups give is asked again each quarter of an hour, once for all
 testRows([
   ['whose groups give nothing any more', ['others']],
   ['whom the provider knows no more', null],
-])('V31: the session of somebody %s is over', async (_, groups) => {
+])('V31: ends the session of somebody %s', async (_, groups) => {
   const { there, stand, browser, whoami, logIn } = await scene();
   const ann = browser();
   await logIn(ann);
@@ -176,7 +176,7 @@ testRows([
   expect(await stand.bmdb.access.sessions.list(new AbortController().signal)).toEqual([]);
 });
 
-test('a provider that is down keeps nobody out who has a token, and is told in words', async () => {
+test('keeps token logins working while the provider is down, and explains the failure', async () => {
   const { there, stand, browser, whoami, logIn } = await scene();
   await there.stop();
   const ann = browser();
@@ -191,7 +191,7 @@ test('a provider that is down keeps nobody out who has a token, and is told in w
   expect(await whoami(ann)).toMatchObject({ role: 'admin' });
 });
 
-test('a role is believed for an hour while the provider is down, and then until it is back', async () => {
+test('keeps a role for an hour while the provider is down, and restores it when the provider is back', async () => {
   const { there, stand, browser, whoami, logIn } = await scene();
   const ann = browser();
   await logIn(ann);
@@ -232,7 +232,7 @@ testRows([
     (
       await Promise.all([stand.ask('api/v1/tokens', { token }), stand.ask('api/v1/tokens', child)])
     ).map(({ status }) => status);
-  // Nothing but the tokens is used, and the role is asked again all the same.
+  // Only the tokens are used, and the role is asked again all the same.
   for (const refreshes of [1, 2, 3, 4, 5, 6]) {
     stand.pass(15 * MINUTE);
     expect([await seen(), there.refreshes()]).toEqual([[200, 200], refreshes]);
@@ -256,7 +256,7 @@ testRows(['userinfo', 'discovery'])(
   },
 );
 
-test('gives somebody else with the same address none of the logins of who had it before', async () => {
+test('gives a new owner of an address none of the logins of the former one', async () => {
   const { there, browser, logIn } = await scene();
   const logins = async (shown: Browser) => {
     const { body } = await shown.visit(`${ORIGIN}/api/v1/logins`);

@@ -14,19 +14,19 @@ export interface AccessResponse {
   readonly body: string;
 }
 
-/** A console with a database in memory, and who may come in. */
+/** A console with a database in memory, and with logins. */
 export type AccessStand = Awaited<ReturnType<typeof openStand>>;
 export interface AskOptions {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly token?: string;
   readonly cookie?: string;
-  /** As a neighbour asks who was sent the cookie, and not the page that knows the secret, too. */
+  /** A page on another port: its requests carry the cookie, but not the page's secret. */
   readonly isNeighbour?: boolean;
   readonly body?: unknown;
 }
 
-/** Of a cookie as it is set, what a browser sends back. */
+/** The cookie that a browser returns for a Set-Cookie header. */
 export const bare = (cookie: string) => cookie.split(';', 1)[0]!;
 export const OWN_PAGE = { 'sec-fetch-site': 'same-origin' };
 
@@ -41,7 +41,7 @@ export async function openStand(deps: Partial<ConsoleDeps> = {}) {
   const bmdb = createMemBmdb({ ...around, loss: DEFAULT_LOSS, budget: DEFAULT_BUDGET });
   const accounts = { book: bmdb.access, random: systemRandom, events: bmdb.events };
   const { url } = await openConsole({ accounts, clock, ...deps });
-  /** By the cookie: what the page keeps beside it. */
+  /** By cookie: the secret that the page keeps beside it. */
   const secrets = new Map<string, string>();
   const ask = (path: string, options: AskOptions = {}): Promise<AccessResponse> => {
     const { method = 'GET', headers, token, cookie, isNeighbour = false, body } = options;
@@ -62,7 +62,7 @@ export async function openStand(deps: Partial<ConsoleDeps> = {}) {
     url,
     bmdb,
     ask,
-    /** Lets time pass for all that looks at the clock. */
+    /** Advances the clock for everything that reads it. */
     pass: (ms: number) => void (aheadMs += ms),
     /** Makes a token with this role. */
     token: async (
@@ -82,7 +82,7 @@ export async function openStand(deps: Partial<ConsoleDeps> = {}) {
       });
       return { id, token };
     },
-    /** As the page itself does it; answers with the cookie that was set. */
+    /** Logs in as the page does; returns the cookie that was set. */
     logIn: async (body: object, headers: Readonly<Record<string, string>> = {}) => {
       const answer = await ask('api/v1/login', {
         ...{ method: 'POST', headers: { ...OWN_PAGE, ...headers }, body },
@@ -96,7 +96,7 @@ export async function openStand(deps: Partial<ConsoleDeps> = {}) {
   };
 }
 
-/** Unlike fetch, lets a test choose any header. `ca`: the authority of the one that answers. */
+/** Unlike fetch, lets a test choose any header. `ca`: the authority of the server. */
 export const asked = (
   url: string,
   method: string,

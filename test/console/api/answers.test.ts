@@ -16,7 +16,7 @@ import { askApi, openConsole } from './console-stand.ts';
 const ID = '33333333-3333-4333-8333-333333333333';
 const failure = { count: 4, lastAtMs: AT_MS - 2_000.5, cause: 'the provider does not answer' };
 
-/** A fleet of which everything can be told, with times that are not whole. */
+/** A fleet with something in every field, and with fractional times. */
 function everything() {
   const running = { state: 'Running', substate: 'healthy' } as const;
   const others = ['b', 'd', 'e'].map((id) => machine(id));
@@ -77,7 +77,7 @@ function everything() {
   });
 }
 
-test('V13: A1: the API tells what the daemon gives it: whole times, and nothing that is not promised', async () => {
+test('V13: A1: returns the daemon’s data in the API, with whole times and only promised fields', async () => {
   const console = await everything();
   const machinePart = (part: string) => `machines/equinix/a/${part}`;
   const paths = [
@@ -92,11 +92,11 @@ test('V13: A1: the API tells what the daemon gives it: whole times, and nothing 
     told += `${path} ${status}\n${JSON.stringify(body, null, 2)}\n\n`;
   }
   await expect(told).toMatchFileSnapshot('golden/answers.txt');
-  // What only the daemon and its driver know: with it, a creation could be claimed.
+  // Known only to the daemon and its driver: with it, a creation could be claimed.
   expect(told).not.toContain('22222222-0000');
 });
 
-test('V17: every chart is served', async () => {
+test('V17: serves every chart', async () => {
   const console = await openConsole();
   for (const id of CHART_IDS) {
     const { status, body } = await askApi<{ id: string }>(console, `charts/${id}`);
@@ -104,7 +104,7 @@ test('V17: every chart is served', async () => {
   }
 });
 
-test('sessions: many readers are one look at the database; a look that failed is tried again', async () => {
+test('sessions: shares one database look-up among many readers, and repeats a failed one', async () => {
   let looks = 0;
   let aheadMs = 0;
   let isAway = false;
@@ -130,7 +130,7 @@ test('sessions: many readers are one look at the database; a look that failed is
   expect([(await askApi(shown, 'sessions')).status, looks]).toEqual([200, 3]);
 });
 
-test('however many look, all is walked through once in five seconds', async () => {
+test('walks through everything once in five seconds, however many readers', async () => {
   let looks = 0;
   const plan = () => {
     looks += 1;

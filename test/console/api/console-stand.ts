@@ -9,7 +9,7 @@ export async function openConsole(deps: Partial<ConsoleDeps> = {}): Promise<Cons
   return opened;
 }
 
-/** What a GET under `/api/v1/` answers, as JSON. */
+/** The JSON answer to a GET under `/api/v1/`. */
 export async function askApi<Body>(
   { url }: Console,
   path: string,

@@ -38,7 +38,7 @@ async function stand(bmdb = newBmdb()) {
   };
 }
 
-test('events: all that match go into a file, page after page', async () => {
+test('events: writes all matches into a file, page after page', async () => {
   const { add, shown } = await stand();
   const many = Array.from({ length: 1_001 }, () => FREEZE);
   await add(HOLD, ...many);
@@ -53,7 +53,7 @@ test('events: all that match go into a file, page after page', async () => {
   expect(told.map(({ number }) => number)).toEqual(many.map((_, at) => String(at + 2)));
 });
 
-test('events: oldest first, with all that is told of them', async () => {
+test('events: lists all details, oldest first', async () => {
   const { add, ask } = await stand();
   await add(FREEZE, HOLD);
   const { body, status } = await ask('');
@@ -77,7 +77,7 @@ test('events: oldest first, with all that is told of them', async () => {
   for (const event of body.events) expect(EventSchema.parse(event)).toEqual(event);
 });
 
-test('V8 events of a stream: the daemon is killed, another goes on by their numbers, without gap or repeat', async () => {
+test('V8 events of a stream: continue by number at another daemon after a kill, without gap or repeat', async () => {
   const one = await stand();
   const other = await stand(one.bmdb);
   const open = (from: typeof one, last?: string) =>
@@ -103,7 +103,7 @@ test('V8 events of a stream: the daemon is killed, another goes on by their numb
   second.hangUp();
 });
 
-test('events of a stream: after=now begins with the next; a storm comes whole, in order, and none twice', async () => {
+test('events of a stream: after=now begins with the next; a storm arrives whole, in order, without repeats', async () => {
   const { add, shown } = await stand();
   await add(...Array.from({ length: 300 }, () => FREEZE));
   const all = await readStream(`${shown.url}api/v1/stream?view=events`);

@@ -21,7 +21,7 @@ afterEach(() => {
 
 const STREAM = 'api/v1/inspector/stream';
 
-test('E9: only an admin of the whole fleet looks at actors', async () => {
+test('E9: shows actors only to an admin of the whole fleet', async () => {
   for (const [role, providers, why] of [
     ['viewer', null, 'this demands the role admin'],
     ['operator', null, 'this demands the role admin'],
@@ -34,19 +34,19 @@ test('E9: only an admin of the whole fleet looks at actors', async () => {
   expect((await stand.ask(STREAM)).status).toBe(401);
 });
 
-test('where it is off, nobody does', async () => {
+test('shows actors to nobody while the inspector is off', async () => {
   const off = await openStand();
   const { token } = await off.token('admin');
   const { status, body } = await off.ask(STREAM, { token });
   expect([status, body]).toEqual([404, expect.stringContaining('inspect.console')]);
 });
 
-test('nobody watches a machine that is not there', async () => {
+test('refuses to watch a machine that does not exist', async () => {
   const { token } = await stand.token('admin');
   expect((await stand.ask(`${STREAM}?slot=equinix/none`, { token })).status).toBe(404);
 });
 
-test('a stream tells who is there and what happens, until its reader leaves; the ninth is refused', async () => {
+test('streams actors and their events until the reader leaves, and refuses the ninth reader', async () => {
   const { token } = await stand.token('admin');
   const headers = { authorization: `Bearer ${token}` };
   const open = () => {

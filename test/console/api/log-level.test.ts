@@ -24,7 +24,7 @@ async function stand(
   const log = createQuietLog(lines, 'info', clock);
   const logControl = createLogControl({
     ...{ levels: log.levels, events: { append }, clock, log: log.child({ component: 'console' }) },
-    host: 'rack7',
+    ...{ host: 'rack7', recent: null },
   });
   const { bmdb } = machineStand();
   const random = createSeededRandom(3);
@@ -59,7 +59,7 @@ async function stand(
   return { run, written, clock, lines };
 }
 
-test('V51: a level for one component ends by itself, and stands in the audit', async () => {
+test('V51: a level for one component ends by itself, and is in the audit', async () => {
   const events: NewEvent[] = [];
   const { run, written, clock } = await stand(async (event) => void events.push(event));
   expect(written()).toBe(0);
@@ -85,7 +85,7 @@ test('V51: a level for one component ends by itself, and stands in the audit', a
   ]);
 });
 
-test('only an admin has it changed, and not for ever', async () => {
+test('lets only an admin change the level, and only for a limited time', async () => {
   const { run, written } = await stand(async () => undefined);
   expect(await run('operator', 'debug', '--for', '1m')).toMatchObject({ code: 4 });
   expect(await run('admin', 'debug', '--for', '25h')).toMatchObject({ code: 2 });
@@ -95,7 +95,7 @@ test('only an admin has it changed, and not for ever', async () => {
   expect(written()).toBe(0);
 });
 
-test('it is changed though the audit cannot be written, and the log says so', async () => {
+test('changes the level though the audit cannot be written, and logs that', async () => {
   const { run, written, lines } = await stand(() => Promise.reject(new Unreachable('away')));
   expect(await run('admin', 'debug', '--for', '1m')).toMatchObject({ code: 0 });
   expect(written()).toBe(2);
@@ -104,14 +104,14 @@ test('it is changed though the audit cannot be written, and the log says so', as
   );
 });
 
-test('an admin of some providers leaves the log of a daemon as it is', async () => {
+test('refuses to change a daemon’s log for an admin of some providers', async () => {
   const { run, written } = await stand(async () => undefined, ['equinix']);
   const { code, stderr } = await run('admin', 'debug');
   expect([code, stderr]).toEqual([4, expect.stringContaining('this concerns the whole fleet')]);
   expect(written()).toBe(0);
 });
 
-test('the line that tells of a quieter level is written', async () => {
+test('writes the line that reports a less verbose level', async () => {
   const { run, lines } = await stand(async () => undefined);
   await run('admin', 'error');
   const told = lines.lines.filter(({ message }) => message.startsWith('the level of the log'));

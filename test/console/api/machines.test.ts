@@ -22,7 +22,7 @@ interface MachinePage {
 const ids = ({ machines }: MachinePage) =>
   machines.map(({ slot: name }) => name.replace('equinix/', ''));
 
-test('overdue is who is longer in its place than its step may take and others took, as time passes', async () => {
+test('overdue: matches machines that exceed the limit of their step and the usual time, as time passes', async () => {
   let passedMs = 0;
   const nowMs = () => AT_MS + passedMs;
   const stays = createStays();
@@ -61,7 +61,7 @@ test('overdue is who is longer in its place than its step may take and others to
   expect(await found()).toEqual(['rebooted']);
 });
 
-test('a list has another revision when it has other machines, and the same when it has not', async () => {
+test('changes the revision of a list when its machines change, and only then', async () => {
   const fleet = scriptedFleet(...FLEET);
   const shown = await openConsole({ fleet });
   const revision = async () =>
@@ -74,7 +74,7 @@ test('a list has another revision when it has other machines, and the same when 
   expect(await revision()).not.toBe(first);
 });
 
-test('one machine has a strong ETag, and is not sent again to who has it', async () => {
+test('gives a machine a strong ETag, and does not send it again to a caller that has it', async () => {
   const fleet = scriptedFleet(...FLEET);
   const shown = await openConsole({ fleet });
   const first = await askApi<Record<string, unknown>>(shown, 'machines/equinix/d');
@@ -90,7 +90,7 @@ test('one machine has a strong ETag, and is not sent again to who has it', async
   expect((await askApi(shown, 'machines/equinix/z')).status).toBe(404);
 });
 
-test('a line of a healthy machine has at most 300 bytes', async () => {
+test('limits the line of a healthy machine to 300 bytes', async () => {
   const id = '06aa1c5e-7c35-4b4e-9d3c-0a5f1c2b3d4e';
   const healthy = machine(id, {
     machineId: id,

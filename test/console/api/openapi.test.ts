@@ -14,7 +14,7 @@ import { testRows } from '../../support/rows.ts';
 
 const FILE = join(root, 'generated/openapi.json');
 
-test('V37: openapi.json is what the routes say', async () => {
+test('V37: openapi.json matches the routes', async () => {
   const made = await format(await describeApi(), {
     ...(await resolveConfig(FILE)),
     parser: 'json',
@@ -36,7 +36,7 @@ testRows([
   ['no schema', { config: { right } }, 'GET /x lacks tags or schemas'],
   ['no schema of its answers', { config: { right }, schema: {} }, 'GET /x lacks tags or schemas'],
   ['no right', { schema }, 'GET /x names no right'],
-])('V37: a route with %s is refused when the server starts', async (_what, options, expected) => {
+])('V37: refuses a route with %s when the server starts', async (_what, options, expected) => {
   const app = Fastify();
   await prepareApi(app);
   const add = () => app.withTypeProvider<ZodTypeProvider>().get('/x', options, async () => ({}));
@@ -44,7 +44,7 @@ testRows([
   await app.close();
 });
 
-test('V37: every route of the API stands in its description', async () => {
+test('V37: describes every route of the API', async () => {
   const app = Fastify();
   await prepareApi(app);
   app.get('/x', { config: { right }, schema }, async () => ({}));
@@ -59,7 +59,7 @@ const promised = () => {
   return text.split('\n').filter(Boolean);
 };
 
-test('V38: nothing that was promised is removed or narrowed', () => {
+test('V38: removes or narrows nothing that was promised', () => {
   const told = new Set(promisesOf(described()));
   expect(promised().filter((line) => !told.has(line))).toEqual([]);
 });
@@ -89,7 +89,7 @@ test.each<[string, (paths: Paths) => unknown, RegExp]>([
     (paths) => Object.assign(listOf(paths), { responses: {} }),
     /^GET \/api\/v1\/requests answers 200/,
   ],
-])('V38: it is noticed when %s is gone', (_what, change, expected) => {
+])('V38: detects that %s is gone', (_what, change, expected) => {
   const description = described();
   change(description.paths as unknown as Paths);
   const left = new Set(promisesOf(description));
@@ -97,7 +97,7 @@ test.each<[string, (paths: Paths) => unknown, RegExp]>([
   expect(gone).toContainEqual(expect.stringMatching(expected));
 });
 
-test('V38: more than was promised is no offence', () => {
+test('V38: accepts additions to what was promised', () => {
   const description = described();
   const { parameters } = listOf(description.paths as unknown as Paths);
   parameters.push({ in: 'query', name: 'colour', required: false, schema: { type: 'string' } });

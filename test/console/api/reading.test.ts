@@ -91,7 +91,7 @@ const CONSOLES: Readonly<Record<string, () => Promise<Partial<ConsoleDeps>>>> = 
   nothing: async () => ({}),
 };
 
-/** Of what was found, its names; of other things all but the times. */
+/** The names of found machines; of other answers everything but the times. */
 function toldOf(body: Record<string, unknown>): string {
   const found = body['machines'] ?? body['lines'] ?? body['slots'];
   if (body['code'] !== undefined) {
@@ -116,7 +116,7 @@ function toldOf(body: Record<string, unknown>): string {
   );
 }
 
-/** Of each line of a text of lines, the number and the type of its event. */
+/** Number and event type of each line of text. */
 function linesOf(text: string): string {
   expect(text).toMatch(/\n$/);
   const lines = text.trimEnd().split('\n');
@@ -128,7 +128,7 @@ interface ConsoleHolder {
   console: Awaited<ReturnType<typeof openConsole>> | null;
 }
 
-test('what is read is told, and what makes no sense refused, as it is written down', () =>
+test('answers reads and refuses meaningless ones by the table', () =>
   playScenes<ConsoleHolder>(import.meta.dirname, 'reading', {
     open: async () => ({ console: null }),
     async run({ console }, _, line) {
@@ -149,7 +149,7 @@ test('what is read is told, and what makes no sense refused, as it is written do
     },
   }));
 
-test('V40: a problem has its media type, a code of the list, and a page at its type', async () => {
+test('V40: gives a problem its media type, a code of the list, and a page at its type', async () => {
   const shown = await openConsole();
   const { status, headers, body } = await askApi<object>(shown, 'pools/nowhere?x=1');
   expect([status, headers.get('content-type')]).toEqual([404, 'application/problem+json']);

@@ -7,7 +7,7 @@ export interface StreamEvent {
   readonly data: Record<string, unknown>;
 }
 
-/** Polls, with a generous end. */
+/** Polls, with a generous limit. */
 async function until(isThere: () => boolean): Promise<void> {
   const endsAtMs = Date.now() + 30_000;
   while (!isThere()) {
@@ -16,7 +16,7 @@ async function until(isThere: () => boolean): Promise<void> {
   }
 }
 
-/** Reads a stream of the console as a page does. */
+/** Reads a stream of the console like the page. */
 export async function readStream(
   url: string,
   lastEventId?: string,

@@ -17,7 +17,7 @@ async function stand(limits: object = QUICK) {
   return { fleet, shown, open };
 }
 
-test('the view of the fleet: hello, a frame, another when it is other, and ticks with an id', async () => {
+test('the view of the fleet: sends hello, a frame, a new frame when it changes, and ticks with an id', async () => {
   const { fleet, open } = await stand();
   const { until, ofType } = await open('view=fleet');
   await until(() => ofType('tick').length > 0);
@@ -33,7 +33,7 @@ test('the view of the fleet: hello, a frame, another when it is other, and ticks
   expect(ofType('frame')[2]!.data).toMatchObject({ guard: { state: 'frozen' } });
 });
 
-test('a window: its machines in order, then only what changes in it', async () => {
+test('a window: sends its machines in order, then only the changes in it', async () => {
   const { fleet, open } = await stand();
   const { until, ofType } = await open('view=list&sort=-slot&offset=1&limit=2');
   await until(() => ofType('rows').length > 0);
@@ -68,7 +68,7 @@ test('a window: its machines in order, then only what changes in it', async () =
   expect(ofType('list')[0]!.data).toMatchObject({ total: 4 });
 });
 
-test('one machine, whole, whenever it changes', async () => {
+test('one machine: sends the whole machine at each change', async () => {
   const { fleet, open } = await stand();
   const { until, ofType } = await open('view=machine&slot=equinix%2Fb');
   await until(() => ofType('machine').length > 0);
@@ -81,7 +81,7 @@ test('one machine, whole, whenever it changes', async () => {
   expect(ofType('machine')[2]!.data).toEqual({ slot: 'equinix/b', gone: true });
 });
 
-test('a machine that is not there is told as gone, and whole as soon as it is', async () => {
+test('sends a missing machine as gone, and whole as soon as it exists', async () => {
   const { fleet, open } = await stand();
   const { until, ofType } = await open('view=machine&slot=equinix%2Flate');
   await until(() => ofType('machine').length > 0);
@@ -91,7 +91,7 @@ test('a machine that is not there is told as gone, and whole as soon as it is', 
   expect(ofType('machine')[1]!.data).toMatchObject({ slot: 'equinix/late', slotId: 'late' });
 });
 
-test('V7: who comes back is told what it missed, and nothing twice', async () => {
+test('V7: sends a returning reader what it missed, and nothing twice', async () => {
   const { fleet, open } = await stand();
   const first = await open('view=list');
   await first.until(() => first.lastId() !== null);
@@ -109,7 +109,7 @@ test('V7: who comes back is told what it missed, and nothing twice', async () =>
 });
 
 testRows(['nothing', 'zz.1.1', ''])(
-  'V7: after an id of another start (%j) all is told',
+  'V7: sends everything after an id of another start (%j)',
   async (id) => {
     const { open } = await stand();
     const { until, ofType } = await open('view=list', id);
@@ -119,7 +119,7 @@ testRows(['nothing', 'zz.1.1', ''])(
   },
 );
 
-test('V9: a reader that does not read is dropped, and others are not', async () => {
+test('V9: drops a reader that does not read, and no other', async () => {
   const { fleet, open } = await stand({
     ...QUICK,
     lagMaxBytes: 200_000,
@@ -132,8 +132,8 @@ test('V9: a reader that does not read is dropped, and others are not', async () 
   let closed = false;
   void slow.ended.then(() => (closed = true));
   let round = 0;
-  // That it was dropped is seen by reading: for a few rounds, after longer and longer pauses, as on a
-  // busy machine several changes become one message, and sockets hold many.
+  // Reading shows whether it was dropped: for a few rounds, after longer and longer pauses, because
+  // on a busy machine several changes become one message, and sockets hold many.
   let readsAt = 50;
   await slow.until(() => {
     fleet.set(at('b'), { reason: 'x'.repeat(100_000), sinceMs: (round += 1) });
@@ -148,7 +148,7 @@ test('V9: a reader that does not read is dropped, and others are not', async () 
   await quick.until(() => JSON.stringify(latest()).includes(`"sinceMs":${round}`));
 });
 
-test('V11: when the console closes every reader is told', async () => {
+test('V11: tells every reader when the console closes', async () => {
   const { shown, open } = await stand();
   const { until, ofType, ended } = await open('view=fleet');
   await until(() => ofType('frame').length > 0);
@@ -157,14 +157,14 @@ test('V11: when the console closes every reader is told', async () => {
   expect(ofType('bye').map(({ data }) => data)).toEqual([{ reason: 'stopping', retryMs: 1_000 }]);
 });
 
-test('a stream ends after its time, and says so', async () => {
+test('ends a stream after its time, with the reason', async () => {
   const { open } = await stand({ ...QUICK, lifeMs: 30 });
   const { ended, ofType } = await open('view=fleet');
   await ended;
   expect(ofType('bye')[0]!.data).toMatchObject({ reason: 'renew' });
 });
 
-test('too many readers are told so', async () => {
+test('refuses too many readers with the reason', async () => {
   const { open } = await stand({ ...QUICK, readersMax: 1 });
   const first = await open('view=fleet');
   await first.until(() => first.ofType('hello').length > 0);

@@ -36,7 +36,7 @@ async function stand() {
   return { bmdb, ask };
 }
 
-test('webhooks: how they stand, and what failed; of an address nothing but its host', async () => {
+test('webhooks: shows their state and failures, and of an address only its host', async () => {
   const { ask } = await stand();
   expect((await ask('', 'viewer')).body).toMatchObject({
     webhooks: [
@@ -65,7 +65,7 @@ test('webhooks: how they stand, and what failed; of an address nothing but its h
   });
 });
 
-test('E9: V60 webhooks: an admin of the whole fleet replays, tests and enables them; nobody else does', async () => {
+test('E9: V60 webhooks: lets only an admin of the whole fleet replay, test and enable them', async () => {
   const { ask, bmdb } = await stand();
   const acts = ['/pager/deliveries/7/replay', '/pager/test', '/pager/enable'];
   for (const act of acts) {

@@ -7,7 +7,7 @@ const places = fc.uniqueArray(
   { selector: ({ key, name }) => `${key} ${name}`, maxLength: 60 },
 );
 
-test('an order is the sorted array of what is in it, however it came about', () => {
+test('keeps an order equal to the sorted array of its items, whatever the operations', () => {
   fc.assert(
     fc.property(places, fc.array(fc.nat()), (all, gone) => {
       const order = createOrder<Place>((place) => place);
@@ -26,7 +26,7 @@ test('an order is the sorted array of what is in it, however it came about', () 
   );
 });
 
-test('an order of many keeps its positions through its chunks', () => {
+test('keeps the positions of a large order through its chunks', () => {
   const order = createOrder<Place>((place) => place);
   const all = Array.from({ length: 5_000 }, (_, at) => ({ key: (at * 7_919) % 5_000, name: '' }));
   for (const place of all) order.insert(place);

@@ -19,7 +19,7 @@ const change = fc.record({
 });
 
 testRows(SORTS.flatMap((sort) => [[sort, false] as const, [sort, true] as const]))(
-  'V4: pages of %s (descending: %s) are the list of the first page, without gap or repeat, while machines change',
+  'V4: pages of %s (descending: %s) show the list of the first page, without gap or repeat, while machines change',
   async (sort, descending) => {
     const run = async (
       changes: readonly (typeof change extends fc.Arbitrary<infer T> ? T : never)[][],
@@ -58,7 +58,7 @@ testRows(SORTS.flatMap((sort) => [[sort, false] as const, [sort, true] as const]
   },
 );
 
-test('V4: a walk that is not kept any more goes on behind the last machine', async () => {
+test('V4: continues a walk that is no longer kept after its last machine', async () => {
   const clock = createSimulatedClock();
   const fleet = scriptedFleet(...names.map((id) => machine(id)));
   const index = createMachineIndex({

@@ -14,12 +14,12 @@ import { providersView, troubled } from '../scripted-providers.ts';
 import { manned } from './manned.ts';
 import { showPage, useBrowser } from './page-scene.ts';
 
-/** Every page that the router knows, and what else its address can say. */
+/** Every page of the router, also with parameters. */
 const PAGES = [...readFileSync(join(root, 'web/router.tsx'), 'utf8').matchAll(/path: '\/([^']*)'/g)]
   .map(([, path]) => path!.replace('$provider', 'equinix').replace('$slot', 'c'))
   .concat('machines?filter=nobody', 'audit?kind=logins', 'audit?kind=tokens', 'audit?kind=events');
 
-/** What 1,280 px are at a zoom of 400 %, which is as narrow as a page may have to be. */
+/** 1,280 px at a zoom of 400 %: the narrowest width that a page must support. */
 const NARROW = { width: 320, height: 256 };
 const WIDE = { width: 1280, height: 800 };
 
@@ -28,7 +28,7 @@ const browser = useBrowser();
 const inspector = createInspection({ clock: systemClock });
 afterAll(() => inspector.close());
 
-/** A fleet in which much is the matter, looked at by an admin. */
+/** A fleet with many problems, seen by an admin. */
 function troubledFleet() {
   const all = machine('c', { state: 'Running', substate: 'silent', reason: 'x'.repeat(300) });
   const stuck = machine('b', { state: 'Quarantined', substate: 'needsHuman', reason: 'no power' });
@@ -68,7 +68,7 @@ const DARK_WIDE: Look = { colorScheme: 'dark', viewport: WIDE };
 const LIGHT_NARROW: Look = { colorScheme: 'light', viewport: NARROW };
 const DARK_NARROW: Look = { colorScheme: 'dark', viewport: NARROW };
 
-/** How a page may be found, and when it has come to that. */
+/** States of a page, and the looks in which each is checked. */
 const STATES = {
   shown: { isEmpty: false, looks: [DARK_WIDE, LIGHT_NARROW] },
   empty: { isEmpty: true, looks: [DARK_NARROW] },
@@ -81,7 +81,7 @@ const refuse = (route: Route) =>
     json: { code: 'unavailable', title: 'Not now', status: 503, detail: 'It is away' },
   });
 
-/** Violations of the page as it stands, and whether it is wider than the window. */
+/** Violations on the page, and whether it is wider than the window. */
 async function faultsOf(page: Page, within = 'body'): Promise<string[]> {
   const { violations } = await new AxeBuilder({ page }).include(within).analyze();
   const cut = Number(await page.evaluate('document.documentElement.scrollWidth - innerWidth'));
@@ -103,7 +103,7 @@ async function looks(page: Page, where: string, all: readonly Look[], within?: s
 }
 
 test.each(Object.entries(STATES))(
-  'V19, V22: every page, %s, has nothing against it in both themes, wide, at 320 px and at 400 %%',
+  'V19, V22: finds no fault of accessibility on any page, %s, in both themes, wide, at 320 px and at 400 %%',
   async (state, { isEmpty, looks: views }) => {
     expect(PAGES.length).toBeGreaterThan(12);
     const { page, url, close } = await show({ isEmpty });
@@ -122,7 +122,7 @@ test.each(Object.entries(STATES))(
   },
 );
 
-test('V19, V22: every page, while it waits for answers and when they are refused, has nothing against it', async () => {
+test('V19, V22: finds no fault of accessibility on any page while answers are late or refused', async () => {
   const { page, url, close } = await show({ isEmpty: false });
   try {
     let awaited: Route[] = [];
@@ -149,7 +149,7 @@ test('V19, V22: every page, while it waits for answers and when they are refused
   }
 });
 
-/** The page says what it was told, that it waits, or that it failed. */
+/** Waits until the page shows its data, that it waits, or that it failed. */
 async function settled(page: Page, state: string): Promise<void> {
   await page.locator('main > *').first().waitFor();
   if (state === 'awaited') return;
@@ -167,7 +167,7 @@ const PREVIEW = {
   ...{ waits: [{ reason: 'a permit', count: 1, slots: [] }], outcomes: [] },
 };
 
-test('V19, V20: every dialog is accessible, is opened and left by keys alone, and gives the focus back', async () => {
+test('V19, V20: opens and leaves every dialog by keys alone, with no fault of accessibility, and gives the focus back', async () => {
   const { page, url, close } = await show({ isEmpty: false });
   try {
     await page.route('**/requests?dryRun=true', (route) => route.fulfill({ json: PREVIEW }));

@@ -11,7 +11,12 @@ const ADMIN = { name: 'token:ann', role: 'admin', providers: null, via: 'token',
 const PREVIEW = {
   ...{ dryRun: true, verb: 'reinstall', would: 'be reinstalled by its provider', count: 1 },
   ...{ lost: 'everything on its disks is lost', isDestroying: true },
-  ...{ refusals: [], waits: [{ reason: 'a permit', count: 1, slots: [] }], outcomes: [] },
+  ...{
+    machines: [],
+    refusals: [],
+    waits: [{ reason: 'a permit', count: 1, slots: [] }],
+    outcomes: [],
+  },
 };
 
 const PLAIN = { ...PREVIEW, lost: null, isDestroying: false, waits: [] };
@@ -26,7 +31,7 @@ const CHANGED = {
   ...{ detail: 'It is Running now, and not as you saw it', current: NOW },
 };
 
-test('a verb that its provider cannot do is grey with the reason; one without an object is not there', async () => {
+test('disables a verb that the provider cannot do, tells why, and hides verbs without an object', async () => {
   const slot = 'equinix/0123456789ab';
   const shown = await showPage(browser, scriptedFleet(machine('0123456789ab')));
   const { page, console } = shown;
@@ -45,7 +50,7 @@ test('a verb that its provider cannot do is grey with the reason; one without an
   );
 });
 
-test('V23, V24: what destroys wants the end of the slot typed, is filed once, and shows what changed', async () => {
+test('V23, V24: a destroying request needs the typed end of the slot, is filed once, and shows what changed', async () => {
   const slot = 'equinix/0123456789ab';
   const shown = await showPage(browser, scriptedFleet(machine('0123456789ab')));
   const { page, console } = shown;
@@ -78,12 +83,12 @@ test('V23, V24: what destroys wants the end of the slot typed, is filed once, an
   await becomes(page, 'dialog .changed', /State.*Reserved · available.*Running · healthy/s);
   expect(await page.locator('dialog .changed tbody tr').count()).toBe(1);
   changed = false;
-  await page.click('dialog button:has-text("as it is now")');
+  await page.click('dialog button:has-text("current state")');
   await page.fill('[name=confirmation]', '456789ab');
   await page.locator('dialog .act:enabled').waitFor();
   const click = `const act = document.querySelector('dialog .act'); for (let i = 0; i < 5; i++) act.click()`;
   await page.evaluate(click);
-  await becomes(page, 'dialog [role=status]', 'It is open.');
+  await becomes(page, 'dialog [role=status]', 'The request is open.');
   await expect
     .poll(
       () => new Set(filed.slice(1).map((each) => each.headers()['idempotency-key'])).size,
@@ -92,14 +97,15 @@ test('V23, V24: what destroys wants the end of the slot typed, is filed once, an
     .toBe(1);
   expect(filed.at(-1)!.headers()['if-match']).toBe('"b"');
   await page.route('**/api/v1/requests/k', (route) => route.abort(), { times: 1 });
-  await becomes(page, 'dialog', /How it stands since then cannot be told/);
+  await becomes(page, 'dialog', /current state of the request cannot be read/);
   stands = { key: 'k', state: 'done', outcome: 'it was reinstalled' };
-  await becomes(page, 'dialog [role=status]', 'It is done: it was reinstalled');
+  await becomes(page, 'dialog [role=status]', 'The request is done: it was reinstalled');
   await page.keyboard.press('Escape');
   await becomes(page, '.actions button:focus', 'Reinstall');
 });
 
-test('the form of a verb has the fields of its details, and is filed when they are filled in', async () => {
+test('shows a field for each detail and the command, and files the request when the fields are filled in', async () => {
+  await browser.context.grantPermissions(['clipboard-read', 'clipboard-write']);
   const shown = await showPage(browser, scriptedFleet(machine('0123456789ab')));
   const { page, console } = shown;
   const asked: unknown[] = [];
@@ -116,15 +122,22 @@ test('the form of a verb has the fields of its details, and is filed when they a
   await page.click('.actions button:has-text("Note")');
   expect(await page.inputValue('dialog textarea')).toBe('a note');
   expect(await page.isEnabled('dialog .act')).toBe(false);
+  expect(await page.locator('dialog .command').count()).toBe(0);
   await page.getByLabel('Remark').fill('a new disk');
+  const command = "shepherd machine note --reason 'a note' equinix/0123456789ab 'a new disk'";
+  await becomes(page, 'dialog .command code', command);
+  await page.getByRole('button', { name: 'Copy the command' }).click();
+  await becomes(page, 'dialog .command button', 'Copied');
+  expect(await page.evaluate('navigator.clipboard.readText()')).toBe(command);
   await page.locator('dialog .act:enabled').click();
-  await becomes(page, 'dialog [role=status]', 'It is done: noted');
+  await becomes(page, 'dialog [role=status]', 'The request is done: noted');
   await page.keyboard.press('Escape');
   await page.click('.actions button:has-text("Hold")');
   await page.getByLabel('Kind of hold').selectOption('preserve');
+  expect(await page.getByRole('button', { name: 'Copy the command' }).isDisabled()).toBe(true);
   await page.fill('dialog textarea', 'a disk to save');
   await page.locator('dialog .act:enabled').click();
-  await becomes(page, 'dialog [role=status]', 'It is done: noted');
+  await becomes(page, 'dialog [role=status]', 'The request is done: noted');
   const slots = ['equinix/0123456789ab'];
   expect(asked).toEqual([
     { verb: 'note', text: 'a new disk', slots, reason: 'a note' },
@@ -132,7 +145,7 @@ test('the form of a verb has the fields of its details, and is filed when they a
   ]);
 });
 
-test('whoever looks again at what changed is told anew, though the machine is as it was then', async () => {
+test('reads the preview again after each look at the current state, even if the machine is as before', async () => {
   const slot = 'equinix/0123456789ab';
   const shown = await showPage(browser, scriptedFleet(machine('0123456789ab')));
   const { page, console } = shown;
@@ -146,14 +159,14 @@ test('whoever looks again at what changed is told anew, though the machine is as
   await page.route(VERBS, (route) => route.fulfill({ json: { verbs: [REINSTALL] } }));
   await page.goto(`${console.url}machines/${slot}`);
   await page.click('.actions button:has-text("Reinstall")');
-  const again = page.locator('dialog button:has-text("as it is now")');
+  const again = page.locator('dialog button:has-text("current state")');
   await again.click();
   await expect.poll(() => changes, PATIENCE).toBe(0);
   await again.click();
   await becomes(page, '.prospect', /everything on its disks is lost/);
 });
 
-test('what was asked of several machines is followed until all of it is settled, with what was refused', async () => {
+test('follows a batch until all requests are settled, and shows why some were refused', async () => {
   const shown = await showPage(browser, scriptedFleet(machine('a'), machine('b')));
   const { page, console } = shown;
   const batch = { key: 'b', counts: { open: 2, done: 0, refused: 0 }, refusals: [] as object[] };

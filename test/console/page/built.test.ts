@@ -17,7 +17,7 @@ function write(path: string, content: string): void {
   mkdirSync(dirname(join(root, path)), { recursive: true });
   writeFileSync(join(root, path), content);
 }
-/** Sources, and a page that was built from them as they are now. */
+/** Writes sources, and a page that was built from them. */
 function build(): void {
   write('web/main.tsx', 'first');
   write('src/domain/states.ts', 'states');
@@ -32,7 +32,7 @@ function build(): void {
     JSON.stringify({ hash: inputsHash(root, shared), shared, files }),
   );
 }
-/** The page as it is served, and what the log was told. */
+/** The served page, and the warnings in the log. */
 async function serve() {
   const warnings: string[] = [];
   const warn = (_fields: object, message: string) => void warnings.push(message);
@@ -47,7 +47,7 @@ test.each([
   ['a source that is new', 'web/pages/fleet.tsx'],
   ['a module of the daemon that is in the page', 'src/domain/states.ts'],
   ['libraries of other versions', 'package-lock.json'],
-])('a page is stale after %s, and says so itself and in the log', async (_what, path) => {
+])('tells on the page and in the log that the page is stale after %s', async (_what, path) => {
   build();
   expect(freshnessOf(root)).toBe('fresh');
   write(path, 'second');
@@ -57,7 +57,7 @@ test.each([
   expect(warnings).toEqual([expect.stringContaining('npm run build:page')]);
 });
 
-test('a page that is published without its sources is taken as it is, and says of which version it is', async () => {
+test('accepts a published page without its sources, and names its version', async () => {
   build();
   rmSync(join(root, 'web'), { recursive: true });
   rmSync(join(root, 'src'), { recursive: true });
@@ -69,7 +69,7 @@ test('a page that is published without its sources is taken as it is, and says o
   expect(warnings).toEqual([]);
 });
 
-test('where no page was built, its addresses say what builds it', async () => {
+test('answers how to build the page if it is not built', async () => {
   const { get, warnings } = await serve();
   const answer = await get('/');
   expect([answer.statusCode, answer.headers['content-type']]).toEqual([
@@ -80,7 +80,7 @@ test('where no page was built, its addresses say what builds it', async () => {
   expect(warnings).toEqual([expect.stringContaining('not built')]);
 });
 
-test('V33: hashed files are kept for ever, and go out compressed to whoever takes it', async () => {
+test('V33: lets browsers keep hashed files for ever, and sends them compressed to clients that accept it', async () => {
   build();
   const { get } = await serve();
   const plain = await get('/assets/main-1a2b.js');

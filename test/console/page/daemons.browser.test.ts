@@ -6,7 +6,7 @@ import { becomes, showPage, useBrowser } from './page-scene.ts';
 
 const browser = useBrowser();
 
-test('daemons: each with its work and console, loops with what went wrong, those that ended', async () => {
+test('shows each daemon with its work and console, failing loops, and ended sessions', async () => {
   const { about } = daemon();
   const [gone, local] = [3, 4].map((at) => daemon().sessionId.replace(/1$/, String(at)));
   const failure = { count: 2, lastAtMs: AT_MS, cause: `<img src=x onerror="alert(1)">` };
@@ -32,7 +32,7 @@ test('daemons: each with its work and console, loops with what went wrong, those
   const fleet = scriptedFleet(machine('a'));
   const shown = await showPage(browser, fleet, { path: 'daemons', more: { daemons } });
   const { page, done } = shown;
-  await becomes(page, `.sessions [data-session="${SELF}"]`, /rack1.*answers you/s);
+  await becomes(page, `.sessions [data-session="${SELF}"]`, /rack1.*serves this page/s);
   await becomes(page, `.sessions [data-session="${SELF}"]`, 'ShepherdRecovery on 2 machines');
   const other = page.locator(`.sessions [data-session="${OTHER}"]`);
   expect(await other.locator('a').getAttribute('href')).toBe('https://two.example.org/');
@@ -52,7 +52,7 @@ test('daemons: each with its work and console, loops with what went wrong, those
   await done();
 });
 
-test('daemons: what cannot be read is said, and can be asked for again', async () => {
+test('tells that the daemons cannot be read, and reads them again on request', async () => {
   let isAway = true;
   const view = daemonsView([daemon()]);
   const sessions = (signal: AbortSignal) =>
@@ -66,7 +66,7 @@ test('daemons: what cannot be read is said, and can be asked for again', async (
     isAway = false;
     await shown.page.click('.notice button');
     await becomes(shown.page, '.sessions', 'rack1');
-    await becomes(shown.page, '.loops', 'It does nothing by itself');
+    await becomes(shown.page, '.loops', 'This daemon runs no loops');
   } finally {
     await shown.page.close();
     await shown.console.close();

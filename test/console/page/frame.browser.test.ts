@@ -16,7 +16,7 @@ const show = (fleet: FleetView, path = '', more: Partial<ConsoleDeps> = {}) =>
 
 const textOf = (page: Page, selector: string) => page.locator(selector).first().innerText();
 
-test('the fleet is told in figures, by state, by location and by provider, and they live', async () => {
+test('shows live counts of the fleet by state, location and provider', async () => {
   const one = machine('a');
   const fleet = scriptedFleet(one, machine('b', { location: 'da11' }));
   const { page, done } = await show(fleet);
@@ -31,10 +31,10 @@ test('the fleet is told in figures, by state, by location and by provider, and t
   await done();
 });
 
-test('the guard says why nothing is recovered, of which provider, and since when', async () => {
+test('shows why recovery is frozen, for which provider, and since when', async () => {
   const fleet = scriptedFleet(machine('a', { state: 'Running', substate: 'silent' }));
   const { page, done } = await show(fleet);
-  await becomes(page, '.guard-sentence', 'Machines that fall silent are recovered');
+  await becomes(page, '.guard-sentence', 'Shepherd recovers machines that fall silent');
   const attack = `<img src=x onerror="document.title='owned'">\u0007`;
   const frozen: GuardScope = {
     ...{ scope: 'equinix', state: 'frozen', sinceMs: AT_MS - 125_000, reason: attack },
@@ -52,7 +52,7 @@ test('the guard says why nothing is recovered, of which provider, and since when
     /Provider equinix.*frozen.*2m 0\ds.*9 of 20/s,
   );
   const shown = attack.replace('\u0007', String.raw`\u{7}`);
-  expect(await page.locator('.guard tr.reason').textContent()).toBe(
+  expect(await page.locator('.guard tr.reason').innerText()).toBe(
     `${shown}. Only a person ends it.`,
   );
   expect(await page.title()).not.toBe('owned');
@@ -60,7 +60,7 @@ test('the guard says why nothing is recovered, of which provider, and since when
   await done();
 });
 
-test('D2: a fleet of dead machines is red wherever it is counted, and each count leads to them', async () => {
+test('D2: shows a fleet of dead machines in red everywhere, and each count leads to them', async () => {
   const silent = { state: 'Running', substate: 'silent' } as const;
   const dead = ['a', 'b', 'c'].map((name) => machine(name, silent));
   const { page, done } = await show(scriptedFleet(...dead));
@@ -77,7 +77,7 @@ test('D2: a fleet of dead machines is red wherever it is counted, and each count
   await done();
 });
 
-test('V21: however often the fleet changes, those who listen are told once in five seconds, the latest', async () => {
+test('V21: announces the latest state to screen readers once in five seconds, however often the fleet changes', async () => {
   const fleet = scriptedFleet(machine('a', { state: 'Running', substate: 'healthy' }));
   const { page, done } = await show(fleet);
   const spoken = page.locator('.headline .spoken');
@@ -96,12 +96,12 @@ test('V21: however often the fleet changes, those who listen are told once in fi
   clearInterval(changes);
   const [toldAt = 0] = await page.evaluate<number[]>('window.toldAt');
   expect(toldAt - beganAt).toBeGreaterThan(4_500);
-  // Of some fifty it tells the last that it knew, and not the first.
+  // Of about fifty changes it announces the last, and not the first.
   expect(Number.parseInt((await spoken.textContent())!, 10)).toBeGreaterThan(20);
   await done();
 });
 
-test('the last hour is drawn, and told to those who cannot see it', async () => {
+test('draws the last hour, and describes it to screen readers', async () => {
   const { page, done } = await show(scriptedFleet(machine('a')), '', { series: seriesView() });
   const graphs = page.locator('.last-hour .graph');
   await becomes(page, '.graph [data-line=Running]', '16');
@@ -109,7 +109,7 @@ test('the last hour is drawn, and told to those who cannot see it', async () => 
   const told = graphs.first().getByRole('img');
   expect(await told.getAttribute('aria-label')).toBe(
     'Running: from 16 to 19; Recovering: from 1 to 4; Quarantined: from 1 to 2; ' +
-      'silent of them: from 0 to 3',
+      'of these, silent: from 0 to 3',
   );
   await becomes(page, '.graph [data-line="a second"]', '6.2');
   const line = graphs.first().locator('polyline[data-name=Quarantined]');
@@ -118,14 +118,14 @@ test('the last hour is drawn, and told to those who cannot see it', async () => 
   await done();
 });
 
-test('who needs a person, what cannot be listed and what may be erased is said', async () => {
+test('tells which machines need a person, which provider cannot be listed, and where disks may be erased', async () => {
   const attack = 'connect <b>ECONNREFUSED</b>';
   const stuck = machine('b', { state: 'Quarantined', substate: 'needsHuman', reason: attack });
   const fleet = scriptedFleet(machine('a'), stuck);
   const { page, done } = await show(fleet, '', { mayEraseDisks: ['equinix', 'rack'] });
   await becomes(page, '.needs-you .calls', '1 machine needs a person');
   await becomes(page, '.needs-you li', /equinix\/b.*connect <b>ECONNREFUSED<\/b>/s);
-  await becomes(page, '.notice', 'Recovery may erase disks of equinix, rack');
+  await becomes(page, '.notice', 'Recovery may erase disks at equinix, rack');
   fleet.unlist([{ provider: 'metal', sinceMs: AT_MS - 60_000, cause: attack }]);
   const unlisted = '.needs-you li[data-need=unlisted]';
   await becomes(page, unlisted, /provider metal cannot be listed.*1m 0\ds.*connect <b>/s);
@@ -133,12 +133,12 @@ test('who needs a person, what cannot be listed and what may be erased is said',
   fleet.unlist([]);
   await page.locator(unlisted).waitFor({ state: 'detached' });
   fleet.set(stuck.slot, { state: 'Running', substate: 'healthy' });
-  await becomes(page, '.needs-you', 'Nothing needs a person');
+  await becomes(page, '.needs-you', 'No machine needs a person');
   await becomes(page, '.status-line', 'Nothing needs you');
   await done();
 });
 
-test('an empty fleet explains itself, and fills', async () => {
+test('explains an empty fleet, and shows machines when they appear', async () => {
   const fleet = scriptedFleet();
   const { page, done } = await show(fleet);
   await becomes(page, '.notice', 'No machines yet');
@@ -147,7 +147,7 @@ test('an empty fleet explains itself, and fills', async () => {
   await done();
 });
 
-test('V11: a connection that is lost is said with the age of what is shown, and comes back', async () => {
+test('V11: tells that the connection is lost and how old the data is, and connects again', async () => {
   const fleet = scriptedFleet(machine('a'), machine('b'));
   const { page, console } = await show(fleet);
   await page.evaluate('window.sameDocument = true');
@@ -163,7 +163,7 @@ test('V11: a connection that is lost is said with the age of what is shown, and 
   await page.close();
 });
 
-test('a page that came from another version than the one that answers says so, until it is loaded again', async () => {
+test('tells that the page is from another version than the daemon, until it is loaded again', async () => {
   const fleet = scriptedFleet(machine('a'));
   const { page, console } = await show(fleet, 'machines');
   await becomes(page, '.version', '9.9.9');
@@ -171,7 +171,7 @@ test('a page that came from another version than the one that answers says so, u
   await console.close();
   const { port } = new URL(console.url);
   await consoleOf(fleet, Number(port), { version: '10.0.0' });
-  await becomes(page, '.notice', 'Shepherd 10.0.0 answers, and this page came from 9.9.9');
+  await becomes(page, '.notice', 'Shepherd 10.0.0 answers, but this page is from version 9.9.9');
   await page.locator('.notice button').click();
   await becomes(page, '.version', '10.0.0');
   await becomes(page, '.link', 'Live');
@@ -197,7 +197,7 @@ test('names each page in its title, before the figures of the fleet', async () =
   await done();
 });
 
-test('shows the way in to whoever looks without a login, and no longer after it', async () => {
+test('shows the link to the login to a reader without a login, and to nobody else', async () => {
   const world = manned();
   const { page, console, isClean } = await show(scriptedFleet(machine('a')), '', world.more);
   await page.locator('.top').getByRole('link', { name: 'Log in' }).click();
@@ -245,7 +245,7 @@ test('shows documents legibly on a phone in both themes, with links and a way ba
   await page.close();
 });
 
-test('a theme that was chosen stays', async () => {
+test('keeps the chosen theme', async () => {
   const { page, done } = await show(scriptedFleet(machine('a')));
   const background = () =>
     page.evaluate('getComputedStyle(document.body).backgroundColor') as Promise<string>;
@@ -258,7 +258,7 @@ test('a theme that was chosen stays', async () => {
   await done();
 });
 
-test('balancers have their pools, with members and what stands in their way', async () => {
+test('shows the pools of balancers with their members and troubles', async () => {
   const attack = `<img src=x onerror="document.title='owned'">`;
   const asked = { atMs: AT_MS - 10_000, by: 'eva', reason: 'the balancer moves' };
   const ids = Array.from({ length: 13 }, (_, at) => `m${at + 10}`);

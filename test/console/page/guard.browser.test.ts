@@ -13,7 +13,7 @@ const PREVIEW = {
   ...{ refusals: [], waits: [], outcomes: [{ reason: 'recovery goes on', count: 1, slots: [] }] },
 };
 
-test('V28: the guard page shows scopes, rules and who waits; whoever acts for a provider thaws it, and not the fleet', async () => {
+test('V28: the page of the guard shows scopes, rules and waiting machines, and lets an operator of one provider thaw only that provider', async () => {
   const fleet = scriptedFleet(machine('a'), machine('b'));
   const frozen = { scope: 'equinix', state: 'frozen', reason: '6 of 10 fell silent' } as const;
   const end = { ends: 'It ends by itself.', endsAtMs: AT_MS + 300_000 };
@@ -43,10 +43,10 @@ test('V28: the guard page shows scopes, rules and who waits; whoever acts for a 
   await becomes(page, 'h1', 'Guard');
   await becomes(page, '.guard-sentence', /^Recovery is frozen$/);
   const rows = '.scopes tbody';
-  await becomes(page, `${rows} [data-scope=fleet]`, /watching.*it pauses with 16 more late/s);
+  await becomes(page, `${rows} [data-scope=fleet]`, /watching.*it pauses when 16 more are late/s);
   await becomes(page, `${rows} [data-scope=equinix]`, /frozen.*guard.*6 of 10/s);
   await becomes(page, `${rows} .reason`, /6 of 10 fell silent.*ends by itself.*in 4m 5\ds/s);
-  await becomes(page, '.rules [data-stops]', /Provider equinix.*newly silent.*now/s);
+  await becomes(page, '.rules [data-stops]', /Provider equinix.*fell silent together.*now/s);
   await becomes(page, '.waiting-machines [data-slot="equinix/a"]', '1 of 2 for a permit of fleet');
   await becomes(page, '.waiting-machines [data-slot="equinix/b"]', 'is <b>frozen</b>');
   const freezeFleet = page.locator('[data-scope=fleet] button');
@@ -59,7 +59,7 @@ test('V28: the guard page shows scopes, rules and who waits; whoever acts for a 
   await becomes(page, 'dialog button:focus', 'Cancel');
   await page.fill('dialog textarea', 'the switch is back');
   await page.click('dialog .act');
-  await becomes(page, 'dialog [role=status]', 'It is done: it was thawed');
+  await becomes(page, 'dialog [role=status]', 'The request is done: it was thawed');
   await expect.poll(() => filed.length, PATIENCE).toBe(1);
   expect(filed[0]!.postDataJSON()).toEqual({
     ...{ verb: 'thaw', scope: 'equinix', reason: 'the switch is back' },

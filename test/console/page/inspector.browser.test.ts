@@ -21,7 +21,7 @@ const lit = (page: Page, chart: string) =>
     .evaluateAll((all) => all.map((each) => each.getAttribute('data-state')));
 const current = (page: Page) => page.locator('.sequence li[aria-current] .spoken').innerText();
 
-test('V66: without a network a machine is drawn and lit, its events are a sequence, one steps back, and a recording is read when nothing answers any more', async () => {
+test('V66: the inspector works without internet: it shows charts and the sequence, steps back, and opens a recording after the daemon ended', async () => {
   let restarted: () => void = () => undefined;
   const inspection = createInspection({ clock: systemClock });
   const restart = new Promise<void>((resolve) => (restarted = resolve));

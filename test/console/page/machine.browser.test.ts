@@ -16,7 +16,7 @@ const line = (ageMs: number, change: Partial<SlotLine>): SlotLine => ({
   ...{ atMs: AT_MS - ageMs, of: 'slot', machineId: ID, kind: 'heardAgain', process: null },
   ...{ actor: 'mirror', reason: '', from: null, to: null, sessionId: null, ...change },
 });
-/** Newest first: heartbeats that fold, two failures that do not, and what somebody decided. */
+/** Newest first: heartbeats that are folded, two failures that are not, and the decision of a person. */
 const LINES: readonly SlotLine[] = [
   ...[1, 2, 3].map((at) => line(at * 10_000, { kind: at % 2 ? 'heardAgain' : 'fellSilent' })),
   line(60_000, { kind: 'workFailed', reason: '<img src=x onerror="alert(1)">' }),
@@ -36,7 +36,7 @@ const history: MachineHistory = {
   ofMachine: async () => ({ events: [], work: [] }),
 };
 
-test('V34: the machine page has its history, folded but for failures, ladder, hardware, earlier tenants and who works on it', async () => {
+test('V34: the machine page shows the history, folded except failures, the ladder, hardware, earlier machines, and the working daemon', async () => {
   const fleet = scriptedFleet(
     machine('a', { state: 'Recovering', substate: 'rebooting', machineId: ID }),
   );
@@ -80,20 +80,20 @@ test('V34: the machine page has its history, folded but for failures, ladder, ha
   await becomes(page, '.ladder [aria-current]', /rebooting.*here.*2 of 3.*15m/s);
   await becomes(page, '.ladder', /cool-down ends in [45]m.*3 of 5 for a permit of location am6/s);
   await becomes(page, '.ladder [data-rung=reinstalling]', 'may not erase its disks');
-  // Arrows to other states pass there: it says where the clock leads.
+  // Arrows to other states cross the box, so the timer names its target.
   await becomes(page, '[data-chart=life] text.timer', /^silent in \d/);
   from = silent;
   await becomes(page, '[data-told=timer]', /it stays where it is.*in \dm/);
   expect(await page.locator('[data-chart=life] text.timer').count(), 'it leads nowhere').toBe(0);
   await becomes(page, '.hardware', /manufacturer ACME.*vendor <b>CPU<\/b>.*cores 8/s);
-  await becomes(page, '.asked', 'Nobody asked anything of it.');
+  await becomes(page, '.asked', 'There was no request for it.');
   await becomes(page, '.ladder [data-work]', /ShepherdRecovery.*rack2/s);
   const link = page.locator('.ladder [data-work] a');
   expect(await link.getAttribute('href')).toBe('https://two.example.org/');
   await done();
 });
 
-test('V15, V16: a recovery lights each rung in order; timer and sentence are right as soon as the machine changes, without being asked for again and again', async () => {
+test('V15, V16: a recovery lights each rung in order, and timer and sentence are right at once without polling', async () => {
   const STEPS = [
     'restartingAgent.connecting',
     'rebooting.awaitingBoot',
@@ -123,7 +123,7 @@ test('V15, V16: a recovery lights each rung in order; timer and sentence are rig
   await page.locator('[data-chart=recovery] text.timer').waitFor();
   await page.clock.pauseAt((await page.evaluate<number>('Date.now()')) + 1_000);
   const shown = async () => {
-    // Less than any pause between two looks, in all.
+    // In all less than any pause between two reads.
     await page.clock.runFor(1);
     const texts = (selector: string) => page.locator(selector).allTextContents();
     const lit = page.locator('[data-chart=recovery] [data-lit]').last();

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Page } from 'playwright-core';
 import type { ConsoleDeps } from '../../../src/console/console.ts';
+import { machineId } from '../../../src/domain/ids.ts';
 import type { FleetView } from '../../../src/console/port.ts';
 import { PATIENCE } from '../../support/patience.ts';
 import { AT_MS, machine, scriptedFleet } from '../scripted-fleet.ts';
@@ -26,7 +27,7 @@ async function becomesSlots(page: Page, ...ids: readonly string[]): Promise<void
   await expect.poll(() => slotsShown(page), PATIENCE).toEqual(slots(...ids));
 }
 
-test('a machine goes from Reserved to Running before our eyes, and times tick', async () => {
+test('shows live how a machine goes from Reserved to Running, and times tick', async () => {
   const one = machine('a', { sinceMs: AT_MS - 58_000 });
   const fleet = scriptedFleet(one, machine('b'));
   const { page, done } = await show(fleet, 'machines');
@@ -48,7 +49,7 @@ test('a machine goes from Reserved to Running before our eyes, and times tick', 
   await done();
 });
 
-test('V6: filter, order and columns stand in the address, and are the same elsewhere', async () => {
+test('V6: the address contains filter, order and columns, and shows the same in another tab', async () => {
   const fleet = scriptedFleet(
     machine('a', {
       state: 'Running',
@@ -94,7 +95,7 @@ test('V6: filter, order and columns stand in the address, and are the same elsew
   await done();
 });
 
-test('says what is wrong with a filter and what is known, while the connection stays', async () => {
+test('explains an invalid filter, and keeps the connection', async () => {
   const fleet = scriptedFleet(machine('a'), machine('b', { state: 'Running', substate: 'late' }));
   const { page, done } = await show(fleet, 'machines?filter=state:foo since>soon');
   await becomes(page, '.notice', /state:foo: foo is neither a state nor a substate.*silent/s);
@@ -109,11 +110,11 @@ test('says what is wrong with a filter and what is known, while the connection s
   await done();
 });
 
-test('says why the console refuses the stream of a page, and that it is not the connection', async () => {
+test('tells why the console refuses the stream of a page, and that the connection works', async () => {
   const { page, complaints } = await browser.newPage();
   const shown = await consoleOf(scriptedFleet(machine('a')));
   await page.goto(`${shown.url}machines?sort=age`);
-  await becomes(page, '.notice', /does not send what this page shows: .*sort/);
+  await becomes(page, '.notice', /refuses to send the data of this page: .*sort/);
   await becomes(page, '.link', 'Refused');
   await page.goto(`${shown.url}machines`);
   await becomesSlots(page, 'a');
@@ -122,7 +123,7 @@ test('says why the console refuses the stream of a page, and that it is not the 
   await page.close();
 });
 
-test('V2: of many thousand machines only those that are seen are drawn, wherever one scrolls to', async () => {
+test('V2: renders only the visible rows of many thousand machines, at every scroll position', async () => {
   const many = Array.from({ length: 20_000 }, (_, i) => machine(String(i).padStart(5, '0')));
   const fleet = scriptedFleet(...many);
   const { page, done } = await show(fleet, 'machines');
@@ -142,10 +143,11 @@ test('V2: of many thousand machines only those that are seen are drawn, wherever
 const SILENT = { state: 'Running', substate: 'silent' } as const;
 const PREVIEW = {
   ...{ dryRun: true, verb: 'reboot', would: 'be rebooted', count: 300, lost: null },
-  ...{ isDestroying: false, refusals: [], waits: [], outcomes: [] },
+  ...{ isDestroying: false, refusals: [], waits: [], outcomes: [], machines: [] },
 };
+const BATCH = { key: 'b', counts: { open: 300, done: 0, refused: 0 }, refusals: [] };
 
-/** What is cut off in a row that is drawn, or overlaps with the next. */
+/** Cells that are cut off, and gaps between rows. */
 const cutOff = (page: Page) =>
   page.evaluate<string[]>(`(() => {
     const rows = [...document.querySelectorAll('.list [data-slot]')];
@@ -165,7 +167,7 @@ const cutOff = (page: Page) =>
     });
   })()`);
 
-test('shows the whole reason in rows of their own heights on a phone, also after it was turned', async () => {
+test('shows the whole reason on a phone, in rows of different heights, also after a rotation', async () => {
   const reason = 'the ladder is at its end: reboot, power cycle and reinstallation failed';
   const fleet = scriptedFleet(
     machine('a', { state: 'Quarantined', substate: 'needsHuman', reason, holds: ['no-recover'] }),
@@ -186,7 +188,7 @@ test('shows the whole reason in rows of their own heights on a phone, also after
   await done();
 });
 
-test('selects all that match the filter, drawn or not, and asks for exactly these', async () => {
+test('selects the shown machines, then all that match, and files exactly these', async () => {
   const world = manned();
   const many = Array.from({ length: 300 }, (_, at) => machine(`s${at}`, SILENT));
   const fleet = scriptedFleet(machine('a'), ...many);
@@ -194,19 +196,64 @@ test('selects all that match the filter, drawn or not, and asks for exactly thes
   await world.logIn(shown.page, shown.console.url);
   const { page } = shown;
   await page.goto(`${shown.console.url}machines?filter=state:silent`);
-  await page.getByRole('button', { name: 'Select all 300' }).click();
+  const box = page.getByRole('checkbox', { name: 'Select the shown machines' });
+  await becomes(page, '.count', '300 machines');
+  await page.locator(row('s0')).waitFor();
+  await box.check();
+  const bar = page.locator('.selection');
+  const counted = async () => Number.parseInt(await bar.locator('p').first().innerText());
+  expect(await counted()).toBeGreaterThan(10);
+  expect(await counted()).toBeLessThan(40);
+  await box.uncheck();
+  await bar.waitFor({ state: 'detached' });
+  await box.check();
+  await page.getByRole('button', { name: 'Select all 300 that match' }).click();
   await becomes(page, '.selection', '300 selected');
-  const sent = page.waitForRequest((request) => request.url().endsWith('requests?dryRun=true'));
-  await page.route('**/requests?dryRun=true', (route) => route.fulfill({ json: PREVIEW }));
-  await page.locator('.selection').getByRole('button', { name: 'Reboot' }).click();
-  const asked = (await sent).postDataJSON() as { slots: string[]; expectCount: number };
-  expect([asked.expectCount, new Set(asked.slots).size]).toEqual([300, 300]);
-  expect(asked.slots).not.toContain('equinix/a');
+
+  const filed: { slots: string[]; expectCount: number }[] = [];
+  await page.route('**/requests*', (route) => {
+    if (route.request().method() === 'GET') return route.fallback();
+    if (route.request().url().includes('dryRun')) return route.fulfill({ json: PREVIEW });
+    filed.push(route.request().postDataJSON() as (typeof filed)[number]);
+    return route.fulfill({ status: 202, json: BATCH });
+  });
+  await page.route('**/batches/b', (route) => route.fulfill({ json: BATCH }));
+  await bar.getByRole('button', { name: 'Reboot' }).click();
+  await page.locator('.prospect').waitFor();
+  expect(await page.locator('.drift').count()).toBe(0);
+  await page.fill('dialog textarea', 'new kernel');
+  await page.fill('[name=confirmation]', '300');
+  await page.locator('dialog .act:enabled').waitFor();
+  fleet.put(machine('late', SILENT));
+  fleet.set(machine('s1').slot, { substate: 'healthy' });
+  fleet.set(machine('s2').slot, { machineId: machineId('cb8a250b-86fc-4af7-b6e1-8280f50f191d') });
+  await page.click('dialog .act');
+  await becomes(page, 'dialog [role=alert]', /Nothing was filed, because something changed/);
+  expect(filed).toEqual([]);
+  await page.click('dialog button:has-text("current state")');
+  await becomes(page, '.drift', /not selected \(1\): equinix\/late/);
+  await becomes(page, '.drift', /no longer a match \(1\): equinix\/s1/);
+  await becomes(page, '.drift', /another machine is on the slot now \(1\): equinix\/s2/);
+  await page.click('dialog button:has-text("Select what matches now")');
+  await page.locator('.drift').waitFor({ state: 'detached' });
+  await page.fill('[name=confirmation]', '300');
+  await page.locator('dialog .act:enabled').click();
+  await becomes(page, 'dialog [role=status]', '300 open');
+  expect(filed.map(({ expectCount }) => expectCount)).toEqual([300]);
+  const slots = new Set(filed[0]!.slots);
+  expect([slots.size, slots.has('equinix/late'), slots.has('equinix/s1')]).toEqual([
+    300,
+    true,
+    false,
+  ]);
   await page.keyboard.press('Escape');
+
   await page.getByRole('button', { name: 'Select none' }).click();
-  await page.locator('.selection').waitFor({ state: 'detached' });
+  await bar.waitFor({ state: 'detached' });
   fleet.put(...Array.from({ length: 701 }, (_, at) => machine(`t${at}`, SILENT)));
-  const all = page.getByRole('button', { name: 'Select all 1,001' });
+  await becomes(page, '.count', '1,001 machines');
+  await box.check();
+  const all = page.getByRole('button', { name: 'Select all 1,001 that match' });
   await all.waitFor();
   expect(await all.isDisabled()).toBe(true);
   expect(await all.getAttribute('title')).toBe('At most 1,000 at once: narrow the filter.');
@@ -214,7 +261,46 @@ test('selects all that match the filter, drawn or not, and asks for exactly thes
   await browser.context.clearCookies();
 });
 
-test('marks the sides on which a table goes on', async () => {
+test('tells that a machine selected by hand was replaced by another machine', async () => {
+  const world = manned();
+  const fleet = scriptedFleet(machine('a', SILENT), machine('b', SILENT));
+  const shown = await show(fleet, '', world.more);
+  await world.logIn(shown.page, shown.console.url);
+  const { page } = shown;
+  await page.goto(`${shown.console.url}machines`);
+  for (const name of ['a', 'b']) await page.check(`${row(name)} [type=checkbox]`);
+  const machines = ['a', 'b'].map((name) => {
+    const { slot, machineId: id } = machine(name);
+    return { slot, machineId: name === 'a' ? id : 'cb8a250b-86fc-4af7-b6e1-8280f50f191d' };
+  });
+  await page.route('**/requests?dryRun=true', (route) =>
+    route.fulfill({ json: { ...PREVIEW, count: 2, machines } }),
+  );
+  await page.locator('.selection').getByRole('button', { name: 'Reboot' }).click();
+  await becomes(page, '.drift', /another machine is on the slot now \(1\): equinix\/b/);
+  expect(await page.locator('.drift li').count()).toBe(1);
+  await shown.done();
+  await browser.context.clearCookies();
+});
+
+test('shows the short name of a slot first, and the UUIDs small with a copy button', async () => {
+  await browser.context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  const uuid = '0259f698-6619-4a80-91af-e7c704e05dd6';
+  const { page, done } = await show(scriptedFleet(machine(uuid), machine('rack-7')), 'machines');
+  const links = page.locator('.list a.slot');
+  await expect
+    .poll(() => links.allInnerTexts(), PATIENCE)
+    .toEqual(['equinix/0259f698', 'equinix/rack-7']);
+  expect(await links.first().getAttribute('title')).toBe(`equinix/${uuid}`);
+  await links.first().click();
+  await becomes(page, 'h1', /^equinix\/0259f698$/);
+  await page.getByRole('button', { name: 'Copy: Machine', exact: true }).click();
+  await becomes(page, '.ids', 'Copied');
+  expect(await page.evaluate('navigator.clipboard.readText()')).toBe(`equinix/${uuid}`);
+  await done();
+});
+
+test('marks the sides on which a table continues', async () => {
   const more = { guard: guardInsight() };
   const { page, done } = await show(scriptedFleet(machine('a')), 'guard', more);
   await page.setViewportSize({ width: 390, height: 844 });
@@ -231,7 +317,7 @@ test('marks the sides on which a table goes on', async () => {
   await done();
 });
 
-test('V20: the list is walked, selected from and opened by keys, and a key can be switched off', async () => {
+test('V20: keys move through the list, select and open machines, and a key can be switched off', async () => {
   const { page, done } = await show(scriptedFleet(machine('a'), machine('b')), 'machines');
   await becomesSlots(page, 'a', 'b');
   await page.keyboard.press('j');
@@ -260,7 +346,7 @@ test('V20: the list is walked, selected from and opened by keys, and a key can b
   await done();
 });
 
-test('a machine says why it is where it is, what stands in the way, and when what is next', async () => {
+test('shows why a machine is in its state, what blocks it, and when the next step comes', async () => {
   const silent = machine('a', { state: 'Running', substate: 'silent', holds: ['no-recover'] });
   const fleet = scriptedFleet(silent);
   const { page, done } = await show(fleet, 'machines/equinix/a');
@@ -271,11 +357,11 @@ test('a machine says why it is where it is, what stands in the way, and when wha
   fleet.set(silent.slot, { state: 'Recovering', substate: 'reboot' });
   await becomes(page, '.machine > header', /Recovering\s*reboot/);
   fleet.remove(silent.slot);
-  await becomes(page, '.notice', 'equinix/a is not there');
+  await becomes(page, '.notice', 'equinix/a is gone');
   await done();
 });
 
-test('V34: what agents and providers say stays text', async () => {
+test('V34: shows the words of agents and providers as text only', async () => {
   const attack = `<img src=x onerror="document.title='owned'">\u0007\u202e`;
   const evil = machine('a', {
     ...{ state: 'Quarantined', substate: attack, reason: attack, address: attack },

@@ -9,13 +9,13 @@ import { createMemBmdb, type MemBmdb } from '../../doubles/mem-bmdb/mem-bmdb.ts'
 
 export interface Manned {
   readonly bmdb: MemBmdb;
-  /** A console where people log in and ask for things. */
+  /** A console where people log in and file requests. */
   readonly more: Partial<ConsoleDeps>;
-  /** Logs the browser in, by a link that is good for once, as `shepherd ui` makes it. */
+  /** Logs the browser in with a link of `shepherd ui`, which works once. */
   logIn(page: Page, url: string, role?: Role): Promise<void>;
 }
 
-/** What a console needs so that people can act on it, over a database in memory; it begins at `AT_MS`. */
+/** The dependencies of a console with accounts, over a database in memory. Its clock begins at `AT_MS`. */
 export function manned(): Manned {
   const behindMs = systemClock.now() - AT_MS;
   const clock = { ...systemClock, now: () => systemClock.now() - behindMs };

@@ -29,7 +29,7 @@ const RUNNING = { state: 'Running', substate: 'silent' } as const;
 const LIVE: LiveMachine = {
   ...{ atMs: AT_MS, life: 'Running.resting', requests: null, task: null },
   ...{ shown: RUNNING, rows: RUNNING, agrees: true, last: null },
-  // Then its hold ends.
+  // The hold ends at this time.
   timer: { from: RUNNING, to: RUNNING, atMs: AT_MS + 7_200_000 },
 };
 
@@ -40,7 +40,7 @@ const LADDER: NonNullable<ReturnType<MachineInsight['ladder']>> = {
   }),
   ...{ coolsUntilMs: AT_MS + 300_000, queue: { scope: 'location am6', place: 3, of: 5 } },
 };
-/** What a silent machine under a hold is told. */
+/** The explanation of a silent machine under a hold. */
 export const SCRIPTED_INSIGHT: MachineInsight = {
   ...{ explain: async () => EXPLAINED, live: () => LIVE, ladder: () => LADDER },
   hardware: async () => ({
@@ -48,7 +48,7 @@ export const SCRIPTED_INSIGHT: MachineInsight = {
   }),
 };
 
-/** One browser for all tests of a file, each of which opens its own pages. */
+/** One browser for all tests of a file. Each test opens its own pages. */
 export function useBrowser(options: BrowserOptions = { viewport: { width: 1280, height: 800 } }) {
   let browser: HeldBrowser;
   beforeAll(async () => void (browser = await openBrowser(options)));
@@ -61,7 +61,7 @@ export function useBrowser(options: BrowserOptions = { viewport: { width: 1280, 
   };
 }
 
-/** A console of this fleet, on a port of its own unless one is named; closed when the test has ended. */
+/** A console of this fleet on a free port, or on the given port. It closes when the test ends. */
 export const consoleOf = (
   fleet: FleetView,
   port = 0,
@@ -81,20 +81,20 @@ export const consoleOf = (
     ...more,
   });
 
-/** Waits until what the selector finds says this. */
+/** Waits until an element of the selector contains the text. */
 export const becomes = (page: Page, selector: string, text: string | RegExp): Promise<void> =>
   page.locator(selector).filter({ hasText: text }).first().waitFor();
 
 export interface ShownPage {
   readonly page: Page;
   readonly console: Console;
-  /** Expects that nothing was complained of, and nobody but the console was asked. */
+  /** Expects no complaint of the browser, and no request to another host. */
   isClean(): void;
-  /** The same, and closes the page. */
+  /** Expects the same, and closes the page. */
   done(): Promise<void>;
 }
 
-/** The page of this fleet, live. */
+/** Opens the page of this fleet and waits until it is live. */
 export async function showPage(
   browser: Pick<HeldBrowser, 'newPage'>,
   fleet: FleetView,

@@ -32,7 +32,7 @@ afterAll(async () => {
   await shown.close();
 });
 
-/** Streams that the console has open. */
+/** Number of open streams of the console. */
 async function streams(): Promise<number> {
   await fetch(`${shown.url}metrics`);
   return counted;
@@ -41,7 +41,7 @@ beforeEach(async () => {
   await expect.poll(streams, PATIENCE).toBe(0);
 });
 
-/** A browser without a window says of each of its tabs that it is seen. */
+/** A browser without a window reports each tab as visible, so the test sets it. */
 const CAN_HIDE = `
   let hidden = false;
   Object.defineProperty(document, 'hidden', { get: () => hidden });
@@ -52,13 +52,13 @@ const CAN_HIDE = `
 `;
 const hide = (page: Page, is: boolean) => page.evaluate(`window.hide(${is})`);
 
-test('V10: a tab that nobody sees has no stream after 30 s, and one again as soon as it is seen', async () => {
+test('V10: a hidden tab closes its stream after 30 s, and opens it when it is visible again', async () => {
   const { page, complaints } = await browser.newPage();
   await page.addInitScript(CAN_HIDE);
   await page.clock.install();
   await page.goto(shown.url);
   await becomes(page, '.link', 'Live');
-  // From here on time passes only as it is told to.
+  // From here on the test moves the time.
   await page.clock.pauseAt((await page.evaluate<number>('Date.now()')) + 1_000);
   await hide(page, true);
   await page.clock.runFor(20_000);
@@ -73,7 +73,7 @@ test('V10: a tab that nobody sees has no stream after 30 s, and one again as soo
   await page.close();
 });
 
-test('V10: eight tabs of a browser load one after the other, over HTTP/1.1', async () => {
+test('V10: loads eight tabs of a browser over HTTP/1.1', async () => {
   const pages: Page[] = [];
   const all: string[] = [];
   for (let at = 0; at < TABS; at += 1) {
@@ -95,7 +95,7 @@ test('V10: eight tabs of a browser load one after the other, over HTTP/1.1', asy
   expect(all).toEqual([]);
 });
 
-test('E5: lets a second tab act, and a neighbour on another port that is sent the cookie do nothing', async () => {
+test('E5: lets a second tab act, but refuses a page on another port that the browser sends the cookie to', async () => {
   const { more, logIn, bmdb } = manned();
   const web = await consoleOf(scriptedFleet(machine('a')), 0, more);
   let sent = '';
@@ -130,7 +130,7 @@ test('E5: lets a second tab act, and a neighbour on another port that is sent th
   await new Promise((resolve) => neighbour.close(resolve));
 });
 
-test('lets a tab act after a login by an organisation, also when a link of a stranger was opened', async () => {
+test('lets a tab act after a login through an organisation, also after a link of a stranger was opened', async () => {
   const { bmdb, more } = manned();
   const subject = { subject: 'a1', name: 'ann', groups: ['admins'], refreshToken: null };
   let own = '';

@@ -6,14 +6,14 @@ import { createSimulatedClock } from '../../doubles/simulated-clock.ts';
 import { AT_MS, machine, scriptedFleet } from '../scripted-fleet.ts';
 import { createPageModel, watched } from './page-model.ts';
 
-/** As many as the page follows at once. */
+/** The maximum that the page follows at once. */
 const ROWS = 200;
-/** By default, agents report so often. */
+/** Default period of agents' reports. */
 const HEARTBEAT_SECONDS = 30;
 const BYTES_PER_SECOND_MAX = 200;
 const idOf = (at: number) => `06aa1c5e-7c35-4b4e-9d3c-${String(at).padStart(12, '0')}`;
 
-test('a page of machines that only report is sent at most 200 bytes a second, and knows when each did', async () => {
+test('sends a page of machines that only report at most 200 bytes a second, with each report time', async () => {
   const clock = createSimulatedClock();
   const running = { state: 'Running', substate: 'healthy', lastHeartbeatAtMs: AT_MS } as const;
   const fleet = scriptedFleet(

@@ -86,7 +86,7 @@ async function run(
   server.close();
 }
 
-test('V7: whatever is cut and whenever, the window of the page is that of the server in the end', async () => {
+test('V7: keeps the page’s window equal to the server’s, whatever is cut and whenever', async () => {
   await fc.assert(fc.asyncProperty(query, fc.array(step, { maxLength: 25 }), run), {
     numRuns: 200,
   });

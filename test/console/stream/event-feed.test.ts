@@ -3,11 +3,11 @@ import { silentLog } from '../../../src/adapters/log/port.ts';
 import { createEventFollower } from '../../../src/console/stream/event-feed.ts';
 import { advance, createSimulatedClock } from '../../doubles/simulated-clock.ts';
 
-test('a reader that is ahead of what this daemon knows to be complete stays where it is', async () => {
+test('keeps the position of a reader that is ahead of what this daemon knows to be complete', async () => {
   const clock = createSimulatedClock();
   const asked: string[] = [];
   const follower = createEventFollower({
-    // A daemon that has just started, while a transaction is open.
+    // A just started daemon, while a transaction is open.
     events: {
       newest: async () => '0',
       read: async ({ after }) => {

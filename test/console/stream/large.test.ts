@@ -6,7 +6,7 @@ import { startScriptedConsole } from '../scripted-console.ts';
 
 const MACHINES = 100_000;
 const WINDOW = 100;
-/** What may be received until all is counted, less what the page itself may weigh. */
+/** Limit of received bytes until everything is counted, less the budget of the page itself. */
 const RECEIVED_MAX = 300_000 - 220_000;
 const MESSAGE_MAX = 256 * 1024;
 
@@ -27,7 +27,7 @@ async function list(filter: string) {
   return (await answer.json()) as { total: number; machines: { location: string }[] };
 }
 
-test('V1: 100,000 machines are counted and their first rows told in few bytes, whatever changes', async () => {
+test('V1: counts 100,000 machines and sends their first rows in few bytes, whatever changes', async () => {
   const [fleet, rows] = [await open('view=fleet'), await open(`view=list&limit=${WINDOW}`)];
   await fleet.until(() => fleet.ofType('frame').length > 0);
   await rows.until(() => rows.ofType('rows').length > 0);
@@ -43,7 +43,7 @@ test('V1: 100,000 machines are counted and their first rows told in few bytes, w
   for (let at = 0; at < 10_000; at += 1) large.turn(at, false);
 });
 
-test('V3: what is typed is counted right among 100,000, key by key, and as they change', async () => {
+test('V3: counts matches among 100,000 correctly, key by key, and as they change', async () => {
   const SILENT = 1_234;
   const inFr2 = (nth: number) => nth * 5 + 2;
   for (let nth = 0; nth < SILENT; nth += 1) large.turn(inFr2(nth), true);
@@ -57,7 +57,7 @@ test('V3: what is typed is counted right among 100,000, key by key, and as they 
   expect((await list('fr2 silent')).total).toBe(SILENT - 1);
 });
 
-test('V5: twenty windows show what is so when a storm of 10,000 is over', async () => {
+test('V5: shows the true state in twenty windows after a storm of 10,000', async () => {
   const { fleet, turn } = largeFleet(10_000);
   const stormy = await startScriptedConsole({ fleet });
   const sorts = ['slot', '-slot', 'state', '-since'];
@@ -69,7 +69,7 @@ test('V5: twenty windows show what is so when a storm of 10,000 is over', async 
   for (let at = 0; at < 10_000; at += 1) turn(at, at % 4 !== 0);
   const totalOf = ({ events }: (typeof readers)[number]) =>
     events.findLast(({ data }) => data['total'] !== undefined)?.data['total'];
-  // Each fifth machine is in ny5, and three of four are silent now.
+  // Every fifth machine is in ny5, and three of four are silent now.
   for (const each of readers) await each.until(() => totalOf(each) === 1_500);
   for (const each of readers) each.hangUp();
   await stormy.close();

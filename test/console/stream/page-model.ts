@@ -20,7 +20,7 @@ interface Rows {
   readonly total: number;
 }
 
-/** What a page makes of the messages of a stream: its window, and the id to come back with. */
+/** The page's model of a stream: its window, and the id for reconnecting. */
 export function createPageModel() {
   const rows = new Map<string, object>();
   let order: readonly string[] = [];
@@ -53,7 +53,7 @@ export function createPageModel() {
     }
     lastId = fields.get('id') ?? lastId;
   };
-  /** A connection: what is written to it is taken in until it is cut. */
+  /** A connection that accepts messages until it is cut. */
   const connect = () => {
     const response = Object.assign(new EventEmitter(), {
       writableLength: 0,

@@ -9,7 +9,7 @@ const callsTo = (metrics: Metrics) => (operation: string, isFailed: boolean, sec
   metrics.observe('shepherd_driver_operation_seconds', labels, seconds);
 };
 
-test('times of calls are told by operation, and go on to the metrics', () => {
+test('shows call times by operation, and passes them on to the metrics', () => {
   let atMs = 0;
   const times = createCallTimes({ monotonic: () => atMs });
   const metrics = createMemMetrics();
@@ -26,7 +26,7 @@ test('times of calls are told by operation, and go on to the metrics', () => {
   expect(metrics.total('driver_operations', { provider: 'stub', operation: 'List' })).toBe(100);
 });
 
-test('old times are forgotten, and calls are counted on', () => {
+test('forgets old times, and keeps counting calls', () => {
   const times = createCallTimes({ monotonic: () => 0 });
   const driverCall = callsTo(times.heeding(createMemMetrics()));
   for (let at = 0; at < 300; at += 1) driverCall('List', false, at < 100 ? 9 : 0.001);

@@ -10,7 +10,7 @@ import {
   type PlayedWorld,
 } from '../../support/played-world.ts';
 
-/** One daemon in virtual time, and one of its machines that nothing brings back. */
+/** One daemon in virtual time, and one machine that cannot be recovered. */
 
 const MINUTE = 60_000;
 
@@ -18,7 +18,7 @@ interface Observation {
   readonly atMs: number;
   readonly place: string;
   readonly live: LiveMachine;
-  /** The first one that tells a time, else the first. */
+  /** The first with a time, otherwise the first. */
   explanation: Explanation;
 }
 
@@ -44,7 +44,7 @@ beforeAll(async () => {
     const live = insight.live(broken)!;
     const before = seen.at(-1);
     if (before?.place === place && before.live.task?.at === live.task?.at) {
-      // What was asked is known a moment after it was written down.
+      // A request becomes visible a moment after it is written.
       if (before.explanation.next.atMs === null) before.explanation = insight.glance(broken)!;
       return;
     }
@@ -73,21 +73,21 @@ describe('V16: a recovery', () => {
     ]);
   });
 
-  test('tells to the second when a rung is given up, and when its cool-down is over', () => {
+  test('shows to the second when a rung is given up, and when its cool-down ends', () => {
     const offs = seen.slice(0, -1).flatMap(({ place, live, explanation: { next } }, at) => {
       const isTimed = /awaitingBoot/.test(live.task?.at ?? '') || /coolingDown/.test(place);
       return isTimed ? [{ place, off: seen[at + 1]!.atMs - next.atMs! }] : [];
     });
     expect(new Set(offs.map(({ place }) => place)).size).toBe(3);
     for (const { place, off } of offs) {
-      // After a cool-down the machine waits for its turn, a moment longer for each setback.
+      // After a cool-down the machine waits for its permit, a moment longer for each setback.
       const atMost = place.endsWith('coolingDown') ? 20_000 : 1_000;
       expect(off, place).toBeGreaterThanOrEqual(-1_000);
       expect(off, place).toBeLessThanOrEqual(atMost);
     }
   });
 
-  test('tells which state of its chart the task is in, and from where it came', () => {
+  test('shows the state of the task’s chart, and the previous state', () => {
     const rebooting = seen.find(({ place }) => place === 'Recovering · rebooting')!;
     expect(rebooting.live).toMatchObject({
       life: 'Recovering.working',
@@ -100,7 +100,7 @@ describe('V16: a recovery', () => {
   });
 });
 
-test('V15: a late machine is silent just after the time that was told', () => {
+test('V15: counts a late machine as silent just after the announced time', () => {
   const at = seen.findIndex(({ place }) => place === 'Running · late');
   const [late, after] = [seen[at]!, seen[at + 1]!];
   expect(late.live.timer).toMatchObject({
@@ -110,12 +110,12 @@ test('V15: a late machine is silent just after the time that was told', () => {
   expect(Math.abs(after.atMs - late.explanation.next.atMs!)).toBeLessThanOrEqual(1_000);
 });
 
-test('V13: an event tells the reason that stands in the sentence of its machine', async () => {
+test('V13: gives an event the reason in the sentence of its machine', async () => {
   const { events } = await world.bmdb.events.read({ after: BEFORE_ALL, limit: 1_000 }, signal);
   const [event, ...others] = events.filter(({ type }) => type === 'machine.needs_human');
   expect([event!.slotId, others]).toEqual([slotIdOf(broken), []]);
   const { sentence } = (await played.daemon.insight.explain(broken, signal))!;
-  // A sentence has 240 characters at most.
+  // A sentence has at most 240 characters.
   const [, reason = ''] = /because (.*?)…?; nothing is done/s.exec(sentence)!;
   expect(reason.length).toBeGreaterThan(60);
   expect(event!.reason.startsWith(reason), sentence).toBe(true);

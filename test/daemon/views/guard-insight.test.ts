@@ -48,7 +48,7 @@ const BY_ITSELF = {
   untilMs: null,
 } as const;
 
-test('who waits is told in the order of their turns, and how many in each scope', () => {
+test('lists waiting machines in the order of their permits, and their number in each scope', () => {
   const { waiting, waitingBy } = insight(null, {}, 'watching');
   expect(waiting).toEqual([
     { slot: slots[0], queue: { scope: 'location hall', place: 1, of: 2 }, bar: 'it is frozen' },
@@ -61,7 +61,7 @@ test('who waits is told in the order of their turns, and how many in each scope'
   ]);
 });
 
-test('when it thaws is told of what froze by itself and is calm, and of nothing else', () => {
+test('predicts the thaw only of a scope that froze by itself and is calm', () => {
   const calmSinceMs = NOW_MS - 60_000.5;
   const thaws = (...args: Parameters<typeof insight>) => insight(...args).scopes[0]!.thawsAtMs;
   expect(thaws(BY_ITSELF, { calmSinceMs })).toBe(Math.ceil(calmSinceMs + DEFAULT_GUARD.calmForMs));
@@ -73,6 +73,6 @@ test('when it thaws is told of what froze by itself and is calm, and of nothing 
   expect(insight(null, {}, 'watching').scopes[0]!.rules[0]).toMatchObject({ more: 2 });
 });
 
-test('of what a blind guard counted before, nothing is told', () => {
+test('shows no earlier counts of a blind guard', () => {
   expect(insight(BY_ITSELF, {}, 'blind').scopes).toEqual([]);
 });

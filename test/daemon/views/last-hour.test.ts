@@ -8,7 +8,7 @@ import { advance, createSimulatedClock } from '../../doubles/simulated-clock.ts'
 
 const HOUR_MS = 3_600_000;
 
-test('each step counts its own heartbeats and recoveries; an hour is kept, and no more', async () => {
+test('counts heartbeats and recoveries per step, and keeps exactly an hour', async () => {
   const clock = createSimulatedClock();
   const closer = createCloser(silentLog);
   const series = createSeries({ clock, closer });

@@ -17,7 +17,7 @@ function start(roles: readonly DaemonRole[] = [...ALL_ROLES]) {
   return Object.assign(world, { time });
 }
 
-test('a loop that never succeeded counts from the start of its daemon, and then from its success', () => {
+test('counts a loop without success from the start of its daemon, then from its success', () => {
   const world = start();
   world.at += 700_000;
   expect(world.time('guard')).toBe(START);
@@ -25,7 +25,7 @@ test('a loop that never succeeded counts from the start of its daemon, and then 
   expect(world.time('guard', null, START + 600_000)).toBe(START + 600_000);
 });
 
-test('a loop that this daemon does not run is not missed', () => {
+test('does not miss a loop that this daemon does not run', () => {
   const janitor = start(['janitor']);
   const names = ['session', 'guard', 'sweep', 'rows', 'listing rack'];
   const told = (world: typeof janitor) => names.filter((name) => world.time(name) !== null);
@@ -33,7 +33,7 @@ test('a loop that this daemon does not run is not missed', () => {
   expect(told(start(['console']))).toEqual(['session', 'guard', 'rows', 'listing rack']);
 });
 
-test('a loop of a job counts from when this daemon has the job', () => {
+test('counts a loop of a job from when this daemon got the job', () => {
   const world = start();
   const time = () => world.time('provisioner rack', 'provisioner/rack');
   expect(time()).toBe(null);

@@ -10,7 +10,7 @@ import {
   type PlayedWorld,
 } from '../../support/played-world.ts';
 
-/** What a daemon with a pool at a balancer in memory says that it would do next, and then does. */
+/** The plan of a daemon with a pool at a balancer in memory, and then its actions. */
 
 const SECOND = 1_000;
 const MINUTE = 60_000;
@@ -47,7 +47,7 @@ const planned = () => {
 const ask = (what: NewRequest['what']) =>
   world.bmdb.requests.file({ key: `ann-${what.verb}`, by: 'ann', reason: 'test', what });
 
-test('the plan tells what would be done while the pool is paused, and then it is done', async () => {
+test('plans actions while the pool is paused, and then carries them out', async () => {
   const [atRest] = planned().pools;
   expect(atRest).toMatchObject({ isHere: true, plan: { held: null, moves: [], failure: null } });
   expect(atRest!.plan).toMatchObject({ stage: 'settled', isComplete: true });
@@ -69,7 +69,7 @@ test('the plan tells what would be done while the pool is paused, and then it is
   expect(memberAt(3)).not.toBe('active');
 });
 
-test('while the guard is frozen a silent machine stays where it is, and the plan says why', async () => {
+test('leaves a silent machine alone while the guard is frozen, and gives the reason in the plan', async () => {
   await ask({ verb: 'freeze', scope: 'fleet' });
   await pass(10 * SECOND);
   world.hosts.get(`${rowAt(2).provided!.address}:22`)!.killAgent();

@@ -44,7 +44,7 @@ function become(...members: readonly MemberRow[]): void {
   } as unknown as SlotFacts);
 }
 
-test('pools are told from rows, at each balancer, and health only where it is known here', () => {
+test('shows pools from rows, at each balancer, and health only where known here', () => {
   become(active);
   expect(view()).toEqual([
     expect.objectContaining({
@@ -66,7 +66,7 @@ test('pools are told from rows, at each balancer, and health only where it is kn
   });
 });
 
-test('a pool that nobody configures any more is told while something of it is recorded', () => {
+test('shows a pool that is no longer configured while rows of it remain', () => {
   become({ ...active, pool: 'old' });
   expect(view().map(({ pool, driver, minActive }) => [pool, driver, minActive])).toEqual([
     ['api', 'anexia', 2],

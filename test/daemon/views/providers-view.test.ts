@@ -11,7 +11,7 @@ import {
   type PlayedWorld,
 } from '../../support/played-world.ts';
 
-/** Two daemons of which one provisions. What the page tells of a provider must not depend on which is asked. */
+/** Two daemons, one of which provisions. Both must show the same provider. */
 
 const MINUTE = 60_000;
 const SLOTS = 12;
@@ -19,7 +19,7 @@ const MACHINES = 8;
 
 let world: PlayedWorld;
 let daemons: readonly PlayedDaemon[] = [];
-/** The provider forgets to list what is in use. */
+/** The provider omits used machines from its listing. */
 let isForgetful = false;
 
 const forgetting = (driven: Provider): Provider => ({
@@ -57,13 +57,13 @@ afterAll(async () => {
   world.end();
 });
 
-test('one daemon provisions, and both say which', async () => {
+test('names the provisioning daemon on both daemons', async () => {
   const told = await toldByAll();
   expect(told.map(({ provisioner }) => provisioner?.isHere).toSorted()).toEqual([false, true]);
   expect(new Set(told.map(({ provisioner }) => provisioner?.sessionId)).size).toBe(1);
 });
 
-test('slots are counted by kind, the listing has an age, and calls have times', async () => {
+test('counts slots by kind, and shows the listing’s age and the call times', async () => {
   for (const { classes, listing, calls, machinesMax, breaker } of await toldByAll()) {
     const sum = (of: 'free' | 'used') => classes.reduce((total, each) => total + each[of], 0);
     expect([sum('free'), sum('used'), machinesMax]).toEqual([SLOTS - MACHINES, MACHINES, MACHINES]);
@@ -76,7 +76,7 @@ test('slots are counted by kind, the listing has an age, and calls have times', 
   }
 });
 
-test('a listing that is not believed is told by both, and bars creation in the words of explanations', async () => {
+test('reports an untrusted listing on both, which bars creation in the words of explanations', async () => {
   isForgetful = true;
   await advance(world.clock, 4 * MINUTE);
   for (const [at, { breaker }] of (await toldByAll()).entries()) {

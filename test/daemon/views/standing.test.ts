@@ -7,7 +7,7 @@ import { createPlayedWorld } from '../../support/played-world.ts';
 
 const MINUTE = 60_000;
 
-test('each scrape shows how the daemon stands, and nothing of the scrape before', async () => {
+test('shows the daemon’s present state at each scrape, and nothing of the scrape before', async () => {
   const world = createPlayedWorld({ seed: 3, locations: { hall: 3 } });
   const { daemon } = await world.start({ name: 'one', roles: ['loops', 'console'] });
   await advance(world.clock, 12 * MINUTE);
@@ -46,7 +46,7 @@ test('each scrape shows how the daemon stands, and nothing of the scrape before'
   for (const [loop, seconds] of loops) {
     expect(daemon.parts.mirror.nowMs() / 1_000 - seconds, loop).toBeLessThan(12 * 60);
   }
-  // They are there before they rise for the first time, or an alert would not see the first event.
+  // They exist before their first increase, or an alert would miss the first event.
   for (const name of [
     'shepherd_ssh_insecure_connections_total',
     'shepherd_ssh_hostkey_changes_total',
@@ -71,7 +71,7 @@ test('each scrape shows how the daemon stands, and nothing of the scrape before'
   world.end();
 });
 
-test('machines that need a human are counted by provider, and 0 where there is none', () => {
+test('counts machines that need a human by provider, with 0 where there is none', () => {
   const metrics = createMemMetrics();
   const stuck = { provider: 'a', state: 'Quarantined', substate: 'needsHuman' };
   tellCensus(metrics, [

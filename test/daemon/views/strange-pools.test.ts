@@ -11,7 +11,7 @@ import { machineRow, memberRow, SLOT, slotFacts } from '../../support/facts.ts';
 const DAEMON = sessionId('00000000-0000-4000-8000-00000000000d');
 const rowOf = (pool: string): PoolRow => newPool({ pool, balancer: 'edge' });
 
-test('a pool with members that is not configured here is told of once', () => {
+test('reports a pool with members that is not configured here once', () => {
   const log = recordingLog();
   let rows: readonly PoolRow[] = [];
   let leases: readonly LeaseRow[] = [];

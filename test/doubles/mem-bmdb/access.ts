@@ -3,10 +3,15 @@ import type {
   ApiToken,
   ConsoleSession,
   NewConsoleSession,
+  NewDeviceLogin,
   NewLoginCode,
   NewToken,
 } from '../../../src/adapters/bmdb/access-port.ts';
 import {
+  DEVICE_INTERVAL_MS,
+  DEVICE_LOGIN_MS,
+  DEVICE_LOGINS_MAX,
+  DEVICE_SLOWER_MS,
   GRANT_MAX_MS,
   GRANT_MS,
   GRANT_RETRY_MS,
@@ -40,14 +45,17 @@ const LISTED_MAX = 1_000;
 export function createAccessBook(memory: Memory): AccessBook {
   const rows: Rows = { tokens: new Map(), sessions: new Map(), codes: new Map() };
   const around = { ...rows, memory };
-  return { tokens: tokenBook(around), sessions: sessionBook(around), codes: codeBook(around) };
+  return {
+    ...{ tokens: tokenBook(around), sessions: sessionBook(around), codes: codeBook(around) },
+    devices: deviceBook(memory),
+  };
 }
 
 interface Around extends Rows {
   readonly memory: Memory;
 }
 
-/** What a token or session comes from, itself included; undefined: its row is gone. */
+/** The ancestors of a token or session, itself included; undefined: its row is gone. */
 function* lineage(
   { tokens, sessions }: Rows,
   leaf: MemToken | MemSession,
@@ -213,3 +221,56 @@ const codeBook = ({ memory, codes }: Around): AccessBook['codes'] => ({
     return login;
   },
 });
+
+interface MemDevice extends NewDeviceLogin {
+  readonly createdAtMs: number;
+  polledAtMs: number | null;
+  intervalMs: number;
+  outcome: 'waiting' | 'granted' | 'refused';
+  sealed: Uint8Array | null;
+}
+
+function deviceBook(memory: Memory): AccessBook['devices'] {
+  /** By the digest of the code that the command keeps. */
+  const devices = new Map<string, MemDevice>();
+  const isOver = ({ createdAtMs }: MemDevice) => createdAtMs + DEVICE_LOGIN_MS <= memory.now();
+  const waiting = (digest: Uint8Array) =>
+    [...devices.values()].find(
+      (each) => hex(each.userDigest) === hex(digest) && each.outcome === 'waiting' && !isOver(each),
+    );
+  return {
+    add: async (login) => {
+      const all = [...devices.values()];
+      const isTaken = all.some(({ userDigest }) => hex(userDigest) === hex(login.userDigest));
+      if (isTaken || all.filter((each) => !isOver(each)).length >= DEVICE_LOGINS_MAX) return false;
+      const fresh = { polledAtMs: null, intervalMs: DEVICE_INTERVAL_MS, sealed: null };
+      const row = { ...login, ...fresh, createdAtMs: memory.now(), outcome: 'waiting' } as const;
+      devices.set(hex(login.deviceDigest), { ...row });
+      return true;
+    },
+    find: async (digest) => {
+      const found = waiting(digest);
+      if (!found) return null;
+      const { host, address, publicKey, createdAtMs } = found;
+      return { host, address, publicKey, createdAtMs };
+    },
+    decide: async (digest, sealed) => {
+      const found = waiting(digest);
+      if (!found) return false;
+      Object.assign(found, { sealed, outcome: sealed === null ? 'refused' : 'granted' });
+      return true;
+    },
+    poll: async (digest) => {
+      const found = devices.get(hex(digest));
+      if (!found) return null;
+      const { outcome, sealed, polledAtMs, intervalMs } = found;
+      if (isOver(found) || outcome !== 'waiting') devices.delete(hex(digest));
+      if (isOver(found)) return { outcome: 'expired', sealed: null };
+      if (outcome !== 'waiting') return { outcome, sealed };
+      const isSoon = polledAtMs !== null && polledAtMs + intervalMs > memory.now();
+      found.polledAtMs = memory.now();
+      if (isSoon) found.intervalMs += DEVICE_SLOWER_MS;
+      return { outcome: isSoon ? 'soon' : 'waiting', sealed };
+    },
+  };
+}

@@ -117,7 +117,10 @@ function put(memory: Memory, machine: MemMachine, at: PoolName, row: MemberRow |
   memory.touch(machine.row.machineId);
 }
 
-/** No installation is due, and nobody alive works on it; the work of the dead is ended, as a claim would end it. */
+/**
+ * No installation is due, and no live session works on it. Work of dead sessions ends, as in a
+ * claim.
+ */
 function isFree(memory: Memory, machine: MemMachine): boolean {
   const isOurs = ({ process }: MemWork) => exclusionGroup(process) === 'shepherd';
   cancelOn(

@@ -25,8 +25,9 @@ export function claim(
   if (reason === 'it is being worked on') {
     throw new WorkConflict(`machine ${machineId} is not free for ${process}: ${reason}`);
   }
-  if (reason) throw new NothingToDo(`machine ${machineId} is not for ${process}: ${reason}`);
-  // Nobody alive holds the lease of this group, or it would have been refused above.
+  if (reason)
+    throw new NothingToDo(`machine ${machineId} is not eligible for ${process}: ${reason}`);
+  // No live session holds the lease of this group; otherwise the claim was refused above.
   const group = exclusionGroup(process);
   const isDead = (work: MemWork) => exclusionGroup(work.process) === group;
   cancelOn(memory, machine, 'session expired', isDead);

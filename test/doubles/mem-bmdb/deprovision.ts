@@ -11,7 +11,7 @@ import { cancelOn } from './leases.ts';
 import { writeEvent } from './records.ts';
 import { circumstances, rowOf } from './rows.ts';
 
-/** @throws {NothingToDo} the request was taken back, or a hold preserves the machine now. */
+/** @throws {NothingToDo} the request was withdrawn, or a hold preserves the machine now. */
 export function noteDeprovisionAsked({ memory, gate, machine, work }: HeldWork): void {
   const { deprovision, machineId } = machine.row;
   const refusal = askRefusal(work.process, rowOf(memory, machine), circumstances(memory));
@@ -27,7 +27,7 @@ export function noteDeprovisionAsked({ memory, gate, machine, work }: HeldWork):
   });
 }
 
-/** The machine is given back: nothing but history is left of it, and perhaps a hold on its slot. */
+/** Deletes the machine's rows: only history remains, and perhaps a hold on its slot. */
 export function forgetMachine({ memory, gate, machine }: HeldWork, change: Deprovisioned): void {
   const { machineId } = machine.row;
   cancelOn(memory, machine, 'deprovisioned', () => true);
@@ -38,7 +38,7 @@ export function forgetMachine({ memory, gate, machine }: HeldWork, change: Depro
   memory.machines.delete(machineId);
 }
 
-/** One without an end stays as it is. */
+/** A hold without an end stays unchanged. */
 function bar(
   memory: Memory,
   { provider, providerId, reservationId }: Provided,

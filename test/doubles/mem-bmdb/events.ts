@@ -9,14 +9,14 @@ import { EVENTS_MAX } from '../../../src/adapters/bmdb/port.ts';
 import type { EventBook, EventsPage, LatestQuery } from '../../../src/adapters/bmdb/port.ts';
 import type { MemEvent, Memory } from './tables.ts';
 
-/** Tells what happened to the fleet. */
+/** Records an event of the fleet. */
 export function tell(memory: Memory, event: NewEvent): void {
   const { provider = null, slotId = null, machineId = null, ...rest } = event;
   const about = { provider, slotId, machineId, from: null, to: null };
   memory.told.push({ ...numbered(memory), ...about, ...rest });
 }
 
-/** Tells a line of a slot's log, if it is an event. */
+/** Records a line of a slot's log, if the line is an event. */
 export function tellLine(memory: Memory, line: MemEvent): void {
   const told = toldLine(line.kind, line.reason);
   const { machineId, actor, from, to } = line;
@@ -67,7 +67,7 @@ const wantedOf = (
 
 const newest = ({ told }: Memory): string => told.at(-1)?.number ?? '0';
 
-/** Holds whose time is over. */
+/** Ends holds whose time is over. */
 export function endExpiredHolds(memory: Memory): void {
   const isOver = ({ untilMs }: { readonly untilMs: number | null }) =>
     untilMs !== null && untilMs <= memory.now();
@@ -79,7 +79,7 @@ export function endExpiredHolds(memory: Memory): void {
   memory.holds = memory.holds.filter((hold) => !isOver(hold));
 }
 
-/** What was imposed on a provider, unless it lasted already. */
+/** Records a hold on a provider, unless the hold lasted already. */
 export function tellProviderHold(
   memory: Memory,
   hold: Pick<FleetEvent, 'provider'> & {

@@ -25,16 +25,16 @@ import type {
 /** A machine as the guard counts it. */
 export interface GuardedMachine {
   readonly row: MachineRow;
-  /** The present run of heartbeats without a gap. */
+  /** The present run of heartbeats without gaps. */
   readonly unbroken: { readonly sinceMs: number; readonly count: number };
   /**
-   * Since when each start of its agent fails because it cannot be reached or does not let us in;
-   * null: something else failed last. Counts while there is a backoff of that process.
+   * Time since which each agent start fails because the machine is unreachable or refuses us; null:
+   * the last failure was different. Counts while that process has a backoff.
    */
   readonly unreachableSinceMs: number | null;
 }
 
-/** Everything that the counts depend on besides the machines. */
+/** The inputs of the counts besides the machines. */
 export interface GuardCounting {
   readonly rows: readonly GuardRow[];
   readonly holds: readonly HoldRow[];
@@ -46,7 +46,7 @@ export interface GuardCounting {
 
 /**
  * Counts machines for the guard: of the fleet, and of each provider with machines. The BMDB's SQL
- * says the same.
+ * computes the same.
  */
 export function countGuarded(
   machines: Iterable<GuardedMachine>,
@@ -99,8 +99,8 @@ function tellOf(machine: GuardedMachine, provider: string, counting: GuardCounti
 }
 
 /**
- * Starting its agent is still being tried, and the machine has not been reached since some time after
- * the last thaw. Of one that nobody tries to reach any more it cannot be said.
+ * Agent starts are still attempted, and have not reached the machine since some time after the last
+ * thaw. Without attempts the machine does not count as unreachable.
  */
 function isUnreachable(
   machine: GuardedMachine,
@@ -125,7 +125,7 @@ const lastThawMs = (provider: string, { rows }: GuardCounting): number =>
     Number.NEGATIVE_INFINITY,
   );
 
-/** What an agent that installs owes no heartbeat for. */
+/** An installing agent owes no heartbeats. */
 function isInstalling(row: MachineRow, { nowMs, loss }: GuardCounting): boolean {
   const { handedOutAtMs } = row.installation;
   return (
@@ -136,8 +136,8 @@ function isInstalling(row: MachineRow, { nowMs, loss }: GuardCounting): boolean 
 }
 
 /**
- * Who fell silent while heartbeats were not taken in is found lost only when they have been again for
- * long enough: then it is new.
+ * A machine that fell silent while no heartbeats were received is found lost only after heartbeats
+ * have been received for long enough. From then on it counts as new.
  */
 function isNewlyLost(lostAt: number, provider: string, counting: GuardCounting): boolean {
   const { ingest, loss, policy, nowMs } = counting;

@@ -2,11 +2,11 @@ import type { GuardRow } from '../../../src/domain/machine.ts';
 import { FLEET, calmRow } from '../../../src/domain/recovery/guard-judgement.ts';
 import type { GuardCounts, Ingest } from '../../../src/domain/recovery/guard-judgement.ts';
 
-/** What the guard has decided, and what it writes all the time. */
+/** The guard's decisions, and its frequent writes. */
 export interface MemGuard {
-  /** Of `fleet`, and of each provider that it ever decided on. */
+  /** Rows of `fleet`, and of each provider with a decision. */
   readonly rows: Map<string, GuardRow>;
-  /** `upSinceMs` is that of the fleet's row. */
+  /** `upSinceMs` is the fleet row's value. */
   seenAtMs: number | null;
   lostAtMs: number | null;
   assessedAtMs: number | null;
@@ -24,7 +24,7 @@ export const createMemGuard = (): MemGuard => ({
 export const guardRow = ({ rows }: MemGuard, scope: string): GuardRow =>
   rows.get(scope) ?? calmRow(scope);
 
-/** When heartbeats were taken in. */
+/** When heartbeats were received. */
 export const ingestOf = (guard: MemGuard): Ingest => ({
   upSinceMs: guardRow(guard, FLEET).ingestUpSinceMs,
   seenAtMs: guard.seenAtMs,

@@ -68,7 +68,7 @@ function mark(memory: Memory, up: boolean): void {
   memory.wake();
 }
 
-/** Who is silent at this very moment. */
+/** Counts the machines that are silent now. */
 export const countNow = (memory: Memory): readonly GuardCounts[] =>
   countGuarded(guarded(memory), {
     rows: [...memory.guard.rows.values()],
@@ -84,7 +84,7 @@ function* guarded(memory: Memory) {
   }
 }
 
-/** Why silence means nothing now; null: it does. */
+/** Why silence means nothing now; null: silence counts. */
 export const graceOf = (memory: Memory): string | null =>
   graceRefusal(ingestOf(memory.guard), memory.now(), limitsOf(memory));
 
@@ -100,7 +100,7 @@ export function refuseGuarded(memory: Memory, { row }: MemMachine, isOrdered: bo
   if (why !== null) throw new NoPermit(why);
 }
 
-/** Writes who fell silent, and who was heard again, into the logs of their slots. */
+/** Records new silences and returns in the logs of the slots. */
 export function noteSilences(memory: Memory): void {
   const now = circumstances(memory);
   const isLooked = mayBeSilent(graceOf(memory), memory.guard.counts);

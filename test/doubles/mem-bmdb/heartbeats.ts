@@ -54,7 +54,7 @@ function recordOne(memory: Memory, record: HeartbeatRecord): HeartbeatOutcome {
   const { installationReport: report } = record;
   const { requestGeneration: asked } = machine.row.installation;
   if (report && asked !== null && report.generation > asked) {
-    const message = `installation report of generation ${report.generation}, but only ${asked} was asked for`;
+    const message = `installation report for generation ${report.generation}, but only ${asked} was requested`;
     return { kind: 'invalid', message };
   }
   if (report && report.generation === asked) storeReport(memory, machine, report);
@@ -68,7 +68,7 @@ function recordOne(memory: Memory, record: HeartbeatRecord): HeartbeatOutcome {
   };
 }
 
-/** What is asked for is in place; no freeze forbids it, nor what forbids to hand out. */
+/** The requested system is installed, no freeze forbids the reboot, and the machine is allocatable. */
 function mayReboot(memory: Memory, { row }: MemMachine): boolean {
   const { provided } = row;
   if (installState(row) !== 'DONE' || !provided) return false;
@@ -91,7 +91,7 @@ function beat(memory: Memory, machine: MemMachine, bootId: string | null): numbe
   return atMs;
 }
 
-/** Not while somebody works on it: then the end of that work decides. */
+/** Not while somebody works on it, because then the end of that work decides. */
 function endEpisode(memory: Memory, machine: MemMachine, nowMs: number): void {
   if (liveWork(memory, machine).length > 0) return;
   const { count, sinceMs } = machine.unbroken;

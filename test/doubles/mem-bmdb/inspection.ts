@@ -10,8 +10,8 @@ import type { BmdbInspection, EventLine, EventQuery } from '../../../src/adapter
 import { providerOf, slot, slotIdOf, type Slot } from '../../../src/domain/ids.ts';
 
 /**
- * See `BmdbInspection`. Memory has no tables that a person could look at: machines as they are stored
- * are read from PostgreSQL only.
+ * See `BmdbInspection`. Memory has no tables for people: stored machines are read from PostgreSQL
+ * only.
  */
 export function createInspection(memory: Memory): BmdbInspection {
   return {
@@ -33,7 +33,7 @@ export function createInspection(memory: Memory): BmdbInspection {
   };
 }
 
-/** The counts of the others are 0. */
+/** The other counts are 0. */
 function partOf(counts: Counts, only: StatisticsPart | undefined): Counts {
   if (only === undefined) return counts;
   const { activeWork, activeBackoffs, ...machines } = counts;

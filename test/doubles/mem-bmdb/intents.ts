@@ -83,7 +83,7 @@ export const isUnsettled = ({ state }: MemIntent): boolean =>
 const isAlive = (memory: Memory, intent: MemIntent | undefined): boolean =>
   intent !== undefined && isSessionAlive(memory, intent.sessionId);
 const notOurs = (witness: Witness) =>
-  new WorkConflict(`intent ${witness} is settled or worked on by another session`);
+  new WorkConflict(`intent ${witness} has ended, or another session works on it`);
 
 function requireMine(memory: Memory, gate: SessionGate, witness: Witness): MemIntent {
   const intent = memory.intents.get(witness);
@@ -113,10 +113,10 @@ const hasMachine = (memory: Memory, name: string) =>
   [...memory.machines.values()].some(({ row }) => slotOfRow(row) === name);
 
 function refuseOccupied(memory: Memory, name: string): void {
-  if (hasMachine(memory, name)) throw new WorkConflict(`${name} has a machine already`);
+  if (hasMachine(memory, name)) throw new WorkConflict(`${name} already has a machine`);
   const intents = [...memory.intents.values()].filter(isUnsettled);
   if (intents.some((intent) => slot(intent.provider, intent.slotId) === name)) {
-    throw new WorkConflict(`${name} has an intent already`);
+    throw new WorkConflict(`${name} already has an intent`);
   }
   refuseBarred(memory, name);
 }
@@ -131,10 +131,10 @@ function refuseBarred(memory: Memory, name: string): void {
   const penalty = memory.penalties.get(name);
   const isShelved = penalty !== undefined && penalty.untilMs > memory.now();
   const cause = hold?.reason ?? (isShelved ? penalty.cause : undefined);
-  if (cause !== undefined) throw new NothingToDo(`${name} must not be used: ${cause}`);
+  if (cause !== undefined) throw new NothingToDo(`${name} is barred: ${cause}`);
 }
 
-/** Something may have come to the slot since the intent was opened. */
+/** The slot may have changed since the intent was opened. */
 function refuseAttempt(memory: Memory, { provider, slotId }: MemIntent): void {
   const name = slot(provider, slotId);
   if (hasMachine(memory, name)) throw new NothingToDo(`${name} has a machine`);

@@ -31,7 +31,7 @@ const createLease = (memory: Memory, gate: SessionGate, { name, epoch }: MemJob)
   },
 });
 
-/** A dead session holds nothing that could be released. */
+/** A dead session holds nothing to release. */
 function isAlive(gate: SessionGate): boolean {
   try {
     gate.check();
@@ -49,7 +49,7 @@ export function requireJob(memory: Memory, gate: SessionGate, { name, epoch }: L
   throw new LeaseLost(`${name} (lease ${epoch}) is no longer ours`);
 }
 
-/** All jobs that were ever taken and not released. */
+/** All jobs that were taken and not released. */
 export const readJobs = (memory: Memory): LeaseRow[] =>
   [...memory.jobs.values()].map(({ name, sessionId }) => ({
     name,

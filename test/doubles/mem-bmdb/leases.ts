@@ -2,12 +2,12 @@ import { writeHistory } from './records.ts';
 import { dropPermit } from './tables.ts';
 import type { MemMachine, Memory, MemWork } from './tables.ts';
 
-/** Frees the lease without a word. */
+/** Frees the lease without a record. */
 export function dropLease(machine: MemMachine, work: MemWork): void {
   machine.leases = machine.leases.filter((each) => each !== work);
 }
 
-/** Frees leases, with history, and gives back permits under which nothing was asked. */
+/** Frees leases, with history, and returns permits under which nothing was requested. */
 export function cancelWork(
   memory: Memory,
   cause: string,
@@ -20,7 +20,7 @@ export function cancelWork(
   return count;
 }
 
-/** The same, of one machine. */
+/** The same for one machine. */
 export function cancelOn(
   memory: Memory,
   machine: MemMachine,

@@ -6,7 +6,7 @@ import type { Memory } from './tables.ts';
 export const createListingBook = (memory: Memory): ListingBook => {
   const isAlive = (id: SessionId) =>
     (memory.sessions.get(id)?.deadlineMs ?? -Infinity) > memory.now();
-  /** Removes what dead daemons said of a provider. */
+  /** Removes the listings that dead daemons stored about a provider. */
   const takeDead = (provider: string) => {
     const dead = memory.unlisted.filter(
       (each) => each.provider === provider && !isAlive(each.sessionId),

@@ -18,12 +18,12 @@ import type { MemBmdbOptions, Memory } from './tables.ts';
 import { behind, plainBook } from './plain.ts';
 import type { Bmdb } from '../../../src/adapters/bmdb/port.ts';
 
-/** The rows lie open, for tests to set up and to look at. */
+/** Tests may prepare and read the rows. */
 export interface MemBmdb extends Bmdb {
   readonly tables: Memory;
 }
 
-/** The BMDB in memory, over the given clock: for simulation in virtual time. */
+/** The in-memory BMDB on the given clock, for simulation in virtual time. */
 export function createMemBmdb(options: MemBmdbOptions): MemBmdb {
   const memory = createMemory(options);
   const check = (signal?: AbortSignal) => {

@@ -8,8 +8,8 @@ import type { MemMachine, Memory } from './tables.ts';
 
 /**
  * Grants the machine a permit to be interrupted.
- * @throws {NoPermit} the budget of its location, its provider or the fleet is spent, or the guard
- *   does not let anybody recover now.
+ * @throws {NoPermit} the budget of its location, its provider or the fleet is used up, or the guard
+ * forbids recovery now.
  */
 export function grantPermit(memory: Memory, machine: MemMachine, isOrdered: boolean): void {
   refuseClaim(memory, machine, isOrdered);
@@ -26,13 +26,13 @@ export function grantPermit(memory: Memory, machine: MemMachine, isOrdered: bool
   });
 }
 
-/** @throws {NoPermit} the guard keeps the machine from the ladder now. */
+/** @throws {NoPermit} the guard keeps the machine off the ladder now. */
 export function refuseClaim(memory: Memory, machine: MemMachine, isOrdered: boolean): void {
   refuseGuarded(memory, machine, isOrdered);
   if (!isOrdered) refuseSuspicious(memory, machine.row.provided!.provider);
 }
 
-/** Why there is no permit for one more machine where this one is, after so many others; null: there is one. */
+/** Why the scopes of this machine have no permit left after `more` others; null: they have one. */
 export function whyNoRoom(
   memory: Memory,
   machine: MemMachine,
@@ -46,7 +46,7 @@ export function whyNoRoom(
     const recovering = group.filter((each) => each.permitGrantedAtMs !== null).length;
     const most = limit(memory.options.budget, group.length);
     return recovering + ahead >= most + (isOrdered ? ORDERS_KEPT : 0)
-      ? `${recovering} of ${most} machines of ${scope} are being recovered already`
+      ? `${recovering} of ${most} machines of ${scope} are already being recovered`
       : null;
   };
   const peers = counted.filter((each) => scopeOf(each).provider === provider);
@@ -58,13 +58,13 @@ export function whyNoRoom(
   );
 }
 
-/** A permit counts where it was granted, even if the machine is said to be elsewhere since. */
+/** A permit counts where it was granted, even if the machine has moved since. */
 const scopeOf = ({ permitScope, row }: MemMachine) => ({
   provider: permitScope?.provider ?? row.provided?.provider,
   location: permitScope?.location ?? row.provided?.location ?? null,
 });
 
-/** @throws {NoPermit} too many of the fleet or the provider are quiet at this very moment. */
+/** @throws {NoPermit} too many machines of the fleet or the provider are silent now. */
 function refuseSuspicious(memory: Memory, provider: string): void {
   const concerned = countNow(memory).filter(({ scope }) => scope === FLEET || scope === provider);
   for (const counts of concerned) {

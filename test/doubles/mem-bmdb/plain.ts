@@ -1,6 +1,6 @@
 import { plainText } from '../../../src/lib/texts.ts';
 
-/** The same with every text made plain, as the database keeps it. */
+/** The same value with every text made plain, as the database stores it. */
 export const plain = <T>(given: T): T => plainly(given) as T;
 
 function plainly(given: unknown): unknown {
@@ -15,7 +15,7 @@ const isPlainObject = (given: unknown): given is object =>
 
 type BookMethod = (...args: readonly unknown[]) => unknown;
 
-/** The same book; its methods are given plain texts. */
+/** The same book; its methods receive plain texts. */
 export const plainBook = <Book extends object>(book: Book): Book =>
   Object.fromEntries(
     Object.entries(book).map(([name, value]) => [
@@ -26,7 +26,7 @@ export const plainBook = <Book extends object>(book: Book): Book =>
     ]),
   ) as Book;
 
-/** The same book, of which each call begins with a check; it gets the signal that the call is given. */
+/** The same book with a check before each call. The check receives the call's signal. */
 export const behind = <Book extends object>(
   check: (signal?: AbortSignal) => void,
   book: Book,

@@ -17,7 +17,7 @@ export function updateProvided(
   gate.check();
   const machine = memory.machines.get(machineId);
   const provided = machine?.row.provided;
-  if (!machine || !provided) throw new NotFound(`machine ${machineId} has no hardware recorded`);
+  if (!machine || !provided) throw new NotFound(`machine ${machineId} has no recorded hardware`);
   const before = { provided, missing: machine.row.missing };
   const after = {
     provided: { ...provided, ...Object.fromEntries(given) },
@@ -27,7 +27,7 @@ export function updateProvided(
     patch(machine, after);
     memory.touch(machineId);
   }
-  // A machine the provider does not know is no longer being recovered.
+  // A machine that the provider does not know is no longer being recovered.
   if (told.status === 'Missing') dropPermit(memory, machine);
 }
 

@@ -43,7 +43,7 @@ export function liftHolds(
 const nameOf = (provider: ProviderName, kind: ProviderHoldKind, key: string) =>
   `${provider} ${kind} ${key}`;
 
-/** What is said of a hold, or of a penalty by its slot. */
+/** What identifies a hold, or a penalty by its slot. */
 interface Meant {
   readonly provider: ProviderName;
   readonly key: string;
@@ -68,7 +68,7 @@ function forgive({ penalties }: Memory, isMeant: (hold: Meant) => boolean): numb
   return found.length;
 }
 
-/** Forgets holds that ended long ago; the next one of its kind starts small again. */
+/** Deletes holds that ended long ago; the next hold of that kind starts small again. */
 export function trimProviderHolds(memory: Memory): void {
   const limitMs = memory.now() - KEPT_MS;
   for (const [name, { untilMs }] of memory.providerHolds) {

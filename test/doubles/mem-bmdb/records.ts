@@ -5,7 +5,7 @@ import { plain } from './plain.ts';
 import type { MemEvent, MemHistory, Memory, MemWork } from './tables.ts';
 import type { HistoryLine, Swept } from '../../../src/adapters/bmdb/port.ts';
 
-/** One line of work history. */
+/** Writes one line of work history. */
 export function writeHistory(
   memory: Memory,
   work: MemWork,
@@ -34,7 +34,7 @@ export const historyOf = (memory: Memory, machineId: string): HistoryLine[] =>
 const KEPT_MS = 90 * 86_400_000;
 const KEPT_LINES = 1000;
 
-/** Forgets lines that are both older than 90 days and not among the machine's last 1000. */
+/** Deletes lines that are older than 90 days and not among the machine's last 1000. */
 export function trimHistory(memory: Memory): Pick<Swept, 'history'> {
   const limitMs = memory.now() - KEPT_MS;
   if ((memory.history[0]?.atMs ?? limitMs) >= limitMs) return { history: 0 };
@@ -52,7 +52,7 @@ export function trimHistory(memory: Memory): Pick<Swept, 'history'> {
   return { history };
 }
 
-/** One line of the slot's log; none for a machine without hardware. */
+/** Writes one line of the slot's log; none for a machine without hardware. */
 export function writeEvent(
   memory: Memory,
   { machineId, provided }: MachineRow,

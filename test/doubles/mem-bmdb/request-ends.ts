@@ -4,14 +4,14 @@ import type { Settlement } from '../../../src/domain/settlement.ts';
 import { tell, tellLine } from './events.ts';
 import type { MemRequest, Memory } from './tables.ts';
 
-/** How a request ends. Without an event its line says what was asked for, and the outcome. */
+/** How a request ends. Without an event, the log line names the request and its outcome. */
 export interface RequestEnd extends Pick<Settlement, 'state' | 'outcome' | 'event'> {
   readonly key: string;
 }
 
 /**
- * Ends requests, each with a line in the log of its slot, in the name of who asked. What was ended
- * before stays.
+ * Ends requests, each with a line in its slot's log in the requester's name. Ended requests stay as
+ * they are.
  */
 export function endRequests(memory: Memory, ends: readonly RequestEnd[]): void {
   for (const end of ends) endRequest(memory, end);
@@ -44,7 +44,7 @@ export function tellSettled(memory: Memory, request: MemRequest): void {
   });
 }
 
-/** Tells readers; a machine is read with its order. */
+/** Notifies readers, because a machine is read together with its order. */
 export function touchRequest(memory: Memory, { machineId }: RequestRow): void {
   if (machineId === null) memory.wake();
   else memory.touch(machineId);

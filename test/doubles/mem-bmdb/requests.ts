@@ -60,7 +60,7 @@ const isAskedFor = (request: MemRequest, query: RequestQuery): boolean =>
   request.createdAtMs >= (query.sinceMs ?? -Infinity) &&
   request.createdAtMs < (query.untilMs ?? Infinity);
 
-/** Open ones, oldest first. */
+/** Open requests, oldest first. */
 export const readOpenRequests = ({ requests }: Memory): RequestRow[] =>
   [...requests.values()]
     .filter(({ state }) => state === 'open')
@@ -79,7 +79,7 @@ export const toRequest = (request: MemRequest): RequestRow => {
   return row;
 };
 
-/** All of them, or none: it throws. */
+/** Submits all requests or none: it throws. */
 function fileAll(memory: Memory, asked: readonly FiledRequest[]): MemRequest[] {
   const before = new Map<string, MemRequest>();
   for (const each of asked) {
@@ -143,7 +143,9 @@ function readBatch({ requests }: Memory, key: string): RequestBatch | null {
   return { head: toState(head), digest, requests: sorted.map(toState) };
 }
 
-/** Those that are not where they are said to be. One without hardware is on no slot, which settling finds. */
+/**
+ * Machines that are not on the stated slot. Applying the request detects machines without hardware.
+ */
 function strayMachines({ machines }: Memory, asked: readonly FiledRequest[]): BatchRefusal[] {
   return asked.flatMap((each): BatchRefusal[] => {
     const { key, machineId, provider, slotId } = each;
@@ -159,7 +161,7 @@ function strayMachines({ machines }: Memory, asked: readonly FiledRequest[]): Ba
 const openOrderOf = (memory: Memory, { machineId }: FiledRequest): MemRequest | undefined =>
   memory.requests.get(memory.orders.get(machineId!) ?? '');
 
-/** Those of machines of which an order is open already. One that has expired makes room. */
+/** Requests for machines that already have an open order. An expired order makes room. */
 function secondOrders(memory: Memory, asked: readonly FiledRequest[]): BatchRefusal[] {
   return asked.flatMap((each): BatchRefusal[] => {
     const open = isOrder(each.verb) ? openOrderOf(memory, each) : undefined;

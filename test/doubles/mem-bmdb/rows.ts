@@ -11,7 +11,7 @@ import type { MemMachine, Memory, MemWork } from './tables.ts';
 export const isSessionAlive = (memory: Memory, id: SessionId): boolean =>
   (memory.sessions.get(id)?.deadlineMs ?? Number.NEGATIVE_INFINITY) > memory.now();
 
-/** Leases of live sessions; those of dead ones count for nothing. */
+/** Leases of live sessions. Leases of dead sessions do not count. */
 export const liveWork = (memory: Memory, machine: MemMachine): readonly MemWork[] =>
   machine.leases.filter((each) => isSessionAlive(memory, each.sessionId));
 
@@ -29,7 +29,7 @@ export function rowOf(memory: Memory, machine: MemMachine): MachineRow {
   };
 }
 
-/** What was ordered of the machine and may still be carried out. */
+/** The machine's order, if it may still be carried out. */
 function orderOf({ orders, requests, now }: Memory, row: MachineRow): OrderRow | null {
   const found = requests.get(orders.get(row.machineId) ?? '');
   if (!found || found.expiresAtMs <= now() || !isOnSlot(row, found)) return null;
@@ -41,7 +41,7 @@ function orderOf({ orders, requests, now }: Memory, row: MachineRow): OrderRow |
 export const rowsOf = (memory: Memory): MachineRow[] =>
   [...memory.machines.values()].map((machine) => rowOf(memory, machine));
 
-/** What the predicates depend on besides a row. */
+/** The predicates' inputs besides a row. */
 export const circumstances = (memory: Memory): Circumstances => ({
   holds: memory.holds,
   nowMs: memory.now(),

@@ -29,7 +29,7 @@ import type { BmdbSession, SessionOptions } from '../../../src/adapters/bmdb/por
 export function openSession(memory: Memory, options: SessionOptions): BmdbSession {
   const { clock, random } = memory.options;
   const { component, runtimeInfo, about = null } = options;
-  // The tables count in whole seconds; only the local deadline is exact.
+  // The tables count whole seconds; only the local deadline is exact.
   const intervalMs = 1000 * Math.max(1, Math.ceil(options.intervalMs / 1000));
   const sessionId = asSessionId(random.uuid());
   const row: MemSession = {

@@ -7,7 +7,7 @@ import type { Memory, MemSession } from './tables.ts';
 const ENDED_MAX = 200;
 const DAY_MS = 86_400_000;
 
-/** Keeps for a day that there was one. False: there is none. */
+/** Keeps a record of the session for a day. @returns false: no such session. */
 export function removeSession(memory: Memory, id: SessionId): boolean {
   const found = memory.sessions.get(id);
   if (!found) return false;

@@ -196,7 +196,7 @@ const othersThan = ({ holds }: Memory, { provider, slotId }: RequestRow, kind: H
     (each) => each.provider !== provider || each.slotId !== slotId || each.kind !== kind,
   );
 
-/** Ends a quarantine, and all that led to it. */
+/** Ends a quarantine and deletes its causes. */
 function release(memory: Memory, machine: MemMachine, forgetHostKey: boolean): void {
   patch(machine, { quarantine: null, backoffs: [], ...afterRelease(memory, machine.row) });
   machine.coolDownSeconds = null;
@@ -206,8 +206,8 @@ function release(memory: Memory, machine: MemMachine, forgetHostKey: boolean): v
 }
 
 /**
- * A release does not forget what was done for an open order: it would be done a second time. Nor does it
- * forget that the machine was to be switched off: the next daemon must switch it on first.
+ * A release keeps the progress of an open order, because otherwise the work would be repeated. It
+ * also keeps a power-off request, because the next daemon must switch the machine on first.
  */
 function afterRelease({ requests }: Memory, { recovery, startAttempt }: MachineRow) {
   const isOrdered = recovery && requests.get(recovery.orderKey ?? '')?.state === 'open';
@@ -218,7 +218,7 @@ function afterRelease({ requests }: Memory, { recovery, startAttempt }: MachineR
   return { recovery: ladderRow({ rung: 'restartingAgent', powerOffAskedAtMs }), startAttempt };
 }
 
-/** Whoever works under it needs it to the end. */
+/** Running work needs its permit to the end. */
 function returnPermit(memory: Memory, machine: MemMachine): void {
   const isNeeded = liveWork(memory, machine).some(({ process }) => process.startsWith('Shepherd'));
   if (!isNeeded) dropPermit(memory, machine);

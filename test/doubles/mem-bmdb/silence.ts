@@ -16,20 +16,20 @@ import {
 import type { GuardedMachine } from './guard-counts.ts';
 
 /**
- * What the log of a slot says of silence: when a machine that ran was not heard any longer, and when
- * it was heard again for certain, whatever was tried in between. The BMDB's SQL says the same; a
- * property test compares the two.
+ * What a slot's log says of silence: when a running machine fell silent, and when it was certainly
+ * heard again, whatever was tried in between. The BMDB's SQL computes the same; a property test
+ * compares the two.
  */
 export interface SilenceLine {
   readonly kind: 'fellSilent' | 'heardAgain';
   readonly actor: string;
   readonly reason: string;
-  /** Names of states, as people see them. */
+  /** Names of states as people see them. */
   readonly from: string;
   readonly to: string;
 }
 
-/** Since when the machine was not heard, if it is silent while it should run; null: it is not. */
+/** Time since which a machine that should run is silent; null: it is not. */
 export function silentSinceMs(row: MachineRow, { nowMs, loss }: SilenceMoment): number | null {
   const { agentStarted, provided, deprovision } = row;
   if (!agentStarted || !provided || provided.status === 'Missing' || deprovision) return null;
@@ -38,9 +38,9 @@ export function silentSinceMs(row: MachineRow, { nowMs, loss }: SilenceMoment): 
 }
 
 /**
- * A machine that was silent is no longer: it reported as often in a row as gives a permit back, or its
- * installation succeeded, after which nobody waits for it. A single heartbeat would have the log of one
- * that comes and goes grow for ever.
+ * A silent machine is heard again: it sent as many heartbeats in a row as return a permit, or its
+ * installation succeeded, after which nobody waits for it. With single heartbeats, the log of an
+ * unstable machine would grow for ever.
  */
 export const isHeardAgain = (
   { row, unbroken }: Pick<GuardedMachine, 'row' | 'unbroken'>,
@@ -65,14 +65,14 @@ export const heardAgain = (row: MachineRow, nowMs: number): SilenceLine => ({
   to: stateWhenHeard(row, nowMs),
 });
 
-/** How it was when it was heard last. */
+/** Its state at the last heartbeat. */
 function runningState(row: MachineRow): string {
   const isInstalling = installState(row) === 'PENDING' && row.installation.handedOutAtMs !== null;
   if (isInstalling) return 'Running · installingOs';
   return currentHeartbeat(row) ? 'Running · healthy' : 'Running · awaitingHeartbeat';
 }
 
-/** See `viewOf`, which knows the provider's listing too. */
+/** See `viewOf`, which also knows the provider's listing. */
 function stateWhenHeard(row: MachineRow, nowMs: number): string {
   if (isQuarantined(row, nowMs)) return `Quarantined · ${row.quarantine!.kind}`;
   if (row.deprovision) return 'Deprovisioning';

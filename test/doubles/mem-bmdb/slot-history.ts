@@ -5,7 +5,7 @@ import type { Memory } from './tables.ts';
 
 type Numbered = SlotLine & { readonly cut: string; readonly seq: string };
 
-/** The log of a slot comes after the work of the same moment. */
+/** A slot's log line sorts after work of the same moment. */
 const ABOVE_WORK = 2 ** 52;
 
 /** See `BmdbInspection.slotHistory`. */

@@ -39,7 +39,7 @@ export function readChanges(memory: Memory, cursor: Cursor): BmdbChanges | null 
 
 const KEPT_MS = 5 * 60_000;
 
-/** Forgets changes that no reader asks for any more. */
+/** Deletes changes that no reader needs any more. */
 export function trimChanges(memory: Memory): void {
   const limitMs = memory.now() - KEPT_MS;
   const first = memory.changes.findIndex((change) => change.atMs >= limitMs);
@@ -49,7 +49,7 @@ export function trimChanges(memory: Memory): void {
   memory.changes = kept;
 }
 
-/** When a read is: each is newer than those before it. */
+/** The moment of a read. Each is newer than the ones before. */
 export const moment = (memory: Memory): ReadingMoment => ({
   nowMs: memory.now(),
   version: memory.nextRead(),

@@ -15,7 +15,7 @@ export function statisticsOf(rows: readonly MachineRow[], now: Circumstances): S
 
 function countsOf(rows: readonly MachineRow[], now: Circumstances): Counts {
   const count = (which: (row: MachineRow) => boolean) => rows.filter(which).length;
-  // A machine without hardware is in none of these conditions.
+  // A machine without hardware is in none of these states.
   const provided = rows.filter((row) => row.provided !== null);
   const inState = (state: string) => provided.filter((row) => installState(row) === state).length;
   const pending = (process: Process) =>

@@ -12,7 +12,7 @@ import type { Swept } from '../../../src/adapters/bmdb/port.ts';
 
 const SESSIONS_MAX = 100;
 const PERMIT_AGE_MS = 60_000;
-/** With one of these, or with none, the machine may still be recovered. */
+/** With these quarantine reasons, or with none, the machine may still be recovered. */
 const KEPT: ReadonlySet<string | null> = new Set([
   null,
   'it is being worked on',
@@ -20,7 +20,9 @@ const KEPT: ReadonlySet<string | null> = new Set([
   'it cools down after an attempt',
 ]);
 
-/** See `Bmdb.sweep`. Logs of slots, requests and creations are kept: no test runs for months. */
+/**
+ * See `Bmdb.sweep`. Slot logs, requests and creations are kept, because no test runs for months.
+ */
 export function sweep(memory: Memory): Swept {
   const swept = sweepSessions(memory);
   const permits = sweepPermits(memory);

@@ -33,7 +33,7 @@ export interface MemBmdbOptions {
   readonly random: Random;
   readonly loss: LossPolicy;
   readonly budget: RecoveryBudget;
-  /** `DEFAULT_GUARD` when absent. */
+  /** Default: `DEFAULT_GUARD`. */
   readonly guard?: GuardPolicy;
   /** Share by which backoffs are lengthened at random (0.1). */
   readonly jitter?: number;
@@ -48,7 +48,7 @@ export interface MemSession {
   readonly intervalMs: number;
   deadlineMs: number;
 }
-/** A lease that is held, by whatever session; its epoch is new with each claim. */
+/** A held lease of any session. Each claim has a new epoch. */
 export interface MemWork extends LiveWork {
   readonly machineId: MachineId;
 }
@@ -60,13 +60,13 @@ export interface MemHistory {
   readonly event: 'Started' | 'Finished' | 'Failed' | 'Canceled';
   readonly cause: string | null;
   readonly sessionId: SessionId;
-  /** Null when the session was forgotten before its work. */
+  /** Null when the session was deleted before its work. */
   readonly component: string | null;
   readonly epoch: string;
 }
 export interface MemEvent {
   readonly slot: string;
-  /** Null: there was none on the slot. */
+  /** Null: the slot had no machine. */
   readonly machineId: MachineId | null;
   readonly atMs: number;
   readonly kind: string;
@@ -75,23 +75,23 @@ export interface MemEvent {
   readonly from: string | null;
   readonly to: string | null;
 }
-/** What somebody asked for, settled or not. */
+/** An operator request, open or ended. */
 export interface MemRequest extends RequestState {
   readonly parameters: RequestDetails;
 }
-/** A machine's tags; `work`, `permit` and `order` of `row` are filled in when it is read. */
+/** A machine's tags. `work`, `permit` and `order` of `row` are filled in by reads. */
 export interface MemMachine {
   row: MachineRow;
-  /** At most one of each exclusion group. */
+  /** At most one per exclusion group. */
   leases: readonly MemWork[];
   permitGrantedAtMs: number | null;
-  /** What the permit counts against; null: what the machine is now. */
+  /** The scope that the permit counts against; null: the machine's present scope. */
   permitScope: { readonly provider: ProviderName; readonly location: string | null } | null;
   coolDownSeconds: number | null;
   unbroken: { sinceMs: number; count: number };
-  /** Since when its agent start fails because it cannot be reached or does not let us in. */
+  /** Time since which its agent start fails because the machine is unreachable or refuses us. */
   unreachableSinceMs: number | null;
-  /** It is noted as silent, since then; null: it is not. */
+  /** Time since which the log records it as silent; null: it does not. */
   silentSinceMs: number | null;
   request: Uint8Array | null;
   hardwareReport: Uint8Array | null;
@@ -102,37 +102,37 @@ export type MemIntent = Omit<IntentRow, 'state' | 'sessionAlive'> & {
 export interface MemPenalty extends PenaltyRow {
   readonly level: number;
 }
-/** A job that somebody took, dead or alive. */
+/** A job that a live or dead session took. */
 export interface MemJob {
   readonly name: string;
   readonly sessionId: SessionId;
   readonly epoch: string;
 }
-/** One write to a machine's rows, for those who follow the changes. */
+/** One write to a machine's rows, for readers of changes. */
 export interface MemChange {
   readonly seq: number;
   readonly atMs: number;
   readonly machineId: MachineId;
 }
 
-/** The last restart of a controller. */
+/** The last restart of a BMC. */
 export interface MemReset {
   readonly controller: string;
   readonly machineId: MachineId;
   readonly atMs: number;
 }
 
-/** All rows. Every operation on them is synchronous, hence atomic. */
+/** All rows. Every operation on them is synchronous and so atomic. */
 export interface MemTables {
   readonly machines: Map<MachineId, MemMachine>;
   readonly sessions: Map<SessionId, MemSession>;
-  /** Those that were removed. */
+  /** Removed sessions. */
   readonly ended: (MemSession & { readonly endedAtMs: number })[];
-  /** All leases that are held, of dead sessions too. */
+  /** All held leases, also of dead sessions. */
   readonly work: readonly MemWork[];
   history: MemHistory[];
   readonly events: MemEvent[];
-  /** What readers of events are told, oldest first. */
+  /** Events for readers, oldest first. */
   readonly told: FleetEvent[];
   readonly webhooks: MemWebhooks;
   readonly intents: Map<Witness, MemIntent>;
@@ -147,36 +147,36 @@ export interface MemTables {
   readonly jobs: Map<string, MemJob>;
   readonly guard: MemGuard;
   readonly records: RecordTable;
-  /** By provider and controller. */
+  /** By provider and BMC. */
   readonly controllerResets: Map<string, MemReset>;
   /** By `poolKey`. */
   readonly pools: Map<string, PoolRow>;
   /** By key. */
   readonly requests: Map<string, MemRequest>;
-  /** Keys of the open orders; one for a machine. */
+  /** Keys of the open orders, at most one per machine. */
   readonly orders: Map<MachineId, string>;
   /** Oldest first. */
   changes: MemChange[];
-  /** Changes up to this one are forgotten. */
+  /** Changes up to this number are deleted. */
   trimmedTo: number;
 }
 
-/** Tables with what belongs to them. */
+/** The tables and their helpers. */
 export interface Memory extends MemTables {
-  /** False: everything that is asked of the database fails with `Unreachable`. */
+  /** False: every call to the database fails with `Unreachable`. */
   reachable: boolean;
   readonly options: MemBmdbOptions;
   readonly wakes$: Subject<Wake>;
-  /** Numbers claims, lines of history and changes; never given twice. */
+  /** Numbers claims, lines of history and changes. No number repeats. */
   nextNumber(): number;
   /** Numbers events. */
   nextEvent(): number;
   /** Numbers reads. */
   nextRead(): number;
   now(): number;
-  /** Tells readers, after the operation that changed something. */
+  /** Notifies readers after an operation that changed something. */
   wake(): void;
-  /** The same, and remembers that the rows of this machine changed. */
+  /** The same, and records that this machine's rows changed. */
   touch(id: MachineId): void;
 }
 
@@ -284,7 +284,7 @@ export function patch(machine: MemMachine, change: Partial<MachineRow>): void {
   machine.row = { ...machine.row, ...change };
 }
 
-/** @returns whether there was one. */
+/** @returns whether there was a permit. */
 export function dropPermit(memory: Memory, machine: MemMachine): boolean {
   if (machine.permitGrantedAtMs === null) return false;
   machine.permitGrantedAtMs = null;
@@ -293,7 +293,7 @@ export function dropPermit(memory: Memory, machine: MemMachine): boolean {
   return true;
 }
 
-/** What the parts of a session ask before they write. */
+/** Checks that the parts of a session make before they write. */
 export interface SessionGate {
   readonly sessionId: SessionId;
   readonly component: string;
@@ -302,12 +302,12 @@ export interface SessionGate {
   check(): void;
 }
 
-/** A claim, as everything that follows it sees it. */
+/** A claim, as its later steps see it. */
 export interface HeldWork {
   readonly memory: Memory;
   readonly gate: SessionGate;
   readonly machine: MemMachine;
   readonly work: MemWork;
-  /** At the claim. */
+  /** The row at the claim. */
   readonly row: MachineRow;
 }

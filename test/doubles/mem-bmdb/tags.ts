@@ -23,7 +23,7 @@ import { endRequests } from './request-ends.ts';
 import { dropPermit, patch, type MemMachine, type Memory, type HeldWork } from './tables.ts';
 import type { FinishChange, WorkNote } from '../../../src/adapters/bmdb/port.ts';
 
-/** What a finished task makes true. */
+/** Writes the result of a finished task. */
 export function applyChange(held: HeldWork, change: FinishChange): void {
   switch (change.kind) {
     case 'agentStarted':
@@ -60,7 +60,7 @@ function recover(held: HeldWork, change: Recovered): void {
   writeEvent(memory, machine.row, { kind: 'recovered', actor, reason });
 }
 
-/** What was asked for has come true. @returns what that is. */
+/** The requested effect was proved. @returns that effect. */
 function prove(
   { memory, machine }: HeldWork,
   { bootSeconds, order }: Recovered,
@@ -104,7 +104,7 @@ function forgetAgent({ memory, machine }: HeldWork): void {
   dropPermit(memory, machine);
 }
 
-/** When a wait of so many seconds ends, jitter included. */
+/** End of a wait of this many seconds, jitter included. */
 export const untilMs = ({ options, now }: Memory, seconds: number): number =>
   now() + seconds * 1_000 * (1 + options.random.next() * (options.jitter ?? BACKOFF_JITTER));
 
@@ -114,8 +114,8 @@ export const dropBackoff = ({ machine, work }: HeldWork): void =>
   });
 
 /**
- * No rung starts again before the cool-down, which grows over the whole episode. Nothing to cool
- * down from while nothing was asked for.
+ * No rung starts before the end of the cool-down, which grows over the episode. Without a request
+ * there is no cool-down.
  */
 export function coolDown({ memory, machine, work }: HeldWork, descriptor: BackoffDescriptor): void {
   if (!isLadder(work.process) || !machine.row.recovery) return;
@@ -126,7 +126,7 @@ export function coolDown({ memory, machine, work }: HeldWork, descriptor: Backof
 
 type Ladder = NonNullable<MachineRow['recovery']>;
 
-/** @returns whether there was something to change. */
+/** @returns whether there was a ladder to change. */
 function patchLadder(machine: MemMachine, change: (before: Ladder) => Partial<Ladder>): boolean {
   const { recovery } = machine.row;
   if (!recovery) return false;
@@ -134,7 +134,7 @@ function patchLadder(machine: MemMachine, change: (before: Ladder) => Partial<La
   return true;
 }
 
-/** @throws {NothingToDo} before asking: the machine came back or was put under a hold meanwhile. */
+/** @throws {NothingToDo} before the request, the machine came back or was put under a hold. */
 export function writeNote(held: HeldWork, note: WorkNote): void {
   if (changeByNote(held, note)) held.memory.touch(held.work.machineId);
 }
@@ -200,7 +200,7 @@ function requireMay({ memory, machine, work }: HeldWork, asking: Asking): void {
 function noteControllerReset(held: HeldWork, controller: string): void {
   const { memory, gate, machine, work, row } = held;
   const { machineId } = work;
-  const notAsked = `a restart of controller ${controller} of ${machineId} was not asked for`;
+  const notAsked = `a restart of controller ${controller} of ${machineId} was not requested`;
   requireMay(held, { notAsked, isOrder: false, needsPermit: true });
   if (!row.provided) throw new NothingToDo(`${notAsked}: it has no hardware`);
   const key = `${row.provided.provider} ${controller}`;
@@ -217,13 +217,13 @@ type RecoveryAsked = Extract<WorkNote, { kind: 'recoveryAsked' }>;
 
 function noteAsked(held: HeldWork, { rung, bootId, order }: RecoveryAsked): void {
   const { memory, gate, machine, work } = held;
-  const notAsked = `${rung} of ${work.machineId} was not asked for`;
+  const notAsked = `${rung} of ${work.machineId} was not requested`;
   const row = rowOf(memory, machine);
   if (order !== undefined && row.order?.key !== order) {
     throw new NothingToDo(`${notAsked}: the order is no longer open`);
   }
   requireMay(held, { notAsked, isOrder: order !== undefined, needsPermit: interrupts(rung) });
-  // The permit is used from now on, even where the clock has gone back since it was granted.
+  // The permit is in use from now on, even if the clock has gone back since the grant.
   const { permitGrantedAtMs } = machine;
   if (permitGrantedAtMs !== null) {
     machine.permitGrantedAtMs = Math.min(permitGrantedAtMs, memory.now());
@@ -252,13 +252,13 @@ function noteAsked(held: HeldWork, { rung, bootId, order }: RecoveryAsked): void
   });
 }
 
-/** @throws {NothingToDo} the machine, of which nothing was asked for, came back by itself. */
+/** @throws {NothingToDo} the machine came back by itself before anything was requested. */
 export function requireStillNeeded({ memory, machine, work }: HeldWork): void {
   const reason = askRefusal(work.process, rowOf(memory, machine), circumstances(memory));
   if (reason) throw new NothingToDo(`${work.process} of ${work.machineId}: ${reason}`);
 }
 
-/** Of a failure before anything was asked for: it counts on that rung. */
+/** Records a failure before any request: it counts on that rung. */
 export function endUnasked({ machine, work }: HeldWork, rung: StandingRung | null): void {
   if (!isLadder(work.process) || rung === null) return;
   const { recovery: before } = machine.row;
@@ -268,7 +268,7 @@ export function endUnasked({ machine, work }: HeldWork, rung: StandingRung | nul
   });
 }
 
-/** Where the ladder stands then; what is ordered does not move it. */
+/** The ladder's next position. An order does not move the ladder. */
 function stepOf(before: Ladder | null, rung: StandingRung, isOrdered: boolean) {
   if (isOrdered)
     return { rung: before?.rung ?? 'restartingAgent', attempts: before?.attempts ?? 0 };
@@ -276,8 +276,8 @@ function stepOf(before: Ladder | null, rung: StandingRung, isOrdered: boolean) {
 }
 
 /**
- * A reinstallation that was refused for certain changed no key, so the old one is pinned again;
- * unless an earlier one was asked for, of which that cannot be said.
+ * A reinstallation that was certainly refused changed no key, so the old key is pinned again. After
+ * an earlier request that is uncertain.
  */
 function noteRefused(machine: MemMachine, counts: boolean): boolean {
   const { recovery, hostKey } = machine.row;

@@ -16,7 +16,7 @@ export type MemWebhook = {
 };
 export interface MemWebhooks {
   readonly endpoints: Map<string, MemWebhook>;
-  /** By webhook, and number of the event. */
+  /** By webhook, and by the event's number. */
   readonly failed: Map<string, Map<string, FailedDelivery>>;
 }
 
@@ -32,7 +32,7 @@ const failedOf = ({ webhooks }: Memory, name: string): Map<string, FailedDeliver
   return found;
 };
 
-/** They are numbered one by one. */
+/** Events are numbered consecutively. */
 const toldOf = ({ told }: Memory, number: string) =>
   told[Number(number) - Number(told[0]?.number ?? 0)] ?? null;
 
@@ -130,7 +130,7 @@ export function createWebhookDesk(memory: Memory, gate: SessionGate): WebhookDes
   };
 }
 
-/** Dead letters are kept for a while, and what nobody tries. */
+/** Dead letters, and events that nobody delivers, are kept for a while. */
 export function trimDeliveries(memory: Memory): void {
   for (const rows of memory.webhooks.failed.values()) {
     for (const [number, { nextAtMs, lastAtMs }] of rows) {

@@ -26,7 +26,7 @@ export function createWork(held: HeldWork): Work {
   const { process, machineId, epoch } = work;
   let ended = false;
   const end = (event: 'Finished' | 'Failed', cause: string | null, apply: () => void) => {
-    if (ended) throw new AlreadyFinished(`${process} on ${machineId} has ended already`);
+    if (ended) throw new AlreadyFinished(`${process} on ${machineId} has already ended`);
     gate.check();
     requireWork(held);
     dropLease(machine, work);
@@ -57,7 +57,7 @@ export function createWork(held: HeldWork): Work {
     fail: async (backoff, cause, also = {}) =>
       end('Failed', cause, () => fail(held, { backoff, cause, also })),
     cancel: async (cause = 'canceled') => {
-      // Work of a dead session counts for nothing, so only a live one has something to cancel.
+      // Work of a dead session does not count, so only a live session has something to cancel.
       if (!memory.reachable) return;
       const alive = !gate.signal.aborted && isSessionAlive(memory, gate.sessionId);
       if (!ended && alive) cancelOn(memory, machine, cause, (each) => each === work);
@@ -77,7 +77,7 @@ interface WorkFailure {
   readonly also: FailureEffects;
 }
 
-/** What was ordered moves neither the ladder nor its waits. */
+/** An order moves neither the ladder nor its waits. */
 function fail(held: HeldWork, failure: WorkFailure): void {
   const { memory, gate, machine, work } = held;
   const { backoff, cause, also } = failure;
@@ -114,7 +114,7 @@ function backOff(held: HeldWork, { backoff, cause, also }: WorkFailure): void {
   patch(machine, { startAttempt: { ...attempt, count: attempt.count + 1, unreached } });
 }
 
-/** An operator's quarantine stays. The permit is given back. */
+/** An operator's quarantine stays. The permit is returned. */
 function park({ memory, machine, gate }: HeldWork, { kind, reason }: Quarantine): void {
   const isByOperator =
     machine.row.quarantine?.kind === 'byOperator' && isQuarantined(machine.row, memory.now());

@@ -15,7 +15,7 @@ export type Calls = ReturnType<typeof createCalls>;
 interface CallsDeps {
   readonly clock: Clock;
   readonly faults: FaultScript;
-  /** Of every call. */
+  /** Duration of every call. */
   readonly latencyMs: number;
 }
 
@@ -25,8 +25,8 @@ type DecisiveKind = Exclude<CallFaultKind, 'slow'>;
 const DECISIVE = Object.keys(CALL_FAULTS).filter((kind): kind is DecisiveKind => kind !== 'slow');
 
 /**
- * The way in of every call: its index, its latency, and what may happen to any call. Counts belong to the account:
- * every instance that is open on it shares them.
+ * The entry of every call: its index, latency and faults. Counts belong to the account: all its
+ * open instances share them.
  */
 export function createCalls({ clock, faults, latencyMs }: CallsDeps) {
   const counts = new Map<ProviderOperation, number>();
@@ -48,7 +48,7 @@ export function createCalls({ clock, faults, latencyMs }: CallsDeps) {
   }
 
   return {
-    /** @param device that the call is about, if it is about one. */
+    /** @param device the call's device, if it has one. */
     async run<T>(
       operation: ProviderOperation,
       device: string | null,
@@ -70,7 +70,7 @@ export function createCalls({ clock, faults, latencyMs }: CallsDeps) {
         throw new ProviderError('aborted', `${asked} was aborted`, { cause: error });
       }
     },
-    /** Calls so far. */
+    /** Number of calls so far. */
     count: (operation: ProviderOperation) => counts.get(operation) ?? 0,
   };
 }
@@ -83,7 +83,7 @@ const aborted = (signal: AbortSignal): Promise<never> =>
     signal.addEventListener('abort', abort, { once: true });
   });
 
-/** What a call ends with that such a fault struck. */
+/** The error of a call that such a fault struck. */
 function refusalOf(
   { fault, amount, error }: FaultStrike<DecisiveKind>,
   asked: string,

@@ -10,7 +10,7 @@ import type { FaultScript, Occasion, ProviderOperation } from './faults.ts';
 import type { createListings } from './listings.ts';
 import type { createOrders } from './orders.ts';
 
-/** What can be taken away from the provider. */
+/** Capabilities that a test may remove. */
 const CAPABILITIES = [
   'create',
   'deprovision',
@@ -28,14 +28,14 @@ export interface DrivenParts {
   readonly listings: ReturnType<typeof createListings>;
   readonly calls: Calls;
   readonly faults: FaultScript;
-  /** What it says that it cannot, and refuses. */
+  /** Missing capabilities, which the provider declares and refuses. */
   readonly without: readonly Capability[];
   readonly devicePrefix: string;
   /** Base64 of the host key of the machine at an address. */
   readonly hostKeyAt: ((address: string) => string | undefined) | undefined;
 }
 
-/** A driver's provider over the hardware. Its end leaves the hardware as it is. */
+/** A driver's provider over the hardware. Closing it leaves the hardware unchanged. */
 export function createDriven({ orders, listings, calls, ...parts }: DrivenParts): Provider {
   const { without, devicePrefix } = parts;
   const can = Object.fromEntries(CAPABILITIES.map((name) => [name, !without.includes(name)]));
@@ -59,7 +59,7 @@ export function createDriven({ orders, listings, calls, ...parts }: DrivenParts)
     return calls.run(operation, device, { signal }, (occasion) => effect(occasion, signal));
   }
 
-  /** Refuses what the provider was told it cannot. */
+  /** Refuses calls that need a missing capability. */
   async function able<T>(need: Capability, task: () => Promise<T>): Promise<T> {
     if (capabilities[need]) return task();
     throw new ProviderError('not-implemented', `this provider was made without ${need}`);
@@ -112,10 +112,10 @@ export function createDriven({ orders, listings, calls, ...parts }: DrivenParts)
   };
 }
 
-/** First characters of the slot's id that follow the prefix. */
+/** The hostname's prefix is followed by this many characters of the slot's id. */
 const HOSTNAME_ID_LENGTH = 18;
 
-/** The same provider, of machines with controllers, which may hang. */
+/** The same provider, whose machines have BMCs that may hang. */
 export function withControllers(
   provider: Provider,
   { hung, powerUnknown }: { readonly hung: Set<string>; readonly powerUnknown: Set<string> },
@@ -126,7 +126,7 @@ export function withControllers(
     const controller = { id: `controller of ${id}`, hangs: hung.has(id) };
     return { ...machine, controller, ...(powerUnknown.has(id) && { power: 'unknown' }) };
   };
-  /** Refuses what goes through the controller while it hangs. */
+  /** Refuses calls through the BMC while it hangs. */
   const through =
     <Args extends unknown[], Answer>(call: (id: string, ...args: Args) => Promise<Answer>) =>
     async (id: string, ...args: Args): Promise<Answer> => {

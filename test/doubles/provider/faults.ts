@@ -1,4 +1,4 @@
-/** What can be asked of the provider, as faults and counts name it. */
+/** The provider's operations, as faults and counts name them. */
 export const OPERATIONS = [
   'list',
   'get',
@@ -14,102 +14,102 @@ export const OPERATIONS = [
 ] as const;
 export type ProviderOperation = (typeof OPERATIONS)[number];
 
-/** Any call, as a network and an API spoil it. */
+/** Faults of any call, as a network or API causes them. */
 export const CALL_FAULTS = {
   /** An error, and nothing was done. */
   'call-fails': {},
-  /** Done, and answered with an error all the same. */
+  /** Done, and answered with an error. */
   'fails-after': {},
-  /** Done, and the answer never came. */
+  /** Done, and the answer never arrives. */
   'reply-lost': {},
-  /** Nothing is done and nothing answered until the call is aborted. */
+  /** Nothing is done and nothing is answered until the call is aborted. */
   hangs: {},
-  /** Done, and nothing answered until the call is aborted. */
+  /** Done, and nothing is answered until the call is aborted. */
   'hangs-after': {},
-  /** Takes so many milliseconds longer. */
+  /** Takes this many milliseconds longer. */
   slow: { amount: 30_000 },
   unauthorized: {},
   conflict: {},
-  /** Nothing was done, but nobody can know that. */
+  /** Nothing was done, but the caller cannot know that. */
   'server-error': {},
-  /** Too many requests, with so many milliseconds until the next one. */
+  /** Too many requests, with this many milliseconds until the next one. */
   'rate-limit': { amount: 120_000 },
-  /** Too many requests, with a time that has passed. */
+  /** Too many requests, with a time in the past. */
   'rate-limit-past': { amount: -60_000 },
 } as const satisfies Readonly<Record<string, Omit<FaultSpec, 'operations'>>>;
 
 const LIST = ['list'] as const;
 const CREATE = ['create'] as const;
 
-/** What only calls of certain operations meet. */
+/** Faults of certain operations only. */
 const OPERATION_FAULTS = {
-  /** Creations beyond so many devices fail by quota. */
+  /** Creations beyond this number of devices fail by quota. */
   quota: { operations: CREATE, amount: 0 },
-  /** Nothing is left, of whatever plan. */
+  /** No capacity is left, for any plan. */
   capacity: { operations: CREATE },
-  /** The new device gets the id of one that was. */
+  /** The new device gets a former device's id. */
   'reused-id': { operations: CREATE },
   /** The new device never comes up. */
   'create-stuck': { operations: CREATE },
   /** The new device is broken from the start. */
   'failed-at-create': { operations: CREATE },
-  /** The device breaks when it should come up. */
+  /** The device breaks at its boot. */
   'failed-at-boot': { operations: ['create', 'reinstall'] },
-  /** Shows what so many listings ago was there. */
+  /** Shows the state of this many listings ago. */
   'list-lag': { operations: LIST, amount: 3 },
-  /** One page of three is missing, and the listing says so. */
+  /** One of three pages is missing, and the listing says so. */
   'partial-page': { operations: LIST, amount: 2 },
-  /** One page of three fails, and the listing with it. */
+  /** One of three pages fails, and the listing fails with it. */
   'page-fails': { operations: LIST },
   /** Every entry comes twice. */
   duplicates: { operations: LIST },
-  /** Entries come in another order. */
+  /** Entries are in another order. */
   reordering: { operations: LIST },
   /** One device is not shown. */
   disappears: { operations: LIST },
-  /** Shows nothing at all. */
+  /** Shows nothing. */
   'vanish-all': { operations: LIST },
-  /** Shows so many devices of strangers too. */
+  /** Shows this many foreign devices too. */
   'foreign-machines': { operations: LIST, amount: 2 },
-  /** One entry does not say whether it is used. */
+  /** One entry does not say whether it is in use. */
   'availability-undefined': { operations: LIST },
-  /** So many next readings show the tags of before. */
+  /** The next readings, this many, show the old tags. */
   'tags-stale': { operations: ['tags'], amount: 3 },
   'tags-refused': { operations: ['tags'] },
-  /** Acknowledged, and nothing happens. */
+  /** Acknowledged, without effect. */
   'reboot-ignored': { operations: ['reboot'] },
   /** The new system never comes up. */
   'reinstall-stuck': { operations: ['reinstall'] },
-  /** Refused, because the board controller is silent. */
+  /** Refused, because the BMC does not answer. */
   'bmc-unreachable': { operations: ['power', 'reboot'] },
-  /** Acknowledged, and shown as before in so many listings. */
+  /** Acknowledged, and shown unchanged in this many listings. */
   'destroy-listed': { operations: ['destroy'], amount: 3 },
   /** Ends as a broken device. */
   'wipe-failed': { operations: ['destroy'] },
-  /** Nothing is done, as if the device were gone already. */
+  /** Nothing is done, as if the device were already gone. */
   'destroy-not-found': { operations: ['destroy'] },
-  /** Not found, though it is there. */
+  /** Not found, though the device exists. */
   'get-not-found': { operations: ['get'] },
 } as const satisfies Readonly<Record<string, FaultSpec>>;
 
-/** How devices are shown, for as long as the rule is there. */
+/** How devices are shown while the rule exists. */
 export const DEVICE_FAULTS = {
-  /** Shown as on when off, and as off when on. */
+  /** Shows power on as off, and off as on. */
   'power-lies': {},
   'address-absent': {},
-  /** Shown with the address of another device. */
+  /** Shown with another device's address. */
   'address-duplicated': {},
   'address-v6-only': {},
 } as const satisfies Readonly<Record<string, FaultSpec>>;
 
 interface FaultSpec {
-  /** The operations that it can strike; every one when absent. */
+  /** The operations that it can strike; default: all. */
   readonly operations?: readonly ProviderOperation[];
-  /** Of a rule that gives no amount. */
+  /** Amount of a rule without an amount. */
   readonly amount?: number;
 }
 
-/** Every fault that the provider can have. */
+/** Every fault of the provider. */
 export const FAULTS: Readonly<Record<FaultKind, FaultSpec>> = {
   ...CALL_FAULTS,
   ...OPERATION_FAULTS,
@@ -119,18 +119,18 @@ export type CallFaultKind = keyof typeof CALL_FAULTS;
 export type DeviceFaultKind = keyof typeof DEVICE_FAULTS;
 export type FaultKind = CallFaultKind | keyof typeof OPERATION_FAULTS | DeviceFaultKind;
 
-/** When a fault strikes. What is absent does not matter. */
+/** When a fault strikes. Missing fields match everything. */
 export interface ScriptedFault {
   readonly fault: FaultKind;
   readonly operation?: ProviderOperation | undefined;
-  /** Indexes of the calls that it strikes, from 1. */
+  /** Indexes of the struck calls, from 1. */
   readonly calls?: readonly number[];
-  /** How often at most. */
+  /** Maximum number of strikes. */
   readonly times?: number;
   readonly device?: string;
-  /** In the unit of the fault. */
+  /** Amount in the fault's unit. */
   readonly amount?: number;
-  /** For `call-fails` and `fails-after`; kind `transient` if absent. */
+  /** For `call-fails` and `fails-after`; default kind: `transient`. */
   readonly error?: Error | undefined;
 }
 
@@ -142,7 +142,7 @@ export interface Occasion {
   readonly device?: string | null;
 }
 
-/** A rule that strikes, with its amount. */
+/** A matching rule with its amount. */
 export interface FaultStrike<Kind extends FaultKind = FaultKind> {
   readonly fault: Kind;
   readonly amount: number;
@@ -156,11 +156,11 @@ export function createFaults() {
   let entries: { readonly rule: ScriptedFault; left: number }[] = [];
   return {
     add: (rule: ScriptedFault) => void entries.push({ rule, left: rule.times ?? Infinity }),
-    /** Takes the rules of this fault away; all when none is named. What happened stays so. */
+    /** Removes this fault's rules; without a kind, all rules. Past effects stay. */
     clear(kind?: FaultKind) {
       entries = entries.filter(({ rule }) => kind !== undefined && rule.fault !== kind);
     },
-    /** The first rule of one of these faults that strikes this call; it counts as used. */
+    /** The first rule of these faults that matches the call; it counts as used. */
     strike<Kind extends FaultKind>(
       occasion: Occasion,
       ...kinds: readonly Kind[]

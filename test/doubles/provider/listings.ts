@@ -13,16 +13,16 @@ export interface ListingDeps {
 
 type Entries = readonly DriverMachine[];
 
-/** As many earlier listings are kept, for those that are shown late. */
+/** Number of earlier listings to keep, for late ones. */
 const KEPT_MAX = 64;
 const PAGES = 3;
 
-/** What the provider shows of devices and capacity, and every way in which it can be wrong. */
+/** The provider's view of devices and capacity, with all its faults. */
 export function createListings({ world, faults, isManaged }: ListingDeps) {
-  /** What listings would have shown, latest first; the last one is how it all began. */
+  /** Past contents of listings, latest first; the last is the initial state. */
   const earlier: Entries[] = [world.slots().map(showFree)];
 
-  /** A reading: tags that are shown stale come nearer to the truth by it. */
+  /** A read. Each read brings stale tags closer to their end. */
   function show(device: SimulatedDevice): DriverMachine {
     const { id, reservationId, hostname, plan, failed, status } = device;
     return {
@@ -126,7 +126,7 @@ const strangersOf = (count: number): Entries =>
     tags: at % 2 === 0 ? { [SET_ID_TAG]: 'strng-strng-strngstrngstrng' } : { owner: 'nobody' },
   }));
 
-/** Another device is missing at each call. */
+/** A different device is missing at each call. */
 function withoutOne(entries: Entries, call: number): Entries {
   const used = entries.filter((entry) => !isFree(entry));
   const victim = used[call % used.length];
@@ -141,6 +141,6 @@ function forgetful(entries: Entries, call: number): Entries {
   );
 }
 
-/** As it was before it came up: of two with one id the last counts. */
+/** The device before its boot. Of two entries with one id the last counts. */
 const outdated = (entry: DriverMachine): DriverMachine =>
   isFree(entry) ? { ...entry } : { ...entry, address: null, power: 'unknown' };

@@ -16,11 +16,11 @@ export interface OrderDeps {
   readonly world: HardwareWorld;
   readonly faults: FaultScript;
   readonly instanceSetId: string;
-  /** Whether a device is ours to act on, so far as names tell. */
+  /** Whether the device is ours to act on, as far as names tell. */
   isManaged(device: SimulatedDevice): boolean;
 }
 
-/** What is done to the hardware, and all that keeps it from being done. */
+/** Operations on the hardware, with everything that prevents them. */
 export function createOrders({ world, faults, instanceSetId, isManaged }: OrderDeps) {
   function get(id: string): SimulatedDevice {
     const device = world.device(id);
@@ -28,7 +28,7 @@ export function createOrders({ world, faults, instanceSetId, isManaged }: OrderD
     throw new ProviderError('not-found', `no device ${id} of ours`);
   }
 
-  /** @throws {ProviderError} `race-lost`: another owner's mark is on it. */
+  /** @throws {ProviderError} `race-lost`: it carries another owner's mark. */
   function find(witness: string): SimulatedDevice | null {
     const found = world.witnessed(witness);
     if (!found || ownershipOf(found.tags, instanceSetId) !== 'foreign') return found ?? null;
@@ -145,13 +145,13 @@ export function createOrders({ world, faults, instanceSetId, isManaged }: OrderD
         stale: stale ? { tags: before, left: stale.amount } : null,
       });
     },
-    /** Free again, or taken away for good. */
+    /** Free again, or removed for good. */
     isReusable: (slotId: string): boolean =>
       world.onSlot(slotId) === undefined && world.slot(slotId)?.broken !== true,
   };
 }
 
-/** All keys of ours replaced, every other one as it was, whatever is wanted. */
+/** Replaces all our keys and keeps all others, whatever is wanted. */
 const withOurs = (before: Tags, wanted: Tags): Tags => ({
   ...only(before, (key) => !key.startsWith(TAG_PREFIX)),
   ...only(wanted, (key) => key.startsWith(TAG_PREFIX)),

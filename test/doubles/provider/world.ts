@@ -4,33 +4,33 @@ import { ProviderError } from '../../../src/domain/errors.ts';
 import type { ProviderStatus } from '../../../src/domain/machine.ts';
 import { type Tags, WITNESS_TAG } from '../../../src/domain/provisioning/provider-tags.ts';
 
-/** One piece of capacity, whether something is on it or not. */
+/** One piece of capacity, with or without a device. */
 export interface Slot {
   readonly id: string;
   readonly plan: Plan;
-  /** Its last wipe went wrong: not usable any more. */
+  /** Its last wipe failed, so it is unusable. */
   readonly broken: boolean;
 }
 
-/** What an installation puts on a device. */
+/** The contents of an installation. */
 export interface DeviceInstallation {
   readonly initCommand: string;
   readonly publicKey: string;
 }
 
-/** What an installation comes to. */
+/** Outcome of an installation. */
 export type Fate = 'up' | 'stuck' | 'broken';
 
-/** A device as it is; what is shown of it may differ. Never changed in place. */
+/** A device's true state, which may differ from what is shown. Never changed in place. */
 export interface SimulatedDevice {
   readonly id: string;
-  /** In the order they were made, from 1. */
+  /** Number in the order of creation, from 1. */
   readonly number: number;
   readonly reservationId: string;
   readonly hostname: string;
   readonly plan: Plan;
   readonly tags: Tags;
-  /** Shown instead, for so many readings. */
+  /** Shown instead for this many readings. */
   readonly stale: { readonly tags: Tags; readonly left: number } | null;
   readonly status: ProviderStatus;
   readonly failed: boolean;
@@ -38,24 +38,24 @@ export interface SimulatedDevice {
   readonly addresses: readonly string[];
   readonly installation: DeviceInstallation;
   readonly boots: number;
-  /** When the system that runs now came up first; null: not yet. */
+  /** Time of the present system's first boot; null: not yet. */
   readonly upAtMs: number | null;
-  /** Given back, but in so many listings more. */
+  /** Deleted, but still in this many listings. */
   readonly leaving: { readonly listings: number } | null;
 }
 
-/** The machines behind the devices: told what happens to them. */
+/** The machines behind the devices. They receive the devices' events. */
 export interface Machines {
-  /** It boots. Answers its addresses. */
+  /** The device boots. @returns its addresses. */
   up(device: SimulatedDevice): readonly string[];
   down(device: SimulatedDevice, cause: 'reboot' | 'off' | 'reinstall' | 'gone'): void;
 }
 
 export interface WorldDeps {
   readonly slots: readonly Slot[];
-  /** From a creation or a reinstallation to a running machine. */
+  /** Time from a creation or reinstallation to a running machine. */
   readonly provisioningMs: number;
-  /** From giving back to being gone. */
+  /** Time from a deletion request until the device is gone. */
   readonly deprovisioningMs: number;
   readonly clock: Clock;
   readonly machines: Machines;
@@ -66,14 +66,14 @@ export interface DeviceOrder extends DeviceInstallation {
   readonly reservationId: string;
   readonly hostname: string;
   readonly tags: Tags;
-  /** Given when an id is to come back; a new one when absent. */
+  /** An id to reuse; default: a new one. */
   readonly id?: string | undefined;
   readonly fate: Fate;
-  /** It runs already. */
+  /** Whether it runs already. */
   readonly isUp?: boolean;
 }
 
-/** The hardware in virtual time, without faults and without rules of access. */
+/** The hardware in virtual time, without faults and access rules. */
 export type HardwareWorld = ReturnType<typeof createWorld>;
 
 export function createWorld(deps: WorldDeps) {
@@ -84,7 +84,7 @@ export function createWorld(deps: WorldDeps) {
   /** Ids of devices. */
   const bySlot = new Map<string, string>();
   const formerIds: string[] = [];
-  /** What happens to a device next: at most one thing. */
+  /** Each device's next event, at most one. */
   const timers = new Map<string, unknown>();
   let made = 0;
 
@@ -125,7 +125,7 @@ export function createWorld(deps: WorldDeps) {
     boot(id);
   }
 
-  /** Broken, for good. */
+  /** Breaks the device for good. */
   function fail(id: string) {
     cancel(id);
     change(id, { status: 'ProvisioningFailedPermanent', failed: true, power: 'off' });
@@ -141,7 +141,7 @@ export function createWorld(deps: WorldDeps) {
     machines.down(need(id), cause);
   }
 
-  /** Gone at once; its slot is free again, or gone too, or broken. */
+  /** Removes it at once; its slot becomes free, gone or broken. */
   function remove(id: string, slot: 'free' | 'gone' | 'broken' = 'free') {
     const device = devices.get(id);
     if (!device) return;
@@ -157,20 +157,20 @@ export function createWorld(deps: WorldDeps) {
   return {
     slots: (): readonly Slot[] => [...slots.values()],
     slot: (id: string): Slot | undefined => slots.get(id),
-    /** Whether it was ever capacity here. */
+    /** Whether the slot was ever capacity here. */
     knows: (slotId: string): boolean => everKnown.has(slotId),
     devices: (): readonly SimulatedDevice[] => [...devices.values()],
     device: (id: string): SimulatedDevice | undefined => devices.get(id),
     need,
-    /** Of several on one slot the last one. */
+    /** The slot's device; of several the last one. */
     onSlot: (slotId: string): SimulatedDevice | undefined => devices.get(bySlot.get(slotId) ?? ''),
-    /** Capacity that can be had. */
+    /** Available capacity. */
     free: (): readonly Slot[] =>
       [...slots.values()].filter(({ id, broken }) => !broken && !bySlot.has(id)),
-    /** The first one made that carries this witness. */
+    /** The first device with this creation key. */
     witnessed: (witness: string): SimulatedDevice | undefined =>
       [...devices.values()].find(({ tags }) => tags[WITNESS_TAG] === witness),
-    /** The id that ended last. */
+    /** The most recently freed id. */
     formerId: (): string | undefined => formerIds[0],
     change,
     add({
@@ -210,7 +210,7 @@ export function createWorld(deps: WorldDeps) {
       change(id, { power: 'on', status: 'Running' });
       next(id, () => boot(id), 0);
     },
-    /** Begins to go away. */
+    /** Starts the device's removal. */
     give(id: string) {
       if (deps.deprovisioningMs === 0) return remove(id);
       down(id, 'off');

@@ -39,7 +39,7 @@ async function start(options: Partial<AnexiaEmulatorOptions> = {}) {
   return { fake, lb, other, call, admin, backend, make };
 }
 
-/** A request, the body that is sent, and headers in place of the usual ones. */
+/** A request, its body, and headers that replace the usual ones. */
 type EngineRow = readonly [ask: string, body?: unknown, headers?: Record<string, string>];
 const BACKENDS = `${LBAAS}/backend.json`;
 const MADE = { name: 'x', mode: 'tcp', load_balancer: '{lb}' };
@@ -73,7 +73,7 @@ const ASKED: readonly EngineRow[] = [
   [`DELETE ${RESOURCES}/{id}/tags/a%3D1`],
 ];
 
-/** With a frontend on its backend. */
+/** The backend has a frontend. */
 async function furnished() {
   const engine = await start();
   const { make, backend, lb } = engine;
@@ -82,7 +82,7 @@ async function furnished() {
   return { ...engine, id };
 }
 
-test('answers as is described, field by field', async () => {
+test('answers as described, field by field', async () => {
   const { call, fake, id, lb } = await furnished();
   const fill = (text: string) => text.replaceAll('{id}', id).replaceAll('{lb}', lb);
   const before = fake.objects();
@@ -103,14 +103,17 @@ testRows([
   [422, undefined],
   [409, 409],
   [200, 0],
-])('answers %i to the end of what others refer to when the knob says %j', async (status, knob) => {
-  const { call, fake, id } = await furnished();
-  if (knob !== undefined) fake.setKnobs({ blockedStatus: knob });
-  expect((await call('DELETE', `${BACKENDS}/${id}`)).status).toBe(status);
-  expect((await call('DELETE', `${BACKENDS}/${id}`)).status).toBe(status === 200 ? 404 : status);
-});
+])(
+  'answers %i to the deletion of a referenced object when the knob says %j',
+  async (status, knob) => {
+    const { call, fake, id } = await furnished();
+    if (knob !== undefined) fake.setKnobs({ blockedStatus: knob });
+    expect((await call('DELETE', `${BACKENDS}/${id}`)).status).toBe(status);
+    expect((await call('DELETE', `${BACKENDS}/${id}`)).status).toBe(status === 200 ? 404 : status);
+  },
+);
 
-test('filters lists by an inner query that is escaped once more', async () => {
+test('filters lists by an inner query with double escaping', async () => {
   const { call, backend, make, lb, other, fake } = await start();
   const ours = await make('backend', backend);
   await make('backend', { ...backend, load_balancer: other });
@@ -138,7 +141,7 @@ test('refuses to write two tags at a time', async () => {
   ]);
 });
 
-test('its own controls do what the methods do', async () => {
+test('offers the methods’ effects through its own controls', async () => {
   const { fake, admin, make, backend } = await start();
   const id = await make('backend', backend);
   await admin('POST', `/objects/${id}/state`, { state: '2' });

@@ -1,6 +1,6 @@
 import { startEquinixEmulator } from '../../../emulators/equinix/emulator.ts';
 
-/** An emulator of Equinix in its own process, for a test that kills it. Prints one JSON line. */
+/** An Equinix emulator in its own process, for a test that kills it. Prints one JSON line. */
 const emulator = await startEquinixEmulator({
   listen: { host: '127.0.0.1', port: 0 },
   profile: 'real',

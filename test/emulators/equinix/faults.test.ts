@@ -12,7 +12,7 @@ const create = (fake: EquinixEmulator, index = 0, init: RequestInit = {}) =>
   clientOf(fake)('POST', `/projects/${fake.projectId}/devices`, createOn(fake, index), init);
 const statusOf = async (fake: EquinixEmulator, path = '/projects') =>
   (await clientOf(fake)('GET', path)).status;
-/** The first letters of all host names: those of strangers are `stranger-`. */
+/** Prefix of all host names; those of strangers begin with `stranger-`. */
 const hosts = (fake: EquinixEmulator) => fake.devices().map((one) => one.hostname.slice(0, 9));
 const reservationPath = (fake: EquinixEmulator, index = 0) =>
   `/hardware-reservations/${fake.reservations()[index]!.id}`;
@@ -24,7 +24,7 @@ const race = (when: 'betweenCheckAndCreate' | 'afterLostReply'): EquinixRuleEffe
 const lost = (phase: 'before' | 'after', type: 'drop' | 'hang' = 'drop'): EquinixFaultRule => ({
   ...{ match: creates, effect: { type, phase } },
 });
-/** Rules, the answer to a creation on the first reservation, and who is there then. */
+/** Rules, the answer to a creation on the first reservation, and the device there afterwards. */
 const RACES: readonly (readonly [readonly EquinixFaultRule[], number | null, readonly string[]])[] =
   [
     [[{ effect: race('betweenCheckAndCreate') }], 422, ['stranger-']],
@@ -49,14 +49,14 @@ testRows(RACES)('lets a stranger in by %j', async (rules, created, expected) => 
 });
 
 /**
- * A rule, and what is shown of a new device: whether its reservation is free, alone and in the list, the status
- * of its own page, and how many devices of its tag are listed.
+ * A rule, and what the API shows of a new device: whether its reservation is free, alone and in the
+ * list, the status of its own page, and how many devices of its tag are listed.
  */
 testRows([
   [{ view: 'both' }, [true, true, 404, 0]],
   [{ view: 'list', resource: 'reservation' }, [false, true, 200, 1]],
   [{ view: 'single', resource: 'device' }, [false, false, 404, 1]],
-] as const)('shows things late by %j', async (rule, expected) => {
+] as const)('shows changes late by %j', async (rule, expected) => {
   const fake = await start();
   fake.addFault({ effect: { type: 'stale', lagMs: LAG_MS, ...rule } });
   const id = await createDevice(fake, 0, { tags: ['witness'] });
@@ -79,7 +79,7 @@ testRows([
   expect(await see()).toEqual([false, false, 200, 1]);
 });
 
-test('shows each step of a reservation as late as the rule says', async () => {
+test('delays each step of a reservation as the rule says', async () => {
   const fake = await start();
   fake.addFault({ effect: { type: 'stale', view: 'both', lagMs: LAG_MS } });
   const id = await createDevice(fake);
@@ -117,7 +117,7 @@ testRows([
   expect(await walk()).toEqual({ isWhole: true, drifts: false });
 });
 
-test('revokes the token of the request that is struck', async () => {
+test('revokes the token of a request that matches the rule', async () => {
   const fake = await start();
   fake.addFault({ match: { ...creates, nth: 2 }, effect: { type: 'tokenRevoked' } });
   const created = [(await create(fake, 0)).status, (await create(fake, 1)).status];
@@ -125,7 +125,7 @@ test('revokes the token of the request that is struck', async () => {
   expect((await clientOf(fake, fake.tokens.project)('GET', '/projects')).status).toBe(200);
 });
 
-test('strikes one device alone', async () => {
+test('applies a rule to one device alone', async () => {
   const fake = await start();
   const [one, other] = [await createDevice(fake, 0), await createDevice(fake, 1)];
   fake.addFault({ match: { deviceId: one }, effect: { type: 'status', code: 500 } });

@@ -7,12 +7,12 @@ import type {
 } from '../../../emulators/equinix/options.ts';
 import { startEquinixEmulator } from '../../../emulators/equinix/emulator.ts';
 
-/** When a manual clock begins. */
+/** Start time of a manual clock. */
 export const START_MS = Date.parse('2026-08-01T10:00:00Z');
-/** After this long a new device is active. */
+/** Time from a creation until the device is active. */
 export const ACTIVE_MS = 245_000;
 
-/** An emulator with a manual clock, at real times, and 6 reservations; closed after the test. */
+/** An emulator with a manual clock, realistic times, and 6 reservations; closed after the test. */
 export async function start(
   options: Partial<EquinixEmulatorOptions> = {},
 ): Promise<EquinixEmulator> {
@@ -27,7 +27,7 @@ export async function start(
   return emulator;
 }
 
-/** Machines that exist in what is told of them alone. */
+/** Machines that only record calls. */
 export function hooksOf(
   tell: (call: keyof MachineHooks, device: Partial<SimulatedDevice>) => void,
 ): MachineHooks {
@@ -50,7 +50,7 @@ export interface EquinixReply {
   readonly body: ServerJson;
   readonly headers: Headers;
 }
-/** Whatever the server sent, for a test to look into. */
+/** The raw answer, for inspection by a test. */
 export type ServerJson = { readonly [field: string]: ServerJson } & ReadonlyArray<ServerJson>;
 export type Client = (
   method: string,
@@ -59,7 +59,7 @@ export type Client = (
   init?: RequestInit,
 ) => Promise<EquinixReply>;
 
-/** Calls below the base URL; with a null token none is sent. */
+/** Calls below the base URL; a null token sends none. */
 export const clientOf =
   (emulator: EquinixEmulator, token: string | null = emulator.tokens.user): Client =>
   (method, path, body, init) =>
@@ -102,13 +102,13 @@ async function send(
   return { status: response.status, body: parsed as ServerJson, headers: response.headers };
 }
 
-/** A string somewhere in a body. @throws {Error} when it is something else. */
+/** A string at some place of a body. @throws {Error} when it is something else. */
 export function text(value: unknown): string {
   if (typeof value !== 'string') throw new Error(`not a string: ${JSON.stringify(value)}`);
   return value;
 }
 
-/** A create body on the n-th reservation. */
+/** A create body for the n-th reservation. */
 export const createOn = (emulator: EquinixEmulator, index = 0, more: object = {}) => ({
   hostname: `machine-${index}`,
   plan: 'm3.large.x86',
@@ -117,7 +117,7 @@ export const createOn = (emulator: EquinixEmulator, index = 0, more: object = {}
   ...more,
 });
 
-/** Creates a device on the n-th reservation and answers its id. */
+/** Creates a device on the n-th reservation; returns its id. */
 export async function createDevice(emulator: EquinixEmulator, index = 0, more: object = {}) {
   const reply = await clientOf(emulator)(
     'POST',

@@ -17,7 +17,7 @@ const act = (fake: EquinixEmulator, id: string, type: string) =>
     ? clientOf(fake)('DELETE', `/devices/${id}`)
     : clientOf(fake)('POST', `/devices/${id}/actions`, { type });
 
-/** What is asked, how long is waited, the state of the device then, and what its machine was told. */
+/** The request, the waiting time, the state of the device then, and the calls to its machine. */
 type LifeStep = readonly [ask: string | null, ms: number, state: string | number, told?: string];
 const LIFE: readonly LifeStep[] = [
   [null, 4_999, 'queued'],
@@ -59,7 +59,7 @@ testRows([
   expect(fake.violations()).toEqual([]);
 });
 
-test('vector 36: 422, later 204; in use, cleaning, provisionable at the tabled times', async () => {
+test('vector 36: answers 422, later 204; in use, cleaning, provisionable at the tabled times', async () => {
   const fake = await start();
   const changes: string[] = [];
   fake.events.on('change', ({ kind, to }) => kind === 'reservation' && changes.push(to));
@@ -111,7 +111,7 @@ test('shows the progress of an installation, and its events', async () => {
   expect(types).toContain('provisioning.110');
 });
 
-test('no step of an installation comes after its end', async () => {
+test('takes no step of an installation after its end', async () => {
   const fake = await start();
   const id = await createDevice(fake);
   await fake.advance(100 * SECOND);
@@ -122,7 +122,7 @@ test('no step of an installation comes after its end', async () => {
   expect(body['provisioning_events']!.filter((one) => one['created_at'] !== null)).toHaveLength(3);
 });
 
-test('tells the address and the port of a machine, and keeps the port in customdata', async () => {
+test('shows the address and the port of a machine, and keeps the port in customdata', async () => {
   const fake = await start({ hooks: hooksOf(() => undefined) });
   const id = await createDevice(fake, 0, { customdata: { mine: 1 } });
   await fake.advance(30 * SECOND);
@@ -135,7 +135,7 @@ test('tells the address and the port of a machine, and keeps the port in customd
   expect(changed.body['customdata']).toEqual({ mine: 2, ssh_port: 2201 });
 });
 
-test('asks for a slow machine once, and the device is not active before it has it', async () => {
+test('requests a slow machine once, and keeps the device inactive until it has the machine', async () => {
   const told: string[] = [];
   const answered = Promise.withResolvers<void>();
   const hooks = hooksOf((call) => void told.push(call));
@@ -162,7 +162,7 @@ test('asks for a slow machine once, and the device is not active before it has i
   expect(told).toEqual(['assign', 'assign', 'up']);
 });
 
-test('brings machines back after a restart as the state says they are', async () => {
+test('restores machines after a restart as the state describes them', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'equinix-'));
   onTestFinished(() => rm(directory, { recursive: true }));
   const stateFile = join(directory, 'state.json');

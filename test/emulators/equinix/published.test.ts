@@ -17,7 +17,7 @@ beforeEach(() => {
 });
 afterEach(() => void unsubscribe(CHANNEL, listen));
 
-/** Everything that can be done, once, by a user of the account. */
+/** Every operation possible for a user of the account, once. */
 async function tour(): Promise<void> {
   const world = parseWorld({
     projects: [{ name: 'a' }, { name: 'b' }],
@@ -85,7 +85,7 @@ async function tour(): Promise<void> {
   await checkThatAllWasMet(fake);
 }
 
-/** What the emulator serves it says itself: its paths in an error, their methods by refusing others. */
+/** Reads the served paths from an error, and their methods from refusals. */
 async function checkThatAllWasMet(fake: Awaited<ReturnType<typeof start>>): Promise<void> {
   const asked = [...met].filter((name) => name.includes(' ')).toSorted();
   const served: string[] = [];
@@ -135,7 +135,7 @@ const NEVER_ANSWERED: Readonly<Record<string, string>> = {
   'Port.native_virtual_network': 'there are no virtual networks',
 };
 
-test('A: every operation and field that is served is as published', async () => {
+test('A: serves every operation and field as published', async () => {
   await tour();
   expect(problems).toEqual([]);
   const absent = Object.entries(resources)

@@ -15,7 +15,7 @@ import {
 } from './harness.ts';
 
 const NONE = '00000000-0000-4000-8000-000000000000';
-/** A new one for each device. */
+/** A new name for each device. */
 const PASSWORD = /("root_password":")[0-9a-f]+/g;
 const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 const world = parseWorld({
@@ -54,7 +54,7 @@ async function furnished() {
 const devices = 'POST /projects/{a}/devices';
 const onDemand = { hardware_reservation_id: '', metro: 'fr' };
 
-/** A request, its body, and whose it is. */
+/** A request, its body, and its owner. */
 type RequestRow = readonly [ask: string, body?: unknown, token?: 'none' | 'nobody' | 'project'];
 const ASKED: readonly RequestRow[] = [
   ['GET /projects', undefined, 'none'],
@@ -74,7 +74,7 @@ const ASKED: readonly RequestRow[] = [
   [devices, '{"hostname":'],
   [devices, '[]'],
 
-  // Orders: what is shown of them, and what is refused.
+  // Orders: their visible fields, and refusals.
   [devices, {}],
   [devices, { customdata: '{"hi":1}', tags: null }],
   [devices, { customdata: '', userdata: 'x' }],
@@ -135,7 +135,7 @@ const ASKED: readonly RequestRow[] = [
   ['GET /devices/{device}?include=facility,hardware_reservation.device.project,nonsense.more'],
 ];
 
-/** Asks the world as it was at first; shows the answer, with names for ids. */
+/** Sends a request to the initial world; shows the answer, with names for ids. */
 async function told([ask, body, token]: RequestRow): Promise<string> {
   const { fake, fill, unfill } = await furnished();
   const [method, path] = fill(ask).split(' ') as [string, string];
@@ -156,7 +156,7 @@ async function told([ask, body, token]: RequestRow): Promise<string> {
 }
 const json = (value: unknown) => JSON.stringify(value);
 
-test('answers as is described, field by field', async () => {
+test('answers as described, field by field', async () => {
   const answers: string[] = [];
   for (const row of ASKED) answers.push(await told(row));
   await expect(answers.join('\n')).toMatchFileSnapshot('golden/answers.txt');
@@ -167,7 +167,7 @@ testRows([
   ['power_off', ['active']],
   ['power_on', ['inactive']],
   ['reinstall', ['active', 'inactive', 'failed']],
-])('takes the action %s in %j only', async (type, takes) => {
+])('accepts the action %s in %j only', async (type, takes) => {
   const fake = await start();
   const id = await createDevice(fake);
   const states = ['queued', 'provisioning', 'active', 'inactive', 'failed', 'reinstalling'];
@@ -182,23 +182,26 @@ testRows([
   [{}, ['in the project', 'of the user']],
   [{ project_ssh_keys: [] }, ['in the project', 'of the user']],
   [{ project_ssh_keys: ['in the project'] }, ['in the project']],
-] as const)('puts on a machine that was created with %j the keys %j', async (lists, labels) => {
-  const assigned: string[] = [];
-  const hooks = hooksOf((_, { authorizedKeys = [] }) => void assigned.push(...authorizedKeys));
-  const fake = await start({ hooks });
-  const call = clientOf(fake);
-  const inProject = `/projects/${fake.projectId}/ssh-keys`;
-  const made = await call('POST', inProject, { label: 'in the project', key: `${KEY}\n` });
-  await call('POST', '/ssh-keys', { label: 'of the user', key: OTHER_KEY });
-  const order = json(lists).replace('in the project', String(made.body['id']));
-  const id = await createDevice(fake, 0, JSON.parse(order) as object);
-  const { body } = await call('GET', `/devices/${id}?include=ssh_keys`);
-  expect(body['ssh_keys']!.map((key) => key['label'])).toEqual(labels);
-  await fake.advance(30_000);
-  expect(assigned).toEqual(labels.map((label) => (label === 'in the project' ? KEY : OTHER_KEY)));
-});
+] as const)(
+  'installs the keys on a machine: created with %j, it gets %j',
+  async (lists, labels) => {
+    const assigned: string[] = [];
+    const hooks = hooksOf((_, { authorizedKeys = [] }) => void assigned.push(...authorizedKeys));
+    const fake = await start({ hooks });
+    const call = clientOf(fake);
+    const inProject = `/projects/${fake.projectId}/ssh-keys`;
+    const made = await call('POST', inProject, { label: 'in the project', key: `${KEY}\n` });
+    await call('POST', '/ssh-keys', { label: 'of the user', key: OTHER_KEY });
+    const order = json(lists).replace('in the project', String(made.body['id']));
+    const id = await createDevice(fake, 0, JSON.parse(order) as object);
+    const { body } = await call('GET', `/devices/${id}?include=ssh_keys`);
+    expect(body['ssh_keys']!.map((key) => key['label'])).toEqual(labels);
+    await fake.advance(30_000);
+    expect(assigned).toEqual(labels.map((label) => (label === 'in the project' ? KEY : OTHER_KEY)));
+  },
+);
 
-test('lets a project go while its devices are leaving', async () => {
+test('deletes a project while its devices are leaving', async () => {
   const fake = await start();
   const call = clientOf(fake);
   const { body } = await call('POST', '/projects', { name: 'b' });
@@ -222,7 +225,7 @@ const many = (count: number) =>
   });
 const hosts = (body: ServerJson) => body['devices']!.map((one) => String(one['hostname']));
 
-test('leads through all devices by the link to the next page, also when one is new', async () => {
+test('links through all pages of devices, also when one is added meanwhile', async () => {
   const fake = await start({ world: many(25) });
   const call = clientOf(fake);
   const walk = async () => {
@@ -268,7 +271,7 @@ testRows([
   expect([hosts(body).length, body['meta']!['next'] === null]).toEqual([count, isLast]);
 });
 
-test('lets its owner put devices into states and strangers on reservations', async () => {
+test('lets its owner set device states and put strangers on reservations', async () => {
   const fake = await start();
   const admin = adminOf(fake);
   const device = `/devices/${await createDevice(fake)}/state`;
@@ -287,7 +290,7 @@ test('lets its owner put devices into states and strangers on reservations', asy
   await expect(createDevice(fake)).resolves.toEqual(expect.any(String));
 });
 
-test('tells in the journal everything but user data', async () => {
+test('records everything but user data in the journal', async () => {
   const fake = await start();
   const secret = { userdata: 'geheim', customdata: { password: 'geheim' } };
   const id = await createDevice(fake, 0, secret);

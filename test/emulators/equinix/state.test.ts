@@ -16,11 +16,11 @@ let stateFile: string;
 beforeEach(async () => {
   const directory = await mkdtemp(join(tmpdir(), 'equinix-'));
   stateFile = join(directory, 'state.json');
-  // A write of the state may still be under way.
+  // The state may still be being written.
   return () => rm(directory, { recursive: true, maxRetries: 20, retryDelay: 50 });
 });
 
-test('vector 37: a restart keeps ids, states, tokens, faults and what is left to wait', async () => {
+test('vector 37: keeps ids, states, tokens, faults and remaining times over a restart', async () => {
   const first = await start({ stateFile });
   await clientOf(first)('POST', '/ssh-keys', { label: 'fleet', key: KEY });
   const witness = await createDevice(first, 0, { tags: ['witness'], customdata: { devices: 1 } });
@@ -64,14 +64,14 @@ test('vector 37: a restart keeps ids, states, tokens, faults and what is left to
   expect(second.violations()).toEqual([]);
 });
 
-test('refuses a file of something else', async () => {
+test('refuses a state file of another program', async () => {
   for (const content of ['not JSON', '{"version":1}', '[]']) {
     await writeFile(stateFile, content, { mode: 0o600 });
     await expect(start({ stateFile })).rejects.toThrow(`${stateFile} is not a state file`);
   }
 });
 
-test('holds every acknowledged create when the process is killed', async () => {
+test('keeps every acknowledged create when the process is killed', async () => {
   const script = fileURLToPath(new URL('./child.ts', import.meta.url));
   const child = spawn(process.execPath, [script, stateFile], {
     env: { ...process.env, ...judgedChild },
@@ -107,7 +107,7 @@ test('holds every acknowledged create when the process is killed', async () => {
   expect([again.tokens.user, again.violations()]).toEqual([token, []]);
 });
 
-test('stores what changes while it is being written before it says so', async () => {
+test('stores a change made during a write before it acknowledges the change', async () => {
   let value = 1;
   const file = createStateFile(stateFile, () => JSON.stringify(value), silentLog);
   onTestFinished(() => file.close());

@@ -31,7 +31,7 @@ testRows([
   await expect(started).rejects.toThrow(message);
 });
 
-test('makes what it says', async () => {
+test('makes the world that the options describe', async () => {
   const world = parseWorld({
     projects: [{ id, name: 'fleet-a' }],
     plans: [{ slug: 'own.plan' }],

@@ -8,12 +8,12 @@ import { hasHaproxyFor, startTestHaproxy } from '../../support/haproxy.ts';
 describe.runIf(hasHaproxyFor('the HAProxy of tests and simulation'))(
   'an HAProxy of its own',
   () => {
-    test('that cannot load its files says why, and leaves nothing behind', async () => {
+    test('says why it cannot load its files, and leaves nothing behind', async () => {
       const failure = startHaproxy({ base: ['nonsense'] });
       await expect(failure).rejects.toThrow(/haproxy does not start: .*nonsense/);
     });
 
-    test('does not come back with files that it cannot load', async () => {
+    test('does not return with files that it cannot load', async () => {
       const haproxy = await startTestHaproxy();
       await writeFile(`${haproxy.poolsDir}/bad.cfg`, 'nonsense\n');
       await expect(haproxy.restart()).rejects.toThrow('haproxy does not start');
@@ -21,7 +21,7 @@ describe.runIf(hasHaproxyFor('the HAProxy of tests and simulation'))(
   },
 );
 
-test('it is found in the path first', async () => {
+test('is searched in the path first', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'shepherd-path-'));
   try {
     await writeFile(join(dir, 'haproxy'), '', { mode: 0o755 });

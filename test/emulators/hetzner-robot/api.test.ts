@@ -50,7 +50,7 @@ test('answers as the vendor describes its web service, field by field', async ()
   await expect(shown).toMatchFileSnapshot('golden/answers.txt');
 });
 
-test('JSON is no form: no field of it is read', async () => {
+test('reads no field from JSON, which is not a form', async () => {
   const robot = await startRobot();
   const headers = { 'content-type': 'application/json' };
   const reply = await robot.ask('POST', '/reset/321', { form: 'type=hw', headers });
@@ -85,7 +85,7 @@ testRows(FORMS)('vector 29: %s arms %j', async (form, keys) => {
   expect(await armedKeys(await startRobot(), form)).toEqual(keys);
 });
 
-test('one boot configuration at a time', async () => {
+test('allows one boot configuration at a time', async () => {
   const robot = await startRobot();
   const arm = () => robot.post('/boot/321/rescue', 'os=linux');
   expect((await arm()).status).toBe(200);
@@ -98,7 +98,7 @@ test('one boot configuration at a time', async () => {
 
 const MINUTE_MS = 60_000;
 
-test('what is over the limit is refused until an hour has passed, a list and a single one together', async () => {
+test('refuses requests over the limit for an hour, counting lists and single reads together', async () => {
   const robot = await startRobot({ limits: { 'GET /server': 2 } });
   const look = () => robot.ask('GET', '/server/321');
   expect((await robot.ask('GET', '/server')).status).toBe(200);
@@ -114,7 +114,7 @@ test('what is over the limit is refused until an hour has passed, a list and a s
   expect((await look()).status).toBe(200);
 });
 
-test('three wrong logins shut the address out for ten minutes', async () => {
+test('blocks an address for ten minutes after three wrong logins', async () => {
   const robot = await startRobot();
   for (const auth of ['wrong', 'none', 'wrong'] as const) {
     expect((await robot.ask('GET', '/server')).status).toBe(200);
@@ -130,7 +130,7 @@ test('three wrong logins shut the address out for ten minutes', async () => {
 
 const isCut = (error: unknown) => String((error as Error).cause).includes('other side closed');
 
-test('a wrong login is forgotten after ten minutes, and has no share in the limits', async () => {
+test('forgets a wrong login after ten minutes, and does not count it against the limits', async () => {
   const robot = await startRobot({ limits: { 'GET /server': 1 } });
   for (let n = 0; n < 4; n++) {
     expect((await robot.ask('GET', '/server', { auth: 'wrong' })).status).toBe(401);
@@ -139,7 +139,7 @@ test('a wrong login is forgotten after ten minutes, and has no share in the limi
   expect((await robot.ask('GET', '/server')).status).toBe(200);
 });
 
-test('the journal tells what was asked, and no password or key', async () => {
+test('records requests in the journal, without passwords and keys', async () => {
   const robot = await startRobot();
   await robot.rescue();
   const told = robot.fake.requests();

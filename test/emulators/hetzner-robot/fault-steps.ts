@@ -18,7 +18,7 @@ const AUTOSETUP = [
   'IMAGE Debian-1210-bookworm-amd64-base.tar.gz',
 ].join('\n');
 
-/** Starts an installation whose log is read later. Whether it came to its end is in `status`. */
+/** Starts an installation whose log is read later. `status` holds whether it finished. */
 export async function install(robot: Robot, key: TestSshKey, setup = AUTOSETUP): Promise<void> {
   const begun = await robot.shell(
     key,
@@ -36,7 +36,7 @@ export const INSTALL_MS = 120_000;
 export const logOf = async (robot: Robot, key: TestSshKey): Promise<string> =>
   (await robot.shell(key, 'cat /root/log /root/status 2>/dev/null')).stdout;
 
-/** Arms the rescue system with a key of its own. Answers the key. */
+/** Activates the rescue system with a key of its own. Returns the key. */
 export async function arm(robot: Robot): Promise<TestSshKey> {
   const key = newKey();
   const fingerprint = await robot.addKey(key);

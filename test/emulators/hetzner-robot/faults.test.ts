@@ -3,7 +3,7 @@ import { testRows } from '../../support/rows.ts';
 import { install, INSTALL_MS, logOf, nameOf, rename, reset } from './fault-steps.ts';
 import { type Robot, startRobot } from './harness.ts';
 
-/** What each fault does, and that it is over with its rule. The driver's tests show the others. */
+/** The effect of each fault, which ends with its rule. The driver's tests show the others. */
 const FAULTS: Readonly<Record<string, (robot: Robot) => Promise<void>>> = {
   'another set grabs the name': async (robot) => {
     robot.fault({ type: 'nameTaken', name: 'other-a' });

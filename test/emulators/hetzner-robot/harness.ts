@@ -18,7 +18,7 @@ export interface RobotReply {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** Undefined when it is no JSON. */
+  /** Undefined if it is not JSON. */
   readonly body: unknown;
 }
 
@@ -29,7 +29,7 @@ export interface RobotRequest {
   readonly signal?: AbortSignal;
 }
 
-/** An emulator in time that stands still, and a client of it. */
+/** An emulator with stopped time, and its client. */
 export async function startRobot(options: Partial<RobotEmulatorOptions> = {}) {
   const fake = await startRobotEmulator({
     listen: { host: '127.0.0.1', port: 0 },
@@ -70,7 +70,7 @@ export function clientOf(fake: RobotEmulator) {
     const reply = await post('/key', { name, data: key.line });
     return (reply.body as { key: { fingerprint: string } }).key.fingerprint;
   };
-  /** Armed with a new key, and booted. */
+  /** Activated with a new key, and booted. */
   const rescue = async (key = newKey(), number = SERVER) => {
     const fingerprint = await addKey(key);
     await post(`/boot/${number}/rescue`, { os: 'linux', 'authorized_key[]': fingerprint });
@@ -102,7 +102,7 @@ export const codeOf = ({ status, body }: RobotReply): readonly [number, string |
 
 export interface TestSshKey {
   readonly pem: string;
-  /** As in `authorized_keys`. */
+  /** In the form of `authorized_keys`. */
   readonly line: string;
 }
 
@@ -120,7 +120,7 @@ export interface ShellResult {
   readonly hostKey: string;
 }
 
-/** One command over SSH, as root. @throws what the client says. */
+/** Runs one command over SSH, as root. @throws the client's error. */
 export async function runOver(
   at: { readonly host: string; readonly port: number },
   key: TestSshKey,
@@ -128,7 +128,7 @@ export async function runOver(
   stdin = '',
 ): Promise<ShellResult> {
   const client = new ssh2.Client();
-  // Whoever waits is told; a second error follows where a login is refused.
+  // Rejects the waiting caller; a refused login causes a second error.
   client.on('error', () => undefined);
   let hostKey = '';
   const hostVerifier = (blob: Buffer) => {

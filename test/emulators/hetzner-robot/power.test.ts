@@ -11,7 +11,7 @@ const statusOf = async ({ get }: Robot): Promise<string> =>
 const GRACE_MS = 20_000;
 const DISK_MS = 90_000;
 
-test('sw is heeded by a living kernel alone, hw always', async () => {
+test('obeys sw only with a living kernel, hw always', async () => {
   const robot = await start();
   const { bootId } = robot.machine();
   await reset(robot, 'sw');
@@ -32,7 +32,7 @@ test('sw is heeded by a living kernel alone, hw always', async () => {
   expect(robot.machine().boots).toBe(4);
 });
 
-test('power shuts a living system down and turns a machine on; power_long turns it off', async () => {
+test('power shuts a living system down or turns a machine on; power_long turns it off', async () => {
   const robot = await start();
   expect(await statusOf(robot)).toBe('running');
   await reset(robot, 'power');
@@ -55,7 +55,7 @@ test('power shuts a living system down and turns a machine on; power_long turns 
   expect(robot.machine().power).toBe('off');
 });
 
-test('a rescue system is booted once, and not at all when an hour has passed', async () => {
+test('boots a rescue system once, and never after an hour', async () => {
   const robot = await start();
   await arm(robot);
   await robot.fake.advance(60 * 60_000 - 1);
@@ -73,7 +73,7 @@ test('a rescue system is booted once, and not at all when an hour has passed', a
   expect(robot.machine()).toMatchObject({ phase: 'disk', hostname: 'old-321' });
 });
 
-test('wipefs takes away what a drive boots, and lsblk shows that it has no partitions', async () => {
+test('wipefs erases the bootable system of a drive, and lsblk shows no partitions', async () => {
   const robot = await start();
   const key = await robot.rescue();
   const parts = await robot.shell(key, 'lsblk -nlo NAME /dev/nvme0n1');
@@ -96,7 +96,7 @@ const SETUPS = [
   ['DRIVE1 /dev/nvme0n1\nPART / ext4 all\nIMAGE none', /image none was not found/],
 ] as const;
 
-test('installimage refuses what it could not do, and leaves the drives as they are', async () => {
+test('installimage refuses what it cannot do, and leaves the drives alone', async () => {
   const robot = await start();
   const key = await robot.rescue();
   for (const [lines, why] of SETUPS) {

@@ -43,10 +43,10 @@ const ask = (send: (done: SftpCallback) => void) =>
   });
 const run = async (argv: readonly string[]) =>
   (await session.execute(argv, nothing, live)).stdout.toString();
-/** From the machine's disk to the simulator's directory, for whoever could climb. */
+/** From the machine's disk up to the simulator's directory, for a path that could climb. */
 const upwards = '../../../secret';
 
-test('paths end at the root', () => {
+test('stops paths at the root', () => {
   expect(insidePath('../../../../etc/passwd')).toBe('/etc/passwd');
   expect(insidePath('/../x')).toBe('/x');
   expect(insidePath('x')).toBe('/root/x');
@@ -55,12 +55,12 @@ test('paths end at the root', () => {
 
 describe('over SFTP', () => {
   const write = (path: string) => ask((done) => sftp.writeFile(path, 'x', { mode: 0o600 }, done));
-  test('.. leads nowhere', async () => {
+  test('leads .. nowhere', async () => {
     await write('../../../planted');
     expect(existsSync(join(stand.dir, 'planted'))).toBe(false);
     expect(existsSync(join(root, 'planted'))).toBe(true);
   });
-  test('a symbolic link that leads out is not followed', async () => {
+  test('does not follow a symbolic link that leads out', async () => {
     await symlink(stand.dir, join(root, 'root/up'));
     await symlink(join(stand.dir, 'unborn'), join(root, 'root/dangling'));
     await expect(write('/root/dangling')).rejects.toThrow(/EACCES/);
@@ -68,7 +68,7 @@ describe('over SFTP', () => {
     expect(existsSync(join(stand.dir, 'unborn'))).toBe(false);
     expect(existsSync(join(stand.dir, 'new'))).toBe(false);
   });
-  test('nothing is served but uploads', async () => {
+  test('serves only uploads', async () => {
     await expect(ask((done) => sftp.symlink('/etc', '/root/link', done))).rejects.toThrow();
     await expect(ask((done) => sftp.readdir('/root', done))).rejects.toMatchObject({ code: 8 });
   });
@@ -91,16 +91,16 @@ describe('over exec', () => {
     [['../../../../../../bin/true']],
     [['sh', '-c', 'true']],
     [['env']],
-  ])('%j is refused', async (argv) => {
+  ])('refuses %j', async (argv) => {
     await expect(session.execute(argv, nothing, live)).rejects.toBeInstanceOf(RemoteFailure);
   });
-  test('a symbolic link that leads out is not followed', async () => {
+  test('does not follow a symbolic link that leads out', async () => {
     await symlink(join(stand.dir, 'secret'), join(root, 'root/link'));
     await expect(run(['cat', 'link'])).rejects.toThrow(/Permission denied/);
     await expect(run(['cat', '/root/link'])).rejects.toThrow(/Permission denied/);
   });
   testRows([['true; true'], ['cat < /etc/passwd'], ['cat > a'], ['true && true']])(
-    'shell syntax is refused: %s',
+    'refuses shell syntax: %s',
     async (command) => {
       const status = await new Promise((resolve, reject) => {
         client.exec(command, (error, channel) => {

@@ -8,7 +8,7 @@ import type { HostsStand } from './stand.ts';
 
 const DISK_BYTES = 64 * 1024 * 1024;
 const PATH = '/root/agent.mjs';
-/** What an agent does that wants its machine rebooted. */
+/** What an agent does to have its machine rebooted. */
 const rebooter = uploadOf(
   Buffer.from(`#!/usr/bin/env node
 import { execFileSync } from 'node:child_process';
@@ -23,10 +23,10 @@ beforeEach(async () => {
 });
 afterEach(() => stand.close());
 
-describe('a machine with a disk to install to', () => {
+describe('a machine with an installation disk', () => {
   const disk = () => join(stand.snapshot('a').root, 'dev/vda');
 
-  test('shows it as real ones do, with nothing on it; it takes no room', async () => {
+  test('shows the disk like a real one, empty, and without using space', async () => {
     await stand.replace({ diskBytes: DISK_BYTES });
     await stand.raise('a');
     const { root } = stand.snapshot('a');
@@ -36,13 +36,13 @@ describe('a machine with a disk to install to', () => {
     expect([size, blocks]).toEqual([DISK_BYTES, 0]);
   });
 
-  test('boots once when what runs on it asks for that; the disk keeps what is on it', async () => {
+  test('boots once at the request of its own software; the disk keeps its content', async () => {
     await stand.replace({ diskBytes: DISK_BYTES });
     const session = await stand.raise('a');
     writeFileSync(disk(), 'an image', { flag: 'r+' });
     const { bootId, seen } = stand.snapshot('a');
     await session.upload(PATH, rebooter, live);
-    // The boot may cut the session off before the answer; whether it came is asked below.
+    // The boot may cut the session before the answer; the check below shows whether it happened.
     await session.execute([PATH], nothing, live).catch(() => undefined);
     await expect.poll(() => stand.snapshot('a').seen.boots).toBe(seen.boots + 1);
     await expect.poll(() => stand.snapshot('a').up).toBe(true);
@@ -53,7 +53,7 @@ describe('a machine with a disk to install to', () => {
     expect(stand.snapshot('a').seen.boots).toBe(seen.boots + 1);
   });
 
-  test('is not the usual one: agents find no disk', async () => {
+  test('is not the default: agents find no disk', async () => {
     await stand.raise('a');
     expect(() => selectRootDevice(stand.snapshot('a').root, { name: 'vda' })).toThrow(/none/);
   });

@@ -7,8 +7,8 @@ import { rawKey } from '../../adapters/ssh/keys.ts';
 import { uploadOf } from '../../contracts/upload-of.ts';
 
 /**
- * A simulator in a process of its own, to be killed: raises one machine in the directory that the
- * command line names, starts a detached agent on it, prints the agent's pid and stays.
+ * A simulator in its own process, to be killed: starts one machine in the directory given on the
+ * command line, starts a detached agent on it, prints the agent's pid and stays.
  */
 const [, , dir = ''] = process.argv;
 const live = new AbortController().signal;

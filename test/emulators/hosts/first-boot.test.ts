@@ -13,16 +13,16 @@ import { createStand, key, live, nothing } from './stand.ts';
 const config = (content: object) => `#cloud-config\n${stringify(content)}`;
 const PATH = '/var/lib/shepherd/first-boot';
 const content = '#!/bin/sh\necho on > /etc/note\n';
-/** A script that is put in place, and a command that runs it. */
+/** A script, and a command that runs it. */
 const running = (command: unknown) =>
   config({ write_files: [{ path: PATH, content }], runcmd: [command] });
 
-/** User data, what `/etc/note` holds after the first boot, and whether `/etc/after` and the script are there. */
+/** User data, the `/etc/note` that results, and whether `/etc/after` and the script exist. */
 type UserDataRow = [userdata: string, note: string | undefined, after?: 'after' | 'script'];
 const ROWS: readonly UserDataRow[] = [
   ['#!/bin/sh\nprintf "a %s\\n" "b c" > /etc/note', 'a b c\n'],
   ["#!/bin/sh\necho 'one   two' > /etc/note", 'one   two\n'],
-  // What the player does not know is left out, and the next line runs.
+  // Skips a line that it does not know, and runs the next one.
   ...[
     ...['echo x > /etc/note && true', 'echo x | tee /etc/note', 'echo $HOME > /etc/note'],
     ...['echo `id` > /etc/note', 'printf %d 7 > /etc/note', 'cat /etc/passwd > /etc/note'],
@@ -51,7 +51,7 @@ testRows(ROWS)('plays %j: /etc/note holds %j', async (userdata, note, left) => {
 async function start() {
   const stand = await createStand();
   onTestFinished(() => stand.close());
-  /** Over SSH, as the one who proves the machine would. */
+  /** Over SSH, like the proof of the machine. */
   const read = async (path: string) => {
     const session = await stand.connect('a');
     return (await session.execute(['cat', path], nothing, live)).stdout.toString();
@@ -61,7 +61,7 @@ async function start() {
   return { stand, read, modeOf };
 }
 
-test('a machine has the secret of its user data, for root alone, until it boots again', async () => {
+test('keeps the secret of the user data for root alone, until the next boot', async () => {
   const { stand, read, modeOf } = await start();
   const secret = '/run/shepherd/instance-secret';
   const script = `#!/bin/sh\numask 0077\nmkdir -p /run/shepherd\numask 0177\nprintf %s s > ${secret}\n`;
@@ -81,7 +81,7 @@ test('a machine has the secret of its user data, for root alone, until it boots 
   }
 });
 
-test('a cloud-config writes files with their modes; the user of the system logs in, and nobody else', async () => {
+test('plays a cloud-config: writes files with their modes, and lets only the system’s user log in', async () => {
   const { stand, modeOf } = await start();
   const script = '#!/bin/sh\numask 0177\nprintf %s secret > /etc/note\n';
   const encoded = Buffer.from(script).toString('base64');
@@ -104,7 +104,7 @@ test('a cloud-config writes files with their modes; the user of the system logs 
   await expect(as('root')).rejects.toThrow();
 });
 
-test('machines may share one port, each with an address of its own', async () => {
+test('lets machines share one port, each with its own address', async () => {
   const { stand } = await start();
   const port = await takeFreePort(new Set());
   await stand.replace({ sshPort: port });

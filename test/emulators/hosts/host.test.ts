@@ -11,7 +11,7 @@ const SYSTEM: HostSystem = { hostKey: 'key 1', authorizedKeys: ['ann'], userdata
 
 let disk: MemoryDisk;
 let host: Host<HostSystem>;
-/** What the parts were told, in order. */
+/** Calls to the parts, in order. */
 let told: string[];
 let saved: HostSystem[];
 let bootIds: string[];
@@ -51,7 +51,7 @@ const since = async (work: () => Promise<unknown>): Promise<string[]> => {
   return [...told];
 };
 
-test('the first boot plays the script, opens the door, and what ran before runs again', async () => {
+test('plays the script at the first boot, opens SSH, and restarts earlier programs', async () => {
   expect(host.state()).toMatchObject({ up: false, bootId: undefined });
   expect(await since(() => host.on())).toEqual(['orphans end', 'door opens', 'agent resumes']);
   expect(host.state()).toMatchObject({ up: true, bootId: 'boot 1', seen: { boots: 1 } });
@@ -61,7 +61,7 @@ test('the first boot plays the script, opens the door, and what ran before runs 
   expect(await since(() => host.on()), 'it is on').toEqual([]);
 });
 
-test('a reboot ends what runs, and changes the boot id; disk and host key stay', async () => {
+test('a reboot ends all processes, and changes the boot id; disk and host key stay', async () => {
   await host.on();
   disk.files.set('/root/file', 'kept');
   disk.files.set(INSTANCE_SECRET_PATH, 'changed by hand');
@@ -73,7 +73,7 @@ test('a reboot ends what runs, and changes the boot id; disk and host key stay',
   expect(disk.files.get(INSTANCE_SECRET_PATH), 'no first boot').toBe('changed by hand');
 });
 
-test('a host that is off is not rebooted, nor opened', async () => {
+test('neither reboots nor opens a host that is off', async () => {
   expect(await since(() => host.reboot())).toEqual([]);
   await host.on();
   expect(await since(() => host.off())).toEqual(['door closes', 'programs end']);
@@ -81,12 +81,12 @@ test('a host that is off is not rebooted, nor opened', async () => {
   expect(host.state().up).toBe(false);
 });
 
-test('off at once ends what an earlier process left', async () => {
+test('a forced power-off ends what an earlier process left', async () => {
   expect(await since(() => host.off())).toEqual(['door closes', 'orphans end', 'programs end']);
   expect(await since(() => host.on()), 'nothing of it comes back').toEqual(['door opens']);
 });
 
-test('an installation is an empty disk, a new host key, and another first boot', async () => {
+test('an installation makes an empty disk, a new host key, and another first boot', async () => {
   await host.on();
   disk.files.set('/root/file', 'old');
   const userdata = `#!/bin/sh\nprintf %s second > ${INSTANCE_SECRET_PATH}\n`;
@@ -99,20 +99,20 @@ test('an installation is an empty disk, a new host key, and another first boot',
   expect(disk.files.get('/root/file')).toBeUndefined();
 });
 
-test('a boot has another id than the one before, even if chance says so', async () => {
+test('gives each boot a new id, even if chance repeats one', async () => {
   bootIds = ['same', 'same', 'same', 'other'];
   await host.on();
   await host.reboot();
   expect(host.state().bootId).toBe('other');
 });
 
-test('a host of an earlier process boots with another id than before', async () => {
+test('boots a host of an earlier process with another id than before', async () => {
   host = newHost(SYSTEM, { bootId: 'boot 1' });
   await host.on();
   expect(host.state().bootId).toBe('boot 2');
 });
 
-test('without power nothing switches it on; with it again it boots, if it was on', async () => {
+test('stays off without power; with power again it boots, if it was on', async () => {
   await host.on();
   await host.losePower(true);
   await host.on();
@@ -125,7 +125,7 @@ test('without power nothing switches it on; with it again it boots, if it was on
   expect(host.state().up).toBe(false);
 });
 
-test('it hangs until that is taken back, or until it is off', async () => {
+test('hangs until that is revoked, or until it is off', async () => {
   expect(await since(() => host.hang(true)), 'off').toEqual([]);
   await host.on();
   expect(await since(() => host.hang(true))).toEqual(['door freezes', 'programs freeze']);
@@ -137,7 +137,7 @@ test('it hangs until that is taken back, or until it is off', async () => {
   expect(host.state().hanging).toBe(false);
 });
 
-test('refused SSH lasts over a reboot; the key alone leaves the door open', async () => {
+test('refuses SSH even after a reboot; a refused key leaves the port open', async () => {
   await host.on();
   expect(await since(() => host.refuse('connection'))).toEqual(['door closes']);
   expect(await since(() => host.reboot())).toEqual(['door closes', 'programs end']);
@@ -147,13 +147,13 @@ test('refused SSH lasts over a reboot; the key alone leaves the door open', asyn
   expect(await since(() => host.refuse(undefined)), 'off').toEqual([]);
 });
 
-test('a lost agent is all that ends', async () => {
+test('a lost agent ends nothing else', async () => {
   await host.on();
   expect(await since(() => host.loseAgent())).toEqual(['programs end']);
   expect(host.state()).toMatchObject({ up: true, bootId: 'boot 1' });
 });
 
-test('closed it leaves its programs alone, and is neither on nor changed again', async () => {
+test('leaves its programs alone after close, and is neither on nor changed again', async () => {
   await host.on();
   expect(await since(() => host.close())).toEqual(['door closes']);
   expect(await since(() => host.on())).toEqual([]);
@@ -162,14 +162,14 @@ test('closed it leaves its programs alone, and is neither on nor changed again',
   expect(saved).toEqual([]);
 });
 
-test('a host that is gone stays off', async () => {
+test('keeps a removed host off', async () => {
   await host.on();
   await host.remove();
   await host.on();
   expect(host.state().up).toBe(false);
 });
 
-test('its calls run one after another, also after one that failed', async () => {
+test('runs its calls one after another, also after a failed call', async () => {
   const failing = host.inTurn(async () => {
     throw new Error('once');
   });

@@ -32,7 +32,7 @@ describe.each([
     await listener.close();
   });
 
-  /** As the daemon does it; answers the raw key of the agent, hexadecimal. */
+  /** Does what the daemon does; returns the raw key of the agent, hexadecimal. */
   async function takeOver(): Promise<string> {
     const session = await stand.connect('a');
     await session.upload(agentPath, uploadOf(light ? Buffer.from('any') : real), live);
@@ -52,7 +52,7 @@ describe.each([
     await stand.raise('a');
   }
 
-  test('C8: it reports again, with its key, from a new boot of the machine', async () => {
+  test('C8: reports again, with its key, from a new boot of the machine', async () => {
     await stand.raise('a');
     const key = await takeOver();
     const { bootId: before } = stand.snapshot('a');
@@ -66,7 +66,7 @@ describe.each([
     expect(agents).toBe(1);
   });
 
-  test('C8: its key lies where its user alone can read it, and not on the machine', async () => {
+  test('C8: keeps its key readable only by its own user, and off the machine', async () => {
     await stand.raise('a');
     await takeOver();
     expect(statSync(join(stand.dir, 'a', 'agent-init')).mode & 0o777).toBe(0o600);
@@ -75,7 +75,7 @@ describe.each([
     session.close();
   });
 
-  test('C8: the next takeover replaces it: a machine has one agent', async () => {
+  test('C8: is replaced by the next agent start: a machine has one agent', async () => {
     await stand.raise('a');
     const key = await takeOver();
     await startAnew();
@@ -103,7 +103,7 @@ describe.each([
     expect(stand.snapshot('a').agents).toBe(0);
   });
 
-  test('C8: a reboot ends it as it ends any agent: only the end of a simulator does not', async () => {
+  test('C8: ends with a reboot like any agent: only the end of a simulator spares it', async () => {
     await stand.raise('a');
     await takeOver();
     await startAnew();

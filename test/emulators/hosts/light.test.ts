@@ -22,7 +22,7 @@ afterEach(async () => {
   await listener.close();
 });
 
-/** As the daemon does it; answers the raw key of the agent, hexadecimal. */
+/** Does what the daemon does; returns the raw key of the agent, hexadecimal. */
 async function takeOver(id: string): Promise<string> {
   const session = await stand.connect(id);
   await session.upload(agentPath, program, live);
@@ -40,7 +40,7 @@ const beats = async (atLeast: number) => {
   await expect.poll(() => listener.heard.length, PATIENCE).toBeGreaterThanOrEqual(atLeast);
 };
 describe('a light agent', () => {
-  test('reports with the key that the takeover told, from the boot it is in', async () => {
+  test('reports with the key of the agent start, from its machine’s current boot', async () => {
     await stand.raise('a');
     const key = await takeOver('a');
     await beats(2);
@@ -65,7 +65,7 @@ describe('a light agent', () => {
     await beats(listener.heard.length + 2);
     expect(stand.snapshot('a').agents).toBe(1);
   });
-  test('that is cut off keeps its connection, says nothing, and goes on afterwards', async () => {
+  test('keeps its connection while cut off, says nothing, and continues afterwards', async () => {
     await stand.raise('a');
     await stand.raise('b');
     const cut = await takeOver('a');
@@ -73,7 +73,7 @@ describe('a light agent', () => {
     await beats(2);
     stand.hosts().cutAgents(['a'], true);
     const from = listener.heard.length;
-    // The other one is heard three times more, in which this one would have been heard too.
+    // The other agent reports three times more; this one would also have reported in that time.
     await expect
       .poll(() => listener.heard.slice(from).filter(({ key }) => key !== cut).length, PATIENCE)
       .toBeGreaterThanOrEqual(3);
@@ -88,13 +88,13 @@ describe('a light agent', () => {
   });
 });
 
-test('a machine that runs processes cannot be cut off', async () => {
+test('refuses to cut off a machine that runs processes', async () => {
   await stand.replace();
   await stand.raise('a');
   expect(() => stand.hosts().cutAgents(['a'], true)).toThrow(/is a process/);
 });
 
-test('a light machine stays inside its disk', async () => {
+test('keeps a light machine inside its disk', async () => {
   const session = await stand.raise('a');
   for (const argv of [
     ['cat', '/../../../../../etc/hostname-of-nobody'],

@@ -11,14 +11,14 @@ import { readFrame, statusTrailers, writeFrame } from '../../../src/wire/grpc.ts
 
 export const machineId = '6a2f41a3-c54c-fce8-32d2-0324e1c32e22';
 
-/** What a heartbeat brought to the server. */
+/** A heartbeat as the server received it. */
 interface Heard {
   readonly request: HeartbeatRequest;
-  /** Raw key that TLS proved, hexadecimal. */
+  /** Raw key verified by TLS, hexadecimal. */
   readonly key: string;
 }
 
-/** An agent server that answers everything and remembers it. */
+/** An agent server that answers and records everything. */
 export async function createListener(dir: string) {
   const { key, cert, caDer } = await createDevCertificates({ dir: `${dir}/tls`, names: [] });
   const heard: Heard[] = [];

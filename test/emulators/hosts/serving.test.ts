@@ -16,7 +16,7 @@ beforeEach(async () => {
 });
 afterEach(() => stand.close());
 
-/** Switched on, as its provider does it. */
+/** Switched on, like by its provider. */
 async function raise(id: string): Promise<string> {
   const { address } = await stand.assign(id);
   await stand.hosts().up(id);
@@ -27,14 +27,14 @@ interface Said {
   readonly machine: string;
   readonly bootId: string;
 }
-/** One request on a connection of its own, or on the agent's. */
+/** One request on its own connection, or on the agent's. */
 async function ask(host: string, agent?: Agent): Promise<Said> {
   const request = get({ host, port, agent: agent ?? false });
   const [response] = await once(request, 'response');
   return JSON.parse(await text(response)) as Said;
 }
 
-test('machines serve at one port, each at an address of its own', async () => {
+test('serves machines at one port, each at its own address', async () => {
   const [a, b] = [await raise('a'), await raise('b')];
   expect(a).toMatch(/^127\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7])\./);
   expect(b).not.toBe(a);
@@ -43,7 +43,7 @@ test('machines serve at one port, each at an address of its own', async () => {
   expect(stand.snapshot('a')).toMatchObject({ address: a, service: { requests: 1, cut: 0 } });
 });
 
-test('a check that says nothing counts as no request and as no connection', async () => {
+test('counts a silent check as no request and no connection', async () => {
   const socket = connect({ host: await raise('a'), port });
   await once(socket, 'connect');
   socket.end();
@@ -51,7 +51,7 @@ test('a check that says nothing counts as no request and as no connection', asyn
   expect(stand.snapshot('a').service).toEqual({ requests: 0, open: 0, cut: 0 });
 });
 
-test('a reboot cuts connections that are in use, and the service is back with the boot', async () => {
+test('a reboot cuts connections in use, and the service returns with the boot', async () => {
   const address = await raise('a');
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const first = await ask(address, agent);
@@ -67,12 +67,12 @@ test('a reboot cuts connections that are in use, and the service is back with th
   agent.destroy();
 });
 
-test('what hangs accepts requests and answers them when it goes on', async () => {
+test('accepts requests while hanging, and answers them when it continues', async () => {
   const [address, other] = [await raise('a'), await raise('b')];
   await stand.hosts().hang('a', true);
   let isAnswered = false;
   const answer = ask(address).finally(() => (isAnswered = true));
-  // One that does not hang has answered a few by then.
+  // A machine that does not hang has answered a few by then.
   for (let asked = 0; asked < 5; asked += 1) await ask(other);
   expect(isAnswered).toBe(false);
   expect(stand.snapshot('a').service?.requests).toBe(0);
@@ -80,7 +80,7 @@ test('what hangs accepts requests and answers them when it goes on', async () =>
   expect(await answer).toMatchObject({ machine: 'host-a' });
 });
 
-test('each request is told, with the machine that it reached', async () => {
+test('reports each request with its machine', async () => {
   const [a, b] = [await raise('a'), await raise('b')];
   const seen: ServedRequest[] = [];
   const end = stand.hosts().watchRequests((request) => seen.push(request));
@@ -92,7 +92,7 @@ test('each request is told, with the machine that it reached', async () => {
   expect(seen.every(({ atMs }) => atMs >= beganMs && atMs <= Date.now())).toBe(true);
 });
 
-test('a machine that did not serve gets an address when it does, and keeps it', async () => {
+test('gives a machine an address when it begins to serve, and keeps it', async () => {
   await stand.replace({ light: true });
   expect(await raise('a')).toBe('127.0.0.1');
   expect(stand.snapshot('a').service).toBeNull();

@@ -21,7 +21,7 @@ import {
 } from './stand.ts';
 import type { HostsStand } from './stand.ts';
 
-/** Answers what it was told on stdin, and leaves a child in a session of its own behind. */
+/** Prints its stdin, and leaves a child in a session of its own behind. */
 const takeover = uploadOf(
   Buffer.from(`#!/usr/bin/env node
 import { spawn } from 'node:child_process';
@@ -68,7 +68,7 @@ const bootIdSeen = async (id: string) => {
 };
 
 describe('an agent on a simulated machine', () => {
-  test('starts from what was uploaded, with our Node, and stays when SSH is gone', async () => {
+  test('starts from its upload, with our Node, and stays after the end of SSH', async () => {
     await stand.raise('a');
     const answer = await takeOver('a');
     const { root, agentPids, bootId } = stand.snapshot('a');
@@ -84,7 +84,7 @@ describe('an agent on a simulated machine', () => {
 });
 
 describe('a fault', () => {
-  test('hang: connections are accepted and never answered, processes stop; false ends it', async () => {
+  test('hang: accepts connections without an answer, and stops processes; false ends it', async () => {
     const session = await stand.raise('a');
     const { pid } = await takeOver('a');
     await stand.hosts().hang('a', true);
@@ -96,7 +96,7 @@ describe('a fault', () => {
     await expect.poll(() => processState(pid)).not.toBe('T');
     expect(await bootIdSeen('a')).toBe(stand.snapshot('a').bootId);
   });
-  test('refused SSH: the port is closed, or no key is good enough; the agent lives', async () => {
+  test('refused SSH: the port is closed, or no key is accepted; the agent lives', async () => {
     await stand.raise('a');
     const { pid } = await takeOver('a');
     await stand.hosts().refuseSsh('a', true);
@@ -110,7 +110,7 @@ describe('a fault', () => {
 });
 
 describe('a machine', () => {
-  test('keeps no file open for a caller who leaves in the middle of an upload', async () => {
+  test('keeps no file open for a caller who leaves during an upload', async () => {
     await stand.raise('a');
     const { root } = stand.snapshot('a');
     for (let turns = 0; turns < 40; turns += 1) {
@@ -144,7 +144,7 @@ describe('a machine', () => {
     const gone = third.execute(['cat', '/root/file'], nothing, live);
     await expect(gone).rejects.toBeInstanceOf(RemoteFailure);
   });
-  test('that is gone leaves nothing and is no error the second time', async () => {
+  test('leaves nothing when removed, and ignores a second removal', async () => {
     await stand.raise('a');
     const { pid } = await takeOver('a');
     const { root } = stand.snapshot('a');
@@ -156,7 +156,7 @@ describe('a machine', () => {
     await expect(stand.connect('a')).rejects.toBeInstanceOf(Unreachable);
     await expect(stand.hosts().up('a')).rejects.toThrow(/no machine/);
   });
-  test('comes back for a new simulator in the same directory', async () => {
+  test('returns for a new simulator in the same directory', async () => {
     const before = await stand.raise('a');
     await takeOver('a');
     const { port, bootId } = stand.snapshot('a');
@@ -168,7 +168,7 @@ describe('a machine', () => {
     expect(await bootIdSeen('a')).not.toBe(bootId);
     expect((await after.upload(agentPath, takeover, live)).skipped).toBe(true);
   });
-  test('assigned again keeps its port, or gets another when that was taken', async () => {
+  test('keeps its port when assigned again, or gets another if the port was taken', async () => {
     await stand.raise('a');
     const port = stand.port('a');
     await stand.replace();
@@ -181,7 +181,7 @@ describe('a machine', () => {
     expect(stand.port('a')).not.toBe(port);
     await new Promise((resolve) => thief.close(resolve));
   });
-  test('cannot have an id that leads out of the directory', async () => {
+  test('refuses an id that leads out of the directory', async () => {
     for (const id of ['..', '.', '', 'a/b', '../x']) {
       const attempt = stand.hosts().assign({ id, hostname: 'x', authorizedKeys: [] });
       await expect(attempt).rejects.toThrow(/bad device id/);
@@ -189,7 +189,7 @@ describe('a machine', () => {
   });
 });
 
-test('a simulator killed by force leaves agents behind, which the next one ends at boot', async () => {
+test('ends the agents of a killed simulator at the boot in the next one', async () => {
   const program = fileURLToPath(new URL('doomed.ts', import.meta.url));
   const doomed = spawn(process.execPath, [program, stand.dir], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -209,7 +209,7 @@ test('a simulator killed by force leaves agents behind, which the next one ends 
   expect(stand.snapshot('a').bootId).not.toBe(before.bootId);
 });
 
-test('after close no process and no port is left, and a throw-away directory is gone', async () => {
+test('leaves no process and no port after close, and removes a temporary directory', async () => {
   await stand.replace({ throwaway: true });
   for (const id of ['a', 'b', 'c']) {
     await stand.raise(id);

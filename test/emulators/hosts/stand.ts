@@ -18,9 +18,9 @@ export const nothing = Buffer.alloc(0);
 export const key = parseSshKey(rawKey(), 'key');
 
 type ShellOptions = Pick<Partial<Ssh2ShellOptions>, 'limits' | 'keepalive'>;
-/** On a busy machine a good log-in takes its time; a test of a bad one gives it less. */
+/** A good login takes its time on a busy machine; a test of a bad login gives it less. */
 const AMPLE = { connectMs: 30_000, handshakeMs: 30_000 };
-/** Of a log-in that is never answered. */
+/** Limit of a login that is never answered. */
 export const SOON: ShellOptions = { limits: { handshakeMs: 700 } };
 
 /** A directory of simulated machines, a shell towards them, and the end of both. */
@@ -65,9 +65,9 @@ export async function createStand() {
       await hosts.up(id);
       return connect(id, changes);
     },
-    /** Where it is, switched off. */
+    /** Its place, switched off. */
     assign: (id: string) => hosts.assign(described(id)),
-    /** As `raise`, with user data. */
+    /** Like `raise`, with user data. */
     async install(id: string, userdata: string) {
       const { sshPort } = await hosts.assign(described(id, { userdata }));
       ports.set(id, sshPort);
@@ -103,7 +103,7 @@ export const processesUnder = (dir: string) =>
     })
     .map(Number);
 
-/** Letter of /proc; `-` when there is none. */
+/** State letter in /proc; `-` if there is none. */
 export function processState(pid: number): string {
   try {
     return /^State:\s+(\w)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? '-';
@@ -112,10 +112,10 @@ export function processState(pid: number): string {
   }
 }
 
-/** A dead process may wait for its parent to notice, which is not our business. */
+/** A dead process may wait for its parent, which does not matter here. */
 export const isAlive = (pid: number) => !['-', 'Z', 'X'].includes(processState(pid));
 
-/** What this process has open there. */
+/** Files that this process holds open there. */
 export const openFilesUnder = (dir: string) =>
   readdirSync('/proc/self/fd').flatMap((fd) => {
     try {

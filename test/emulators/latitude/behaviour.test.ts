@@ -7,7 +7,7 @@ import { base64, MINUTE, PLACE, type LatitudeReply, SECOND, startLatitude } from
 const HOUR = 60 * MINUTE;
 const KEY = publicKeyLine(1);
 
-/** Servers that run, that are off, locked and being deployed, a key and user data. */
+/** Servers that run, are off, locked or being deployed, a key and user data. */
 async function startFurnished() {
   const latitude = await startLatitude({ limits: { reads: 10_000, writes: 10_000 } });
   const { fake, ask, create, write, record, running, act } = latitude;
@@ -36,7 +36,7 @@ const typeOf = (path: string): string => {
   return TYPES[(action ?? kind) as keyof typeof TYPES] ?? kind;
 };
 
-/** A request, and the attributes that are sent; a creation of a server gets a place, too. */
+/** A request, and its attributes; a creation of a server also gets a place. */
 type LatitudeRow = readonly [request: string, attributes?: object];
 const REFUSED: readonly LatitudeRow[] = [
   ...Object.entries({
@@ -76,7 +76,7 @@ const REFUSED: readonly LatitudeRow[] = [
   ['GET /servers?filter[colour]=red'],
   ['GET /projects?filter[project]=x'],
 ];
-/** Documents of a creation that are none. */
+/** Invalid documents of a creation. */
 const DOCUMENTS = [
   undefined,
   { type: 'servers' },
@@ -149,7 +149,7 @@ test('accepts the key bare or as a bearer, and no other', async () => {
   }
 });
 
-test('allows 60 reads and 20 writes within a minute, counted apart', async () => {
+test('allows 60 reads and 20 writes per minute, counted separately', async () => {
   const { fake, ask, act } = await startLatitude();
   const read = () => ask('GET', '/projects');
   const write = () => act('sv_none', 'reboot');
@@ -167,7 +167,7 @@ test('allows 60 reads and 20 writes within a minute, counted apart', async () =>
   expect([(await read()).status, (await write()).status]).toEqual([200, 429]);
 });
 
-test('takes stock by plan and site, and returns it', async () => {
+test('reduces stock by plan and site, and returns it', async () => {
   const { ask, create } = await startLatitude({ stock: { [PLACE.plan]: { ASH: 1 } } });
   const { id } = (await create('a')).data;
   expect((await create('b')).errors[0]?.code).toBe('out_of_stock');
@@ -197,7 +197,7 @@ testRows([
   expect(shown).toEqual(found);
 });
 
-test('shows 20 rows on a page, and the total to those who ask for it', async () => {
+test('shows 20 rows on a page, and the total only on request', async () => {
   const { fake, ask } = await startLatitude();
   for (let n = 0; n < 25; n += 1) fake.addStranger(`a${n}`);
   const { list, meta } = await ask('GET', '/servers?stats[total]=count');
@@ -229,7 +229,7 @@ test('deploys, reboots, switches, reinstalls and deletes a server in its times',
   const steps: readonly [request: (() => Promise<unknown>) | null, ms: number, status: string][] = [
     [null, 5 * SECOND - 1, 'starting_deploy'],
     [null, 1, 'on'],
-    // The installation is yet to come.
+    // The installation has not happened yet.
     [async () => expect((await act(id, 'reboot')).status).toBe(422), 0, 'on'],
     [async () => expect((await reinstall(id)).status).toBe(422), 0, 'on'],
     [null, 20 * SECOND, 'deploying'],
@@ -269,7 +269,7 @@ testRows([
   expect(fake.servers()).toEqual([]);
 });
 
-test('makes a machine follow its server', async () => {
+test('keeps a machine in step with its server', async () => {
   const calls: unknown[] = [];
   const seen = ({ user, userdata, authorizedKeys }: SimulatedDevice) => [
     ...[user, userdata, authorizedKeys.length],
@@ -302,7 +302,7 @@ test('makes a machine follow its server', async () => {
     return calls.splice(0);
   };
   expect(await since(25 * SECOND)).toEqual([['assign', 'ubuntu', null, 0]]);
-  // The user data are those of the request.
+  // The user data of the request.
   expect(await since(10 * MINUTE)).toEqual([['assign', 'ubuntu', 'first', 1], 'up']);
   await act(id, 'reboot');
   expect([await since(5 * SECOND), await since(55 * SECOND)]).toEqual([['down'], ['up']]);
@@ -318,8 +318,8 @@ test('makes a machine follow its server', async () => {
   expect(await since(0)).toEqual(['gone']);
 });
 
-// The tests of the driver show the other faults, and `every-emulator.test.ts` those of the wire.
-test('lists with a lag what single reads show at once', async () => {
+// The driver's tests show the other faults, and `every-emulator.test.ts` those of the wire.
+test('lags in lists behind single reads', async () => {
   const { fake, ask, create, server } = await startLatitude();
   fake.addFault({ effect: { type: 'listLag', ms: 30 * SECOND } });
   const { id } = (await create('a')).data;
@@ -334,7 +334,7 @@ test('lists with a lag what single reads show at once', async () => {
   expect(await count()).toBe(0);
 });
 
-test('fails a deployment half an hour after its request, and a reinstall mends it', async () => {
+test('fails a deployment half an hour after its request, and repairs it by a reinstall', async () => {
   const { fake, create, reinstall, server } = await startLatitude();
   fake.addFault({ effect: { type: 'deployFails' }, times: 1 });
   const { id } = (await create('a')).data;
@@ -347,7 +347,7 @@ test('fails a deployment half an hour after its request, and a reinstall mends i
   expect((await server(id))['status']).toBe('on');
 });
 
-test('applies a rule to the page and the server that it names', async () => {
+test('applies a rule to the page and the server that the rule names', async () => {
   const { fake, ask, create } = await startLatitude();
   const { id } = (await create('a')).data;
   const effect = { type: 'status', code: 500 } as const;

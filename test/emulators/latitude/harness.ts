@@ -20,7 +20,7 @@ export interface LatitudeReply {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** Empty when the body is not a document with one resource. */
+  /** Empty if the body is not a document with one resource. */
   readonly data: Resource;
   readonly list: readonly Resource[];
   readonly meta: { readonly stats?: { readonly total: { readonly count: number } } };
@@ -39,7 +39,7 @@ export const PLACE = {
 };
 export const base64 = (text: string) => Buffer.from(text).toString('base64');
 
-/** An emulator on a manual clock, and a client of it. */
+/** An emulator on a manual clock, and its client. */
 export async function startLatitude(options: Partial<LatitudeEmulatorOptions> = {}) {
   const fake = await startLatitudeEmulator({
     listen: { host: '127.0.0.1', port: 0 },
@@ -88,7 +88,7 @@ export async function startLatitude(options: Partial<LatitudeEmulatorOptions> = 
   const reinstall = (id: string, attributes: object = {}) =>
     ask('POST', `/servers/${id}/reinstall`, { body: write('reinstalls', attributes) });
   const server = async (id: string) => (await ask('GET', `/servers/${id}`)).data.attributes;
-  /** A server whose deployment is over. */
+  /** A deployed server. */
   const running = async (hostname = 'shep-ash-1', attributes: object = {}) => {
     const { data } = await create(hostname, attributes);
     await fake.advance(11 * MINUTE);

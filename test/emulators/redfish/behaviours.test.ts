@@ -45,7 +45,7 @@ const LOGIN = `POST ${SESSIONS}`;
 const none = { auth: 'none' } as const;
 const headers = (name: string, value: string) => ({ headers: { [name]: value } });
 
-/** A request, its status and messages, the body that is sent, and whatever else. */
+/** A request, its status and messages, its body, and other parts. */
 type BehaviourRow = [
   vendor: VendorName,
   ask: string,
@@ -101,7 +101,7 @@ const ANSWERS: readonly BehaviourRow[] = [
   ['ilo5', `GET ${ROOT}/Systems/1`, '308'],
 ];
 
-/** No row changes anything: the emulators of the table are made once. */
+/** No row changes anything, so the table's emulators are made once. */
 const shared: Partial<Record<VendorName, ReturnType<typeof startBmcs>>> = {};
 
 testRows(ANSWERS)('%s answers %s with %s', async (vendor, asked, answer, body, more = {}) => {
@@ -115,7 +115,7 @@ testRows(ANSWERS)('%s answers %s with %s', async (vendor, asked, answer, body, m
   expect(await system()).toEqual(before);
 });
 
-/** Is told what is booted. */
+/** Records what is booted. */
 function recorder() {
   const boots: Boot[] = [];
   const hooks = {
@@ -155,7 +155,7 @@ testRows(VENDOR_NAMES)('%s has one disc in a drive, and boots it', async (vendor
   expect(boots).toEqual([{ source: target, address: IMAGE }]);
 });
 
-test('an override for one time is used up by the boot, a continuous one is not', async () => {
+test('uses up a one-time override at the boot, and keeps a continuous one', async () => {
   const { boots, hooks } = recorder();
   const { fake, override, start, system } = await startBmcs({ hooks });
   await override({ ...ONCE, ...PXE });
@@ -177,7 +177,7 @@ test('an override for one time is used up by the boot, a continuous one is not',
   expect(boots).toEqual([pxe, netBoot, netBoot, { source: 'Hdd', address: null }]);
 });
 
-test('the host is told of every boot and every end, one after another, and its error ends nothing', async () => {
+test('tells the host of every boot and every end, one after another, and survives its error', async () => {
   const told: string[] = [];
   const { fake, reset, system } = await startBmcs({
     profile: 'fast',
@@ -200,7 +200,7 @@ test('the host is told of every boot and every end, one after another, and its e
   expect(told).toEqual(['boots', 'down', 'boots', 'down'].map((what) => `system-1 ${what}`));
 });
 
-test('a BMC restarts: nobody, then the root alone, then all; its systems go on', async () => {
+test('a BMC restart: answers nobody, then serves the root alone, then all; its systems continue', async () => {
   const { fake, ask, login, path, start } = await startBmcs();
   await start();
   await login();
@@ -218,7 +218,7 @@ test('a BMC restarts: nobody, then the root alone, then all; its systems go on',
   expect(fake.bmcs()[0]).toMatchObject({ sessions: 0, sessionsMost: 1 });
 });
 
-test('a session is shown, used and ended; a use keeps it, and there is room for sixteen', async () => {
+test('shows, uses and ends a session; use extends it, and there is room for sixteen', async () => {
   const { fake, ask, login } = await startBmcs();
   const made = await login();
   for (let n = 1; n < 16; n++) expect((await login()).status).toBe(201);

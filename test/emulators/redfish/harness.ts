@@ -19,7 +19,7 @@ export interface RedfishReply {
   readonly status: number;
   readonly headers: IncomingMessage['headers'];
   readonly text: string;
-  /** Empty when the body is not an object. */
+  /** Empty if the body is not an object. */
   readonly body: Record<string, unknown>;
 }
 
@@ -40,7 +40,7 @@ const json = (value: string): Record<string, unknown> => {
   }
 };
 
-/** An emulator in time that stands still, and a client of it. */
+/** An emulator with stopped time, and its client. */
 export async function startBmcs(options: Partial<RedfishEmulatorOptions> = {}) {
   const fake = await startRedfishEmulator({
     listen: { host: '127.0.0.1', port: 0 },
@@ -93,7 +93,7 @@ function clientOf(fake: RedfishEmulator) {
     });
   const system = async () => (await ask('GET', path)).body;
   const override = (boot: object) => ask('PATCH', path, { body: { Boot: boot } });
-  /** On, POST over, and the operating system running. */
+  /** On, POST finished, and the operating system running. */
   const start = async () => {
     fake.reset('system-1', 'On');
     await fake.advance(62_000);

@@ -4,7 +4,7 @@ import { startRack, startSeed } from './rack.ts';
 const BOOT_MS = 62_000;
 const INSTALL_MS = 240_000;
 
-test('a machine obeys its power; one that hangs heeds no graceful restart, and is cured by force', async () => {
+test('obeys its power; a hanging machine ignores a graceful restart, and obeys force', async () => {
   const { fake, hosts, host, reset } = await startRack({ installed: true });
   expect(host()).toMatchObject({ hostname: 'system-1', up: true });
   const bootIds = [host().bootId];
@@ -27,7 +27,7 @@ test('a machine obeys its power; one that hangs heeds no graceful restart, and i
   expect(new Set([...bootIds, host().bootId]).size).toBe(3);
 });
 
-test('an installer fetches its seed when it is there, installs, reports and boots the disk', async () => {
+test('an installer fetches its seed once available, installs, reports and boots the disk', async () => {
   const { asked, server, installer } = await startSeed();
   const { fake, host, installs, installFrom, reset, system } = await startRack();
   server.status = 503;
@@ -50,7 +50,7 @@ test('an installer fetches its seed when it is there, installs, reports and boot
   expect(asked).toHaveLength(1);
 });
 
-test('an installer that loses its power leaves no system behind, and one that is refused ends', async () => {
+test('an installer without power leaves no system behind, and a refused installer ends', async () => {
   const { asked, server, installer } = await startSeed();
   const { fake, host, installs, installFrom, reset } = await startRack({ installed: true });
   server.status = 404;

@@ -26,7 +26,7 @@ export async function startRack({ systems = 1, installed = false } = {}) {
   const bmcs = await startBmcs({ hooks, startsOn: installed, systems, bmcs: 1 });
   const host = (name = 'system-1') => hosts.list().find(({ deviceId }) => deviceId === name)!;
   const installs = () => machines.installs('system-1');
-  /** The next boot is that of an installer. */
+  /** The next boot starts an installer. */
   const installFrom = async (HttpBootUri: string) => {
     const target = { BootSourceOverrideTarget: 'UefiHttp', HttpBootUri };
     await bmcs.override({ BootSourceOverrideEnabled: 'Once', ...target });
@@ -37,7 +37,7 @@ export async function startRack({ systems = 1, installed = false } = {}) {
 const TOKEN = 'abcdefghijklmnopqrstuvwxyz234567abcdefghijklmnopqrst';
 const SEED = `#cloud-config\n${JSON.stringify({ hostname: 'a1', ssh_authorized_keys: [key.publicLine] })}`;
 
-/** What a seed server is asked for; `status` is what it answers. */
+/** Requests to a seed server; `status` is its answer. */
 export async function startSeed() {
   const asked: string[] = [];
   const server = { status: 200 };

@@ -4,7 +4,7 @@ import { type Bmcs, ROOT, startBmcs } from './harness.ts';
 import { faultsOfResource } from './standard.ts';
 import { testRows } from '../../support/rows.ts';
 
-/** Supermicro's own target, which the standard does not know. */
+/** Supermicro's own target, unknown to the standard. */
 const OWN_WORDS = /(AllowableValues\/\d+|BootSourceOverrideTarget): Invalid option/;
 
 const linksIn = (value: unknown): string[] => {
@@ -15,7 +15,7 @@ const linksIn = (value: unknown): string[] => {
   });
 };
 
-/** What is wrong with all that links lead to. */
+/** Faults in everything that links lead to. */
 async function faultsOfAll({ ask }: Bmcs, token: string) {
   const seen = new Set<string>();
   const schemas = new Set<string>();
@@ -40,7 +40,7 @@ const ALWAYS = [
   ...['ServiceRoot', 'SessionService', 'TaskService'],
 ].toSorted();
 
-testRows(VENDOR_NAMES)('every resource of %s is as the schemas have it', async (vendor) => {
+testRows(VENDOR_NAMES)('serves every resource of %s as in the schemas', async (vendor) => {
   const bmcs = await startBmcs({ vendor });
   const { ask, fake, fault, login, path, start } = bmcs;
   await start();
@@ -59,7 +59,7 @@ testRows(VENDOR_NAMES)('every resource of %s is as the schemas have it', async (
   expect([...schemas].toSorted()).toEqual([...more, ...ALWAYS].toSorted());
 });
 
-test('what the standard does not know is found', async () => {
+test('finds what the standard does not know', async () => {
   const { ask, path } = await startBmcs();
   const { body } = await ask('GET', path);
   const spoiled = { ...body, PowerState: 'Warm', Colour: 'red', Name: undefined };

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 
 /**
- * What the standard's schemas (DMTF DSP8010) say of the resources that the emulator of Redfish serves, in the versions that it
- * names: the properties that a resource may have, and of which kind their values are. Beside those that every
- * resource must have, a schema allows only these.
+ * The standard's schemas (DMTF DSP8010) of the resources that the Redfish emulator serves, in the
+ * versions that it names: the permitted properties, and the kind of their values. Besides the
+ * common properties of all resources, a schema permits only these.
  */
 
 const text = z.string();
@@ -45,7 +45,7 @@ const resource = (fields: z.ZodRawShape) =>
     ...{ '@odata.id': path, '@odata.type': text, Id: text, Name: text },
   });
 
-/** By the name and the version of the schema. */
+/** By name and version of the schema. */
 const RESOURCES: Readonly<Record<string, z.ZodType>> = {
   'ServiceRoot.v1_9_0': resource({
     ...{ RedfishVersion: text, UUID: text.nullable(), Vendor: text.nullable() },
@@ -122,7 +122,7 @@ const ERROR = z.strictObject({
 const faultsIn = (schema: z.ZodType, body: unknown): string[] =>
   schema.safeParse(body).error?.issues.map((one) => `${one.path.join('/')}: ${one.message}`) ?? [];
 
-/** What is wrong with the body of a successful GET. */
+/** Faults in the body of a successful GET. */
 export function faultsOfResource(body: Readonly<Record<string, unknown>>, at: string): string[] {
   const [, name = '', schema = ''] = /^#((\w+)(?:\.v[0-9_]+)?)\.\2$/.exec(typeOf(body)) ?? [];
   const kind = schema.endsWith('Collection') ? COLLECTION : RESOURCES[name];
@@ -133,5 +133,5 @@ export function faultsOfResource(body: Readonly<Record<string, unknown>>, at: st
 }
 const typeOf = (body: Readonly<Record<string, unknown>>) => String(body['@odata.type']);
 
-/** What is wrong with the body of a refusal. */
+/** Faults in the body of a refusal. */
 export const faultsOfError = (body: unknown): string[] => faultsIn(ERROR, body);

@@ -10,7 +10,7 @@ import type { EquinixEmulator } from '../../../emulators/equinix/options.ts';
 
 type ConfigFileWorld = Parameters<typeof writeSimConfig>[0];
 
-test('what the simulation writes for commands is the configuration of its daemon', () => {
+test('writes the configuration of its daemon for commands', () => {
   const dir = mkdtempSync(join(tmpdir(), 'shepherd-sim-config-'));
   try {
     const emulator = {

@@ -25,13 +25,13 @@ test.each<[string, Partial<SentAnswer>, RegExp | null]>([
     },
     /code/,
   ],
-])('V37: an answer %s is judged so', (_what, change, expected) => {
+])('V37: judges an answer %s', (_what, change, expected) => {
   const problems = createJudge()({ ...VERSION, ...change });
   if (expected === null) expect(problems).toEqual([]);
   else expect(problems).toEqual([expect.stringMatching(expected)]);
 });
 
-test('V37: whatever a server in a test answers is heard, and one unlisted route fails that test', async () => {
+test('V37: hears every answer of a server in a test, and fails that test for an unlisted route', async () => {
   const app = Fastify();
   app.get('/api/v1/secrets', async () => ({ all: [] }));
   await app.inject({ url: '/api/v1/secrets' });

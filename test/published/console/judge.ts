@@ -10,7 +10,7 @@ export interface SentAnswer {
   readonly route: string;
   readonly status: number;
   readonly mediaType: string;
-  /** Null: it has none, or it is a stream. */
+  /** Null: none, or a stream. */
   readonly body: string | null;
 }
 
@@ -24,7 +24,7 @@ type Operations = Readonly<
 const DESCRIPTION = 'generated/openapi.json';
 const PREFIX = '/api/v1/';
 
-/** What the published description of the API has against answers; none: nothing. */
+/** Objections of the API's published description to answers; empty: none. */
 export function createJudge(): (answer: SentAnswer) => string[] {
   const description = JSON.parse(readFileSync(join(root, DESCRIPTION), 'utf8')) as {
     readonly paths: Readonly<Record<string, Operations>>;
@@ -50,7 +50,9 @@ export function createJudge(): (answer: SentAnswer) => string[] {
     const key = String(status) in operation.responses ? String(status) : 'default';
     const described = operation.responses[key];
     if (!described) return [`${name}: no such answer in ${DESCRIPTION}`];
-    if (status >= 400 && mediaType !== 'application/problem+json') return [`${name}: no problem`];
+    // Errors of RFC 6749 are described for their status; all others are problems.
+    const isProblem = mediaType === 'application/problem+json';
+    if (status >= 400 && key === 'default' && !isProblem) return [`${name}: no problem`];
     const isJson = /[/+]json$/.test(mediaType);
     if (!isJson || body === null || body === '') return [];
     if (!described.content?.[mediaType]) return [`${name}: ${mediaType} is not described`];

@@ -4,8 +4,8 @@ import { afterAll, afterEach } from 'vitest';
 import type { SentAnswer } from './judge.ts';
 
 /*
- * Runs before every test file: each answer of a console in this process is judged by the published
- * description of the API, and the test in which one is not as described fails.
+ * Runs before every test file: judges each console answer in this process by the published
+ * description of the API, and fails the test with a deviating answer.
  */
 const CHANNEL = 'fastify.initialization';
 const API = '/api/v1/';
@@ -24,7 +24,7 @@ function listen(message: unknown): void {
 
 let judge: ((answer: SentAnswer) => string[]) | undefined;
 
-/** Judges what was heard so far; in here too, so that a test can ask for it. */
+/** Judges the answers heard so far; exported, so that a test can call it. */
 export async function takeProblems(): Promise<string[]> {
   if (heard.length === 0) return [];
   judge ??= (await import('./judge.ts')).createJudge();

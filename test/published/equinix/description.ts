@@ -1,10 +1,11 @@
 /*
- * What the Equinix Metal API is made of: facts of the vendor's OpenAPI description (equinix-sdk-go, metal v1,
- * the last one that was published). A long line goes on in the next one, which is indented.
+ * The Equinix Metal API: facts of the vendor's OpenAPI description (equinix-sdk-go, metal v1, the
+ * last published one). A long line continues in the next one, which is indented.
  *
- * A type is `text`, `uuid`, `time` (RFC 3339), `date`, `ipv4`, `boolean`, `integer`, `number`, `object` (of
- * anything), `any`, the name of another resource, `=a|b` (one of these texts), `#4|6` (one of these numbers),
- * or a list of any of them in brackets. `!` at the end: the field is required.
+ * A type is `text`, `uuid`, `time` (RFC 3339), `date`, `ipv4`, `boolean`, `integer`, `number`,
+ * `object` (of anything), `any`, the name of another resource, `=a|b` (one of these texts), `#4|6`
+ * (one of these numbers), or a list of any of them in brackets. `!` at the end: the field is
+ * required.
  */
 export type FieldTypes = Readonly<Record<string, string>>;
 
@@ -18,7 +19,7 @@ const tableOf = (text: string): Readonly<Record<string, FieldTypes>> =>
     }),
   );
 
-/** What a server answers with. */
+/** Replies of a server. */
 export const resources = tableOf(`
 Device: actions [object], always_pxe boolean, billing_cycle text, bonding_mode integer,
     created_at time, created_by UserLite, customdata object, description text, facility Facility,
@@ -83,7 +84,7 @@ ProjectList: projects [Project], meta Meta
 SSHKeyList: ssh_keys [SSHKey]
 `);
 
-/** What a client sends as a body. A device is placed by `metro` or `facility`, unless it is on a reservation. */
+/** Bodies sent by a client. A device needs `metro` or `facility`, unless it has a reservation. */
 export const inputs = tableOf(`
 DeviceCreateInput: operating_system text!, plan text!, metro text, facility any,
     always_pxe boolean,
@@ -106,7 +107,7 @@ IPAddress: address_family #4|6, cidr integer, ip_reservations [text], public boo
 HardwareReservationMoveInput: project_id uuid
 `);
 
-/** Resources of which no field is known here: any object will do. */
+/** Resources without known fields: any object is accepted. */
 export const opaque: ReadonlySet<string> = new Set([
   ...['BondPortData', 'Coordinates', 'Organization', 'ParentBlock', 'Storage', 'VirtualNetwork'],
 ]);
@@ -117,20 +118,20 @@ export interface PublishedOperation {
   readonly query: readonly string[];
   /** The resource of a 2xx that is not empty. */
   readonly reply: string | undefined;
-  /** The input that the request has. */
+  /** The input of the request. */
   readonly body: string | undefined;
 }
 
 /**
- * The operations that the emulator has, with placeholders below the base path: statuses, query parameters, reply,
- * body. The parameters stand here as they are written in a request: the description names some of them
- * otherwise (`PerPage`, `DeviceSearch`).
+ * The operations of the emulator, with placeholders below the base path: statuses, query
+ * parameters, reply, body. Parameters are spelled as in a request: the description names some of
+ * them differently (`PerPage`, `DeviceSearch`).
  *
- * What has a plus before it is not declared: a body that is not JSON is answered 400 everywhere; a token of one
- * project is answered 403 for a key of the user; the keys of a project that there is not, or of others, are
- * answered 404; a reservation in use cannot be moved (422). Without `sort_by` pages of a list came in another
- * order each time (seen in April 2023), so that devices were missed; the service obeys it. Clients use
- * the reservations of an organization.
+ * What has a plus before it is not declared: a body that is not JSON is answered 400 everywhere; a
+ * token of one project is answered 403 for a key of the user; the keys of a missing project, or of
+ * another user's, are answered 404; a reservation in use cannot be moved (422). Without `sort_by`
+ * pages of a list came in another order each time (seen in April 2023), so that devices were
+ * missed; the service obeys it. Clients use the reservations of an organization.
  */
 const OPERATIONS = `
 DELETE /devices/{id} | 204 401 403 404 422 +400 | force_delete
@@ -181,10 +182,10 @@ export const operations: Readonly<Record<string, PublishedOperation>> = Object.f
   }),
 );
 
-/** A field of replies that is not declared: real clients read the owner of an SSH key beside its entity. */
+/** An undeclared field of replies: real clients read the owner of an SSH key beside its entity. */
 export const undeclaredFields: FieldTypes = { 'SSHKey.owner': 'Href' };
 
-/** What `include` opens of fields that are declared as an href. */
+/** Fields declared as an href that `include` expands. */
 export const openedBy: FieldTypes = {
   'Device.project_lite': 'Project',
   'Device.ssh_keys': 'SSHKey',
@@ -192,7 +193,7 @@ export const openedBy: FieldTypes = {
   'SSHKey.owner': 'Project',
 };
 
-/** Relations that are an href until `include` names them; all others are open until excluded. */
+/** Relations that are an href until `include` names them; others are expanded until excluded. */
 export const linked: ReadonlySet<string> = new Set([
   ...['Device.facility', 'Device.hardware_reservation', 'Device.metro', 'Device.project'],
   ...['HardwareReservation.device', 'HardwareReservation.facility', 'HardwareReservation.project'],

@@ -6,7 +6,7 @@ import { judge } from './judge.ts';
 
 const ID = '0b6e1111-1111-4111-8111-111111111111';
 const CREATOR = { id: ID, short_id: '0b6e1111' };
-/** An exchange that is as it should be, and a change of it. */
+/** A correct exchange, and a change to it. */
 const exchangeOf = (change: Partial<Exchange> & { readonly shown?: unknown } = {}): Exchange => {
   const { shown = { id: ID, created_by: CREATOR }, ...rest } = change;
   return {
@@ -29,7 +29,7 @@ const OURS = { userAgent: 'shepherd/1.0.0' };
 const CREATE = { ...OURS, ...LIST, method: 'POST', status: 201 };
 const ORDER = { plan: 'm3.large.x86', operating_system: 'ubuntu_24_04' };
 
-test('what is as published has no problem, and is counted', () => {
+test('finds no problem in a published exchange, and counts it', () => {
   const met = new Set<string>();
   expect(judge(exchangeOf(), met)).toEqual([]);
   expect([...met].toSorted()).toEqual([
@@ -79,7 +79,7 @@ testRows([
   expect(problemsOf(change)).toContainEqual(expect.stringContaining(problem));
 });
 
-test('what include opens and exclude shrinks is as it is then', () => {
+test('judges fields by what include opens and exclude shrinks', () => {
   const opened = {
     ssh_keys: [{ href: '/k', label: 'x' }],
     project_lite: { name: 'x', href: '/p' },
@@ -92,13 +92,13 @@ test('what include opens and exclude shrinks is as it is then', () => {
   expect(problemsOf({ query: { exclude: 'metro' }, shown: shrunk })).toHaveLength(1);
 });
 
-test('of a reply that a fault made only the request is judged', () => {
+test('judges only the request when a fault made the reply', () => {
   const injected = { isInjected: true, status: 418, reply: '<html>' };
   expect(problemsOf(injected)).toEqual([]);
   expect(problemsOf({ ...injected, ...OURS, query: { x: '1' } })).toHaveLength(1);
 });
 
-test('every type that the description names exists', () => {
+test('knows every type that the description names', () => {
   const types = [resources, inputs].flatMap((table) =>
     Object.values(table).flatMap((fields) => Object.values(fields)),
   );

@@ -14,44 +14,45 @@ import {
 
 /**
  * Judges one exchange with the emulator by the published description: its reply, and its request if
- * our client sent it. Answers what is wrong; empty is good.
- * @param met gets the names of the operation and of each field that has a value, as `Device.hostname`.
+ * our client sent it. Returns the problems; empty is good.
+ * @param met receives the names of the operation and of each field with a value, as
+ * `Device.hostname`.
  */
 export function judge(exchange: Exchange, met = new Set<string>()): string[] {
   const { method, route, status } = exchange;
-  // PATCH is taken beside PUT: clients send it.
+  // PATCH is accepted like PUT, because clients send it.
   const operation =
     operations[`${method} ${route}`] ??
     (method === 'PATCH' ? operations[`PUT ${route}`] : undefined);
   const problems = [
-    // The daemon and its commands say who they are; tests that knock at the door do not.
+    // The daemon and its commands identify themselves; tests that send raw requests do not.
     ...(exchange.userAgent.startsWith('shepherd') ? ofRequest(exchange, operation) : []),
-    // A reply that a fault rule made or spoiled is not judged.
+    // A reply made or spoiled by a fault rule is not judged.
     ...(exchange.isInjected ? [] : ofReply(exchange, operation, met)),
   ];
   return problems.map((problem) => `${method} ${route ?? exchange.path} ${status}: ${problem}`);
 }
 
-/** What a body is judged by. */
+/** Rules for a body. */
 interface Hearing {
   readonly table: Readonly<Record<string, FieldTypes>>;
-  /** Dotted names that the request has opened and shrunk. */
+  /** Dotted names that the request expanded and shrank. */
   readonly include: ReadonlySet<string>;
   readonly exclude: ReadonlySet<string>;
   /** A reply may hold null, and resources as an href; a request may not. */
   readonly isReply: boolean;
   readonly met: Set<string>;
-  /** States that a test put a device into, whatever the service knows. */
+  /** States that a test set on a device, which the service need not know. */
   readonly forcedStates: ReadonlySet<unknown>;
 }
 
-/** Where a value is. */
+/** The place of a value. */
 interface ValuePath {
   /** `Device.created_by` */
   readonly name: string;
   /** For a reader: `devices[3].created_by`. */
   readonly path: string;
-  /** As `include` and `exclude` name it: from the resource on, a list of which is left out. */
+  /** As in `include` and `exclude`: from the resource on, without the list around it. */
   readonly selector: string;
 }
 
@@ -62,7 +63,7 @@ function* ofReply(
 ): Generator<string> {
   const [include, exclude] = [namesOf(query['include']), namesOf(query['exclude'])];
   const hearing = { table: resources, include, exclude, isReply: true, met, forcedStates };
-  // A path that there is not is answered 404, a wrong method 405.
+  // A missing path is answered 404, a wrong method 405.
   if (!operation && route === null && (status === 404 || status === 405)) {
     return yield* ofBody(hearing, 'Error', parsed(reply));
   }
@@ -168,7 +169,7 @@ function* ofResource(
     else yield `${name} is an href and nobody excluded it (at ${path})`;
     return;
   }
-  // `include=a.b` opens `a`, too.
+  // `include=a.b` expands `a`, too.
   const isIncluded = [...hearing.include].some((each) => `${each}.`.startsWith(`${selector}.`));
   const isOpened = type === 'Href' && !isHref && isIncluded;
   yield* ofFields(hearing, (isOpened && openedBy[name]) || type, value, at);
@@ -199,7 +200,7 @@ const FORMATS: Readonly<Record<string, (value: unknown) => boolean>> = {
   object: isObject,
 };
 
-/** What fits a plain type; undefined: it is a resource or a list. */
+/** Whether a value fits a plain type; undefined: the type is a resource or a list. */
 function fitting(type: string): ((value: unknown) => boolean) | undefined {
   if (!/^[=#]/.test(type)) return FORMATS[type];
   const values = type.slice(1).split('|');
@@ -211,7 +212,7 @@ function fitting(type: string): ((value: unknown) => boolean) | undefined {
 const namesOf = (list = ''): ReadonlySet<string> =>
   new Set(list.split(',').flatMap((name) => name.trim() || []));
 
-/** The body as JSON; the text itself when it is none, which then has the wrong type. */
+/** The body as JSON; otherwise the text itself, which then has the wrong type. */
 function parsed(reply: string): unknown {
   try {
     return JSON.parse(reply);

@@ -1,9 +1,9 @@
 import { isSteady, lasting, MINUTE, type SimulationRule } from './rule.ts';
 
-/** Time in which a daemon that is well finds a twin, which an answer that was lost may have left, and removes it. */
+/** Time in which a healthy daemon finds and removes a twin that a lost answer may have left. */
 const TWINS_MS = 20 * MINUTE;
 
-/** What the load balancer holds and sends. */
+/** Objects and traffic of the load balancer. */
 export const BALANCING: readonly SimulationRule[] = [
   {
     id: 'let-go-gets-no-traffic',

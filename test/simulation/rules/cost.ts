@@ -4,22 +4,22 @@ import { deedOf, type Deed } from './deeds.ts';
 import { changesOf, lasting, MINUTE, type SimulationRule } from './rule.ts';
 
 const HOUR = 60 * MINUTE;
-/** Calls of a provider in an hour of one daemon, while nothing is struck and all is well. */
+/** Maximum provider calls of one daemon in an hour without strikes and with a healthy fleet. */
 const PROVIDER_CALLS_MAX = 240;
-/** Calls of the database in an hour of one daemon at rest, besides heartbeats. */
+/** Maximum database calls of one idle daemon in an hour, without heartbeats. */
 const DATABASE_CALLS_MAX = 9_000;
-/** Calls of a provider in ten seconds, all daemons together: the rate that is configured, and a burst. */
+/** Maximum provider calls of all daemons in ten seconds: the configured rate and a burst. */
 const BURST_MAX = 150;
-/** Whole after a fleet was brought up, or healed. */
+/** A fleet is healthy this soon after its start or healing. */
 const UP_WITHIN_MS = 15 * MINUTE;
 
-/** What a fleet costs, and how long it may be unwell. */
+/** What a fleet costs, and how long it may be unhealthy. */
 export const COST: readonly SimulationRule[] = [
   {
     id: 'machines-are-spared',
     sentence: 'S8: no machine is interrupted more often than the ladder allows',
     watch(scene, say) {
-      /** By machine, of this episode: how often each rung was carried out. */
+      /** By machine, for this episode: how often each rung was carried out. */
       const done = new Map<string, number[]>();
       const begun = new Map<RecordedCall, Deed>();
       return (step) => {
@@ -91,7 +91,8 @@ export const COST: readonly SimulationRule[] = [
     watch: (scene, say) => {
       const startMs = scene.world.clock.now();
       return lasting(0, function* ({ world, recorder }, atMs) {
-        // Later the ladder may take hours over a machine; at first nothing is wrong with any.
+        // Later the ladder may take hours for a machine; at the start nothing is wrong with any
+        // machine.
         if (recorder.calmSinceMs() > startMs || atMs - startMs < UP_WITHIN_MS) return;
         const heard = [...world.bmdb.tables.machines.values()].filter(({ row }) => row.heartbeat);
         const slots = world.provider.reservationIds().length;

@@ -2,13 +2,13 @@ import type { PlayedDaemon } from '../../support/played-world.ts';
 import { isAlive } from './facts.ts';
 import { lasting, MINUTE, type SimulationRule } from './rule.ts';
 
-/** Creations of a provider under way at once, and the least time between two. */
+/** Maximum number of a provider's concurrent creations, and the minimum time between two. */
 const CREATIONS_MAX = 3;
 const CREATIONS_APART_MS = 4_100;
-/** Of the claims that a daemon makes in peace, at least this share is its own to make. */
+/** Maximum share of a healthy daemon's claims that may collide with another daemon. */
 const COLLISIONS_MAX = 0.3;
 
-/** How daemons fare, and how they get on with each other. */
+/** How daemons behave, alone and towards each other. */
 export const DAEMONS: readonly SimulationRule[] = [
   {
     id: 'nothing-crashes',
@@ -49,13 +49,14 @@ export const DAEMONS: readonly SimulationRule[] = [
     sentence: 'S1: creations are of the daemon that has the job, few at once, and spaced',
     watch({ world: { bmdb }, recorder }, say) {
       const running = new Set<object>();
-      /** By daemon: one that takes over the job does not know of the last creation. */
+      /** By daemon, because a daemon that takes over the job does not know the last creation. */
       const last = new Map<string, number>();
       return (step) => {
         if (step.kind === 'answer') running.delete(step.call);
         if (step.kind !== 'call') return;
         const { by, path } = step.call;
-        // A creation begins with its intent: its request may come late, and so may the intent of a daemon in trouble.
+        // A creation begins with its intent: its request may arrive late, as may the intent of a
+        // daemon in trouble.
         if (path === 'bmdb.session.intents.open') {
           const lastMs = last.get(by) ?? 0;
           const apartMs = step.atMs - lastMs;

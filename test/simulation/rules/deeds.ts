@@ -12,7 +12,7 @@ import { changesOf, isForeign, MINUTE, type SimulationRule, type RuleScene } fro
 export interface Deed {
   readonly what: keyof typeof WORKERS;
   readonly call: RecordedCall;
-  /** Null: the database knows no such machine. */
+  /** Null: the database does not know the machine. */
   readonly machine: MemMachine | null;
   readonly deviceId: string | null;
 }
@@ -41,12 +41,12 @@ const isStopped = (arg: unknown): boolean =>
     ? arg.aborted
     : typeof arg === 'object' && arg !== null && 'signal' in arg && isStopped(arg.signal);
 
-/** The deed that a step begins; null: it begins none. */
+/** The deed that a step begins; null: the step begins none. */
 export function deedOf(step: RecordedStep, { world }: RuleScene): Deed | null {
   if (step.kind !== 'call') return null;
   const { call } = step;
   const { path, args } = call;
-  // Drivers and shells send nothing for whoever was stopped before.
+  // Drivers and shells send nothing for a caller that was stopped before.
   if (args.some(isStopped)) return null;
   const of = (what: Deed['what'], deviceId: string | null): Deed => {
     const machines = [...world.bmdb.tables.machines.values()];
@@ -65,7 +65,7 @@ export function deedOf(step: RecordedStep, { world }: RuleScene): Deed | null {
   return what ? of(what, String(args[0])) : null;
 }
 
-/** The lease under which the daemon does something to the machine; null: it has none. */
+/** The lease under which the daemon acts on the machine; null: it has none. */
 function leaseFor({ machine, what, call }: Deed, { recorder }: RuleScene) {
   return machine?.leases.find(
     ({ process, sessionId }) =>
@@ -74,7 +74,7 @@ function leaseFor({ machine, what, call }: Deed, { recorder }: RuleScene) {
   );
 }
 
-/** What is done to machines, as they and their providers see it. */
+/** What is done to machines, as the machines and their providers see it. */
 export const DEEDS: readonly SimulationRule[] = [
   {
     id: 'deed-under-lease',
@@ -96,7 +96,8 @@ export const DEEDS: readonly SimulationRule[] = [
         if (step.kind !== 'call' || !SHELL.includes(step.call.path)) return;
         if (step.call.args.some(isStopped)) return;
         const { by, host, path } = step.call;
-        // A provider may show the address of one machine for another, which its key tells apart.
+        // A provider may show one machine's address for another machine; the host key tells them
+        // apart.
         const pinned = path === 'shell.connect' ? (step.call.args[0] as ShellTarget).hostKey : null;
         const at = [...tables.machines.values()].filter(({ row }) =>
           [host, pinned].some((name) => name && names.get(row.machineId)?.has(name)),
@@ -126,7 +127,7 @@ export const DEEDS: readonly SimulationRule[] = [
     id: 'deed-is-noted',
     sentence: 'S5, S8, I4, I5: what interrupts a machine is noted before, once, under a permit',
     watch(scene, say) {
-      /** By machine: what was done since which note. */
+      /** By machine: the actions since each note. */
       const done = new Map<string, number>();
       return (step) => {
         const deed = deedOf(step, scene);
@@ -292,7 +293,7 @@ export const DEEDS: readonly SimulationRule[] = [
         twice(known, 'device of a machine');
         const { instanceSetId } = world.config.providers[PROVIDER]!;
         for (const { id, tags } of devices) {
-          // Strangers take free capacity, and put their tags on what was ours.
+          // Strangers take free capacity and put their tags on devices that were ours.
           if (tags[SET_ID_TAG] !== instanceSetId) continue;
           const state = tables.intents.get(tags[WITNESS_TAG] as never)?.state;
           const isSought = state === 'open' || state === 'unresolved';
@@ -303,7 +304,9 @@ export const DEEDS: readonly SimulationRule[] = [
   },
 ];
 
-/** A hold that was filed after the deed was decided on does not reach it any more. */
+/**
+ * Tells whether the hold was requested after the decision about the deed, and so does not reach it.
+ */
 function isNewHold(
   { requests }: RuleScene['world']['bmdb']['tables'],
   kind: string,

@@ -7,7 +7,7 @@ import { changesOf, type SimulationRule, type RuleScene } from './rule.ts';
 type Growing<Type> = Type extends readonly (infer Item)[] ? Item[] : Type;
 type Gathered = { -readonly [Key in keyof Evidence]: Growing<Evidence[Key]> };
 
-/** What the oracle of the long runs judges, by the sentence that each of its rules stands for. */
+/** The oracle's rules of the long runs, each with the sentence that it stands for. */
 const SENTENCES: Readonly<Record<RuleId, string>> = {
   'history-alternates': 'S9: every Started has exactly one Finished, Failed or Canceled',
   'one-end-each': 'S9: every Started has exactly one Finished, Failed or Canceled',
@@ -28,7 +28,7 @@ const SENTENCES: Readonly<Record<RuleId, string>> = {
   'locked-in-the-end': 'L5: a stop releases every lease',
 };
 
-/** Judges the record of the whole run as the oracle judges that of PostgreSQL. */
+/** Judges the record of the whole run as the oracle judges a PostgreSQL record. */
 export const EVIDENCE: readonly SimulationRule[] = [
   {
     id: 'evidence',
@@ -123,7 +123,7 @@ export function createGathering({ world }: RuleScene) {
       effects: [],
       unfenced: new Set(),
       writerOf: ({ xid: at }) => writers.get(at) ?? null,
-      // A rule of its own counts permits against groups as they are at that moment.
+      // A separate rule counts permits against the groups of that moment.
       budget: {
         fleet: Infinity,
         groups: new Map(
@@ -152,7 +152,7 @@ interface Both {
   readonly before: MachineRows | null;
   readonly after: MachineRows | null;
 }
-/** All processes of the fleet exclude each other, so that a machine has one lease. */
+/** All processes of the fleet exclude each other, so a machine has at most one lease. */
 function leaseOf(rows: MachineRows | null): Lease | null {
   const lease = rows?.leases.at(-1);
   return lease ? { ...lease } : null;

@@ -4,13 +4,16 @@ import type { MemRequest, MemTables, MemWork } from '../../doubles/mem-bmdb/tabl
 import { MINUTE } from './rule.ts';
 
 /**
- * What the rules take for granted: figures and predicates as the specification and the documents for
- * operators have them. Nothing here comes from the decisions of the product, which it judges.
+ * What the rules assume: figures and predicates from the specification and the operators'
+ * documents. Nothing here comes from the product's own decisions, because the rules judge those
+ * decisions.
  */
 
-/** An agent is silent for this long: the machine is lost. */
+/** A machine is lost when its agent has been silent for this long. */
 export const HEARD_WITHIN_MS = 10 * MINUTE;
-/** The same before its first heartbeat, and while it installs an operating system. */
+/**
+ * The same limit before the first heartbeat, and during the installation of an operating system.
+ */
 export const FIRST_HEARD_WITHIN_MS = 30 * MINUTE;
 export const LADDER = ['restartingAgent', 'rebooting', 'powerCycling', 'reinstalling'] as const;
 /** Attempts on each rung of the ladder. */
@@ -20,14 +23,14 @@ export const ATTEMPTS = {
   powerCycling: 2,
   reinstalling: 2,
 } as const;
-/** How long the evidence of an attempt is waited for at most. */
+/** Maximum time to wait for the evidence of an attempt. */
 export const PATIENCE_MS = {
   restartingAgent: MINUTE,
   rebooting: 15 * MINUTE,
   powerCycling: 15 * MINUTE,
   reinstalling: 45 * MINUTE,
 } as const;
-/** Failed starts of an agent in a row after which the ladder takes the machine. */
+/** After this many failed agent starts in a row, the ladder takes the machine. */
 export const START_FAILURES_MAX = 6;
 export const START_AGE_MAX_MS = 30 * MINUTE;
 
@@ -37,7 +40,7 @@ export const isLadder = (process: Process) =>
 export const isAlive = (tables: Pick<MemTables, 'sessions'>, id: string, atMs: number): boolean =>
   (tables.sessions.get(id as SessionId)?.deadlineMs ?? -Infinity) > atMs;
 
-/** An operator's order that is open for the machine. */
+/** The machine's open operator request. */
 export function orderOf(
   { orders, requests }: Pick<MemTables, 'orders' | 'requests'>,
   row: MachineRow,
@@ -63,11 +66,11 @@ function installation({
 export const isHandedOver = (row: MachineRow): boolean => installation(row) === 'DONE';
 export const isInstalling = (row: MachineRow): boolean => installation(row) === 'PENDING';
 
-/** When the agent was heard last; null: not since it was started. */
+/** Time of the last heartbeat; null: none since the agent was started. */
 export const heardAtMs = ({ agentStarted, heartbeat }: MachineRow): number | null =>
   agentStarted && heartbeat && heartbeat.atMs >= agentStarted.atMs ? heartbeat.atMs : null;
 
-/** From then on its machine is lost unless it is heard; null: it has no agent. */
+/** Time from which the machine is lost without a further heartbeat; null: it has no agent. */
 export function lostFromMs(row: MachineRow): number | null {
   if (!row.agentStarted) return null;
   const heard = heardAtMs(row);
@@ -108,11 +111,11 @@ export interface Now {
   readonly order: MemRequest | null;
 }
 
-/** Load balancers send traffic to it. */
+/** Whether load balancers send traffic to the machine. */
 const serves = ({ members }: MachineRow): boolean =>
   members.some(({ state, waived }) => state !== 'drained' && !waived);
 
-/** Why this must not be done to the machine now; null: it may be done. */
+/** Why the process must not run on the machine now; null: it may. */
 export function whyNot(process: Process, row: MachineRow, now: Now): string | null {
   const { atMs, holds } = now;
   const ordered = now.order !== null && ORDERED[now.order.verb] === process ? now.order : null;

@@ -66,7 +66,7 @@ export async function forge() {
     void (tables.holds = [
       { provider: PROVIDER, slotId: slotId!, kind, setBy: 'ann', reason: '', untilMs: null },
     ]);
-  /** Minute after minute; `a` is seen to be at work in each. */
+  /** Passes minute after minute, and shows daemon `a` at work in each. */
   const pass = async (minutes: number) => {
     for (let at = 0; at < 2 * minutes; at += 1) {
       clock.increment(MINUTE / 2);

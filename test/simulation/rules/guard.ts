@@ -12,11 +12,11 @@ import {
   type RuleScene,
 } from './rule.ts';
 
-/** Five in a hundred may recover at once, but at least one, and two in every group of four. */
+/** At most 5 % may recover at once, but always one machine, and two of four or more machines. */
 const limitOf = (count: number, max: number): number =>
   Math.max(1, Math.min(max, Math.max(count >= 4 ? 2 : 1, Math.floor(count * 0.05))));
 
-/** More of so many machines newly silent at once freeze their scope. */
+/** A scope freezes when more than this many machines fall silent at once. */
 const freezesAbove = (started: number): number =>
   started < 10
     ? Math.max(1, Math.min(5, Math.floor(started / 2)), started * 0.2)
@@ -32,8 +32,9 @@ function scopesOf({ row, permitScope }: MemMachine): string[] {
 }
 
 /**
- * Tells of a scope of the machine in which as many recover at once as may; null: in none.
- * @param more how many above the limit are not told yet.
+ * Describes a scope of the machine that has reached its limit of simultaneous recoveries; null:
+ * none has.
+ * @param more excess over the limit that is not reported yet.
  */
 function fullScope({ bmdb }: RuleScene['world'], machine: MemMachine, more = 0): string | null {
   const all = [...bmdb.tables.machines.values()].filter(
@@ -51,7 +52,7 @@ function fullScope({ bmdb }: RuleScene['world'], machine: MemMachine, more = 0):
 export const isFull = (world: RuleScene['world'], machine: MemMachine): boolean =>
   fullScope(world, machine) !== null;
 
-/** Machines that are silent, and that fell silent in the last ten minutes. */
+/** Machines that are silent, and machines that fell silent in the last ten minutes. */
 function silences({ world: { bmdb } }: RuleScene, atMs: number, slackMs: number) {
   const { machines, guard } = bmdb.tables;
   const { thawedAtMs } = guard.rows.get('fleet') ?? {};
@@ -67,7 +68,7 @@ function silences({ world: { bmdb } }: RuleScene, atMs: number, slackMs: number)
   return { started, silent, lost };
 }
 
-/** Heartbeats have been taken in for long enough, and somebody has been there to judge. */
+/** The guard's row, if heartbeats have arrived for long enough and a daemon was there to judge. */
 function watched(scene: RuleScene, atMs: number): GuardRow | null {
   const row = scene.world.bmdb.tables.guard.rows.get('fleet');
   const upForMs = atMs - (row?.ingestUpSinceMs ?? Infinity);
@@ -126,11 +127,11 @@ export const GUARD: readonly SimulationRule[] = [
     sentence: 'S7: a permit is not held for a machine beyond reach',
     watch: lasting(8 * MINUTE, function* (scene, atMs) {
       const { world } = scene;
-      // Nobody can give back what the database does not take.
+      // Nobody can return a permit while the database refuses writes.
       if (!isSteady(scene, atMs, 2 * MINUTE)) return;
       for (const { row, leases, permitGrantedAtMs } of world.bmdb.tables.machines.values()) {
         if (permitGrantedAtMs === null || leases.length === 0) continue;
-        // A new system takes its time: the permit is for all of it.
+        // An installation takes its time, and the permit covers all of it.
         if (row.recovery?.askedRung === 'reinstalling') continue;
         const host = world.hosts.get(`${row.provided?.address}:22`);
         const usualMs = 1_000 * Math.max(0, ...row.bootTimes.reboot);
@@ -185,7 +186,7 @@ export const GUARD: readonly SimulationRule[] = [
       const { machines, requests } = scene.world.bmdb.tables;
       for (const { key, verb, state, expiresAtMs, machineId } of requests.values()) {
         const machine = machineId === null ? undefined : machines.get(machineId);
-        // What has begun is ended, and so is its order.
+        // Work that has begun is finished, and so is its order.
         if (machine?.row.recovery?.orderKey === key && machine.leases.length > 0) continue;
         const isOrder = ['reboot', 'reinstall', 'restart-agent'].includes(verb);
         const isOver = expiresAtMs <= atMs;
@@ -197,7 +198,7 @@ export const GUARD: readonly SimulationRule[] = [
     id: 'an-order-is-carried-out-once',
     sentence: 'I4, I9: an operator’s order interrupts its machine once, while it is open',
     watch: (scene, say) => {
-      /** By order: when what was done for it was noted. */
+      /** By order: when its result was noted. */
       const done = new Map<string, number>();
       const look = onMachines(({ before, after }) => {
         const { orderKey = null, askedAtMs = null } = after?.row.recovery ?? {};

@@ -11,7 +11,7 @@ import type { SimulationRule, RuleScene } from './rule.ts';
 import { SHOWN } from './shown.ts';
 import { WORK } from './work.ts';
 
-/** Every rule by which a run is judged. A new rule is a new entry of one of these lists. */
+/** Every rule by which a run is judged. A new rule is a new entry in one of these lists. */
 export const RULES: readonly SimulationRule[] = [
   ...WORK,
   ...BALANCING,
@@ -25,7 +25,7 @@ export const RULES: readonly SimulationRule[] = [
   ...EVIDENCE,
 ];
 
-/** @returns to be told of each step; tells `report` of each rule that is broken. */
+/** @returns the listener for each step. It calls `report` for each broken rule. */
 export function watchRules(
   scene: RuleScene,
   report: (rule: string, detail: string, sentence: string) => void,

@@ -1,10 +1,12 @@
 import type { DriverListing, DriverMachine } from '../../../src/adapters/provider/port.ts';
 import { changesOf, MINUTE, type SimulationRule } from './rule.ts';
 
-/** A device is gone after so many complete listings in a row without it, over so long. */
+/**
+ * A device is gone after this many complete listings in a row without it, over at least this time.
+ */
 const UNLISTED_MIN = 3;
 const UNLISTED_FOR_MS = 15 * MINUTE;
-/** A listing is acted upon this soon. */
+/** Maximum age of a listing that a daemon acts on. */
 const FRESH_MS = 10 * MINUTE;
 
 interface ShownListing {
@@ -13,7 +15,7 @@ interface ShownListing {
   readonly ids: ReadonlySet<string | null>;
 }
 
-/** What daemons make of the listings of a provider. */
+/** How daemons act on the listings of a provider. */
 export const LISTINGS: readonly SimulationRule[] = [
   {
     id: 'gone-means-gone',
@@ -21,9 +23,9 @@ export const LISTINGS: readonly SimulationRule[] = [
     watch(_, say) {
       /** By daemon, the latest first. */
       const listings = new Map<string, ShownListing[]>();
-      /** When each device was last looked at and not found, by daemon. */
+      /** By daemon: when each device was last looked up and not found. */
       const unfound = new Map<string, number>();
-      /** When the provider last told that it takes each device away. */
+      /** When the provider last said that it takes each device away. */
       const leaving = new Map<string, number>();
       const note = (
         by: string,
@@ -62,7 +64,7 @@ export const LISTINGS: readonly SimulationRule[] = [
             }
           }
           if (after.row.provided?.status !== 'Missing' || status === 'Missing') continue;
-          // The provider says itself that the device is on its way out.
+          // The provider itself says that the device is leaving.
           const toldAtMs = leaving.get(`${step.by} ${providerId}`) ?? -Infinity;
           if (atMs - toldAtMs < FRESH_MS) continue;
           const { seen = 0, sinceMs = atMs } = missing ?? {};

@@ -10,11 +10,11 @@ import {
   type RuleScene,
 } from './rule.ts';
 
-/** What was done to a machine while one lease held it. */
+/** What one lease did to its machine. */
 interface LeaseDeed {
   readonly what: Deed['what'] | 'upload' | 'connect';
   readonly call: RecordedCall;
-  /** The boot in which the machine was then. */
+  /** The machine's boot id at that time. */
   readonly bootId: string | null;
 }
 
@@ -78,7 +78,7 @@ export const OUTCOMES: readonly SimulationRule[] = [
       const left = tooLong(20 * MINUTE, say);
       return (step) => {
         const { what = null, deviceId = null } = deedOf(step, scene) ?? {};
-        // It counts only if it was on: somebody else may have switched it off.
+        // It counts only if the device was on, because somebody else may have powered it off.
         const { world } = scene.world.provider;
         if (what === 'off' && deviceId && world.device(deviceId)?.power === 'on') off.add(deviceId);
         if (step.kind !== 'look' || off.size === 0) return;
@@ -100,7 +100,7 @@ export const OUTCOMES: readonly SimulationRule[] = [
       (step) => {
         for (const { line } of changesOf(step, 'history')) {
           if (step.kind !== 'write' || !step.by || line.event !== 'Canceled') continue;
-          // A daemon that stops in peace may end its own tasks.
+          // A daemon that shuts down in order may end its own tasks.
           const runs = daemons().some(({ name, played }) => name === step.by && played?.isAlive);
           const isWell = runs && step.atMs - recorder.steadySinceMs(step.by) > 5 * MINUTE;
           const isCut = line.cause === 'the task ended before its time';
@@ -113,7 +113,7 @@ export const OUTCOMES: readonly SimulationRule[] = [
     id: 'connections-end',
     sentence: 'S3: a connection to a machine ends with the work it was opened for',
     watch(scene, say) {
-      /** By the connection: the process that has it. */
+      /** The process that holds each connection. */
       const open = new Map<RecordedCall, unknown>();
       const processOf = (by: string) => scene.daemons().find(({ name }) => name === by)?.played;
       const left = tooLong(3 * MINUTE, say);
@@ -129,7 +129,7 @@ export const OUTCOMES: readonly SimulationRule[] = [
         for (const [call, process] of open) {
           // The connections of a process end when it dies.
           if (processOf(call.by) !== process) open.delete(call);
-          // Who stands still closes nothing.
+          // A paused process closes nothing.
           else if (scene.recorder.steadySinceMs(call.by) === Infinity) continue;
           else if (!isWorkedOn(scene, call.host)) {
             names.set(`${call.by} to ${call.host}`, 'is connected without any work');
@@ -160,7 +160,7 @@ function whyUntrue(
   if (change.kind === 'agentStarted') {
     if (!did('start')) return 'no agent was executed';
     if (!did('upload')) return 'no agent was uploaded';
-    // Where its provider shows a wrong address, nobody answers there.
+    // Nobody answers where the provider shows a wrong address.
     const isKnown = !host || change.hostKey === null || change.hostKey === host.hostKey;
     return isKnown ? null : 'its host key is another one';
   }
@@ -171,11 +171,11 @@ function whyUntrue(
   if (change.kind !== 'recovered' || change.unasked) return null;
   const { askedRung = null, bootIdBefore = null, askedAtMs = null } = recovery ?? {};
   const bootId = bootIdOf(scene, rows);
-  // A boot ended the old agent, so no stop is needed.
+  // A boot ended the old agent, so it needs no stop.
   const ran = rows.row.heartbeat?.bootId ?? rows.row.agentStarted?.bootId ?? bootId;
   switch (askedRung) {
     case null: {
-      // A person who releases it meanwhile clears what was noted.
+      // A person who releases the machine meanwhile clears the note.
       const last = done.findLast(({ what, call }) => ASKED.has(what) && !call.error);
       if (!last) return 'nothing was asked for';
       return last.what !== 'stop' && last.bootId === bootId ? 'it has not booted' : null;

@@ -4,25 +4,25 @@ import type { MachineRow } from '../../../src/domain/machine.ts';
 import type { PlayedDaemon, PlayedWorld } from '../../support/played-world.ts';
 import type { TableChange, Recorder, RecordedStep } from '../recorder.ts';
 
-/** What a rule can look at besides the steps that it is told. */
+/** What a rule can read besides the steps. */
 export interface RuleScene {
   readonly world: PlayedWorld;
   readonly recorder: Pick<Recorder, 'steadySinceMs' | 'calmSinceMs' | 'ownerOf'>;
   daemons(): readonly { readonly name: string; readonly played: PlayedDaemon | null }[];
 }
 
-/** Something that must never be seen, whatever happens to the fleet. */
+/** A rule that must never be broken, whatever happens to the fleet. */
 export interface SimulationRule {
   readonly id: string;
-  /** The sentence that it stands for, with its number in the list of invariants. */
+  /** The sentence that the rule stands for, with its number in the list of invariants. */
   readonly sentence: string;
-  /** Begins to watch: the returned function is told of each step. */
+  /** Starts watching. The returned function receives each step. */
   watch(scene: RuleScene, say: (detail: string) => void): (step: RecordedStep) => void;
 }
 
 type ChangeOf<Table> = Extract<TableChange, { readonly table: Table }>;
 
-/** The changes of one table in a step; none if the step is no write. */
+/** The changes to one table in a step; empty when the step is no write. */
 export const changesOf = <Table extends TableChange['table']>(
   step: RecordedStep,
   table: Table,
@@ -31,23 +31,22 @@ export const changesOf = <Table extends TableChange['table']>(
     ? step.changes.filter((each): each is ChangeOf<Table> => each.table === table)
     : [];
 
-/** Minutes in milliseconds. */
 export const MINUTE = 60_000;
 
-/** Some daemon has worked for so long without any trouble. */
+/** Whether some daemon has worked this long without any trouble. */
 export const isSteady = ({ daemons, recorder }: RuleScene, atMs: number, forMs: number): boolean =>
   daemons().some(
     ({ name, played }) => played?.isAlive && atMs - recorder.steadySinceMs(name) > forMs,
   );
 
-/** The tag that the device carries is not ours. */
+/** Whether the device carries a tag that is not ours. */
 export function isForeign({ world: { provider, config } }: RuleScene, deviceId: string): boolean {
   const device = provider.world.device(deviceId);
   const { instanceSetId } = config.providers[PROVIDER]!;
   return device !== undefined && device.tags[SET_ID_TAG] !== instanceSetId;
 }
 
-/** A daemon shows that rows and provider contradict each other. */
+/** Whether a daemon shows that rows and provider contradict each other. */
 export function isInConflict({ daemons }: RuleScene, { machineId }: MachineRow): boolean {
   const shown = daemons().flatMap(({ played }) => [
     ...(played?.daemon.board.entries.values() ?? []),
@@ -60,7 +59,10 @@ export function isInConflict({ daemons }: RuleScene, { machineId }: MachineRow):
 type Watch = SimulationRule['watch'];
 type Findings = Iterable<readonly [key: string, detail: string]>;
 
-/** Must not last longer than this: what is found at a look, by what it is found of. */
+/**
+ * Reports a finding that lasts longer than the limit. `find` returns the findings of a look by
+ * subject.
+ */
 export const lasting =
   (limitMs: number, find: (scene: RuleScene, atMs: number) => Findings): Watch =>
   (scene, say) => {
@@ -70,7 +72,7 @@ export const lasting =
     };
   };
 
-/** Judges each change of a machine's rows: null where nothing is wrong with it. */
+/** Judges each change of a machine's rows. The judge returns null when nothing is wrong. */
 export const onMachines =
   (
     judge: (
@@ -89,8 +91,8 @@ export const onMachines =
 export type Write = Extract<RecordedStep, { readonly kind: 'write' }>;
 
 /**
- * Tells of something that is true for longer than it may be, once for each time.
- * @returns to be told, at each look, who it is true of now.
+ * Reports something that is true for longer than allowed, once per occurrence.
+ * @returns the function that receives, at each look, the subjects of which it is true now.
  */
 export function tooLong(limitMs: number, say: (detail: string) => void) {
   const since = new Map<string, { readonly atMs: number; told: boolean }>();

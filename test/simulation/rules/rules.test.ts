@@ -11,7 +11,7 @@ import { RULES } from './index.ts';
 import { MINUTE } from './rule.ts';
 
 const healthy = { state: 'Running', substate: 'healthy' };
-/** The machine is silent, and `a` works on it. */
+/** The machine is silent, and daemon `a` works on it. */
 function recovering(forged: Forged) {
   forged.heard(11 * MINUTE);
   forged.lease('ShepherdRecovery');
@@ -19,7 +19,7 @@ function recovering(forged: Forged) {
 }
 const note = (forged: Forged, change: Partial<LadderRow>) =>
   forged.ask('a', 'bmdb.work.note', [{ kind: 'recoveryAsked' }], () => forged.ladder(change));
-/** `by` begins work: what the claim does to the rows. */
+/** Daemon `by` begins work; `run` does what the claim does to the rows. */
 const claims = ({ ask }: Forged, run: () => unknown) => ask('a', 'bmdb.session.claim', [], run);
 const create = ({ ask, slotId }: Forged) => {
   const request = { unused: { reservationId: slotId }, tags: { [WITNESS_TAG]: 'w' } };
@@ -28,7 +28,10 @@ const create = ({ ask, slotId }: Forged) => {
 const reboot = ({ ask, device }: Forged, by = 'a') =>
   ask(by, 'provider.rebootMachine', [device.id]);
 
-/** Work fails again and again, and each failure stores the next wait, seconds; `share` of the last one is kept. */
+/**
+ * Work fails repeatedly, and each failure stores the next wait in seconds. `share` of the last wait
+ * is kept.
+ */
 function fails(failures: { waits: number[]; share?: number; process?: Process }) {
   const { waits, share = 1, process = 'ShepherdAgentStart' } = failures;
   return async ({ ask, row, tables }: Forged) => {
@@ -41,7 +44,7 @@ function fails(failures: { waits: number[]; share?: number; process?: Process })
   };
 }
 
-/** One more device on each of these slots, all with the witness `w`. */
+/** Puts one more device on each of these slots, all with the creation key `w`. */
 function crowd({ world, pass }: Forged, ...slots: readonly string[]) {
   for (const reservationId of slots) {
     world.provider.world.add({
@@ -52,13 +55,13 @@ function crowd({ world, pass }: Forged, ...slots: readonly string[]) {
   return pass(2);
 }
 
-/** The machine has a server at the balancer, and one more with each call. */
+/** Adds a server for the machine at the balancer, one more with each call. */
 function serverOf({ balancer }: Forged['world'], { machineId: id, provided: at }: MachineRow) {
   const spec = { kind: 'server', name: `${id}.http`, address: at!.address!, number: 80 } as const;
   balancer!.put({ spec });
 }
 
-/** Heartbeats are taken in from now on; the agents of three machines are heard for so long. */
+/** Heartbeats arrive from now on, and the agents of three machines report for this many minutes. */
 async function silentFleet({ tables, heard, machine, daemon, pass }: Forged, minutes: number) {
   daemon('a', healthy);
   const up = { ...tables.guard.rows.get('fleet')!, ingestUpSinceMs: tables.now() };
@@ -73,7 +76,10 @@ async function silentFleet({ tables, heard, machine, daemon, pass }: Forged, min
   }
 }
 
-/** The title of each act: the rule that it breaks, a colon, and words that the rule must say. */
+/**
+ * Acts that break a rule. Each title is the rule, a colon, and words that the rule's report must
+ * contain.
+ */
 const LIES: Readonly<Record<string, (forged: Forged) => unknown>> = {
   'claim-is-allowed: nothing is wrong': (forged) => {
     forged.heard(MINUTE);
@@ -326,7 +332,7 @@ const LIES: Readonly<Record<string, (forged: Forged) => unknown>> = {
 };
 const ruleOf = (title: string) => title.split(':', 1)[0]!;
 
-test.each(Object.entries(LIES))('%s is told', async (title, act) => {
+test.each(Object.entries(LIES))('reports %s', async (title, act) => {
   const forged = await forge();
   await act(forged);
   const [rule, why = ''] = title.split(': ');
@@ -335,7 +341,7 @@ test.each(Object.entries(LIES))('%s is told', async (title, act) => {
   expect(said).not.toEqual([]);
 });
 
-test('each rule tells some forged record, and has a sentence', () => {
+test('has a sentence and a forged record for each rule', () => {
   const told = new Set(Object.keys(LIES).map(ruleOf));
   expect(RULES.map(({ id }) => id).filter((id) => !told.has(id))).toEqual([]);
   expect(RULES.every(({ sentence }) => sentence.length > 20)).toBe(true);

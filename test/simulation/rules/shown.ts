@@ -23,10 +23,10 @@ const SHOWN_AT_WORK: Readonly<Partial<Record<Process, string>>> = {
   ShepherdReinstall: 'Recovering',
   ShepherdDeprovision: 'Deprovisioning',
 };
-/** A daemon knows what is written this soon. */
+/** A daemon knows a write this soon. */
 const KNOWN_WITHIN_MS = 2 * MINUTE;
 
-/** Where a machine is by its rows, as the table of states in the documents has it: state and substates. */
+/** The machine's state and substate by its rows, as the documented table of states has them. */
 function placeOf({ world: { bmdb } }: RuleScene, machine: MemMachine, atMs: number): string {
   const { tables } = bmdb;
   const { row, permitGrantedAtMs } = machine;
@@ -46,7 +46,7 @@ function placeOf({ world: { bmdb } }: RuleScene, machine: MemMachine, atMs: numb
   if (isInstalling(row) && row.installation.handedOutAtMs !== null) return 'Running installingOs';
   const heard = heardAtMs(row);
   if (heard === null) return 'Running awaitingHeartbeat';
-  // A daemon reads heartbeats that other daemons took in once a minute.
+  // A daemon reads heartbeats that other daemons received once a minute.
   if (atMs - heard < MINUTE) return 'Running healthy';
   return atMs - heard > 3 * MINUTE ? 'Running late' : 'Running';
 }
@@ -66,13 +66,13 @@ function waitOf(row: MachineRow, recovery: string | null, now: Parameters<typeof
 const slotOfRow = ({ provided }: MachineRow): Slot | null =>
   provided && slot(provided.provider, provided.reservationId ?? provided.providerId);
 
-/** Processes by what an explanation calls the work. */
+/** Processes by the name that an explanation gives the work. */
 const PROCESSES: Readonly<Record<string, readonly Process[]>> = {
   agentStart: ['ShepherdAgentStart'],
   recovery: ['ShepherdRecovery', 'ShepherdReinstall'],
   deprovision: ['ShepherdDeprovision'],
 };
-/** Reasons of ours, by the kind of block in which an explanation has to tell them. */
+/** Our reasons, by the kind of block that an explanation must name for them. */
 const TOLD_AS: Readonly<Record<string, Block['kind']>> = {
   'it backs off': 'backoff',
   'it cools down': 'cooldown',
@@ -87,7 +87,10 @@ const knowing = ({ daemons, recorder }: RuleScene, atMs: number) =>
       : [],
   );
 
-/** When each machine's rows, beside its heartbeats, were written last; and everybody's. */
+/**
+ * When each machine's rows, apart from its heartbeats, were last written, and the time for all
+ * machines.
+ */
 function createWritten() {
   const written = new Map<string, number>();
   let othersAtMs = 0;
@@ -109,7 +112,7 @@ function createWritten() {
 const isSameButHeard = ({ heartbeat: _, ...a }: MachineRow, { heartbeat: __, ...b }: MachineRow) =>
   Object.keys(a).every((key) => a[key as keyof typeof a] === b[key as keyof typeof b]);
 
-/** What daemons show and say. */
+/** What daemons show and explain. */
 export const SHOWN: readonly SimulationRule[] = [
   {
     id: 'state-is-true',
@@ -121,7 +124,7 @@ export const SHOWN: readonly SimulationRule[] = [
           const entry = at && daemon.board.entries.get(at);
           const place = placeOf(scene, machine, atMs);
           const shown = entry ? `${entry.state} ${entry.substate}` : 'nothing';
-          // No news interrupts a task: a daemon shows its own until it has ended.
+          // News do not interrupt a task: a daemon shows its own task until the task ends.
           const own = liveLeases(scene.world.bmdb.tables, machine.leases, atMs).find(
             ({ sessionId }) => scene.recorder.ownerOf(sessionId) === name,
           );
@@ -203,7 +206,7 @@ export const SHOWN: readonly SimulationRule[] = [
 
 type Next = Explanation['next'];
 
-/** What is said of a machine, and what its rows say. */
+/** Compares an explanation with the machine's rows. */
 function liesOf(
   { next, blockedBy }: Explanation,
   row: MachineRow,

@@ -25,13 +25,13 @@ import {
   type SimulationRule,
 } from './rule.ts';
 
-/** What was noted of work under way, if the step is that. */
+/** The note about running work that the step writes, if any. */
 function noteIn(step: RecordedStep): { readonly kind: string } & Readonly<Record<string, unknown>> {
   const isNote = step.kind === 'write' && step.call.path === 'bmdb.work.note';
   return isNote ? (step.call.args[0] as { readonly kind: string }) : { kind: 'nothing' };
 }
 
-/** First and longest waits after failures, seconds, as the documents for operators have them. */
+/** First and longest wait after failures, in seconds, as documented for operators. */
 const WAITS: Readonly<Partial<Record<Process, readonly [firsts: readonly number[], max: number]>>> =
   {
     ShepherdAgentStart: [[10, 300, 1_800], 4 * 3_600],
@@ -39,13 +39,13 @@ const WAITS: Readonly<Partial<Record<Process, readonly [firsts: readonly number[
     ShepherdReinstall: [[60], 3_600],
     ShepherdDeprovision: [[10], 600],
   };
-/** No work holds a machine for longer, whatever happens to it. */
+/** Maximum time that one work holds a machine, whatever happens to the machine. */
 const WORK_MAX_MS: Readonly<Partial<Record<Process, number>>> = {
   ShepherdAgentStart: 20 * MINUTE,
   ShepherdRecovery: 45 * MINUTE,
   ShepherdReinstall: 75 * MINUTE,
 };
-/** Work is begun this soon after a machine is due for it, while a daemon is well. */
+/** A healthy daemon begins work this soon after the machine is due for it. */
 const BEGUN_WITHIN_MS = 8 * MINUTE;
 
 /** Who may work on a machine, and when. */
@@ -84,14 +84,14 @@ export const WORK: readonly SimulationRule[] = [
         const now = { atMs, holds: tables.holds, order: orderOf(tables, row, atMs) };
         const may = (process: Process) => whyNot(process, row, now) === null;
         const isDue = may('ShepherdRecovery');
-        // A machine whose start was given up climbs the ladder, and waits between its rungs. An open order
-        // comes before the start, even if a freeze delays the order.
+        // A machine whose start was given up climbs the ladder and waits between its rungs. An open
+        // order comes before the start, even if a freeze delays the order.
         const mayStart = may('ShepherdAgentStart') && !isGivenUp(row, atMs) && now.order === null;
-        // A machine that was quarantined after that is left alone.
+        // A machine that was quarantined after that stays as it is.
         if (may('ShepherdDeprovision') && !isQuarantined(row, atMs)) {
           yield [row.machineId, 'due to be given back'];
         }
-        // Whoever switched it off before its agent was started may want it so.
+        // Somebody who powered the machine off before its agent was started may want it off.
         if (row.provided?.status === 'Stopped' && !row.agentStarted) continue;
         if (isDue && mayRecover && !isFull(scene.world, machine))
           yield [row.machineId, 'due for recovery'];
@@ -113,7 +113,7 @@ export const WORK: readonly SimulationRule[] = [
     id: 'waits-grow',
     sentence: 'S8: the gap after a failure is the stored interval: monotone, bounded, jittered',
     watch: (_, say) => {
-      /** Intervals that a person cleared while work went on, which still knows them. */
+      /** Intervals that a person cleared while work went on. The work still knows them. */
       const cleared = new Map<string, number | null>();
       return (step) => {
         if (step.kind !== 'write') return;
@@ -186,7 +186,7 @@ export const WORK: readonly SimulationRule[] = [
           const passed = LADDER.slice(LADDER.indexOf(from), LADDER.indexOf(rung));
           for (const each of passed) {
             const tried = each === from ? attempts : 0;
-            // Where SSH does not answer there is no agent to restart.
+            // Without SSH there is no agent to restart.
             if (each === 'restartingAgent' || tried >= ATTEMPTS[each]) continue;
             tell(`after ${tried} attempts at ${each}`);
           }

@@ -23,13 +23,13 @@ const OPERATIONS: readonly BalancerOperation[] = [
   'setMember',
 ];
 
-/** The server of a machine at the balancer. */
+/** The machine's server object at the balancer. */
 function serverAt(simulation: Simulation, { which }: Figures): HeldObject | null {
   const row = machineAt(simulation, which!);
   return (row && simulation.world.balancer?.servers(row.machineId)[0]) ?? null;
 }
 
-/** The balancer of those runs that have one. */
+/** Strikes on the balancer, in runs that have one. */
 export const BALANCERS = {
   'balancer-call-fails': {
     perHour: 3,

@@ -12,7 +12,7 @@ import {
   type StrikeKindSpec,
 } from './kind.ts';
 
-/** Calls in the midst of which a daemon may die. */
+/** Calls during which a daemon may die. */
 export const DEADLY: readonly string[] = [
   'bmdb.session.claim',
   'bmdb.session.intents.open',
@@ -33,7 +33,10 @@ export const DEADLY: readonly string[] = [
   'shell.ssh.execute',
   'balancer',
 ];
-/** A daemon acts on machines right after these calls. If it stood still meanwhile, it must not act any more. */
+/**
+ * A daemon acts on machines right after these calls. After a pause in them it must not act any
+ * more.
+ */
 const FATEFUL = [
   'bmdb.session.claim',
   'bmdb.work.note',
@@ -42,7 +45,7 @@ const FATEFUL = [
 ] as const;
 const POINTS = ['dies-before', 'dies-after', 'dies-answered'] as const;
 
-/** Daemons and their ways to the world. */
+/** Strikes on daemons and their connections. */
 export const DAEMONS = {
   'daemon-killed': {
     perHour: 0.7,
@@ -93,7 +96,7 @@ export const DAEMONS = {
         pause(daemon);
         return `${daemon.name} stands still for ${minutes(forMs!)}`;
       }
-      // Whatever it was about to do next, it does after the pause.
+      // The daemon does its next step only after the pause.
       const path = pick(FATEFUL, at!);
       const stopAll = simulation.daemons.map((daemon) =>
         daemon.faults.add({

@@ -40,7 +40,7 @@ const ALL = [
   'bmdb.wakes$',
   'bmdb',
 ];
-/** No statement takes longer than its limit in the adapter; see `PgBmdbOptions`. */
+/** No statement runs longer than its limit in the adapter; see `PgBmdbOptions`. */
 const STATEMENT_MS = 4 * SECOND;
 
 /** Spoils calls of one daemon. */
@@ -64,7 +64,9 @@ const calls = (
   },
 });
 
-/** The database, as daemons reach it. What it does is what the adapter for PostgreSQL may show. */
+/**
+ * The database as daemons reach it. Its faults are those that the adapter for PostgreSQL may show.
+ */
 export const DATABASE = {
   'database-refuses': calls(3, 'refused'),
   'database-read-only': calls(0.5, 'read-only', WRITES),

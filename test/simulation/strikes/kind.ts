@@ -3,12 +3,12 @@ import type { Simulation, SimulatedDaemon } from '../simulation.ts';
 
 export type Figures = Readonly<Record<string, number>>;
 
-/** A kind of fault: how often it is drawn, with which figures, and what it does. */
+/** A kind of fault: how often it is drawn, its figures, and its effect. */
 export interface StrikeKindSpec {
-  /** Mean number in an hour of a run that has this kind. */
+  /** Mean number per hour of a run that has this kind. */
   readonly perHour: number;
   draw(random: Random): Figures;
-  /** @returns what was hit, for people; null: there was nothing to hit. */
+  /** @returns the struck thing, for people; null: there was nothing to strike. */
   strike(simulation: Simulation, figures: Figures): string | null;
 }
 
@@ -16,17 +16,17 @@ export const SECOND = 1_000;
 export const MINUTE = 60 * SECOND;
 export const between = (random: Random, from: number, to: number) =>
   Math.floor(from + random.next() * (to - from));
-/** Chooses by the figure, so that a plan means the same whatever else is dropped from it. */
+/** Picks an item by the figure, so that a plan keeps its meaning when other parts are dropped. */
 export const pick = <Item>(items: readonly Item[], figure: number): Item =>
   items[Math.floor(figure * items.length) % items.length]!;
 
-/** Figures in [0, 1), by these names. */
+/** Draws figures in [0, 1) with these names. */
 export const figures =
   (...names: readonly string[]) =>
   (random: Random): Figures =>
     Object.fromEntries(names.map((name) => [name, random.next()]));
 export const target = figures('which');
-/** The same, and for how long it lasts. */
+/** The same, with a duration. */
 export const lasting =
   (fromMs: number, toMs: number, ...names: readonly string[]) =>
   (random: Random): Figures => ({

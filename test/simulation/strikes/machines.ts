@@ -3,7 +3,7 @@ import type { Simulation } from '../simulation.ts';
 import { addressOf, devicesAt, hostAt, type SimulatedHost } from '../targets.ts';
 import { figures, lasting, MINUTE, minutes, pick, target, type StrikeKindSpec } from './kind.ts';
 
-/** Strikes one machine that is there. */
+/** Strikes one machine that is present. */
 const onHost = (
   perHour: number,
   draw: StrikeKindSpec['draw'],
@@ -21,7 +21,10 @@ const onHost = (
   },
 });
 
-/** It lives on. Answers what ends that, unless it has booted since. */
+/**
+ * Cuts the machine off while it keeps running. @returns a function that reconnects it, unless it
+ * has booted since.
+ */
 function cutOff(machine: SimulatedMachine): () => void {
   const { bootId } = machine;
   machine.unreachable = true;

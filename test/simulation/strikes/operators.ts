@@ -24,9 +24,9 @@ export const OPERATORS = {
     perHour: 0.5,
     draw: lasting(MINUTE, 120 * MINUTE, 'kind', 'end'),
     strike(simulation, { which, kind: at, end, forMs }) {
-      // The hold that is asked for most.
+      // `no-recover` is the most frequent hold.
       const kind = pick([...HOLD_KINDS, 'no-recover', 'no-recover'] as const, at!);
-      // Half of them are taken away by hand.
+      // Half of them are released by hand.
       const untilMs = end! < 0.5 ? simulation.clock.now() + forMs! : null;
       return askOf(simulation, which!, (to) => {
         const unhold = { verb: 'unhold', target: { ...to, machineId: null }, kind } as const;

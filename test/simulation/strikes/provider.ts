@@ -24,13 +24,13 @@ import {
 const kindsOf = <Kind extends FaultKind>(
   faults: Readonly<Record<Kind, unknown>>,
 ): readonly Kind[] => Object.keys(faults) as Kind[];
-/** Faults of certain operations alone, with each of these. */
+/** Faults that hit a single operation, with each such operation. */
 const OPERATION_FAULTS = kindsOf(FAULTS).flatMap((kind) =>
   (FAULTS[kind].operations ?? []).map((operation) => [kind, operation] as const),
 );
 const LIST_FAULTS = OPERATION_FAULTS.filter(([, operation]) => operation === 'list');
 const ACTION_FAULTS = OPERATION_FAULTS.filter(([, operation]) => operation !== 'list');
-/** How long all calls fail, and for which reason; `unauthorized`: a token or certificate expired. */
+/** Reasons for which all calls fail; `unauthorized`: a token or certificate expired. */
 const OUTAGES: readonly FaultKind[] = ['server-error', 'unauthorized', 'rate-limit', 'hangs'];
 
 const onDevice = (
@@ -83,7 +83,7 @@ export const PROVIDER = {
     draw: lasting(MINUTE, 40 * MINUTE, 'fault'),
     strike({ world, later }, { fault, forMs }) {
       const kind = pick(OUTAGES, fault!);
-      // A rate limit that is told is believed, so it is no longer than the outage.
+      // Drivers obey a reported rate limit, so it is no longer than the outage.
       world.provider.inject({ fault: kind, ...(kind === 'rate-limit' && { amount: forMs! }) });
       later(() => world.provider.faults.clear(kind), forMs!);
       return `every call ends with ${kind} for ${minutes(forMs!)}`;

@@ -5,7 +5,7 @@ import type { AuditSearch } from './search.ts';
 
 const route = getRouteApi('/audit');
 
-/** Who asked for what and what became of it, who may come in: to be read, followed and taken along. */
+/** The page of the audit: requests, events, logins and tokens. */
 export function AuditPage() {
   const search = route.useSearch();
   const navigate = useNavigate();

@@ -1,7 +1,7 @@
 import { addressOf, type Query } from '../../api/ask.ts';
 import { texts } from '../../texts.ts';
 
-/** What matches, as a file. */
+/** Downloads the matching entries. */
 export const Download = ({ of, query }: { readonly of: string; readonly query: Query }) => (
   <a
     className="button"

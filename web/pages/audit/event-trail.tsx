@@ -11,7 +11,7 @@ import { Download } from './download.tsx';
 import { Follow } from './follow.tsx';
 import type { TrailProps } from './search.ts';
 
-/** What happened: decisions about machines, freezes, logins, tokens. */
+/** Events: decisions about machines, freezes, logins and tokens. */
 export function EventTrail({ search, change }: TrailProps) {
   const query = useInfiniteQuery(eventsBack(search.type, search.follow === 'on'));
   const shown = query.data?.pages.flatMap(({ events }) => events) ?? [];
@@ -68,7 +68,7 @@ const Row = ({ event }: { readonly event: ToldEvent }) => (
   </tr>
 );
 
-/** What an event without a machine is about. */
+/** The target of an event without a machine. */
 function scopeOf({ details }: ToldEvent): string {
   const { scope, verb, name } = details as Readonly<Record<string, unknown>>;
   const told = [scope, verb, name].find((each) => typeof each === 'string');

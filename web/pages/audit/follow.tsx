@@ -1,7 +1,7 @@
 import { texts } from '../../texts.ts';
 import type { TrailProps } from './search.ts';
 
-/** Whether what is new is looked for again and again. */
+/** The switch that polls for new entries. */
 export const Follow = ({ search, change }: TrailProps) => (
   <label className="check">
     <input

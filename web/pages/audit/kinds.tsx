@@ -5,7 +5,7 @@ import { EventTrail } from './event-trail.tsx';
 import { RequestTrail } from './request-trail.tsx';
 import type { TrailProps } from './search.ts';
 
-/** Kinds of what is looked at; the first is shown unless another is asked for. */
+/** The kinds of entries. The first kind is the default. */
 export const KINDS: readonly {
   readonly name: string;
   readonly label: string;

@@ -6,7 +6,7 @@ import { Download } from './download.tsx';
 import { Follow } from './follow.tsx';
 import type { TrailProps } from './search.ts';
 
-/** Which requests, whether they are followed, and as a file. */
+/** Filters of the requests, the switch to follow, and the download. */
 export function RequestFilters({
   search,
   change,

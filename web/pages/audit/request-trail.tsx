@@ -12,9 +12,9 @@ import { texts } from '../../texts.ts';
 import { RequestFilters } from './request-filters.tsx';
 import { requestFilter, type TrailProps } from './search.ts';
 
-/** What people asked for. */
+/** The list of requests. */
 export function RequestTrail({ search, change }: TrailProps) {
-  // How far back is counted from when it was chosen, or no page would follow another.
+  // The span counts from the moment of the choice. Otherwise the pages would not fit together.
   const filter = useMemo(() => requestFilter(search, nowMs()), [search]);
   const query = useInfiniteQuery(requests(filter, search.follow === 'on'));
   const shown = query.data?.pages.flatMap((page) => page.requests) ?? [];

@@ -1,4 +1,4 @@
-/** What the address of the audit says: what is looked at, and which of it. */
+/** The parameters of the audit in the address. */
 export interface AuditSearch {
   readonly kind?: string;
   readonly verb?: string;
@@ -7,9 +7,9 @@ export interface AuditSearch {
   readonly slot?: string;
   /** Types of events, as the API takes them. */
   readonly type?: string;
-  /** How far back: a key of `SPANS_MS`. */
+  /** The time span: a key of `SPANS_MS`. */
   readonly since?: string;
-  /** `on`: looked for again and again. */
+  /** `on`: the page polls for new entries. */
   readonly follow?: string;
 }
 export interface TrailProps {
@@ -19,7 +19,7 @@ export interface TrailProps {
 
 const NAMES = ['kind', 'verb', 'state', 'by', 'slot', 'type', 'since', 'follow'] as const;
 
-/** Takes what stands in the address, whatever it is. */
+/** Reads the parameters in the address and ignores invalid values. */
 export const readAuditSearch = (search: Record<string, unknown>): AuditSearch =>
   Object.fromEntries(
     NAMES.flatMap((name) => {
@@ -36,7 +36,7 @@ export const SPANS_MS: Readonly<Record<string, number>> = {
   '30d': 30 * 24 * HOUR_MS,
 };
 
-/** Parts of the address that the API filters requests by. */
+/** Parameters by which the API filters requests. */
 export const requestFilter = ({ verb, state, by, slot, since }: AuditSearch, nowMs: number) => {
   const spanMs = SPANS_MS[since ?? ''];
   return {

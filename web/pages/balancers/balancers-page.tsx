@@ -5,7 +5,7 @@ import { Notice } from '../../parts/panel.tsx';
 import { texts } from '../../texts.ts';
 import { Pool } from './pool.tsx';
 
-/** The pools of load balancers: how each stands at each of its balancers, and its members. */
+/** The page of pools: the state at each balancer, and the members. */
 export const BalancersPage = () => (
   <>
     <h1>{texts.pages.balancers}</h1>

@@ -4,13 +4,13 @@ import { texts } from '../../texts.ts';
 const MEMBER_STATES = ['active', 'warming', 'joining', 'draining', 'drained'] as const;
 const told = (text: string | false | null): text is string => text !== null && text !== false;
 
-/** How a member stands, as the command line says it. */
+/** The state of a member, in the words of the command line. */
 export const wordsOf = ({ state, how, waived, refused }: MemberSummary): string =>
   [state + (how === null ? '' : ` (${how})`), waived && 'waived', refused && 'refused']
     .filter(told)
     .join(', ');
 
-/** How many members are in each state, and how few may be active. */
+/** Number of members in each state, and the minimum of active members. */
 export function countsOf({ members, minActive }: PoolSummary): string {
   const counts = MEMBER_STATES.map(
     (state) => [members.filter((member) => member.state === state).length, state] as const,
@@ -19,13 +19,13 @@ export function countsOf({ members, minActive }: PoolSummary): string {
   return texts.balancers.counts(counted, minActive);
 }
 
-/** What keeps a pool from being served as it is meant. */
+/** Conditions that keep a pool from its desired state. */
 export const troublesOf = ({ state, frozen, paused, tornDown }: PoolSummary): readonly string[] =>
   [frozen !== null && 'frozen', paused !== null && 'paused', tornDown !== null && 'torn down']
     .filter(told)
     .filter((text) => text !== state);
 
-/** Why it is so, a sentence each. */
+/** The reasons, one sentence each. */
 export function whyOf(pool: PoolSummary): readonly string[] {
   const { balancer, isTended, reason, frozen, paused, tornDown } = pool;
   return [

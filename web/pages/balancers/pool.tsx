@@ -6,7 +6,7 @@ import { Ago, Since } from '../../parts/time.tsx';
 import { texts } from '../../texts.ts';
 import { countsOf, troublesOf, whyOf, wordsOf } from './pool-words.ts';
 
-/** Members of a pool that are few enough to be shown without being asked for. */
+/** A pool with at most this many members shows them at once. */
 const UNFOLDED_MAX = 12;
 
 export function Pool(pool: PoolSummary) {

@@ -6,7 +6,7 @@ import { texts } from '../../texts.ts';
 import { EndedTable, LivingTable } from './session-tables.tsx';
 import { LoopTable } from './loop-table.tsx';
 
-/** Which daemons there are, what each works on, and what the one that answers does by itself. */
+/** The page of daemons: sessions, their work, and the loops of the daemon that serves the page. */
 export function DaemonsPage() {
   const told = useQuery(sessions);
   const looping = useQuery(loops);
@@ -43,7 +43,7 @@ export function DaemonsPage() {
 
 const isAlive = ({ endedAtMs }: SessionLine): boolean => endedAtMs === null;
 
-/** Daemons of several versions, or with another schema in mind, are an upgrade under way. */
+/** Warns that daemons of several versions or schemas run, as during an upgrade. */
 function Skew({ sessions: alive }: { readonly sessions: readonly SessionLine[] }) {
   const versions = new Set(alive.flatMap(({ version }) => version ?? []));
   if (versions.size < 2) return null;

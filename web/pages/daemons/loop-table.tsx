@@ -29,7 +29,7 @@ export function LoopTable({ loops, sessions }: Props) {
   );
 }
 
-/** Whose it is, or what went wrong. */
+/** The owner of the loop, or its failure. */
 function Standing({ doneBy, isLate, failure, sessions }: LoopLine & Pick<Props, 'sessions'>) {
   if (doneBy !== null) {
     const other = sessions.find(({ sessionId }) => sessionId === doneBy);

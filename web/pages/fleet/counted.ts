@@ -11,7 +11,7 @@ export interface Counted {
   readonly headline: Headline;
 }
 
-/** How machines are, for each value of a key, in the order of the keys. */
+/** Counts machines by a key, in the order of the keys. */
 export const countedBy = (
   cells: Cells,
   keyOf: (cell: Cells[number]) => string,
@@ -20,7 +20,7 @@ export const countedBy = (
     .map(([key, those]) => ({ key, headline: headlineOf(those) }))
     .toSorted((a, b) => a.key.localeCompare(b.key));
 
-/** Words under which any of them is told, in the order of the headline. */
+/** The words that occur in the counts, in the order of the headline. */
 export const wordsIn = (rows: readonly Counted[]): readonly ShareWord[] =>
   SHARE_WORDS.filter((word) =>
     rows.some(({ headline }) => headline.shares.some((share) => share.word === word)),

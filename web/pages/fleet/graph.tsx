@@ -5,7 +5,7 @@ import { texts } from '../../texts.ts';
 
 export interface Line {
   readonly name: string;
-  /** In whose colour it is drawn. */
+  /** The state that gives the line its colour. */
   readonly state: MachineState;
   readonly mark: ReactNode;
   readonly values: readonly number[];
@@ -13,7 +13,7 @@ export interface Line {
 
 export interface GraphProps {
   readonly label: string;
-  /** Moments of the values, epoch ms, the oldest first; two or more. */
+  /** Times of the values, epoch ms, oldest first; at least two. */
   readonly atMs: readonly number[];
   readonly lines: readonly Line[];
 }
@@ -21,7 +21,7 @@ export interface GraphProps {
 const WIDTH = 1_000;
 const HEIGHT = 100;
 
-/** Lines over time, with what they are now. Whoever cannot see them is told between which values. */
+/** Lines over time, with the current values. Screen readers get the range of each line. */
 export function Graph({ label, atMs, lines }: GraphProps) {
   const [beganAtMs, endMs] = [atMs[0]!, atMs.at(-1)!];
   const most = Math.max(1, ...lines.map(({ values }) => Math.max(...values)));

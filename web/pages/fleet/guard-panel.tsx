@@ -21,7 +21,7 @@ export const Ends = ({ ends, endsAtMs }: Pick<GuardScope, 'ends' | 'endsAtMs'>) 
 
 type RowProps = GuardScope & Pick<Frame, 'budget'>;
 
-/** Whether machines are recovered now, and of each scope why not. */
+/** Whether Shepherd recovers machines now, and why not, for each scope. */
 export const GuardPanel = ({ guard, budget }: Pick<Frame, 'guard' | 'budget'>) => (
   <Panel
     title={<span id="guard">{texts.guard.title}</span>}

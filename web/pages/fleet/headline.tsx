@@ -7,7 +7,7 @@ import { Spoken } from '../../parts/spoken.tsx';
 import { texts } from '../../texts.ts';
 import { term } from '../machines/search.ts';
 
-/** How machines are, and how many are in each state. */
+/** The headline, and the number of machines in each state. */
 export const Headline = ({ counts, headline }: Pick<Frame, 'counts' | 'headline'>) => (
   <section className="headline" aria-label={texts.fleet.tiles}>
     <p className="figures">
@@ -37,7 +37,7 @@ export const Headline = ({ counts, headline }: Pick<Frame, 'counts' | 'headline'
   </section>
 );
 
-/** Machines of a state that are not as they should be, though others of this state are. */
+/** Machines of a state that have a problem. */
 const alarmsIn = (state: string, { shares }: Pick<Shares, 'shares'>) =>
   shares.filter(
     ({ tone, filter }) =>
@@ -53,7 +53,7 @@ const Alarms = ({ state, shares }: Pick<Shares, 'shares'> & { readonly state: st
     </span>
   ));
 
-/** `2 healthy · 10 silent of 12`; each part leads to the machines that it counts. */
+/** `2 healthy · 10 silent of 12`. Each part links to the machines that it counts. */
 export const ShareLinks = ({
   total,
   shares,
@@ -77,7 +77,7 @@ export const ShareLinks = ({
   </>
 );
 
-/** To the eye alone: figures stand beside it. */
+/** Hidden from screen readers, because the figures beside it say the same. */
 export const ShareBar = ({ shares }: Pick<Shares, 'shares'>) => (
   <div className="bar" aria-hidden="true">
     {shares.map(({ word, tone, machines }) => (

@@ -8,7 +8,7 @@ import { StateMark } from '../../parts/state.tsx';
 import { texts } from '../../texts.ts';
 import { Graph, type Line } from './graph.tsx';
 
-/** How the fleet was during the last hour: its states, heartbeats and recoveries. */
+/** The last hour: states, heartbeats and recoveries. */
 export const LastHour = () => (
   <Panel
     title={texts.lastHour.title}
@@ -27,7 +27,7 @@ export const LastHour = () => (
   </Panel>
 );
 
-/** Drawn anew for what was told anew, and not with every frame of the fleet. */
+/** Redraws only for new values, and not for every frame of the fleet. */
 const Graphs = memo(({ told }: { readonly told: Series }) => (
   <div className="graphs">
     {graphsOf(told).map((graph) => (
@@ -67,7 +67,7 @@ function graphsOf({ states, silent, heartbeats, recoveries, stepMs }: Series): r
   ];
 }
 
-/** Drawn in the colour of a state, under a name of its own. */
+/** A line in the colour of a state, with its own name. */
 const lineOf = (name: string, state: MachineState, values: readonly number[]): Line => ({
   name,
   state,

@@ -10,7 +10,7 @@ import { countedBy, wordsIn } from './counted.ts';
 const filterOf = (location: string): string =>
   location === texts.fleet.elsewhere ? '' : `${term('location', location)} `;
 
-/** How machines are at each location, in the words of the headline. */
+/** Machines by location and state, in the words of the headline. */
 export function Matrix({ cells }: { readonly cells: Cells }) {
   const rows = countedBy(cells, ({ location }) => location ?? texts.fleet.elsewhere);
   const words = wordsIn(rows);

@@ -12,11 +12,11 @@ import { texts } from '../../texts.ts';
 const SHOWN_MAX = 8;
 
 type NeedsProps = Pick<Frame, 'status' | 'guard'> & {
-  /** Of machines that need a person. */
+  /** The number of machines that need a person. */
   readonly count: number;
 };
 
-/** What needs a person, and why; of machines those that need one for the longest. */
+/** What needs a person, and why. Machines are listed by waiting time. */
 export function NeedsYou({ count, status, guard }: NeedsProps) {
   const { data } = useQuery({ ...needHuman(count, SHOWN_MAX), placeholderData: keepPreviousData });
   const waiting = count === 0 ? [] : (data ?? []);

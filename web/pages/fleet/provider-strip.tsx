@@ -11,7 +11,7 @@ export interface ProviderStripProps extends Pick<Frame, 'unlisted'> {
   readonly cells: Cells;
 }
 
-/** Each provider: how its machines are, and whether it can be listed. */
+/** Each provider: the states of its machines, and whether it can be listed. */
 export const ProviderStrip = ({ cells, unlisted }: ProviderStripProps) => (
   <Panel title={texts.fleet.providers} className="providers">
     <ul>

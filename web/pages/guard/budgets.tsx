@@ -3,7 +3,7 @@ import { Panel } from '../../parts/panel.tsx';
 import { Table } from '../../parts/table.tsx';
 import { texts } from '../../texts.ts';
 
-/** How many are recovered at once, and may be, in the fleet, at each provider and location. */
+/** Used and allowed permits for the fleet, each provider and each location. */
 export const Budgets = ({ budget }: Pick<GuardInFull, 'budget'>) => (
   <Panel title={texts.guard.budget}>
     {budget.length === 0 ? (

@@ -11,7 +11,7 @@ import { Rules } from './rules.tsx';
 import { Scopes } from './scopes.tsx';
 import { Waiting } from './waiting.tsx';
 
-/** Whether machines are recovered now, why not, how near it is to a freeze, and who waits. */
+/** The page of the guard: scopes, rules, budget, and machines that wait. */
 export function GuardPage() {
   useView({ view: 'fleet' });
   const told = useQuery(guardInFull);

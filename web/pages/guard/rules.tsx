@@ -4,7 +4,7 @@ import { Table } from '../../parts/table.tsx';
 import { texts } from '../../texts.ts';
 import { scopeName } from '../fleet/guard-panel.tsx';
 
-/** By which rules recovery of each scope stops, and how near each of them is. */
+/** The rules that stop recovery in each scope, with their counts and limits. */
 export const Rules = ({ scopes }: { readonly scopes: readonly GuardScopeInFull[] }) => (
   <Panel title={texts.guard.rules} className="rules">
     {scopes.every(({ rules }) => rules.length === 0) ? (

@@ -10,7 +10,7 @@ interface ScopesProps {
   readonly scopes: readonly GuardScopeInFull[];
 }
 
-/** Each scope: how it stands, since when and by whom, how its budget is used, and what stops it next. */
+/** The scopes of the guard: state, budget, and the rule that would stop recovery next. */
 export const Scopes = ({ scopes }: ScopesProps) => (
   <Panel title={texts.guard.scopes} className="scopes">
     <Table label={texts.guard.scopes} columns={texts.guard.scopeColumns} figures={[4, 5, 6]}>
@@ -59,7 +59,7 @@ function Scope(scope: GuardScopeInFull) {
   );
 }
 
-/** Which rule would stop it next, and how far off that is. */
+/** The rule that would stop recovery next, and the machines left until then. */
 function nearest({ frozen, rules }: GuardScopeInFull): string {
   const [rule] = rules;
   if (frozen !== null || rule === undefined) return texts.none;

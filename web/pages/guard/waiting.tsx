@@ -5,11 +5,11 @@ import { Table } from '../../parts/table.tsx';
 import { texts } from '../../texts.ts';
 
 export interface WaitingProps extends Pick<GuardInFull, 'waiting'> {
-  /** All of them; only the first are told one by one. */
+  /** The number of all. Only the first are listed. */
   readonly total: number;
 }
 
-/** Machines that wait to be recovered, the next one first, and what each waits for. */
+/** Machines that wait for a permit, in the order of the queue. */
 export const Waiting = ({ waiting, total }: WaitingProps) => (
   <Panel
     title={texts.guard.waiting}

@@ -12,7 +12,7 @@ export interface ActorTreeProps {
   readonly choose: (id: string) => void;
 }
 
-/** Parents before their children, in the order in which they appeared. */
+/** Parents before children, in the order of appearance. */
 export function ActorTree({ actors, chosen, choose }: ActorTreeProps) {
   return (
     <Panel title={words.actors} className="actor-tree">
@@ -46,7 +46,7 @@ function inTreeOrder(actors: Actors): [ActorThen, depth: number][] {
   return walk(null, 0);
 }
 
-/** One actor at the step that is looked at. */
+/** One actor at the chosen step. */
 export function ActorPanel({ actor }: { readonly actor: ActorThen }) {
   const { name, chart, snapshot } = actor;
   const drawings = drawingsOf(actor);

@@ -4,7 +4,7 @@ import type { OpenRecording } from './inspector-page.tsx';
 import { readRecording, recordingOf, type Story } from './story.ts';
 import { words } from './words.ts';
 
-/** Which machine is looked at stands in the address of the page. */
+/** The field for the machine. The address of the page contains it. */
 export function MachineChoice({ slot }: { readonly slot: string }) {
   const navigate = useNavigate();
   const [known, setKnown] = useState(slot);
@@ -43,7 +43,7 @@ export function MachineChoice({ slot }: { readonly slot: string }) {
   );
 }
 
-/** Saves what is known as a file on this computer. */
+/** Saves the recording as a file on this computer. */
 export const SaveFile = ({ slot, story }: { readonly slot: string; readonly story: Story }) => (
   <button
     type="button"
@@ -63,7 +63,7 @@ export const SaveFile = ({ slot, story }: { readonly slot: string; readonly stor
 
 const FILE_MAX_BYTES = 32 * 1024 * 1024;
 
-/** A recording from this computer. It is read here, and sent to nobody. */
+/** Opens a recording from this computer. The browser reads it and sends it nowhere. */
 export function OpenFile({ take }: { readonly take: (recording: OpenRecording) => void }) {
   const [failure, setFailure] = useState<string | null>(null);
   const open = async (file: File) => {

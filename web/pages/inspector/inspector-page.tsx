@@ -14,13 +14,13 @@ import { words } from './words.ts';
 
 const route = getRouteApi('/inspector');
 
-/** A recording that is read instead of what happens now. */
+/** An opened recording, shown instead of live data. */
 export interface OpenRecording {
   readonly name: string;
   readonly story: Story;
 }
 
-/** Statecharts of actors, lit; what they tell each other; and how it came to that. */
+/** The inspector: statecharts of actors with their current states, and their messages. */
 export function InspectorPage() {
   const { slot = '' } = route.useSearch();
   const [file, setFile] = useState<OpenRecording | null>(null);
@@ -62,7 +62,7 @@ export function InspectorPage() {
   );
 }
 
-/** A story at the step that is chosen, or at its end. */
+/** The story at the chosen step, or at its end. */
 function StoryView({ story }: { readonly story: Story }) {
   const [chosenStep, setStep] = useState<number | null>(null);
   const [chosenActor, setActor] = useState<string | null>(null);
@@ -88,13 +88,13 @@ function StoryView({ story }: { readonly story: Story }) {
   );
 }
 
-/** The step of this number, or the first one after it, when it is forgotten by now. */
+/** The step with this number, or the first later step if that one was dropped. */
 function indexOf(steps: readonly { readonly number: number }[], number: number): number {
   const found = steps.findIndex((step) => step.number >= number);
   return found < 0 ? steps.length - 1 : found;
 }
 
-/** The machine, where one is looked at. */
+/** The chosen machine, if there is one. */
 function firstShown(actors: ReturnType<typeof after>) {
   const all = [...actors.values()];
   return all.find(({ chart }) => chart === 'lifecycle') ?? all.find(({ chart }) => chart !== null);

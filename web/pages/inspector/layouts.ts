@@ -3,7 +3,7 @@ import { INSIDE_CHARTS } from '../../../src/console/charts/layout.ts';
 import type { ChartLayout } from '../../../src/console/api/about.ts';
 import { pathsOf, type ActorThen } from './story.ts';
 
-/** All of them come with the page: a recording is read without a daemon. */
+/** All layouts are part of the page, so that a recording can be read without a daemon. */
 const files = import.meta.glob<ChartLayout>('../../../generated/charts/*.json', {
   eager: true,
   import: 'default',
@@ -15,7 +15,7 @@ export interface Drawing {
   readonly lit: readonly string[];
 }
 
-/** An actor's chart with the states that it is in: of a machine its life, the inside of its state, and its requests. */
+/** The chart of an actor with its current states. A machine has a chart for its life, its state and its requests. */
 export function drawingsOf({ chart, snapshot: { value } }: ActorThen): Drawing[] {
   if (chart === null) return [];
   const paths = pathsOf(value);

@@ -3,13 +3,13 @@ import { addressOf, refusalOf } from '../../api/ask.ts';
 import { parseShown } from '../../api/shown.ts';
 import { NOTHING, told, type Message, type Story } from './story.ts';
 
-/** What the daemon told so far. */
+/** The messages of the daemon so far. */
 export interface Live {
   readonly story: Story;
-  /** Events of bursts that were left out. */
+  /** Number of events that were left out in bursts. */
   readonly dropped: number;
   readonly isConnected: boolean;
-  /** Why this person may not look; null: nobody said no. */
+  /** Why the console refuses this person. Null: it does not. */
   readonly refusal: string | null;
 }
 const UNTOLD: Live = { story: NOTHING, dropped: 0, isConnected: true, refusal: null };
@@ -19,10 +19,10 @@ interface Dropped {
   readonly count: number;
 }
 
-/** News are drawn no more often. */
+/** Minimum time between two redraws. */
 const GATHERED_MS = 100;
 
-/** What the daemon tells of a machine, or of the supervisor when none is named. After a lost connection it begins anew. */
+/** Messages about a machine, or about the supervisor if no machine is named. After a lost connection the story begins anew. */
 export function useLive(slot: string, isWanted: boolean): Live {
   const [live, setLive] = useState(UNTOLD);
   useEffect(() => {

@@ -9,7 +9,7 @@ const LANES_MAX = 10;
 const LANE_WIDTH = 104;
 const ROW_HEIGHT = 26;
 
-/** What actors told each other: a lane for each, an arrow for each event, the latest at the end. */
+/** The messages between actors: a lane for each actor, an arrow for each event, the latest last. */
 export function Sequence({ steps, at, isLatest, go }: Stepping) {
   const lanes = useMemo(() => lanesOf(steps), [steps]);
   const list = useRef<HTMLOListElement>(null);
@@ -82,7 +82,7 @@ const Row = memo(
 
 const middleOf = (lane: number): number => lane * LANE_WIDTH + LANE_WIDTH / 2;
 
-/** The lanes beside a line, with its arrow, or a mark where an actor moved. */
+/** The lanes of a line, with its arrow, or with a mark for a change of state. */
 function Lanes({ step: { kind, from, to }, lanes }: Pick<RowProps, 'step' | 'lanes'>) {
   const y = ROW_HEIGHT / 2;
   const [begin, end] = [laneOf(from, lanes), laneOf(to, lanes)].map(middleOf) as [number, number];
@@ -110,7 +110,7 @@ function Lanes({ step: { kind, from, to }, lanes }: Pick<RowProps, 'step' | 'lan
   );
 }
 
-/** Whoever has a chart has a lane of its name; all calls share one, and so does whoever is one too many. */
+/** The lane of an actor. Actors with a chart have their own lane; calls share one, and so do surplus actors. */
 function lanesOf(steps: readonly Step[]): readonly string[] {
   const named = new Set<string>();
   for (const { from, to } of steps)

@@ -4,13 +4,13 @@ import { words } from './words.ts';
 
 export interface Stepping {
   readonly steps: readonly Step[];
-  /** Index of the step that is looked at; −1: there is none. */
+  /** Index of the chosen step. −1: there is none. */
   readonly at: number;
   readonly isLatest: boolean;
   readonly go: (to: number) => void;
 }
 
-/** Through the steps, one by one or at once; the keys `j` and `k` do it too. */
+/** Moves through the steps, one by one or to an end. The keys `j` and `k` do the same. */
 export function Stepper({ steps, at, isLatest, go }: Stepping) {
   const step = steps[at];
   const back = () => go(Math.max(0, at - 1));
@@ -51,5 +51,5 @@ const time = new Intl.DateTimeFormat('en', {
   ...({ hour: '2-digit', minute: '2-digit', second: '2-digit' } as const),
   ...({ fractionalSecondDigits: 3, hourCycle: 'h23' } as const),
 });
-/** To the millisecond, in the reader's zone. */
+/** With milliseconds, in the time zone of the reader. */
 export const clockOf = (atMs: number): string => time.format(atMs);

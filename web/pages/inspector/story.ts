@@ -1,6 +1,6 @@
 import { parseShown } from '../../api/shown.ts';
 
-/** A message of `@statelyai/inspect`, as far as it is read here. */
+/** The parts of a message of `@statelyai/inspect` that the page reads. */
 export interface Message {
   readonly type: '@xstate.actor' | '@xstate.event' | '@xstate.snapshot';
   readonly sessionId: string;
@@ -20,33 +20,33 @@ export interface Snapshot {
   readonly error?: unknown;
 }
 
-/** An actor as it was at one moment. */
+/** The state of an actor at one moment. */
 export interface ActorThen {
   readonly id: string;
   readonly name: string;
   readonly parent: string | null;
-  /** Id of its statechart; null: it is a call, and has none. */
+  /** Id of its statechart. Null: the actor is a call and has no statechart. */
   readonly chart: string | null;
   readonly snapshot: Snapshot;
-  /** The message that told of it first. */
+  /** The first message about this actor. */
   readonly registration: Message;
 }
 export type Actors = ReadonlyMap<string, ActorThen>;
 
-/** What was told of some actors, the oldest first, and how they were before it. */
+/** Messages about actors, oldest first, and the actors before the first message. */
 export interface Story {
   readonly before: Actors;
   readonly messages: readonly Message[];
-  /** How many messages were told before the first of `messages`. */
+  /** Number of messages before the first of `messages`. */
   readonly forgotten: number;
 }
 export const NOTHING: Story = { before: new Map(), messages: [], forgotten: 0 };
 
-/** One can step back through so many. */
+/** Number of steps that the reader can go back. */
 export const SNAPSHOTS_MAX = 500;
 const MESSAGES_MAX = 3_000;
 
-/** Of a story that goes on the oldest is forgotten. */
+/** Drops the oldest messages of a growing story. */
 export function told(story: Story, news: readonly Message[]): Story {
   const messages = [...story.messages, ...news];
   let [snapshots, from] = [0, messages.length];
@@ -63,14 +63,14 @@ export function told(story: Story, news: readonly Message[]): Story {
   };
 }
 
-/** @throws {SyntaxError} the text is no recording: what is wrong with which line. */
+/** @throws {SyntaxError} the text is not a recording. The message names the line and the fault. */
 export function readRecording(text: string): Story {
   const lines = text.split('\n').filter((line) => line.trim() !== '');
   if (lines.length === 0) throw new SyntaxError('the file is empty');
   return { ...NOTHING, messages: lines.map(readLine) };
 }
 
-/** A file of the messages that are known: first the actors as they were before, then what was told. */
+/** The recording as a file: first the actors before the first message, then the messages. */
 export function recordingOf({ before, messages }: Story): string {
   const actors = [...before.values()].map(({ registration, snapshot }) => ({
     ...registration,
@@ -94,7 +94,7 @@ function readLine(line: string, at: number): Message {
   return message as Message;
 }
 
-/** How the actors are after these messages. */
+/** The actors after these messages. */
 export function after(before: Actors, messages: readonly Message[]): Actors {
   const actors = new Map(before);
   for (const message of messages) {
@@ -110,7 +110,7 @@ export function after(before: Actors, messages: readonly Message[]): Actors {
 function registered(registration: Message): ActorThen {
   const { sessionId: id, name = id, parentId = null, definition, snapshot = {} } = registration;
   const defined = JSON.parse(definition ?? '{}') as { readonly id?: string };
-  // Of a call there is no more than its name.
+  // A call has only a name.
   const isChart = 'states' in defined || 'on' in defined;
   const chart = isChart ? (defined.id ?? null) : null;
   return { id, name, parent: parentId, chart, snapshot, registration };
@@ -121,7 +121,7 @@ export const isOver = ({ snapshot }: ActorThen): boolean =>
 const living = (actors: Actors): Actors =>
   new Map([...actors].filter(([, actor]) => !isOver(actor)));
 
-/** `a`, `a.b`; of parallel regions each. */
+/** `a`, `a.b`; one path for each parallel region. */
 export function pathsOf(value: unknown): string[] {
   if (typeof value === 'string') return [value];
   if (typeof value !== 'object' || value === null) return [];
@@ -131,19 +131,19 @@ export function pathsOf(value: unknown): string[] {
   });
 }
 
-/** A line of the sequence: an event, or that an actor came, moved, or ended. */
+/** A line of the sequence: an event, or an actor that started, changed its state, or ended. */
 export interface Step {
-  /** Number of its message since the story began; what was told up to it is known then. */
+  /** Number of its message since the story began. The step shows all messages up to it. */
   readonly number: number;
   readonly atMs: number;
   readonly kind: 'event' | 'state';
-  /** Null: it came from outside of what is shown. */
+  /** Null: the sender is not shown. */
   readonly from: ActorThen | null;
   readonly to: ActorThen;
   readonly text: string;
 }
 
-/** What is worth a line: snapshots in which no state changed are not. */
+/** The lines of a story. Snapshots without a change of state get no line. */
 export function stepsOf({ before, messages, forgotten }: Story): Step[] {
   const steps: Step[] = [];
   let actors = before;
@@ -166,7 +166,7 @@ export function stepsOf({ before, messages, forgotten }: Story): Step[] {
   return steps;
 }
 
-/** In which states it is; of a call only how it ended. */
+/** The states of an actor. For a call, only how it ended. */
 export function stateText(actor: ActorThen): string {
   const { value, status = 'active' } = actor.snapshot;
   const paths = pathsOf(value).map((path) => path.replace(/^alive\.(?:life\.)?/, ''));

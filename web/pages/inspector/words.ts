@@ -1,4 +1,4 @@
-/** Texts of the inspector, which is loaded where it is looked at. */
+/** Texts of the inspector, which loads on demand. */
 const number = new Intl.NumberFormat('en');
 
 export const words = {

@@ -8,7 +8,7 @@ import { texts } from '../../texts.ts';
 
 const SHOWN_MAX = 10;
 
-/** What people asked of it lately, and what became of that. */
+/** Recent requests and their outcomes. */
 export function Asked({ slot }: { readonly slot: string }) {
   const query = useInfiniteQuery(requests({ slot }, true));
   return (

@@ -7,7 +7,7 @@ import { texts } from '../../texts.ts';
 
 type Fact = readonly [string, ReactNode];
 
-/** What rows and listing tell of it. */
+/** Facts from the database and from the listing of the provider. */
 export function Facts({ machine }: { readonly machine: Machine }) {
   const { labels } = texts.machine;
   const mono = (value: string | null | undefined) =>

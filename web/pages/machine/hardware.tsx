@@ -9,7 +9,7 @@ export interface HardwareProps {
   readonly machineId: string | null;
 }
 
-/** What its agent found in it, as it reported it. */
+/** The hardware report of the agent. */
 export function HardwareReport({ slot, machineId }: HardwareProps) {
   return (
     <Panel title={texts.machine.hardware} className="hardware">
@@ -32,7 +32,7 @@ const isMessage = (value: unknown): value is Message =>
 const isPlain = (value: unknown): value is string | number | boolean =>
   ['string', 'number', 'boolean'].includes(typeof value);
 
-/** Messages within messages: the outermost are open. */
+/** Nested parts of the report. The outermost parts are open. */
 function Fields({ of, depth }: { readonly of: Message; readonly depth: number }) {
   return (
     <ul>

@@ -13,7 +13,7 @@ export interface HistoryProps {
   readonly machineId: string | null;
 }
 
-/** What happened, newest first: what only repeats is folded, what failed never is; and who was here before. */
+/** The history, newest first, and the earlier machines on the slot. Repetitions are folded, failures are not. */
 export function History({ slot, machineId }: HistoryProps) {
   const query = useInfiniteQuery(history(slot));
   return (

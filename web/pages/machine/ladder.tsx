@@ -13,7 +13,7 @@ export interface LadderProps {
   readonly machine: Machine;
 }
 
-/** How far its recovery went and may go, what is being done to it, and what is waited for. */
+/** The ladder of recovery, the work under way, and what it waits for. */
 export function Ladder({ slot, machine }: LadderProps) {
   const { ladder: row, permit, backoffs, work, shelf } = machine;
   const { data } = useQuery({ ...ladder(slot), enabled: machine.machineId !== null });
@@ -53,7 +53,7 @@ export function Ladder({ slot, machine }: LadderProps) {
   );
 }
 
-/** Times count down; the rung on which it stands is marked by word and place. */
+/** A rung. Times count down, and the current rung is marked by a word and by its position. */
 function Standing({ rungs, next, queue, patienceEndsAtMs, coolsUntilMs }: LadderStanding) {
   return (
     <>

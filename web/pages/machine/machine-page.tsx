@@ -10,6 +10,8 @@ import { useView } from '../../live/connection.ts';
 import { machine } from '../../live/model.ts';
 import { useStore } from '../../live/store.ts';
 import { Notice, Panel } from '../../parts/panel.tsx';
+import { CopyButton } from '../../parts/copy.tsx';
+import { shortName } from '../../parts/machine-link.tsx';
 import { StateMark } from '../../parts/state.tsx';
 import { Since } from '../../parts/time.tsx';
 import { texts } from '../../texts.ts';
@@ -26,7 +28,7 @@ const readPath = <Answer,>(path: readonly string[], signal: AbortSignal): Promis
 
 const route = getRouteApi('/machines/$provider/$slot');
 
-/** One machine: where it is, why, what is next, and all that is known of it. */
+/** The page of one machine. */
 export function MachinePage() {
   const { provider, slot } = route.useParams();
   const name = `${provider}/${slot}`;
@@ -44,7 +46,7 @@ interface ToldProps {
   readonly machine: Machine;
 }
 
-/** What is asked for beside the stream, and is other when the machine is. */
+/** Resources outside the stream that change together with the machine. */
 const BESIDE = ['explanation', 'ladder', 'live', 'verbs'];
 
 function Told({ slot, machine: told }: ToldProps) {
@@ -59,7 +61,7 @@ function Told({ slot, machine: told }: ToldProps) {
   return (
     <article className="machine" data-slot={name}>
       <header>
-        <h1 className="slot">{name}</h1>
+        <h1 className="slot">{shortName(name)}</h1>
         <StateMark state={told.state} substate={told.substate} />
         <span className="quiet">
           {texts.forSpan} <Since atMs={told.sinceMs} />
@@ -70,6 +72,10 @@ function Told({ slot, machine: told }: ToldProps) {
             {kind}
           </span>
         ))}
+        <p className="ids">
+          {shortName(name) !== name && <Id label={texts.machines.columns.slot} id={name} />}
+          {told.machineId !== null && <Id label={texts.machine.machineId} id={told.machineId} />}
+        </p>
       </header>
       <Actions verbs={MACHINE_VERBS} slots={[name]} etag={told.etag} seen={told} />
       <Why slot={slot} machine={told} />
@@ -93,3 +99,11 @@ function Told({ slot, machine: told }: ToldProps) {
     </article>
   );
 }
+
+/** A long name, which one click selects and a button copies. */
+const Id = ({ label, id }: { readonly label: string; readonly id: string }) => (
+  <span>
+    {label} <code className="mono">{id}</code>
+    <CopyButton text={id} label={texts.copyOf(label)} />
+  </span>
+);

@@ -3,7 +3,7 @@ import { Panel } from '../../parts/panel.tsx';
 import { Ago, Until } from '../../parts/time.tsx';
 import { texts } from '../../texts.ts';
 
-/** What people said of it and asked for: holds, and requests that are open. */
+/** Holds, and open requests. */
 export const Operators = ({ machine: { holdRows, requests, quarantine } }: Props) => (
   <Panel title={texts.machine.operators} className="operators">
     {holdRows.length + requests.length === 0 && quarantine === null && (

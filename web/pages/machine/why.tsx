@@ -11,7 +11,7 @@ export interface WhyProps {
   readonly machine: Machine;
 }
 
-/** The sentence: why it is here; what stands in the way, until when; what is next. */
+/** Why the machine is in its state, what blocks it and until when, and what comes next. */
 export function Why({ slot, machine: { reason } }: WhyProps) {
   const { data } = useQuery(explanation(slot));
   const told = data?.sentence ?? reason ?? texts.machine.noReason;

@@ -5,7 +5,7 @@ import { ConsoleLink } from '../../parts/console-link.tsx';
 import { Since } from '../../parts/time.tsx';
 import { texts } from '../../texts.ts';
 
-/** What is being done to it, by which daemon; its console tells more. */
+/** The work under way, with the daemon that does it and a link to its console. */
 export function WorkUnderWay({ work }: Pick<Machine, 'work'>) {
   const { data } = useQuery({ ...sessions, enabled: work.length > 0 });
   return work.map(({ process, sessionId, startedAtMs }) => {

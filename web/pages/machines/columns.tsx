@@ -9,9 +9,9 @@ import { texts } from '../../texts.ts';
 export interface Column {
   readonly name: string;
   readonly label: string;
-  /** Of the API; absent: the list cannot be sorted by it. */
+  /** The sort key of the API. Absent: the list cannot be sorted by this column. */
   readonly sort?: string;
-  /** As a track of a grid. */
+  /** A track of the CSS grid. */
   readonly width: string;
   readonly cell: (machine: MachineRow) => ReactNode;
 }
@@ -19,7 +19,7 @@ export interface Column {
 const { columns: labels } = texts.machines;
 const orNone = (value: string | null | undefined) => value ?? texts.none;
 
-/** In the order in which they are shown. The first stays in any case. */
+/** In display order. The first column is always shown. */
 export const COLUMNS: readonly Column[] = [
   {
     ...{ name: 'slot', label: labels.slot, sort: 'slot', width: 'minmax(230px, 334px)' },
@@ -73,7 +73,7 @@ export function columnsOf(asked: string | undefined): readonly Column[] {
   return COLUMNS.filter(({ name }) => names.has(name));
 }
 
-/** What the address says when a column is switched on or off; undefined: the usual ones. */
+/** The address after a column is switched on or off. Undefined: the default columns. */
 export function withColumn(asked: string | undefined, name: string): string | undefined {
   const names = columnsOf(asked).map((column) => column.name);
   const next = names.includes(name) ? names.filter((each) => each !== name) : [...names, name];

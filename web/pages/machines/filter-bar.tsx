@@ -10,14 +10,9 @@ export interface FilterBarProps {
   /** Machines that match; null: not known yet. */
   readonly total: number | null;
   readonly change: (search: ListSearch) => void;
-  /** Selects all that match. */
-  readonly selectAll: () => void;
 }
 
-/** The API takes no more slots at once. */
-export const SELECTED_MAX = 1_000;
-
-export function FilterBar({ search, total, change, selectAll }: FilterBarProps) {
+export function FilterBar({ search, total, change }: FilterBarProps) {
   const filter = search.filter ?? '';
   return (
     <div className="filters" role="search">
@@ -32,16 +27,6 @@ export function FilterBar({ search, total, change, selectAll }: FilterBarProps) 
       <p className="count" role="status">
         {total === null ? '' : texts.machineCount(total)}
       </p>
-      {total !== null && total > 0 && (
-        <button
-          type="button"
-          disabled={total > SELECTED_MAX}
-          title={total > SELECTED_MAX ? texts.acts.selectMost(SELECTED_MAX) : undefined}
-          onClick={selectAll}
-        >
-          {texts.acts.selectAll(total)}
-        </button>
-      )}
       {filter !== '' && (
         <button type="button" onClick={() => change({ filter: '' })}>
           {texts.machines.clear}

@@ -3,11 +3,12 @@ import { useEffect, useRef, useSyncExternalStore } from 'react';
 import type { MachineRow } from '../../api/types.ts';
 import { texts } from '../../texts.ts';
 import type { Column } from './columns.tsx';
+import type { Machines } from './selection.ts';
 import type { Listed } from './use-list.ts';
 import { useCursor } from './use-cursor.ts';
 
 const ROW_PX = 30;
-/** Of most rows on a phone, where a row is as high as what it says. */
+/** The estimated height on a phone, where each row has the height of its content. */
 const NARROW_ROW_PX = 56;
 const narrow = matchMedia('(max-width: 820px)');
 const onNarrow = (told: () => void) => {
@@ -15,20 +16,24 @@ const onNarrow = (told: () => void) => {
   return () => narrow.removeEventListener('change', told);
 };
 
+/** Adds rows to the selection, or takes them out. */
+export type Select = (rows: readonly MachineRow[], isIn: boolean) => void;
+
 export interface MachineTableProps {
   readonly columns: readonly Column[];
   readonly sort: string;
   readonly sortBy: (sort: string) => void;
   readonly list: Listed;
-  readonly selected: ReadonlySet<string>;
-  readonly toggle: (slot: string) => void;
-  /** Told of the rows that are to be seen. */
+  readonly selected: Machines;
+  readonly select: Select;
+  readonly unselect: () => void;
+  /** Called with the range of visible rows. */
   readonly see: (rows: { readonly first: number; readonly last: number }) => void;
 }
 
-/** As many rows as there are, of which only those that are seen are drawn. */
+/** The list of machines. Only visible rows are in the document. */
 export function MachineTable(props: MachineTableProps) {
-  const { columns, sort, sortBy, list, selected, toggle, see } = props;
+  const { columns, sort, sortBy, list, selected, select, unselect, see } = props;
   const scroller = useRef<HTMLDivElement>(null);
   const count = list.total ?? 0;
   const isNarrow = useSyncExternalStore(onNarrow, () => narrow.matches);
@@ -42,6 +47,7 @@ export function MachineTable(props: MachineTableProps) {
   const items = virtual.getVirtualItems();
   const [first, last] = [items[0]?.index ?? 0, items.at(-1)?.index ?? 40];
   useEffect(() => see({ first, last }), [first, last]);
+  const toggle = (row: MachineRow) => select([row], !selected.has(row.slot));
   const cursor = useCursor({
     count,
     row: list.row,
@@ -55,7 +61,7 @@ export function MachineTable(props: MachineTableProps) {
         <div role="rowgroup" className="head">
           <div role="row" aria-rowindex={1} style={grid}>
             <div role="columnheader">
-              <span className="spoken">{texts.machines.selection}</span>
+              <SelectShown {...{ list, selected, select, unselect }} range={virtual.range} />
             </div>
             {columns.map((column) => (
               <Heading key={column.name} column={column} sort={sort} sortBy={sortBy} />
@@ -75,6 +81,35 @@ export function MachineTable(props: MachineTableProps) {
         </div>
       </div>
     </div>
+  );
+}
+
+interface SelectShownProps extends Pick<
+  MachineTableProps,
+  'list' | 'selected' | 'select' | 'unselect'
+> {
+  /** The rows in the window, without those that are drawn beyond it; null: not measured yet. */
+  readonly range: { readonly startIndex: number; readonly endIndex: number } | null;
+}
+
+/** Selects the rows in the window. If all of them are selected, it ends the whole selection. */
+function SelectShown({ list, selected, select, unselect, range }: SelectShownProps) {
+  const { startIndex, endIndex } = range ?? { startIndex: 0, endIndex: -1 };
+  const rows = Array.from({ length: endIndex - startIndex + 1 }, (_, at) =>
+    list.row(startIndex + at),
+  ).filter((row) => row !== undefined);
+  const count = rows.filter(({ slot }) => selected.has(slot)).length;
+  const isAll = count > 0 && count === rows.length;
+  return (
+    <input
+      type="checkbox"
+      aria-label={texts.acts.selectShown}
+      checked={isAll}
+      ref={(box) => {
+        if (box !== null) box.indeterminate = count > 0 && !isAll;
+      }}
+      onChange={() => (isAll ? unselect() : select(rows, true))}
+    />
   );
 }
 
@@ -100,13 +135,13 @@ interface RowProps {
   readonly item: VirtualItem;
   readonly columns: readonly Column[];
   readonly grid: React.CSSProperties;
-  /** Undefined: it is on its way. */
+  /** Undefined: not loaded yet. */
   readonly machine: MachineRow | undefined;
   readonly isCursor: boolean;
-  /** Told of the row's element, whose height is its own; null: all rows are equally high. */
+  /** Measures the height of a row. Null: all rows have the same height. */
   readonly measure: ((row: HTMLElement | null) => void) | null;
-  readonly selected: ReadonlySet<string>;
-  readonly toggle: (slot: string) => void;
+  readonly selected: Machines;
+  readonly toggle: (row: MachineRow) => void;
 }
 
 function Row({ item, columns, grid, machine, isCursor, measure, selected, toggle }: RowProps) {
@@ -134,7 +169,7 @@ function Row({ item, columns, grid, machine, isCursor, measure, selected, toggle
           type="checkbox"
           aria-label={texts.acts.select(machine.slot)}
           checked={selected.has(machine.slot)}
-          onChange={() => toggle(machine.slot)}
+          onChange={() => toggle(machine)}
         />
       </div>
       {columns.map(({ name, cell }) => (

@@ -2,49 +2,59 @@ import { useMutation } from '@tanstack/react-query';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { Actions, VERBS_OF_MANY } from '../../acts/actions.tsx';
-import { addressOf, read } from '../../api/ask.ts';
-import type { MachineRow } from '../../api/types.ts';
 import { readFilter } from '../../../src/domain/machine-filter.ts';
 import { texts } from '../../texts.ts';
 import { Notice } from '../../parts/panel.tsx';
-import { FilterBar, SELECTED_MAX } from './filter-bar.tsx';
-import { MachineTable } from './machine-table.tsx';
+import { FilterBar } from './filter-bar.tsx';
+import { MachineTable, type Select } from './machine-table.tsx';
+import { changed, driftOf, matching, NOTHING, SELECTED_MAX } from './selection.ts';
 import { columnsOf } from './columns.tsx';
 import type { ListSearch } from './search.ts';
 import { useList } from './use-list.ts';
 
 const route = getRouteApi('/machines');
 
-/** All machines, or those that are asked for, in the server's order. Everything chosen is in the address. */
+/** The list of machines in the order of the server. Filter, sort and columns are in the address. */
 export function MachinesPage() {
   const search = route.useSearch();
   const navigate = useNavigate();
   const [seen, setSeen] = useState({ first: 0, last: 40 });
   const { filter = '', sort = 'slot' } = search;
-  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
-  const toggle = (slot: string) =>
-    setSelected((before) => before.symmetricDifference(new Set([slot])));
+  const [selected, setSelected] = useState(NOTHING);
+  const select: Select = (rows, isIn) => setSelected((before) => changed(before, rows, isIn));
   const { faults } = readFilter(filter);
   const list = useList({ filter: faults.length > 0 ? null : filter, sort, ...seen });
-  const selecting = useMutation({ mutationFn: () => slotsOf(filter), onSuccess: setSelected });
+  const selecting = useMutation({ mutationFn: () => matching(filter), onSuccess: setSelected });
   const change = (next: ListSearch) =>
     void navigate({ to: '/machines', search: { ...search, ...next }, replace: true });
   return (
     <div className="machines">
       <h1 className="spoken">{texts.pages.machines}</h1>
-      <FilterBar
-        search={search}
-        total={list.total}
-        change={change}
-        selectAll={() => selecting.mutate()}
-      />
-      {selected.size > 0 && (
+      <FilterBar search={search} total={list.total} change={change} />
+      {selected.machines.size > 0 && (
         <div className="selection">
-          <p role="status">{texts.acts.selected(selected.size)}</p>
-          <button type="button" onClick={() => setSelected(new Set())}>
+          <p role="status">{texts.acts.selected(selected.machines.size)}</p>
+          {list.total !== null && list.total > selected.machines.size && (
+            <button
+              type="button"
+              disabled={list.total > SELECTED_MAX || selecting.isPending}
+              title={list.total > SELECTED_MAX ? texts.acts.selectMost(SELECTED_MAX) : undefined}
+              onClick={() => selecting.mutate()}
+            >
+              {texts.acts.selectAll(list.total)}
+            </button>
+          )}
+          <button type="button" onClick={() => setSelected(NOTHING)}>
             {texts.acts.unselect}
           </button>
-          <Actions verbs={VERBS_OF_MANY} slots={[...selected]} />
+          <Actions
+            verbs={VERBS_OF_MANY}
+            slots={[...selected.machines.keys()]}
+            checked={{
+              drift: (look) => driftOf(selected, look),
+              selectAgain: selected.filter === null ? undefined : selecting.mutateAsync,
+            }}
+          />
         </div>
       )}
       {[list.error, selecting.error].map(
@@ -77,24 +87,12 @@ export function MachinesPage() {
           sort={sort}
           sortBy={(name) => change({ sort: name })}
           list={list}
-          selected={selected}
-          toggle={toggle}
+          selected={selected.machines}
+          select={select}
+          unselect={() => setSelected(NOTHING)}
           see={setSeen}
         />
       )}
     </div>
   );
 }
-
-/** Slots of all machines that match now. What is asked of them names each one, and how many they are. */
-async function slotsOf(filter: string): Promise<ReadonlySet<string>> {
-  const address = addressOf(['machines'], { filter, limit: SELECTED_MAX });
-  const signal = AbortSignal.timeout(SELECT_MAX_MS);
-  const { machines, total } = await read<{
-    readonly machines: readonly MachineRow[];
-    readonly total: number;
-  }>(address, signal);
-  if (total > machines.length) throw new Error(texts.acts.selectMost(SELECTED_MAX));
-  return new Set(machines.map(({ slot }) => slot));
-}
-const SELECT_MAX_MS = 30_000;

@@ -1,16 +1,16 @@
-/** What the address of the list says: which machines, in which order, with which columns. */
+/** The parameters of the list in the address: filter, sort and columns. */
 export interface ListSearch {
   readonly filter?: string;
-  /** A sort of the API; with `-` the other way round. */
+  /** A sort key of the API. A leading `-` reverses the order. */
   readonly sort?: string;
-  /** Shown columns, comma-separated; absent: the usual ones. */
+  /** Shown columns, separated by commas. Absent: the default columns. */
   readonly columns?: string;
 }
 
 const text = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined;
 
-/** Takes what stands in the address, whatever it is. */
+/** Reads the parameters in the address and ignores invalid values. */
 export function readListSearch(search: Record<string, unknown>): ListSearch {
   const [filter, sort, columns] = [
     text(search['filter']),
@@ -35,7 +35,7 @@ const STATE_TERM = /(?:^|\s)state:(\S+)/;
 export const statesOf = (filter: string): readonly string[] =>
   STATE_TERM.exec(filter)?.[1]?.split(',') ?? [];
 
-/** The filter with the state among those that it names, or without it, if it was there. */
+/** Adds a state to the filter, or removes it if the filter names it. */
 export function toggled(filter: string, state: string): string {
   const named = statesOf(filter);
   const states = named.includes(state) ? named.filter((each) => each !== state) : [...named, state];

@@ -8,10 +8,10 @@ export interface CursorMeans {
   readonly count: number;
   readonly row: (index: number) => MachineRow | undefined;
   readonly show: (index: number) => void;
-  readonly toggle: (slot: string) => void;
+  readonly toggle: (row: MachineRow) => void;
 }
 
-/** The row that `j`, `k` and Enter are about; null: none yet. */
+/** The index of the row under the cursor of the keyboard. Null: none yet. */
 export function useCursor({ count, row, show, toggle }: CursorMeans): number | null {
   const [at, setAt] = useState<number | null>(null);
   const navigate = useNavigate();
@@ -25,7 +25,7 @@ export function useCursor({ count, row, show, toggle }: CursorMeans): number | n
     k: () => move(-1),
     x: () => {
       const machine = at === null ? undefined : row(at);
-      if (machine !== undefined) toggle(machine.slot);
+      if (machine !== undefined) toggle(machine);
     },
     Enter: () => {
       const machine = at === null ? undefined : row(at);

@@ -10,34 +10,34 @@ interface Part {
   readonly machines: readonly MachineRow[];
 }
 
-/** Rows that are asked for together. */
+/** Number of rows in one request. */
 const PART_ROWS = 100;
-/** What the stream keeps as it is, around what is seen. */
+/** Number of rows around the visible part that the stream keeps up to date. */
 const LIVE_ROWS = 200;
-/** A part that is looked at again after this is asked for again. */
+/** A loaded part counts as stale after this time. */
 const STALE_MS = 2_000;
 
 export interface Listed {
   /** Machines that match; null: not known yet. */
   readonly total: number | null;
-  /** Undefined: not here yet. */
+  /** Undefined: not loaded yet. */
   row(index: number): MachineRow | undefined;
-  /** Why the last answer was none. */
+  /** The error of the last request. */
   readonly error: Error | null;
 }
 
 export interface Wanted {
-  /** Null: it cannot be read, and no list is asked for. */
+  /** Null: the filter is not valid, so no list is loaded. */
   readonly filter: string | null;
   readonly sort: string;
-  /** Rows that are to be seen. */
+  /** The visible rows. */
   readonly first: number;
   readonly last: number;
 }
 
 /**
- * The part of the list that is seen, in the order of the server. Where one jumps to is asked for at
- * once; when the scrolling ends, the stream keeps it as it is.
+ * The visible part of the list, in the order of the server. After a jump the rows are loaded at once.
+ * When the scrolling ends, the stream keeps them up to date.
  */
 export function useList({ filter, sort, first, last }: Wanted): Listed {
   const from = Math.floor(first / PART_ROWS) * PART_ROWS;

@@ -5,7 +5,7 @@ export interface DoneByProps {
   readonly isHere: boolean;
 }
 
-/** Which daemon has the job. */
+/** The daemon that does this job. */
 export const DoneBy = ({ sessionId, isHere }: DoneByProps) => (
   <span className="quiet">
     {sessionId === null

@@ -7,7 +7,7 @@ import { PoolPlanPanel } from './pool-plan.tsx';
 import { ProviderPlanPanel } from './provider-plan.tsx';
 import { WorkPlanPanel } from './work-plan.tsx';
 
-/** What provisioners, ladder and balancers would do next, and why. */
+/** The page of the plan: what provisioners, recovery and balancers would do next. */
 export function PlanPage() {
   useView({ view: 'fleet' });
   return (

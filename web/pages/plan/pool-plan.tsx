@@ -7,7 +7,7 @@ import { DoneBy } from './done-by.tsx';
 
 type Told = NonNullable<PoolPlan['plan']>;
 
-/** What would be done for a pool at a balancer: to its members, and to what is configured there. */
+/** The plan of a pool at a balancer: actions and changes of members. */
 export const PoolPlanPanel = (planned: PoolPlan) => {
   const { pool, balancer, seenAtMs, plan } = planned;
   return (

@@ -8,7 +8,7 @@ import { DoneBy } from './done-by.tsx';
 
 type Told = NonNullable<ProviderPlan['plan']>;
 
-/** What the provisioner of a provider would create, what it leaves alone, and what it finds wrong. */
+/** The plan of a provisioner: creations, slots that stay free, and findings. */
 export const ProviderPlanPanel = (planned: ProviderPlan) => {
   const { provider, plan, unlisted, mayEraseDisks } = planned;
   return (

@@ -6,7 +6,7 @@ import { Table } from '../../parts/table.tsx';
 import { Until } from '../../parts/time.tsx';
 import { texts } from '../../texts.ts';
 
-/** Machines that one kind of work is next for: what exactly, when, and what stands in the way. */
+/** Machines with the same kind of next work: the step, its time, and its blockers. */
 export const WorkPlanPanel = ({ work, count, machines }: WorkPlan) => (
   <Panel
     title={texts.plan.work[work]}

@@ -4,7 +4,7 @@ import { Table } from '../../parts/table.tsx';
 import { Ago } from '../../parts/time.tsx';
 import { texts } from '../../texts.ts';
 
-/** How the calls of this daemon went, and how long they took. */
+/** Number, failures and durations of the calls of this daemon. */
 export const Calls = ({ calls }: Pick<Provider, 'calls'>) => (
   <Panel title={texts.providers.calls}>
     {calls.length === 0 ? (

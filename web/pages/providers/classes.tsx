@@ -3,7 +3,7 @@ import { Panel } from '../../parts/panel.tsx';
 import { Table } from '../../parts/table.tsx';
 import { texts } from '../../texts.ts';
 
-/** How many slots of each kind the last listing has. */
+/** Number of slots by plan and location in the last listing. */
 export const Classes = ({ classes }: Pick<Provider, 'classes'>) => (
   <Panel title={texts.providers.classes}>
     {classes.length === 0 ? (

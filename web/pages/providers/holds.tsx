@@ -5,7 +5,7 @@ import { Table } from '../../parts/table.tsx';
 import { Until } from '../../parts/time.tsx';
 import { texts } from '../../texts.ts';
 
-/** What must not be asked of a provider for now, and why. All holds of a kind are cleared together. */
+/** Holds that limit calls to a provider. Clearing ends all holds of one kind. */
 export const Holds = ({ provider, holds }: Pick<Provider, 'provider' | 'holds'>) => (
   <Panel title={texts.providers.holds}>
     {holds.length === 0 ? (

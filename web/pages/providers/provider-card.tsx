@@ -7,7 +7,7 @@ import { texts } from '../../texts.ts';
 import { ShareBar, ShareLinks } from '../fleet/headline.tsx';
 import { term } from '../machines/search.ts';
 
-/** A provider in short; leads to all of it. */
+/** The summary of a provider, with a link to its page. */
 export const ProviderCard = (provider: Provider) => (
   <Panel
     title={
@@ -22,7 +22,7 @@ export const ProviderCard = (provider: Provider) => (
   </Panel>
 );
 
-/** What is the matter with it, in words. */
+/** The problems of the provider, in words. */
 export const Marks = ({ driver, isInventory, mayEraseDisks, unlisted, breaker }: Provider) => (
   <span className="marks">
     <span className="chip">{texts.providers.driver(driver)}</span>

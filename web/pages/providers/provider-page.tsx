@@ -15,7 +15,7 @@ import { Unsettled } from './unsettled.tsx';
 
 const route = getRouteApi('/providers/$provider');
 
-/** One provider, with everything that is known of it. */
+/** The page of one provider. */
 export function ProviderPage() {
   const { provider: name } = route.useParams();
   const query = useQuery(provider(name));

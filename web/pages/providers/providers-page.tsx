@@ -5,7 +5,7 @@ import { Notice } from '../../parts/panel.tsx';
 import { texts } from '../../texts.ts';
 import { ProviderCard } from './provider-card.tsx';
 
-/** Every configured provider: whether it can be listed and asked, and what it has. */
+/** All configured providers: listing, holds and machines. */
 export function ProvidersPage() {
   const query = useQuery(providers);
   return (

@@ -1,13 +1,12 @@
 import { AskButton } from '../../acts/at-large.tsx';
 import type { ProviderInFull } from '../../api/types.ts';
-import { partsOf } from '../../parts/machine-link.tsx';
-import { MachineLink } from '../../parts/machine-link.tsx';
+import { MachineLink, partsOf, shortName } from '../../parts/machine-link.tsx';
 import { Panel } from '../../parts/panel.tsx';
 import { Table } from '../../parts/table.tsx';
 import { Until } from '../../parts/time.tsx';
 import { texts } from '../../texts.ts';
 
-/** Slots that rest after a failed creation. */
+/** Slots that are set aside after a failed creation. */
 export const Shelf = ({ provider, shelf }: Pick<ProviderInFull, 'provider' | 'shelf'>) => (
   <Panel title={texts.providers.shelf} aside={moreOf(shelf.total, shelf.slots.length)}>
     {shelf.total === 0 ? (
@@ -26,7 +25,7 @@ export const Shelf = ({ provider, shelf }: Pick<ProviderInFull, 'provider' | 'sh
             <td>
               <AskButton
                 label={texts.providers.takeOff}
-                subject={slot}
+                subject={shortName(slot)}
                 wish={{ verb: 'clear-provider', provider, shelf: [partsOf(slot).slot] }}
                 provider={provider}
               />
@@ -38,6 +37,6 @@ export const Shelf = ({ provider, shelf }: Pick<ProviderInFull, 'provider' | 'sh
   </Panel>
 );
 
-/** How many are not told one by one. */
+/** Number of entries that are not shown. */
 export const moreOf = (total: number, told: number) =>
   total > told && <span>{texts.providers.more(total - told)}</span>;

@@ -11,7 +11,7 @@ import { texts } from '../../texts.ts';
 
 const PAGE_ROWS = 50;
 
-/** The slots of a provider as its listing has them, page after page. */
+/** The slots in the listing of a provider, in pages. */
 export function Slots({ provider }: { readonly provider: string }) {
   const query = useInfiniteQuery(slotsOf(provider, PAGE_ROWS));
   const shown = query.data?.pages.flatMap(({ slots }) => slots) ?? [];

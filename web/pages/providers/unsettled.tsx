@@ -6,7 +6,7 @@ import { Ago } from '../../parts/time.tsx';
 import { texts } from '../../texts.ts';
 import { moreOf } from './shelf.tsx';
 
-/** Creations that were begun and not settled yet. */
+/** Creations that began and are not settled. */
 export const Unsettled = ({
   unsettled: { total, creations },
 }: Pick<ProviderInFull, 'unsettled'>) => (

@@ -3,14 +3,14 @@ import { webhooks } from '../../api/resources.ts';
 
 export interface ActProps {
   readonly label: string;
-  /** What is done, in full. */
+  /** The whole description of the action. */
   readonly title: string;
-  /** Said when it is done; absent: what is shown is another then. */
+  /** The message after success. Absent: the changed data shows the success. */
   readonly done?: string;
   readonly act: () => Promise<void>;
 }
 
-/** A button that takes effect at once, as nothing is lost by it. */
+/** A button that acts without a dialog, because nothing is lost. */
 export function Act({ label, title, done, act }: ActProps) {
   const queries = useQueryClient();
   const acting = useMutation({

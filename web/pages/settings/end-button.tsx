@@ -1,31 +1,35 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
+import { commandLine } from '../../acts/command.ts';
+import { AsCommand } from '../../parts/copy.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { Notice } from '../../parts/panel.tsx';
 import { texts } from '../../texts.ts';
 
 export interface EndButtonProps {
   readonly label: string;
-  /** What is ended, in full. */
+  /** The whole question, such as "Revoke the token ci". */
   readonly title: string;
-  /** What happens then. */
+  /** The consequence. */
   readonly why: string;
+  /** The words after `shepherd` that do the same. */
+  readonly command: readonly string[];
   readonly end: () => Promise<void>;
-  /** The list that is another then. */
+  /** The list that is loaded again afterwards. */
   readonly of: 'logins' | 'tokens';
 }
 
-/** Ends a login or a token, once it was said again. */
-export function EndButton({ label, title, why, end, of }: EndButtonProps) {
+/** Ends a login or a token after a confirmation. */
+export function EndButton({ title, ...form }: EndButtonProps) {
   const [open, setOpen] = useState(false);
   return (
     <>
       <button type="button" aria-haspopup="dialog" aria-label={title} onClick={() => setOpen(true)}>
-        {label}
+        {form.label}
       </button>
       {open && (
         <Dialog title={title} close={() => setOpen(false)}>
-          {(leave) => <EndForm {...{ label, why, end, of, leave }} />}
+          {(leave) => <EndForm {...form} leave={leave} />}
         </Dialog>
       )}
     </>
@@ -36,7 +40,7 @@ interface EndFormProps extends Omit<EndButtonProps, 'title'> {
   readonly leave: () => void;
 }
 
-function EndForm({ label, why, end, of, leave }: EndFormProps) {
+function EndForm({ label, why, command, end, of, leave }: EndFormProps) {
   const queries = useQueryClient();
   const ending = useMutation({
     mutationFn: end,
@@ -48,6 +52,7 @@ function EndForm({ label, why, end, of, leave }: EndFormProps) {
   return (
     <>
       <p>{why}</p>
+      <AsCommand text={commandLine(command)} />
       {ending.error !== null && (
         <Notice tone="bad" title={texts.failed}>
           <p role="alert">{ending.error.message}</p>

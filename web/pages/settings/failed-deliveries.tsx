@@ -13,7 +13,7 @@ export interface FailedDeliveriesProps {
   readonly mayAct: boolean;
 }
 
-/** What a webhook could not be told: what is tried again, and dead letters. */
+/** Failed deliveries of a webhook: those that are retried, and dead letters. */
 export function FailedDeliveries({ name, mayAct }: FailedDeliveriesProps) {
   const query = useInfiniteQuery(failedDeliveries(name));
   const title = texts.webhooks.failed(name);

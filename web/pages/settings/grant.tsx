@@ -4,7 +4,7 @@ import { texts } from '../../texts.ts';
 export const placesOf = (providers: readonly string[] | null): string =>
   providers?.join(', ') ?? texts.access.everywhere;
 
-/** Cells: what somebody may do, and where. */
+/** The cells for a role and its providers. */
 export const Grant = ({
   role,
   providers,

@@ -7,7 +7,7 @@ import { Ago, Until } from '../../parts/time.tsx';
 import { texts } from '../../texts.ts';
 import { Grant } from './grant.tsx';
 
-/** Who is logged in. `act`: what can be done about each. */
+/** The table of logins. `act`: the buttons of a login. */
 export function LoginTable({ act }: { readonly act?: (login: Login) => ReactNode }) {
   return (
     <Loaded query={useQuery(logins)}>

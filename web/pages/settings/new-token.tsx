@@ -1,8 +1,10 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, type FormEvent } from 'react';
 import { isAtLeast, ROLES, TOKEN_MAX_MS, type Role } from '../../../src/domain/access.ts';
-import { makeToken, about } from '../../api/resources.ts';
+import { makeToken, about, type NewToken } from '../../api/resources.ts';
 import type { Caller } from '../../api/types.ts';
+import { commandLine, tokenCommand } from '../../acts/command.ts';
+import { AsCommand, CopyButton } from '../../parts/copy.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { Notice } from '../../parts/panel.tsx';
 import { texts } from '../../texts.ts';
@@ -15,7 +17,7 @@ export interface NewTokenProps {
   readonly close: () => void;
 }
 
-/** Makes a token that may do no more than who makes it. */
+/** The dialog that makes a token. A token has at most the rights of its maker. */
 export const NewTokenDialog = ({ caller, close }: NewTokenProps) => (
   <Dialog title={texts.access.make} close={close}>
     {(leave) => <TokenForm caller={caller} leave={leave} />}
@@ -31,13 +33,13 @@ function TokenForm({ caller, leave }: { readonly caller: Caller; readonly leave:
   const queries = useQueryClient();
   const configured = useQuery(about).data?.providers ?? [];
   const offered = caller.providers ?? configured;
+  const wanted: NewToken = {
+    ...{ name: name.trim(), role },
+    providers: places.length > 0 ? [...places] : caller.providers && [...caller.providers],
+    forMs: endsWithLogin ? DAY_MS : Math.round(Number(days) * DAY_MS),
+  };
   const making = useMutation({
-    mutationFn: () =>
-      makeToken({
-        ...{ name: name.trim(), role },
-        providers: places.length > 0 ? [...places] : caller.providers && [...caller.providers],
-        forMs: endsWithLogin ? DAY_MS : Math.round(Number(days) * DAY_MS),
-      }),
+    mutationFn: () => makeToken(wanted),
     onSuccess: () => queries.invalidateQueries({ queryKey: ['tokens'] }),
   });
   if (making.isSuccess) return <Made token={making.data} leave={leave} />;
@@ -101,6 +103,7 @@ function TokenForm({ caller, leave }: { readonly caller: Caller; readonly leave:
           />
         </label>
       )}
+      <AsCommand text={commandLine(tokenCommand(wanted))} disabled={wanted.name === ''} />
       {making.error !== null && (
         <Notice tone="bad" title={texts.failed}>
           <p role="alert">{making.error.message}</p>
@@ -118,13 +121,8 @@ function TokenForm({ caller, leave }: { readonly caller: Caller; readonly leave:
   );
 }
 
-/** The token, which nobody can be shown again. */
+/** Shows the new token, which cannot be shown again. */
 function Made({ token, leave }: { readonly token: string; readonly leave: () => void }) {
-  const [isCopied, setIsCopied] = useState(false);
-  const copy = async () => {
-    await navigator.clipboard.writeText(token);
-    setIsCopied(true);
-  };
   return (
     <>
       <p role="status">{texts.access.made}</p>
@@ -139,12 +137,7 @@ function Made({ token, leave }: { readonly token: string; readonly leave: () => 
         />
       </label>
       <footer>
-        {isCopied && <span role="status">{texts.access.copied}</span>}
-        {isSecureContext && (
-          <button type="button" onClick={() => void copy()}>
-            {texts.access.copy}
-          </button>
-        )}
+        <CopyButton text={token} />
         <button type="button" onClick={leave} autoFocus>
           {texts.acts.close}
         </button>

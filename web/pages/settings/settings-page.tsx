@@ -10,7 +10,7 @@ import { TokenTable } from './token-table.tsx';
 import { Webhooks } from './webhooks.tsx';
 import { You } from './you.tsx';
 
-/** Who the reader is, who else may come in, who is told of events, and what the page is made of. */
+/** The page of settings: the reader, logins, tokens, webhooks and licences. */
 export function SettingsPage() {
   return (
     <>
@@ -24,6 +24,7 @@ export function SettingsPage() {
                 label={texts.access.end}
                 title={texts.access.endOf(name)}
                 why={texts.access.endWhy}
+                command={['api', 'DELETE', `/logins/${id}`]}
                 end={() => endLogin(id)}
                 of="logins"
               />
@@ -63,6 +64,7 @@ function Tokens() {
             label={texts.access.revoke}
             title={texts.access.revokeOf(name)}
             why={texts.access.revokeWhy}
+            command={['token', 'revoke', id]}
             end={() => revokeToken(id)}
             of="tokens"
           />

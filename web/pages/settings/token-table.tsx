@@ -7,7 +7,7 @@ import { Ago, Until } from '../../parts/time.tsx';
 import { texts } from '../../texts.ts';
 import { Grant } from './grant.tsx';
 
-/** Tokens of programs, for those who have to do with any. `act`: what can be done about each. */
+/** The table of tokens. `act`: the buttons of a token. */
 export function TokenTable({ act }: { readonly act?: (token: Token) => ReactNode }) {
   const caller = useQuery(whoami);
   return (

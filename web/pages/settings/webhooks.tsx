@@ -8,7 +8,7 @@ import { texts } from '../../texts.ts';
 import { Act } from './act.tsx';
 import { FailedDeliveries } from './failed-deliveries.tsx';
 
-/** Who is told of events, how that goes, and what could not be delivered. */
+/** Webhooks: their state, and their failed deliveries. */
 export function Webhooks() {
   const mayAct = useQuery(whoami).data?.rights.includes('administer') === true;
   const query = useQuery(webhooks);

@@ -8,7 +8,7 @@ import { Panel } from '../../parts/panel.tsx';
 import { texts } from '../../texts.ts';
 import { placesOf } from './grant.tsx';
 
-/** Whom the console takes the reader for, and what that one may do. */
+/** The identity and the rights of the reader. */
 export function You() {
   const caller = useQuery(whoami);
   return (
@@ -43,7 +43,7 @@ function Facts({ name, proven, role, rights, providers, via }: Caller) {
   );
 }
 
-/** Ends the login of this browser; whoever has none is led to where one logs in. */
+/** Ends the login of this browser, or leads to the login. */
 function InOrOut({ via }: Caller) {
   const leaving = useMutation({
     mutationFn: () => askFor(addressOf(['logout']), { method: 'POST' }),

@@ -45,7 +45,7 @@ export async function create(
 
   async function post(): Promise<string> {
     if (memory.isUnsettled(place)) {
-      const text = `the creation of ${spec.name} went unanswered, and it may still show up`;
+      const text = `the creation of ${spec.name} was not answered, and its object may still appear`;
       throw engine.call(`create ${spec.kind}`, signal).error('transient', text);
     }
     const body = bodyOf(spec, parentId, loadBalancer);

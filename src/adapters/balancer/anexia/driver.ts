@@ -27,17 +27,17 @@ import { observe } from './reader.ts';
 const fields = (around: Surroundings) =>
   z.strictObject({
     baseUrl: leaf
-      .url('Where the Engine is, without a slash at the end.')
+      .url('URL of the Engine, without a trailing slash.')
       .prefault('https://engine.anexia-it.com')
       .transform((text) => text.replace(/\/+$/, '')),
     token: leaf.secret('API token.', around).prefault('${ANEXIA_TOKEN}'),
-    loadBalancer: leaf.text('Id of the load balancer whose objects these are.', {
+    loadBalancer: leaf.text('Id of the load balancer.', {
       matches: /^[A-Za-z0-9_-]{1,64}$/,
       type: 'an id of letters, digits, hyphens and underscores',
     }),
     pageSize: leaf.count('Entries per page of a listing.', 1, 1000).prefault(100),
     allowInsecureHttp: leaf
-      .flag('Allow an http:// address beyond loopback; the token travels in clear.')
+      .flag('Allow an http:// address beyond loopback; the token is then sent unencrypted.')
       .prefault(false),
   });
 
@@ -46,7 +46,7 @@ export const anexiaSchema = (around: Surroundings) =>
   fields(around).refine(isSecure, {
     when: () => true,
     path: ['baseUrl'],
-    error: 'sends the token in clear; give an https URL, or set allowInsecureHttp: true',
+    error: 'would send the token unencrypted; give an https URL, or set allowInsecureHttp: true',
   });
 
 /** Keys of a balancer with driver `anexia`, as parsed. */
@@ -106,7 +106,7 @@ export function createAnexiaBalancer(settings: AnexiaSettings, deps: AnexiaDeps)
     if (isKnown) return;
     if (!(await engine.hasLoadBalancer(loadBalancer, signal))) {
       throw new RemoteFailure(
-        `there is no load balancer ${loadBalancer} at ${baseUrl}, or this token may not see it`,
+        `there is no load balancer ${loadBalancer} at ${baseUrl}, or this token has no access to it`,
       );
     }
     isKnown = true;
@@ -115,7 +115,7 @@ export function createAnexiaBalancer(settings: AnexiaSettings, deps: AnexiaDeps)
   /** Wraps every method. */
   async function enter<T>(doing: string, signal: AbortSignal, act: () => Promise<T>): Promise<T> {
     const what = `balancer ${name}: ${doing}`;
-    if (isClosed) throw new Cancelled(`${what}: it was closed`);
+    if (isClosed) throw new Cancelled(`${what}: the balancer was closed`);
     return toFleetErrors(what, async () => {
       await requireLoadBalancer(signal);
       return act();
@@ -145,7 +145,7 @@ export function createAnexiaBalancer(settings: AnexiaSettings, deps: AnexiaDeps)
   return {
     capabilities: CAPABILITIES,
     observe: (owner, look) =>
-      enter(`cannot read what is of pool ${owner.pool}`, look.signal, () =>
+      enter(`cannot read the objects of pool ${owner.pool}`, look.signal, () =>
         observe(scene, owner, look),
       ),
     create: ({ spec }, parent, owner, { signal }) =>
@@ -168,7 +168,7 @@ export function createAnexiaBalancer(settings: AnexiaSettings, deps: AnexiaDeps)
         memory.forget(ref);
       }),
     refresh: (ref, owner, { signal }) =>
-      enter(`cannot look at ${ref.kind} ${ref.id}`, signal, async () => {
+      enter(`cannot read ${ref.kind} ${ref.id}`, signal, async () => {
         const since = readings.mark();
         const object = await engine.get(ref.kind, ref.id, signal);
         if (object) readings.keep(owner.uid, object, since);
@@ -207,7 +207,7 @@ function toFleetError(error: unknown, doing: string): unknown {
   const cause = { cause: error };
   if (rateLimit) {
     const until = rateLimit.retryAt.toISOString();
-    const told = `${doing}: the account is not to be asked before ${until}`;
+    const told = `${doing}: the account accepts no requests before ${until}`;
     return new Throttled(told, rateLimit.retryAt.getTime(), cause);
   }
   // Somebody answered the change without refusing it.

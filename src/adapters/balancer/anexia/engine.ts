@@ -62,7 +62,7 @@ export function createEngine({ api, throttle, pageSize }: EngineDeps) {
       beforeAttempt: async () => {
         const retryAtMs = throttle.heldUntilMs();
         if (retryAtMs === null) return;
-        throw call.error('transient', 'the account was asked too much', { retryAtMs });
+        throw call.error('transient', 'the account got too many requests', { retryAtMs });
       },
     });
   }
@@ -104,7 +104,7 @@ export function createEngine({ api, throttle, pageSize }: EngineDeps) {
       const found = await pages(call, { path: RESOURCES, query, isEmpty: isUnknownTag }, resource);
       const stranger = found.find((one) => one.tags && !one.tags.includes(tag));
       if (!stranger) return found;
-      throw call.error('permanent', `${stranger.identifier} is listed, and has not the tag`);
+      throw call.error('permanent', `${stranger.identifier} is listed, but does not have the tag`);
     },
     list(
       kind: ObjectKind,
@@ -196,7 +196,7 @@ export async function readAll<T extends { readonly identifier: string }>(
     const { rows, totals } = await walk(call, fetchPage);
     if ([...totals].every((total) => total === rows.length)) return rows;
   }
-  throw call.error('permanent', `the list does not hold still: read ${WALKS_MAX} times`);
+  throw call.error('permanent', `the list changed during each of ${WALKS_MAX} reads`);
 }
 
 async function walk<T extends { readonly identifier: string }>(
@@ -208,14 +208,14 @@ async function walk<T extends { readonly identifier: string }>(
   for (let number = 1; number <= PAGES_MAX; number++) {
     const page = await fetchPage(number);
     if (page.number !== undefined && page.number !== number) {
-      throw call.error('permanent', `page ${number} was asked for, and page ${page.number} came`);
+      throw call.error('permanent', `page ${number} was requested, but page ${page.number} came`);
     }
     if (page.total !== undefined) totals.add(page.total);
     if (page.rows.length === 0) return { rows: [...seen.values()], totals };
     const sizeBefore = seen.size;
     for (const row of page.rows) seen.set(row.identifier, row);
     if (seen.size === sizeBefore) {
-      throw call.error('permanent', `page ${number} holds nothing new: the pages do not advance`);
+      throw call.error('permanent', `page ${number} has nothing new: the pages do not advance`);
     }
   }
   throw call.error('permanent', `the list has more than ${PAGES_MAX} pages`);

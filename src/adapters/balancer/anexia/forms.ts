@@ -127,7 +127,9 @@ function differencesOf(kind: ObjectKind, object: EngineObject): string[] {
   const layered = kind === 'backend' || kind === 'frontend';
   return [
     ...(layered && mode !== 'tcp' ? [`its mode is ${mode ?? 'not told'}`] : []),
-    ...(kind === 'backend' && checkIn(check) === null ? ['its health check is none of ours'] : []),
+    ...(kind === 'backend' && checkIn(check) === null
+      ? ['its health check is not one of ours']
+      : []),
     ...(kind === 'bind' && ssl === true ? ['it speaks TLS'] : []),
     ...(kind === 'server' && isChecked !== 'enabled'
       ? [`its check is ${isChecked ?? 'not told'}`]

@@ -65,7 +65,7 @@ export function createReader(
     const kind = OBJECT_KINDS.find((each) => TYPE_IDS[each] === typeId) ?? null;
     if (kind === null) {
       const fields = { balancer: name, id: identifier, type: typeId, tag };
-      log.warn(fields, 'a resource of another kind has our tag: it is left alone');
+      log.warn(fields, 'a resource of another kind has our tag and is left alone');
     }
     return kind;
   }

@@ -100,7 +100,7 @@ export function createChanges({ files, master, runTimes, idleMs }: ChangesDeps) 
 
   async function carryOutAll(): Promise<void> {
     const batch = queue.filter(({ signal, reject }) => {
-      if (signal.aborted) reject(new Cancelled('given up before it began'));
+      if (signal.aborted) reject(new Cancelled('cancelled before it began'));
       return !signal.aborted;
     });
     queue = [];
@@ -197,7 +197,7 @@ export function createChanges({ files, master, runTimes, idleMs }: ChangesDeps) 
       () => reason,
       (error: Error) => error.message,
     );
-    return new RemoteFailure(`HAProxy could not load it, and goes on as before: ${why}`);
+    return new RemoteFailure(`HAProxy could not load the change, and continues as before: ${why}`);
   }
 
   async function settle(draft: Draft): Promise<void> {

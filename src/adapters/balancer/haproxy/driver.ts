@@ -115,7 +115,7 @@ export function createHaproxyBalancer(deps: HaproxyDeps): LoadBalancer {
         const there = getFrom(file, ref);
         const isSame = there && isSameSpec(there.spec, spec) && there.parentId === idOf(parent);
         if (!there || isSame) return set(file, spec, parent);
-        throw new RemoteFailure(`${spec.kind} ${spec.name} is there already, and is another`);
+        throw new RemoteFailure(`${spec.kind} ${spec.name} already exists with other settings`);
       };
       await changes.make({ owner, edit }, signal);
       return ref;
@@ -236,26 +236,26 @@ const BASE_FILES_MAX = 20;
 function settings(around: Surroundings) {
   return z.strictObject({
     masterSocket: leaf.path(
-      'Socket of the master of HAProxy, on this machine (haproxy -W -S <socket>).',
+      'Socket of the HAProxy master on this machine (haproxy -W -S <socket>).',
       around,
     ),
     poolsDir: leaf.path(
-      'Directory of the files that are generated, one per pool; HAProxy loads it after the operator’s own files.',
+      'Directory of the generated files, one per pool; HAProxy loads it after the operator’s own files.',
       around,
     ),
     baseFiles: leaf.paths(
-      'The operator’s own files, as HAProxy is started with them: what is generated is checked together with them.',
+      'The operator’s own files, as HAProxy is started with them; generated files are checked together with them.',
       BASE_FILES_MAX,
       around,
     ),
     program: leaf
-      .text('The program that checks files: a name or a path.', {
+      .text('Program that checks files: a name or a path.', {
         matches: /^[^\s-]\S*$/,
         type: 'a name or a path without blanks',
       })
       .prefault('haproxy'),
     idleTimeout: leaf
-      .duration('A connection over which nothing goes for so long is ended.', 1_000)
+      .duration('Idle connections are closed after this time.', 1_000)
       .prefault('1h'),
   });
 }

@@ -48,8 +48,8 @@ export function createFiles({ poolsDir, baseFiles, program }: FilesDeps) {
     const [first = ''] = text.split('\n', 1);
     throw new RemoteFailure(
       MARK.test(first)
-        ? `${path} is the file of another pool ("${first}"); it is left alone`
-        : `${path} was not made by Shepherd, and is left alone: move it elsewhere`,
+        ? `${path} belongs to another pool ("${first}") and is left alone`
+        : `${path} was not written by Shepherd and is left alone; move it elsewhere`,
     );
   }
 
@@ -161,10 +161,10 @@ async function told<T>(work: () => Promise<T>): Promise<T> {
 
 function translated(code: string, path: string, cause: unknown): FleetError {
   if (['EACCES', 'EPERM', 'EROFS'].includes(code)) {
-    return new Denied(`${path} may not be read and written by this user`, { cause });
+    return new Denied(`this user may not read and write ${path}`, { cause });
   }
-  if (code === 'ENOENT') return new RemoteFailure(`${path} is not there: make it`, { cause });
-  return new Unreachable(`${path} cannot be used (${code})`, { cause });
+  if (code === 'ENOENT') return new RemoteFailure(`${path} does not exist; create it`, { cause });
+  return new Unreachable(`${path} is unusable (${code})`, { cause });
 }
 
 /** Where distributions install the program, though few users have these in their path. */
@@ -188,9 +188,9 @@ function runCheck(
       const isIdle = error?.code === NO_LISTENER && /will not start \(no listener\)/.test(stdout);
       if (error === null || isIdle) resolve();
       else if (signal.aborted) reject(new Cancelled('given up', { cause: error }));
-      else if (error.killed) reject(new TimedOut(`${program} -c did not end`, { cause: error }));
+      else if (error.killed) reject(new TimedOut(`${program} -c did not finish`, { cause: error }));
       else if (typeof error.code === 'string') {
-        const hint = 'give its path as program';
+        const hint = 'give its path in the setting program';
         reject(new Unreachable(`${program} cannot be started: ${hint}`, { cause: error }));
       } else {
         const said = `${stdout}\n${stderr}`.replaceAll(`${hidden}/`, '');
@@ -207,5 +207,5 @@ function alertsIn(text: string): string {
     const [, alert] = /^\[ALERT\]\s+\(\d+\) : (?:config : )?(.*)$/.exec(line) ?? [];
     return alert === undefined || /^(Fatal errors|Error\(s\)) found/.test(alert) ? [] : [alert];
   });
-  return alerts.slice(0, 3).join('; ') || 'it does not say why';
+  return alerts.slice(0, 3).join('; ') || 'it gives no reason';
 }

@@ -52,12 +52,12 @@ export function createMaster(socket: string, clock: Clock, random: Random) {
     const answer = await ask(`@!${worker} ${command}`, signal);
     if (answer.startsWith("Can't find the target PID")) return null;
     if (/^Permission denied/m.test(answer)) {
-      throw new Denied(`the socket ${socket} does not let us say "${command}"`);
+      throw new Denied(`the socket ${socket} does not permit "${command}"`);
     }
     // A table ends with an empty line; any other answer ends with a line end.
     const isTable = /^(?:1\n)?# /.test(answer);
     if (answer.endsWith(isTable ? '\n\n' : '\n')) return answer.trimEnd();
-    throw new Unreachable(`the answer from ${socket} to "${command}" ended in the middle`);
+    throw new Unreachable(`the answer from ${socket} to "${command}" was cut off`);
   }
 
   return {
@@ -87,7 +87,7 @@ export function createMaster(socket: string, clock: Clock, random: Random) {
           said ??= await ask('reload', signal).catch(unlessLoading);
         }
         if (clock.monotonic() > endsAt) {
-          throw new TimedOut(`HAProxy at ${socket} did not say whether its reload succeeded`);
+          throw new TimedOut(`HAProxy at ${socket} did not report whether its reload succeeded`);
         }
         await pause(clock, LOOK_EVERY_MS, signal);
         now = await processesNow(signal).catch(unlessLoading);
@@ -117,7 +117,7 @@ function unlessLoading(error: unknown): null {
 /** Newer versions answer `Success=0` with their log; 2.6 gives no reason. */
 function reasonIn(said: string): string {
   const lines = said.split('\n').filter((line) => /\[ALERT\]/.test(line));
-  return lines.length > 0 ? lines.join('; ') : 'its own log says why';
+  return lines.length > 0 ? lines.join('; ') : 'see its log';
 }
 
 function readProcesses(answer: string): Processes | null {
@@ -135,9 +135,9 @@ const pidsIn = (text: string): number[] =>
 
 function strange(socket: string, answer: string): Error {
   const said = answer.trim().split('\n', 1)[0]!.slice(0, 80);
-  if (said === '') return new Unreachable(`nothing was answered at ${socket}: HAProxy is starting`);
-  const hint = 'give the socket of the master (haproxy -W -S <socket>), not one of a worker';
-  return new Malformed(`${socket} is not what was expected, it says "${said}": ${hint}`);
+  if (said === '') return new Unreachable(`no answer at ${socket}: HAProxy is starting`);
+  const hint = 'give the socket of the master (haproxy -W -S <socket>), not of a worker';
+  return new Malformed(`${socket} answered unexpectedly with "${said}": ${hint}`);
 }
 
 const ANSWER_MS = 15_000;
@@ -174,7 +174,7 @@ export function createPatience(clock: Clock, random: Random): Patience {
 /** Waits. @throws {Cancelled} */
 export async function pause(clock: Clock, delayMs: number, signal: AbortSignal): Promise<void> {
   await sleep(clock, delayMs, signal).catch((cause: unknown) => {
-    throw new Cancelled('given up while HAProxy was waited for', { cause });
+    throw new Cancelled('cancelled while waiting for HAProxy', { cause });
   });
 }
 
@@ -213,7 +213,8 @@ export function exchange(
     socket.setEncoding('utf8');
     socket.on('data', (text: string) => {
       answer += text;
-      if (answer.length > ANSWER_LENGTH_MAX) fail(new Malformed(`endless answer from ${path}`));
+      if (answer.length > ANSWER_LENGTH_MAX)
+        fail(new Malformed(`the answer from ${path} does not end`));
     });
     socket.on('error', (error: NodeJS.ErrnoException) => fail(translated(path, error)));
     socket.on('end', () => end(() => resolve(answer)));
@@ -226,11 +227,11 @@ function translated(path: string, cause: NodeJS.ErrnoException): Error {
   switch (cause.code) {
     case 'EACCES':
     case 'EPERM':
-      return new Denied(`the socket ${path} may not be used by this user`, { cause });
+      return new Denied(`this user may not use the socket ${path}`, { cause });
     case 'ENOENT':
     case 'ECONNREFUSED':
       return new NotListening(
-        `no HAProxy listens at ${path}: it does not run, or with another -S`,
+        `no HAProxy listens at ${path}: it is not running, or has another -S`,
         { cause },
       );
     default:

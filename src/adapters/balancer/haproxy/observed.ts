@@ -8,9 +8,9 @@ import type { KnownPool } from './changes.ts';
 import { getFrom, listed, namesIn, serverOf, type FileObject } from './pool-file.ts';
 import type { RunTime } from './tables.ts';
 
-const NOT_RUNNING = 'the running program does not have it';
-const NOT_LOADED = 'it is not loaded yet';
-const TAKEN_OUT = 'it was taken out of the file, and the running program has it';
+const NOT_RUNNING = 'the running program lacks it';
+const NOT_LOADED = 'HAProxy has not loaded it yet';
+const TAKEN_OUT = 'the file lacks it, but the running program has it';
 
 /**
  * Combines the file and the running program: an object in only one of them also appears, and
@@ -54,7 +54,7 @@ export function observedOf({ file, loaded, isExact }: KnownPool, running: RunTim
     const before = loaded && getFrom(loaded, ref);
     if (!before || !isSameSpec(before.spec, spec) || before.parentId !== parentId)
       return NOT_LOADED;
-    return isExact || spec.kind !== 'backend' ? undefined : 'its file was changed or taken away';
+    return isExact || spec.kind !== 'backend' ? undefined : 'its file was changed or deleted';
   }
   /** Servers in the running program that are missing in the file. */
   const strangersOf = ({ ref: { id } }: FileObject, differs: string) =>
@@ -67,7 +67,7 @@ export function observedOf({ file, loaded, isExact }: KnownPool, running: RunTim
   );
   return [
     ...[...file.values()].map((object) => show(object, differenceOf(object))),
-    ...listed(file, 'backend').flatMap((each) => strangersOf(each, 'its file does not have it')),
+    ...listed(file, 'backend').flatMap((each) => strangersOf(each, 'its file lacks it')),
     ...takenOut.flatMap((object) => [
       show(object, TAKEN_OUT),
       ...(object.spec.kind === 'backend' ? strangersOf(object, TAKEN_OUT) : []),

@@ -28,7 +28,7 @@ export type RunTimes = ReturnType<typeof createRunTimes>;
 const GONE_MS = 10_000;
 const LOOK_EVERY_MS = 50;
 const ATTEMPTS_MAX = 5;
-const RESTLESS = 'HAProxy starts one worker after the other';
+const RESTLESS = 'HAProxy replaces one worker after the other';
 
 /** Changes servers at run time. All methods are idempotent. */
 export function createRunTimes(master: Master, clock: Clock) {
@@ -82,7 +82,7 @@ export function createRunTimes(master: Master, clock: Clock) {
     const endsAt = clock.monotonic() + GONE_MS;
     while ((await endSessions(new Set([path]), signal)) > 0) {
       if (clock.monotonic() > endsAt) {
-        throw new RemoteFailure(`connections of ${path} cannot be ended`);
+        throw new RemoteFailure(`connections of ${path} could not be ended`);
       }
       await pause(clock, LOOK_EVERY_MS, signal);
     }
@@ -96,7 +96,7 @@ export function createRunTimes(master: Master, clock: Clock) {
       if (!found) {
         const said = await tell(addition(path, wanted), signal);
         if (!/^(New server registered|Already exists a server)/.test(said)) {
-          throw new RemoteFailure(`HAProxy does not take ${path}: ${said}`);
+          throw new RemoteFailure(`HAProxy refuses ${path}: ${said}`);
         }
         await silently(`enable health ${path}`, signal);
       } else if (!isAt(found, wanted)) {
@@ -108,7 +108,7 @@ export function createRunTimes(master: Master, clock: Clock) {
       const now = await serverNow(backend, name, signal);
       if (now?.mode === wanted.mode && isAt(now, wanted)) return;
       if (attempt === ATTEMPTS_MAX) {
-        throw new RemoteFailure(`HAProxy does not make ${path} ${wanted.mode}`);
+        throw new RemoteFailure(`HAProxy does not set ${path} to ${wanted.mode}`);
       }
     }
   }

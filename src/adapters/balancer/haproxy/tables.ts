@@ -38,7 +38,7 @@ export function tableOf(text: string, separator: string, known: string): Row[] {
   const [head = '', ...lines] = text.replace(/^1\n/, '').split('\n');
   const names = head.replace(/^# /, '').split(separator);
   if (!names.includes(known)) {
-    throw new Malformed(`HAProxy answers "${head.slice(0, 80)}" instead of a table`);
+    throw new Malformed(`HAProxy answered "${head.slice(0, 80)}" instead of a table`);
   }
   return lines.filter(Boolean).map((line) => {
     const fields = separator === ',' ? fieldsOf(line) : line.split(separator);
@@ -161,8 +161,8 @@ export const isOf = ({ suffix }: PoolRef, name: string): boolean =>
 
 const untold = (pool: string, what: string): RemoteFailure =>
   new RemoteFailure(
-    `HAProxy serves pool ${pool}, its files are gone, and of ${what} HAProxy does not tell enough to ` +
-      'write them anew: put the files back; or reload HAProxy without them',
+    `HAProxy serves pool ${pool} without its files, and does not report enough about ${what} to ` +
+      'write them again; restore the files, or reload HAProxy without them',
   );
 
 const ALL = ['0.0.0.0', '::'];

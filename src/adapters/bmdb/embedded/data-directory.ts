@@ -54,7 +54,7 @@ export async function openDataDirectory(
     return await openAt(root, account);
   } catch (error) {
     if (!isDiskFull(error)) throw error;
-    throw new NotWritable(`the data directory ${root} cannot be written`, { cause: error });
+    throw new NotWritable(`the data directory ${root} is not writable`, { cause: error });
   }
 }
 
@@ -105,7 +105,7 @@ async function refuseForeign(root: string): Promise<void> {
 function foreignTo(root: string, names: readonly string[]): string | null {
   const foreign = names.find((name) => !OURS.has(name));
   if (foreign === undefined) return null;
-  return `the data directory ${root} holds something else (${foreign}); name an empty or a new one`;
+  return `the data directory ${root} contains other files (${foreign}); give an empty or new one`;
 }
 
 /**

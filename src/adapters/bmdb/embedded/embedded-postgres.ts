@@ -88,7 +88,7 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions): Promise<E
     });
   } catch (error) {
     await stopServer(server).catch((late: unknown) => {
-      options.log.warn({ err: late }, 'embedded database not stopped');
+      options.log.warn({ err: late }, 'the embedded database was not stopped');
     });
     dismissWatchdog();
     await clean();
@@ -169,7 +169,7 @@ async function initialise(server: Server): Promise<void> {
     );
     await markInitialised(root);
   } catch (error) {
-    throw failure(`could not make the embedded database in ${root}`, String(error), error);
+    throw failure(`could not create the embedded database in ${root}`, String(error), error);
   } finally {
     await rm(file, { force: true });
   }
@@ -219,7 +219,7 @@ async function stopServer(server: Server): Promise<void> {
     await control(server, ['stop', '-m', 'fast', '-t', '20']);
   } catch (error) {
     if ((await runningServer(cluster)) !== null) {
-      server.log.warn({ err: error }, 'embedded database stopped the hard way');
+      server.log.warn({ err: error }, 'the embedded database had to be killed');
       await control(server, ['stop', '-m', 'immediate', '-t', '20']);
     }
   }
@@ -236,7 +236,7 @@ const control = (server: Server, args: string[]) =>
 async function lastWords(server: Server): Promise<string> {
   const file = path.join(server.directory.cluster, 'server.log');
   const text = await readFile(file, 'utf8').catch(() => '');
-  return text.trim().split('\n').slice(-3).join(' | ') || 'it left no log';
+  return text.trim().split('\n').slice(-3).join(' | ') || 'it wrote no log';
 }
 
 function freePort(): Promise<number> {
@@ -272,7 +272,7 @@ async function startWatchdog(server: Server, discarded: readonly string[]): Prom
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],
   });
-  child.on('error', (error) => server.log.warn({ err: error }, 'no watchdog for the database'));
+  child.on('error', (error) => server.log.warn({ err: error }, 'the database has no watchdog'));
   // The shell is dismissed while its input is open, so a broken pipe is expected.
   child.stdin.on('error', () => undefined);
   child.unref();

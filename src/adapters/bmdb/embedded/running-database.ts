@@ -32,7 +32,7 @@ async function readOwn(file: string): Promise<string | null> {
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : null;
     if (code === 'ENOENT') return null;
-    const problem = `${file} cannot be read: ask as the user that the daemon runs as`;
+    const problem = `${file} cannot be read; run this command as the daemon's user`;
     throw new Denied(problem, { cause: error });
   }
 }

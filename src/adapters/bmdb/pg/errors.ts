@@ -20,50 +20,50 @@ type ErrorClass = new (message: string, options?: ErrorOptions) => FleetError;
  */
 type Kind = readonly [matches: RegExp, error: ErrorClass, advice?: string];
 
-const GRANT = 'run "shepherd db migrate --grant-to <role>" as the role that migrates';
+const GRANT = 'run "shepherd db migrate --grant-to <role>" as the migrating role';
 const READ_ONLY =
-  'the server is read-only; name the primary, or all hosts with target_session_attrs=read-write';
-const MIGRATE = 'run "shepherd db migrate", or the version of the program that fits';
+  'the server is read-only; give the primary, or all hosts with target_session_attrs=read-write';
+const MIGRATE = 'run "shepherd db migrate", or a matching version of the program';
 const NO_CONNECTION =
   'the server has no connection left; lower database.poolMax or raise max_connections';
-const SILENT = 'the database does not answer; see that it runs, and check database.url';
+const SILENT = 'the database does not answer; check that it runs, and database.url';
 const MISTRUST = 'the certificate of the server is not trusted; check sslmode and sslrootcert';
-const FAULTY = 'the server reports a fault of its own; look at its log before anything else';
+const FAULTY = 'the server reports an internal error; read its log first';
 
 /** First match wins. Only `Unreachable` and its subclasses are retryable. */
 const KINDS: readonly Kind[] = [
-  [/^57P03$/, Unreachable, 'the server is starting or stopping; wait for it'],
+  [/^57P03$/, Unreachable, 'the server is starting or stopping; wait'],
   // Shut down by an administrator, crashed, database dropped, or idle for too long.
-  [/^57P0[1245]$/, Unreachable, 'the server ended the connection; see that it runs'],
+  [/^57P0[1245]$/, Unreachable, 'the server ended the connection; check that it runs'],
   [/^53300$/, Unreachable, NO_CONNECTION],
   // 25P03: idle in a transaction for too long, so the server closed the connection. 40003: the
   // server itself cannot tell the result of a COMMIT.
   [/^(08|25P03|40003)/, Unreachable],
   [/^E(CONN|PIPE|HOST|NET|NOTFOUND|AI_AGAIN|TIMEDOUT|ACCES|NOENT)/, Unreachable, SILENT],
   [/^25006$/, NotWritable, READ_ONLY],
-  [/^53100$/, NotWritable, 'the disk of the server is full; make room there'],
-  [/^53/, NotWritable, 'the server is out of memory or at a limit; look at its log'],
+  [/^53100$/, NotWritable, 'the disk of the server is full; free space there'],
+  [/^53/, NotWritable, 'the server is out of memory or at a limit; read its log'],
   // Statement timeout.
   [/^57014$/, TimedOut],
   [/^55P03$/, Locked],
   [/^28/, Denied, 'the server refused the role or its password; check both in database.url'],
   [/^42501$/, Denied, `the role lacks a right; ${GRANT}`],
-  [/^3D000$/, NotFound, 'there is no such database; make it, or check database.url'],
-  [
-    /^42(P01|703|704|883)$/,
-    SchemaMismatch,
-    `the schema is not the one that this program works with; ${MIGRATE}`,
-  ],
+  [/^3D000$/, NotFound, 'there is no such database; create it, or check database.url'],
+  [/^42(P01|703|704|883)$/, SchemaMismatch, `the schema does not match this program; ${MIGRATE}`],
   [/^40(001|P01)$/, RetryExhausted],
   [/^(58|XX00[12])/, RemoteFailure, FAULTY],
   [/^(ERR_TLS|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|CERT_)/, Denied, MISTRUST],
 ];
 
-const SLOW = 'the database does not answer in time; see that it runs, and check database.url';
+const SLOW = 'the database does not answer in time; check that it runs, and database.url';
 const UNCODED: readonly Kind[] = [
   [/hot standby|during recovery/i, NotWritable, READ_ONLY],
-  [/does not support SSL/i, Denied, 'the server speaks no TLS; check sslmode in database.url'],
-  [/client password must be/i, Denied, 'the server asks for a password; give one in database.url'],
+  [
+    /does not support SSL/i,
+    Denied,
+    'the server does not support TLS; check sslmode in database.url',
+  ],
+  [/client password must be/i, Denied, 'the server requires a password; give one in database.url'],
   [/timeout exceeded when trying to connect|timeout expired/i, Unreachable, SLOW],
   [/connection terminated|connection error|query read timeout|not queryable/i, Unreachable],
 ];

@@ -28,7 +28,7 @@ export function hostUrlsOf(url: string): HostUrls {
   }
   if (!isSessionAttrs(session)) {
     throw new UsageError(
-      `the database URL has target_session_attrs=${session}, and Shepherd writes; give ` +
+      `the database URL has target_session_attrs=${session}, but Shepherd writes; give ` +
         SESSION_ATTRS.join(', '),
     );
   }

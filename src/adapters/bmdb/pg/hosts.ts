@@ -81,7 +81,7 @@ function noneWillDo(failures: readonly { readonly url: string; readonly error: u
   const told = failures.map(({ url, error }) => `${whereOf(url)}: ${explain(error)}`).join('; ');
   const cause = (failures.find(({ error }) => !isReadOnly(error)) ?? failures[0]!).error;
   const code = sqlState(cause) ?? 'ETIMEDOUT';
-  return Object.assign(new Error(`no host will do: ${told}`), { code });
+  return Object.assign(new Error(`no host is usable: ${told}`), { code });
 }
 
 /** How a connection is prepared: see `prepareConnection`. */

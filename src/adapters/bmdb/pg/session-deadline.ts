@@ -25,7 +25,7 @@ export function createSessionDeadline(
     controller.abort(reason);
   };
   const lapse = () =>
-    expire(new SessionExpired(`session ${id} was not extended for ${intervalMs} ms`));
+    expire(new SessionExpired(`session ${id} was not extended within ${intervalMs} ms`));
   return {
     signal: controller.signal,
     deadlineMs: () => deadline,

@@ -135,7 +135,7 @@ async function poke(
     deadline.extend(startedMs);
     return;
   }
-  const gone = new SessionExpired(`session ${id} is no longer in the database, or too old`);
+  const gone = new SessionExpired(`session ${id} is expired, or no longer in the database`);
   deadline.expire(gone);
   throw gone;
 }
@@ -181,7 +181,8 @@ async function close(session: LiveSession, pulse: Database): Promise<void> {
   const options = { doing, isolation: 'READ COMMITTED', lockTimeoutMs } as const;
   await repeated({ clock, random, isPassing: isRetryable }, async () => {
     const isGone = await pulse.transact(options, (q) => sayGoodbye(q, id));
-    if (!isGone) throw new Locked(`did not ${doing}: somebody has locked some of its work`);
+    if (!isGone)
+      throw new Locked(`did not ${doing}: other transactions hold locks on some of its work`);
   });
 }
 

@@ -138,7 +138,7 @@ export async function sweep(context: PgContext): Promise<Swept> {
       return result;
     } catch (err) {
       failures.push(err);
-      context.log.warn({ err, doing }, 'a step of the sweep failed; the others go on');
+      context.log.warn({ err, doing }, 'a sweep step failed; the others continue');
       return otherwise;
     }
   };
@@ -147,7 +147,7 @@ export async function sweep(context: PgContext): Promise<Swept> {
   const trim = (doing: string, how: ReturnType<typeof trimming>): Promise<number> =>
     trying(doing, 0, async () => Number((await db.once({ doing }, how, KEPT))[0]!.removed));
 
-  const looking = 'look for what is to be swept';
+  const looking = 'find what to sweep';
   const [found] = await trying(looking, [ofEach(true)], () =>
     db.once({ doing: looking }, statements.due, {}),
   );
@@ -162,21 +162,23 @@ export async function sweep(context: PgContext): Promise<Swept> {
     async (q) => Object.assign(dead, await removeSessions(q)).work,
   );
   due.work ||= dead.sessions > 0;
-  const orphaned = await stepIf('work', 'cancel work of no session', (q) =>
+  const orphaned = await stepIf('work', 'cancel work without a session', (q) =>
     cancelOrphaned(q, ORPHANED_MAX),
   );
   const permits = await stepIf('permits', 'take back permits', (q) => takeBackPermits(q, loss));
-  await stepIf('silences', 'note who is silent', (q) => noteSilences(q, context));
-  const history = await trim('trim the history of work', statements.trimHistory);
+  await stepIf('silences', 'record silent machines', (q) => noteSilences(q, context));
+  const history = await trim('trim the work history', statements.trimHistory);
   await trim('trim the logs', statements.trimLogs);
   if (due.events) await trim('trim the events', statements.trimEvents);
-  await stepIf('letters', 'forget dead letters and what nobody tries', (q) =>
+  await stepIf('letters', 'delete dead letters and abandoned deliveries', (q) =>
     q.run(deliveries.trim, { limit: ROWS_MAX }),
   );
-  await stepIf('expired', 'end holds whose time is over', (q) =>
+  await stepIf('expired', 'end expired holds', (q) =>
     q.run(statements.removeExpired, { limit: ROWS_MAX }),
   );
-  await stepIf('holds', 'forget holds of providers', (q) => q.run(holds.trim, { limit: ROWS_MAX }));
+  await stepIf('holds', 'delete expired provider holds', (q) =>
+    q.run(holds.trim, { limit: ROWS_MAX }),
+  );
   await stepIf('changes', 'trim the changes', (q) =>
     q.run(changes.trimChanges, { limit: CHANGES_MAX }),
   );

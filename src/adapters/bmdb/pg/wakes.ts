@@ -93,7 +93,7 @@ function listen(
 function pause({ clock, random, log }: WakesDeps, error: unknown, attempts: number) {
   const limitMs = Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** (attempts - 1));
   const delayMs = limitMs * (0.5 + random.next() / 2);
-  log.debug({ err: error, delayMs }, 'no wakes from the database for now');
+  log.debug({ err: error, delayMs }, 'no wakes from the database at present');
   return new Observable<void>((subscriber) => {
     const timer = clock.setTimeout(() => subscriber.next(), delayMs);
     return () => clock.clearTimeout(timer);

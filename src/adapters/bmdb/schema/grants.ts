@@ -30,9 +30,9 @@ export async function grantTo(client: pg.ClientBase, role: string): Promise<void
 }
 
 const remains = (role: string, missing: readonly string[], excess: readonly string[]) =>
-  `the rights of role "${role}" are not what they should be after granting: ` +
+  `role "${role}" still has the wrong rights after granting: ` +
   [...missing.map((each) => `lacks ${each}`), ...excess.map((each) => `has ${each}`)].join(', ') +
-  '; grants of other roles or a membership stand in the way, so take them back';
+  '; revoke the grants of other roles, or its memberships';
 
 async function statementsFor(client: pg.ClientBase, role: string): Promise<string[]> {
   const to = quote(role);
@@ -80,13 +80,15 @@ async function refuseRole(client: pg.ClientBase, role: string): Promise<void> {
   const found = rows[0];
   if (!found) {
     const make = `CREATE ROLE ${quote(role)} LOGIN PASSWORD '…'`;
-    throw new UsageError(`there is no role "${role}" to grant rights to; make it first: ${make}`);
+    throw new UsageError(`there is no role "${role}" to grant rights to; create it first: ${make}`);
   }
   if (found.powerful) {
-    throw new UsageError(`role "${role}" is a superuser, which no grant binds; name another`);
+    throw new UsageError(
+      `role "${role}" is a superuser, which grants cannot restrict; give another role`,
+    );
   }
   if (found.mine) {
-    const why = `role "${role}" is the role that migrates ("${found.me}"), or a member of it`;
-    throw new UsageError(`${why}, and so may do everything; name another for the daemons`);
+    const why = `role "${role}" is the migrating role ("${found.me}"), or a member of it`;
+    throw new UsageError(`${why}, and so has all rights; give another role for the daemons`);
   }
 }

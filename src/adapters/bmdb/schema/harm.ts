@@ -68,21 +68,21 @@ export function complaintsAboutHarm(
 ): string[] {
   const needed = (poolMax + CONNECTIONS_BESIDE) * Math.max(1, daemons);
   const complaints: readonly (readonly [isHarm: boolean, says: string])[] = [
-    [!found.fsync, 'fsync is off: what was acknowledged may be lost by a crash of the server'],
+    [!found.fsync, 'fsync is off: acknowledged writes may be lost in a crash of the server'],
     [
       !found.autovacuum,
-      'autovacuum (or track_counts) is off: tables grow without end, and statements become slow; ' +
+      'autovacuum (or track_counts) is off: tables grow without limit, and statements become slow; ' +
         'switch both on',
     ],
     [
       found.encoding !== 'UTF8',
-      `the database is encoded in ${found.encoding}, in which names and messages of machines may be ` +
-        'refused or cut apart; make one in UTF8 (CREATE DATABASE … ENCODING UTF8 TEMPLATE template0)',
+      `the database's encoding is ${found.encoding}, which may reject or cut names and messages of ` +
+        'machines; create one in UTF8 (CREATE DATABASE … ENCODING UTF8 TEMPLATE template0)',
     ],
     [
       found.jit,
-      'jit stays on though it was switched off: whatever stands before the database shares its ' +
-        'connections or drops settings, and each large statement may take seconds; name the server ' +
+      'jit stays on although Shepherd switched it off: a proxy before the database shares ' +
+        'connections or drops settings, and large statements may take seconds; give the server ' +
         'itself in database.url, or switch jit off for the role',
     ],
     [
@@ -93,8 +93,8 @@ export function complaintsAboutHarm(
     ],
     [
       found.neverAnalysed.length > 0,
-      `the server never looked at ${found.neverAnalysed.join(', ')}, and may choose slow ways to ` +
-        'read them; run "shepherd db migrate", which has it look (ANALYZE)',
+      `the server never analysed ${found.neverAnalysed.join(', ')}, and may choose slow ways to ` +
+        'read them; run "shepherd db migrate", which analyses them',
     ],
   ];
   return complaints.filter(([isHarm]) => isHarm).map(([, says]) => says);

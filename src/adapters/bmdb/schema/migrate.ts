@@ -108,15 +108,15 @@ async function refuseWeakRole(client: pg.ClientBase): Promise<void> {
   const { me, may } = rows[0]!;
   if (may) return;
   throw new Denied(
-    `the role "${me}" may not change the schema; run it as the role that owns the tables, ` +
-      'or, the first time, as one that may create some (--url names another role)',
+    `the role "${me}" may not change the schema; run this command as the role that owns the tables, ` +
+      'or, the first time, as a role that may create some (--url gives another role)',
   );
 }
 
 /** Which rights a role lacks, with advice. */
 export const complaintAboutRights = (role: string, missing: readonly string[]): string =>
   `the role "${role}" lacks rights (${some(missing)}); ` +
-  `run "shepherd db migrate --grant-to ${role}" as the role that migrates`;
+  `run "shepherd db migrate --grant-to ${role}" as the migrating role`;
 
 const some = (names: readonly string[]) =>
   names.length > 5
@@ -144,7 +144,7 @@ async function lock(client: pg.ClientBase, log: Log, timeoutMs: number): Promise
     [String(LOCK)],
   );
   if (!taken.rows[0]!.got) {
-    log.info({}, 'another program is changing the schema; waiting for it');
+    log.info({}, 'another program is changing the schema; waiting');
     await client.query(`SELECT pg_advisory_lock($1::bigint)`, [String(LOCK)]);
   }
   // From here on; the lock is released when the connection ends, however it ends.

@@ -52,12 +52,12 @@ export function complaintAbout({ kind, pending, unknown }: SchemaState): string 
     case 'newer':
       return (
         `the database is newer than this program (${has}); ` +
-        'run the version that migrated it, or a later one'
+        'run the version that migrated it, or a later version'
       );
     case 'dirty':
       return (
-        `the list of migrations of the database is dirty: no version made it so (${lacks}; ${has}); ` +
-        'restore a backup, or compare the schema with a fresh one and mend schema_migrations'
+        `the database's list of migrations is dirty: no version leaves it like this (${lacks}; ${has}); ` +
+        'restore a backup, or compare the schema with a new one and repair schema_migrations'
       );
   }
 }

@@ -26,7 +26,7 @@ export async function refuseUnlessThrowAway(client: pg.ClientBase, name: string)
     const mark = `COMMENT ON DATABASE "${name}" IS '${THROW_AWAY}'`;
     throw new UsageError(
       `the database "${name}" is the only record of ${machines} machines, ${intents} unsettled ` +
-        `creations and ${records} records of drivers; if they are worth nothing, its owner has to say so first: ${mark}`,
+        `creations and ${records} records of drivers; if they are worthless, its owner must mark it first: ${mark}`,
     );
   }
 }

@@ -23,7 +23,7 @@ export function readEntries<Told, Entry>(
   { schema, toEntry, faultsAmong }: ListForm<Told, Entry>,
 ): readonly Entry[] {
   const list = z.array(z.unknown()).safeParse(parseJson(content));
-  if (!list.success) throw new UsageError('the inventory is no JSON array');
+  if (!list.success) throw new UsageError('the inventory is not a JSON array');
   const entries: Entry[] = [];
   const faults = list.data.flatMap((value, index) => {
     const result = schema.safeParse(value);
@@ -60,7 +60,7 @@ const nameOf = (value: unknown, index: number): string => {
 function faultsOf(error: z.ZodError, name: string): string[] {
   return error.issues.flatMap((issue) => {
     if (issue.code === 'unrecognized_keys') {
-      return issue.keys.map((key) => `${name}: ${show(key)} is not known`);
+      return issue.keys.map((key) => `${name}: ${show(key)} is unknown`);
     }
     return `${name}: ${[...issue.path, issue.message].join(' ')}`;
   });
@@ -78,7 +78,9 @@ export function repeated<Entry extends { readonly id: string }>(
     if (value === null) return [];
     const other = first.get(value);
     if (!other) first.set(value, entry);
-    return other ? [`entry ${show(entry.id)}: ${what} is that of ${show(other.id)} too`] : [];
+    return other
+      ? [`entry ${show(entry.id)}: ${what} is the same as that of ${show(other.id)}`]
+      : [];
   });
 }
 
@@ -128,16 +130,14 @@ export const entryText = (what: string, fits: (value: string) => boolean) => {
 };
 
 const NO_PASSWORD =
-  'is no name of a password; give one of sshPasswords of this provider, and never a password itself';
+  'is not the name of a password; give one from sshPasswords of this provider, never a password itself';
 
-const PORT = { error: 'is no port; give one from 1 to 65535' };
+const PORT = { error: 'is not a port; give one from 1 to 65535' };
 
 /** SSH keys of an entry. */
 export const HOST_FIELDS = {
   Addr: entryText('an IPv4 or IPv6 address', (value) => isIP(value) !== 0),
-  SshUser: entryText('the name of a user', (value) =>
-    /^[a-z_][a-z0-9_.-]{0,31}$/i.test(value),
-  ).optional(),
+  SshUser: entryText('a user name', (value) => /^[a-z_][a-z0-9_.-]{0,31}$/i.test(value)).optional(),
   SshPort: z
     .int({ error: ({ input }) => `is ${show(input)}; give a port from 1 to 65535` })
     .min(1, PORT)
@@ -198,7 +198,9 @@ function passwordFaults(
   return [
     ...(passwords.has(sshPassword) ? [] : [`entry ${show(id)}: SshPassword ${NO_PASSWORD}`]),
     ...(hostKey === null
-      ? [`entry ${show(id)}: SshPassword needs a HostKey, else it is told to whoever answers`]
+      ? [
+          `entry ${show(id)}: SshPassword needs a HostKey; otherwise any machine that answers would get the password`,
+        ]
       : []),
   ];
 }
@@ -252,6 +254,6 @@ const unknownKey = (provider: string, { id, address, sshPort }: HostEntry): Prov
   new ProviderError(
     'not-implemented',
     `the inventory has no key for ${id}: run "ssh-keyscan -p ${sshPort ?? 22} -t ed25519 ${address}", ` +
-      'compare with "ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub" on the machine itself, and give ' +
-      `its entry "HostKey": "ssh-ed25519 AAAA…"; or set providers.${provider}.hostKeyPolicy: tofu`,
+      'compare it with "ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub" on the machine itself, and add ' +
+      `"HostKey": "ssh-ed25519 AAAA…" to its entry; or set providers.${provider}.hostKeyPolicy: tofu`,
   );

@@ -96,7 +96,7 @@ const isFailure = (cause: unknown, reason: HttpFailure['reason']): boolean =>
 
 function absent(cause: unknown): ProviderError {
   const isLate = isFailure(cause, 'timeout');
-  const what = isLate ? `did not come in ${HTTP_TIMEOUT_MS} ms` : 'did not come';
+  const what = isLate ? `did not arrive within ${HTTP_TIMEOUT_MS} ms` : 'did not come';
   return new ProviderError('transient', `the inventory ${what}`, { cause });
 }
 
@@ -147,10 +147,13 @@ export function createInventory<Entry extends { readonly id: string }>(
   function alarm(cause: string, atMs: number): void {
     if (fault?.cause === cause && atMs - fault.toldMs < REMIND_MS) return;
     fault = { cause, toldMs: atMs };
-    log.error({ provider: name, cause }, 'the last good inventory is kept');
+    log.error(
+      { provider: name, cause },
+      'the inventory is unusable; the last good copy stays in use',
+    );
   }
   function recovered(): void {
-    if (fault) log.info({ provider: name }, 'the inventory is good again');
+    if (fault) log.info({ provider: name }, 'the inventory is usable again');
     fault = null;
   }
 
@@ -181,7 +184,7 @@ const refused = (error: UsageError | ProviderError): ProviderError =>
 /** Settings of all drivers whose machines are in a list. */
 export const inventorySettings = (around: Surroundings) => ({
   inventory: leaf
-    .text('Where the list of machines is: JSON, read again from time to time.', {
+    .text('Location of the list of machines: JSON, read again periodically.', {
       matches: /^(file:.+|https?:\/\/[^\s@]+)$/,
       type: 'file:<path>, or an https URL without credentials',
     })
@@ -189,26 +192,26 @@ export const inventorySettings = (around: Surroundings) => ({
       (text) => !text.startsWith('http:') || isLoopbackHost(URL.parse(text)?.hostname ?? ''),
       {
         error:
-          'is read in clear, so anybody on the way could put machines into it; give an https URL ' +
+          'is read unencrypted, so that an attacker could insert machines; give an https URL ' +
           '(plain http is allowed from loopback only)',
       },
     )
     .transform((text) => (text.startsWith('file:') ? pathOf(text, around.baseDirectory) : text)),
-  refresh: leaf.duration('How often the list is read again.', 1_000).prefault('5m'),
+  refresh: leaf.duration('Interval at which the list is read again.', 1_000).prefault('5m'),
   sshUser: leaf.text('User to log in as, where an entry names none.').prefault('root'),
   sshPasswords: z
-    .record(NAME, leaf.secret('A password of users, for entries that name it.', around))
+    .record(NAME, leaf.secret('A password of users, for entries that refer to it.', around))
     .prefault({}),
   probePort: leaf
-    .count('Port that is tried to tell whether a machine is up, if it names none.', 1, 65_535)
+    .count('Port to probe whether a machine is up, if its entry gives none.', 1, 65_535)
     .prefault(22),
-  probeTimeout: leaf.duration('Limit of one such try.').prefault('3s'),
+  probeTimeout: leaf.duration('Time limit of a probe.').prefault('3s'),
 });
 
 /** A name that entries refer to. */
 export const NAME = z
   .string()
-  .regex(/^[a-z][a-z0-9-]{0,30}$/, { error: 'is no name; give a-z, 0-9 and -' });
+  .regex(/^[a-z][a-z0-9-]{0,30}$/, { error: 'is not a valid name; use a-z, 0-9 and -' });
 
 const pathOf = (text: string, baseDirectory: string): string =>
   text.startsWith('file://') ? fileURLToPath(text) : resolve(baseDirectory, text.slice(5));
@@ -237,7 +240,7 @@ export async function complaintsAboutInventory(
     return policy === 'strict' && keyless.length > 0 ? [keysMissing(keyless)] : [];
   } catch (error) {
     if (!(error instanceof UsageError) && !isProviderError(error)) throw error;
-    const message = `is ${inventory}: ${explain(error)}; mend the file`;
+    const message = `is ${inventory}: ${explain(error)}; correct the file`;
     return [{ key: 'inventory', message }];
   }
 }
@@ -249,7 +252,7 @@ function keysMissing(entries: readonly { readonly id: string }[]): SettingCompla
     key: 'inventory',
     message:
       `names no HostKey for ${names.join(', ')}${more}, and hostKeyPolicy is strict: no agent is ` +
-      'started there, unless a key was pinned before; give their entries a HostKey',
+      'started there, unless a key was pinned before; add a HostKey to their entries',
     isWarning: true,
   };
 }

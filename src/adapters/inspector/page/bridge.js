@@ -26,6 +26,6 @@ addEventListener('message', ({ origin, source, data }) => {
   );
   socket.addEventListener('close', ({ reason, target }) => {
     if (target === socket)
-      status.textContent = reason || 'The daemon has gone; load this page again';
+      status.textContent = reason || 'The daemon has ended; load this page again';
   });
 });

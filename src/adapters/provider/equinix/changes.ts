@@ -53,7 +53,7 @@ export function createChanges(deps: {
       look: async () => void ({ state = '' } = await view.getOurs(call, id, how)),
       refused(cause: unknown): never {
         if (!isRefused(cause) || !PASSING.has(state)) throw cause;
-        const message = `device ${id} takes no action while ${state}`;
+        const message = `device ${id} accepts no action in state ${state}`;
         throw new ProviderError('transient', message, { cause });
       },
     };
@@ -63,10 +63,10 @@ export function createChanges(deps: {
   async function putBack({ id, tags }: Device): Promise<void> {
     await withTimeLimit(clock, { ms: PUT_BACK_MS }, (own) => {
       const signal = AbortSignal.any([own, ended]);
-      const call = begin(`cannot put back the tags of device ${id}`, signal);
+      const call = begin(`cannot restore the tags of device ${id}`, signal);
       return client.updateDevice(call, id, { tags });
     }).catch((error: unknown) =>
-      log.warn({ device: id, cause: explain(error) }, 'the tags of a device were not put back'),
+      log.warn({ device: id, cause: explain(error) }, 'the tags of a device were not restored'),
     );
   }
 
@@ -95,7 +95,10 @@ export function createChanges(deps: {
       const device = await view.getOurs(call, id, how);
       const { state = '' } = device;
       if (PASSING.has(state)) {
-        throw new ProviderError('transient', `device ${id} cannot be reinstalled while ${state}`);
+        throw new ProviderError(
+          'transient',
+          `device ${id} cannot be reinstalled in state ${state}`,
+        );
       }
       if (device.locked) {
         throw new ProviderError('conflict', `device ${id} is locked against reinstallation`);
@@ -154,7 +157,7 @@ export function createGiveBack(
       // The installation may have ended between the refusal and this check.
       const installing = [state, before].find((each) => NOT_YET.has(each));
       if (installing === undefined) throw cause;
-      const message = `device ${id} cannot be deleted while ${installing}`;
+      const message = `device ${id} cannot be deleted in state ${installing}`;
       throw new ProviderError('transient', message, { cause });
     }
   }

@@ -74,7 +74,7 @@ const LOOKS_AFTER_MS = [0, 2_000, 5_000];
  */
 export function createEquinixClient(config: Pick<EquinixConfig, 'projectId' | 'pageSize'>) {
   const at = (call: Call, collection: string, id: string, rest = ''): string => {
-    if (!isUuid(id)) throw call.error('invalid', 'the id is no lower-case UUID');
+    if (!isUuid(id)) throw call.error('invalid', 'the id is not a lower-case UUID');
     return `/${collection}/${id}${rest}`;
   };
   const inProject = (call: Call, rest: string) => at(call, 'projects', config.projectId, rest);

@@ -94,7 +94,7 @@ export function createSearch(
       if (ours) return ours;
       if (rival && isTaken) throw rival;
       if (holder === 'hidden') throw call.error('transient', HIDDEN);
-      if (!complete) throw call.error('transient', 'it may have been left out');
+      if (!complete) throw call.error('transient', 'the search may have missed it');
       if (rival) throw rival;
       return null;
     },
@@ -102,7 +102,7 @@ export function createSearch(
 }
 export type Search = ReturnType<typeof createSearch>;
 
-const HIDDEN = 'the device on the reservation cannot be read; it may be the one';
+const HIDDEN = 'the device on the reservation cannot be read; it may be ours';
 
 const isDevice = (holder: Holder): holder is Device => holder !== null && holder !== 'hidden';
 
@@ -159,7 +159,7 @@ export function createCreation(config: EquinixConfig, deps: CreationDeps) {
       throw new ProviderError('invalid', 'a creation needs free capacity of this provider');
     }
     if (isManaged({ hostname }, config)) return reservationId;
-    throw new ProviderError('invalid', `a device ${hostname} could not be told to be ours`);
+    throw new ProviderError('invalid', `a device ${hostname} could not be identified as ours`);
   }
 
   function bodyFor({ request, witness, reservationId, sshKeyId }: Order, target: Target) {
@@ -204,7 +204,7 @@ export function createCreation(config: EquinixConfig, deps: CreationDeps) {
     const untilMs = lostAtMs + settleMs - call.now();
     const found = await lookUntil(order, { delayMs: 0, gapMs, untilMs, looksMin: 1 });
     if (found) return adopted(found);
-    const what = 'refused after a lost reply, device not found';
+    const what = 'refused after a lost reply, and no device was found';
     throw call.error('transient', what, { outcome: 'unknown', cause });
   }
 
@@ -232,7 +232,7 @@ export function createCreation(config: EquinixConfig, deps: CreationDeps) {
       throw call.error('invalid', 'the reservation is not provisionable');
     }
     const plan = reservation.plan?.slug;
-    if (plan === undefined) throw call.error('invalid', 'the reservation names no plan');
+    if (plan === undefined) throw call.error('invalid', 'the reservation has no plan');
     const metro = reservation.facility?.metro?.code;
     return { target: { plan, ...(metro !== undefined && { metro }) } };
   }
@@ -266,7 +266,7 @@ export function createCreation(config: EquinixConfig, deps: CreationDeps) {
       search.isOurs(order, device) &&
       (reservationId === null || reservationId === order.reservationId);
     if (agrees) return device;
-    const what = 'the created device is not as ordered';
+    const what = 'the created device differs from the order';
     throw order.call.error('transient', what, { outcome: 'unknown' });
   }
 
@@ -340,7 +340,7 @@ export function createCreation(config: EquinixConfig, deps: CreationDeps) {
     const stored = orderWith(await sshKey.ensure(call, signal));
     return makeOne(stored).catch((cause: unknown) => {
       if (!isKeyRefused(cause)) throw cause;
-      throw new ProviderError('auth', 'our SSH key is refused, though it is in place', { cause });
+      throw new ProviderError('auth', 'our SSH key is refused although it is stored', { cause });
     });
   }
 

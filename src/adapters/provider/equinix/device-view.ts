@@ -234,7 +234,7 @@ export function createDeviceView(
       if (!isForbidden(error)) throw error;
       const isListed = await listShows(call, id);
       const [kind, hint] = isListed
-        ? (['transient', 'and yet in a list'] as const)
+        ? (['transient', 'but a list contains it'] as const)
         : (['not-found', 'so probably gone'] as const);
       throw new ProviderError(kind, `device ${id} is hidden from us, ${hint}`, { cause: error });
     }
@@ -266,7 +266,7 @@ export function createDeviceView(
      */
     async confirmGone(call: Call, id: string): Promise<void> {
       if (!(await listShows(call, id))) return;
-      const message = `device ${id} was said not to exist, and is listed: a proxy may have answered`;
+      const message = `device ${id} was reported as not existing, but is listed: a proxy may have answered`;
       throw new ProviderError('transient', message);
     },
     /**
@@ -284,9 +284,9 @@ export function createDeviceView(
     },
     show(device: Device): DriverMachine {
       const { state = 'none' } = device;
-      if (statusOf(state) === 'Unknown') warnOnce(state, device, 'device in an unknown state');
+      if (statusOf(state) === 'Unknown') warnOnce(state, device, 'a device is in an unknown state');
       if (chooseAddress(device.ip_addresses)?.fallback) {
-        warnOnce('address', device, 'device has no management address; a public one is taken');
+        warnOnce('address', device, 'a device has no management address; a public one is used');
       }
       return toMachine(device, config);
     },

@@ -28,7 +28,7 @@ export type EquinixProviderDeps = EquinixDeps & Pick<DriverContext, 'tellEvent' 
 export function createEquinixProvider(config: EquinixConfig, deps: EquinixProviderDeps): Provider {
   const { clock, log } = deps;
   if (config.useProjectKeys) {
-    log.warn({ provider: config.name }, 'INSECURE: new machines let in every key of the project');
+    log.warn({ provider: config.name }, 'INSECURE: new machines accept every key of the project');
   }
   const api = createEquinixApi(config, deps);
   const { run, begin, stop, signal: ended } = createOperations(api);
@@ -66,7 +66,7 @@ export function createEquinixProvider(config: EquinixConfig, deps: EquinixProvid
       ),
     findByWitness: (witness, reservationId, how) =>
       run(
-        `cannot look for the device of witness ${witness}`,
+        `cannot find the device of creation key ${witness}`,
         how,
         async (call) => {
           // A reservation that left the project may have left its device behind.
@@ -86,7 +86,7 @@ export function createEquinixProvider(config: EquinixConfig, deps: EquinixProvid
       ),
     isReusable: (reservationId, how) =>
       run(
-        `cannot look at reservation ${reservationId}`,
+        `cannot read reservation ${reservationId}`,
         how,
         async (call) => {
           const state = await giveBack.stateOf(call, reservationId);
@@ -118,12 +118,12 @@ export function createEquinixProvider(config: EquinixConfig, deps: EquinixProvid
       return refOf('reinstall', id);
     },
     verifyHostKey: () =>
-      Promise.reject(new ProviderError('not-implemented', 'this API knows no host keys')),
+      Promise.reject(new ProviderError('not-implemented', 'this API has no host keys')),
     capacityGroup,
     hostnameFor: (slotId) => config.devicePrefix + slotId.slice(0, HOSTNAME_ID_LENGTH),
     async prepare(how) {
       if (config.useProjectKeys) return;
-      await run(`cannot put SSH key ${config.sshKeyLabel} in place`, how, (call, { signal }) =>
+      await run(`cannot store SSH key ${config.sshKeyLabel}`, how, (call, { signal }) =>
         sshKey.ensure(call, signal),
       );
     },

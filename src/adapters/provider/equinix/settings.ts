@@ -15,46 +15,44 @@ export const HOSTNAME_ID_LENGTH = 18;
 const fields = (around: Surroundings) =>
   z.strictObject({
     baseUrl: leaf
-      .url('Where the API is, without a slash at the end.')
+      .url('URL of the API, without a trailing slash.')
       .prefault('https://api.equinix.com/metal/v1')
       .transform((text) => text.replace(/\/+$/, '')),
     token: leaf.secret('API key.', around),
     username: leaf.text('User of the API key, for the log.'),
     projectId: projectId(),
     devicePrefix: devicePrefix(),
-    sshKeyLabel: leaf.text('Label of our SSH key at the provider; belongs to this set alone.'),
-    os: leaf.text('Operating system a new machine gets.').prefault('ubuntu_24_04'),
-    parallelism: leaf.count('API calls in flight at once.', 1, 64).prefault(3),
-    apiRate: leaf.duration('Least time between the starts of two calls.', 0).prefault('2s'),
+    sshKeyLabel: leaf.text('Label of our SSH key at the provider; used by this instance set only.'),
+    os: leaf.text('Operating system of new machines.').prefault('ubuntu_24_04'),
+    parallelism: leaf.count('Maximum concurrent API calls.', 1, 64).prefault(3),
+    apiRate: leaf.duration('Minimum time between the starts of two calls.', 0).prefault('2s'),
     reservationCacheTimeout: leaf
-      .duration('How long a listing of reservations is believed.', 0)
+      .duration('How long a listing of reservations is cached.', 0)
       .prefault('15m'),
     pageSize: leaf.count('Entries per page of a listing.', 1, 1000).prefault(100),
-    connectTimeout: leaf.duration('A connection is given up after this.').prefault('10s'),
+    connectTimeout: leaf.duration('Time limit for a connection.').prefault('10s'),
     attemptTimeout: leaf
-      .duration(
-        'One call of the API is given up after this; a page of a listing after thrice that.',
-      )
+      .duration('Time limit for an API call; a page of a listing has three times as long.')
       .prefault('60s'),
     operationTimeout: leaf
-      .duration('An operation with all its calls and waits is given up after this.')
+      .duration('Time limit for an operation with all its calls and waits.')
       .prefault('15m'),
     backoffInitial: leaf
-      .duration('Wait before a call is repeated, about; longer each time.')
+      .duration('Approximate wait before a call is repeated; grows each time.')
       .prefault('500ms'),
-    backoffMaximum: leaf.duration('The longest of these waits, about.').prefault('60s'),
+    backoffMaximum: leaf.duration('Approximate maximum of these waits.').prefault('60s'),
     probeGap: leaf
-      .duration('Wait between two looks for a device whose creation went unanswered.')
+      .duration('Wait between two searches for a device whose creation was not answered.')
       .prefault('10s'),
-    settle: leaf.duration('How long such a device may take to show up.').prefault('2m'),
+    settle: leaf.duration('How long such a device may take to appear.').prefault('2m'),
     sshPortFromCustomdata: leaf
       .flag('Take the SSH port from the device’s custom data; for simulated machines.')
       .prefault(false),
     useProjectKeys: leaf
-      .flag('INSECURE, for debugging: new machines let in every key of the project.')
+      .flag('INSECURE, for debugging: new machines accept every key of the project.')
       .prefault(false),
     allowInsecureHttp: leaf
-      .flag('Allow an http:// address beyond loopback; the token travels in clear.')
+      .flag('Allow an http:// address beyond loopback; the token is then sent unencrypted.')
       .prefault(false),
   });
 
@@ -63,7 +61,7 @@ export const equinixSchema = (around: Surroundings) =>
   fields(around).refine(isSecure, {
     when: () => true,
     path: ['baseUrl'],
-    error: 'sends the token in clear; give an https URL, or set allowInsecureHttp: true',
+    error: 'would send the token unencrypted; give an https URL, or set allowInsecureHttp: true',
   });
 
 /** Keys of a provider with driver `equinix`, as parsed. */
@@ -76,7 +74,7 @@ function isSecure(provider: { baseUrl?: unknown; allowInsecureHttp?: unknown }):
 
 const projectId = () =>
   leaf
-    .text('Project whose reservations are used.')
+    .text('Project that has the reservations.')
     .refine(isUuid, { error: 'is not a UUID; give the id of the project, in lower case' });
 
 /** Prefix plus the reservation id's first characters; a hostname has at most 63. */
@@ -84,12 +82,12 @@ const PREFIX_MAX = HOSTNAME_LENGTH_MAX - HOSTNAME_ID_LENGTH;
 
 const devicePrefix = () =>
   leaf
-    .text('Start of the host name of every device of ours.', {
+    .text('Prefix of the host names of our devices.', {
       matches: /^[a-z0-9][a-z0-9-]*-$/,
       type: 'a prefix of lower-case letters, digits and hyphens that ends in a hyphen',
     })
     .refine((prefix) => !prefix.startsWith(DELETED_PREFIX), {
-      error: `starts with ${DELETED_PREFIX}, which names devices that are going away; give another`,
+      error: `starts with ${DELETED_PREFIX}, which marks devices being deleted; give another`,
     })
     .refine((prefix) => prefix.length <= PREFIX_MAX, {
       error: `is too long for a host name; give at most ${PREFIX_MAX} characters`,

@@ -27,7 +27,7 @@ export function createBackground(
       const signal = AbortSignal.any([lifetime, stopping.signal]);
       const done = work(signal)
         .catch((error: unknown) => {
-          log.warn({ server, cause: explain(error) }, 'a reinstallation did not come to its end');
+          log.warn({ server, cause: explain(error) }, 'a reinstallation did not finish');
         })
         .finally(() => {
           clock.clearTimeout(timer);
@@ -100,7 +100,7 @@ export function createChanges(
     const text = status ?? 'none';
     if (status === 'running' || toldStatuses.has(text)) return;
     toldStatuses.add(text);
-    log.info({ operatingStatus: text }, 'Robot tells another operating status');
+    log.info({ operatingStatus: text }, 'Robot reports an unknown operating status');
   }
 
   /** Whether the server runs; null if Robot cannot tell. */
@@ -133,7 +133,7 @@ export function createChanges(
     }
     const running = await isRunning(number, how);
     if (running === null) {
-      const what = `Robot cannot tell whether server ${number} runs, so it is not switched`;
+      const what = `Robot cannot tell whether server ${number} runs, so its power is not switched`;
       throw new ProviderError('not-implemented', what);
     }
     if (running === (want === 'on')) return;
@@ -146,7 +146,7 @@ export function createChanges(
       return;
     }
     if (await awaitPower(number, want, how)) return;
-    const what = `server ${number} was switched ${want}, and Robot does not show it`;
+    const what = `server ${number} was switched ${want}, but Robot does not show it`;
     throw new ProviderError('transient', what, { outcome: 'unknown' });
   }
 

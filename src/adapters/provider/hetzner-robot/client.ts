@@ -61,7 +61,7 @@ export function createRobotClient(settings: RobotSettings, context: DriverContex
   function refuseWhileAway(exchange: Exchange, doing: string): void {
     const untilMs = awayUntilMs.get(classOf(exchange)) ?? 0;
     if (untilMs <= clock.now()) return;
-    throw new ProviderError('transient', `${doing}: Robot asked us to stay away`, {
+    throw new ProviderError('transient', `${doing}: Robot asked us to wait`, {
       rateLimit: { retryAt: new Date(untilMs) },
     });
   }
@@ -81,7 +81,7 @@ export function createRobotClient(settings: RobotSettings, context: DriverContex
     provenPassword = null;
     log.error(
       { alarm: 'login-refused' },
-      'Robot refused the login; nothing is asked for ten minutes, or until the password changes',
+      'Robot refused the login; no requests for ten minutes, or until the password changes',
     );
   }
 
@@ -92,7 +92,7 @@ export function createRobotClient(settings: RobotSettings, context: DriverContex
   async function loggedIn<T>(signal: AbortSignal, send: () => Promise<T>): Promise<T> {
     const password = settings.password.read();
     if (provenPassword === password) return send();
-    const what = 'called off before its login';
+    const what = 'cancelled before the login';
     return locks.alone('login', signal, { what, task: () => send().then(proven, asRefusal) });
 
     function proven(answer: T): T {
@@ -111,7 +111,7 @@ export function createRobotClient(settings: RobotSettings, context: DriverContex
   async function requireLeft(exchange: Exchange, doing: string, how: Sending): Promise<void> {
     const waitMs = await counts.waitMs(classOf(exchange), how);
     if (waitMs === 0) return;
-    throw new ProviderError('transient', `${doing}: our own budget of requests is used up`, {
+    throw new ProviderError('transient', `${doing}: our own request budget is used up`, {
       rateLimit: { retryAt: new Date(clock.now() + waitMs) },
     });
   }
@@ -155,7 +155,7 @@ export function createRobotClient(settings: RobotSettings, context: DriverContex
     },
     /** @throws {ProviderError} `not-found`: the server does not exist or is hidden from us. */
     getServer: (server: number, how: Sending): Promise<Server> =>
-      send(`cannot look at server ${server}`, how, get(`/server/${server}`, replyAbout(server))),
+      send(`cannot read server ${server}`, how, get(`/server/${server}`, replyAbout(server))),
     /** Returns the server as Robot reports it afterwards. */
     rename(server: number, name: string, how: Sending): Promise<Server> {
       const request = post(`/server/${server}`, { server_name: name }, replyAbout(server));
@@ -163,7 +163,7 @@ export function createRobotClient(settings: RobotSettings, context: DriverContex
     },
     resetOptions: (server: number, how: Sending): Promise<ResetOptions> =>
       send(
-        `cannot see how server ${server} can be reset`,
+        `cannot read the reset options of server ${server}`,
         how,
         get(`/reset/${server}`, resetReply),
       ),
@@ -172,9 +172,13 @@ export function createRobotClient(settings: RobotSettings, context: DriverContex
       return send(`cannot reset server ${server} (${type})`, how, request);
     },
     bootState: (server: number, how: Sending): Promise<BootState> =>
-      send(`cannot see what server ${server} boots next`, how, get(`/boot/${server}`, bootReply)),
+      send(
+        `cannot read the boot options of server ${server}`,
+        how,
+        get(`/boot/${server}`, bootReply),
+      ),
     rescue(server: number, how: Sending): Promise<Rescue> {
-      const doing = `cannot see whether the rescue system of server ${server} is armed`;
+      const doing = `cannot read whether the rescue system of server ${server} is armed`;
       return send(doing, how, get(rescuePath(server), rescueReply));
     },
     /** @param keys fingerprints. */
@@ -194,7 +198,7 @@ export function createRobotClient(settings: RobotSettings, context: DriverContex
       ),
     /** Null if there is none. */
     findKey: (md5: string, how: Sending): Promise<AccountKey | null> =>
-      send('cannot look for our SSH key', how, get(`/key/${md5}`, keyReply)).catch(nullIfGone),
+      send('cannot find our SSH key', how, get(`/key/${md5}`, keyReply)).catch(nullIfGone),
     /** @throws {ProviderError} `conflict`: the key already exists. */
     storeKey: (name: string, line: string, how: Sending): Promise<void> =>
       send('cannot store our SSH key', how, post('/key', { name, data: bareKey(line) }, nothing)),

@@ -82,7 +82,7 @@ export function createCounts(
       // A failure does not affect our own record; another write drops the old one.
       await records.drop(row.key, row.version, options).catch((error: unknown) => {
         if (!isProviderError(error)) throw error;
-        log.debug({ cause: explain(error) }, 'counts of an hour ago were not removed');
+        log.debug({ cause: explain(error) }, 'old request counts were not deleted');
       });
     }
   }
@@ -118,7 +118,7 @@ export function createCounts(
         await written;
       } catch (error) {
         if (className === RESET_CLASS || !isProviderError(error)) throw error;
-        log.debug({ cause: explain(error) }, 'the counts of requests were not written down');
+        log.debug({ cause: explain(error) }, 'the request counts were not stored');
       }
     },
   };

@@ -70,7 +70,7 @@ export function createInstall(parts: Parts): Install {
     const answer = await systems.look(address, claim.witness, rescueKeyRule(claim), how.signal);
     const tags = answer.kind === 'rescue' ? answer.seen.guard?.tags : undefined;
     if (tags) return tags;
-    throw new ProviderError('transient', 'an installation may have been begun', {
+    throw new ProviderError('transient', 'an installation may have begun', {
       cause,
       outcome: 'unknown',
     });
@@ -96,7 +96,7 @@ export function createInstall(parts: Parts): Install {
   function imageOf(image: string | null, server: number): Installation['image'] {
     if (image !== null && isImageFile(image)) return { file: image };
     if (image === null && config.imageUrl !== undefined) return { url: config.imageUrl };
-    throw new ProviderError('invalid', `server ${server} cannot be installed: no image is named`);
+    throw new ProviderError('invalid', `server ${server} cannot be installed: no image is given`);
   }
 }
 
@@ -104,7 +104,7 @@ export function createInstall(parts: Parts): Install {
 function refusalOf(error: ScriptFailed, server: number): ProviderError {
   const isNamed = error.exitCode === NO_INSTALLER || error.exitCode === NO_IMAGE;
   if (!isNamed) {
-    const what = `the installation of server ${server} was not started: status ${error.exitCode}`;
+    const what = `the installation of server ${server} did not start: status ${error.exitCode}`;
     return new ProviderError('transient', what, { outcome: 'unknown' });
   }
   const told = error.stderr.replace(/\s+/g, ' ').slice(0, 1_000);
@@ -139,13 +139,13 @@ export function createCreation(
   function requireUsable(server: Server, mayBe: string | null): void {
     const { number, name } = server;
     const isFree = classifyName(name, config).kind === 'free' || name === mayBe;
-    if (!isFree) throw new ProviderError('race-lost', `server ${number} is not free any more`);
+    if (!isFree) throw new ProviderError('race-lost', `server ${number} is no longer free`);
     const fault =
       (server.isCancelled && 'it is cancelled') ||
       (!server.isReady && 'it is not ready') ||
       (server.canReset === false && 'it cannot be reset') ||
       (server.canRescue === false && 'it has no rescue system');
-    if (fault) throw new ProviderError('invalid', `server ${number} cannot be used: ${fault}`);
+    if (fault) throw new ProviderError('invalid', `server ${number} is unusable: ${fault}`);
   }
 
   /** A claim whose creation was abandoned long ago does not block the server. */
@@ -157,14 +157,13 @@ export function createCreation(
     const found = await claims.of(server, how);
     if (found?.witness === witness) return found;
     if (found && !isDead(found)) {
-      throw new ProviderError('race-lost', `server ${server} is taken by another creation`);
+      throw new ProviderError('race-lost', `another creation has taken server ${server}`);
     }
     const now = await readOffered(server, how);
     const deadName = found && ourName(config, found.witness);
     requireUsable(now, deadName);
     await request.onAttempt({ attempts: 1, ambiguous: request.resumed });
-    if (how.signal.aborted)
-      throw new ProviderError('aborted', 'called off before anything was done');
+    if (how.signal.aborted) throw new ProviderError('aborted', 'cancelled before the first step');
     if (found && now.name === deadName) await servers.rename(server, found.oldName, how);
     const value = newClaim({
       ...{ set: config.instanceSetId, witness, phase: 'claimed', sinceMs: clock.now() },
@@ -203,7 +202,7 @@ export function createCreation(
     if (!wanted.startsWith(now.name) || now.name === '') await loseTo(claim, now.name, how);
     await restoreName(claim, how);
     await claims.drop(claim, how);
-    const what = `Robot shows the name of server ${claim.server} otherwise than it was given`;
+    const what = `Robot shows another name of server ${claim.server} than the one given`;
     throw new FinalError('invalid', what);
   }
 
@@ -211,7 +210,7 @@ export function createCreation(
   async function restoreName({ server, oldName }: Claim, how: Sending): Promise<void> {
     const { name } = await servers.rename(server, oldName, how);
     if (name === oldName || (await servers.read(server, how)).name === oldName) return;
-    const what = `server ${server} has not got its old name again`;
+    const what = `server ${server} does not have its old name again`;
     throw new ProviderError('transient', what, { outcome: 'unknown' });
   }
 
@@ -226,7 +225,7 @@ export function createCreation(
   async function loseTo(claim: Claim, name: string, how: Sending): Promise<never> {
     await claims.drop(claim, how);
     log.warn({ server: claim.server, name }, 'somebody else took a server');
-    throw new FinalError('race-lost', `server ${claim.server} has another's name`);
+    throw new FinalError('race-lost', `somebody else has renamed server ${claim.server}`);
   }
 
   /**
@@ -241,7 +240,7 @@ export function createCreation(
       return true;
     } catch (error) {
       const fields = { server: claim.server, cause: explain(error) };
-      log.warn(fields, 'a server that cannot be used was not given back yet');
+      log.warn(fields, 'an unusable server was not given back yet');
       return false;
     }
   }

@@ -87,7 +87,7 @@ function createRobotProvider(settings: RobotSettings, context: DriverContext): P
       return changes.reinstallMachine(id, request, call);
     },
     verifyHostKey: () =>
-      Promise.reject(new ProviderError('not-implemented', 'Robot knows no host keys of systems')),
+      Promise.reject(new ProviderError('not-implemented', 'Robot has no host keys of systems')),
     capacityGroup: ({ name: plan, location }) => `${location ?? ''} ${plan}`,
     hostnameFor: (slotId) => hostnameOf(config, slotId),
     async prepare(call) {

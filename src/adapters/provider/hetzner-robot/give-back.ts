@@ -43,7 +43,7 @@ export function createGiveBack(
     if ((await servers.get(claim.server, how)).name === name) return;
     const { name: now } = await servers.rename(claim.server, name, how);
     if (now === name || (await servers.read(claim.server, how)).name === name) return;
-    const what = `server ${claim.server} has not got the name that it was given`;
+    const what = `server ${claim.server} does not have its new name`;
     throw new ProviderError('transient', what, { outcome: 'unknown' });
   }
 
@@ -62,7 +62,7 @@ export function createGiveBack(
     if (!isStrangers(name, config)) return false;
     log.warn(
       { server: claim.server, name },
-      'a server that was given back got a name of somebody else, and is left as it is',
+      'somebody renamed a server that was given back; it is left as it is',
     );
     await claims.drop(claim, how);
     return true;
@@ -92,7 +92,7 @@ export function createGiveBack(
     alarmed.add(server);
     log.error(
       { server, alarm: 'unwiped-server' },
-      'a server that was given back cannot be wiped, and stays out of use until somebody looks',
+      'a server that was given back cannot be wiped, and stays out of use until a person checks it',
     );
   }
 
@@ -140,7 +140,7 @@ export function createGiveBack(
     const claim = (await claims.all(how)).ours.get(number);
     if (!claim) return true;
     const fields = { server: number };
-    log.warn(fields, 'a server that was given back has left the account, and is forgotten');
+    log.warn(fields, 'a server that was given back has left the account');
     await claims.drop(claim, how);
     return true;
   }

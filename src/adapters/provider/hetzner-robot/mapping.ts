@@ -31,7 +31,7 @@ export interface Prefixes {
 
 /** A creation key in the form used in names. @throws {ProviderError} `invalid`: it is no UUID. */
 export function witnessText(witness: string): string {
-  if (!isUuid(witness)) throw new ProviderError('invalid', 'the witness of a creation is no UUID');
+  if (!isUuid(witness)) throw new ProviderError('invalid', 'the creation key is not a UUID');
   let bits = BigInt(`0x${witness.replaceAll('-', '')}`) << 2n;
   let text = '';
   for (let digit = 0; digit < WITNESS_LENGTH; digit++, bits >>= 5n) {
@@ -210,7 +210,7 @@ export function toListing(list: ServerList, claims: Claims, view: View): DriverL
     .map((server) => ({
       id: idByClaim(claims.ours.get(server)),
       reservationId: String(server),
-      fault: 'its entry is not as agreed',
+      fault: 'its entry is malformed',
     }));
   return { machines, complete: list.nameless === 0, unreadable };
 }

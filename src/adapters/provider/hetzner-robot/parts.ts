@@ -109,7 +109,7 @@ export function createClaimStore(records: Records, instanceSetId: string) {
         return { ...value, server, version };
       } catch (cause) {
         if (!isConflict(cause)) throw cause;
-        throw new ProviderError('race-lost', `server ${server} was claimed just now`, { cause });
+        throw new ProviderError('race-lost', `server ${server} was just claimed`, { cause });
       }
     },
     /** @throws {ProviderError} `transient`, `outcome: 'unknown'`: it has changed since the read. */
@@ -133,7 +133,7 @@ const overtaken =
   (server: number) =>
   (cause: unknown): never => {
     if (!isConflict(cause)) throw cause;
-    throw new ProviderError('transient', `the claim of server ${server} was changed meanwhile`, {
+    throw new ProviderError('transient', `the claim of server ${server} has changed meanwhile`, {
       cause,
       outcome: 'unknown',
     });
@@ -240,7 +240,7 @@ export interface Parts {
 }
 
 /** Error text for a caller whose signal aborts before it gets the lock. */
-export const WAITING = 'another change of the server was under way';
+export const WAITING = 'another change of the server was in progress';
 /** Time after a reset before a check of the machine is useful. */
 export const RESET_FLOOR_MS = 15_000;
 export const LOOK_GAP_MS = 10_000;

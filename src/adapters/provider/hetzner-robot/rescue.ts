@@ -31,7 +31,7 @@ export function createResets({
     if (isRescueArmed) await client.disarmRescue(server, how);
     if (others.length === 0) return;
     const fields = { server };
-    log.warn(fields, 'a stock installation that was ordered in Robot is taken back before a reset');
+    log.warn(fields, 'a stock installation that was ordered in Robot is cancelled before a reset');
     await client.disarmLinux(server, how);
   }
 
@@ -50,7 +50,7 @@ export function createResets({
         if (now.isArmed && now.keys.includes(key)) return now;
         throw error;
       }
-      const what = `the rescue system of server ${server} is not armed, though Robot said so`;
+      const what = `the rescue system of server ${server} is not armed, although Robot said so`;
       throw new ProviderError('transient', what);
     },
     /**
@@ -157,7 +157,7 @@ export function createRescueTrip(parts: Parts, resets: Resets) {
     } catch (error) {
       if (how.signal.aborted) throw error;
       const fields = { server: claim.server, cause: explain(error) };
-      log.debug(fields, 'a system was asked to reboot and did not answer');
+      log.debug(fields, 'a system did not answer the request to reboot');
     }
     return noted;
   }
@@ -175,7 +175,7 @@ export function createRescueTrip(parts: Parts, resets: Resets) {
     const open = await systems.look(address, claim.witness, ANY_NEW_KEY, how.signal);
     if (open.kind !== 'rescue') return true;
     // The rescue system has booted with another key than Robot reported.
-    const what = `the rescue system of server ${claim.server} shows a host key that Robot did not tell`;
+    const what = `the rescue system of server ${claim.server} shows a host key that Robot did not report`;
     log.error({ server: claim.server, alarm: 'rescue-host-key' }, what);
     throw new ProviderError('conflict', what, { outcome: 'unknown' });
   }
@@ -189,7 +189,7 @@ export function createRescueTrip(parts: Parts, resets: Resets) {
     }
     const { name } = await servers.read(claim.server, how);
     if (isStrangers(name, config)) {
-      const what = `server ${claim.server} was given the name "${name}" in Robot, and is not reset any more`;
+      const what = `server ${claim.server} was renamed to "${name}" in Robot, and is no longer reset`;
       throw new ProviderError('conflict', what, { outcome: 'unknown' });
     }
     return strike(claim, before, how);
@@ -271,12 +271,12 @@ export function createRescueTrip(parts: Parts, resets: Resets) {
   function tellUnprovenKey(claim: Claim, { fingerprint }: SystemAnswer<'rescue'>): void {
     if (claim.rescueKeys.length > 0) return;
     const fields = { server: claim.server, fingerprint };
-    log.info(fields, 'Robot told no host key of the rescue system; the one that it shows is taken');
+    log.info(fields, 'Robot reported no host key of the rescue system; its own key is accepted');
   }
 
   function pause(delayMs: number, signal: AbortSignal): Promise<void> {
     return sleep(clock, delayMs, signal).catch((cause: unknown) => {
-      const what = 'called off while a server boots';
+      const what = 'cancelled while a server boots';
       throw new ProviderError('aborted', what, { cause, outcome: 'unknown' });
     });
   }

@@ -5,7 +5,7 @@ import { INSTANCE_SECRET_PATH, type Tags } from '../../../domain/provisioning/pr
  * @throws {RangeError} the text contains a NUL, which no shell supports.
  */
 export function shellWord(text: string): string {
-  if (text.includes('\0')) throw new RangeError('a shell word cannot hold a NUL');
+  if (text.includes('\0')) throw new RangeError('a shell word cannot contain a NUL');
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
@@ -249,7 +249,7 @@ export function postInstallScript(installation: Installation): string {
   const { publicKey, initCommand, tags, witness } = installation;
   const unit = [
     '[Unit]',
-    'Description=First boot of a machine of Shepherd',
+    'Description=First boot of a Shepherd machine',
     `ConditionPathExists=${FIRST_BOOT}`,
     'Before=ssh.service sshd.service',
     '[Service]',

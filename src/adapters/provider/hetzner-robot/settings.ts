@@ -25,7 +25,10 @@ const IMAGE_URL = {
 
 const perServer = <Value extends z.ZodType>(value: Value, meaning: string, type: string) =>
   z
-    .record(z.string().regex(SERVER, { error: 'is no server number; give one such as 321' }), value)
+    .record(
+      z.string().regex(SERVER, { error: 'is not a server number; give one such as 321' }),
+      value,
+    )
     .meta({ type, description: meaning });
 
 const drives = () =>
@@ -33,23 +36,23 @@ const drives = () =>
     .union([
       z.literal('all'),
       z.record(
-        z.string().regex(SERVER, { error: 'is no server number; give one such as 321' }),
+        z.string().regex(SERVER, { error: 'is not a server number; give one such as 321' }),
         z
-          .array(z.string().regex(DRIVE, { error: 'is no WWN; give one such as eui.0025385b' }))
-          .min(1, { error: 'names no drive; give the WWN of at least one' })
-          .max(24, { error: 'names too many drives; give at most 24' }),
+          .array(z.string().regex(DRIVE, { error: 'is not a WWN; give one such as eui.0025385b' }))
+          .min(1, { error: 'has no drive; give the WWN of at least one' })
+          .max(24, { error: 'has too many drives; give at most 24' }),
       ),
     ])
     .meta({
       type: '`all`, or WWNs by server number',
       description:
-        'Drives that a new system is put on; `{ "321": ["eui.…"] }` for a server with others too.',
+        'Drives for a new system; `{ "321": ["eui.…"] }` for a server with additional drives.',
     });
 
 const fields = (around: Surroundings) =>
   z.strictObject({
     baseUrl: leaf
-      .url('Where the API is, without a slash at the end.')
+      .url('URL of the API, without a trailing slash.')
       .prefault('https://robot-ws.your-server.de')
       .transform((text) => text.replace(/\/+$/, '')),
     user: leaf.text('Web-service user of the account, not its login.', {
@@ -58,20 +61,20 @@ const fields = (around: Surroundings) =>
     }),
     password: leaf.secret('Password of the web-service user.', around),
     namePrefix: leaf.text(
-      'Start of the name of every server of ours; belongs to this set alone.',
+      'Prefix of the names of our servers; used by this instance set only.',
       PREFIX,
     ),
     freePrefix: leaf.text(
-      'Start of the name of every server that may be used; belongs to this set alone.',
+      'Prefix of the names of servers that may be used; used by this instance set only.',
       PREFIX,
     ),
     servers: z
       .array(z.int().min(1).max(999_999_999), { error: 'give a list of server numbers' })
-      .min(1, { error: 'names no server; leave it out for all of them' })
-      .max(10_000, { error: 'names too many servers; give at most 10000' })
+      .min(1, { error: 'has no server; leave it out for all servers' })
+      .max(10_000, { error: 'has too many servers; give at most 10000' })
       .meta({
         type: 'list of server numbers',
-        description: 'The only servers that are listed or touched; all when absent.',
+        description: 'The only servers to list and change; absent: all.',
       })
       .optional(),
     sshKeyName: leaf.text('Name of our SSH key in Robot.', {
@@ -81,18 +84,15 @@ const fields = (around: Surroundings) =>
     rescueKeyFile: z
       .never({
         error:
-          'is no setting of this driver: rescue systems let in the key of ssh.keyPath, as new systems do; leave it out',
+          'is not a setting of this driver: rescue systems accept the key of ssh.keyPath, as new systems do; leave it out',
       })
       .optional()
       .meta({
         type: 'never given',
-        description: 'Not to be given: rescue systems let in the key of `ssh.keyPath`.',
+        description: 'Not allowed: rescue systems accept the key of `ssh.keyPath`.',
       }),
     imageUrl: leaf
-      .text(
-        'Image to be fetched by the rescue system, in place of one that it has (image).',
-        IMAGE_URL,
-      )
+      .text('URL of an image for the rescue system, instead of one that it has (image).', IMAGE_URL)
       .optional(),
     drives: drives().prefault('all'),
     layout: z
@@ -103,21 +103,21 @@ const fields = (around: Surroundings) =>
         }),
         { error: 'give a list of lines as installimage reads them' },
       )
-      .min(1, { error: 'has no line; leave it out for the usual layout' })
+      .min(1, { error: 'has no line; leave it out for the default layout' })
       .max(64, { error: 'has too many lines; give at most 64' })
       .meta({
         type: 'list of lines',
         description:
-          'Partitions, as lines of installimage; RAID 1 over two drives or more, `/boot` and `/`, when absent.',
+          'Partitions, as lines of installimage; absent: RAID 1 over two drives or more, `/boot` and `/`.',
       })
       .optional(),
     sshPort: leaf
-      .count('Port of SSH on all servers; another one is for emulators.', 1, 65_535)
+      .count('SSH port of all servers; change it only for emulators.', 1, 65_535)
       .prefault(22),
     rescueTimeout: leaf
-      .duration('Patience with a server that boots into the rescue system, each time.', 60_000)
+      .duration('Time limit for each boot of a server into the rescue system.', 60_000)
       .prefault('10m'),
-    installTimeout: leaf.duration('Patience with an installation.', 60_000).prefault('40m'),
+    installTimeout: leaf.duration('Time limit for an installation.', 60_000).prefault('40m'),
     wipe: leaf
       .choice(
         ['quick', 'none'],
@@ -125,7 +125,7 @@ const fields = (around: Surroundings) =>
       )
       .prefault('quick'),
     listCache: leaf
-      .duration('How long a listing is believed, times the number of daemons.', 0)
+      .duration('How long a listing is cached, times the number of daemons.', 0)
       .prefault('60s'),
     limits: z
       .record(
@@ -134,7 +134,7 @@ const fields = (around: Surroundings) =>
           .refine((name) => CLASS_NAMES.includes(name), {
             error: `is no limit; give one of ${CLASS_NAMES.join(', ')}`,
           }),
-        leaf.count('Requests in an hour.', 1, 1_000_000),
+        leaf.count('Requests per hour.', 1, 1_000_000),
       )
       .meta({
         type: 'map of counts',
@@ -155,18 +155,17 @@ export const robotSchema = (around: Surroundings) =>
     .refine(({ baseUrl }) => !/^http:/i.test(baseUrl) || baseUrlFault(baseUrl, false) === false, {
       when: ({ value }) => typeof (value as { baseUrl?: unknown })?.baseUrl === 'string',
       path: ['baseUrl'],
-      error: 'sends the password in clear; give an https URL (http is for loopback alone)',
+      error: 'would send the password unencrypted; give an https URL (http is for loopback only)',
     })
     .refine(({ namePrefix, freePrefix }) => !nested(namePrefix, freePrefix), {
       when: ({ value }) => areTexts(value, 'namePrefix', 'freePrefix'),
       path: ['freePrefix'],
-      error:
-        'and namePrefix begin one another; give two prefixes of which neither begins the other',
+      error: 'and namePrefix overlap; neither may be a prefix of the other',
     })
     .refine(namesOneImage, {
       when: () => true,
       path: ['image'],
-      error: 'is to be a file in the folder of images, or imageUrl says it; give one of the two',
+      error: 'needs a file in the image folder, or imageUrl; give exactly one of them',
     });
 
 /** `image` is a common key, `imageUrl` this driver's own. */

@@ -162,7 +162,7 @@ export function createSystems(shell: DriverShell, port: number) {
 export type Systems = ReturnType<typeof createSystems>;
 
 const calledOff = (cause: unknown): ProviderError =>
-  new ProviderError('aborted', 'called off on its way', { cause, outcome: 'unknown' });
+  new ProviderError('aborted', 'cancelled before it ended', { cause, outcome: 'unknown' });
 
 /** The only key permitted in rescue systems and new machines. @param name its name at Robot. */
 export function createOurKey(
@@ -180,7 +180,7 @@ export function createOurKey(
     async ensure(how: Sending): Promise<string> {
       const key = context.publicKey;
       if (bareKey(key).split(' ').length !== 2) {
-        throw new ProviderError('invalid', 'our public key is no line of OpenSSH');
+        throw new ProviderError('invalid', 'our public key is not an OpenSSH line');
       }
       const md5 = md5OfLine(key);
       if (stored === md5) return md5;

@@ -41,7 +41,7 @@ export function createShowing(parts: Pick<Parts, 'config' | 'servers' | 'claims'
       const key = `${server} ${paidUntil}`;
       if (!isCancelled || !ours.has(server) || cancelledTold.has(key)) continue;
       cancelledTold.add(key);
-      log.warn({ server, paidUntil }, 'a server of ours is cancelled');
+      log.warn({ server, paidUntil }, 'a server of ours was cancelled');
     }
   }
 
@@ -74,7 +74,7 @@ export function createShowing(parts: Pick<Parts, 'config' | 'servers' | 'claims'
       const { server, claim, all } = await seen(id, how);
       if (!isAnothers(server, all, config)) return { server, claim };
       const { number, name } = server;
-      const what = `server ${number}, called "${name}" in Robot, is claimed by another set or was given a name that is none of this set; nothing is done to it`;
+      const what = `server ${number}, named "${name}" in Robot, is claimed by another set, or its name does not belong to this set; nothing is done to it`;
       throw new ProviderError('conflict', what);
     },
     /** The machine after our change. @throws {ProviderError} `permanent`: it is no machine. */
@@ -83,7 +83,7 @@ export function createShowing(parts: Pick<Parts, 'config' | 'servers' | 'claims'
       const all = { ours: new Map([[claim.server, claim]]), untouchable: new Set<number>() };
       const machine = toMachine(server, all, config);
       if (machine) return machine;
-      throw new ProviderError('permanent', `server ${claim.server} is no machine`, {
+      throw new ProviderError('permanent', `server ${claim.server} is not a machine`, {
         outcome: 'unknown',
       });
     },
@@ -93,7 +93,7 @@ export function createShowing(parts: Pick<Parts, 'config' | 'servers' | 'claims'
       const server = await servers.read(number, how);
       const claim = all.ours.get(number);
       if (all.untouchable.has(number) || (claim && claim.witness !== witness)) {
-        throw new ProviderError('race-lost', `server ${number} is taken by another creation`);
+        throw new ProviderError('race-lost', `another creation has taken server ${number}`);
       }
       const standing = standingOf(server, all, config);
       // A creation before its installation is resumed, not found.
@@ -102,7 +102,7 @@ export function createShowing(parts: Pick<Parts, 'config' | 'servers' | 'claims'
       const isOurs = claim ? standing === 'machine' : server.name === ourName(config, witness);
       if (isOurs) return toMachine(server, all, config);
       if (kind === 'ours' || kind === 'other') {
-        throw new ProviderError('race-lost', `server ${number} is taken by another creation`);
+        throw new ProviderError('race-lost', `another creation has taken server ${number}`);
       }
       return null;
     },
@@ -133,7 +133,7 @@ export function createWatch(parts: Parts, lifetime: AbortSignal) {
       if (all.length > 0) await mendNames(all, signal);
     } catch (error) {
       if (signal.aborted) return;
-      log.debug({ cause: explain(error) }, 'a round of looks broke off');
+      log.debug({ cause: explain(error) }, 'a round of checks failed');
     }
   }
 
@@ -152,7 +152,7 @@ export function createWatch(parts: Parts, lifetime: AbortSignal) {
   /** From then on its state is shown as unknown, so that the next order is possible. */
   async function letGo(claim: Claim, signal: AbortSignal): Promise<void> {
     await claims.change(claim, NO_RESETS, { signal });
-    log.warn({ server: claim.server }, 'a reinstallation was left behind by a daemon that is gone');
+    log.warn({ server: claim.server }, 'a reinstallation was abandoned by a daemon that is gone');
   }
 
   async function quietly(
@@ -166,7 +166,7 @@ export function createWatch(parts: Parts, lifetime: AbortSignal) {
       if (signal.aborted) return;
       // Another daemon was faster, or the next round will succeed.
       const fields = { server: claim.server, cause: explain(error) };
-      log.debug(fields, 'an installation cannot be looked at now');
+      log.debug(fields, 'an installation cannot be checked now');
     }
   }
 
@@ -187,7 +187,7 @@ export function createWatch(parts: Parts, lifetime: AbortSignal) {
     const told = isRescue && address !== null ? await logOf(claim, address, answer, signal) : [];
     const failed = await claims.change(claim, { phase: 'failed', sinceMs: clock.now() }, how);
     const fields = { server: claim.server, alarm: 'installation-failed', lines: told };
-    log.error(fields, 'a server was not installed');
+    log.error(fields, 'the installation of a server failed');
     return failed;
   }
 
@@ -232,7 +232,7 @@ export function createWatch(parts: Parts, lifetime: AbortSignal) {
       if (name === undefined || name === wanted || renamed.has(key)) continue;
       renamed.add(key);
       const fields = { server: claim.server, name };
-      log.warn(fields, 'a server of ours has another name than it was given');
+      log.warn(fields, 'a server of ours has another name than the one given');
       const { kind } = classifyName(name, config);
       if (kind !== 'free' && name !== '') continue;
       await renameAgain(claim, name, signal);

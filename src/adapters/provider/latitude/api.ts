@@ -153,10 +153,10 @@ const LOCKED = /\block(ed)?\b/i;
 const PASSING =
   /deploying|in progress|erasing|reinstalling|\b(is|was|being) (powered )?off\b|powered off|not (powered )?on\b/i;
 
-const LOCKED_HINT = { hint: 'the server is locked, and only a person unlocks it' };
+const LOCKED_HINT = { hint: 'the server is locked; only a person can unlock it' };
 const NOT_NOW = {
   kind: 'transient',
-  hint: 'not while it is being installed or off; again in a minute',
+  hint: 'not during an installation or while off; retry in a minute',
 } as const;
 
 /** Error replies: what is wrong and where in the request, never the value. */

@@ -61,7 +61,7 @@ export function createChanges(config: LatitudeConfig, deps: Parts) {
     };
     const isChanged = await writer.change(call, record.id, changed, isOld ? 'cut' : 'keep');
     if (isChanged) return;
-    const message = `the record of server ${server.id} was there a moment ago, and is not any more`;
+    const message = `the record of server ${server.id} has just disappeared`;
     throw new ProviderError('transient', message);
   }
 
@@ -113,7 +113,7 @@ interface Tagged {
 export const notWhile = ({ id, status = 'unknown' }: Server, cause?: unknown): ProviderError =>
   new ProviderError(
     'transient',
-    `server ${id} takes no action while ${status}; again in a minute`,
+    `server ${id} accepts no action in state ${status}; retry in a minute`,
     { cause },
   );
 
@@ -158,7 +158,7 @@ export function createReinstallation(deps: Parts) {
   async function removeAnyway(call: Call, serverId: string, recordId: string): Promise<void> {
     await writer.removeAnyway(call, recordId).catch((error: unknown) => {
       const fields = { server: serverId, record: recordId, cause: explain(error) };
-      log.warn(fields, 'a record that does not count is left');
+      log.warn(fields, 'an obsolete record could not be deleted');
     });
   }
 

@@ -51,7 +51,7 @@ export function createCreation(config: LatitudeConfig, deps: Parts) {
       throw new ProviderError('invalid', 'a creation needs a free slot of this provider');
     }
     if (place.hostname === hostname) return place;
-    throw new ProviderError('invalid', `a server ${hostname} is not what belongs on ${place.slot}`);
+    throw new ProviderError('invalid', `a server ${hostname} does not match ${place.slot}`);
   }
 
   async function shown(order: Order, server: Server, record: MarkRecord): Promise<DriverMachine> {
@@ -78,7 +78,7 @@ export function createCreation(config: LatitudeConfig, deps: Parts) {
     if (found.length === 0) return null;
     if (found.length > 1) {
       const ids = found.map(({ server }) => server.id).join(' and ');
-      const message = `several servers are named ${place.hostname}: ${ids}`;
+      const message = `several servers have the name ${place.hostname}: ${ids}`;
       throw new ProviderError('conflict', message);
     }
     const [{ server, owner }] = found as [Owned];
@@ -133,7 +133,7 @@ export function createCreation(config: LatitudeConfig, deps: Parts) {
     }
   }
   const raceLost = ({ slot }: Place) =>
-    new ProviderError('race-lost', `another creation on ${slot} is under way`);
+    new ProviderError('race-lost', `another creation on ${slot} is in progress`);
 
   /** The record of this creation, with this call's script and tags. */
   async function recordFor(
@@ -196,7 +196,10 @@ export function createCreation(config: LatitudeConfig, deps: Parts) {
   /** Nothing was requested with its name. Sweeping finds the record after a failure. */
   async function drop({ call, place }: Order, { id }: MarkRecord): Promise<void> {
     await writer.removeAnyway(call, id).catch((error: unknown) => {
-      log.warn({ slot: place.slot, cause: explain(error) }, 'a record without a server is left');
+      log.warn(
+        { slot: place.slot, cause: explain(error) },
+        'a record without a server could not be deleted',
+      );
     });
   }
 
@@ -207,7 +210,7 @@ export function createCreation(config: LatitudeConfig, deps: Parts) {
       const { attempts, ambiguous } = progress;
       await unlessAborted(request.onAttempt({ attempts, ambiguous }), signal).catch(
         (error: unknown) => {
-          throw signal.aborted ? call.error('aborted', 'called off before it was sent') : error;
+          throw signal.aborted ? call.error('aborted', 'cancelled before it was sent') : error;
         },
       );
     };
@@ -269,7 +272,7 @@ export function createCreation(config: LatitudeConfig, deps: Parts) {
   return async (request: CreateRequest, call: Call, how: Pick<Order, 'signal' | 'witness'>) => {
     const order: Order = { ...how, call, request, place: placeFor(request) };
     if (request.tags[SET_ID_TAG] !== instanceSetId) {
-      throw new ProviderError('invalid', 'the tags of a machine have to say whose it is');
+      throw new ProviderError('invalid', 'the tags of a machine must include its owner');
     }
     const progress: Progress = { attempts: 0, ambiguous: request.resumed };
     try {

@@ -64,7 +64,7 @@ export function createLatitudeProvider(config: LatitudeConfig, deps: ApiDeps): P
     if (isCutting) return;
     isCutting = true;
     const over = () => (isCutting = false);
-    const call = begin('cannot cut out first-boot scripts', operations.signal);
+    const call = begin('cannot remove first-boot scripts', operations.signal);
     void sweeping.cutSome(call, inventory).then(over, over);
   }
 
@@ -109,7 +109,7 @@ export function createLatitudeProvider(config: LatitudeConfig, deps: ApiDeps): P
       ),
     findByWitness: (witness, slot, how) =>
       runElse(
-        `cannot look for the server of witness ${witness}`,
+        `cannot find the server of creation key ${witness}`,
         how,
         (call) => find(call, witness, slot),
         true,
@@ -119,7 +119,7 @@ export function createLatitudeProvider(config: LatitudeConfig, deps: ApiDeps): P
         giveBack.deprovision(call, id, within),
       ),
     isReusable: (slot, how) =>
-      runElse(`cannot look at slot ${slot}`, how, (call) => giveBack.isReusable(call, slot)),
+      runElse(`cannot read slot ${slot}`, how, (call) => giveBack.isReusable(call, slot)),
     async rebootMachine(id, _mode, how) {
       await run(`cannot reboot server ${id}`, how, (call, within) =>
         changes.reboot(call, id, within),
@@ -141,7 +141,7 @@ export function createLatitudeProvider(config: LatitudeConfig, deps: ApiDeps): P
     setTags: (id, tags, how) =>
       run(`cannot tag server ${id}`, how, (call) => changes.setTags(call, id, tags)),
     verifyHostKey: () =>
-      Promise.reject(new ProviderError('not-implemented', 'this API knows no host keys')),
+      Promise.reject(new ProviderError('not-implemented', 'this API has no host keys')),
     capacityGroup,
     hostnameFor: (slotId) => hostnameOf(slotId, config.namePrefix),
     prepare: (how) =>
@@ -178,7 +178,7 @@ export const latitudeDriver: Driver<LatitudeSettings> = {
     if (settings.billing === 'monthly') {
       log.warn(
         { provider: name },
-        'new machines are paid monthly in advance, and deleting one refunds nothing',
+        'new machines are paid monthly in advance, and a deletion refunds nothing',
       );
     }
     const { slots, namePrefix } = settings;

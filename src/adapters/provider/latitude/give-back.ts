@@ -74,7 +74,7 @@ export function createGiveBack(config: LatitudeConfig, deps: Parts) {
     }
     if (!stayedOn) return;
     if (!isRefused(stayedOn)) throw stayedOn;
-    const message = 'a server that is to be deleted takes no action, and stays on until then';
+    const message = 'a server scheduled for deletion accepts no action, and stays on until then';
     log.warn({ provider: config.name, providerId: id, cause: explain(stayedOn) }, message);
   }
 

@@ -96,7 +96,7 @@ export function createOwnership(
       // A mismatch is checked again: another daemon may have reinstalled the server since.
       const named = await installedWith(call, server, (known) => known === id);
       if (named !== null || clock.now() - writtenAtMs >= settleMs) return named === id;
-      const what = `server ${server.id} does not tell yet what it was installed with`;
+      const what = `server ${server.id} does not show its installation yet`;
       throw call.error('transient', what);
     },
     /** The server is being installed with another record. */
@@ -140,7 +140,7 @@ export function createSearch(deps: {
       owners = await proved(call, servers, table.of(hostname));
     }
     if (!table.complete && [...owners.values()].some(({ kind }) => kind === 'untagged')) {
-      throw call.error('transient', `the record of ${hostname} may have been left out`);
+      throw call.error('transient', `the listing may lack the record of ${hostname}`);
     }
     return servers.map((server) => ({ server, owner: owners.get(server.id)! }));
   }
@@ -180,7 +180,7 @@ export function createSearch(deps: {
         !complete ||
         unread.some(({ reservationId: name }) => name === null || sameName(name, hostname));
       if (found.length === 0 && isVague) {
-        throw call.error('transient', `a server ${hostname} may have been left out`);
+        throw call.error('transient', `the listing may lack a server ${hostname}`);
       }
       return withOwners(call, hostname, found);
     },

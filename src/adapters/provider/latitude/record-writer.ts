@@ -43,7 +43,7 @@ export function createRecordWriter(deps: {
 
   function requireAgreed(found: UserData, written: RecordText): string {
     if (agrees(found, written)) return found.id;
-    const message = `the API keeps user data ${found.id} otherwise than it was given`;
+    const message = `the API altered user data ${found.id}`;
     throw new ProviderError('invalid', message);
   }
 
@@ -145,7 +145,7 @@ export function createRecordWriter(deps: {
         } catch (error) {
           if (!(error instanceof WrittenMeanwhile)) throw error;
           if (changes >= CHANGES_MAX) {
-            throw call.error('race-lost', `others go on writing user data ${id}`, { cause: error });
+            throw call.error('race-lost', `others keep writing user data ${id}`, { cause: error });
           }
         }
       }

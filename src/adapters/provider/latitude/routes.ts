@@ -110,7 +110,7 @@ export function createRoutes(config: LatitudeConfig) {
   /** @throws {ProviderError} `invalid`: the id is malformed; nothing is sent. */
   function at(call: Call, collection: string, id: string, rest = ''): string {
     if (isId(id)) return `/${collection}/${id}${rest}`;
-    throw call.error('invalid', 'the id is none of the API');
+    throw call.error('invalid', 'the id is not one of this API');
   }
   const get = <T>(call: Call, path: string, schema: z.ZodType<T>): Promise<T> =>
     call.send({ method: 'GET', path, schema });
@@ -145,7 +145,7 @@ export function createRoutes(config: LatitudeConfig) {
       const { items, complete } = await listOf('FindServers', '/servers', server, query)(call);
       const named = items.filter((found) => sameName(found.hostname, hostname));
       if (complete || named.length > 0) return named;
-      throw call.error('transient', `a server ${hostname} may have been left out`);
+      throw call.error('transient', `the listing may lack a server ${hostname}`);
     },
     getServer: (call: Call, id: string): Promise<Server> =>
       get(call, at(call, 'servers', id), documentOfId(server, id)),

@@ -60,17 +60,17 @@ const SITE_MAX = 5;
 const fields = (around: Surroundings) =>
   z.strictObject({
     baseUrl: leaf
-      .url('Where the API is, without a slash at the end.')
+      .url('URL of the API, without a trailing slash.')
       .prefault('https://api.latitude.sh')
       .transform((text) => text.replace(/\/+$/, '')),
-    token: leaf.secret('API key; one of this set alone, in a project of its own.', around),
-    project: leaf.text('Project whose machines these are, by its id.', {
+    token: leaf.secret('API key; used by this instance set only, in its own project.', around),
+    project: leaf.text('Id of the project that has the machines.', {
       matches: /^proj_[A-Za-z0-9]+$/,
-      type: 'the id of a project, proj_…, and not its slug, which changes',
+      type: 'the id of a project, proj_…, not its slug, which may change',
     }),
     slots: slots(),
     namePrefix: leaf
-      .text('Start of the host name of every machine; belongs to this set alone in the project.', {
+      .text('Prefix of the host names of all machines; used by this instance set only.', {
         matches: /^[a-z0-9][a-z0-9-]*-$/,
         type: 'a prefix of lower-case letters, digits and hyphens that ends in a hyphen',
       })
@@ -78,7 +78,7 @@ const fields = (around: Surroundings) =>
         error: `is too long for a host name; give at most ${PREFIX_MAX} characters`,
       }),
     os: leaf
-      .text('Operating system a new machine gets, by its slug.', {
+      .text('Operating system of new machines, by its slug.', {
         matches: /^[A-Za-z0-9][\w.-]*$/,
         type: 'the slug of an operating system',
       })
@@ -86,7 +86,7 @@ const fields = (around: Surroundings) =>
     billing: leaf
       .choice(
         ['hourly', 'monthly', 'yearly'],
-        'How new machines are paid for: hourly or monthly (in advance) in an on-demand project, yearly in a reserved one.',
+        'Billing of new machines: hourly or monthly (in advance) in an on-demand project, yearly in a reserved one.',
       )
       .prefault('hourly'),
     raid: leaf.choice(['raid-0', 'raid-1'], 'RAID of the disks of new machines.').optional(),
@@ -94,33 +94,33 @@ const fields = (around: Surroundings) =>
     onDeprovision: leaf
       .choice(
         ['delete', 'schedule'],
-        'What becomes of a machine that is given back: deleted at once, or switched off and deleted at the end of its billing cycle.',
+        'What happens to a machine that is given back: deleted at once, or switched off and deleted at the end of its billing cycle.',
       )
       .prefault('delete'),
     readsPerMinute: leaf
-      .count('Requests that read, of all daemons together, in any minute.', 1, 600)
+      .count('Read requests per minute, of all daemons together.', 1, 600)
       .prefault(54),
     writesPerMinute: leaf
-      .count('Requests that change something, of all daemons together, in any minute.', 1, 200)
+      .count('Write requests per minute, of all daemons together.', 1, 200)
       .prefault(18),
     pageSize: leaf
-      .count('Entries per page of a listing; halved when it is refused.', 1, 1000)
+      .count('Entries per page of a listing; halved if the API refuses it.', 1, 1000)
       .prefault(100),
-    connectTimeout: leaf.duration('A connection is given up after this.').prefault('10s'),
-    attemptTimeout: leaf.duration('One call of the API is given up after this.').prefault('60s'),
+    connectTimeout: leaf.duration('Time limit for a connection.').prefault('10s'),
+    attemptTimeout: leaf.duration('Time limit for an API call.').prefault('60s'),
     operationTimeout: leaf
-      .duration('An operation with all its calls and waits is given up after this.')
+      .duration('Time limit for an operation with all its calls and waits.')
       .prefault('12m'),
     staleOn: leaf
-      .duration('How long after an installation was asked for the state `on` says nothing of it.')
+      .duration('How long after an installation request the state `on` proves nothing.')
       .prefault('3m'),
-    settle: leaf.duration('How long a new machine may take to show up in the list.').prefault('2m'),
+    settle: leaf.duration('How long a new machine may take to appear in the list.').prefault('2m'),
   });
 
 function slots() {
   const type = 'a list of {plan, site, count}';
   const slot = z.strictObject({
-    plan: leaf.text('Plan, by its slug.', {
+    plan: leaf.text('Slug of the plan.', {
       matches: /^[a-z0-9][a-z0-9.-]*$/,
       type: 'the slug of a plan such as c3-small-x86',
     }),
@@ -134,12 +134,12 @@ function slots() {
   return z
     .array(slot, {
       error: ({ input }) =>
-        input === undefined ? `is missing; give ${type}` : `is no list; give ${type}`,
+        input === undefined ? `is missing; give ${type}` : `is not a list; give ${type}`,
     })
     .min(1, { error: `is empty; give ${type}` })
     .meta({
       type: 'list of {plan, site, count}',
-      description: 'How many machines of which plan at which site may be made.',
+      description: 'Maximum machines of each plan at each site.',
     });
 }
 
@@ -148,12 +148,12 @@ export const latitudeSchema = (around: Surroundings) =>
   fields(around)
     .refine(({ baseUrl }) => baseUrlFault(baseUrl, false) === false, {
       path: ['baseUrl'],
-      error: 'sends the token in clear; give an https URL',
+      error: 'would send the token unencrypted; give an https URL',
     })
     .superRefine(({ slots: given, namePrefix }, context) => {
       const twice = firstTwice(placesOf(given, namePrefix).map(({ hostname }) => hostname));
       if (twice === null) return;
-      const message = `two of them have the host name ${twice}; give each plan and site once`;
+      const message = `gives the host name ${twice} twice; give each plan and site once`;
       context.addIssue({ code: 'custom', path: ['slots'], message });
     });
 

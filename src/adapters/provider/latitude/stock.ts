@@ -99,7 +99,8 @@ export function createStock(
   function tellOthers({ others, complete }: Inventory): void {
     if (!complete || others === othersTold) return;
     othersTold = others;
-    if (others > 0) log.info({ provider: config.name, others }, 'servers without a name of ours');
+    if (others > 0)
+      log.info({ provider: config.name, others }, 'some servers do not have a name of ours');
   }
 
   return {
@@ -115,7 +116,7 @@ export function createStock(
       for (const { server, owner } of inventory.owned) {
         const isVague = owner.kind === 'untagged' && !inventory.records.complete;
         if (!isVague) machines.push(view.show(server, owner, userOf));
-        else unreadable.push({ ...placeOf(server), fault: 'its record may have been left out' });
+        else unreadable.push({ ...placeOf(server), fault: 'the listing may lack its record' });
       }
       machines.push(...freeIn(inventory).map(toFreeCapacity));
       return { inventory, listing: { machines, unreadable, complete: inventory.complete } };
@@ -198,7 +199,7 @@ export function createSweeping(
         } catch (error) {
           if (isProviderError(error, 'aborted')) return;
           const fields = { provider: config.name, record: record.id, cause: explain(error) };
-          log.warn(fields, 'a first-boot script is left in its record');
+          log.warn(fields, 'a first-boot script could not be removed from its record');
           return;
         }
       }

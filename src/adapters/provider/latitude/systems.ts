@@ -35,7 +35,10 @@ export function createSystems(deps: {
       return await read(call);
     } catch (error) {
       if (!old || isProviderError(error, 'aborted')) throw error;
-      log.warn({ cause: explain(error) }, 'the operating systems could not be read again');
+      log.warn(
+        { cause: explain(error) },
+        'the operating systems could not be read; the old list stays in use',
+      );
       return old;
     }
   }
@@ -77,7 +80,7 @@ export function createOurSshKey(
     );
     const found = named && isOurs(named) ? named : items.find(isOurs);
     if (found || complete) return found ?? null;
-    throw call.error('transient', 'our SSH key may have been left out');
+    throw call.error('transient', 'the listing may lack our SSH key');
   }
 
   return createKeptKey<Call>({
@@ -115,8 +118,8 @@ export function createPreparation(
   async function requireProject(call: Call): Promise<void> {
     const { items, complete } = await routes.listProjects(call);
     const found = items.find(({ id }) => id === config.project);
-    if (!found && !complete) throw call.error('transient', 'the project may be missing');
-    if (!found) throw refuse(`the key shows no project ${config.project}`);
+    if (!found && !complete) throw call.error('transient', 'the listing may lack the project');
+    if (!found) throw refuse(`the API key has no access to project ${config.project}`);
     const wanted = config.billing === 'yearly' ? 'reserved' : 'on_demand';
     const { provisioning_type: type } = found;
     if (type === undefined || type === wanted) return;

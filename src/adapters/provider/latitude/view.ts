@@ -177,7 +177,8 @@ export function createServerView(
     userOf: (system: string | undefined) => string,
   ): DriverMachine {
     const { id: providerId, status: state = 'unknown', scheduled_deletion_at: until } = server;
-    if (!isKnownState(state)) tellOnce(state, { providerId, state }, 'server in an unknown state');
+    if (!isKnownState(state))
+      tellOnce(state, { providerId, state }, 'a server is in an unknown state');
     const machine = toMachine(server, {
       owner,
       slot: slotOf(server.hostname),
@@ -213,7 +214,7 @@ export function createServerView(
   async function missing(call: Call, id: string): Promise<never> {
     const { complete } = await routes.listServers(call);
     if (complete) throw call.error('not-found', `there is no server ${id}`);
-    throw call.error('transient', `server ${id} may have been left out`);
+    throw call.error('transient', `the listing may lack server ${id}`);
   }
 
   /** @throws {ProviderError} `not-found`: it is gone, or moved to another project. */
@@ -232,7 +233,7 @@ export function createServerView(
     const owners = await ownership.ownersOf(call, [server], table.of(server.hostname!));
     const owner = owners.get(id)!;
     if (owner.kind === 'untagged' && !table.complete) {
-      throw call.error('transient', `the record of server ${id} may have been left out`);
+      throw call.error('transient', `the listing may lack the record of server ${id}`);
     }
     return { server, owner, machine: show(server, owner, userOf) };
   }
@@ -243,7 +244,7 @@ export function createServerView(
     throw new ProviderError(
       'auth',
       `server ${server.id} is not ours to change: it was not installed with our record ${record.id}; ` +
-        'if it is ours all the same, delete that record and take the server in',
+        'if it is ours nevertheless, delete that record and assimilate the server',
     );
   }
 

@@ -147,8 +147,8 @@ async function leftIn(wire: Wire, system: System): Promise<BootOverride | null> 
 const stays = ({ enabled, target }: BootOverride, cause?: unknown) =>
   new ProviderError(
     'conflict',
-    `its boot override to ${target} (${enabled}) cannot be cleared, and a boot into it may erase the ` +
-      'disk: no reset was sent; set it to Disabled at the BMC itself, or boot the machine there by hand',
+    `its boot override to ${target} (${enabled}) cannot be cleared, and booting into it may erase the ` +
+      'disk: no reset was sent; set it to Disabled at the BMC itself, or boot the machine there manually',
     { cause },
   );
 
@@ -223,12 +223,12 @@ export function createChanges(deps: ChangesDeps) {
     const earlier = unproved(entry, found);
     if (isThere(want, found.power) && !earlier) return { next: 'done', ref: 'already' };
     if (earlier) {
-      const message = `${earlier.type} of ${entry.id} has not shown yet`;
+      const message = `${earlier.type} of ${entry.id} has not taken effect yet`;
       return { next: 'again', reason: 'unproved', error: new ProviderError('transient', message) };
     }
     const isMoving = 'reboot' in want && IN_MOTION.test(found.power ?? '');
     if (isMoving && (tried.get('not now') ?? 0) < WAITS_MS['not now'].length) {
-      const message = `${entry.id} is ${found.power} just now`;
+      const message = `${entry.id} is ${found.power} at present`;
       return { next: 'again', reason: 'not now', error: new ProviderError('transient', message) };
     }
     const { reset } = found;
@@ -236,7 +236,7 @@ export function createChanges(deps: ChangesDeps) {
     const type = allowed && resetFor(want, found.power, { allowed, mayCycleAll });
     if (!reset || !type) {
       const can = allowed?.join(', ') || 'nothing';
-      throw new ProviderError('not-implemented', `its BMC cannot do that; it allows ${can}`);
+      throw new ProviderError('not-implemented', `its BMC does not support that; it allows ${can}`);
     }
     const system = bootsDisk(want) ? await clearOverride(wire, found, before) : found;
     if (system !== found) requireOurs(entry, system, call);
@@ -295,7 +295,7 @@ export function createChanges(deps: ChangesDeps) {
         if (hasHappened(type, before, now)) return true;
       } catch (error) {
         if (!isProviderError(error, 'transient', 'permanent'))
-          throw asUnknown(error, 'what was sent cannot be looked at');
+          throw asUnknown(error, 'the effect of a request cannot be checked');
       }
     }
     return false;
@@ -328,7 +328,7 @@ export function createChanges(deps: ChangesDeps) {
       (task === null || (await followTask(bmc, reply, { signal, deadline }, clock)) === 'done');
     const path = task === null ? '' : ` ${task}`;
     if (isAccepted || (await provesItself(entry, sent, call))) return `${sent.type}${path}`;
-    throw new ProviderError('transient', `nobody knows what became of ${sent.type}`, {
+    throw new ProviderError('transient', `the result of ${sent.type} is unknown`, {
       cause: error,
       outcome: 'unknown',
     });

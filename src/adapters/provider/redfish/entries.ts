@@ -49,7 +49,7 @@ const matches = (pattern: RegExp) => (value: string) => pattern.test(value);
 const Entry = z.strictObject(
   {
     ID: idField(ID_LENGTH_MAX).refine((value) => !isPlaceholder(value), {
-      error: ({ input }) => `is ${show(input)}; replace the placeholder by an id of your own`,
+      error: ({ input }) => `is ${show(input)}; replace the placeholder with an id`,
     }),
     ...HOST_FIELDS,
     Bmc: field('https://host or https://host:port, without path and credentials', isBmc),
@@ -123,16 +123,18 @@ export const parserFor =
     });
 
 const unknownLogin = (name: string) =>
-  `Credentials ${show(name)} is no name in credentials of this provider`;
+  `Credentials ${show(name)} is not in credentials of this provider`;
 
 /** An address alone is not enough to erase a machine. */
 const installFaults = (entries: readonly BmcEntry[], needsMac: boolean): string[] => [
   ...entries
     .filter(({ serial, uuid }) => serial === null && uuid === null)
-    .map(({ id }) => `entry ${show(id)}: Serial or Uuid is missing; machines are installed here`),
+    .map(
+      ({ id }) => `entry ${show(id)}: Serial or Uuid is missing; installations need one of them`,
+    ),
   ...entries
     .filter(({ mac }) => needsMac && mac === null)
-    .map(({ id }) => `entry ${show(id)}: Mac is missing; the network card that boots needs it`),
+    .map(({ id }) => `entry ${show(id)}: Mac is missing; network boot needs it`),
 ];
 
 /** Entries must agree about their BMC; if it has several systems, each must name one. */
@@ -147,7 +149,7 @@ function bmcFaults(entries: readonly BmcEntry[]): string[] {
       `entry ${own}: ${name} of its Bmc differs from that of ${others}`;
     return [
       ...(other.system === null || entry.system === null
-        ? [`entry ${own}: Bmc is that of ${others} too; give both their System`]
+        ? [`entry ${own}: Bmc is also that of ${others}; give each its System`]
         : []),
       ...(other.credentials === entry.credentials ? [] : [differs('Credentials')]),
       ...(other.certSha256 === entry.certSha256 ? [] : [differs('CertSha256')]),
@@ -189,14 +191,14 @@ export function createOwnerMark(
   const without = new Set<string>();
   function goWithout({ id }: BmcEntry, why: string) {
     without.add(id);
-    log.warn({ machine: id, why }, 'a machine carries no mark of ours');
+    log.warn({ machine: id, why }, 'a machine does not carry our mark');
   }
   return {
     /** Puts the mark on a system with an empty asset tag, and verifies it. */
     async put(wire: Wire, entry: BmcEntry, system: System): Promise<void> {
       const { assetTag, path } = system;
       if (where === 'none' || assetTag === mark || without.has(entry.id)) return;
-      if (setIdIn(assetTag) !== null) return goWithout(entry, 'it carries that of another set');
+      if (setIdIn(assetTag) !== null) return goWithout(entry, 'it carries the mark of another set');
       if (assetTag !== null) return goWithout(entry, 'its asset tag says something else');
       try {
         await patch(wire, system, { AssetTag: mark });
@@ -205,7 +207,7 @@ export function createOwnerMark(
         return goWithout(entry, explain(error));
       }
       const now = systemOf(await wire.get(path));
-      if (now.assetTag !== mark) goWithout(entry, 'its BMC did not keep it');
+      if (now.assetTag !== mark) goWithout(entry, 'its BMC did not store it');
       return undefined;
     },
   };

@@ -153,7 +153,7 @@ export function createPowerPoll(
     } catch (cause) {
       if (!late.signal.aborted || stopping.signal.aborted) throw cause;
       bmc.standing.failed({ silent: false });
-      const message = `${bmc.url} takes longer than ${GREETING_MS} ms to show its root`;
+      const message = `${bmc.url} takes longer than ${GREETING_MS} ms to return its root`;
       throw new ProviderError('transient', message, { cause });
     } finally {
       clock.clearTimeout(timer);
@@ -169,7 +169,7 @@ export function createPowerPoll(
     if (stopping.signal.aborted || !machines.has(bmc)) return;
     tell(bmc, failure);
     await onRound(bmc).catch((err: unknown) => {
-      if (!stopping.signal.aborted) log.error({ bmc: bmc.url, err }, 'a BMC was not attended to');
+      if (!stopping.signal.aborted) log.error({ bmc: bmc.url, err }, 'the care of a BMC failed');
     });
     if (stopping.signal.aborted || !machines.has(bmc)) return;
     const jitteredMs = periodMs * (1 - JITTER + 2 * JITTER * random.next());
@@ -188,8 +188,8 @@ export function createPowerPoll(
     complaints.set(bmc, kind);
     const cause = explain(failure);
     if (isProviderError(failure))
-      log.warn({ ...fields, kind, cause }, 'a BMC gives no power state');
-    else log.error({ ...fields, err: failure }, 'a look at a BMC failed');
+      log.warn({ ...fields, kind, cause }, 'a BMC reports no power state');
+    else log.error({ ...fields, err: failure }, 'a BMC could not be read');
   }
 
   return {

@@ -30,7 +30,7 @@ export function checkIdentity(entry: BmcEntry, system: System): Identity {
     const [what] = wrong;
     throw new ProviderError(
       'conflict',
-      `${entry.bmc} answers for another machine than ${entry.id}: the ${what} differs from the inventory's`,
+      `${entry.bmc} belongs to another machine than ${entry.id}: the ${what} differs from the inventory's`,
     );
   }
   return compared.length > 0 ? 'same' : 'unproved';
@@ -141,8 +141,8 @@ export function createBmcCare(
     if (!isNews) return;
     const fields = { bmc: bmc.url };
     metrics.set('redfish_bmc_unresponsive', { provider: name }, hanging.size);
-    if (hangs) log.error(fields, 'a BMC takes connections and answers nothing');
-    else log.info(fields, 'a BMC hangs no more');
+    if (hangs) log.error(fields, 'a BMC accepts connections but answers nothing');
+    else log.info(fields, 'a BMC no longer hangs');
   }
 
   const managerOf = ({ lasting }: Bmc) => lasting.get(MANAGER) as ResetAction | undefined;
@@ -167,7 +167,7 @@ export function createBmcCare(
         cannot.add(resetKey(action.target, type));
       }
     }
-    throw new ProviderError('not-implemented', 'the BMC cannot be restarted');
+    throw new ProviderError('not-implemented', 'the BMC cannot be reset');
   }
 
   return {
@@ -207,11 +207,11 @@ export function createBmcCare(
         if (isLikelyNetwork(rack)) {
           throw new ProviderError(
             'conflict',
-            `so many BMCs answer nothing that it is not ${url} alone`,
+            `so many BMCs are silent that the cause is not ${url} alone`,
           );
         }
         await check();
-        log.warn({ bmc: url }, 'a BMC that hangs is restarted; its machine goes on');
+        log.warn({ bmc: url }, 'a hanging BMC is reset; its machine keeps running');
         return send(bmc, wire, action);
       });
       return { operationRef: `${type} ${url} ${new Date(clock.now()).toISOString()}` };

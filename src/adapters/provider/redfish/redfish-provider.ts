@@ -120,7 +120,10 @@ export function createRedfishProvider(options: Settings, given: DriverContext): 
     if (checkIdentity(entry, system) === 'unproved' && !unproved.has(entry.id)) {
       unproved.add(entry.id);
       const fields = { machine: entry.id, bmc: entry.bmc };
-      log.warn(fields, 'neither serial number nor UUID tells that the BMC is of this machine');
+      log.warn(
+        fields,
+        'neither serial number nor UUID proves that the BMC belongs to this machine',
+      );
     }
     const { power, assetTag } = system;
     const sighting = { power, setId: setIdIn(assetTag), seenMs: clock.monotonic() };
@@ -267,7 +270,7 @@ export function createRedfishProvider(options: Settings, given: DriverContext): 
     ...(options.bmcReset && { resetController: restartBmc }),
     async verifyHostKey({ id }, key, { signal }) {
       // An installation creates a new key, which the machine's secret proves.
-      if (install) await refuse('tell the keys of what it installed');
+      if (install) await refuse('provide the keys of systems that it installed');
       requireListedKey(name, await entryOf(id ?? '', signal), key);
     },
     capacityGroup: ({ name: plan, location }) => `${location ?? ''} ${plan}`.trim(),

@@ -25,23 +25,23 @@ export const installSettings = (around: Surroundings) =>
         'How a machine gets its installer: from a virtual CD, by UEFI HTTP boot, or from the network.',
       ),
       iso: address(
-        'The virtual CD of `vmedia`; `{token}` stands for the token of the installation.',
+        'URL of the virtual CD for `vmedia`; `{token}` is the token of the installation.',
       ).optional(),
       bootUri: address(
-        'What `uefihttp` boots, and what the iPXE script chains to; `{token}` stands for the token.',
+        'URL for `uefihttp`, and for the iPXE script to chain to; `{token}` is the token.',
       ).optional(),
-      seedListen: leaf.listen('Where installers get their seed, on the provisioning network.'),
-      seedUrl: leaf
-        .url('The same as installers reach it; `seedListen` itself when absent.')
-        .optional(),
+      seedListen: leaf.listen(
+        'Address at which installers get their seed, on the provisioning network.',
+      ),
+      seedUrl: leaf.url('URL of the same for installers; absent: `seedListen` itself.').optional(),
       seedKey: leaf.secret(
         `Seals the seeds in the database; at least ${SEED_KEY_LENGTH_MIN} characters, the same for all daemons.`,
         around,
       ),
       window: leaf
-        .duration('How long an installation may take, from the power-on.', 1_000)
+        .duration('Time limit for an installation, from the power-on.', 1_000)
         .prefault('45m'),
-      os: leaf.text('Name of what the installer installs, shown to it.').prefault('default'),
+      os: leaf.text('Name of the system to install, for the installer.').prefault('default'),
     })
     .superRefine(({ method, iso, bootUri, seedKey }, context) => {
       if (seedKey.read().length < SEED_KEY_LENGTH_MIN) {
@@ -87,8 +87,8 @@ export function startPatience(call: Pick<CallOptions, 'signal' | 'deadline'>, cl
 /** Settings of a rack. There is no switch that disables certificate checks. */
 export function settings(around: Surroundings) {
   const login = z.strictObject({
-    username: leaf.text('Who logs in at BMCs.'),
-    password: leaf.secret('The password of that login.', around),
+    username: leaf.text('User name for BMCs.'),
+    password: leaf.secret('Password of that user.', around),
   });
   return z.strictObject({
     ...inventorySettings(around),
@@ -100,24 +100,24 @@ export function settings(around: Surroundings) {
       )
       .prefault('auto'),
     caFile: leaf
-      .file('Certificates, PEM, that sign those of BMCs; the system’s when absent.', around)
+      .file('PEM certificates of authorities for BMCs; absent: the system’s.', around)
       .optional(),
-    connectTimeout: leaf.duration('Limit of a connection to a BMC.', 100).prefault('10s'),
-    readTimeout: leaf.duration('Limit of an answer of a BMC.', 100).prefault('60s'),
-    bmcGap: leaf.duration('Least time between two requests to one BMC.').prefault('200ms'),
-    bmcParallelism: leaf.count('BMCs that are spoken to at once.', 1, 1_000).prefault(64),
-    powerPoll: leaf.duration('How often each machine’s power state is read.', 1_000).prefault('5m'),
-    authPause: leaf
-      .duration('How long a BMC that refused a login is left alone.', 1_000)
-      .prefault('10m'),
+    connectTimeout: leaf.duration('Time limit for a connection to a BMC.', 100).prefault('10s'),
+    readTimeout: leaf.duration('Time limit for an answer of a BMC.', 100).prefault('60s'),
+    bmcGap: leaf.duration('Minimum time between two requests to one BMC.').prefault('200ms'),
+    bmcParallelism: leaf.count('Maximum BMCs with concurrent requests.', 1, 1_000).prefault(64),
+    powerPoll: leaf
+      .duration('Interval of reading each machine’s power state.', 1_000)
+      .prefault('5m'),
+    authPause: leaf.duration('Pause after a BMC has refused a login.', 1_000).prefault('10m'),
     ownerMark: leaf
-      .choice(['none', 'assetTag'], 'Where machines are marked as ours, for other fleets to see.')
+      .choice(['none', 'assetTag'], 'Where machines are marked as ours, visible to other fleets.')
       .prefault('none'),
     allowFullPowerCycle: leaf
-      .flag('Whether a reset may take the power of a whole chassis slot, BMC included.')
+      .flag('Whether a reset may cut the power of a whole chassis slot, BMC included.')
       .prefault(false),
     bmcReset: leaf
-      .flag('Whether a BMC that hangs is restarted for a recovery, at most once a day.')
+      .flag('Whether a hanging BMC is reset for a recovery, at most once a day.')
       .prefault(false),
     install: installSettings(around).optional(),
   });

@@ -16,7 +16,7 @@ const PROBE_GAP_MS = 1;
 function settings(around: Surroundings) {
   return z.strictObject({
     ...inventorySettings(around),
-    probeInterval: leaf.duration('How often each machine is tried.', 1_000).prefault('1m'),
+    probeInterval: leaf.duration('Interval of probing each machine.', 1_000).prefault('1m'),
     probeParallelism: leaf.count('Tries at once.', 1, 1_000).prefault(32),
   });
 }

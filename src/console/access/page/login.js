@@ -8,14 +8,16 @@ const WHY = {
   again: 'This login was begun elsewhere or too long ago, or was used before. Begin again.',
 };
 
-/** Keeps what the page shows when it changes something; other tabs of it learn that, too. */
+/** Keeps the secret that the page shows for changes, also for its other tabs. */
 function keep(secret) {
   sessionStorage.setItem('shepherd-secret', secret);
   new BroadcastChannel('shepherd-secret').postMessage({ login: secret });
-  location.replace('/');
+  const isForCommand = sessionStorage.getItem('shepherd-to') === 'device';
+  sessionStorage.removeItem('shepherd-to');
+  location.replace(isForCommand ? '/device' : '/');
 }
 
-/** Asks for a session; the answer sets its cookie. */
+/** Requests a session; the response sets its cookie. */
 async function logIn(body) {
   told.textContent = '';
   try {
@@ -32,8 +34,12 @@ async function logIn(body) {
   }
 }
 
+// Survives the redirect to an organisation and back. Only this one page can be the target.
+if (new URLSearchParams(location.search).get('to') === 'device') {
+  sessionStorage.setItem('shepherd-to', 'device');
+}
 const { identities, open, secret } = document.querySelector('main').dataset;
-// From an organisation a browser comes back logged in.
+// A browser that returns from an organisation is logged in already.
 if (secret) keep(secret);
 else welcome();
 
@@ -46,7 +52,7 @@ function welcome() {
   });
   const why = new URLSearchParams(location.search).get('told');
   if (why !== null && Object.hasOwn(WHY, why)) told.textContent = WHY[why];
-  // The part after # is sent to nobody and stands in no log.
+  // Browsers send the part after # to nobody, and no log contains it.
   const code = location.hash.slice(1);
   if (code === '') return;
   history.replaceState(null, '', '/login');

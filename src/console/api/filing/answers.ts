@@ -3,7 +3,7 @@ import type { RequestBatch, RequestState } from '../../../adapters/bmdb/port.ts'
 import type { Prospect } from '../../../domain/filing/prospects.ts';
 import { Milliseconds, named } from '../schemas.ts';
 
-/** What is answered to those who ask for something, or look at what was asked. */
+/** Answers to operator requests and to readers of them. */
 
 export const RequestSchema = named(
   'Request',
@@ -44,9 +44,9 @@ export function requestAnswer(state: RequestState): RequestAnswer {
   };
 }
 
-/** So many of several are told one by one. */
+/** Maximum requests of a batch that are listed one by one. */
 const TOLD_MAX = 300;
-/** Names for one reason, at most. */
+/** Maximum names for one reason. */
 const NAMED_MAX = 10;
 
 const REASONS = z
@@ -136,7 +136,7 @@ export const PreviewSchema = named(
 );
 export type PreviewAnswer = z.output<typeof PreviewSchema>;
 
-/** One machine in a preview, or what is about none. */
+/** Preview of one machine, or of a request about none. */
 export interface Foreseen {
   readonly slot: string;
   readonly machineId: string | null;
@@ -145,7 +145,7 @@ export interface Foreseen {
   readonly prospect: Prospect;
 }
 
-/** What would become of each, put together. */
+/** Sums up the previews. */
 export function foreseen(all: readonly Foreseen[]) {
   const reasons = (of: (prospect: Prospect) => readonly (string | null)[]) =>
     byReason(

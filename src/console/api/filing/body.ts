@@ -9,7 +9,7 @@ import type { ThingAtLarge, Wish } from '../../../domain/wishes.ts';
 import { detailsShape, Name, Names } from '../../../settings/verb-details.ts';
 import { GivenMilliseconds, named } from '../schemas.ts';
 
-/** What is sent to ask for something. */
+/** The body of an operator request. */
 
 const REASON_MAX = 2_000;
 const VALID_FOR_MAX_MS = 90 * 86_400_000;
@@ -46,7 +46,7 @@ const SUBJECTS = {
   pool: z.object({}),
 };
 
-/** What is asked, of what, and why. */
+/** What is requested, of what, and why. */
 export type Ask<V extends Verb = Verb> = {
   [Name in V]: Wish<Name> &
     z.output<(typeof SUBJECTS)[(typeof VERBS)[Name]['of']]> &
@@ -73,14 +73,14 @@ export const AskSchema = named(
   z.discriminatedUnion('verb', SHAPES as [(typeof SHAPES)[number]]) as unknown as z.ZodType<Ask>,
 );
 
-/** Something that is asked of machines. */
+/** A request about machines. */
 export type MachineAsk = Ask<MachineVerb>;
-/** Something that is asked of the guard, of a pool, or of a provider. */
+/** A request about the guard, a pool, or a provider. */
 export type AskAtLarge = Ask<Exclude<Verb, MachineVerb>>;
 
 export const isOfMachines = (ask: Ask): ask is MachineAsk => isOfMachine(ask.verb);
 
-/** What is asked of the guard, of a pool, or of a provider. */
+/** The guard, pool or provider that the request concerns. */
 export const thingOf = (ask: AskAtLarge): ThingAtLarge =>
   ({
     ...wishOf(ask),
@@ -88,7 +88,7 @@ export const thingOf = (ask: AskAtLarge): ThingAtLarge =>
     ...('scope' in ask && { scope: ask.scope === 'fleet' ? ask.scope : providerName(ask.scope) }),
   }) as ThingAtLarge;
 
-/** Which machines are meant; one that is named alone is no batch. */
+/** The selected machines; a machine named alone is no batch. */
 export const selectorOf = ({ slots, selector }: MachineAsk): Selector => {
   const [only, ...others] = slots ?? [];
   const named = only !== undefined && others.length === 0 ? { name: only } : { slots };

@@ -52,34 +52,34 @@ import {
 } from './body.ts';
 import { requireMachineRight, requireRightAtLarge } from './refusals.ts';
 
-/** What was filed: one request, or several as a batch. */
+/** The stored request, or several as a batch. */
 export type Filed = { readonly request: RequestState } | { readonly batch: RequestBatch };
 
-/** How somebody asks. */
+/** The caller of a request, and how the request came. */
 export interface Asker {
   readonly person: Person;
   /** Idempotency key. */
   readonly key: string;
-  /** ETag of the one machine as it was seen; absent: however it is. */
+  /** ETag of the one machine as the caller saw it; absent: any state. */
   readonly seen?: string | undefined;
 }
 
 export interface Filing {
   /**
-   * Files what is asked for, once for each key, in one transaction or not at all.
-   * @throws {Problem} it is not allowed, not clear, refused, or the database is away.
+   * Stores the request once per key, in one transaction or not at all.
+   * @throws {Problem} not allowed, not clear, refused, or the database is away.
    */
   file(ask: Ask, asker: Asker): Promise<Filed>;
-  /** What would become of it; files nothing. @throws {Problem} */
+  /** Predicts the effect; stores nothing. @throws {Problem} */
   preview(ask: Ask, asker: Pick<Asker, 'person' | 'seen'>): Promise<PreviewAnswer>;
-  /** What can be asked of one machine or slot. @throws {NotFound} there is none of this name. */
+  /** The requests possible for one machine or slot. @throws {NotFound} no such name. */
   offers(name: string): Promise<Offer[]>;
 }
 
 export type FilingDeps = FilingMeans & { readonly fleet: FleetView };
 
 export function createFiling(deps: FilingDeps): Filing {
-  /** Keys that are being filed here now. */
+  /** Keys that are being stored here now. */
   const filing = new Set<string>();
   return {
     async file(ask, asker) {
@@ -125,7 +125,7 @@ async function fileAtLarge(deps: FilingDeps, ask: AskAtLarge, asker: Asker) {
   return deps.requests.file({ key: asker.key, ...commonOf(ask, asker), what: thingOf(ask) });
 }
 
-/** @throws {Problem} it is not allowed, or about nothing that there is. */
+/** @throws {Problem} not allowed, or the target does not exist. */
 function requireAtLarge(deps: FilingDeps, ask: AskAtLarge, { person, seen }: Unfiled): void {
   requireRightAtLarge(person, ask);
   if (seen !== undefined) throw new Problem('malformed', 'If-Match is for one machine');
@@ -144,7 +144,7 @@ function requireAtLarge(deps: FilingDeps, ask: AskAtLarge, { person, seen }: Unf
   named(() => requireProvider(namedFleet(deps.fleet, deps.providers), scope));
 }
 
-/** A name that means nothing is no mistake of form. */
+/** An unknown name is not a malformed request. */
 function named<T>(look: () => T): T {
   try {
     return look();
@@ -154,7 +154,7 @@ function named<T>(look: () => T): T {
   }
 }
 
-/** What was asked under the key before is asked again of the same machine, whatever is there now. */
+/** A repeated key means the same machine again, whatever is on the slot now. */
 async function fileOne(deps: FilingDeps, ask: MachineAsk, asker: Asker): Promise<RequestState> {
   const { key, person } = asker;
   const wish = wishOf(ask);
@@ -199,8 +199,8 @@ async function fileBatch(deps: FilingDeps, ask: MachineAsk, asker: Asker): Promi
 }
 
 /**
- * What a provider can never do is not filed. All else is decided by whoever carries it out, by what is true then.
- * @throws {NothingToDo} one alone cannot be done. @throws {BatchRefused} some of several cannot.
+ * Refuses what a provider can never do. Everything else is decided when the request is carried out.
+ * @throws {NothingToDo} a single request is impossible. @throws {BatchRefused} some of several are.
  */
 async function requirePossible(deps: FilingDeps, all: readonly Asked[]): Promise<void> {
   const means = await meansOf(
@@ -226,8 +226,8 @@ async function meansOf(deps: FilingDeps, selected: readonly Selected[]) {
 type Unfiled = Pick<Asker, 'person' | 'seen'>;
 
 /**
- * The machines that are meant, which may be asked, and are as they were seen.
- * @throws {Problem} otherwise. @throws {UsageError} {NotFound} as it is selected.
+ * The selected machines, checked for rights and for changes since the caller saw them.
+ * @throws {Problem} otherwise. @throws {UsageError} {NotFound} from the selection.
  */
 function meant(deps: FilingDeps, ask: MachineAsk, asker: Unfiled, isDry = false): Selected[] {
   const wish = wishOf(ask);
@@ -256,7 +256,7 @@ function requireFuture(wish: Wish<MachineVerb>, nowMs: number): void {
   });
 }
 
-/** @throws {Problem} the number of what was matched was not confirmed, or is another one. */
+/** @throws {Problem} the number of matched machines was not confirmed, or differs. */
 function requireCount(count: number, expected: number | undefined): void {
   if (count === expected) return;
   const found = `${count} ${count === 1 ? 'machine is' : 'machines are'} meant`;
@@ -268,7 +268,7 @@ function requireCount(count: number, expected: number | undefined): void {
   throw new Problem('changed', detail, { members: { current: { count } } });
 }
 
-/** @throws {Problem} the machine is not as it was seen, or there are several. */
+/** @throws {Problem} the machine changed since it was seen, or several are selected. */
 function requireUnchanged(fleet: FleetView, selected: readonly Selected[], seen: string): void {
   const [only, ...others] = selected;
   const entry = only && fleet.entries.get(only.slot);
@@ -335,32 +335,32 @@ function foresee(wish: Wish<MachineVerb>, selected: Selected, outlook: Outlook):
   };
 }
 
-/** What the daemon knows that is needed to file requests, and to tell what would become of them. */
+/** What the daemon provides to store requests and to preview them. */
 export interface FilingMeans {
   readonly requests: RequestBook;
   readonly clock: Clock;
   readonly loss: LossPolicy;
-  /** Names of those that are configured. */
+  /** Names of the configured providers. */
   readonly providers: readonly string[];
-  /** Rows of the guard, as of the last read. */
+  /** Rows of the guard, as last read. */
   readonly guard: () => readonly GuardRow[];
-  /** How pools stand at their balancers, as of the last read. */
+  /** State of the pools at their balancers, as last read. */
   readonly pools: () => readonly PoolRow[];
   /** Estimate of the database clock, epoch ms. */
   readonly nowMs: () => number;
-  /** What becomes of a machine of this provider that is given back, for people. */
+  /** What happens to a machine of this provider that is given back, as text. */
   readonly givingBack: (provider: string) => string;
-  /** What this provider can do; null: it is not configured here. */
+  /** What this provider can do; null: not configured here. */
   readonly means: (provider: string) => Promise<ProviderMeans | null>;
-  /** Told how each asking ended: `filed`, or the code of its refusal. */
+  /** Called with the outcome of each request: `filed`, or the code of its refusal. */
   readonly onAsked?: ((verb: string, via: string, outcome: string) => void) | undefined;
 }
 
 type Known = Pick<FleetView, 'entries' | 'facts'>;
 
 /**
- * The fleet that this daemon knows, as names are looked up in it: in the states that are shown. What
- * is made of its entries is made while they are walked through, so nothing is kept of a large fleet.
+ * The fleet as this daemon knows it, for look-ups by name, in the states shown. Entries are made
+ * during the walk, so that nothing of a large fleet is kept.
  */
 export function namedFleet(fleet: Known, providers: readonly string[]): NamedFleet {
   const { entries } = fleet;
@@ -390,7 +390,7 @@ function* inOrder(fleet: Known): Generator<Entry> {
   }
 }
 
-/** Of a slot that several machines claim only one row is known, and `facts.conflict` tells of it. */
+/** If several machines claim a slot, only one row is known, and `facts.conflict` reports it. */
 function entryOf({ entries, facts: factsOf }: Known, slot: Slot): Entry | undefined {
   const shown = entries.get(slot);
   const facts = factsOf(slot);

@@ -6,7 +6,7 @@ import { Problem } from '../problem.ts';
 import type { AskAtLarge } from './body.ts';
 
 /**
- * Whether this person may ask for it of these machines.
+ * Checks that this person may make the request for these machines.
  * @param providers of the machines, one for each.
  * @throws {Problem} not allowed.
  */
@@ -25,7 +25,7 @@ export function requireMachineRight(
   if (barred.length > 0) throw outside(person, `machines of ${barred.toSorted().join(', ')}`);
 }
 
-/** The same of the guard, or of a pool, which belong to no provider alone. @throws {Problem} */
+/** The same for the guard or a pool, which belong to no single provider. @throws {Problem} */
 export function requireRightAtLarge(person: Person, ask: AskAtLarge): void {
   const right: Right = isDestroying(ask) ? 'destroy' : 'operate';
   if (!mayDo(person, right)) throw lacks(person, right, ask.verb);

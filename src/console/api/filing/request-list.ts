@@ -29,7 +29,7 @@ export const RequestListSchema = z.object({
   next: z.string().nullable().describe('For the page that follows; null: this is the last.'),
 });
 
-/** `requests`: the audit of what people asked for. */
+/** `requests`: the audit of operator requests. */
 export function addRequestList(api: Api, requests: RequestBook): void {
   api.get(
     '/requests',

@@ -31,7 +31,7 @@ const Headers = z.looseObject({
 });
 const flag = z.enum(['true', 'false']).default('false');
 
-/** `requests`, `batches`: what people ask for, and what became of it. */
+/** `requests`, `batches`: operator requests, and their outcome. */
 export function addFiling(api: Api, deps: FilingDeps): void {
   addPost(api, deps);
   addReads(api, deps);
@@ -101,7 +101,7 @@ function addPost(api: Api, deps: FilingDeps): void {
 const KEY_MAX = 200;
 
 /**
- * The draft has it as a string of a structured field, in quotes; tools send it without.
+ * The draft writes the key as a quoted string of a structured field; tools send it without quotes.
  * @throws {Problem} it is empty, or too long.
  */
 function keyOf(header: string): string {
@@ -117,7 +117,7 @@ const isOpen = (found: Answered): boolean =>
 
 const WAIT_MAX_S = 60;
 
-/** @param filed as it stood when it was filed. */
+/** @param filed its state when it was stored. */
 async function waitedFor(
   { requests, clock }: FilingDeps,
   filed: Filed,
@@ -137,7 +137,7 @@ async function waitedFor(
   try {
     return await untilSettled(
       found,
-      // What cannot be read now is looked for again: it is filed, whatever happens to us.
+      // A failed read is repeated: the request is stored, whatever happens to this process.
       { isOpen, read: (before) => again(before).catch(() => before) },
       { clock, signal, waitMs: Math.min(Number(seconds), WAIT_MAX_S) * 1_000 },
     );
@@ -182,7 +182,7 @@ async function readOne({ requests }: FilingDeps, key: string): Promise<RequestSt
   throw new Problem('not-found', 'No request has this key');
 }
 
-/** Taking back is asked for like anything else, so it stands in the audit. */
+/** Cancelling is a request too, so that it appears in the audit. */
 function addDelete(api: Api, deps: FilingDeps): void {
   const filing = createFiling(deps);
   api.delete(
@@ -230,8 +230,8 @@ export interface Patience {
 }
 
 /**
- * Reads again and again how something stands, until it is settled, or the time is over.
- * @param read must not throw for what passes: what cannot be read now is looked for again.
+ * Reads the state again and again until it is final or the time is over.
+ * @param read must not throw temporary errors: it is called again.
  */
 export async function untilSettled<Standing>(
   filed: Standing,

@@ -24,9 +24,9 @@ import {
   stand,
 } from './stage.ts';
 
-/** What is asked of a provider: when it is noted, and when it is sent. */
+/** Requests to a provider: when they are noted, and when they are sent. */
 
-/** A stage whose provider does this in place of what it is asked for. */
+/** A stage whose provider does this instead. */
 const staged = (instead: Partial<FleetProvider>) =>
   anotherStage(({ providers }) => ({
     providers: new Map([
@@ -43,7 +43,7 @@ describe('A4: a request that waits for its turn', () => {
     return codeOf(stage.run('askReboot'));
   };
 
-  test('has no limit of its own, and is noted when the turn has come', async () => {
+  test('has no time limit and is recorded when its turn comes', async () => {
     const noted: unknown[] = [];
     const code = await asked(async (_id, _mode, { timeoutMs, beforeSending }) => {
       noted.push(timeoutMs, recovery()?.attempts);
@@ -66,7 +66,7 @@ describe('A4: a request that waits for its turn', () => {
     expect(recovery()).toMatchObject({ attempts: 0, askedAtMs: null });
   });
 
-  test('B2: is sent again soon after, but not on the word of an old check', async () => {
+  test('B2: is sent again soon, but never after an old check', async () => {
     const sent: number[] = [];
     const code = await asked(async (_id, _mode, { beforeSending }) => {
       for (const pauseMs of [14_000, 16_000, 0]) {
@@ -81,12 +81,12 @@ describe('A4: a request that waits for its turn', () => {
   });
 });
 
-/** A request that its driver refuses before anything is sent is no request. */
+/** A request that its driver refuses before sending does not count. */
 test.each([
   ['rebooting', 'askReboot'],
   ['powerCycling', 'switchOff'],
   ['reinstalling', 'askReinstall'],
-] as const)('B2: %s: nothing is noted of it, neither asked nor refused', async (rung, slot) => {
+] as const)('B2: %s: records neither a request nor a refusal', async (rung, slot) => {
   const refuse = () => Promise.reject(new ProviderError('permanent', 'it is never sent'));
   await staged({ rebootMachine: refuse, setPower: refuse, reinstallMachine: refuse });
   stand.host.unreachable = true;
@@ -104,13 +104,13 @@ test.each([
   expect(await codeOf(stage.run(slot))).toBe('permanent');
   expect(recovery()).toMatchObject({ attempts: 0, askedAtMs: null });
   expect(stand.metrics.total('shepherd_ladder_attempts_total')).toBe(0);
-  // Nor is power asked on that was never asked off.
+  // Without a power-off request there is no power-on request either.
   await stage.run('restorePower');
   expect([notes, stage.deeds()]).toEqual([[], []]);
 });
 
-/** What an operator ordered is not lost because the database was away for a moment. */
-describe('an order', () => {
+/** A short outage of the database does not lose an operator's order. */
+describe('an order of recovery', () => {
   const AWAY = new Unreachable('could not note it: Connection terminated unexpectedly');
   const LOST = new AmbiguousCommit('lost the connection while trying to note it');
   let refusal: (note: WorkNote) => void;
@@ -140,7 +140,7 @@ describe('an order', () => {
     },
   );
   const events = () => stand.bmdb.tables.history.map(({ event }) => event);
-  /** The first note of this kind fails, before it is written. */
+  /** The first note of this kind fails before its write. */
   const failsOnce = (kind: WorkNote['kind'], error: Error) => {
     refusal = (note) => {
       if (note.kind !== kind) return;
@@ -154,7 +154,7 @@ describe('an order', () => {
     ['reboot', 'reboot graceful'],
     ['reinstall', 'reinstall'],
   ] as const)(
-    '%s: one that could not be noted stays open, and is done next',
+    '%s: stays open when it could not be recorded, and is done next',
     async (verb, deed) => {
       failsOnce('recoveryAsked', AWAY);
       await stage.order(verb);
@@ -174,7 +174,7 @@ describe('an order', () => {
     ['reboot', 'recoveryAsked', LOST],
     ['reboot', 'recoveryAccepted', AWAY],
     ['reinstall', 'recoveryAccepted', AWAY],
-  ] as const)('%s: whose note %s was perhaps lost is sent once', async (verb, kind, error) => {
+  ] as const)('%s: is sent once when its record %s was perhaps lost', async (verb, kind, error) => {
     failsOnce(kind, error);
     await stage.order(verb);
     expect(await stage.attempted()).toMatchObject({ failure: { code: error.code } });
@@ -184,7 +184,7 @@ describe('an order', () => {
     expect(await request()).toMatchObject({ state: 'done' });
   });
 
-  test('to a machine that owes its power: it is switched on, and the order stays open', async () => {
+  test('switches a machine on that is owed power, and stays open', async () => {
     const powerOffAskedAtMs = stand.clock.now() - MINUTE;
     stage.silent('gone', { recovery: ladderRow({ rung: 'powerCycling', powerOffAskedAtMs }) });
     failsOnce('powerOnAccepted', AWAY);
@@ -194,14 +194,14 @@ describe('an order', () => {
     expect(await request()).toMatchObject({ state: 'open' });
   });
 
-  test('is ended by what does not pass, with the reason', async () => {
+  test('is ended by a lasting failure, with the reason', async () => {
     failsOnce('recoveryAsked', new NotFound('there is no such table'));
     await stage.order('reboot');
     expect(await stage.attempted()).toMatchObject({ failure: { code: 'not-found' } });
     expect(await request()).toMatchObject({ state: 'refused', outcome: 'there is no such table' });
   });
 
-  test("is none: the ladder's own attempt fails as before, with its wait", async () => {
+  test("leaves failures of the ladder's own attempts as before, with their wait", async () => {
     stage.silent('gone', { recovery: ladderRow({ rung: 'rebooting' }) });
     stand.host.unreachable = true;
     failsOnce('recoveryAsked', AWAY);
@@ -211,7 +211,7 @@ describe('an order', () => {
   });
 
   test.each([AWAY, LOST])(
-    'that takes its time returns its permit, and is done: %s',
+    'returns its permit when it takes long, and is done: %s',
     async (error) => {
       failsOnce('permitReturned', error);
       stand.reboot = slowBoot;
@@ -228,7 +228,7 @@ describe('an order', () => {
     },
   );
 
-  test('to a machine whose boots take longer keeps its permit for so long', async () => {
+  test('keeps its permit for a machine with long boots', async () => {
     stand.reboot = slowBoot;
     stage.silent(stand.host.bootId, { bootTimes: { reboot: [480], reinstall: [] } });
     await stage.order('reboot');

@@ -7,7 +7,7 @@ import { beat, MINUTE, setStage, stage, stand } from './stage.ts';
 
 setStage();
 
-/** Waits for the evidence of a reboot; the way it went, once it is known. */
+/** Waits for the evidence of a reboot. @returns the evidence, once known. */
 const watch = async () => {
   await stage.claim();
   let hasAsked = false;
@@ -25,16 +25,16 @@ const watch = async () => {
   await settled();
   return state;
 };
-/** The boot that the machine was in is known, from its agent or since it answers when it is asked. */
+/** The machine's boot id is known, from its agent or from the machine's answer. */
 const known = () => stage.silent(stand.host.bootId, { recovery: ladderRow() });
-/** It is not: the machine does not answer, and nobody ever heard of its boots. */
+/** The boot id is unknown: the machine does not answer, and no boot was ever reported. */
 const unknown = () => {
   stand.host.unreachable = true;
   stage.silent(null, { recovery: ladderRow() });
 };
 const wait = (ms = MINUTE) => advance(stand.clock, ms);
 
-/** The same, and connecting is not answered. */
+/** The same, and connection attempts get no answer. */
 const unanswered = () => {
   unknown();
   stand.connecting = new TimedOut('no answer');
@@ -47,7 +47,7 @@ const answers = () => {
 };
 const boots = () => void (stand.host.bootId = 'another');
 
-/** What is seen, step by step, and what it proves in the end. */
+/** Observations step by step, and what they prove in the end. */
 const TABLE: readonly (readonly [string, () => void, readonly (() => void)[], string | null])[] = [
   ['an accepted request', known, [() => undefined], null],
   ['another boot id', known, [boots], 'boot id changed'],
@@ -82,7 +82,7 @@ describe('evidence of a boot', () => {
     expect(seen.proof).toBe(expected);
   });
 
-  test('is power that went off and on, at the end of patience, where nothing answers', async () => {
+  test('is power seen off and on when nothing answers at the end of patience', async () => {
     unknown();
     const seen = await watch();
     stand.power = 'off';
@@ -96,8 +96,8 @@ describe('evidence of a boot', () => {
     expect(stand.row().bootTimes.reboot, 'that is no measure of a boot').toEqual([]);
   });
 
-  describe('told by a heartbeat', () => {
-    test('of another boot', async () => {
+  describe('a heartbeat as evidence', () => {
+    test('proves another boot', async () => {
       known();
       const seen = await watch();
       stand.host.unreachable = true;
@@ -107,7 +107,7 @@ describe('evidence of a boot', () => {
       expect(seen.proof).toBe('boot id changed, according to a heartbeat');
     });
 
-    test('is none, of the same boot', async () => {
+    test('proves nothing in the same boot', async () => {
       known();
       const seen = await watch();
       await wait();
@@ -116,7 +116,7 @@ describe('evidence of a boot', () => {
       expect(seen.proof).toBeNull();
     });
 
-    test('is none that is older than the request', async () => {
+    test('proves nothing when it is older than the request', async () => {
       const atMs = stand.clock.now() - 30 * MINUTE;
       stage.silent('older', {
         agentStarted: agentStarted(atMs - MINUTE, 'older'),
@@ -156,7 +156,7 @@ describe('evidence of a boot', () => {
     expect(seen).toEqual({ proof: null, code: null });
   });
 
-  test('that does not come within the patience fails the attempt', async () => {
+  test('fails the attempt when it does not come in time', async () => {
     known();
     const seen = await watch();
     await wait(14 * MINUTE);
@@ -165,7 +165,7 @@ describe('evidence of a boot', () => {
     expect(seen.code).toBe('timed-out');
   });
 
-  test('of a host that is another one ends the wait at once', async () => {
+  test('ends the wait at once when the host is a different one', async () => {
     stand.host.unreachable = true;
     stage.silent('boot-1', { hostKey: 'pinned', recovery: ladderRow() });
     const seen = await watch();
@@ -178,7 +178,7 @@ describe('evidence of a boot', () => {
     );
   });
 
-  test('of a device that is no longer marked as ours is not looked for on it', async () => {
+  test('is not looked for on a device that is no longer ours', async () => {
     known();
     const seen = await watch();
     const { whereIs } = stand;
@@ -192,14 +192,14 @@ describe('evidence of a boot', () => {
     });
   });
 
-  test('is no longer waited for when the turn ends', async () => {
+  test('is no longer awaited when the turn ends', async () => {
     known();
     const seen = await watch();
     await stage.dies();
     expect(seen.code).toBe('cancelled');
   });
 
-  test('is looked for every five seconds, more or less', async () => {
+  test('is looked for about every five seconds', async () => {
     known();
     await watch();
     const before = stand.done.filter((what) => what === 'connect').length;
@@ -210,7 +210,7 @@ describe('evidence of a boot', () => {
   });
 });
 
-test('a request that somebody else made is waited for as long as it may come true', async () => {
+test('awaits another daemon’s request for as long as it may come true', async () => {
   const askedAtMs = stand.clock.now() - 10 * MINUTE;
   const bootIdBefore = stand.host.bootId;
   const asked = { askedAtMs, askedRung: 'rebooting', bootIdBefore } as const;

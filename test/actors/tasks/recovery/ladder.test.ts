@@ -21,7 +21,7 @@ import {
 const HOUR = 60 * MINUTE;
 setStage();
 
-test('a machine that never comes back is tried on every rung, so often and no more, each time after a longer wait, and then waits for a person', async () => {
+test('tries each rung as often as configured, with growing waits, and then waits for a person', async () => {
   stand.host.run = () => ({ exitCode: 1 });
   onRung('restartingAgent');
   const rungs: string[] = [];
@@ -55,8 +55,8 @@ test('a machine that never comes back is tried on every rung, so often and no mo
   expect(await stage.attempted()).toMatchObject({ failure: { code: 'nothing-to-do' } });
 });
 
-describe('the claim', () => {
-  test('takes no machine whose provider is not configured here, whatever rung it is on', async () => {
+describe('the claim of recovery', () => {
+  test('takes no machine whose provider is not configured, on any rung', async () => {
     await anotherStage(() => ({ providers: new Map() }));
     onRung('rebooting', { attempts: 99 });
     expect(await codeOf(stage.claim())).toBe('nothing-to-do');
@@ -64,7 +64,7 @@ describe('the claim', () => {
     expect(stand.row()).toMatchObject({ quarantine: null, backoffs: [], permit: false });
   });
 
-  test('keeps no work where the turn ends meanwhile', async () => {
+  test('keeps no work when the turn ends meanwhile', async () => {
     stage.silent('boot-1');
     await stand.grant('recovery');
     const running = stage.run('claimRecovery');
@@ -73,13 +73,13 @@ describe('the claim', () => {
     expect(stand.bmdb.tables.work).toEqual([]);
   });
 
-  test('is for the process of the next step', async () => {
+  test('belongs to the process of the next step', async () => {
     onRung('powerCycling', { attempts: 2 });
     expect(await stage.claim()).toBe('reinstalling');
     expect(stand.bmdb.tables.work).toMatchObject([{ process: 'ShepherdReinstall' }]);
   });
 
-  test('lets go where the rows say another process than the mirror did', async () => {
+  test('lets go when the rows name another process than the mirror did', async () => {
     await anotherStage(() => ({ facts: () => new Map() }));
     onRung('powerCycling', { attempts: 2 });
     expect(await stage.attempted()).toMatchObject({
@@ -92,8 +92,8 @@ describe('the claim', () => {
   });
 });
 
-/** What becomes of an order where the database is away is told in `asking.test.ts`. */
-describe('an order', () => {
+/** `asking.test.ts` covers orders during an outage of the database. */
+describe('an order that recovery carries out', () => {
   const healthy = (change: Partial<MachineRow> = {}) => {
     const { bootId } = stand.host;
     const atMs = stand.clock.now();
@@ -101,7 +101,7 @@ describe('an order', () => {
   };
 
   test.each([false, true])(
-    'to reboot a healthy machine (by force: %s) is carried out, proved, and done',
+    'reboots a healthy machine (by force: %s), proves it, and is done',
     async (force) => {
       healthy();
       const { bootId } = stand.host;
@@ -119,7 +119,7 @@ describe('an order', () => {
     },
   );
 
-  test('does not move the ladder, waits for no cool-down, and fails once', async () => {
+  test('leaves the ladder alone, waits for no cooldown, and fails once', async () => {
     const nextAtMs = stand.clock.now() + HOUR;
     const before = { rung: 'powerCycling', attempts: 1, nextAtMs } as const;
     const wait = backoff('ShepherdRecovery', nextAtMs);
@@ -133,7 +133,7 @@ describe('an order', () => {
     expect(stage.deeds()).toEqual(['reboot graceful']);
   });
 
-  test('that a provider cannot carry out is refused, with what it said', async () => {
+  test('is refused with the provider’s answer when it cannot be done', async () => {
     stand.capabilities = { ...stand.capabilities, reboot: false };
     healthy();
     await stage.order('reboot');
@@ -143,7 +143,7 @@ describe('an order', () => {
   });
 });
 
-/** Rungs whose attempt leads to a machine that is ready again, step by step; and the deed of each. */
+/** Rungs that lead to a ready machine, step by step, with each rung's action. */
 const WAYS = {
   restartingAgent: ['reachAgent', 'stopAgent', 'recordRecovery'],
   rebooting: ['askReboot', 'awaitBoot', 'recordRecovery'],
@@ -152,7 +152,7 @@ const WAYS = {
 } as const;
 type LadderPath = keyof typeof WAYS;
 
-/** The machine does what it is told, and each boot is another one. @param onDeed told of each deed first. */
+/** The machine obeys, and each boot gets a new id. @param onDeed called before each action. */
 function obeys(onDeed: () => void = () => undefined) {
   let boots = 0;
   const boot = async () => {
@@ -175,7 +175,7 @@ function obeys(onDeed: () => void = () => undefined) {
   };
 }
 
-test.each(Object.keys(WAYS) as LadderPath[])('%s is on record before it is done', async (rung) => {
+test.each(Object.keys(WAYS) as LadderPath[])('records %s before doing it', async (rung) => {
   let known: unknown;
   obeys(() => (known ??= { ...recovery(), hostKey: stand.row().hostKey }));
   const { bootId, hostKey } = stand.host;
@@ -191,7 +191,7 @@ const deaths = Object.entries(WAYS).flatMap(([rung, steps]) =>
   ['claimRecovery', ...steps].map((step) => [rung as LadderPath, step] as const),
 );
 test.each(deaths)(
-  '%s, by a daemon that dies after %s, and another that goes on',
+  'does %s with a daemon that dies after %s and another that continues',
   async (rung, last) => {
     obeys();
     onRung(rung, {}, { hostKey: stand.host.hostKey });

@@ -8,7 +8,7 @@ import { begun, MINUTE, onRung, permit, recovery, setStage, stage, stand } from 
 setStage();
 
 const cycling = (change: Partial<LadderRow> = {}) => onRung('powerCycling', change);
-/** The power does as it is told. @param on what asking for it on does instead. */
+/** The power obeys. @param on replaces the power-on request. */
 const obeys = (on: () => void = () => undefined) => {
   const bootId = stand.host.bootId;
   stand.setPower = async (want) => {
@@ -26,7 +26,7 @@ const onlyAccepts = () => void (stand.setPower = async () => 'operation-1');
 const transient = new ProviderError('transient', 'no provider');
 const broken = new ProviderError('permanent', 'the breaker is out');
 
-test('is off, seen off, on, and another boot', async () => {
+test('switches off, sees it off, switches on, and sees another boot', async () => {
   cycling();
   let known: unknown;
   obeys(() => (known = recovery()));
@@ -38,7 +38,7 @@ test('is off, seen off, on, and another boot', async () => {
   expect(stand.row().bootTimes.reboot).toHaveLength(1);
 });
 
-test('is not asked on twice where only its acceptance could not be put on record', async () => {
+test('does not request power-on twice when only its acceptance could not be recorded', async () => {
   cycling();
   obeys();
   await stage.claim();
@@ -58,7 +58,7 @@ test('is not asked on twice where only its acceptance could not be put on record
 });
 
 describe('power', () => {
-  test.each(['unknown', 'on'] as const)('that is %s is not off', async (power) => {
+  test.each(['unknown', 'on'] as const)('%s does not count as off', async (power) => {
     cycling();
     onlyAccepts();
     stand.power = power;
@@ -71,7 +71,7 @@ describe('power', () => {
     expect(recovery()).toMatchObject({ attempts: 1, offSeenAtMs: null });
   });
 
-  test('of which the provider tells nothing for a while is looked at again', async () => {
+  test('is read again when the provider does not tell it for a while', async () => {
     cycling();
     const { whereIs } = stand;
     stand.setPower = async (want) => {
@@ -90,8 +90,8 @@ describe('power', () => {
   });
 });
 
-describe('a machine is never left off', () => {
-  test('where the provider does not take the request for power at once', async () => {
+describe('a machine whose power was cut', () => {
+  test('is switched on when the provider does not accept power at once', async () => {
     let refusals = 10;
     cycling();
     obeys(() => {
@@ -105,14 +105,14 @@ describe('a machine is never left off', () => {
   test.each<readonly [string, Error, readonly string[]]>([
     ['nobody knows', new ProviderError('transient', 'lost', { outcome: 'unknown' }), ['power on']],
     ['it was refused', new ProviderError('invalid', 'it is being deleted'), []],
-  ])('where whether it went off %s', async (_, failure, asked) => {
+  ])('is switched on when whether it went off %s', async (_, failure, asked) => {
     cycling();
     stand.setPower = (want) => (want === 'off' ? Promise.reject(failure) : Promise.resolve('2'));
     expect(await stage.attempted()).toMatchObject({ failure: { code: failure.name } });
     expect(stage.deeds()).toEqual(['power off', ...asked]);
   });
 
-  test('where the database fails right after it went off', async () => {
+  test('is switched on when the database fails right after', async () => {
     cycling();
     stand.setPower = async (want) => {
       stand.power = want;
@@ -124,7 +124,7 @@ describe('a machine is never left off', () => {
     expect(stand.power).toBe('on');
   });
 
-  test('without that being told, where it cannot be helped', async () => {
+  test('is switched on without a record if none is possible', async () => {
     cycling();
     obeys(fails(broken));
     expect(await stage.attempted()).toMatchObject({ failure: { code: 'permanent' } });
@@ -136,7 +136,7 @@ describe('a machine is never left off', () => {
     ['off', ['power on']],
     ['on', []],
     ['unknown', []],
-  ])('at the end of the ladder, where it is %s', async (power, deeds) => {
+  ])('is switched on at the end of the ladder, when it is %s', async (power, deeds) => {
     onRung('reinstalling', {
       ...{ attempts: 2, nextAtMs: stand.clock.now() - 1 },
       ...{ askedAtMs: stand.clock.now() - 60 * MINUTE, askedRung: 'powerCycling' },
@@ -148,7 +148,7 @@ describe('a machine is never left off', () => {
   });
 });
 
-describe('a machine that was asked off, and not accepted to be on again', () => {
+describe('a machine that is owed power', () => {
   const leftOff = (change: Partial<LadderRow> = {}) =>
     onRung('reinstalling', {
       nextAtMs: stand.clock.now() - 1,
@@ -179,7 +179,7 @@ describe('a machine that was asked off, and not accepted to be on again', () => 
     expect(recovery()).toMatchObject({ powerOffAskedAtMs: null });
   });
 
-  test('is asked for nothing else while power cannot be asked for', async () => {
+  test('gets no other request while power cannot be requested', async () => {
     leftOff();
     obeys(fails(transient));
     expect(await stage.attempted()).toMatchObject({ failure: { code: 'transient' } });
@@ -187,7 +187,7 @@ describe('a machine that was asked off, and not accepted to be on again', () => 
     expect(recovery()).toMatchObject({ attempts: 0, powerOffAskedAtMs: expect.any(Number) });
   });
 
-  test('is told of where power is refused for good, and what is left is tried', async () => {
+  test('is reported when power is refused for good, and the rest is tried', async () => {
     leftOff();
     obeys(fails(broken));
     await begun();
@@ -198,7 +198,7 @@ describe('a machine that was asked off, and not accepted to be on again', () => 
     expect(stand.row().quarantine!.reason).toContain('it may be switched off');
   });
 
-  test('is known as such until then, whatever is asked meanwhile', async () => {
+  test('is known as such until then, whatever is requested meanwhile', async () => {
     let works = false;
     cycling({ attempts: 1 });
     obeys(() => {
@@ -218,7 +218,7 @@ describe('a machine that was asked off, and not accepted to be on again', () => 
   });
 });
 
-test('one that somebody began who is gone is not asked off again where it is on: it is asked on, and given up', async () => {
+test('is switched on and given up when another daemon began and it is on', async () => {
   cycling({
     ...{ attempts: 1, askedAtMs: stand.clock.now() - MINUTE },
     ...{ askedRung: 'powerCycling', bootIdBefore: stand.host.bootId },
@@ -228,13 +228,13 @@ test('one that somebody began who is gone is not asked off again where it is on:
   expect(recovery()).toMatchObject({ attempts: 1 });
 });
 
-test('the ladder goes on to it where a provider knows no reboots', async () => {
+test('goes on to power cycling where a provider knows no reboots', async () => {
   stand.capabilities = { ...stand.capabilities, reboot: false };
   onRung('restartingAgent', { attempts: 2 });
   expect(await stage.claim()).toBe('powerCycling');
 });
 
-test('a machine without an address is power-cycled all the same', async () => {
+test('power-cycles a machine without an address too', async () => {
   stage.silent(null, { recovery: ladderRow({ rung: 'powerCycling' }) });
   stand.whereIs = async () => device({ address: null, power: stand.power });
   expect(await stage.attempted()).toMatchObject({ outcome: 'done' });

@@ -19,7 +19,7 @@ import {
 
 setStage();
 
-/** On the rung of rebooting, so often asked; the last time so long ago by somebody who is gone. */
+/** On the reboot rung with this many requests, the last one this long ago by an ended daemon. */
 const rebooting = (attempts = 0, askedAgoMs: number | null = null): { recovery: LadderRow } => {
   const asked = { askedAtMs: stand.clock.now() - askedAgoMs!, askedRung: 'rebooting' as const };
   return { recovery: ladderRow({ attempts, ...(askedAgoMs !== null && asked) }) };
@@ -32,7 +32,7 @@ const limited = (minutes: number) => {
   return new ProviderError('transient', 'slow down', { rateLimit: { retryAt } });
 };
 const unproved = () => stage.giveUp({ code: 'timed-out', message: 'no evidence' });
-/** One whole attempt without evidence: the code that asking failed with, null: it was accepted. */
+/** One whole attempt without evidence. @returns the request's error code; null: it was accepted. */
 const attempt = async (): Promise<string | null> => {
   await stage.claim();
   const asking = codeOf(ask());
@@ -43,7 +43,7 @@ const attempt = async (): Promise<string | null> => {
 };
 const isUpAgain = () => Object.assign(stand.host, { bootId: 'another', unreachable: false });
 
-describe('the request', () => {
+describe('the request for a reboot', () => {
   beforeEach(() => {
     stand.host.unreachable = true;
     stage.silent('boot-1', rebooting());
@@ -57,7 +57,7 @@ describe('the request', () => {
     expect(recovery()).toMatchObject({ attempts: 0, askedAtMs: null });
   });
 
-  test('is made again, by force, once its patience is over', async () => {
+  test('is repeated by force when its patience is over', async () => {
     stage.silent('boot-1', rebooting(1, ERASING_LADDER.rebooting.patienceMs));
     await stage.claim();
     await ask();
@@ -65,7 +65,7 @@ describe('the request', () => {
     expect(recovery()?.attempts).toBe(2);
   });
 
-  test('is never made twice within five minutes, and waits for what may still come true without a place', async () => {
+  test('is never made twice within five minutes, and waits without a place', async () => {
     await stage.claim();
     await ask();
     const askedAtMs = stand.clock.now();
@@ -85,7 +85,7 @@ describe('the request', () => {
     expect(recovery()!.askedAtMs! - askedAtMs).toBeGreaterThanOrEqual(ASK_AGAIN_MS);
   });
 
-  test('that came true in the end, after it was given up, is not repeated', async () => {
+  test('is not repeated when it came true after it was given up', async () => {
     stand.host.unreachable = false;
     stage.silent(stand.host.bootId, rebooting());
     await stage.claim();
@@ -101,7 +101,7 @@ describe('the request', () => {
   test.each([
     new ProviderError('invalid', 'it is being deleted'),
     new ProviderError('not-implemented', 'no reboot here'),
-  ])('that is refused for certain ($code) counts, and is made again', async (refusal) => {
+  ])('counts when it is definitely refused ($code), and is made again', async (refusal) => {
     refuses(refusal);
     for (const attempts of [1, 2]) {
       expect(await attempt()).toBe(refusal.code);
@@ -117,7 +117,7 @@ describe('the request', () => {
     new ProviderError('auth', 'the token is no longer valid'),
     new ProviderError('permanent', 'as many as you may have', { quota: true }),
     new ProviderError('permanent', 'none is left', { capacity: { scope: 'all' } }),
-  ])('that an outage refused ($message) does not count as an attempt', async (outage) => {
+  ])('does not count when an outage refused it ($message)', async (outage) => {
     refuses(outage);
     for (let at = 0; at < 5; at += 1) {
       expect(await attempt()).toBe(outage.code);
@@ -128,9 +128,9 @@ describe('the request', () => {
     expect(reboots()).toHaveLength(5);
   });
 
-  test('provider: while reboots are throttled none is asked for, and none counted', async () => {
+  test('provider: is neither made nor counted while reboots are throttled', async () => {
     refuses(limited(30));
-    // However long it says, after a quarter of an hour one is tried.
+    // After a quarter of an hour the daemon tries, whatever wait the answer named.
     for (const [afterMinutes, made] of [
       [0, 1],
       [5, 1],
@@ -143,7 +143,7 @@ describe('the request', () => {
     }
   });
 
-  test('A3: once the throttle is over, a look that fails uses up no trial', async () => {
+  test('A3: uses up no trial when a look fails after the throttle', async () => {
     refuses(limited(1));
     expect(await attempt()).toBe('transient');
     await advance(stand.clock, 5 * MINUTE);
@@ -161,11 +161,11 @@ describe('the request', () => {
     new ProviderError('transient', 'the reply was lost', { outcome: 'unknown' }),
     new ProviderError('aborted', 'the daemon stops', { outcome: 'unknown' }),
     new Error('a bug'),
-  ])('of which nobody knows what became (%s) stays, and is waited for', async (doubt) => {
+  ])('stays open with an unknown outcome (%s) and is awaited', async (doubt) => {
     refuses(doubt);
     await stage.claim();
     await expect(ask()).rejects.toBe(doubt);
-    // It may have been carried out, so it is an attempt on the machine.
+    // It may have been carried out, so it counts as an attempt.
     const noted = { attempts: 1, askedAtMs: stand.clock.now() };
     expect(recovery()).toMatchObject(noted);
     await stage.dies();
@@ -177,7 +177,7 @@ describe('the request', () => {
   });
 });
 
-test('a request that boots the machine, though nobody knows, is not made for ever', async () => {
+test('is not repeated for ever when it boots the machine unnoticed', async () => {
   stand.capabilities = { ...stand.capabilities, power: false, reinstall: false };
   stand.reboot = async () => {
     stand.host.bootId = `boot ${reboots().length}`;
@@ -195,7 +195,7 @@ test('a request that boots the machine, though nobody knows, is not made for eve
   expect(reboots()).toHaveLength(ERASING_LADDER.rebooting.attempts);
 });
 
-describe('before the request', () => {
+describe('before a reboot is requested', () => {
   beforeEach(() => stage.silent('boot-1', rebooting()));
 
   test.each<readonly [string, number, Error | null]>([
@@ -214,7 +214,7 @@ describe('before the request', () => {
     expect(stand.log.count('the provider refuses us')).toBe(code === 'auth' ? 1 : 0);
   });
 
-  test('a device that can never be looked at ends in the hands of a person', async () => {
+  test('a device that can never be looked at goes to a person', async () => {
     stand.whereIs = () => Promise.reject(new ProviderError('permanent', 'no such device'));
     for (let round = 0; round < 20 && !stand.row().quarantine; round += 1) {
       await stage.attempted();
@@ -225,21 +225,21 @@ describe('before the request', () => {
     expect(stage.deeds()).toEqual([]);
   });
 
-  test('a call that was not made in time is no attempt, and is made later', async () => {
+  test('a call that was not made in time counts for nothing and is made later', async () => {
     refuses(new ProviderError('aborted', 'Reboot was not begun'));
     expect(await stage.attempted()).toMatchObject({ failure: { code: 'transient' } });
     expect(recovery()).toMatchObject({ attempts: 0, askedAtMs: null });
     expect([stand.row().backoffs.length, permit()]).toEqual([1, null]);
   });
 
-  test('the boot that it is to end is the one the machine is in, if it answers', async () => {
+  test('the present boot of an answering machine is recorded', async () => {
     stage.silent('long ago', rebooting());
     await stage.claim();
     await ask();
     expect(recovery()?.bootIdBefore).toBe(stand.host.bootId);
   });
 
-  test('nothing runs on a host that is another one', async () => {
+  test('nothing runs on a host that is a different one', async () => {
     stage.givenUp({ hostKey: 'pinned' });
     expect(await stage.attempted()).toMatchObject({ failure: { code: 'host-key-rejected' } });
     expect(stand.done).toEqual(['connect']);
@@ -247,7 +247,7 @@ describe('before the request', () => {
   });
 });
 
-test('an agent that came back after a late boot is not forgotten', async () => {
+test('an agent that came back after a late boot is kept', async () => {
   stage.silent(stand.host.bootId, rebooting());
   await stage.claim();
   await ask();
@@ -265,8 +265,8 @@ test('an agent that came back after a late boot is not forgotten', async () => {
   expect(stand.bmdb.tables.history.at(-1)).toMatchObject({ event: 'Canceled' });
 });
 
-describe('how long the proof took', () => {
-  test('is remembered, by the clock of the database', async () => {
+describe('the duration of a proof', () => {
+  test('is recorded by the clock of the database', async () => {
     stage.silent(stand.host.bootId, rebooting());
     const { result } = stage.attempt();
     await settled();
@@ -280,7 +280,7 @@ describe('how long the proof took', () => {
     expect(seconds).toBeLessThanOrEqual(100);
   });
 
-  test('shortens the first wait, and no other', async () => {
+  test('shortens the first wait only', async () => {
     const bootTimes = { reboot: [100, 60], reinstall: [] };
     stage.silent(stand.host.bootId, { ...rebooting(), bootTimes });
     stand.host.unreachable = true;
@@ -293,7 +293,7 @@ describe('how long the proof took', () => {
     expect(waits.map(Math.round)).toEqual([5, 15]);
   });
 
-  test('is not known where somebody else had asked, and it was over at the first look', async () => {
+  test('is unknown when another daemon asked and it was over at the first look', async () => {
     const { recovery: asked } = rebooting(1, 10 * MINUTE);
     stage.silent('before', { recovery: { ...asked, bootIdBefore: 'before' } });
     expect(await stage.attempted()).toMatchObject({ outcome: 'done' });
@@ -301,7 +301,7 @@ describe('how long the proof took', () => {
   });
 });
 
-describe('a graceful reboot that the system itself is to carry out', () => {
+describe('a graceful reboot', () => {
   beforeEach(() => {
     stand.isGraceful = true;
     stand.host.unreachable = true;
@@ -313,7 +313,7 @@ describe('a graceful reboot that the system itself is to carry out', () => {
     expect(await result).toMatchObject({ outcome: 'done' });
   };
 
-  test('D8: is forced after two minutes where the machine did not answer', async () => {
+  test('D8: becomes forced after two minutes when the machine did not answer', async () => {
     const { result } = stage.attempt();
     await advance(stand.clock, 1.9 * MINUTE);
     expect(reboots()).toEqual(['reboot graceful']);
@@ -324,7 +324,7 @@ describe('a graceful reboot that the system itself is to carry out', () => {
     expect(reboots()).toHaveLength(2);
   });
 
-  test('is not forced where the machine boots meanwhile', async () => {
+  test('is not forced when the machine boots meanwhile', async () => {
     const { result } = stage.attempt();
     await advance(stand.clock, MINUTE);
     await comesUp(result);
@@ -332,7 +332,7 @@ describe('a graceful reboot that the system itself is to carry out', () => {
     expect(reboots()).toEqual(['reboot graceful']);
   });
 
-  test.each(['answers', 'is ordered so'])('is waited for where the machine %s', async (why) => {
+  test.each(['answers', 'is ordered so'])('is awaited when the machine %s', async (why) => {
     if (why === 'answers') stand.host.unreachable = false;
     else await stage.order('reboot');
     const { result } = stage.attempt();

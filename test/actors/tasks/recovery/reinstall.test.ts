@@ -15,7 +15,7 @@ beforeEach(() => void (oldKey = stand.host.hostKey));
 const reinstalling = (change: Partial<LadderRow> = {}, hostKey: string | null = oldKey) =>
   onRung('reinstalling', change, { hostKey });
 
-/** What may happen to the machine within a minute. */
+/** Possible events of the machine within a minute. */
 const nothing = () => undefined;
 const isInstalled = () => void (stand.status = 'Provisioning');
 const runs = () => void (stand.status = 'Running');
@@ -23,7 +23,7 @@ const boots = () => void (stand.host.bootId = 'of the new system');
 const hasNewKey = () => void (stand.host.hostKey = 'bmV3IGtleQ==');
 const newSystem = () => (boots(), hasNewKey());
 const SECRET = newSecret(systemRandom);
-/** The provider knows the hash of the secret, and the system shows this one. */
+/** The provider knows the secret's hash, and the system shows this secret. */
 const shows = (secret: string | null) => () => {
   stand.host.secret = secret;
   const tags = { [SECRET_TAG]: hashOf(SECRET) };
@@ -36,7 +36,7 @@ const both =
   () =>
     changes.forEach((change) => change());
 
-/** The whole attempt, as far as it gets while the machine does this, minute by minute. */
+/** The attempt's progress while the machine does this, minute by minute. */
 const during = async (...minutes: (() => void)[]) => {
   const { result, ended } = stage.attempt();
   await settled();
@@ -51,7 +51,7 @@ const during = async (...minutes: (() => void)[]) => {
   return { proved, result: await result };
 };
 
-test('is a process of its own: it is excluded where the machine is to be preserved', async () => {
+test('is its own process, excluded while the machine is preserved', async () => {
   reinstalling();
   stage.hold('preserve');
   expect(await stage.attempted()).toMatchObject({ outcome: 'refused' });
@@ -61,7 +61,7 @@ test('is a process of its own: it is excluded where the machine is to be preserv
   expect(processes).not.toContain('ShepherdReinstall');
 });
 
-test('is done when a new host answers, in a new boot', async () => {
+test('is done when a new host answers in a new boot', async () => {
   reinstalling();
   const { proved, result } = await during(nothing, newSystem);
   expect(proved).toEqual([false, true]);
@@ -73,7 +73,9 @@ test('is done when a new host answers, in a new boot', async () => {
   expect(process).toMatchObject({ process: 'ShepherdReinstall', event: 'Finished' });
 });
 
-/** What happens minute by minute, and whether it is proved at the end of the last one: by then, not before. */
+/**
+ * Events minute by minute, and whether they are proof at the end of the last minute, not earlier.
+ */
 type MinuteRow = readonly [string, readonly (() => void)[], boolean];
 const PINNED: readonly MinuteRow[] = [
   ['seen at work by the provider, in a new boot', [isInstalled, boots, runs], true],
@@ -104,7 +106,7 @@ const UNPINNED: readonly MinuteRow[] = [
 test.each([
   ...PINNED.map((row) => ['its key was pinned', ...row] as const),
   ...UNPINNED.map((row) => ['no key was pinned', ...row] as const),
-])('evidence, where %s: %s', async (pin, _, minutes, isProved) => {
+])('judges evidence where %s: %s', async (pin, _, minutes, isProved) => {
   reinstalling({}, pin === 'no key was pinned' ? null : oldKey);
   const { proved, result } = await during(...minutes);
   expect(proved).toEqual(minutes.map((_, at) => isProved && at === minutes.length - 1));
@@ -112,14 +114,14 @@ test.each([
   expect(stand.row().quarantine).toBeNull();
 });
 
-test('a new host that shows another secret is a stranger', async () => {
+test('treats a new host with another secret as a stranger', async () => {
   reinstalling();
   const { result } = await during(nothing, both(newSystem, showsAnother));
   expect(result).toMatchObject({ failure: { code: 'host-key-rejected' } });
   expect(stand.row().quarantine).toMatchObject({ kind: 'conflict' });
 });
 
-test('one without evidence within 45 minutes failed', async () => {
+test('fails without evidence within 45 minutes', async () => {
   reinstalling();
   const before = stand.clock.now();
   expect(await stage.attempted()).toMatchObject({ failure: { code: 'timed-out' } });
@@ -127,7 +129,7 @@ test('one without evidence within 45 minutes failed', async () => {
   expect(recovery()).toMatchObject({ attempts: 1, askedRung: 'reinstalling' });
 });
 
-describe('one that somebody asked for who is gone', () => {
+describe('a reinstallation that another daemon requested', () => {
   const begun = () =>
     reinstalling(
       {
@@ -137,7 +139,7 @@ describe('one that somebody asked for who is gone', () => {
       null,
     );
 
-  test('is waited for', async () => {
+  test('is awaited', async () => {
     begun();
     const { result } = await during(nothing, newSystem);
     expect(result).toMatchObject({ outcome: 'done' });
@@ -145,7 +147,7 @@ describe('one that somebody asked for who is gone', () => {
     expect(recovery()).toMatchObject({ attempts: 1 });
   });
 
-  test('and is no longer measured when it was over at the first look', async () => {
+  test('is not measured when it was over at the first look', async () => {
     begun();
     newSystem();
     expect(await stage.attempted()).toMatchObject({ outcome: 'done' });
@@ -154,7 +156,7 @@ describe('one that somebody asked for who is gone', () => {
 });
 
 test.each(['pinned', 'proved by its secret'])(
-  'one that came true after it was given up is not repeated: %s',
+  'is not repeated when it came true after it was given up: %s',
   async (how) => {
     reinstalling({}, how === 'pinned' ? oldKey : null);
     expect(await stage.attempted()).toMatchObject({ failure: { code: 'timed-out' } });
@@ -167,7 +169,7 @@ test.each(['pinned', 'proved by its secret'])(
   },
 );
 
-test('a provider that refuses it leaves the machine and its host key as they are', async () => {
+test('leaves machine and host key unchanged when the provider refuses', async () => {
   reinstalling();
   stand.reinstall = () => Promise.reject(new ProviderError('not-implemented', 'no such thing'));
   expect(await stage.attempted()).toMatchObject({ failure: { code: 'not-implemented' } });

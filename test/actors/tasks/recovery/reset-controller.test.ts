@@ -5,7 +5,7 @@ import { device, MACHINE } from '../../../support/facts.ts';
 import { advance } from '../../../doubles/simulated-clock.ts';
 import { MINUTE, noting, onRung, permit, recovery, setStage, stage, stand } from './stage.ts';
 
-/** The answer of the next note of a reset is lost. */
+/** The next reset note loses its answer. */
 let isLost = false;
 setStage(
   noting(async (note, write) => {
@@ -24,7 +24,9 @@ setStage(
 const HUNG = new ProviderError('transient', 'the controller does not answer');
 const BMC = { id: 'bmc-7', hangs: true };
 
-/** The controller hangs until it was restarted; so long the provider cannot look at the machine. */
+/**
+ * The BMC hangs until it was restarted this often; meanwhile the provider cannot read the machine.
+ */
 function hangs(after: (tries: number) => boolean = () => true): void {
   let tries = 0;
   stand.controller = BMC;
@@ -39,7 +41,7 @@ function hangs(after: (tries: number) => boolean = () => true): void {
     return 'operation-1';
   };
 }
-/** Another boot with each reboot. */
+/** Each reboot gives a new boot id. */
 function reboots(): void {
   const { bootId } = stand.host;
   stand.reboot = async () => {
@@ -47,7 +49,7 @@ function reboots(): void {
     return 'operation-2';
   };
 }
-/** When nothing that failed before is waited for any more. */
+/** After all waits for earlier failures. */
 async function attemptedLater() {
   await advance(stand.clock, 60 * MINUTE);
   return stage.attempted();
@@ -57,7 +59,7 @@ const steps = () =>
     .filter(({ name }) => name === 'shepherd_ladder_attempts_total')
     .map(({ labels: { rung, outcome } }) => `${rung} ${outcome}`);
 
-test('is restarted, answers, and then the machine is rebooted, which alone recovers it', async () => {
+test('resets the BMC, sees it answer, and then reboots the machine, which recovers it', async () => {
   onRung('rebooting');
   hangs();
   reboots();
@@ -73,7 +75,7 @@ test('is restarted, answers, and then the machine is rebooted, which alone recov
   ]);
 });
 
-test('where SSH does not answer either, it comes before the first reboot', async () => {
+test('comes before the first reboot when SSH does not answer either', async () => {
   onRung('restartingAgent');
   hangs();
   reboots();
@@ -81,7 +83,7 @@ test('where SSH does not answer either, it comes before the first reboot', async
   expect(stage.deeds()).toEqual(['reset controller', 'reboot graceful']);
 });
 
-test('but not before the agent of a machine that still answers', async () => {
+test('comes after the agent restart on a machine that still answers', async () => {
   stand.host.unreachable = false;
   stage.silent(stand.host.bootId);
   hangs();
@@ -89,7 +91,7 @@ test('but not before the agent of a machine that still answers', async () => {
   expect(stage.deeds()).toEqual(['stop the agent']);
 });
 
-test('an accepted restart is no answer: what does not answer in time counts as no attempt', async () => {
+test('does not count an accepted reset as an answer, nor a late one as an attempt', async () => {
   onRung('powerCycling');
   hangs(() => false);
   expect(await stage.attempted()).toMatchObject({ failure: { code: 'timed-out' } });
@@ -98,7 +100,7 @@ test('an accepted restart is no answer: what does not answer in time counts as n
   expect(permit()).toBeNull();
 });
 
-test('is restarted once a day; in between the rung itself is tried', async () => {
+test('happens once a day; in between the rung itself is tried', async () => {
   onRung('rebooting');
   hangs(() => false);
   for (let at = 0; at < 3; at += 1) await attemptedLater();
@@ -113,7 +115,7 @@ test('is restarted once a day; in between the rung itself is tried', async () =>
   expect(stage.deeds()).toEqual(['reset controller', 'reset controller']);
 });
 
-test('F5: is asked for again where it was not sent, since the answer of its note was lost', async () => {
+test('F5: is requested again when it was not sent because its record’s answer was lost', async () => {
   onRung('rebooting');
   hangs();
   reboots();
@@ -125,8 +127,8 @@ test('F5: is asked for again where it was not sent, since the answer of its note
   expect(stage.deeds()).toEqual(['reset controller', 'reboot graceful']);
 });
 
-describe('a provider that refuses', () => {
-  test('for certain is asked again with the next attempt', async () => {
+describe('a provider that refuses a BMC reset', () => {
+  test('is asked again with the next attempt after a definite refusal', async () => {
     onRung('rebooting');
     hangs();
     reboots();
@@ -143,7 +145,7 @@ describe('a provider that refuses', () => {
   test.each([
     ['that answers again: the reboot follows', false, ['reset controller', 'reboot graceful']],
     ['that still hangs: the attempt ends', true, ['reset controller']],
-  ])('with a conflict, for one %s', async (_what, stillHangs, deeds) => {
+  ])('is asked again after a conflict, for example %s', async (_what, stillHangs, deeds) => {
     onRung('rebooting');
     hangs();
     reboots();
@@ -155,7 +157,7 @@ describe('a provider that refuses', () => {
     expect(stage.deeds()).toEqual(deeds);
   });
 
-  test('or perhaps has done it, is not', async () => {
+  test('is not asked again when the reset may have happened', async () => {
     onRung('rebooting');
     hangs();
     stand.resetController = () =>
@@ -166,7 +168,7 @@ describe('a provider that refuses', () => {
   });
 });
 
-test('a machine whose agent reports meanwhile is left alone', async () => {
+test('leaves a machine alone whose agent reports meanwhile', async () => {
   onRung('rebooting');
   hangs();
   stand.resetController = async () => {
@@ -180,7 +182,7 @@ test('a machine whose agent reports meanwhile is left alone', async () => {
   expect(stage.deeds()).toEqual(['reset controller']);
 });
 
-test('power that is owed is asked for once the controller answers', async () => {
+test('requests owed power when the BMC answers', async () => {
   const powerOffAskedAtMs = stand.clock.now() - 5 * MINUTE;
   onRung('rebooting', { powerOffAskedAtMs });
   hangs();
@@ -189,7 +191,7 @@ test('power that is owed is asked for once the controller answers', async () => 
   expect(stage.deeds()).toEqual(['reset controller', 'power on', 'reboot graceful']);
 });
 
-test('power that is not known is not off, and no way round the ladder', async () => {
+test('does not treat unknown power as off, or skip the ladder', async () => {
   onRung('powerCycling');
   stand.power = 'unknown';
   stand.whereIs = async () => device({ address: '192.0.2.1', power: 'unknown' });

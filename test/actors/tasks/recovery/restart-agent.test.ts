@@ -37,8 +37,8 @@ const isAt = (...known: Parameters<typeof device>) => {
   stand.whereIs = async () => device(...known);
 };
 
-describe('an agent that is silent on a machine that answers', () => {
-  test('is stopped, by the mildest means, and the machine is ready for another', async () => {
+describe('a silent agent on a machine that answers', () => {
+  test('is stopped by the mildest means, and the machine is ready for another', async () => {
     silent();
     expect(await stage.attempted()).toEqual({ outcome: 'done', failure: null, view: null });
     expect(stand.done).toEqual([
@@ -63,14 +63,14 @@ describe('an agent that is silent on a machine that answers', () => {
     expect(stage.deeds()).toEqual([]);
   });
 
-  test('is gone where the machine booted by itself: nothing is stopped, but it counts', async () => {
+  test('is gone when the machine booted by itself: nothing is stopped, but the attempt counts', async () => {
     stage.silent('an earlier boot');
     expect(await stage.attempted()).toMatchObject({ outcome: 'done' });
     expect(stage.deeds()).toEqual([]);
     expect(stand.row()).toMatchObject({ agentStarted: null, recovery: { attempts: 1 } });
   });
 
-  test('that cannot be stopped costs an attempt; after two a reboot is asked for', async () => {
+  test('costs an attempt when it cannot be stopped; after two a reboot is requested', async () => {
     stand.host.run = () => ({ exitCode: 1 });
     silent();
     for (let at = 1; at <= 2; at += 1) {
@@ -82,21 +82,21 @@ describe('an agent that is silent on a machine that answers', () => {
     expect(stage.deeds()).toEqual(['stop the agent', 'stop the agent', 'reboot graceful']);
   });
 
-  test('that does not end in time is given up', async () => {
+  test('is given up when it does not end in time', async () => {
     silent();
     stand.host.run = () => new Promise(() => undefined);
     expect(await stage.attempted(MINUTE + 1_000)).toMatchObject({ failure: { code: 'timed-out' } });
     expect(recovery()).toMatchObject({ rung: 'restartingAgent', attempts: 1 });
   });
 
-  test('goes on counting where an episode goes on', async () => {
+  test('counts on within an episode', async () => {
     onRung('restartingAgent', { attempts: 1 });
     await stage.attempted();
     expect(recovery()).toMatchObject({ rung: 'restartingAgent', attempts: 2 });
   });
 });
 
-describe('where SSH does not answer', () => {
+describe('a machine without an answer over SSH', () => {
   test.each<readonly [string, () => void]>([
     ['refused', () => (stand.host.unreachable = true)],
     ['broken off', connecting(new Unreachable('reset'))],
@@ -109,7 +109,7 @@ describe('where SSH does not answer', () => {
       'a system that cannot show its secret',
       () => isAt({ address: '192.0.2.1', tags: { 'shepherd-InstanceSecret': '00'.repeat(32) } }),
     ],
-  ])('(%s) the same attempt goes straight on to a reboot', async (_, begins) => {
+  ])('(%s) goes straight on to a reboot in the same attempt', async (_, begins) => {
     stage.silent(stand.host.bootId);
     begins();
     const { result, ended } = stage.attempt();
@@ -127,7 +127,7 @@ describe('where SSH does not answer', () => {
     void result;
   });
 
-  test('a provider that knows no reboots is asked for what it can', async () => {
+  test('goes on to what its provider can do without reboots', async () => {
     stand.capabilities = { ...stand.capabilities, reboot: false };
     stand.host.unreachable = true;
     stand.setPower = async () => 'operation-1';
@@ -140,7 +140,7 @@ describe('where SSH does not answer', () => {
     void result;
   });
 
-  test('and nothing but a reinstallation is left: it costs an attempt', async () => {
+  test('spends an attempt when only a reinstallation is left', async () => {
     stand.capabilities = { ...stand.capabilities, reboot: false, power: false };
     stand.host.unreachable = true;
     silent();
@@ -153,7 +153,7 @@ describe('where SSH does not answer', () => {
     expect(stage.deeds()).toEqual([]);
   });
 
-  test('but an order to restart the agent is not made a reboot: it is refused', async () => {
+  test('refuses an ordered agent restart instead of a reboot', async () => {
     stand.host.unreachable = true;
     silent();
     await stage.order('restart-agent');
@@ -165,7 +165,7 @@ describe('where SSH does not answer', () => {
   });
 });
 
-describe('what is no silence of the machine', () => {
+describe('a failure that is not the machine’s', () => {
   const unasked = () => Promise.reject(new ProviderError('transient', 'no provider'));
   test.each<readonly [string, string, () => void]>([
     ['a provider that cannot be asked', 'transient', () => (stand.whereIs = unasked)],
@@ -175,7 +175,7 @@ describe('what is no silence of the machine', () => {
       () => isAt({ address: '192.0.2.1', ownership: 'foreign' }),
     ],
     ['another host', 'host-key-rejected', () => (stand.host.hostKey = 'b3RoZXI=')],
-  ])('%s: nothing is asked for', async (_, code, begins) => {
+  ])('%s: requests nothing', async (_, code, begins) => {
     silent();
     begins();
     expect(await stage.attempted()).toMatchObject({ outcome: 'failed', failure: { code } });
@@ -185,7 +185,7 @@ describe('what is no silence of the machine', () => {
     expect(stand.row().quarantine?.kind).toBe(quarantine);
   });
 
-  test('our own end: the work is given back, nothing is asked for', async () => {
+  test('our own end releases the work and requests nothing', async () => {
     silent();
     stand.host.hangs = 'execute';
     const { result } = stage.attempt();
@@ -197,7 +197,7 @@ describe('what is no silence of the machine', () => {
   });
 });
 
-describe('C4: a machine that only SSH could bring back', () => {
+describe('C4: a machine that only SSH can recover', () => {
   beforeEach(() => {
     stand.capabilities = { ...stand.capabilities, reboot: false, power: false, reinstall: false };
     stage.silent(stand.host.bootId);
@@ -219,7 +219,7 @@ describe('C4: a machine that only SSH could bring back', () => {
     ['no handshake', connecting(new TimedOut('handshake'))],
     ['no address', () => isAt({ address: null })],
   ])(
-    'C4: (%s) is tried for ever, with growing pauses and no permit in between, which begin anew when it is heard',
+    'C4: (%s) is tried for ever with growing pauses and no permit in between; a heartbeat restarts the pauses',
     async (_, cuts) => {
       cuts();
       const waits: number[] = [];
@@ -245,7 +245,7 @@ describe('C4: a machine that only SSH could bring back', () => {
     ['its agent cannot be stopped', () => (stand.host.run = () => ({ exitCode: 1 })), /agent/],
     ['its system hangs', () => (stand.host.hangs = 'execute'), /no end after/],
     ['it refuses our key', connecting(new Denied('every key was refused')), /every key/],
-  ])('C4: one that was reached (%s) needs a human after two attempts', async (_, begins, cause) => {
+  ])('C4: needs a person after two attempts that reached it (%s)', async (_, begins, cause) => {
     begins();
     for (let at = 1; at <= 2; at += 1) {
       await stage.attempted();
@@ -262,7 +262,7 @@ describe('C4: a machine that only SSH could bring back', () => {
   test.each([
     ['is started again, if too few of the failures reached it', 9, false],
     ['needs a human, if as many as usual did', 10, true],
-  ])('C4: whose agent start was given up %s', async (_, count, needsHuman) => {
+  ])('C4: recovers after its agent start was given up %s', async (_, count, needsHuman) => {
     stage.givenUp({ startAttempt: { atMs: stand.clock.now() - HOUR, count, unreached: 4 } });
     expect(await stage.attempted()).toMatchObject({ outcome: 'refused' });
     expect(stand.row().quarantine?.kind).toBe(needsHuman ? 'needsHuman' : undefined);
@@ -271,7 +271,7 @@ describe('C4: a machine that only SSH could bring back', () => {
     expect(waitMs(), 'meanwhile its agent is started').toBeGreaterThan(0);
   });
 
-  test('C4: whose agent start was given up is rebooted where that can be done, reached or not', async () => {
+  test('C4: is rebooted, where possible, after its agent start was given up', async () => {
     stand.capabilities = { ...stand.capabilities, reboot: true };
     stage.givenUp({ startAttempt: { atMs: null, count: 6, unreached: 6 } });
     expect(await stage.claim()).toBe('rebooting');

@@ -22,29 +22,29 @@ import { advance, settled } from '../../../doubles/simulated-clock.ts';
 
 export const MINUTE = 60_000;
 export const ASK_AGAIN_MS = 5 * MINUTE;
-/** What reading the boot id, and stopping the agent, look like among what was done. */
+/** Log lines of reading the boot id and of stopping the agent. */
 export const BOOT_ID = 'execute cat /proc/sys/kernel/random/boot_id';
 
-/** One machine in recovery, service by service or as a whole. */
+/** One machine in recovery, by single services or as a whole. */
 export interface RecoveryStage {
   readonly stand: TaskStand;
   readonly services: ReturnType<typeof recoveryServices>;
-  /** An agent that was started in this boot (null: not known which) and is silent for an hour. */
+  /** An agent that was started in this boot (null: unknown) and has been silent for an hour. */
   silent(bootId: string | null, change?: Partial<MachineRow>): void;
   /** A machine whose agent start was given up. */
   givenUp(change?: Partial<MachineRow>): void;
   claim(): Promise<string>;
   run(service: Exclude<keyof RecoveryStage['services'], 'giveUp'>): Promise<unknown>;
   giveUp(failure: Failure): Promise<void>;
-  /** The whole task, as the lifecycle runs it. It goes on while time does. */
+  /** Runs the whole task as the lifecycle does, while time passes. */
   attempt(): Attempt;
   /** The same, until it has ended. */
   attempted(limitMs?: number): Promise<TaskResult>;
   order(verb: 'restart-agent' | 'reboot' | 'reinstall', force?: boolean): Promise<void>;
   hold(kind: Parameters<typeof hold>[0]): void;
-  /** What the daemon did to the machine and asked of its provider, without looks at it. */
+  /** The daemon's actions on the machine and calls to its provider, without reads. */
   deeds(): string[];
-  /** Ends the turn, as a crash of the actor does. */
+  /** Ends the permit, as a crash of the actor does. */
   dies(): Promise<void>;
 }
 export interface Attempt {
@@ -52,7 +52,7 @@ export interface Attempt {
   ended(): boolean;
 }
 
-/** Each note of work passes through `around`. */
+/** Passes each note of work through `around`. */
 export const noting =
   (around: (note: WorkNote, write: () => Promise<void>) => Promise<void>) =>
   ({ keeper }: RecoverDeps): Partial<RecoverDeps> => ({
@@ -127,16 +127,16 @@ export async function createRecoveryStage(
   return stage;
 }
 
-/** The stage of the test that runs, and its stand. */
+/** The running test's stage and stand. */
 export let stage: RecoveryStage;
 export let stand: TaskStand;
 
-/** Sets a stage of its own for each test of the file. */
+/** Creates a stage for each test of the file. */
 export const setStage = (
   change?: (deps: RecoverDeps) => Partial<RecoverDeps>,
   then: () => void = () => undefined,
 ): void => beforeEach(() => anotherStage(change).then(then));
-/** In place of that, where a test needs another one. */
+/** Replaces the stage, for a test that needs a different one. */
 export async function anotherStage(
   change?: (deps: RecoverDeps) => Partial<RecoverDeps>,
 ): Promise<void> {
@@ -144,7 +144,7 @@ export async function anotherStage(
   ({ stand } = stage);
 }
 
-/** A silent machine on this rung, in the boot that it is in. */
+/** A silent machine on this rung, in its present boot. */
 export const onRung = (
   rung: LadderRow['rung'],
   change: Partial<LadderRow> = {},
@@ -152,17 +152,17 @@ export const onRung = (
 ) => stage.silent(stand.host.bootId, { recovery: ladderRow({ rung, ...change }), ...more });
 export const recovery = () => stand.row().recovery;
 export const permit = () => stand.bmdb.tables.machines.get(MACHINE)!.permitGrantedAtMs;
-/** What became of what was ordered. */
+/** The order's outcome. */
 export const request = async () => {
   const [found] = await stand.bmdb.requests.read(['ann-1'], new AbortController().signal);
   return found!;
 };
-/** Its agent reports, from this boot. */
+/** Its agent reports from this boot. */
 export async function beat(bootId = stand.host.bootId): Promise<void> {
   const publicKey = Buffer.from('ab'.repeat(32), 'hex');
   await stand.bmdb.heartbeats.recordHeartbeats([{ machineId: MACHINE, publicKey, bootId }]);
 }
-/** Begins the whole task, looks at it for a while, and ends its turn. */
+/** Starts the whole task, watches it for a while, and ends its permit. */
 export async function begun(forMs = 60_000): Promise<void> {
   const { result } = stage.attempt();
   await settled();
@@ -171,7 +171,7 @@ export async function begun(forMs = 60_000): Promise<void> {
   await result;
 }
 
-/** How a service that ran ended: null when it resolved, else the code of its error. */
+/** A service's result: null when it resolved, otherwise its error code. */
 export const codeOf = (running: Promise<unknown>): Promise<string | null> =>
   running.then(
     () => null,

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { stopAgentCommand } from '../../../../src/actors/tasks/end-agent.ts';
 
-/** The command as machines run it, on processes of this one that end with a path of our own. */
+/** The command as machines run it, on processes of this computer that end with our own path. */
 
 let dir: string;
 let agentPath: string;
@@ -32,12 +32,13 @@ async function start(code: string, ...words: string[]): Promise<ChildProcess> {
 const lives = ({ exitCode, signalCode }: ChildProcess) => exitCode === null && signalCode === null;
 const shells = ['sh', 'bash', 'dash', 'busybox'].filter((name) => {
   const { error } = spawnSync(name, ['--help']);
-  // Where `CI` is set, a missing shell fails the run: these tests may not disappear in silence.
+  // Where `CI` is set, a missing shell fails the run, so that these tests cannot disappear
+  // silently.
   if (error && process.env['CI']) throw error;
   return !error;
 });
 
-/** A folder with the programs of busybox alone, which are all that a host with Alpine Linux has. */
+/** A folder with busybox programs only, as on Alpine Linux. */
 function busyboxPath(): string {
   const folder = mkdtempSync(join(dir, 'bin-'));
   execFileSync('busybox', ['--install', '-s', folder]);
@@ -55,8 +56,8 @@ async function stop(shell: string) {
   return { exitCode, output };
 }
 
-describe.each(shells)('run by %s', (shell) => {
-  test('F3: ends the agent, and nothing that only speaks of it', async () => {
+describe.each(shells)('the stop script under %s', (shell) => {
+  test('F3: ends the agent and no process that only mentions it', async () => {
     const agent = await start(READY, agentPath);
     const others = [
       await start(READY, agentPath, 'more'),
@@ -69,19 +70,19 @@ describe.each(shells)('run by %s', (shell) => {
     expect(others.map(lives)).toEqual([true, true, true]);
   });
 
-  test('is content where no agent runs', async () => {
+  test('succeeds when no agent runs', async () => {
     expect(await stop(shell)).toEqual({ exitCode: 0, output: '' });
   });
 });
 
-test('an agent that does not end when it is asked to is killed', async () => {
+test('kills an agent that ignores the request to end', async () => {
   const agent = await start(`process.on('SIGTERM', () => undefined);${READY}`, agentPath);
   expect(await stop('sh')).toEqual({ exitCode: 0, output: '' });
   await expect.poll(() => lives(agent)).toBe(false);
   expect(agent.signalCode).toBe('SIGKILL');
 });
 
-test('the agent is known by the file that its path leads to', async () => {
+test('recognises the agent by the file behind its path', async () => {
   const real = join(dir, 'agent-2');
   writeFileSync(real, '');
   symlinkSync(real, agentPath);
@@ -90,7 +91,7 @@ test('the agent is known by the file that its path leads to', async () => {
   await expect.poll(() => lives(agent)).toBe(false);
 });
 
-test('the command is known by its name and its arguments', () => {
+test('recognises the command by name and arguments', () => {
   const [shell, option, , ...rest] = stopAgentCommand('/root/agent');
   expect([shell, option, ...rest]).toEqual(['sh', '-c', 'stop-agent', '/root/agent', 'now']);
 });

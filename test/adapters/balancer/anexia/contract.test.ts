@@ -6,7 +6,7 @@ import { balancerContract } from '../../../contracts/balancer.ts';
 import { engineDriver } from '../../../support/engine-driver.ts';
 
 describe.each(['short', 'full'] as const)(
-  'the driver of Anexia, at its emulator with %s rows',
+  'the driver of Anexia at its emulator with %s rows',
   (rows) => {
     balancerContract(async () => {
       const clock = createSimulatedClock();

@@ -19,9 +19,9 @@ const create = ({ balancer }: Pick<EngineStand, 'balancer'>) =>
 const POST = 'POST /api/LBaaS/v1/backend.json';
 const posts = (stand: EngineStand) => stand.routes().filter((one) => one === POST).length;
 
-describe('a reply that is lost', () => {
+describe('a lost reply of the Engine', () => {
   testRows(['after', 'midBody'] as const)(
-    '%s: what was made is found, not made again',
+    '%s: finds what was created and creates it once',
     async (phase) => {
       const stand = await createStand();
       await stand.observe();
@@ -36,7 +36,7 @@ describe('a reply that is lost', () => {
     },
   );
 
-  test('and a list that is behind: no second one is asked for until it would have shown', async () => {
+  test('waits with a second request until a lagging list would show the object', async () => {
     const stand = await createStand();
     await stand.observe();
     const { clock, fake } = stand;
@@ -50,14 +50,14 @@ describe('a reply that is lost', () => {
     clock.increment(5_000);
     expect(await stand.observe()).toEqual([]);
     const failure = await stand.failureOf(create(stand));
-    expect((failure.cause as Error).message).toContain('may still show up');
+    expect((failure.cause as Error).message).toContain('may still appear');
     clock.increment(20_000);
     const ref = await stand.run(create(stand));
     expect(fake.objects().map(({ id }) => id)).toEqual([ref.id]);
     expect(posts(stand)).toBe(1);
   });
 
-  test('of a creation that never arrived: it is made once', async () => {
+  test('creates once when the request never arrived', async () => {
     const stand = await createStand();
     await stand.observe();
     const match = { method: 'POST', kind: 'backend' } as const;
@@ -69,7 +69,7 @@ describe('a reply that is lost', () => {
   });
 });
 
-test('what was just made is seen, however far the lists are behind', async () => {
+test('shows what it just created, however far lists lag', async () => {
   const stand = await createStand();
   stand.fake.addFault({ effect: { type: 'lag', lagMs: 60_000 } });
   const refs = await stand.build();
@@ -83,14 +83,14 @@ test('what was just made is seen, however far the lists are behind', async () =>
   expect(stand.writes()).toEqual([]);
 });
 
-test('what is gone is no success of whoever waits for it', async () => {
+test('does not report an object that is gone as created', async () => {
   const stand = await createStand();
   const ref = await stand.run(create(stand));
   await stand.run(stand.balancer.destroy(ref, OWNER, { signal }));
   expect(await stand.run(stand.balancer.refresh(ref, OWNER, { signal }))).toBe('failed');
 });
 
-test('an object of our name that another owner tagged is not taken', async () => {
+test('takes no object with our name that another owner tagged', async () => {
   const stand = await createStand();
   const other = { ...OWNER, uid: 'uid-2' };
   const theirs = await stand.run(stand.balancer.create(backend, null, other, { signal }));
@@ -102,7 +102,7 @@ test('an object of our name that another owner tagged is not taken', async () =>
   expect(stand.fake.objects().map(({ tags }) => tags.length)).toEqual([1, 1]);
 });
 
-test('tags are written one by one, whoever writes them', async () => {
+test('writes tags one by one, whoever writes them', async () => {
   const stand = await createStand();
   const refs = await stand.build(desiredOf().slice(0, 2));
   const both = [stand.balancer, stand.another()];
@@ -118,17 +118,20 @@ test('tags are written one by one, whoever writes them', async () => {
   expect(stand.fake.requests().some(({ status }) => status === 409)).toBe(false);
 });
 
-describe.each(['paged', 'wrapped', 'array'] as const)('lists in the form %s', (listForm) => {
-  testRows(['short', 'full'] as const)('whose rows are %s are read to the end', async (rows) => {
-    const stand = await createStand({ knobs: { listForm, rows, limitMax: 2 } });
-    await stand.build();
-    expect(await stand.observe(stand.another())).toHaveLength(12);
-    const pages = stand.fake.requests().filter(({ query }) => query['tag_name'] !== undefined);
-    expect(pages.at(-1)?.query['page']).toBe('7');
-  });
-});
+describe.each(['paged', 'wrapped', 'array'] as const)(
+  'lists of the Engine in the form %s',
+  (listForm) => {
+    testRows(['short', 'full'] as const)('are read to the end with rows %s', async (rows) => {
+      const stand = await createStand({ knobs: { listForm, rows, limitMax: 2 } });
+      await stand.build();
+      expect(await stand.observe(stand.another())).toHaveLength(12);
+      const pages = stand.fake.requests().filter(({ query }) => query['tag_name'] !== undefined);
+      expect(pages.at(-1)?.query['page']).toBe('7');
+    });
+  },
+);
 
-test('filters are escaped once more, and the rest is said as the service wants it', async () => {
+test('escape filters twice and send the rest as the service wants it', async () => {
   const stand = await createStand();
   await stand.observe();
   const list = stand.fake.requests().find(({ route }) => route.endsWith('/backend.json'))!;
@@ -140,7 +143,7 @@ test('filters are escaped once more, and the rest is said as the service wants i
   expect(stand.fake.complaints()).toEqual([]);
 });
 
-test('without its load balancer nothing is done, and the error says which one is missing', async () => {
+test('does nothing without its load balancer and names the missing one', async () => {
   const stand = await createStand();
   const { fake } = stand;
   fake.addFault({ match: { route: '/api/LBaaS/v1/loadbalancer.json/{id}' }, effect: notFound });
@@ -162,7 +165,7 @@ const notFound = {
   body: { error: { code: 404, message: 'Not Found' } },
 } as const;
 
-test('what is gone between list and look is gone; what a proxy says of it is no proof', async () => {
+test('believes that an object is gone between list and look, but not from a proxy', async () => {
   const stand = await createStand();
   await stand.build();
   const match = { method: 'GET', route: '/api/LBaaS/v1/server.json/{id}' };
@@ -182,7 +185,7 @@ test('what is gone between list and look is gone; what a proxy says of it is no 
   });
 });
 
-test('a token that is refused is told at once, and shown nowhere', async () => {
+test('reports a refused token at once and shows it nowhere', async () => {
   const stand = await createStand();
   const { fake } = stand;
   const body = {
@@ -196,14 +199,14 @@ test('a token that is refused is told at once, and shown nowhere', async () => {
   expect(told).not.toContain(fake.token.slice(6));
 });
 
-test('what the service says of a refusal is told, field by field', async () => {
+test('reports the fields of a refusal by the service', async () => {
   const stand = await createStand();
   const desired = { ...backend, spec: { ...backend.spec, name: '' } };
   const failure = await stand.failureOf(stand.balancer.create(desired, null, OWNER, { signal }));
   expect((failure.cause as Error).message).toMatch(/Validation failed; name: .*\(status 422\)/);
 });
 
-test('a call ends with its signal, and none begins after the end of the balancer', async () => {
+test('ends a call with its signal and starts none after the stop', async () => {
   const stand = await createStand();
   const leaving = new AbortController();
   stand.fake.addFault({ effect: { type: 'hang', phase: 'before' } });
@@ -217,7 +220,7 @@ test('a call ends with its signal, and none begins after the end of the balancer
   expect(stand.routes()).toEqual([]);
 });
 
-test('every request is metered, by resource and not by id; none is left in the air', async () => {
+test('counts every request by resource and leaves none open', async () => {
   const stand = await createStand();
   await stand.run(create(stand));
   stand.fake.addFault({ effect: { type: 'drop', phase: 'before' } });
@@ -234,7 +237,7 @@ test('every request is metered, by resource and not by id; none is left in the a
   expect(stand.inFlight()).toBe(0);
 });
 
-describe('the driver', () => {
+describe('the driver of Anexia', () => {
   const around = { env: { ANEXIA_TOKEN: 'secret-token' }, baseDirectory: '/', checkFiles: false };
   const settings = (changes: object = {}) =>
     anexiaDriver
@@ -252,14 +255,14 @@ describe('the driver', () => {
     userAgent: 'shepherd/test',
   };
 
-  test('takes its token from the environment unless it is told another', () => {
+  test('takes its token from the environment unless configured', () => {
     const { baseUrl, token } = settings();
     expect([baseUrl, token.read()]).toEqual(['https://engine.anexia-it.com', 'secret-token']);
     expect(settings({ baseUrl: 'https://e.test/x/' }).baseUrl).toBe('https://e.test/x');
   });
 
   testRows([
-    [{ baseUrl: 'http://engine.test' }, /sends the token in clear/],
+    [{ baseUrl: 'http://engine.test' }, /would send the token unencrypted/],
     [{ baseUrl: 'ftp://engine.test' }, /give an http or https URL/],
     [
       { baseUrl: 'https://ann:pass/wo@rd@engine.test' },
@@ -272,7 +275,7 @@ describe('the driver', () => {
     expect(() => settings(changes)).toThrow(message);
   });
 
-  test('two of one base and load balancer are one and the same', () => {
+  test('treats two balancers with one base and load balancer as the same', () => {
     const at = (loadBalancer: string, baseUrl = 'https://e.test') =>
       settings({ baseUrl, loadBalancer });
     expect(anexiaDriver.overlaps!(at('a'), at('a', 'https://e.test/'))).toBe('loadBalancer');
@@ -280,7 +283,7 @@ describe('the driver', () => {
     expect(anexiaDriver.overlaps!(at('a'), at('a', 'https://other.test'))).toBeNull();
   });
 
-  test('a pause is of all balancers of an account, and of no other account', async () => {
+  test('shares a pause among all balancers of an account and no other', async () => {
     const stand = await createStand();
     const { network } = stand;
     const env = { ANEXIA_TOKEN: stand.fake.token, OTHER: stand.fake.token };

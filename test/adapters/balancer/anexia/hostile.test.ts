@@ -30,7 +30,7 @@ const EMPTY = { page: 9, total_pages: 0, total_items: 0, limit: 2, data: [] };
 
 type HostileHandler = (url: URL, response: ServerResponse, request: IncomingMessage) => void;
 
-/** A server that answers as it likes: with the answer given, else as if nothing was there. */
+/** A server that returns the given answer, or else "not found". */
 async function createLiar(answer: (url: URL) => HostileHandler | undefined) {
   const requests: string[] = [];
   const server = createServer((request, response) => {
@@ -77,21 +77,21 @@ testRows<readonly [name: string, answer: HostileHandler, told: RegExp]>([
   [
     'lists what has not the tag, as if it were not asked for one',
     telling((url) => paged(url, pageOf(url) === 1 ? [row('a', ['x'])] : [], 1)),
-    /a is listed, and has not the tag/,
+    /a is listed, but does not have the tag/,
   ],
-  ['gives the same page for ever', telling(() => [row('a')]), /page 2 holds nothing new/],
+  ['gives the same page for ever', telling(() => [row('a')]), /page 2 has nothing new/],
   [
     'gives another page than was asked for',
     telling(() => ({ ...EMPTY, page: 3 })),
-    /page 1 was asked for, and page 3 came/,
+    /page 1 was requested, but page 3 came/,
   ],
   [
     'counts more than it gives',
     telling((url) => paged(url, pageOf(url) === 1 ? [row('a')] : [], 2)),
-    /does not hold still/,
+    /changed during each/,
   ],
-  ['names no identifier in a row', telling(() => [{ name: 'x' }]), /not as agreed/],
-  ['says no in a success', telling(() => ({ error: { message: 'no' } })), /names errors: no/],
+  ['names no identifier in a row', telling(() => [{ name: 'x' }]), /malformed/],
+  ['says no in a success', telling(() => ({ error: { message: 'no' } })), /contains errors: no/],
   [
     'answers with a page',
     (_url, response) => json(response, '<h1>hello</h1>', 200, 'text/html'),
@@ -102,7 +102,7 @@ testRows<readonly [name: string, answer: HostileHandler, told: RegExp]>([
     (_url, response) => void response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end(),
     /redirect/,
   ],
-])('a server that %s is not believed', async (_name, answer, told) => {
+])('does not believe a server that %s', async (_name, answer, told) => {
   const { observe, requests } = await createLiar((url) => (isSearch(url) ? answer : undefined));
   const failure = await observe().then(
     () => expect.unreachable('it has to fail'),
@@ -113,7 +113,7 @@ testRows<readonly [name: string, answer: HostileHandler, told: RegExp]>([
   expect(requests.every((one) => one.startsWith('GET'))).toBe(true);
 });
 
-test('an answer without a type is JSON, also one that says that something is gone', async () => {
+test('reads an answer without a type as JSON, also a not-found', async () => {
   const untyped = (response: ServerResponse, status: number, body: object) => {
     response.writeHead(status);
     response.end(JSON.stringify(body));
@@ -133,7 +133,7 @@ test('an answer without a type is JSON, also one that says that something is gon
   expect((await observe()).map(({ ref }) => ref.id)).toEqual(['b']);
 });
 
-test('a list that moves while it is read is read again', async () => {
+test('reads a list again that moved while it was read', async () => {
   let walks = 0;
   const { observe } = await createLiar((url) => {
     if (!isSearch(url)) {
@@ -152,7 +152,7 @@ test('a list that moves while it is read is read again', async () => {
   expect(walks).toBe(2);
 });
 
-test('what a destruction is answered with is not read', async () => {
+test('does not read the answer to a deletion', async () => {
   const { balancer } = await createLiar((url) =>
     url.pathname.endsWith('/b')
       ? (_url, response) => json(response, 'OK', 200, 'text/plain')
@@ -161,7 +161,7 @@ test('what a destruction is answered with is not read', async () => {
   await balancer.destroy({ kind: 'backend', id: 'b' }, OWNER, { signal: live });
 });
 
-test('a creation whose answer names nothing is looked for', async () => {
+test('looks for an object whose creation was answered without a name', async () => {
   let made = false;
   const { balancer, requests } = await createLiar((url) => {
     if (url.pathname.endsWith('/backend.json')) {

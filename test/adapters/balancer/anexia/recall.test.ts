@@ -11,12 +11,12 @@ const BACKEND = 'backend http.api.eu';
 
 const glance = (stand: EngineStand): Promise<readonly Observed[]> =>
   stand.run(stand.balancer.observe(OWNER, { signal, mayRecall: true }));
-/** What was asked for by itself since `forget`. */
+/** Resources that were read individually since `forget`. */
 const fetches = (stand: EngineStand): string[] =>
   stand.routes().filter((one) => one.startsWith('GET') && one.endsWith('{id}'));
 const idsOf = (objects: readonly Observed[]) => objects.map(({ ref }) => ref.id).toSorted();
 
-/** Everything is there, and was read in full. */
+/** Every resource exists and was read in full. */
 async function settled(options: Parameters<typeof createStand>[0] = {}) {
   const stand = await createStand(options);
   const refs = await stand.build();
@@ -27,8 +27,8 @@ async function settled(options: Parameters<typeof createStand>[0] = {}) {
 const specOf = (objects: readonly Observed[], { id }: Ref) =>
   objects.find(({ ref }) => ref.id === id)?.spec;
 
-describe('what was read before', () => {
-  test('is told by a look that may; any other reads it anew, and sees what others did', async () => {
+describe('remembered objects of the Engine', () => {
+  test('are used by looks that allow it; others read everything and see foreign changes', async () => {
     const { stand, server } = await settled();
     stand.fake.setFields(server.id, { ip: '10.9.9.9' });
     expect(specOf(await glance(stand), server)).toMatchObject({ address: '10.0.0.1' });
@@ -39,16 +39,16 @@ describe('what was read before', () => {
     expect(specOf(await glance(stand), server)).toMatchObject({ address: '10.9.9.9' });
   });
 
-  test('never tells that something is there: that is what lists tell', async () => {
+  test('never prove existence, which only lists prove', async () => {
     const { stand, server, refs } = await settled();
     await stand.call('DELETE', `/api/LBaaS/v1/server.json/${server.id}`);
     const left = [...refs.values()].map(({ id }) => id).filter((id) => id !== server.id);
     expect(idsOf(await glance(stand))).toEqual(left.toSorted());
-    // What was made lately is asked for, since lists may be behind; nothing else is.
+    // The driver reads recent creations individually, since lists may lag, and nothing else.
     expect(fetches(stand)).toHaveLength(1);
   });
 
-  test('is not told of what is below another parent now', async () => {
+  test('are not used for an object under another parent', async () => {
     const { stand, server, refs } = await settled();
     stand.fake.setFields(server.id, { backend: refs.get('backend https.api.eu')!.id });
     const moved = (await glance(stand)).find(({ ref }) => ref.id === server.id);
@@ -56,7 +56,7 @@ describe('what was read before', () => {
     expect(fetches(stand)).toHaveLength(1);
   });
 
-  testRows(['0', '2', '4', null])('is not told of what was in the state %s', async (state) => {
+  testRows(['0', '2', '4', null])('are not used for an object in the state %s', async (state) => {
     const { stand, server } = await settled();
     stand.fake.setState(server.id, state);
     await stand.observe();
@@ -67,7 +67,7 @@ describe('what was read before', () => {
     expect(fetches(stand)).toHaveLength(1);
   });
 
-  test('is not told of what could not be changed here, or not wholly', async () => {
+  test('are not used when a change failed or was incomplete', async () => {
     const { stand, backend } = await settled();
     stand.fake.addFault({
       match: { method: 'PUT' },
@@ -81,7 +81,7 @@ describe('what was read before', () => {
     expect(fetches(stand)).toEqual(['GET /api/LBaaS/v1/backend.json/{id}']);
   });
 
-  test('is not what was asked for before it was changed, whenever the answer comes', () => {
+  test('are not answers requested before a change, whenever they arrive', () => {
     const readings = createReadings(createSimulatedClock());
     const ref = { kind: 'backend', id: 'b' } as const;
     const answer = engineObject.parse({ identifier: 'b', name: 'http.api.eu', state: '3' });
@@ -96,10 +96,10 @@ describe('what was read before', () => {
   });
 });
 
-test('what is at another load balancer is asked for once, and seen when it comes to ours', async () => {
+test('asks once for an object of another load balancer and sees it when it becomes ours', async () => {
   const { stand, backend } = await settled();
   stand.fake.setFields(backend.id, { load_balancer: stand.fake.loadBalancers[1]! });
-  // It, its frontend's bind and servers hang on it: only the servers of it are not ours any more.
+  // The backend, its frontend's bind and servers depend on it: only its servers are no longer ours.
   const without = idsOf(await stand.observe());
   expect(without).not.toContain(backend.id);
   stand.forget();
@@ -109,10 +109,10 @@ test('what is at another load balancer is asked for once, and seen when it comes
   expect(await glance(stand)).toHaveLength(12);
 });
 
-describe('rows that show everything', () => {
+describe('complete rows of a list', () => {
   const rows = { knobs: { rows: 'full' } } as const;
 
-  test('are used as they come: no object is asked for by itself', async () => {
+  test('are used without asking for a single object', async () => {
     const { stand } = await settled(rows);
     const other = await stand.observe(stand.another());
     expect(other).toHaveLength(12);
@@ -124,14 +124,14 @@ describe('rows that show everything', () => {
     ['frontend http.api.eu', 'mode'],
     ['bind v4.http.api.eu', 'ssl'],
     [SERVER, 'check'],
-  ])('of %s, but without its %s: only that is asked for', async (key, field) => {
+  ])('of %s that lack %s lead to one request for that object', async (key, field) => {
     const { stand, refs } = await settled(rows);
     stand.fake.setFields(refs.get(key)!.id, { [field]: undefined });
     await stand.observe(stand.another());
     expect(fetches(stand)).toHaveLength(2);
   });
 
-  test('are not believed of what was just changed here', async () => {
+  test('are not believed for what was just changed here', async () => {
     const { stand, backend } = await settled(rows);
     const { desired } = desiredOf()[0]!;
     await stand.run(stand.balancer.update!(backend, desired, null, OWNER, { signal }));
@@ -144,7 +144,7 @@ describe('rows that show everything', () => {
     expect(fetches(stand)).toEqual([]);
   });
 
-  test('are not believed of what was just made here and is said not to be ready', async () => {
+  test('are not believed for what was just created here and appears not ready', async () => {
     const stand = await createStand({ ...rows, stateDelayMs: 5_000 });
     await stand.build(desiredOf().slice(0, 1));
     stand.forget();

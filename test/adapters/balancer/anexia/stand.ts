@@ -19,7 +19,7 @@ export const OWNER: PoolRef = { pool: 'api', uid: 'uid-1', suffix: 'api.eu' };
 export const TAG = 'shepherd-pool=uid-1';
 export const live = new AbortController().signal;
 
-/** The base of all vectors: two ports, two addresses, two servers. */
+/** The base of all vectors: two ports, two addresses and two servers. */
 const PORTS = [
   { port: 'http', external: 80, internal: 42_037 },
   { port: 'https', external: 443, internal: 37_042 },
@@ -36,7 +36,7 @@ const SERVERS: Readonly<Record<string, string>> = {
 
 export interface DesiredObject {
   readonly desired: Desired;
-  /** Key of its parent. */
+  /** Key of the parent. */
   readonly parent: string | null;
   /** `<kind> <name>`. */
   readonly key: string;
@@ -48,7 +48,7 @@ const wish = (spec: Spec, port: string, parent: string | null): DesiredObject =>
   key: `${spec.kind} ${spec.name}`,
 });
 
-/** What is desired of the base, or with other servers. */
+/** The desired state of the base, or of other servers. */
 export function desiredOf(servers: readonly string[] = ['m1', 'm2']): readonly DesiredObject[] {
   const { suffix } = OWNER;
   const named = PORTS.map((one) => ({ ...one, name: `${one.port}.${suffix}` }));
@@ -83,7 +83,7 @@ export function desiredOf(servers: readonly string[] = ['m1', 'm2']): readonly D
   ];
 }
 
-/** The emulator in virtual time, and drivers at it. */
+/** The emulator in virtual time with its drivers. */
 export type EngineStand = Awaited<ReturnType<typeof createStand>>;
 
 export async function createStand(options: Partial<AnexiaEmulatorOptions> = {}) {
@@ -94,19 +94,19 @@ export async function createStand(options: Partial<AnexiaEmulatorOptions> = {}) 
     clock,
     ...options,
   });
-  /** Everything logged, as JSON lines. */
+  /** All log records, as JSON lines. */
   const lines: string[] = [];
   const write = (fields: object, message: string) =>
     void lines.push(JSON.stringify({ ...fields, message }));
   const log: Log = { debug: write, info: write, warn: write, error: write, child: () => log };
-  /** `METHOD resource status` of each request. */
+  /** `METHOD resource status` per request. */
   const metered: string[] = [];
   let inFlight = 0;
   let sinceSeq = 0;
   const loadBalancer = fake.loadBalancers[0]!;
   const open: LoadBalancer[] = [];
 
-  /** A balancer of another process, or of another daemon. */
+  /** A balancer of another process or daemon. */
   function another(): LoadBalancer {
     const metrics = metricsTo(({ name, labels: { method, resource, status }, value }) => {
       if (name === 'shepherd_lb_http_client_requests_in_flight') inFlight += value;
@@ -124,7 +124,7 @@ export async function createStand(options: Partial<AnexiaEmulatorOptions> = {}) 
 
   const run = <T>(promise: Promise<T>): Promise<T> => runOut(clock, promise);
   const entries = () => fake.requests(sinceSeq);
-  /** Of the journal since `forget`. */
+  /** The journal since `forget`. */
   const routes = () => entries().map(({ method, route }) => `${method} ${route}`);
   return {
     fake,
@@ -145,7 +145,7 @@ export async function createStand(options: Partial<AnexiaEmulatorOptions> = {}) 
       ),
     observe: (by = balancer): Promise<readonly Observed[]> =>
       run(by.observe(OWNER, { signal: live })),
-    /** Creates all of it in order, and answers the references by key. */
+    /** Creates all members in order, and returns the references by key. */
     async build(wishes = desiredOf()): Promise<ReadonlyMap<string, Ref>> {
       const refs = new Map<string, Ref>();
       for (const { desired, parent, key } of wishes) {
@@ -158,7 +158,7 @@ export async function createStand(options: Partial<AnexiaEmulatorOptions> = {}) 
     routes,
     writes: () => routes().filter((one) => !one.startsWith('GET')),
     forget: () => void (sinceSeq = fake.requests().at(-1)?.seq ?? 0),
-    /** Requests that began and are not over. */
+    /** Requests that began and have not ended. */
     inFlight: () => inFlight,
   };
 }

@@ -4,7 +4,10 @@ import type { Observed, Ref } from '../../../../src/domain/balancing/objects.ts'
 import { testRows } from '../../../support/rows.ts';
 import { createStand, desiredOf, live, OWNER, TAG, type EngineStand } from './stand.ts';
 
-/** Vectors by number whose details only a driver shows; a running pool on the emulator shows the others. */
+/**
+ * Vectors by number whose details only a driver shows. A running pool on the emulator shows the
+ * others.
+ */
 
 const BACKEND = '/api/LBaaS/v1/backend.json';
 const RESOURCE = '/api/core/v1/resource.json';
@@ -21,7 +24,7 @@ const create = (
   const { desired, parent } = desiredOf(['m1', 'm2', 'm3']).find((each) => each.key === key)!;
   return balancer.create(desired, parent === null ? null : refs.get(parent)!, OWNER, { signal });
 };
-test('3: a server whose check is off differs, though its spec does not show it', async () => {
+test('3: detects a server whose check is off although its spec hides it', async () => {
   const stand = await createStand();
   const refs = await stand.build();
   stand.fake.setFields(refs.get('server m1.https.api.eu')!.id, { check: 'disabled' });
@@ -31,7 +34,7 @@ test('3: a server whose check is off differs, though its spec does not show it',
   ]);
 });
 
-test('6: what another owner tagged, what is of another balancer, and kinds nobody knows are ignored', async () => {
+test('6: ignores objects of other owners and balancers, and unknown kinds', async () => {
   const stand = await createStand();
   const name = 'http.api.eu';
   const backend = { name, mode: 'tcp', health_check: '"adv_check": "tcp-check"' };
@@ -58,7 +61,7 @@ test('6: what another owner tagged, what is of another balancer, and kinds nobod
   expect(stand.lines.join()).toContain('a resource of another kind has our tag');
 });
 
-test('8: a failed object is updated once, with state 0, and gets well', async () => {
+test('8: updates a failed object once, with state 0, and it recovers', async () => {
   const stand = await createStand({ stateDelayMs: 5_000 });
   stand.fake.addFault({ match: { kind: 'backend' }, effect: { type: 'deploymentError' } });
   const ref = await stand.run(create(stand, 'backend http.api.eu'));
@@ -92,15 +95,18 @@ testRows([
   ['title', '4', 'progressing'],
   ['title', '17', 'progressing'],
   ['title', null, 'progressing'],
-] as const)('10: a state in the form %s with the id %s is %s', async (stateForm, id, phase) => {
-  const stand = await createStand({ knobs: { stateForm } });
-  const ref = await stand.run(create(stand, 'backend http.api.eu'));
-  stand.fake.setState(ref.id, id);
-  expect(await stand.run(stand.balancer.refresh(ref, OWNER, { signal }))).toBe(phase);
-  expect(await stand.observe()).toMatchObject([{ phase }]);
-});
+] as const)(
+  '10: reads a state in the form %s with the id %s as %s',
+  async (stateForm, id, phase) => {
+    const stand = await createStand({ knobs: { stateForm } });
+    const ref = await stand.run(create(stand, 'backend http.api.eu'));
+    stand.fake.setState(ref.id, id);
+    expect(await stand.run(stand.balancer.refresh(ref, OWNER, { signal }))).toBe(phase);
+    expect(await stand.observe()).toMatchObject([{ phase }]);
+  },
+);
 
-test('12: without a time the waits double up to half an hour, and begin anew after an answer', async () => {
+test('12: doubles waits up to half an hour without a given time, and starts anew after an answer', async () => {
   const stand = await createStand();
   const waits: number[] = [];
   const limit = { id: 'limit', effect: { type: 'status', code: 429 } } as const;
@@ -118,7 +124,7 @@ test('12: without a time the waits double up to half an hour, and begin anew aft
   expect((failure as Throttled).retryAtMs - stand.clock.now()).toBe(60_000);
 });
 
-test('14: each of the twelve is found without its tag, adopted, and not made again', async () => {
+test('14: finds each of the twelve without its tag, adopts it, and creates no second one', async () => {
   const stand = await createStand();
   const refs = await stand.build();
   for (const { id } of refs.values()) {
@@ -140,7 +146,7 @@ testRows([
   [RESOURCE, 422],
   [BACKEND, 500],
   ['/api/LBaaS/v1/bind.json', 500],
-])('16: when page 2 of %s fails with %d, so does all of it', async (route, code) => {
+])('16: fails the whole reading when page 2 of %s fails with %d', async (route, code) => {
   const stand = await createStand({ knobs: { limitMax: 1 } });
   await stand.build();
   stand.forget();
@@ -150,7 +156,7 @@ testRows([
   expect(stand.writes()).toEqual([]);
 });
 
-test('17: addresses are compared in one form', async () => {
+test('17: compares addresses in one form', async () => {
   const stand = await createStand();
   const refs = await stand.build(desiredOf([]));
   const { id } = refs.get('bind v6.http.api.eu')!;
@@ -159,7 +165,7 @@ test('17: addresses are compared in one form', async () => {
   expect(bind?.spec).toMatchObject({ address: '2001:db8::10' });
 });
 
-test('18: a conflict of tags is tried three times a second apart, a tag that is there is fine', async () => {
+test('18: retries a tag conflict three times a second apart; an existing tag is fine', async () => {
   const stand = await createStand();
   const conflict = (times: number) =>
     stand.fake.addFault({
@@ -171,7 +177,7 @@ test('18: a conflict of tags is tried three times a second apart, a tag that is 
   conflict(2);
   const beforeMs = stand.clock.now();
   await stand.run(create(stand, 'backend http.api.eu'));
-  // The tagging itself takes a millisecond.
+  // The tagging request itself takes a millisecond.
   expect(stand.clock.now() - beforeMs).toBe(2_001);
   stand.fake.addFault({
     id: 'conflict',

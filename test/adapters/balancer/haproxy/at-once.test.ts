@@ -28,7 +28,7 @@ import {
 
 const MANY = 60;
 
-/** Calls that are made in one turn share what each would need for itself. */
+/** Calls in one turn of the event loop share their common requests. */
 describe.runIf(hasHaproxyFor('many calls at once'))('many calls at once at HAProxy', () => {
   async function counting() {
     const { haproxy, file } = await stand();
@@ -40,7 +40,7 @@ describe.runIf(hasHaproxyFor('many calls at once'))('many calls at once at HAPro
     const { backend: above } = await makePort(balancer, 'http', port);
     return { haproxy, balancer, checks, told, above, file };
   }
-  /** A socket that leads to the master's, and how often something was said there. */
+  /** A socket that forwards to the master's, with a count of its commands. */
   async function door({ dir, masterSocket: real }: Haproxy) {
     let count = 0;
     const masterSocket = join(dir, 'counting.sock');
@@ -68,7 +68,7 @@ describe.runIf(hasHaproxyFor('many calls at once'))('many calls at once at HAPro
   const all = (refs: readonly Ref[], call: (ref: Ref) => Promise<unknown>) =>
     Promise.all(refs.map(call));
 
-  test('many servers are made, let in, drained and removed with one check each time', async () => {
+  test('create, enable, drain and remove many servers with one check each', async () => {
     const { haproxy, balancer, checks, told, above, file } = await counting();
     const before = [await checks(), await reloadsOf(haproxy)];
     const since = async () => [
@@ -90,12 +90,12 @@ describe.runIf(hasHaproxyFor('many calls at once'))('many calls at once at HAPro
     await all(others, (ref) => balancer.destroy(ref, OWNER, live()));
     expect(await modesOf(balancer)).toEqual(Array(20).fill('off'));
     expect(await since()).toEqual([4, 0]);
-    // One by one, each server takes some ten commands.
+    // Individually, each server takes about ten commands.
     expect(told() - toldBefore).toBeLessThan(3 * MANY);
     expect((await readFile(file, 'utf8')).match(/^ {2}server /gm)).toHaveLength(20);
   });
 
-  test('what has connections is cut though many go at once, and who stays keeps his', async () => {
+  test('cut the connections of removed servers only', async () => {
     const { balancer, servers, to } = await serving(['m1', 'm2', 'm3', 'm4']);
     const held = { perSecond: 0, held: 8, holdMs: [600_000, 600_000] } as const;
     const traffic = startTraffic({ to, ...held, chance: () => 0.5 });
@@ -117,7 +117,7 @@ describe.runIf(hasHaproxyFor('many calls at once'))('many calls at once at HAPro
     expect(await traffic.stop()).toMatchObject({ cut: 4, refused: 0 });
   });
 
-  test('of many that cannot be made together only that is refused which cannot be made at all', async () => {
+  test('refuse only the servers that cannot be created at all', async () => {
     const { balancer, haproxy } = await stand();
     const taken = await occupy();
     const above = await balancer.create(backend('http'), null, OWNER, live());
@@ -131,14 +131,14 @@ describe.runIf(hasHaproxyFor('many calls at once'))('many calls at once at HAPro
     const refusals = made.map((each) => (each.status === 'rejected' ? String(each.reason) : null));
     const refusal = expect.stringContaining(`HAProxy cannot listen at 127.0.0.1 port ${taken}`);
     expect(refusals).toEqual([null, null, refusal, null, null, null]);
-    // Nothing is loaded that cannot be had.
+    // The driver loads no configuration with unavailable resources.
     expect(await ask(haproxy.masterSocket, 'show proc')).toMatch(/master.*\[failed: 0\]/);
     expect((await reloadsOf(haproxy)) - before).toBe(2);
     expect(await balancer.observe(OWNER, live())).toHaveLength(2 + 4);
     expect(await balancer.observe(OTHER, live())).toHaveLength(1);
   });
 
-  test('where everything is refused for what is not ours, not each is tried', async () => {
+  test('do not try each change when foreign configuration makes all fail', async () => {
     const { balancer, haproxy, checks, above } = await counting();
     const before = await checks();
     await appendFile(haproxy.baseFile, '\nnonsense\n');

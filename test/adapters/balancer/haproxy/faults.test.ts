@@ -32,9 +32,9 @@ const codeOf = (call: Promise<unknown>): Promise<string> =>
 
 describe.runIf(hasHaproxyFor('faults around HAProxy'))('faults around HAProxy', () => {
   testRows([
-    ['has no mark', '# mine\n', 'was not made by Shepherd'],
-    ['has the mark of another', '# shepherd-pool other-uid\n', 'is the file of another pool'],
-  ])('a file that %s is left alone', async (_, text, message) => {
+    ['has no mark', '# mine\n', 'was not written by Shepherd'],
+    ['has the mark of another', '# shepherd-pool other-uid\n', 'belongs to another pool'],
+  ])('leave a file alone that %s', async (_, text, message) => {
     const { balancer, file } = await stand();
     await writeFile(file, text);
     expect(await balancer.observe(OWNER, live())).toEqual([]);
@@ -46,7 +46,7 @@ describe.runIf(hasHaproxyFor('faults around HAProxy'))('faults around HAProxy', 
   testRows([
     ['backend x.api.eu\n  nonsense\n', /^HAProxy refuses it: .*unknown keyword 'nonsense'/],
     ['backend second.api.eu\n  mode tcp\n', /^HAProxy refuses it: .*second\.api\.eu/],
-  ])('vector 23: beside %j of the operator nothing is put in place', async (own, refusal) => {
+  ])('vector 23: put nothing in place beside the operator’s %j', async (own, refusal) => {
     const { balancer, haproxy, file, to } = await serving();
     const before = await read(file);
     await appendFile(haproxy.baseFile, `\n${own}`);
@@ -59,25 +59,27 @@ describe.runIf(hasHaproxyFor('faults around HAProxy'))('faults around HAProxy', 
     expect(await ask(haproxy.masterSocket, 'show proc')).toMatch(/master\s+3 \[failed: 0\]/);
   });
 
-  test('vector 23: after a reload that failed the file is what it was, and the old worker serves', async () => {
+  test('vector 23: restore the file after a failed reload, and the old worker serves', async () => {
     const { balancer, haproxy, file, servers, to } = await serving();
     const taken = await occupy();
     const before = await read(file);
-    // It is in order, and cannot be had: only a reload finds that out.
+    // The configuration is valid but cannot be applied. Only a reload shows that.
     const own = `frontend own\n  mode tcp\n  timeout client 1s\n  bind 127.0.0.1:${taken}\n`;
     await appendFile(haproxy.baseFile, `\n${own}`);
     const call = balancer.create(backend('second'), null, OWNER, live());
-    await expect(call).rejects.toThrow('HAProxy could not load it, and goes on as before');
+    await expect(call).rejects.toThrow(
+      'HAProxy could not load the change, and continues as before',
+    );
     expect(await codeOf(call)).toBe('remote-failure');
     expect(await read(file)).toBe(before);
     expect(await callOnce(to)).toBeNull();
     expect(await differing(balancer)).toEqual([]);
-    // Servers need no reload, and go on.
+    // Servers need no reload and continue.
     await balancer.setMember!(servers[0]!, 'drain', OWNER, live());
     expect(find(await balancer.observe(OWNER, live()), servers[0]!)?.server?.mode).toBe('drain');
   });
 
-  test('vector 24: what a hand changed is shown, and put right by an update', async () => {
+  test('vector 24: show what a person changed and correct it by an update', async () => {
     const { balancer, haproxy, file, backend: above, servers, machines, to } = await serving();
     const [ref] = servers;
     const id = ref!.id;
@@ -86,9 +88,9 @@ describe.runIf(hasHaproxyFor('faults around HAProxy'))('faults around HAProxy', 
       await tellWorker(haproxy, `set server ${id} state maint`);
       expect(await tellWorker(haproxy, `del server ${id}`)).toBe('Server deleted.\n');
     };
-    const anew = 'backend http.api.eu: its file was changed or taken away';
+    const anew = 'backend http.api.eu: its file was changed or deleted';
     const hands: readonly (readonly [by: () => Promise<unknown>, differs: string])[] = [
-      [remove, `server ${id}: the running program does not have it`],
+      [remove, `server ${id}: the running program lacks it`],
       [
         () => tellWorker(haproxy, `set server ${id} addr 127.0.0.2 port 9`),
         `server ${id}: the running program has it at 127.0.0.2 port 9`,
@@ -118,29 +120,29 @@ describe.runIf(hasHaproxyFor('faults around HAProxy'))('faults around HAProxy', 
     expect(seen?.server?.mode, 'the stricter one wins').toBe('drain');
   });
 
-  test('without the directory nothing is written, and what to do is told', async () => {
+  test('write nothing without the directory and say what to do', async () => {
     const { balancer, file, servers, to } = await serving();
     await rename(dirname(file), `${dirname(file)}.away`);
     const call = balancer.setMember!(servers[0]!, 'drain', OWNER, live());
-    await expect(call).rejects.toThrow(`${dirname(file)} is not there: make it`);
+    await expect(call).rejects.toThrow(`${dirname(file)} does not exist; create it`);
     expect(find(await balancer.observe(OWNER, live()), servers[0]!)?.server?.mode).toBe('active');
     await rename(`${dirname(file)}.away`, dirname(file));
     expect(await differing(balancer)).toEqual([]);
     expect(await callOnce(to)).toBeNull();
   });
 
-  test('where the mark is gone nobody says that nothing is there while HAProxy serves it', async () => {
+  test('do not report an empty pool while HAProxy serves it without its mark', async () => {
     const { balancer, file } = await serving();
     const text = await read(file);
     await rm(`${file}.loaded`);
     await writeFile(file, text.replace('uid-1', 'uid-9'));
     await expect(balancer.observe(OWNER, live())).rejects.toMatchObject({
       code: 'remote-failure',
-      message: `${file} is the file of another pool ("# shepherd-pool uid-9"); it is left alone`,
+      message: `${file} belongs to another pool ("# shepherd-pool uid-9") and is left alone`,
     });
   });
 
-  test('a pool whose files are lost can be taken away', async () => {
+  test('let a pool be removed whose files are lost', async () => {
     const { balancer, file, haproxy, backend: above, frontend: front, servers } = await serving();
     await Promise.all([rm(file), rm(`${file}.loaded`)]);
     const bound = { kind: 'bind', id: `${front.id}/v4.http.api.eu` } as const;
@@ -151,7 +153,7 @@ describe.runIf(hasHaproxyFor('faults around HAProxy'))('faults around HAProxy', 
     expect(await readdir(haproxy.poolsDir)).toEqual([]);
   });
 
-  test('while HAProxy does not run nothing is written, and the socket is named', async () => {
+  test('write nothing while HAProxy is down and name the socket', async () => {
     const { balancer: patient, haproxy } = await stand();
     const balancer = balancerOf(haproxy, { clock: hurried });
     onTestFinished(() => balancer.close());
@@ -162,7 +164,7 @@ describe.runIf(hasHaproxyFor('faults around HAProxy'))('faults around HAProxy', 
     await expect(call).rejects.toThrow(`no HAProxy listens at ${haproxy.masterSocket}`);
     expect(await codeOf(call)).toBe('unreachable');
     expect(await codeOf(balancer.observe(OWNER, live()))).toBe('unreachable');
-    // It may be that it is just loaded anew.
+    // HAProxy may be reloading at this moment.
     ending.abort();
     expect(await look).toBe('cancelled');
     expect(await readdir(haproxy.poolsDir)).toEqual([]);
@@ -170,7 +172,7 @@ describe.runIf(hasHaproxyFor('faults around HAProxy'))('faults around HAProxy', 
     await patient.create(backend('http'), null, OWNER, live());
   });
 
-  test('a socket of something else, and one that breaks off, are told from HAProxy', async () => {
+  test('distinguish a foreign socket and a broken one from HAProxy', async () => {
     const { haproxy } = await stand();
     const answers = ['HTTP/1.1 400 Bad Request\r\n\r\n', '', '# workers\n'];
     const codes: string[] = [];
@@ -186,13 +188,13 @@ describe.runIf(hasHaproxyFor('faults around HAProxy'))('faults around HAProxy', 
     expect(codes).toEqual(['malformed', 'unreachable', 'malformed']);
   });
 
-  test('a program that is not there is named', async () => {
+  test('name a missing program', async () => {
     const { balancer } = await stand({ program: '/nonexistent/haproxy' });
     const call = balancer.create(backend('http'), null, OWNER, live());
     await expect(call).rejects.toThrow('/nonexistent/haproxy cannot be started');
   });
 
-  test('what is no name, no path or no address passes for none', async () => {
+  test('reject invalid names, paths and addresses', async () => {
     const { balancer } = await stand();
     const above = await balancer.create(backend('http'), null, OWNER, live());
     const { spec } = backend('second');

@@ -15,7 +15,7 @@ beforeEach(() => {
   onTestFinished(() => rmSync(poolsDir, { recursive: true }));
 });
 
-test('E10: a file is written through no link that waits where it might be made', async () => {
+test('E10: writes a file through no link that waits in its place', async () => {
   const [name, victim] = [`${nameOf('api')}.cfg`, join(poolsDir, 'victim')];
   writeFileSync(victim, 'kept');
   for (const link of [`.${name}.new`, `${name}.new`, `.${name}.tmp`]) {
@@ -29,7 +29,7 @@ test('E10: a file is written through no link that waits where it might be made',
   expect(readdirSync(poolsDir).toSorted()).toEqual([...before, name, `${name}.loaded`].toSorted());
 });
 
-test('a check of HAProxy gets nothing of the environment but the path', async () => {
+test('gives a check of HAProxy only the PATH of the environment', async () => {
   const program = join(poolsDir, 'check.sh');
   writeFileSync(program, `#!/bin/sh\nenv > '${poolsDir}/seen'\n`);
   chmodSync(program, 0o755);
@@ -39,6 +39,6 @@ test('a check of HAProxy gets nothing of the environment but the path', async ()
   await files.check([{ owner, text }], new AbortController().signal);
   const seen = readFileSync(join(poolsDir, 'seen'), 'utf8');
   expect(seen).not.toContain('correct horse');
-  // The shell itself adds where it is.
+  // The shell itself adds its working directory.
   expect(seen.replaceAll(/^(PWD|OLDPWD|SHLVL|_)=.*\n/gm, '')).toMatch(/^PATH=.*\n$/);
 });

@@ -16,8 +16,11 @@ test.each([
   ['192.0.2.1', 'http.api.eu', '192.0.2.2:80', true],
   ['0.0.0.0', 'http.api.eu', '[::]:81', true],
   ['0.0.0.0', 'http.web.eu', '[::]:80', true],
-] as const)('while HAProxy has %s port 80 for %s, %s is new: %s', (address, name, end, isNew) => {
-  const file = parse(`backend a\nfrontend a\n  bind ${end} name v6\n`);
-  const pools = [{ owner: OWNER, file }];
-  expect(newEnds(pools, running(name, address))).toHaveLength(isNew ? 1 : 0);
-});
+] as const)(
+  'while HAProxy has %s port 80 for %s, judges %s as new: %s',
+  (address, name, end, isNew) => {
+    const file = parse(`backend a\nfrontend a\n  bind ${end} name v6\n`);
+    const pools = [{ owner: OWNER, file }];
+    expect(newEnds(pools, running(name, address))).toHaveLength(isNew ? 1 : 0);
+  },
+);

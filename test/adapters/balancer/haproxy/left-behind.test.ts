@@ -19,14 +19,15 @@ import {
   tellWorker,
 } from './stand.ts';
 
-/** What a daemon that ended, or a hand in the files, leaves to the next one. */
-describe.runIf(hasHaproxyFor('what others left behind'))('what others left at HAProxy', () => {
-  test('where HAProxy listens already it is not taken for a stranger', async () => {
+/** Leftovers of an ended daemon, or of a manual edit, that the next daemon finds. */
+describe.runIf(hasHaproxyFor('what others left behind'))('leftovers of others at HAProxy', () => {
+  test('include no own listener', async () => {
     const { balancer, haproxy, servers, number, file, frontend: front } = await serving();
     const other = await freePort();
     const web = await makePort(balancer, 'web', { number: other, machines: [], owner: OTHER });
     const loaded = [`${file}.loaded`, join(haproxy.poolsDir, 'web.eu.cfg.loaded')];
-    // As if it ended before it could say what is loaded, and as if that was removed.
+    // As if the daemon ended before it could record the loaded configuration, which was then
+    // removed.
     const text = await readFile(file, 'utf8');
     await writeFile(loaded[0]!, text.replace(/^ {2}bind .*\n/m, ''));
     await balancer.setMember!(servers[0]!, 'drain', OWNER, live());
@@ -46,7 +47,7 @@ describe.runIf(hasHaproxyFor('what others left behind'))('what others left at HA
     expect(await readFile(file, 'utf8')).toContain(`bind 127.0.0.1:${other} `);
   });
 
-  test('who is closed amid a reload remembers what was loaded', async () => {
+  test('do not make a driver forget its loaded state when it closes during a reload', async () => {
     const { haproxy, balancer, file, frontend: front } = await serving();
     const closed = balancerOf(haproxy);
     const number = await freePort();
@@ -58,10 +59,10 @@ describe.runIf(hasHaproxyFor('what others left behind'))('what others left at HA
     expect(await differing(balancer)).toEqual([]);
   });
 
-  test('what a hand wrote and cannot be written anew is left out or put right', async () => {
+  test('written by a person are left out or corrected when they cannot be rewritten', async () => {
     const { balancer, file, servers, to, backend: above } = await serving();
     const good = await readFile(file, 'utf8');
-    const anew = 'backend http.api.eu: its file was changed or taken away';
+    const anew = 'backend http.api.eu: its file was changed or deleted';
     const edits: readonly (readonly [string | RegExp, string])[] = [
       [/^ {2}default_backend .*\n/m, ''],
       [/^ {2}default_backend .*$/m, '  default_backend "http.api.eu"'],
@@ -84,7 +85,7 @@ describe.runIf(hasHaproxyFor('what others left behind'))('what others left at HA
     const canary = { kind: 'server', id: 'http.api.eu/_canary' } as const;
     expect(await differing(balancer)).toEqual([
       anew,
-      `server ${canary.id}: the running program does not have it`,
+      `server ${canary.id}: the running program lacks it`,
     ]);
     await balancer.setMember!(servers[0]!, 'drain', OWNER, live());
     await balancer.setMember!(servers[0]!, 'active', OWNER, live());
@@ -93,7 +94,7 @@ describe.runIf(hasHaproxyFor('what others left behind'))('what others left at HA
     expect(await callOnce(to)).toBeNull();
   });
 
-  test('a pool that cannot be read or written is the failure of its own changes', async () => {
+  test('make only their own pool’s changes fail when it cannot be read or written', async () => {
     const { balancer, haproxy, file, servers } = await serving();
     await tellWorker(haproxy, 'add server http.api.eu/odd 127.0.0.1:0');
     const odd = { kind: 'server', id: 'http.api.eu/odd' } as const;
@@ -105,16 +106,16 @@ describe.runIf(hasHaproxyFor('what others left behind'))('what others left at HA
       ]);
       return results.map((each) => (each.status === 'rejected' ? String(each.reason) : 'done'));
     };
-    const unwritable = expect.stringContaining('cannot be given the end "127.0.0.1" 0');
+    const unwritable = expect.stringContaining('"127.0.0.1" 0 is no valid address and port');
     expect(await together('one')).toEqual([unwritable, 'done', 'done']);
     await rm(`${file}.loaded`);
     await writeFile(file, '# mine\n');
-    const strange = expect.stringContaining('was not made by Shepherd');
+    const strange = expect.stringContaining('was not written by Shepherd');
     expect(await together('two')).toEqual([strange, 'done', strange]);
   });
 });
 
-test('a frontend without a backend gets that of its port, and one that has none is left out', () => {
+test('give a frontend the backend of its port, or leave it out', () => {
   const text = 'backend a\nfrontend a\nfrontend b\nfrontend c\n  default_backend a\n';
   const frontends = [...parse(text).values()].filter(({ ref }) => ref.kind === 'frontend');
   expect(frontends.map(({ ref, parentId }) => [ref.id, parentId])).toEqual([

@@ -8,7 +8,7 @@ const HEAD = '1\n# be_name srv_name srv_addr srv_port srv_admin_state srv_uweigh
 const server = (name: string, number: number, mode: 'drain') =>
   ({ backend: 'b', name, wanted: { address: '10.0.0.1', number, mode } }) as const;
 
-/** A worker that does not what it is told about some servers. */
+/** A worker that ignores commands about some servers. */
 function deafTo(deaf: ReadonlySet<string>) {
   const servers = new Map([['there', { number: 1, state: 0 }]]);
   const said: string[] = [];
@@ -37,7 +37,7 @@ function deafTo(deaf: ReadonlySet<string>) {
   return { runTimes: createRunTimes(master, systemClock), said };
 }
 
-test('of many that are made together those are told that came out as wanted', async () => {
+test('reports those of many new servers that came out right', async () => {
   const { runTimes, said } = deafTo(new Set(['m2']));
   const [added, deaf] = [server('m1', 1, 'drain'), server('m2', 2, 'drain')];
   const [drained, elsewhere] = [server('there', 1, 'drain'), server('there', 9, 'drain')];
@@ -54,7 +54,7 @@ test('of many that are made together those are told that came out as wanted', as
   expect(await runTimes.makeAll([gone, never], signal)).toEqual(new Set([gone, never]));
 });
 
-test('a server that stays though it is to go is not told as gone', async () => {
+test('does not report a server as gone that stays', async () => {
   const { runTimes } = deafTo(new Set(['there']));
   const gone = { ...server('there', 1, 'drain'), wanted: null };
   const never = { ...server('m1', 1, 'drain'), wanted: null };

@@ -17,7 +17,7 @@ export const live = (): { readonly signal: AbortSignal } => ({
   signal: new AbortController().signal,
 });
 
-/** Who has ten times as long until he gives up: a busy machine is slow, not wrong. */
+/** A driver with ten times the time limits: a busy machine is slow, not wrong. */
 const patient: Clock = { ...systemClock, monotonic: () => systemClock.monotonic() / 10 };
 
 export const balancerOf = (
@@ -35,10 +35,10 @@ export const balancerOf = (
     ...more,
   });
 
-/** For whom all that is waited for is over at once. */
+/** A driver whose waits all end at once. */
 export const hurried: Clock = { ...systemClock, monotonic: () => 100 * systemClock.monotonic() };
 
-/** A program that checks files as HAProxy does, and how often it did. */
+/** A program that checks files as HAProxy does, and counts its runs. */
 export async function counted({ dir, program }: Haproxy) {
   const [path, counts] = [join(dir, 'counted'), join(dir, 'counts')];
   await writeFile(counts, '');
@@ -48,13 +48,13 @@ export async function counted({ dir, program }: Haproxy) {
   return { program: path, checks: async () => (await readFile(counts, 'utf8')).length };
 }
 
-/** Times that HAProxy loaded its configuration anew. */
+/** Number of reloads by HAProxy. */
 export async function reloadsOf({ masterSocket }: Haproxy): Promise<number> {
   const [, reloads] = /master\s+(\d+) /.exec(await ask(masterSocket, 'show proc')) ?? [];
   return Number(reloads);
 }
 
-/** A port nobody listens on. */
+/** A port without a listener. */
 export const freePort = async (): Promise<number> => (await freePorts(1))[0]!;
 
 /** A machine that serves on one port. */
@@ -79,7 +79,7 @@ export async function stand(more: Parameters<typeof balancerOf>[1] = {}) {
   return { haproxy, balancer, file: join(haproxy.poolsDir, 'api.eu.cfg') };
 }
 
-/** The same with a port `http`, whose machines are all active. */
+/** The same with a port `http` and only active machines. */
 export async function serving(names: readonly string[] = ['m1']) {
   const made = await stand();
   const machines = await Promise.all(names.map(startMachine));
@@ -89,7 +89,7 @@ export async function serving(names: readonly string[] = ['m1']) {
   return { ...made, ...refs, machines, number, to: { host: '127.0.0.1', port: number } };
 }
 
-/** A port where somebody else listens. */
+/** A port on which another process listens. */
 export async function occupy(): Promise<number> {
   const blocker = createServer();
   await new Promise<void>((resolve) => blocker.listen(0, '127.0.0.1', resolve));
@@ -97,13 +97,13 @@ export async function occupy(): Promise<number> {
   return (blocker.address() as AddressInfo).port;
 }
 
-/** What is not as it should be, and why. */
+/** Members that differ from the desired state, and the reasons. */
 export const differing = async (balancer: LoadBalancer): Promise<readonly string[]> =>
   (await balancer.observe(OWNER, live()))
     .filter(({ differs }) => differs !== undefined)
     .map(({ ref, differs }) => `${ref.kind} ${ref.id}: ${differs}`);
 
-/** Says something to the worker that has new connections. */
+/** Sends a command to the worker that has new connections. */
 export async function tellWorker({ masterSocket }: Haproxy, command: string): Promise<string> {
   const [, worker] = /^# workers\n(\d+)/m.exec(await ask(masterSocket, 'show proc')) ?? [];
   return ask(masterSocket, `@!${worker} ${command}`);
@@ -133,7 +133,7 @@ export const server = (
   spec: { kind: 'server', name: `${name}.${port}.${OWNER.suffix}`, address, number },
 });
 
-/** The refs of one port and its machines, made in order; the machines are drained. */
+/** The references of one port and its machines, created in order. The machines are drained. */
 export async function makePort(
   balancer: LoadBalancer,
   port: string,

@@ -6,11 +6,11 @@ import { ask } from '../../../../emulators/haproxy/haproxy-process.ts';
 import { hasHaproxyFor } from '../../../support/haproxy.ts';
 import { backend, balancerOf, freePort, live, makePort, OTHER, OWNER, stand } from './stand.ts';
 
-/** Each has a memory of its own, as it is of two processes: daemons, or a daemon and a command. */
+/** Each has its own memory, like two processes: two daemons, or a daemon and a command. */
 describe.runIf(hasHaproxyFor('two processes at one HAProxy'))(
   'two processes at one HAProxy',
   () => {
-    test("neither looks nor changes fail by another's reloads", async () => {
+    test("fail neither looks nor changes through each other's reloads", async () => {
       const { haproxy, balancer: one } = await stand();
       const other = balancerOf(haproxy);
       onTestFinished(() => other.close());
@@ -26,14 +26,14 @@ describe.runIf(hasHaproxyFor('two processes at one HAProxy'))(
       const beside = [
         during(0, () => other.observe(OTHER, live())),
         during(1, () => one.observe(OWNER, live())),
-        // An operator's, which nobody of us knows of; often, and not without end.
+        // An operator's reloads, unknown to the drivers: frequent, and bounded.
         during(2, async () => {
           await ask(haproxy.masterSocket, 'reload');
           await sleep(500);
         }),
       ];
       const made: Promise<unknown>[] = [];
-      // A quick machine changes more while the others come round.
+      // A fast machine changes more while the others catch up.
       do {
         const [port, machines] = [`p${made.length}`, []];
         made.push(
@@ -50,7 +50,7 @@ describe.runIf(hasHaproxyFor('two processes at one HAProxy'))(
       expect(there.map(({ differs }) => differs)).toEqual(Array(3 * made.length).fill(undefined));
     });
 
-    test('what another has under check is left to it, and what somebody died over is removed', async () => {
+    test('leave each other’s checks alone and remove leftovers of a dead process', async () => {
       const { haproxy, balancer: one } = await stand();
       const [theirs, old] = ['.candidate-theirs', '.candidate-old'];
       for (const name of [theirs, old]) {

@@ -8,7 +8,7 @@ import { hasHaproxyFor } from '../../../support/haproxy.ts';
 import { PATIENCE } from '../../../support/patience.ts';
 import { backend, find, freePort, live, makePort, OWNER, serving } from './stand.ts';
 
-/** What the driver says of HAProxy is compared with what clients find. */
+/** Compares the driver's report of HAProxy with the experience of clients. */
 describe.runIf(hasHaproxyFor('traffic through HAProxy'))('traffic through HAProxy', () => {
   const observe = (balancer: LoadBalancer) => balancer.observe(OWNER, live());
   const readingOf = async (balancer: LoadBalancer, ref: Ref) =>
@@ -28,7 +28,7 @@ describe.runIf(hasHaproxyFor('traffic through HAProxy'))('traffic through HAProx
     }, PATIENCE);
   };
 
-  test('a drained server keeps what it has, through reloads, and gets nothing new', async () => {
+  test('stays on a drained server through reloads, which gets nothing new', async () => {
     const { balancer, haproxy, machines, servers, to } = await serving(['m1', 'm2']);
     const held = { perSecond: 0, held: 4, holdMs: [600_000, 600_000] } as const;
     const traffic = startTraffic({ to, ...held, chance: () => 0.5 });
@@ -44,16 +44,16 @@ describe.runIf(hasHaproxyFor('traffic through HAProxy'))('traffic through HAProx
     const asked = await more.stop();
     expect(asked.refused).toBe(0);
     expect(await sessionsOf(servers[0]!)).toBe(2);
-    // Those that are held ask five times a second each; all that is new went to the other machine.
+    // Held clients retry five times a second each. All new requests went to the other machine.
     expect(machines[1]!.answered() - before[1]!).toBeGreaterThanOrEqual(asked.answered);
-    // An old worker does not take the usual command for it.
+    // An old worker does not accept the usual command for this.
     await balancer.setMember!(servers[0]!, 'off', OWNER, live());
     expect(await readingOf(balancer, servers[0]!)).toMatchObject({ mode: 'off', sessions: 0 });
     await vi.waitFor(() => expect(traffic.figures().cut).toBe(2), PATIENCE);
     await traffic.stop();
   });
 
-  test('both files of a pool that is served are lost: they are written anew, and no client notices', async () => {
+  test('continues unnoticed while both lost files of a pool are written again', async () => {
     const {
       balancer,
       file,
@@ -72,7 +72,7 @@ describe.runIf(hasHaproxyFor('traffic through HAProxy'))('traffic through HAProx
     const lost = async () =>
       (await observe(balancer)).flatMap(({ ref, differs }) => (differs === undefined ? [] : [ref]));
     expect(await lost()).toEqual([above, second.backend]);
-    // Whatever is changed first, all of it is written.
+    // Whatever changes first, the driver writes the whole configuration.
     await balancer.update!(above, backend('http'), null, OWNER, live());
     expect(await readFile(file, 'utf8')).toBe(before);
     expect(await lost()).toEqual([]);

@@ -34,13 +34,13 @@ import { daemonOf, followChanges, last, name, outcomeOf, scan } from './side.ts'
 import type { CommandOutcome, Side } from './side.ts';
 
 /*
- * What may be done to a BMDB. A command is plain data. Whatever has to be named is a number: sessions
- * and machines by their place, works and intents by the order in which they were got (modulo how many
- * there are), so that one list of commands means the same to both implementations.
+ * Commands on a BMDB. A command is plain data and names its objects by number: sessions and
+ * machines by position, works and intents by the order of their creation (modulo their number). So
+ * one list of commands means the same to both implementations.
  */
 
 type ArbitraryParts<P> = { readonly [Part in keyof P]: fc.Arbitrary<P[Part]> };
-/** One kind of command: its share, what it is made of, and what it does. */
+/** One kind of command: its share, its data and its effect. */
 interface CommandKind<P> {
   readonly weight: number;
   readonly parts: ArbitraryParts<P>;
@@ -51,9 +51,9 @@ const kind = <P extends object>(
   parts: ArbitraryParts<P>,
   run: CommandKind<P>['run'],
 ): CommandKind<P> => ({ weight, parts, run });
-/** What comes of a command that finds nothing it could be about. */
+/** The result of a command without an object. */
 export const NOTHING = 'nothing to do it with';
-/** One that a session is asked for. */
+/** A command that goes to a session. */
 const bySession = <P extends object>(
   weight: number,
   parts: ArbitraryParts<P>,
@@ -94,7 +94,7 @@ const onWork = <P extends object>(
     },
   );
 
-/** Recent ones are of more interest than those of long ago. */
+/** Recent objects matter more than old ones. */
 const recent = fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, fc.nat(3));
 const process = fc.oneof(
   { weight: 5, arbitrary: fc.constantFrom<Process[]>('ShepherdAgentStart', 'ShepherdRecovery') },
@@ -104,7 +104,7 @@ const process = fc.oneof(
 const batchable = fc.constantFrom<Process[]>('ShepherdAgentStart', 'UnitTest1', 'ShepherdAccess');
 const scope = fc.constantFrom('fleet', ...PROVIDERS);
 const optional = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined });
-/** A record that lacks the keys whose value is undefined. */
+/** A record without the keys whose value is undefined. */
 const sparse = <T extends object>(parts: ArbitraryParts<T>) =>
   plain<T>(parts).map((value) => JSON.parse(JSON.stringify(value)) as Sparse<T>);
 type Sparse<T> = { [Part in keyof T]?: Exclude<T[Part], undefined> };
@@ -115,7 +115,7 @@ function keep(side: Side, work: Work): unknown {
   return { process: work.process, row: work.row };
 }
 
-/** All that is kept, as every daemon sees it; versions are each implementation's own. */
+/** All stored state as every daemon sees it. Each implementation has its own versions. */
 async function readRecords({ h }: Side): Promise<unknown> {
   const kept = await Promise.all(PROVIDERS.map((each) => h.other.records.all(each, SIGNAL)));
   const shown = kept.map((records) =>
@@ -125,7 +125,7 @@ async function readRecords({ h }: Side): Promise<unknown> {
   return { kept: shown.map((records) => records.toSorted()), counts };
 }
 
-/** Calls one of the hooks that need a machine, where there is one. */
+/** Calls a hook that needs a machine, if there is one. */
 const ifThere = async ({ h }: Side, at: number, run: () => Promise<void>) => {
   if ((await h.bmdb.readMachine(idOf(at), SIGNAL)).row) await run();
 };
@@ -157,7 +157,7 @@ const KINDS = {
   closeSession: bySession(1, {}, (by) => by.close()),
   expireSession: bySession(1, {}, async ({ sessionId }, _, { h }) => {
     const { sessions } = await h.bmdb.scan(SIGNAL);
-    // It may be gone already.
+    // The machine may be gone already.
     if (sessions.some((each) => each.sessionId === sessionId)) await h.expireSession(sessionId);
   }),
   insert: kind(4, { machine, seed }, ({ h }, given) => insert(h, given.machine, given.seed)),
@@ -179,7 +179,7 @@ const KINDS = {
   claim: bySession(12, { machine, process }, async (by, given, side) =>
     keep(side, await by.claim(given.process, idOf(given.machine))),
   ),
-  /** In one batch; then told in the order of the machines. */
+  /** One batch, reported in the order of the machines. */
   claimAll: bySession(2, { process: batchable }, async (by, given, side) => {
     const claims = Array.from({ length: MACHINES }, (_, at) => by.claim(given.process, idOf(at)));
     const found: unknown[] = [];
@@ -191,7 +191,7 @@ const KINDS = {
   }),
   note: onWork(8, { note }, (work, given) => work.note(noteOf(given.note, work))),
   end: onWork(9, { how: ending }, (work, given) => endWork(work, given.how)),
-  /** All of one process at once, in a batch; what is ended beside it could come before or after. */
+  /** All works of one process in one batch: works that end beside it could come before or after. */
   endAll: kind(1, { how: ending }, ({ works }, given) => {
     const of = works.at(-1)?.process;
     const ended = works.filter((work) => work.process === of);
@@ -264,7 +264,7 @@ const KINDS = {
     ({ h }, { kind: of, key }) =>
       h.other.providerHolds.lift(provider, of, ...(key === null ? [] : [`slot-${key}`])),
   ),
-  /** Makes, changes or drops a record, as a driver does that read it at some time. */
+  /** Creates, changes or deletes a record, like a driver that read it at some earlier time. */
   keepRecord: bySession(
     0,
     {
@@ -350,7 +350,7 @@ export type Command = { [K in keyof Kinds]: { readonly do: K } & GivenTo<Kinds[K
 
 export const command = fc.oneof(
   ...Object.entries(KINDS as unknown as Record<string, CommandKind<Record<string, unknown>>>)
-    // The others come in stories only.
+    // The other commands occur only in scripts.
     .filter(([, { weight }]) => weight > 0)
     .map(([what, { weight, parts }]) => ({
       weight,
@@ -358,6 +358,6 @@ export const command = fc.oneof(
     })),
 ) as fc.Arbitrary<unknown> as fc.Arbitrary<Command>;
 
-/** Does it and tells what came of it. */
+/** Runs the command and returns its result. */
 export const perform = (side: Side, { do: what, ...given }: Command): Promise<CommandOutcome> =>
   outcomeOf((async () => (KINDS[what] as CommandKind<object>).run(side, given))());

@@ -14,13 +14,13 @@ import type { Side } from './side.ts';
 const DECISIONS = MACHINE_VERBS.filter((verb) => !isOrder(verb));
 const VERBS = [...ORDER_VERBS, ...DECISIONS, ...DECISIONS, 'freeze', 'thaw'] as const;
 export const hold = fc.constantFrom('no-start', 'no-recover', 'no-allocate', 'preserve');
-/** What an operator asks for; what a verb has no use for is passed over. */
+/** An operator request. Fields that a verb does not use are ignored. */
 export const asked = plain({
   verb: fc.constantFrom(...VERBS),
   kind: hold,
   untilS: fc.constant<number | null>(null),
   flag: fc.boolean(),
-  /** Of a slot that the machine is not on. */
+  /** Names a slot that the machine is not on. */
   elsewhere: seldom(false, fc.constant(true)),
 });
 export type GeneratedRequest = GeneratedBy<typeof asked>;
@@ -35,14 +35,14 @@ const IMAGE: InstallImage = {
 export interface Filing {
   readonly machine: number;
   readonly asked: GeneratedRequest;
-  /** The key of one that was filed, so far back. */
+  /** The key of an earlier request, this far back. */
   readonly reuse: number | null;
   readonly validS: number;
-  /** When it is settled. */
+  /** The time of the resolution. */
   readonly at: 'once' | 'later';
 }
 
-/** Whatever has an end is settled at once: times in what was asked for do not pass with the rows. */
+/** Requests with an end are resolved at once: the times in a request do not move with the rows. */
 export async function file(side: Side, session: BmdbSession, filing: Filing): Promise<unknown> {
   const { h, keys } = side;
   const { reuse, validS, at } = filing;
@@ -61,7 +61,7 @@ async function thingOf({ h }: Side, filing: Filing): Promise<RequestedThing> {
   const found = row?.provided ? targetOf(row) : nowhere;
   const target: RequestTarget = elsewhere ? { ...found, slotId: 'slot-9' } : found;
   const untilMs = untilS === null ? null : h.nowMs() + untilS * SECOND;
-  // A hold may be set whatever is on the slot.
+  // A hold may be set whatever the slot contains.
   const place = flag ? target : { ...target, machineId: null };
   switch (verb) {
     case 'hold':
@@ -88,7 +88,10 @@ async function thingOf({ h }: Side, filing: Filing): Promise<RequestedThing> {
   }
 }
 
-/** What was asked, with what became of it; only how many of them are listed, since equal times have no order. */
+/**
+ * The requests with their results, and only the number of listed ones, since equal times have no
+ * order.
+ */
 export async function list({ h, keys }: Side): Promise<unknown> {
   const listed = await h.bmdb.requests.list({ limit: 1_000 }, SIGNAL);
   const requests = await h.other.requests.read([...keys, 'no such key'], SIGNAL);

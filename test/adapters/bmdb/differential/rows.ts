@@ -20,7 +20,7 @@ import {
 
 const age = fc.constantFrom(0, 96, 704, 1_904, 3_696);
 const generation = fc.integer({ min: 1, max: 3 });
-/** A machine to begin with; ages in seconds. */
+/** A machine at the start, with ages in seconds. */
 const anySeed = plain({
   reserved: fc.boolean(),
   provider: seldom<number | null>(0, fc.constantFrom(1, null)),
@@ -40,7 +40,7 @@ const anySeed = plain({
   missing: seldom(false, fc.constant(true)),
 });
 export type Seed = GeneratedBy<typeof anySeed>;
-/** Nothing stands against it but what is given. */
+/** Only the given facts block the machine. */
 const sound = (change: Partial<Seed>): fc.Arbitrary<Seed> =>
   anySeed.map((any) => ({
     ...any,
@@ -55,7 +55,7 @@ export const seed: fc.Arbitrary<Seed> = fc.oneof(
   { weight: 1, arbitrary: sound({ startedAge: 704, heardAge: 0 }) },
 );
 
-/** Not where a machine or a device of that name is already. */
+/** Does nothing if a machine or device of that name exists. */
 export async function insert(h: BmdbHarness, at: number, given: Seed): Promise<void> {
   const { nowMs, machines } = await h.bmdb.scan(SIGNAL);
   const row = rowOf(idOf(at), at, given, nowMs);

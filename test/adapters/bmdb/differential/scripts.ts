@@ -26,7 +26,7 @@ import type { Note } from './works.ts';
 
 const pass = fc.constantFrom(...STEPS_S).map((seconds): Command => ({ do: 'pass', seconds }));
 
-/** Some work on one machine from claim to end, a few times: waits grow, ladders are climbed. */
+/** Several rounds of work on one machine from claim to end: waits grow and ladders are climbed. */
 const episode = (process: Process, notes: fc.Arbitrary<Note>): fc.Arbitrary<Command[]> =>
   fc
     .tuple(session, machine, several(fc.tuple(notes, ending, pass, seldom(false, fc.boolean())), 3))
@@ -60,7 +60,10 @@ const task = fc.tuple(
   machine,
   fc.constantFrom<Process>('UnitTest1', 'ShepherdAccess', 'ShepherdAgentStart', 'ShepherdRecovery'),
 );
-/** A daemon that dies in the middle of its work, which another takes over or the sweep ends. */
+/**
+ * A daemon that dies in the middle of its work. Another daemon takes the work over, or the sweep
+ * ends it.
+ */
 const dying: fc.Arbitrary<Command[]> = fc
   .tuple(session, below(2), several(task, 3), fc.constantFrom(16, 64, 304), fc.boolean())
   .map(([by, interval, tasks, seconds, swept]) => {
@@ -73,7 +76,7 @@ const dying: fc.Arbitrary<Command[]> = fc
       ...(swept ? [{ do: 'sweep' } as const] : claims((by + 1) % SESSIONS)),
     ];
   });
-/** All machines are lost at once, and some are said to be elsewhere meanwhile. */
+/** All machines are lost at once, and some are reported elsewhere meanwhile. */
 const crowding: fc.Arbitrary<Command[]> = fc
   .tuple(session, fc.array(location, { minLength: MACHINES, maxLength: MACHINES }))
   .map(([by, places]) =>
@@ -82,7 +85,7 @@ const crowding: fc.Arbitrary<Command[]> = fc
       { do: 'updateProvided', session: by, machine: on, patch: { location: place } },
     ]),
   );
-/** Creations on one slot that lead to nothing, and perhaps to a machine. */
+/** Failed creations on one slot, perhaps followed by a machine. */
 const creating: fc.Arbitrary<Command[]> = fc
   .tuple(session, below(SLOTS), several(fc.boolean(), 2), fc.boolean())
   .map(([by, slot, penalties, adopted]) => [
@@ -97,7 +100,7 @@ const creating: fc.Arbitrary<Command[]> = fc
       : []),
   ]);
 
-/** Something with an end is asked for; and ends. */
+/** A request with an end, and its end. */
 const lasting: fc.Arbitrary<Command[]> = fc
   .tuple(
     session,
@@ -128,7 +131,7 @@ const askedTo = (verb: GeneratedRequest['verb'], flag = false): GeneratedRequest
   elsewhere: false,
 });
 
-/** Work is ordered and done, by whoever gets it; something may come between. */
+/** Ordered work, done by any session, perhaps with other commands in between. */
 const ordering: fc.Arbitrary<Command[]> = fc
   .tuple(
     fc.tuple(session, session, machine),
@@ -156,7 +159,7 @@ const ordering: fc.Arbitrary<Command[]> = fc
     { do: 'requests' },
   ]);
 
-/** A machine is given back, and its slot may be used again; something may come between. */
+/** A machine is given back and its slot becomes usable, perhaps with other commands in between. */
 const returning: fc.Arbitrary<Command[]> = fc
   .tuple(session, session, below(SLOTS), fc.array(command, { maxLength: 3 }), fc.boolean())
   .map(([by, next, on, between, failing]) => [
@@ -178,7 +181,7 @@ const returning: fc.Arbitrary<Command[]> = fc
     { do: 'openIntent', session: next, slot: on, lease: 0 },
     { do: 'adoptIntent', session: next, intent: 0, device: on },
   ]);
-/** A device is searched for in vain for a while; the job changes hands meanwhile, or comes back. */
+/** A fruitless search for a device. The job changes hands meanwhile, or comes back. */
 const searching: fc.Arbitrary<Command[]> = fc
   .tuple(session, session, below(SLOTS), several(fc.boolean(), 4), fc.nat(1))
   .map(([by, next, slot, looks, lease]) => [
@@ -194,7 +197,7 @@ const searching: fc.Arbitrary<Command[]> = fc
     { do: 'lease', session: next, job: 0 },
     { do: 'openIntent', session: by, slot, lease },
   ]);
-/** Somebody asks for a machine back that a hold preserves. */
+/** A request for the return of a machine that a hold preserves. */
 const preserving: fc.Arbitrary<Command[]> = fc
   .tuple(session, machine, fc.constantFrom(null, -60, 604))
   .map(([by, on, untilS]) => [
@@ -202,14 +205,14 @@ const preserving: fc.Arbitrary<Command[]> = fc
     filed(by, on, askedTo('deprovision'), 'once'),
     { do: 'read', machine: on },
   ]);
-/** Holds of a provider that end, and are forgotten. */
+/** Holds of a provider that end and are forgotten. */
 const holding: fc.Arbitrary<Command[]> = several(plain(impose), 3).map((holds) => [
   ...holds.map((each): Command => ({ do: 'impose', ...each })),
   { do: 'pass', seconds: LONG_S },
   { do: 'sweep' },
 ]);
 
-/** Two who keep the same few records, one of whom perhaps read them a while ago. */
+/** Two writers of the same few records, one perhaps with an old read. */
 const keeping: fc.Arbitrary<Command[]> = several(
   fc.record({
     session,
@@ -223,7 +226,7 @@ const keeping: fc.Arbitrary<Command[]> = several(
   ...writes.map((each): Command => ({ do: 'keepRecord', ...each })),
   { do: 'records' },
 ]);
-/** A controller that several machines share is in the way of their recovery. */
+/** A controller shared by several machines blocks their recovery. */
 const resetting: fc.Arbitrary<Command[]> = fc
   .tuple(session, several(fc.tuple(machine, fc.boolean()), 3), fc.constantFrom(64, LONG_S))
   .map(([by, asks, seconds]) => [
@@ -254,7 +257,7 @@ const stories: fc.Arbitrary<Command[]> = fc.oneof(
   { weight: 1, arbitrary: resetting },
 );
 
-/** Sessions and some machines first: else most commands would find nothing to work on. */
+/** Sessions and some machines come first, or most commands would have no object. */
 export const scripts: fc.Arbitrary<Command[]> = fc
   .tuple(
     fc.array(seed, { minLength: 4, maxLength: MACHINES }),

@@ -5,12 +5,15 @@ import type { MachineId } from '../../../../src/domain/ids.ts';
 import type { LossPolicy, RecoveryBudget } from '../../../../src/domain/policy.ts';
 
 /*
- * Time passes in multiples of 8 s only, and limits are 4 s away from such multiples: no answer depends
- * on the order of two moments that are nearly the same.
+ * Time passes only in multiples of 8 s, and limits are 4 s away from such multiples. So no answer
+ * depends on the order of two nearly equal moments.
  */
 export const SECOND = 1_000;
 export const STEPS_S = [8, 16, 64, 104, 304, 608, 1_808, 3_608] as const;
-/** Beyond the day that ended holds of providers are kept, and within the life of a session. */
+/**
+ * Longer than the day for which ended holds of providers are kept, and shorter than a session's
+ * life.
+ */
 export const LONG_S = 90_000;
 export const INTERVALS_S = [12, 60, 100_004] as const;
 export const PENALTY_MS = 3_603 * SECOND;
@@ -23,7 +26,7 @@ export const LOSS: LossPolicy = {
   ladderResetMs: 300 * SECOND,
   escalation: { failuresMax: 3, attemptAgeMs: 1_804 * SECOND },
 };
-/** Few machines are enough to spend it. */
+/** Few machines are enough to exhaust it. */
 export const BUDGET: RecoveryBudget = { percent: 60, perGroupMax: 2, fleetMax: 3 };
 export const DESCRIPTORS: readonly BackoffDescriptor[] = [
   { initialMs: 60 * SECOND, exponent: 1, maximumMs: 0 },
@@ -40,7 +43,7 @@ export const PROVIDERS = ['metal', 'static'].map(providerName);
 export const idOf = (at: number): MachineId =>
   machineId(`00000000-0000-4000-8000-00000000000${at}`);
 
-/** Without this, counterexamples are hard to read. */
+/** Makes counterexamples readable. */
 export const plain = <T>(parts: { [Part in keyof T]: fc.Arbitrary<T[Part]> }): fc.Arbitrary<T> =>
   fc.record<T>(parts, { noNullPrototype: true });
 export const below = (count: number) => fc.nat(count - 1);
@@ -52,5 +55,5 @@ export const several = <T>(arbitrary: fc.Arbitrary<T>, maxLength: number) =>
 export const session = below(SESSIONS);
 export const machine = below(MACHINES);
 export const location = fc.constantFrom(null, 'ny', 'la');
-/** What an arbitrary makes. */
+/** The type that an arbitrary generates. */
 export type GeneratedBy<A> = A extends fc.Arbitrary<infer T> ? T : never;

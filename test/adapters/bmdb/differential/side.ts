@@ -5,25 +5,25 @@ import type { MachineRow } from '../../../../src/domain/machine.ts';
 import { SIGNAL } from '../../../contracts/bmdb-stage.ts';
 import type { BmdbHarness } from '../../../contracts/bmdb-stage.ts';
 
-/** What came of a command: a value, or the code of the error. */
+/** The result of a command: a value, or the code of the error. */
 export type CommandOutcome = { readonly value: unknown } | { readonly error: string };
 
-/** One of the two implementations, with all that was got from it so far. */
+/** One of the two implementations, with every result so far. */
 export interface Side {
   readonly h: BmdbHarness;
-  /** Names of ids that were made up by the implementation, in the order in which they came. */
+  /** Names for generated ids, in the order in which they appeared. */
   readonly names: Map<string, string>;
-  /** The latest of each daemon's; those before are in `opened` only, as after a crash. */
+  /** The latest session of each daemon. Earlier ones are only in `opened`, as after a crash. */
   readonly sessions: (BmdbSession | undefined)[];
   readonly opened: BmdbSession[];
   readonly works: Work[];
   readonly witnesses: Witness[];
   readonly leases: Lease[];
-  /** Keys of requests that were filed, or tried to be. */
+  /** Keys of requests that were submitted, with or without success. */
   readonly keys: string[];
-  /** Versions of records, in the order in which they were written. */
+  /** Versions of records, in the order of their writes. */
   readonly versions: string[];
-  /** What a reader that follows the changes knows. */
+  /** The state of a reader that follows the changes. */
   mirror: Map<MachineId, MachineRow>;
   cursor: Cursor | null;
 }
@@ -36,7 +36,7 @@ export const createSide = (h: BmdbHarness): Side => ({
 /** Two of the sessions belong to one daemon. */
 export const daemonOf = ({ h }: Side, session: number): Bmdb => (session < 2 ? h.bmdb : h.other);
 
-/** The `at`th last of them. */
+/** The `at`th element from the end. */
 export const last = <T>(all: readonly T[], at: number): T | undefined =>
   all.length === 0 ? undefined : all[all.length - 1 - (at % all.length)];
 
@@ -44,7 +44,7 @@ export function name(side: Side, id: string, as: string): void {
   if (!side.names.has(id)) side.names.set(id, as);
 }
 
-/** Errors that are none of ours are passed on. */
+/** Passes on foreign errors. */
 export async function outcomeOf(call: Promise<unknown>): Promise<CommandOutcome> {
   try {
     return { value: (await call) ?? null };
@@ -55,7 +55,7 @@ export async function outcomeOf(call: Promise<unknown>): Promise<CommandOutcome>
   }
 }
 
-/** Reads everything, and begins to follow the changes from there. */
+/** Reads everything, and follows the changes from there. */
 export async function scan(side: Side): Promise<object> {
   const { cursor, ...snapshot } = await side.h.bmdb.scan(SIGNAL);
   side.cursor = cursor;
@@ -63,7 +63,7 @@ export async function scan(side: Side): Promise<object> {
   return snapshot;
 }
 
-/** What is known from the last scan and the changes since must be what a scan would tell. */
+/** The last scan plus the later changes must equal a new scan. */
 export async function followChanges(side: Side): Promise<unknown> {
   if (side.cursor === null) return scan(side);
   const found = await side.h.bmdb.changesSince(side.cursor, SIGNAL);
@@ -83,12 +83,12 @@ export async function followChanges(side: Side): Promise<unknown> {
   };
 }
 
-/** Each implementation counts for itself. */
+/** Each implementation counts separately. */
 const OWN = new Set(['seq', 'version']);
 
 /**
- * A value as both implementations would tell it: ids by name, what has no order sorted. Their clocks
- * are the same.
+ * A value in the form common to both implementations: ids by name, unordered lists sorted. Their
+ * clocks are the same.
  */
 export function normalise(side: Side, value: unknown, key = ''): unknown {
   if (typeof value === 'bigint') return `${value}n`;

@@ -16,7 +16,7 @@ import {
   type GeneratedBy,
 } from './setting.ts';
 
-/** What is told of a work, how it ends, and what an agent tells. */
+/** Notes and ends of a work, and reports of an agent. */
 
 const NOTES = {
   agentStartAttempt: { kind: 'agentStartAttempt' },
@@ -37,7 +37,7 @@ export const note = fc.oneof(
   fc.constantFrom<Note[]>(...STANDING_RUNGS),
 );
 
-/** What is told of the work of an order is told as such. */
+/** The work of an order takes the notes of an order. */
 const orderOf = ({ row: { order }, process: of }: Work) =>
   order && PROCESS_FOR[order.verb] === of ? { order: order.key } : {};
 export const noteOf = (of: Note, work: Work): WorkNote =>

@@ -51,7 +51,7 @@ interface ProcessEntry {
   readonly command: string;
 }
 
-/** Environments of the processes that are meant, as /proc shows them to their own account. */
+/** Environments of the given processes, as /proc shows them to their own account. */
 async function environmentsOf(
   isMeant: (pid: number, ran: ProcessEntry) => boolean,
 ): Promise<string[][]> {
@@ -65,7 +65,7 @@ async function environmentsOf(
   return found;
 }
 
-/** Another process that starts a server on the directory and waits to be killed. */
+/** Another process that starts a server on the directory and waits for its kill. */
 async function startInChild(dataDir: string, temporary = tmpdir()) {
   const module = new URL(
     '../../../../src/adapters/bmdb/embedded/embedded-postgres.ts',
@@ -86,8 +86,8 @@ async function startInChild(dataDir: string, temporary = tmpdir()) {
   return child;
 }
 
-describe('embedded PostgreSQL', () => {
-  it('keeps its data and its password over a restart', async () => {
+describe('the embedded PostgreSQL', () => {
+  it('keeps its data and password over a restart', async () => {
     const dataDir = path.join(base, 'data');
     const first = await start(dataDir);
     expect(first.throwaway).toBe(false);
@@ -102,7 +102,7 @@ describe('embedded PostgreSQL', () => {
     expect(await runningServer(path.join(dataDir, 'cluster'))).toBeNull();
   });
 
-  it('makes the passwords that it could not write while the disk was full', async () => {
+  it('creates the passwords later that a full disk prevented', async () => {
     const dataDir = path.join(base, 'data');
     const open = async () => {
       const { passwords, release } = await openDataDirectory(dataDir, null);
@@ -116,7 +116,7 @@ describe('embedded PostgreSQL', () => {
     expect(await open()).toEqual(made);
   });
 
-  it('says that the disk is full when a program of PostgreSQL says so', async () => {
+  it('reports a full disk when a program of PostgreSQL does', async () => {
     const bin = path.join(base, 'bin');
     await mkdir(bin, { mode: 0o755 });
     const script =
@@ -130,12 +130,12 @@ describe('embedded PostgreSQL', () => {
     });
     const error = await begun.catch((cause: unknown) => cause);
     expect(explain(error)).toMatch(
-      /^the disk is full; make room on it: could not make the embedded/,
+      /^the disk is full; make room on it: could not create the embedded/,
     );
     expect(error).toBeInstanceOf(NotWritable);
   });
 
-  it('listens on 127.0.0.1 only, and asks for the password', async () => {
+  it('listens on 127.0.0.1 only and asks for the password', async () => {
     const server = await start(path.join(base, 'data'));
     const settings = `SELECT current_setting('listen_addresses') AS addresses,
       current_setting('unix_socket_directories') AS sockets`;
@@ -150,7 +150,7 @@ describe('embedded PostgreSQL', () => {
     await server.stop();
   });
 
-  it('has an owner, and a role that may do nothing but what it is granted', async () => {
+  it('has an owner, and a role with granted rights only', async () => {
     const server = await start(path.join(base, 'data'));
     const powers = `SELECT current_user::text AS me, rolsuper AS powerful FROM pg_roles
       WHERE rolname = current_user`;
@@ -164,7 +164,7 @@ describe('embedded PostgreSQL', () => {
     await server.stop();
   });
 
-  it('B5: a cluster and passwords that another user may have put there are not used', async () => {
+  it('B5: does not use a cluster or passwords that another user may have placed', async () => {
     const dataDir = path.join(base, 'planted');
     await mkdir(path.join(dataDir, 'cluster'), { recursive: true });
     for (const name of ['initialised', 'password', 'owner-password']) {
@@ -187,7 +187,7 @@ describe('embedded PostgreSQL', () => {
     expect((await stat(empty)).mode & 0o777).toBe(0o711);
   });
 
-  it('B5: the two roles have passwords of their own, in files that only we may read', async () => {
+  it('B5: keeps a password per role in files that only we can read', async () => {
     const dataDir = path.join(base, 'data');
     const server = await start(dataDir);
     const [running, owner] = [new URL(server.url), new URL(server.ownerUrl)];
@@ -201,7 +201,7 @@ describe('embedded PostgreSQL', () => {
     await server.stop();
   });
 
-  it('B5: neither the server nor its watchdog has secrets of the daemon in its environment', async () => {
+  it('B5: hides the daemon’s secrets from server and watchdog', async () => {
     process.env['CANARY_TOKEN'] = 'a-secret-of-the-daemon';
     const dataDir = path.join(base, 'data');
     const server = await start(dataDir);
@@ -211,11 +211,11 @@ describe('embedded PostgreSQL', () => {
         const isServer = pid === postmaster || parent === postmaster;
         return isServer || (command.includes('watchdog') && command.includes(String(postmaster)));
       });
-      // The server, what it starts at once, and the watchdog.
+      // The server, its first child processes, and the watchdog.
       expect(environments.length).toBeGreaterThan(3);
       const names = environments.flatMap((each) => each.map((line) => line.split('=')[0]!));
       const allowed = ['PATH', 'TMPDIR', 'TZ', 'LC_ALL', 'PWD', 'SHLVL', '_'];
-      // The server itself adds those of its own.
+      // The server itself adds its own variables.
       expect([...new Set(names)].filter((name) => !/^(PG|LC_)/.test(name))).toEqual(
         expect.toSatisfy((found: string[]) => found.every((name) => allowed.includes(name))),
       );
@@ -226,7 +226,7 @@ describe('embedded PostgreSQL', () => {
     }
   });
 
-  it('takes over from a process that was killed', async () => {
+  it('takes over from a killed process', async () => {
     const dataDir = path.join(base, 'data');
     const child = await startInChild(dataDir);
     const orphan = await runningServer(path.join(dataDir, 'cluster'));
@@ -248,7 +248,7 @@ describe('embedded PostgreSQL', () => {
     await vi.waitUntil(async () => !(await isAlive(pid)), PATIENCE);
   });
 
-  it('believes no stale number of a process', async () => {
+  it('ignores a stale process number', async () => {
     const dataDir = path.join(base, 'data');
     await (await start(dataDir)).stop();
     const stale = `${process.pid}\n${path.join(dataDir, 'cluster')}\n0\n5432\n`;
@@ -258,7 +258,7 @@ describe('embedded PostgreSQL', () => {
     await server.stop();
   });
 
-  it('refuses a directory that is in use, or that holds something else', async () => {
+  it('refuses a directory that is in use or holds something else', async () => {
     const dataDir = path.join(base, 'data');
     const server = await start(dataDir);
     const refusal = await start(dataDir).catch((error: unknown) => error);
@@ -282,7 +282,7 @@ describe('embedded PostgreSQL', () => {
     await server.stop();
   });
 
-  it('begins an interrupted making anew', async () => {
+  it('starts an interrupted initialisation again', async () => {
     const dataDir = path.join(base, 'data');
     await mkdir(path.join(dataDir, 'cluster'), { recursive: true });
     await writeFile(path.join(dataDir, 'cluster', 'PG_VERSION'), '18\n');
@@ -291,7 +291,7 @@ describe('embedded PostgreSQL', () => {
     await server.stop();
   });
 
-  it('leaves nothing of a throw-away directory', async () => {
+  it('removes a throw-away directory', async () => {
     const server = await startEmbeddedPostgres({ log: silentLog });
     expect(server.throwaway).toBe(true);
     const sql = `SELECT pg_read_file('postmaster.pid') AS pid`;
@@ -306,7 +306,7 @@ describe('embedded PostgreSQL', () => {
     await expect(stat(path.dirname(cluster))).rejects.toMatchObject({ code: 'ENOENT' });
   });
 
-  it('leaves nothing of a throw-away directory when its process is killed', async () => {
+  it('removes a throw-away directory when its process is killed', async () => {
     const child = await startInChild('', base);
     const [made] = await readdir(base);
     const pid = (await runningServer(path.join(base, made!, 'cluster')))!;

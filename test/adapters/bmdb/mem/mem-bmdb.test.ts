@@ -6,7 +6,7 @@ import { memHarness } from './mem-harness.ts';
 
 bmdbContract('in memory', memHarness);
 
-it('wakes once for all that an operation changes, and not for what tells nothing new', async () => {
+it('notifies once for all changes of an operation and not without news', async () => {
   const h = await memHarness();
   const session = await h.bmdb.openSession({
     component: 'shepherd',

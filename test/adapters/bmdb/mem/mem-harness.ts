@@ -98,7 +98,7 @@ const machineOf = (tables: Memory, row: MachineRow, request: Uint8Array) => ({
   request,
 });
 
-/** As if somebody had filed it just now. */
+/** As if the request had been submitted just now. */
 function addOrder(tables: Memory, { machineId, provided, order }: MachineRow): void {
   if (!provided || !order) return;
   const { force, ...rest } = order;

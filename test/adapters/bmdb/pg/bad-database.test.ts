@@ -49,11 +49,11 @@ async function refusalOf(call: Promise<unknown>) {
   return { code: codeOf(error), retryable: isRetryable(error), text: explain(error) };
 }
 
-/** The same address with something wrong. */
+/** The same address with one fault. */
 const urlWith = (change: Partial<Pick<URL, 'username' | 'password' | 'pathname' | 'port'>>) =>
   Object.assign(new URL(server.url), change).href;
 const SECRET = () => new URL(server.url).password;
-/** Every message: one line, what was being done, where, and never the password. */
+/** Every message is one line with the action and the place, and never has the password. */
 function expectClear(text: string, where = '@127.0.0.1:'): void {
   expect(text).toMatch(/^could not /);
   expect(text).toContain(where);
@@ -62,7 +62,7 @@ function expectClear(text: string, where = '@127.0.0.1:'): void {
   expect(text).not.toContain('very-secret');
 }
 
-describe('a database that cannot be used at all', () => {
+describe('an unusable database', () => {
   const denied = ['denied', false] as const;
   it.each<[string, () => string, readonly [code: string, retryable: boolean], RegExp]>([
     [
@@ -81,13 +81,13 @@ describe('a database that cannot be used at all', () => {
       'no password given',
       () => urlWith({ password: '' }),
       denied,
-      /asks for a password; give one in database\.url/,
+      /requires a password; give one in database\.url/,
     ],
     [
       'unknown database',
       () => urlWith({ pathname: '/nowhere' }),
       ['not-found', false],
-      /\/nowhere\): there is no such database; make it, or check database\.url/,
+      /\/nowhere\): there is no such database; create it, or check database\.url/,
     ],
     [
       'a role that may not log in',
@@ -99,13 +99,13 @@ describe('a database that cannot be used at all', () => {
       'nobody there',
       () => urlWith({ port: '1' }),
       ['unreachable', true],
-      /shepherd@127\.0\.0\.1:1\/postgres\): the database does not answer; see that it runs/,
+      /shepherd@127\.0\.0\.1:1\/postgres\): the database does not answer; check that it runs/,
     ],
     [
       'TLS asked of a server that speaks none',
       () => `${server.url}?sslmode=verify-full`,
       denied,
-      /speaks no TLS; check sslmode/,
+      /does not support TLS; check sslmode/,
     ],
   ])('%s', async (_, url, [code, retryable], says) => {
     for (const call of [() => checkSchema(url()), () => openSession(open(url()))]) {
@@ -115,7 +115,7 @@ describe('a database that cannot be used at all', () => {
     }
   });
 
-  it('has no connection left for the role', async () => {
+  it('reports that the role has no connection left', async () => {
     await server.sql.query('ALTER ROLE shepherd CONNECTION LIMIT 0');
     try {
       const refusal = await refusalOf(openSession());
@@ -128,7 +128,7 @@ describe('a database that cannot be used at all', () => {
     await openSession(bmdb);
   });
 
-  it('has no connection left at all', async () => {
+  it('reports that no connection is left', async () => {
     const settings = await server.sql.query<{ max: number }>(
       `SELECT current_setting('max_connections')::int AS max`,
     );
@@ -148,7 +148,7 @@ describe('a database that cannot be used at all', () => {
       }
     }
     try {
-      // A connection that another one of the server's just gave back is taken, too.
+      // A connection that another process just freed is used, too.
       const refusal = await vi.waitFor(async () => {
         await fill();
         await bmdb?.close();
@@ -167,7 +167,7 @@ describe('a database that cannot be used at all', () => {
 describe('a database that cannot be written', () => {
   const sql = (text: string) => server.sql.query(text);
 
-  it('lacks a right on one table', async () => {
+  it('reports a missing right on a table', async () => {
     const session = await openSession();
     await sql('REVOKE SELECT ON machine_recovery FROM shepherd');
     try {
@@ -185,7 +185,7 @@ describe('a database that cannot be written', () => {
     await bmdb!.scan(SIGNAL);
   });
 
-  it('has lost a table, or a column', async () => {
+  it('reports a missing table or column', async () => {
     const session = await openSession();
     for (const [away, back] of [
       ['ALTER TABLE work_backoff RENAME TO gone', 'ALTER TABLE gone RENAME TO work_backoff'],
@@ -198,13 +198,13 @@ describe('a database that cannot be written', () => {
       const refusal = await refusalOf(bmdb!.scan(SIGNAL));
       await sql(back);
       expect(refusal).toMatchObject({ code: 'schema-mismatch', retryable: false });
-      expect(refusal.text).toMatch(/is not the one that this program works with; run "shepherd db/);
+      expect(refusal.text).toMatch(/does not match this program; run "shepherd db/);
       expectClear(refusal.text);
     }
     await session.poke();
   });
 
-  it('is read-only, until it is not any more', async () => {
+  it('waits while it is read-only', async () => {
     const session = await openSession();
     const row = machineRow(Date.now());
     await insertMachine(server.sql, row);
@@ -218,19 +218,19 @@ describe('a database that cannot be written', () => {
       for (const call of [() => session.claim('UnitTest1', row.machineId), () => session.poke()]) {
         const refusal = await refusalOf(call());
         expect(refusal).toMatchObject({ code: 'unreachable', retryable: true });
-        expect(refusal.text).toMatch(/the server is read-only; name the primary/);
+        expect(refusal.text).toMatch(/the server is read-only; give the primary/);
         expectClear(refusal.text);
       }
     } finally {
       await sql('ALTER ROLE shepherd RESET default_transaction_read_only');
     }
     expect(session.signal.aborted).toBe(false);
-    // A connection that turned out to be read-only is not used again.
+    // A connection that proved read-only is not used again.
     const work = await session.claim('UnitTest1', row.machineId);
     await work.finish({ kind: 'nothing' });
   });
 
-  it('has no room: nothing is half written, and it goes on when there is some', async () => {
+  it('writes nothing partially on a full disk and goes on later', async () => {
     const session = await openSession();
     const [row, other] = [machineRow(Date.now()), machineRow(Date.now())];
     await insertMachine(server.sql, row);
@@ -239,9 +239,9 @@ describe('a database that cannot be written', () => {
     try {
       const refusal = await refusalOf(session.claim('UnitTest1', row.machineId));
       expect(refusal).toMatchObject({ code: 'unreachable', retryable: true });
-      expect(refusal.text).toMatch(/the disk of the server is full; make room there: .*No space/);
+      expect(refusal.text).toMatch(/the disk of the server is full; free space there: .*No space/);
       expectClear(refusal.text);
-      // What needs no room goes on.
+      // Operations that need no disk space continue.
       await session.poke();
       const { machines } = await bmdb!.scan(SIGNAL);
       expect(machines.flatMap((each) => each.work)).toEqual([]);
@@ -258,7 +258,7 @@ describe('a database that cannot be written', () => {
   });
 });
 
-it('a server that is stopping says so', async () => {
+it('reports that the server is stopping', async () => {
   const own = await startEmbeddedPostgres({ log: silentLog });
   const holder = new pg.Client({ connectionString: own.ownerUrl });
   holder.on('error', () => undefined);
@@ -267,7 +267,7 @@ it('a server that is stopping says so', async () => {
     `SELECT pg_read_file('postmaster.pid') AS text`,
   );
   const pid = Number.parseInt(rows[0]!.text, 10);
-  // A smart shutdown: nobody new is let in, and the server waits for those who are there.
+  // A smart shutdown: the server refuses new connections and waits for the present ones.
   process.kill(pid, 'SIGTERM');
   let refusal = await refusalOf(checkSchema(own.url));
   await vi.waitUntil(async () => {
@@ -275,7 +275,7 @@ it('a server that is stopping says so', async () => {
     return refusal.code === 'unreachable';
   }, PATIENCE);
   expect(refusal.retryable).toBe(true);
-  expect(refusal.text).toMatch(/the server is starting or stopping; wait for it: .*shutting down/);
+  expect(refusal.text).toMatch(/the server is starting or stopping; wait: .*shutting down/);
   await holder.end();
   await vi.waitUntil(async () => !(await isAlive(pid)), PATIENCE);
   await own.stop();

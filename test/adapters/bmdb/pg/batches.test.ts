@@ -6,7 +6,7 @@ import { claimStand, SIGNAL, sorted, STARTED } from './claim-stand.ts';
 const s = claimStand();
 const BACKOFF = { initialMs: 1_000, exponent: 2, maximumMs: 60_000 };
 
-describe('an item that cannot be written', () => {
+describe('an item of a batch that cannot be written', () => {
   const claimAll = async (count: number): Promise<Work[]> =>
     Promise.all((await s.addMany(count)).map((id) => s.session.claim('ShepherdAgentStart', id)));
   beforeAll(async () => {
@@ -20,7 +20,7 @@ describe('an item that cannot be written', () => {
       ALTER TABLE machine_ssh_host_key DROP CONSTRAINT spoilt`);
   });
 
-  it('fails alone, and can be ended in another way', async () => {
+  it('fails alone and can be ended otherwise', async () => {
     const works = await claimAll(5);
     const { done, codes } = await sorted(
       works.map((work, at) => work.fail(BACKOFF, at === 2 ? 'poison' : 'plain')),
@@ -38,7 +38,7 @@ describe('an item that cannot be written', () => {
     }
   });
 
-  it('fails alone where its wait cannot be computed', async () => {
+  it('fails alone when its wait cannot be computed', async () => {
     const works = await claimAll(3);
     const tooLong = { ...BACKOFF, maximumMs: 91 * 86_400_000 };
     const { done, codes } = await sorted(
@@ -48,7 +48,7 @@ describe('an item that cannot be written', () => {
     expect(await s.history(works[0]!.machineId)).toEqual(['Started']);
   });
 
-  it('fails alone among finishes, and leaves its lease held', async () => {
+  it('fails alone among finishes and keeps its lease', async () => {
     const works = await claimAll(4);
     const { codes } = await sorted(
       works.map((work, at) => work.finish({ ...STARTED, hostKey: at === 3 ? 'poison' : 'k' })),
@@ -61,7 +61,7 @@ describe('an item that cannot be written', () => {
     ]);
   });
 
-  it('that was lost does not keep the others from ending', async () => {
+  it('does not keep others from ending when it was lost', async () => {
     const works = await claimAll(4);
     await s.session.releaseWork(works[1]!.machineId);
     const { done, codes } = await sorted(works.map((work) => work.finish(STARTED)));
@@ -70,7 +70,7 @@ describe('an item that cannot be written', () => {
   });
 });
 
-describe('a COMMIT that the server is still busy with', () => {
+describe('a COMMIT that the server still works on', () => {
   const STALL = 4_711;
   beforeAll(() =>
     s.sql(
@@ -84,7 +84,7 @@ describe('a COMMIT that the server is still busy with', () => {
   );
   afterAll(() => s.sql(`DROP FUNCTION stall CASCADE`));
 
-  /** Loses the connection during the COMMIT, and lets it through when somebody asks for its fate. */
+  /** Breaks the connection during the COMMIT, and lets the query for its outcome through. */
   const lose = <T>(call: () => Promise<T>) =>
     s.behind(`SELECT pg_advisory_xact_lock(${STALL})`, call, () => {
       s.proxy.mood = 'down';
@@ -93,7 +93,7 @@ describe('a COMMIT that the server is still busy with', () => {
     });
 
   it.each(['ShepherdAgentStart', 'UnitTest1'] as const)(
-    'is waited for: a claim for %s',
+    'is awaited by a claim for %s',
     async (process) => {
       const id = await s.add();
       const work = await lose(() => s.session.claim(process, id));
@@ -102,14 +102,14 @@ describe('a COMMIT that the server is still busy with', () => {
     },
   );
 
-  it('is waited for: a finish', async () => {
+  it('is awaited by a finish', async () => {
     const id = await s.add();
     const work = await s.session.claim('ShepherdAgentStart', id);
     await lose(() => work.finish(STARTED));
     expect(await s.history(id)).toEqual(['Started', 'Finished']);
   });
 
-  it('is waited for: a step of an intent', async () => {
+  it('is awaited by a step of an intent', async () => {
     const { intents } = s.session;
     const slot = { provider: PROVIDER, slotId: 'r1', hostname: 'm-1' };
     const intent = await lose(() => intents.open(slot));

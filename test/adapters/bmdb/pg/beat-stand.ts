@@ -9,14 +9,17 @@ import type { PgServer } from './pg-harness.ts';
 
 /** Two agent servers on one database, empty for each test. */
 export interface BeatStand extends ClaimStand {
-  /** Of both: `executed`, `retried` or `failed` transactions of heartbeats since the test began. */
+  /**
+   * For both servers: `executed`, `retried` or `failed` heartbeat transactions since the test
+   * began.
+   */
   readonly transactions: string[];
-  /** Ends of installations that were counted since the test began. */
+  /** Counted ends of installations since the test began. */
   readonly installations: string[];
   send(records: readonly HeartbeatRecord[]): Promise<HeartbeatOutcome[]>;
-  /** Of one heartbeat by itself. */
+  /** The result of a single heartbeat. */
   beat(id: MachineId, change?: Partial<HeartbeatRecord>): Promise<HeartbeatOutcome>;
-  /** One row of heartbeats, as it is stored. */
+  /** One stored heartbeat row. */
   stored(id: MachineId): Promise<StoredBeat | undefined>;
 }
 type HeartbeatOutcome = Awaited<ReturnType<HeartbeatStore['recordHeartbeats']>>[number];
@@ -26,7 +29,7 @@ interface StoredBeat {
   readonly count: number;
 }
 
-/** See `claimStand`; agents of machines were started a minute ago, unless something else is said. */
+/** See `claimStand`. Agents were started a minute ago, unless the test states otherwise. */
 export function beatStand(lockTimeoutMs?: number, start?: () => Promise<PgServer>): BeatStand {
   const transactions: string[] = [];
   const installations: string[] = [];
@@ -60,7 +63,7 @@ const STORED = `
     unbroken_count::int AS count
   FROM machine_agent_heartbeat WHERE machine_id = $1`;
 
-/** What an agent of the machine says. */
+/** The report of the machine's agent. */
 export const recordOf = (
   id: MachineId,
   change: Partial<HeartbeatRecord> = {},

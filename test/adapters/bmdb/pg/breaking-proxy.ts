@@ -2,21 +2,21 @@ import type { Socket } from 'node:net';
 import { startRelay, type Relay } from '../../../support/relay.ts';
 
 /**
- * What the proxy does with connections, new and old. A COMMIT is that of a transaction, or a prepared
+ * How the proxy treats new and old connections. A COMMIT is that of a transaction, or a prepared
  * statement that commits by itself.
  */
 export type Mood =
   | 'through'
-  /** Breaks the connection at the next COMMIT, before the server saw it. */
+  /** Breaks the connection at the next COMMIT, before the server sees the COMMIT. */
   | 'break before commit'
-  /** Lets the next COMMIT through and breaks the connection instead of passing the answer. */
+  /** Passes the next COMMIT, and breaks the connection instead of passing the answer. */
   | 'break after commit'
-  /** The same, and breaks every connection from then on. */
+  /** The same, and breaks every later connection. */
   | 'break before commit, then down'
   | 'break after commit, then down'
   /** Breaks every connection. */
   | 'down'
-  /** Takes everything and passes on nothing. */
+  /** Accepts everything and passes on nothing. */
   | 'silent';
 
 const FRESH = { mood: 'through' as Mood, broken: 0, refused: 0, refusesMax: Infinity };
@@ -24,13 +24,13 @@ const FRESH = { mood: 'through' as Mood, broken: 0, refused: 0, refusesMax: Infi
 /** Stands between a client and a database, and breaks connections at chosen moments. */
 export interface BreakingProxy extends Pick<Relay, 'url' | 'close'> {
   mood: Mood;
-  /** How often a COMMIT was broken. */
+  /** Number of broken COMMITs. */
   readonly broken: number;
-  /** How many connections were refused. */
+  /** Number of refused connections. */
   readonly refused: number;
-  /** When so many were, it lets everything through again. */
+  /** After this many refused connections the proxy passes everything again. */
   refusesMax: number;
-  /** Lets everything through, and counts anew. */
+  /** Passes everything, and resets the counts. */
   reset(): void;
 }
 
@@ -79,13 +79,13 @@ interface State {
 
 const SYNC = Buffer.from([...Buffer.from('S'), 0, 0, 0, 4]);
 const IDLE = Buffer.from([...Buffer.from('Z'), 0, 0, 0, 5, ...Buffer.from('I')]);
-/** Of Parse or Bind, whose first name is that of a portal, here without one. */
+/** Parse or Bind. The first name in Bind is that of a portal, empty here. */
 const isNamed = (data: Buffer) => data[String.fromCharCode(data[0]!) === 'P' ? 5 : 6] !== 0;
 
 function pair(client: Socket, upstream: Socket, state: State): void {
   /** No transaction is open. */
   let idle = true;
-  /** Set while the answer to a COMMIT is not to be passed on. */
+  /** Set while the answer to a COMMIT must not pass. */
   let onAnswer: (() => void) | undefined;
   client.on('data', (data) => {
     if (state.mood === 'silent') return;

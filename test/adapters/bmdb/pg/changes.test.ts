@@ -45,12 +45,12 @@ const told = async (since: Cursor) => {
 const move = `UPDATE machine_provided SET provider_location = $2 WHERE machine_id = $1`;
 
 describe('the feed of changes', () => {
-  it('misses no transaction that began before a reader looked and ended after it', async () => {
+  it('misses no transaction that spans a reader’s look', async () => {
     const [early, late, rolledBack] = [await add(), await add(), await add()];
     const [writer, second] = [await server.sql.connect(), await server.sql.connect()];
     await writer.query('BEGIN');
     await writer.query(move, [early, 'la']);
-    // Another one ends in between, so that ids do not end in the order in which they were given.
+    // Another transaction ends in between, so that ids end in another order than they were given.
     await second.query('BEGIN');
     await second.query(move, [late, 'la']);
     await second.query('COMMIT');
@@ -91,10 +91,10 @@ describe('the feed of changes', () => {
     expect((await told(next)).ids.toSorted()).toEqual(ids.toSorted());
   });
 
-  it('tells nothing once a crash has emptied it, until it was begun again', async () => {
+  it('returns nothing after a crash has emptied it, until it starts again', async () => {
     const id = await add();
     const cursor = await scanned();
-    // What PostgreSQL does to unlogged tables when it recovers.
+    // PostgreSQL does this to unlogged tables in a recovery.
     const unlogged = await server.sql.query<{ name: string }>(
       `SELECT relname AS name FROM pg_class WHERE relpersistence = 'u' AND relkind = 'r' ORDER BY 1`,
     );
@@ -108,13 +108,13 @@ describe('the feed of changes', () => {
     expect((await told(young)).ids).toEqual([id]);
   });
 
-  it('is not trusted when it is of another server, whose transactions are yet to come', async () => {
+  it('is not trusted from another server with higher transaction numbers', async () => {
     const id = await add();
     const [era] = (await scanned()).split(' ');
     await server.sql.query(move, [id, 'la']);
     const ahead = `${era} 99999999999` as Cursor;
     expect(await bmdb.changesSince(ahead, SIGNAL)).toBeNull();
-    // As after a dump was restored: trimmed up to where this server is not yet.
+    // As after the restore of a dump: trimmed up to a position that this server has not reached.
     await server.sql.query(`UPDATE change_feed SET trimmed_xid = '99999999998'`);
     const young = await scanned();
     expect(young.split(' ')[0]).not.toBe(era);
@@ -123,7 +123,7 @@ describe('the feed of changes', () => {
     expect((await told(young)).ids).toEqual([id]);
   });
 
-  it('repeats what changed as long as an older transaction is open, and then no more', async () => {
+  it('repeats changes while an older transaction is open, and no longer', async () => {
     const ids = [await add(), await add()];
     let { next } = await told(await scanned());
     const writer = await server.sql.connect();
@@ -140,7 +140,7 @@ describe('the feed of changes', () => {
     expect((await told((await told(next)).next)).ids).toEqual([]);
   });
 
-  it('is trimmed of what is old, but not of what a transaction may still hide', async () => {
+  it('is trimmed of old entries, except those that an open transaction may hide', async () => {
     const id = await add();
     await scanned();
     const writer = await server.sql.connect();
@@ -165,7 +165,7 @@ describe('the feed of changes', () => {
 });
 
 describe('a scan in pages', () => {
-  it('reads 10 001 machines as one query does, in order', async () => {
+  it('reads 10 001 machines in the same order as one query', async () => {
     await server.sql.query(
       `INSERT INTO machines SELECT gen_random_uuid() FROM generate_series(1, 10001)`,
     );
@@ -188,7 +188,7 @@ describe('a scan in pages', () => {
     expect(machines).toEqual(named.toSorted((a, b) => (a.machineId < b.machineId ? -1 : 1)));
   });
 
-  it('asks as often as there are pages, and tells of one moment', async () => {
+  it('makes one query per page, all in one snapshot', async () => {
     await server.sql.query(
       `INSERT INTO machines SELECT gen_random_uuid() FROM generate_series(1, 500)`,
     );
@@ -232,7 +232,7 @@ describe('values that this program does not know', () => {
     ],
     ['process', `UPDATE work_backoff SET process = 'New'`, 'process'],
     ['process', `UPDATE work SET process = 'New'`, 'process'],
-  ])('of %s make one machine unreadable, and say what to do: %s', async (type, update, what) => {
+  ])('in %s make one machine unreadable, with advice: %s', async (type, update, what) => {
     await learn(type);
     const other = await add();
     const id = await add({
@@ -253,8 +253,8 @@ describe('values that this program does not know', () => {
   });
 });
 
-describe('wakes', () => {
-  /** Ends every connection for wakes; answers how many there were. */
+describe('notifications of changes', () => {
+  /** Ends every connection for wakes, and returns their number. */
   const cut = async () => {
     const { rowCount } = await server.sql.query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -268,7 +268,7 @@ describe('wakes', () => {
     return { heard, end: () => subscription.unsubscribe() };
   };
 
-  it('come again after the connection was cut, and say that some were lost', async () => {
+  it('return after a cut connection and report a loss', async () => {
     const { heard, end } = hear(bmdb.wakes$);
     await vi.waitUntil(() => heard.length === 1, PATIENCE);
     expect(heard).toEqual(['changed']);
@@ -297,7 +297,7 @@ describe('wakes', () => {
     await vi.waitUntil(async () => (await listening()) === 0, PATIENCE);
   });
 
-  it('do not come, and need no connection, where they are not wanted', async () => {
+  it('need no connection where they are off', async () => {
     const polling = open('poll');
     const listener = hear(bmdb.wakes$);
     const heard: unknown[] = [];
@@ -315,7 +315,7 @@ describe('wakes', () => {
     expect(heard).toEqual(['end']);
   });
 
-  it('carry nothing that is ever read', async () => {
+  it('carry no payload that is read', async () => {
     const { heard, end } = hear(bmdb.wakes$);
     await vi.waitUntil(() => heard.length === 1, PATIENCE);
     const client = new pg.Client({ connectionString: server.url });

@@ -25,42 +25,42 @@ import { PATIENCE } from '../../../support/patience.ts';
 export { refusedWith, SIGNAL, STEADY } from '../../../contracts/bmdb-stage.ts';
 export const STARTED = agentStarted();
 
-/** For tests in which somebody has locked a row and does not let go. */
+/** For tests in which another transaction locks a row and keeps the lock. */
 export const SOON_MS = 20;
-/** Of a dead session, say. */
+/** For example of a dead session. */
 const LOST_MS = 40 * MINUTE;
 
 interface ClaimStandOptions {
-  /** On the shared server when absent. */
+  /** Default: the shared server. */
   readonly start?: () => Promise<PgServer>;
-  /** Of both daemons. */
+  /** Applies to both daemons. */
   readonly metrics?: Metrics;
-  /** What machines have that are added with nothing. */
+  /** Default attributes of added machines. */
   readonly usual?: () => Partial<MachineRow>;
 }
 
-/** Two daemons on one database, which is emptied for each test. */
+/** Two daemons on one database, which is emptied before each test. */
 class Stand {
   declare server: PgServer;
-  /** Before the first daemon only. */
+  /** In front of the first daemon only. */
   declare proxy: BreakingProxy;
-  /** Of both daemons; the database's time is the real one. */
+  /** Applies to both daemons. The database's time is the real time. */
   readonly clock: MovedClock = createMovedClock();
   declare bmdb: Bmdb;
   declare other: Bmdb;
   /** Of the first daemon. */
   declare session: BmdbSession;
-  /** Of the other one. */
+  /** Of the second daemon. */
   declare rival: BmdbSession;
   /** Ended after each test. */
   readonly clients = new Set<pg.Client>();
 
-  /** As the owner. @returns the rows. */
+  /** Runs as the owner. @returns the rows. */
   async sql<T extends pg.QueryResultRow>(text: string, values: readonly unknown[] = []) {
     return (await this.server.sql.query<T>(text, [...values])).rows;
   }
 
-  /** Rows that the table has. */
+  /** Number of rows in the table. */
   count = async (table: string): Promise<number> =>
     (await this.sql(`SELECT 1 FROM ${table}`)).length;
 
@@ -85,30 +85,30 @@ class Stand {
 
   target = async (id: MachineId): Promise<RequestTarget> => targetOf(await this.row(id));
 
-  /** That a machine is to be rebooted. */
+  /** A reboot request for a machine. */
   reboot = async (id: MachineId, change: Partial<NewRequest> = {}): Promise<NewRequest> =>
     requestFor({ verb: 'reboot', target: await this.target(id), force: false }, change);
 
-  /** @returns its key. */
+  /** @returns the request's key. */
   file = async (what: RequestedThing, change: Partial<NewRequest> = {}): Promise<string> =>
     (await this.bmdb.requests.file(requestFor(what, change))).key;
 
-  /** Lines `event cause` of a machine, oldest first. */
+  /** The machine's history lines `event cause`, oldest first. */
   async history(id: MachineId): Promise<string[]> {
     const lines = await this.other.inspection.history(id, SIGNAL);
     return lines.map(({ event, cause }) => (cause === null ? event : `${event} ${cause}`));
   }
 
-  /** Kinds of what the log says of a machine, oldest first. */
+  /** Kinds of the machine's log entries, oldest first. */
   async events(machineId: MachineId): Promise<string[]> {
     const lines = await this.other.inspection.events({ machineId, limit: 99 }, SIGNAL);
     return lines.map(({ kind }) => kind);
   }
 
-  /** Works that somebody does. */
+  /** Works that are in progress. */
   held = (): Promise<number> => this.count('work WHERE session_id IS NOT NULL');
 
-  /** By the database's clock only: nobody has told its daemon. */
+  /** Expired by the database's clock only. The daemon does not know. */
   expire = ({ sessionId }: { readonly sessionId: SessionId }, ago = '0 s') =>
     this.sql(
       `UPDATE sessions SET session_interval_seconds = 1,
@@ -116,17 +116,17 @@ class Stand {
       [sessionId, ago],
     );
 
-  /** Resolves when so many backends wait for a lock, or more. */
+  /** Resolves when at least this many backends wait for a lock. */
   untilBlocked = (count = 1): Promise<unknown> =>
     vi.waitUntil(async () => (await this.count(`pg_stat_activity ${BLOCKED}`)) >= count, {
       ...PATIENCE,
       interval: 10,
     });
 
-  /** Has the server end the statements that wait for a lock, as if they had taken too long. */
+  /** Makes the server end the statements that wait for a lock, as if they had timed out. */
   endBlocked = () => this.sql(`SELECT pg_cancel_backend(pid) FROM pg_stat_activity ${BLOCKED}`);
 
-  /** Runs the statements in a transaction of its own, which stays open meanwhile. */
+  /** Runs the statements in a separate transaction, which stays open meanwhile. */
   async holding<T>(sql: string, body: () => Promise<T>): Promise<T> {
     const client = await this.server.sql.connect();
     try {
@@ -138,7 +138,9 @@ class Stand {
     }
   }
 
-  /** What comes of a call that waits for those statements to be committed, and for what is done meanwhile. */
+  /**
+   * The result of a call that waits until those statements are committed and `meanwhile` has run.
+   */
   async behind<T>(
     sql: string,
     call: () => Promise<T>,
@@ -146,7 +148,7 @@ class Stand {
   ): Promise<T> {
     const { called } = await this.holding(sql, async () => {
       const called = call();
-      // Whoever awaits it hears of a failure that comes before.
+      // The caller that awaits the result learns of an earlier failure.
       called.catch(() => undefined);
       await this.untilBlocked();
       await meanwhile();
@@ -155,7 +157,7 @@ class Stand {
     return called;
   }
 
-  /** A transaction of the running role, held open. */
+  /** An open transaction of the running role. */
   async begin(): Promise<HeldOpen> {
     const client = new pg.Client({ connectionString: this.server.url });
     this.clients.add(client);
@@ -174,7 +176,7 @@ const BLOCKED = `WHERE wait_event_type = 'Lock' AND datname = current_database()
 export type ClaimStand = Stand;
 
 /**
- * Registers what sets it up; its fields may be used in tests.
+ * Registers the setup. Tests may use the fields.
  * @param lockTimeoutMs how long the BMDBs wait for a lock.
  */
 export function claimStand(
@@ -212,11 +214,13 @@ export function claimStand(
 export const openOn = (bmdb: Bmdb, intervalMs = 3_600_000): Promise<BmdbSession> =>
   bmdb.openSession({ component: 'shepherd', runtimeInfo: 'host test', intervalMs });
 
-/** The row of that session, locked: whoever asks whether it lives has taken its snapshot, and waits. */
+/**
+ * Locks the session's row: a statement that checks the session has taken its snapshot, and waits.
+ */
 export const lockingSession = ({ sessionId }: Pick<BmdbSession, 'sessionId'>): string =>
   `SELECT 1 FROM sessions WHERE session_id = '${sessionId}' FOR UPDATE`;
 
-/** A row of the table for that machine, locked. */
+/** Locks the table's row for that machine. */
 export const locking = (table: string, id: MachineId): string =>
   `SELECT 1 FROM ${table} WHERE machine_id = '${id}' FOR UPDATE`;
 
@@ -233,7 +237,7 @@ export interface Sorted<T> {
   readonly codes: string[];
 }
 
-/** What succeeded, and the codes of the errors of what did not. */
+/** The successful results, and the error codes of the others. */
 export async function sorted<T>(calls: readonly Promise<T>[]): Promise<Sorted<T>> {
   const settled = await Promise.allSettled(calls);
   return {

@@ -29,7 +29,7 @@ const permits = async () =>
   );
 const takeBack = (id: MachineId) => `DELETE FROM recovery_permits WHERE machine_id = '${id}'`;
 
-describe('sessions that race', () => {
+describe('racing sessions', () => {
   it.each([
     [
       'for 200 machines get each of them once, and never stand in a circle',
@@ -52,7 +52,7 @@ describe('sessions that race', () => {
     expect(await s.sql(locks)).toEqual([{ deadlocks: '0' }]);
   });
 
-  it('never start what another finished after they had looked', async () => {
+  it('never start work that another finished after their look', async () => {
     const id = await s.add();
     const claim = await s.behind(
       lockingSession(s.session),
@@ -64,7 +64,7 @@ describe('sessions that race', () => {
     expect(await refusedWith(start(id))).toBe('nothing-to-do');
   });
 
-  it('do not wait for one that is just finishing, nor take its machine', async () => {
+  it('do not wait for a session that is finishing, nor take its machine', async () => {
     const id = await s.add({ startAttempt: { atMs: Date.now(), count: 1, unreached: 0 } });
     const work = await start(id, s.rival);
     await s.behind(
@@ -92,8 +92,8 @@ describe('sessions that race', () => {
   });
 });
 
-describe('a session', () => {
-  it('ends a work once, though it tries twice at once', async () => {
+describe('a session at work', () => {
+  it('ends work once when it tries twice', async () => {
     const id = await s.add();
     const work = await start(id);
     const { done, codes } = await sorted([work.finish(STARTED), work.finish(STARTED)]);
@@ -101,7 +101,7 @@ describe('a session', () => {
     expect(await s.history(id)).toEqual(['Started', 'Finished']);
   });
 
-  it('cannot end with an old claim what it claimed anew', async () => {
+  it('cannot end a new claim with an old one', async () => {
     const id = await s.add();
     const old = await start(id);
     await s.session.releaseWork(id);
@@ -115,7 +115,7 @@ describe('a session', () => {
     expect(await s.history(id)).toEqual(['Started', 'Canceled released', 'Started', 'Finished']);
   });
 
-  it('that is dead by the clock of the database writes nothing, though nobody took over', async () => {
+  it('writes nothing when the database’s clock says it is dead', async () => {
     const [held, free] = await s.addMany(2);
     const work = await start(held!);
     await s.expire(s.session);
@@ -129,7 +129,7 @@ describe('a session', () => {
     expect(await s.history(free!)).toEqual([]);
   });
 
-  it('that takes over from a dead one goes on under its permit', async () => {
+  it('that replaces a dead one continues under its permit', async () => {
     const [one, two] = [await s.addLost(), await s.addLost()];
     await (await recover(one)).note(ASKED);
     await s.expire(s.session);
@@ -141,7 +141,7 @@ describe('a session', () => {
     await waiting.note(ASKED);
   });
 
-  it('that is closed leaves no lease behind, whatever it was about to claim', async () => {
+  it('leaves no lease behind when it is closed during a claim', async () => {
     const claims = sorted((await s.addMany(40)).map((id) => start(id)));
     await s.session.close();
     const { done, codes } = await claims;
@@ -153,8 +153,8 @@ describe('a session', () => {
   });
 });
 
-describe('a permit', () => {
-  it('is not granted to a machine that is back once the guard was waited for', async () => {
+describe('a permit in a race', () => {
+  it('is refused to a machine that came back during the wait for the guard', async () => {
     const [back, lost] = [await s.addLost(), await s.addLost()];
     const [one, two] = [await recover(back), await recover(lost)];
     expect(await permits(), 'a claim takes none').toEqual([]);
@@ -176,7 +176,7 @@ describe('a permit', () => {
     expect(await s.sql(granted), 'one, however often it is asked for').toEqual([{ granted: 1 }]);
   });
 
-  it('that is being taken back is not relied on by a claim, whose request is granted a new one', async () => {
+  it('that is being taken back is granted again for a request', async () => {
     const [id, second] = [await s.addLost({ permit: true }), await s.addLost()];
     const work = await s.behind(takeBack(id), () => recover(id));
     expect(await permits()).toEqual([]);
@@ -185,7 +185,7 @@ describe('a permit', () => {
     expect(await refusedWith((await recover(second, s.rival)).note(ASKED))).toBe('no-permit');
   });
 
-  it('is not had again when somebody else took its place meanwhile', async () => {
+  it('is lost when another machine took its place meanwhile', async () => {
     const [id, second] = [await s.addLost({ permit: true }), await s.addLost()];
     const work = await s.behind(
       `${takeBack(id)}; INSERT INTO recovery_permits (machine_id, provider)
@@ -196,7 +196,7 @@ describe('a permit', () => {
     expect(await permits()).toEqual([second]);
   });
 
-  it('is granted anew when something more is asked', async () => {
+  it('is granted again for a further request', async () => {
     const id = await s.addLost();
     const work = await recover(id);
     await work.note(ASKED);
@@ -205,11 +205,12 @@ describe('a permit', () => {
     expect(await permits()).toEqual([id]);
   });
 
-  it('is kept by the sweep when a claim has come to rely on it', async () => {
+  it('is kept by the sweep when a claim came to rely on it', async () => {
     const quarantine = { kind: 'byOperator', reason: 'test', untilMs: null } as const;
     const id = await s.addLost({ permit: true, quarantine });
     await s.sql(`UPDATE recovery_permits SET granted_at = now() - interval '1 hour'`);
-    // The claim is in its transaction: the machine is free again, but nobody can see it yet.
+    // The claim is in its transaction: the machine is free again, but no other session can see that
+    // yet.
     await s.holding(`SELECT 1 FROM recovery_permits FOR KEY SHARE`, async () => {
       expect((await s.bmdb.sweep()).permits).toBe(0);
     });
@@ -220,11 +221,11 @@ describe('a permit', () => {
   });
 });
 
-it('dead work is told from work that began while it was looked for', async () => {
+it('distinguishes dead work from work that began meanwhile', async () => {
   const id = await s.add();
   await start(id);
   await s.expire(s.session, '1 s');
-  // Between its snapshot and its locks the statement waits for a lock of ours.
+  // Between its snapshot and its locks the statement waits for a lock of the test.
   const pieces = [
     ['FOR UPDATE OF w SKIP LOCKED', 'FOR UPDATE OF w'],
     [
@@ -249,10 +250,10 @@ it('dead work is told from work that began while it was looked for', async () =>
   ]);
 });
 
-describe('a schema that is changed under way', () => {
+describe('a schema that changes during operation', () => {
   const alter = (type: string) => s.sql(`ALTER TABLE machine_provided ALTER provider TYPE ${type}`);
 
-  it('costs connections, and nothing else', async () => {
+  it('costs connections and nothing else', async () => {
     const ids = await s.addMany(8);
     const readAll = () => Promise.all(ids.map((id) => s.bmdb.readMachine(id, SIGNAL)));
     await readAll();

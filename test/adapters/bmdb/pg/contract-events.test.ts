@@ -1,8 +1,8 @@
 import { contractOnPg } from './contract-on-pg.ts';
 import { startOwnPgServer, startTimedPgServer } from './pg-harness.ts';
 
-// A transaction that is open in any database of a server keeps back what is told, and has changes read
-// again; so may one of its own housekeeping.
+// An open transaction in any database of a server delays notifications and makes readers repeat
+// changes. A housekeeping transaction of the server has the same effect.
 contractOnPg('events', async () => {
   const server = await startTimedPgServer(startOwnPgServer);
   await server.sql.query('ALTER SYSTEM SET autovacuum = off');

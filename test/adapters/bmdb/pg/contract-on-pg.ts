@@ -4,16 +4,16 @@ import type { Area, MakeHarness } from '../../../contracts/bmdb.ts';
 import { openTwoBmdbs, pgHarness, startTimedPgServer } from './pg-harness.ts';
 import type { TimedPgServer, TwoBmdbs } from './pg-harness.ts';
 
-/** Makes harnesses on the database of a test file. */
+/** Makes harnesses on a test file's database. */
 export interface PgStand {
   readonly server: TimedPgServer;
   readonly make: MakeHarness;
 }
 
 /**
- * Registers a database for all tests of a file, in time that stands still but for what a test moves.
- * Tests of the same policies share their connections: planning the statements anew on new ones takes
- * longer than most tests do.
+ * Registers a database for all tests of a file, in time that moves only by the tests. Tests with
+ * the same policies share their connections: planning the statements again on new connections takes
+ * longer than most tests.
  */
 export function pgStand(start: () => Promise<TimedPgServer> = startTimedPgServer): PgStand {
   let server: TimedPgServer;

@@ -15,21 +15,21 @@ import { insertMachine, startPgServer } from './pg-harness.ts';
 import type { PgServer } from './pg-harness.ts';
 
 /**
- * Everybody who writes of a machine does so while half of the machines are given back, in batches
- * and one by one. Nobody may meet anybody else in a circle: that would show as a transaction that
- * has to be repeated, since at READ COMMITTED nothing else does.
+ * All writers of machine rows run while half of the machines are given back, in batches and one by
+ * one. No two may deadlock. A deadlock would show as a repeated transaction, since at READ
+ * COMMITTED nothing else causes a repetition.
  */
 const MACHINES = 240;
 /** Given back at once. */
 const CHUNK = 8;
 const LIMIT_MS = 900_000;
-/** What others may be told of a machine that is being given back. */
+/** Possible reports about a machine that is being given back. */
 const EXPECTED = new Set(['nothing-to-do', 'work-conflict', 'work-lost', 'not-found', 'no-permit']);
 
 let server: PgServer;
 beforeAll(async () => {
   server = await startPgServer();
-  // Before a lock is no longer waited for: else a circle would be taken for somebody who is slow.
+  // Less than the lock timeout, so that a deadlock is not mistaken for a slow transaction.
   const role = new URL(server.url).username;
   await server.sql.query(`ALTER ROLE "${role}" SET deadlock_timeout = '10ms'`);
 });
@@ -39,9 +39,9 @@ interface Storm {
   readonly ids: readonly MachineId[];
   readonly daemons: readonly { readonly bmdb: Bmdb; readonly session: BmdbSession }[];
   readonly repeated: string[];
-  /** Errors that are none of those expected. */
+  /** Unexpected errors. */
   readonly odd: unknown[];
-  /** Those that are just being given back: everybody is after them, for the first time. */
+  /** Machines that are being given back: every writer competes for them for the first time. */
   focus: readonly MachineId[];
 }
 
@@ -57,7 +57,7 @@ async function prepare(): Promise<Storm> {
       loss: DEFAULT_LOSS,
       budget: DEFAULT_BUDGET,
       jitter: 0,
-      // So long that nobody is refused because the test is slow: a circle would be found first.
+      // So long that no call is refused in a slow test: the server would find a deadlock first.
       timeoutMs: 240_000,
       metrics: metricsTo(({ name, labels: { processor } }) => {
         if (name === 'bmdb_transaction_retried') repeated.push(processor!);
@@ -80,7 +80,7 @@ async function prepare(): Promise<Storm> {
   return { ids, daemons: [await open(), await open(), await open()], repeated, odd: [], focus: [] };
 }
 
-/** Notes what should not have happened. */
+/** Records violations. */
 async function expected(storm: Storm, call: Promise<unknown>): Promise<void> {
   try {
     await call;
@@ -89,7 +89,7 @@ async function expected(storm: Storm, call: Promise<unknown>): Promise<void> {
   }
 }
 
-/** Gives back what was asked for; the daemons share it. */
+/** Gives back the requested machines. The daemons share the work. */
 async function giveBack(storm: Storm): Promise<void> {
   const asked = storm.ids.filter((_, at) => at % 2 === 0);
   const works = await Promise.all(
@@ -104,7 +104,7 @@ async function giveBack(storm: Storm): Promise<void> {
 }
 
 it(
-  'machines are given back among all that goes on, and nobody has to begin anew',
+  'gives machines back amid other work without restarts',
   async () => {
     const storm = await prepare();
     const { ids, daemons } = storm;

@@ -11,7 +11,7 @@ import { claimStand, refusedWith, SIGNAL } from './claim-stand.ts';
 import { openPgDatabase } from './pg-harness.ts';
 
 const s = claimStand();
-/** Of a machine that was just added. */
+/** For a machine that was just added. */
 const TAGS = ['machine_provided', 'machine_deprovision_request'];
 const DEPROVISIONED = { kind: 'deprovisioned' } as const;
 
@@ -23,7 +23,7 @@ const isGone = async (id: MachineId) => (await s.row(id)) === null;
 const heartbeat = (id: MachineId) =>
   s.other.heartbeats.recordHeartbeats([{ machineId: id, publicKey: KEY, bootId: null }]);
 
-it('an end that the server is still busy with is told once it has ended', async () => {
+it('reports an end that the server still works on after it has ended', async () => {
   const [id, { epoch, process }] = await addClaimed();
   const db = openPgDatabase({ url: s.server.url });
   const lost = new AmbiguousCommit('lost');
@@ -54,10 +54,10 @@ it('an end that the server is still busy with is told once it has ended', async 
 });
 
 /**
- * Somebody holds what he took first, we begin to wait for it, and he goes on to what he takes next.
- * If we had that already, one of us would have to give up.
+ * Another transaction holds its first lock, we begin to wait for that lock, and the other goes on
+ * to its next lock. If we held the next lock already, one of us would have to give up.
  */
-describe('whoever was at a machine before it is given back comes through:', () => {
+describe('work on a machine before it is given back', () => {
   const STARTED_AGENT = 'SELECT 1 FROM machine_agent_started WHERE machine_id = $1 FOR SHARE';
   const TESTED = `SELECT 1 FROM work WHERE machine_id = $1 AND exclusion_group = 'UnitTest1' FOR UPDATE`;
   const PERMIT = 'DELETE FROM recovery_permits WHERE machine_id = $1';
@@ -108,8 +108,8 @@ describe('whoever was at a machine before it is given back comes through:', () =
   });
 });
 
-describe('whoever comes to a machine while it is being given back', () => {
-  /** As far as it has come; not committed yet. */
+describe('work on a machine while it is given back', () => {
+  /** The progress so far, not committed yet. */
   const going = async () => {
     const id = await s.add(startedAt(Date.now()));
     const key = await s.file({ verb: 'deprovision', target: await s.target(id) });
@@ -138,7 +138,7 @@ describe('whoever comes to a machine while it is being given back', () => {
     expect(await heartbeat(id)).toEqual([{ kind: 'unauthenticated' }]);
   });
 
-  it('does not wait for it, where others must not be kept waiting', async () => {
+  it('does not wait where others must not wait', async () => {
     const { id, other } = await going();
     expect(await refusedWith(s.session.claim('ShepherdAccess', id))).toBe('work-conflict');
     expect(await heartbeat(id)).toMatchObject([{ kind: 'unavailable' }]);
@@ -147,7 +147,7 @@ describe('whoever comes to a machine while it is being given back', () => {
     expect(await refusedWith(s.session.claim('ShepherdAccess', id))).toBe('nothing-to-do');
   });
 
-  it('may take its slot as soon as it is gone', async () => {
+  it('can use its slot as soon as it is gone', async () => {
     const { id, other } = await going();
     const slot = { ...(await s.target(id)), hostname: 'm' };
     expect(await refusedWith(s.rival.intents.open(slot))).toBe('work-conflict');
@@ -156,7 +156,7 @@ describe('whoever comes to a machine while it is being given back', () => {
   });
 });
 
-it('a tag that only a newer program knows goes with its machine', async () => {
+it('removes tags of a newer program together with the machine', async () => {
   const role = new URL(s.server.url).username;
   await s.sql(
     `CREATE TABLE machine_bios (

@@ -2,13 +2,16 @@ import type pg from 'pg';
 import { paramTypes, sqlType } from '../../../../src/adapters/bmdb/pg/statement.ts';
 import type { Statement } from '../../../../src/adapters/bmdb/pg/statement.ts';
 
-/** What the server says of a statement: types of the parameters, names and types of the columns. */
+/** The server's description of a statement: parameter types, column names and column types. */
 export interface Description {
   readonly params: readonly string[];
   readonly columns: readonly (readonly [name: string, type: string])[];
 }
 
-/** How the declaration differs from what the server says; none: it is right. */
+/**
+ * Differences between the declaration and the server's description. Empty: the declaration is
+ * right.
+ */
 export async function complaintsAbout(
   client: pg.ClientBase,
   statement: Statement,
@@ -34,8 +37,8 @@ function compare(statement: Statement, real: Description): string[] {
 }
 
 /**
- * Parse and Describe of the extended protocol, without running anything.
- * @throws the server's error: a table, column or parameter that is not there.
+ * Parse and Describe of the extended protocol, without execution.
+ * @throws the server's error about a missing table, column or parameter.
  */
 async function describe(client: pg.ClientBase, text: string): Promise<Description> {
   const { params, columns } = await ask(client, text);
@@ -51,7 +54,7 @@ interface Field {
   readonly dataTypeID: number;
 }
 
-/** `pg` hands the connection to whatever it is to run, and the server's answers to its handlers. */
+/** `pg` gives the connection to a custom query, and the server's answers to its handlers. */
 function ask(client: pg.ClientBase, text: string) {
   return new Promise<{ params: number[]; columns: readonly Field[] }>((resolve, reject) => {
     let params: number[] = [];
@@ -80,7 +83,7 @@ function ask(client: pg.ClientBase, text: string) {
   });
 }
 
-/** Names of types as the declarations write them. */
+/** Type names as the declarations write them. */
 async function namesOf(client: pg.ClientBase, oids: readonly number[]) {
   const { rows } = await client.query<{ oid: number; name: string }>(
     `SELECT t.oid::int, CASE WHEN e.oid IS NULL THEN t.typname ELSE e.typname || '[]' END AS name
@@ -88,6 +91,6 @@ async function namesOf(client: pg.ClientBase, oids: readonly number[]) {
      WHERE t.oid = ANY($1::oid[])`,
     [oids],
   );
-  // The two look the same on the wire.
+  // The two are equal on the wire.
   return new Map(rows.map(({ oid, name }) => [oid, name.replace(/^varchar/, 'text')]));
 }

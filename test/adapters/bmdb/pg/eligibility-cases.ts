@@ -16,7 +16,7 @@ import { insertHold, insertMachine } from './pg-harness.ts';
 
 const HOLDS: readonly HoldKind[] = ['no-start', 'no-recover', 'no-allocate', 'preserve'];
 
-/** Minutes around the limits that matter, so that both sides of each are met often. */
+/** Minutes around the relevant limits, so that both sides of each occur often. */
 const timeAround = (nowMs: number) =>
   fc
     .tuple(
@@ -28,7 +28,7 @@ const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: null, freq:
 const seldom = <T>(value: fc.Arbitrary<T>) =>
   fc.oneof({ weight: 5, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: value });
 
-/** Members of at most two balancers, of no machine yet; more of them serve than not. */
+/** Members of at most two balancers, without a machine yet. More of them serve than not. */
 function membersAround(time: fc.Arbitrary<number>): fc.Arbitrary<readonly MemberRow[]> {
   const member = fc
     .record({
@@ -50,7 +50,7 @@ function membersAround(time: fc.Arbitrary<number>): fc.Arbitrary<readonly Member
     .map((all) => all.map((each, at) => ({ ...each, balancer: `lb-${at}` })));
 }
 
-/** Names that no two machines may share, made of the machine's own. */
+/** Names that no two machines may share, derived from the machine's own. */
 const named = (row: MachineRow): MachineRow => ({
   ...row,
   members: row.provided ? row.members.map((each) => ({ ...each, machineId: row.machineId })) : [],
@@ -115,7 +115,8 @@ function rowAround(nowMs: number): fc.Arbitrary<MachineRow> {
         offSeenAtMs: seldom(time),
         powerOffAskedAtMs: fc.constant(null),
         operationRef: maybe(fc.uuid()),
-        // Few rows are lost and may be asked: only those show this wait, so most have one.
+        // Few rows are lost and may be submitted. Only those show this wait, so most of them have
+        // one.
         nextAtMs: maybe(fc.oneof({ weight: 4, arbitrary: future }, { weight: 1, arbitrary: time })),
       }),
     ),
@@ -169,7 +170,7 @@ function installations(time: fc.Arbitrary<number>, generation: fc.Arbitrary<bigi
   const any = fc
     .tuple(fc.oneof(fc.constant(none), request), fc.oneof(fc.constant(unreported), report))
     .map(([asked, answered]) => ({ ...asked, ...answered }));
-  // Seldom by chance, and both ends must be met together with everything else.
+  // Rare by chance, and both ends must occur together with every other fact.
   const ended = (reportResult: 'Success' | 'Error') =>
     time.map((handedOutAtMs) => ({
       requestGeneration: 2n,
@@ -190,7 +191,7 @@ const leases = fc.uniqueArray(
   { maxLength: 3, selector: ({ process }) => exclusionGroup(process) },
 );
 
-/** Where a newer program may have written what this one does not know. */
+/** Fields in which a newer program may have written values that this program does not know. */
 const NEWER = {
   'provider status': `UPDATE machine_provided SET provider_status = 'Newer' WHERE machine_id = $1`,
   'installation result': `UPDATE machine_os_installation_report
@@ -203,7 +204,7 @@ const NEWER = {
   backoff: `UPDATE work_backoff SET process = 'ShepherdNewer' WHERE machine_id = $1
     AND process = (SELECT max(b.process) FROM work_backoff b WHERE b.machine_id = $1)`,
 };
-/** Types and the values that they get; outside any transaction that uses them. */
+/** Types and their new values, outside any transaction that uses them. */
 export const NEWER_VALUES = {
   provider_status: 'Newer',
   machine_os_installation_result: 'Newer',
@@ -212,11 +213,11 @@ export const NEWER_VALUES = {
   process: 'ShepherdNewer',
 };
 
-/** One machine with all that a predicate may look at. */
+/** One machine with every fact that a predicate may use. */
 export interface EligibilityCase {
   readonly row: MachineRow;
   readonly hold: { kind: HoldKind; untilMs: number | null } | null;
-  /** What is worked on, and what is known of the session. */
+  /** The work in progress and the facts about its session. */
   readonly leases: readonly {
     readonly process: (typeof PROCESSES)[number];
     readonly session: (typeof STATES)[number];
@@ -224,7 +225,7 @@ export interface EligibilityCase {
   readonly newer: keyof typeof NEWER | null;
   readonly request: CaseRequest | null;
 }
-/** What somebody asked for: an order of the machine, or what must not be taken for one. */
+/** A request: an order of the machine, or one that must not be mistaken for an order. */
 export interface CaseRequest {
   readonly key: string;
   readonly verb: Verb | 'defragment';
@@ -234,7 +235,7 @@ export interface CaseRequest {
   readonly expiresAtMs: number;
   readonly elsewhere: 'provider' | 'slot' | null;
 }
-/** Sixty machines at times around the limits of the policy, for `now()` about `nowMs`. */
+/** Sixty machines at times around the policy's limits, for a `now()` near `nowMs`. */
 export const casesAround = (nowMs: number): fc.Arbitrary<EligibilityCase[]> =>
   fc.uniqueArray(caseAround(nowMs), {
     minLength: 60,
@@ -260,7 +261,7 @@ function caseAround(nowMs: number): fc.Arbitrary<EligibilityCase> {
       { weight: 6, arbitrary: fc.constantFrom(...FLAWS) },
     ),
   });
-  // Work that this program does not know must be there to be written.
+  // Work that this program does not know must exist before it can be written.
   return each.map(({ session, sound, flaw, ...one }) => {
     if (sound) {
       const ordered = onlyOrdered(one, nowMs);
@@ -272,7 +273,7 @@ function caseAround(nowMs: number): fc.Arbitrary<EligibilityCase> {
   });
 }
 
-/** Nothing stands against what was ordered but, perhaps, a hold; and all that it need not wait for. */
+/** Only a hold, perhaps, blocks the order. Facts that the order overrides may exist, too. */
 function onlyOrdered({ row, hold, request }: EligibilityCase, nowMs: number): EligibilityCase {
   const untilMs = nowMs + 600_000;
   const wait = { untilMs, cause: 'x', lastIntervalSeconds: null };
@@ -291,7 +292,10 @@ function onlyOrdered({ row, hold, request }: EligibilityCase, nowMs: number): El
   };
 }
 
-/** What an order does not lift; by chance alone each of them is met too seldom together with one. */
+/**
+ * Facts that an order does not override. By chance alone each occurs too rarely together with an
+ * order.
+ */
 const FLAWS: readonly ((row: MachineRow, nowMs: number) => Partial<EligibilityCase>)[] = [
   () => ({ leases: [{ process: 'ShepherdRecovery', session: 'alive' }] }),
   (row) => ({ row: { ...row, quarantine: { kind: 'byOperator', reason: 'x', untilMs: null } } }),
@@ -302,7 +306,7 @@ const FLAWS: readonly ((row: MachineRow, nowMs: number) => Partial<EligibilityCa
   () => ({ newer: 'rung' }),
 ];
 
-/** Mostly an order that is open. */
+/** Mostly an open order. */
 const requestAround = (nowMs: number): fc.Arbitrary<CaseRequest> =>
   fc.record({
     key: fc.uuid(),
@@ -322,7 +326,7 @@ const requestAround = (nowMs: number): fc.Arbitrary<CaseRequest> =>
     elsewhere: fc.constantFrom(null, null, null, null, 'provider', 'slot'),
   });
 
-/** The hold as it is on the machine's slot. */
+/** The hold on the machine's slot. */
 export function holdOf({ provided }: MachineRow, hold: EligibilityCase['hold']): HoldRow | null {
   if (!provided || !hold) return null;
   const { provider, reservationId, providerId } = provided;

@@ -52,7 +52,7 @@ import { insertMachine } from './pg-harness.ts';
 
 const inOneMoment = momentStand();
 
-/** What both sides say, for every machine. */
+/** The answers of both sides, for every machine. */
 async function compareRefusals(
   q: Queries,
   process: (typeof PROCESSES)[number],
@@ -79,7 +79,7 @@ async function compareRefusals(
   });
 }
 
-/** What is said of machines with an order, and what would have been in its way. */
+/** Answers about machines with an order, and the facts that would have blocked them. */
 function* orderedOf({ machines, holds, nowMs }: BmdbSnapshot): Generator<string> {
   const now = { holds, nowMs, loss: DEFAULT_LOSS };
   for (const row of machines) {
@@ -97,7 +97,7 @@ function* orderedOf({ machines, holds, nowMs }: BmdbSnapshot): Generator<string>
   }
 }
 
-/** What the row says must be ordered, as far as it is of any use to a process. */
+/** Orders in the row must be returned, if a process can use them. */
 function orderOf({ row, request }: EligibilityCase): MachineRow['order'] {
   const isOurs = request?.elsewhere === null && row.provided !== null;
   const verb = ORDER_VERBS.find((each) => each === request?.verb);
@@ -118,7 +118,7 @@ const anyCases = (
   });
 
 describe('eligibility in SQL', () => {
-  it('says the same as the pure functions, for any rows', async () => {
+  it('equals the pure functions for random rows', async () => {
     const seen = new Map<string, number>();
     const ordered = new Set<string>();
     await fc.assert(
@@ -136,7 +136,7 @@ describe('eligibility in SQL', () => {
       }),
       { numRuns: 10, endOnFailure: true },
     );
-    // So must what an order lifts, and what it does not.
+    // So must the facts that an order overrides, and those that it does not.
     expect([...ordered].toSorted()).toEqual([
       'a hold forbids it',
       'a newer program recovers it',
@@ -152,7 +152,7 @@ describe('eligibility in SQL', () => {
       'null, not lost',
       'null, waits',
     ]);
-    // Every reason, and none, must have been met, else the comparison proves little.
+    // Every reason, and none, must have occurred, or the comparison proves little.
     expect([...seen.keys()].toSorted()).toEqual([
       'a hold forbids it',
       'a newer program recovers it',
@@ -174,7 +174,7 @@ describe('eligibility in SQL', () => {
     ]);
   });
 
-  it('knows a due installation and a heartbeat, for any rows', async () => {
+  it('finds due installations and heartbeats for random rows', async () => {
     const probe = statement({
       name: 'compare-states',
       columns: {
@@ -194,7 +194,7 @@ describe('eligibility in SQL', () => {
         const inSql = new Map((await q.rows(probe, {})).map((row) => [row.id, row]));
         for (const row of machines) {
           const found = inSql.get(row.machineId)!;
-          // A quarantine of a kind that is not known is one for the database only.
+          // A quarantine of an unknown kind counts in the database only.
           const isReadable = row.unreadable === undefined;
           const expected = {
             id: row.machineId,
@@ -219,7 +219,7 @@ describe('eligibility in SQL', () => {
     }
   });
 
-  it('counts as the pure functions do, for any rows', async () => {
+  it('counts like the pure functions for random rows', async () => {
     const statements = statementsFor(DEFAULT_LOSS);
     let met = 0;
     await fc.assert(
@@ -234,7 +234,7 @@ describe('eligibility in SQL', () => {
     expect(met).toBeGreaterThan(5);
   });
 
-  it('rests on rows that are read as they were written', async () => {
+  it('reads rows as they were written', async () => {
     await fc.assert(
       fc.asyncProperty(casesAround(Date.now()), async (cases) => {
         await inOneMoment(async (q, client) => {
@@ -256,7 +256,7 @@ describe('eligibility in SQL', () => {
 });
 
 describe('silence in SQL', () => {
-  it('A10: says the same as the pure functions, for any rows', async () => {
+  it('A10: equals the pure functions for random rows', async () => {
     const probe = statement({
       name: 'compare-silences',
       columns: {

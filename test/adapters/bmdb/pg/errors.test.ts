@@ -10,7 +10,7 @@ import { codeOf, explain, isRetryable } from '../../../../src/domain/errors.ts';
 const errorOf = (code: string, text = 'what the server said') =>
   Object.assign(new Error(text), code === '' ? {} : { code });
 
-// Retryable: the same call may succeed later. Lost: a COMMIT under way has an unknown outcome.
+// Retryable: the same call may succeed later. Lost: a COMMIT in progress has an unknown outcome.
 it.each([
   ['57P03', 'unreachable', 'retryable', 'lost', /starting or stopping; wait/],
   ['57P01', 'unreachable', 'retryable', 'lost', /ended the connection/],
@@ -19,9 +19,9 @@ it.each([
   ['08006', 'unreachable', 'retryable', 'lost', /^could not test \(here\)/],
   ['40003', 'unreachable', 'retryable', 'lost', /^could not test \(here\)/],
   ['25P03', 'unreachable', 'retryable', 'lost', /^could not test \(here\)/],
-  ['ECONNREFUSED', 'unreachable', 'retryable', 'lost', /does not answer; see that it runs/],
+  ['ECONNREFUSED', 'unreachable', 'retryable', 'lost', /does not answer; check that it runs/],
   ['ENOTFOUND', 'unreachable', 'retryable', 'lost', /does not answer/],
-  ['25006', 'unreachable', 'retryable', 'kept', /read-only; name the primary/],
+  ['25006', 'unreachable', 'retryable', 'kept', /read-only; give the primary/],
   ['53100', 'unreachable', 'retryable', 'kept', /disk of the server is full/],
   ['53200', 'unreachable', 'retryable', 'kept', /out of memory or at a limit/],
   ['57014', 'timed-out', 'retryable', 'kept', /^could not test \(here\): what/],
@@ -34,9 +34,9 @@ it.each([
   ['3D000', 'not-found', 'final', 'kept', /no such database/],
   ['42P01', 'schema-mismatch', 'final', 'kept', /run "shepherd db migrate"/],
   ['42703', 'schema-mismatch', 'final', 'kept', /run "shepherd db migrate"/],
-  ['XX001', 'remote-failure', 'final', 'kept', /a fault of its own; look at its log/],
-  ['58030', 'remote-failure', 'final', 'kept', /a fault of its own; look at its log/],
-])('%s is %s, %s, connection %s', (code, kind, again, connection, says) => {
+  ['XX001', 'remote-failure', 'final', 'kept', /an internal error; read its log/],
+  ['58030', 'remote-failure', 'final', 'kept', /an internal error; read its log/],
+])('maps %s to %s, %s, connection %s', (code, kind, again, connection, says) => {
   const error = translate(errorOf(code), 'test', 'here');
   expect(codeOf(error)).toBe(kind);
   expect(isRetryable(error)).toBe(again === 'retryable');
@@ -53,11 +53,11 @@ it.each([
   ['cannot use serializable mode in a hot standby', 'unreachable'],
   ['The server does not support SSL connections', 'denied'],
   ['SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a string', 'denied'],
-])('"%s" is %s', (text, kind) => {
+])('maps "%s" to %s', (text, kind) => {
   expect(codeOf(translate(errorOf('', text), 'test'))).toBe(kind);
 });
 
-it('passes on what is of no known kind', () => {
+it('passes unknown errors on', () => {
   for (const error of [errorOf('23505'), errorOf('XX000'), new Error('mine'), 'text']) {
     expect(translate(error, 'test')).toBe(error);
   }
@@ -70,6 +70,6 @@ it.each([
   ['postgres:///bmdb?host=/run/secret-free&password=secret', '/run/secret-free:5432/bmdb'],
   ['postgres://a%40x:secret@[::1]:1/n', 'a@x@[::1]:1/n'],
   ['no URL with a secret', ''],
-])('%s is shown as %s', (url, shown) => {
+])('shows %s as %s', (url, shown) => {
   expect(whereOf(url)).toBe(shown);
 });

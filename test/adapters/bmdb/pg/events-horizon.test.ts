@@ -15,15 +15,15 @@ import { PATIENCE } from '../../../support/patience.ts';
 import { openPgBmdb, startOwnPgServer } from './pg-harness.ts';
 import type { PgServer } from './pg-harness.ts';
 
-/** A transaction of the model: it has an id before it takes numbers, as the trigger sees to. */
+/** A transaction of the model. It gets an id before it takes numbers, as the trigger ensures. */
 interface Running {
   readonly xid: bigint;
   readonly numbers: bigint[];
 }
 const STEPS = ['begin', 'number', 'commit', 'abort', 'look', 'ask', 'answer'] as const;
 
-describe('how far events are complete', () => {
-  it('tells everything once and in order, whatever is committed late or never', () => {
+describe('the horizon of complete events', () => {
+  it('returns everything once and in order, whatever commits late or never', () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(fc.constantFrom(...STEPS), fc.nat(20)), {
@@ -33,7 +33,7 @@ describe('how far events are complete', () => {
         (steps) => {
           const world = createModel();
           for (const [step, which] of steps) world.step(step, which);
-          // At rest, one look tells the rest.
+          // At rest, one read returns the rest.
           world.end();
           expect(world.told).toEqual(world.committed());
         },
@@ -50,7 +50,10 @@ function createModel() {
   const told: bigint[] = [];
   const asked: { readonly before: Horizon; readonly sight: ReturnType<typeof see> }[] = [];
   let horizon = NOTHING_SEEN;
-  /** As PostgreSQL does: of those that run, a snapshot lists only what is older than the last that ended. */
+  /**
+   * Like PostgreSQL: a snapshot lists only those running transactions that are older than the last
+   * ended one.
+   */
   const see = () => ({
     newest: committed.reduce((most, each) => (each > most ? each : most), 0n),
     xmin: running.reduce((least, { xid }) => (xid < least ? xid : least), lastEnded + 1n),
@@ -92,7 +95,7 @@ function createModel() {
   };
 }
 
-describe('events of a PostgreSQL', () => {
+describe('events in PostgreSQL', () => {
   let server: PgServer;
   let bmdb: Bmdb;
   const signal = new AbortController().signal;
@@ -127,7 +130,7 @@ describe('events of a PostgreSQL', () => {
     return { actors: events.map(({ actor }) => actor), next };
   };
 
-  it('are not told before a smaller number may still come, and none is left out', async () => {
+  it('wait while a smaller number can still come, and none is left out', async () => {
     const [early, late, other] = [await connect(), await connect(), await connect()];
     const { next: start } = await read(BEFORE_ALL);
     await early.query('BEGIN');
@@ -135,7 +138,7 @@ describe('events of a PostgreSQL', () => {
     await add(late, 'late', 'slot_events');
     expect((await read(start)).actors).toEqual([]);
     expect((await read(start)).actors).toEqual([]);
-    // Another transaction is always under way, as in a fleet that works.
+    // Another transaction is always running, as in a busy fleet.
     await other.query('BEGIN');
     await add(other, 'never');
     await early.query('COMMIT');
@@ -147,7 +150,7 @@ describe('events of a PostgreSQL', () => {
     await expect.poll(async () => (await read(next)).actors, PATIENCE).toEqual(['last']);
   });
 
-  it('are not told before a smaller one of a transaction that is younger than all that ended', async () => {
+  it('wait for a smaller number of a transaction younger than all that ended', async () => {
     const [older, younger] = [await connect(), await connect()];
     const { next: start } = await read(BEFORE_ALL);
     await older.query('BEGIN');
@@ -156,7 +159,8 @@ describe('events of a PostgreSQL', () => {
     await add(younger, 'smaller');
     await add(older, 'greater');
     await older.query('COMMIT');
-    // What a snapshot calls its end is what still runs: by it alone nothing would run here.
+    // The snapshot's end is itself still running: without other transactions nothing would run
+    // here.
     const { rows } = await younger.query<{ listed: boolean }>(
       `SELECT pg_current_xact_id() < pg_snapshot_xmax(pg_current_snapshot()) AS listed`,
     );
@@ -172,7 +176,7 @@ describe('events of a PostgreSQL', () => {
     expect(bmdb.events.waitingMs()).toBe(0);
   });
 
-  it('have an id of their transaction before they have a number', async () => {
+  it('have the id of their transaction before their number', async () => {
     const client = await connect();
     for (const table of ['fleet_events', 'slot_events']) {
       const { rows } = await client.query<{ tgname: string; tgtype: number }>(
@@ -185,7 +189,7 @@ describe('events of a PostgreSQL', () => {
     }
   });
 
-  it('are told to a reader that follows many writers, each once and in order', async () => {
+  it('reach a reader behind many writers once and in order', async () => {
     const writers = await Promise.all(Array.from({ length: 8 }, connect));
     const { next: start } = await read(BEFORE_ALL);
     let isWriting = true;

@@ -25,7 +25,7 @@ interface GuardScene {
   readonly ingest: Ingest;
 }
 
-/** Minutes ago, whole seconds off any limit. */
+/** Minutes ago, whole seconds away from any limit. */
 const ago = (nowMs: number) =>
   fc
     .constantFrom(-1, 1, 4, 9, 11, 13, 19, 21, 29, 31, 41, 55)
@@ -52,11 +52,11 @@ const machineOf = ({ row, hold }: EligibilityCase, nowMs: number) =>
       count: fc.nat(4),
       unreachableSinceMs: orNull(ago(nowMs)),
       lately: fc.nat(40),
-      // Often enough that some of those out of reach are held each time.
+      // Often enough that some unreachable machines are held each time.
       isHeld: fc.nat(2).map((chance) => chance === 0),
     })
     .map(({ sinceMs, count, unreachableSinceMs, lately, isHeld }) => {
-      // Most hearts beat around the two periods after which they are late.
+      // Most heartbeats are near the two periods after which they are late.
       const heartbeat = row.heartbeat && {
         ...row.heartbeat,
         atMs: nowMs - 41_000 - lately * 1_000,
@@ -100,8 +100,8 @@ async function store(q: Queries, client: pg.PoolClient, scene: GuardScene): Prom
 }
 
 /**
- * One machine of each kind that is counted; what is drawn by chance may leave a kind out. The fleet is
- * frozen since 13 min, and heartbeats were always taken in.
+ * One machine of each counted kind, since random ones may omit a kind. The fleet has been frozen
+ * for 13 min, and heartbeats were accepted throughout.
  */
 function everyKind(nowMs: number): GuardScene {
   const at = (minutes: number) => nowMs - minutes * MINUTE - 7_000;
@@ -156,7 +156,7 @@ function everyKind(nowMs: number): GuardScene {
 const sorted = (counts: readonly GuardCounts[]) =>
   counts.toSorted((a, b) => (a.scope < b.scope ? -1 : 1));
 
-it('SQL and the domain count the same', async () => {
+it('counts in SQL what the domain counts', async () => {
   const met = { silent: 0, newlySilent: 0, quiet: 0, unreachable: 0, back: 0, held: 0 };
   const sampled = Date.now();
   await fc.assert(
@@ -194,7 +194,7 @@ it('SQL and the domain count the same', async () => {
     ),
     { numRuns: 40, examples: [[everyKind(sampled)]] },
   );
-  // Each of them was met, or it would not have been compared.
+  // Each kind occurred, or it would not have been compared.
   expect(Math.min(...Object.values(met))).toBeGreaterThan(0);
 });
 

@@ -9,18 +9,18 @@ const assess = () => s.bmdb.guard.assess({ ingestUp: true });
 /** The next assessment is due. */
 const age = () => s.sql(`UPDATE guard_pulse SET assessed_at = assessed_at - interval '1 hour'`);
 
-it('does not give the next freeze the end of one that a daemon of the version before thawed', async () => {
+it('does not give a freeze the end of an earlier one that an older daemon thawed', async () => {
   const freeze = `UPDATE fleet_guard SET frozen_at = now(), frozen_by = 'ann', frozen_kind = 'manual'`;
   await s.sql(`${freeze}, frozen_until = now() + interval '1 hour'`);
-  // The version before writes no other columns.
+  // The previous version writes no other columns.
   await s.sql(`UPDATE fleet_guard SET frozen_at = NULL, frozen_by = NULL, frozen_kind = NULL`);
   await s.sql(freeze);
   expect((await assess()).rows).toMatchObject([{ frozen: { kind: 'manual', untilMs: null } }]);
 });
 
-describe('an assessment of the fleet', () => {
-  it('wakes nobody when there is nothing new', async () => {
-    // What is written anew has another version.
+describe('an assessment of the fleet in PostgreSQL', () => {
+  it('notifies nobody without news', async () => {
+    // A rewritten row has another version.
     const versions = () => s.sql(`SELECT scope, xmin::text FROM fleet_guard`);
     await assess();
     const before = await versions();
@@ -30,21 +30,21 @@ describe('an assessment of the fleet', () => {
     expect(await versions()).toEqual(before);
   });
 
-  it('needs nobody to have looked before', async () => {
+  it('needs no earlier assessment', async () => {
     await s.sql(`DELETE FROM guard_pulse; UPDATE fleet_guard SET ingest_up_since = NULL`);
     const first = await assess();
     expect(first.rows[0]!.ingestUpSinceMs).not.toBeNull();
     expect(await assess()).toEqual(first);
   });
 
-  it('does not read what it cannot', async () => {
+  it('skips what it cannot read', async () => {
     await s.sql(`UPDATE guard_pulse SET counts = '{"newer": 1}', assessed_at = now()`);
     expect((await assess()).counts).toEqual([]);
     await age();
     expect((await assess()).counts).toHaveLength(1);
   });
 
-  it('is taken by one daemon; the others do not wait for it', async () => {
+  it('is made by one daemon, and others do not wait', async () => {
     await s.add(startedAt(Date.now()));
     await assess();
     await s.add(startedAt(Date.now()));
@@ -56,7 +56,7 @@ describe('an assessment of the fleet', () => {
     expect(startedIn(await assess())).toBe(2);
   });
 
-  it('counts before it locks the guard: claims go on meanwhile', async () => {
+  it('counts before it locks the guard, so that claims go on', async () => {
     const id = await s.addLost();
     await s.behind('LOCK TABLE work_backoff IN ACCESS EXCLUSIVE MODE', assess, async () => {
       const guard = await s.sql(`SELECT scope FROM fleet_guard FOR UPDATE SKIP LOCKED`);

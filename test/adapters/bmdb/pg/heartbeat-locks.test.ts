@@ -16,7 +16,7 @@ const REFUSED = {
   error: { retryable: true, message: expect.stringMatching(/could not record.*machine .*locked/) },
 };
 
-/** Somebody's transaction that is forgotten; the machine's row in this table is locked by it. */
+/** A forgotten transaction that locks the machine's row in this table. */
 async function hold(table: string, id: MachineId) {
   const holder = await s.begin();
   expect((await holder.query(locking(table, id))).rowCount, 'a row to hold').toBe(1);
@@ -35,7 +35,7 @@ const CASES: readonly (readonly [string, table: string, report: Partial<Heartbea
 ];
 
 test.each(CASES)(
-  'a lock on %s refuses its own machine alone, and soon',
+  'refuses only the machine whose %s is locked, and soon',
   async (_, table, report) => {
     const heard = table !== 'machine_agent_started';
     const ids = await s.addMany(50);
@@ -55,7 +55,7 @@ test.each(CASES)(
     const holder = await hold(table, ids[20]!);
     const records = ids.map((id) => recordOf(id, report));
 
-    // A statement that waited for all of its time would fail the whole batch.
+    // A statement that waited for its full time would fail the whole batch.
     const outcomes = await s.send(records);
     expect(outcomes[20]).toMatchObject(REFUSED);
     expect(outcomes.filter(({ kind }) => kind === 'accepted')).toHaveLength(49);
@@ -65,7 +65,7 @@ test.each(CASES)(
   },
 );
 
-it('a machine that was refused is not waited for again, until it was accepted', async () => {
+it('does not wait again for a refused machine until it was accepted', async () => {
   const [id, other] = await s.addMany(2);
   const records = [recordOf(id!), recordOf(other!)];
   await s.send(records);
@@ -85,7 +85,7 @@ it('a machine that was refused is not waited for again, until it was accepted', 
   expect(await transactionsOf()).toEqual({ kinds, transactions: waited });
 });
 
-it('of several that are held, those that are let go in time are accepted', async () => {
+it('accepts those of several locked machines that are released in time', async () => {
   const ids = await s.addMany(10);
   await s.send(ids.map((id) => recordOf(id)));
   const [short, long] = [ids[3]!, ids[7]!].sort();
@@ -94,7 +94,7 @@ it('of several that are held, those that are let go in time are accepted', async
     await hold('machine_agent_started', long!),
     await hold('machine_agent_heartbeat', long!),
   ];
-  // Waits so long that a busy machine lets go in time, too.
+  // Waits so long that a busy machine also releases in time.
   const patient = openPgBmdb({ url: s.server.url, lockTimeoutMs: 5_000 });
   onTestFinished(() => patient.close());
   const sent = patient.heartbeats.recordHeartbeats(ids.map((id) => recordOf(id)));
@@ -105,7 +105,7 @@ it('of several that are held, those that are let go in time are accepted', async
   expect(refused).toEqual([long]);
 });
 
-it('a start that is being replaced for long is not taken for unknown', async () => {
+it('does not mistake a start that is being replaced for an unknown one', async () => {
   const id = await s.add();
   await s.beat(id);
   const finish = await s.begin();
@@ -118,14 +118,14 @@ it('a start that is being replaced for long is not taken for unknown', async () 
   expect(await s.beat(id)).toEqual({ kind: 'unauthenticated' });
 });
 
-it('strangers learn nothing from it', async () => {
+it('tells strangers nothing about it', async () => {
   const id = await s.add();
   await hold('machine_agent_started', id);
   const stranger = recordOf(id, { publicKey: new Uint8Array(32) });
   expect((await s.send([stranger]))[0]).toEqual({ kind: 'unauthenticated' });
 });
 
-it('the intake fails the call of that agent alone', async () => {
+it('fails only the call of that agent', async () => {
   const ids = await s.addMany(5);
   await s.send(ids.map((id) => recordOf(id)));
   await hold('machine_agent_heartbeat', ids[2]!);

@@ -14,7 +14,9 @@ const s = beatStand();
 const NEW_KEY = Buffer.alloc(32, 9);
 
 const dropBeat = 'DELETE FROM machine_agent_heartbeat WHERE machine_id = $1';
-/** What the end of an agent start or of a recovery does to a start and its heartbeats, in this order. */
+/**
+ * Effects of the end of an agent start or a recovery on a start and its heartbeats, in this order.
+ */
 const ENDS = {
   replaced: async (t: HeldOpen, id: MachineId) => {
     await t.query(
@@ -29,7 +31,7 @@ const ENDS = {
     await t.query(dropBeat, [id]);
   },
 };
-/** A heartbeat that is written, and not committed yet. */
+/** A heartbeat that is written and not committed yet. */
 const heartbeatOf = async (id: MachineId, what: 'beat' | 'admit') => {
   const sent = [recordOf(id)];
   const heartbeat = await s.begin();
@@ -47,7 +49,7 @@ describe.each([
     return id;
   };
 
-  describe.each(Object.entries(ENDS))('whose start is being %s', (_end, endStart) => {
+  describe.each(Object.entries(ENDS))('an agent whose start is being %s', (_end, endStart) => {
     it.each([
       ['is not known any more once that is committed', 'commit', 'unauthenticated', undefined],
       ['goes on being known when that is undone', 'rollback', 'accepted', heard ? 2 : 1],
@@ -62,7 +64,7 @@ describe.each([
       expect((await s.stored(id))?.count).toBe(count);
     });
 
-    it('leaves nothing behind when its heartbeat was first', async () => {
+    it('leaves nothing behind when its heartbeat came first', async () => {
       const id = await addAgent();
       const heartbeat = await heartbeatOf(id, heard ? 'beat' : 'admit');
       const finish = await s.begin();
@@ -75,7 +77,7 @@ describe.each([
     });
   });
 
-  it('waits for nobody who does something else to the machine', async () => {
+  it('waits for no other work on the machine', async () => {
     const id = await addAgent();
     const other = `SELECT 1 FROM machines FOR KEY SHARE;
       UPDATE machine_provided SET provider_location = 'x'`;
@@ -83,7 +85,7 @@ describe.each([
   });
 });
 
-it('a late heartbeat does not touch what the next agent of the machine has said', async () => {
+it('keeps the next agent’s data from a late heartbeat', async () => {
   const id = await s.add();
   await s.beat(id, { bootId: 'before' });
   const next = await s.begin();
@@ -105,7 +107,7 @@ describe('a recovery that ends', () => {
   test.each([
     ['an agent that came back', 'beat'],
     ['an agent that was never heard', 'admit'],
-  ] as const)('waits for %s, and then forgets it', async (_, what) => {
+  ] as const)('waits for %s and then forgets it', async (_, what) => {
     const id = await s.addLost();
     if (what === 'beat') {
       await s.beat(id);
@@ -124,11 +126,11 @@ describe('a recovery that ends', () => {
   });
 });
 
-describe('batches of two agent servers that overlap', () => {
+describe('overlapping batches of two agent servers', () => {
   const MACHINES = 60;
   const ROUNDS = 12;
 
-  it('are all recorded, and none has to be repeated', async () => {
+  it('are all recorded without repeats', async () => {
     const ids = await s.addMany(MACHINES);
     const forth = ids.map((id) => recordOf(id, { bootId: 'boot' }));
     const back = [...forth].reverse();
@@ -138,7 +140,7 @@ describe('batches of two agent servers that overlap', () => {
         expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(['accepted']));
       }
     };
-    // From the first heartbeats on, which have to make the rows.
+    // From the first heartbeats on, which must create the rows.
     await Promise.all([
       ...[caller(s.bmdb, forth), caller(s.bmdb, back)],
       ...[caller(s.other, back), caller(s.other, forth)],
@@ -154,7 +156,7 @@ describe('batches of two agent servers that overlap', () => {
 test.each([
   ['heard before', 'machine_agent_heartbeat', true],
   ['not heard yet', 'machine_agent_started', false],
-])('a batch of agents %s locks the first machine first', async (_, table, heard) => {
+])('lock the first machine first for agents %s', async (_, table, heard) => {
   const ids = (await s.addMany(20)).sort();
   const backwards = ids.map((id) => recordOf(id)).reverse();
   if (heard) await s.bmdb.heartbeats.recordHeartbeats(backwards);
@@ -181,7 +183,7 @@ describe('an installation request that is renewed meanwhile', () => {
   const handedOut = async () =>
     (await s.sql(`SELECT handed_out_at AS at FROM machine_os_installation_request`))[0]!['at'];
 
-  it('is handed out as it has become, and marked', async () => {
+  it('is handed out in its new form and marked', async () => {
     const id = await ask();
     const outcome = await s.behind(RENEWAL, () => s.beat(id));
     expect(outcome).toMatchObject({ installationRequest: Buffer.from([4]) });

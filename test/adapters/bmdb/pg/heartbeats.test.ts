@@ -11,12 +11,12 @@ import { beatStand, recordOf } from './beat-stand.ts';
 import { openPgDatabase, startOwnPgServer } from './pg-harness.ts';
 import { complaintsAboutPlan, genericPlan, outlineOf } from './query-plans.ts';
 
-// A server of its own: a transaction in any database keeps old versions of rows, and so their pages.
+// A separate server: a transaction in any database keeps old row versions, and so their pages.
 const s = beatStand(undefined, startOwnPgServer);
-/** What the outcomes are, in order. */
+/** The outcomes in order. */
 const kindsOf = async (sent: ReturnType<typeof s.send>) => (await sent).map(({ kind }) => kind);
 
-describe('a heartbeat', () => {
+describe('a heartbeat in PostgreSQL', () => {
   it('never goes back in time', async () => {
     const id = await s.add();
     await s.beat(id);
@@ -29,13 +29,13 @@ describe('a heartbeat', () => {
     expect(outcome).toMatchObject({ kind: 'accepted', atMs: Math.floor(before) });
   });
 
-  it('is not from before the start that it belongs to', async () => {
+  it('is never older than its agent’s start', async () => {
     const id = await s.add(startedAt(Date.now() + MINUTE));
     const { atMs } = (await s.row(id)).agentStarted!;
     for (let time = 0; time < 2; time++) expect(await s.beat(id)).toMatchObject({ atMs });
   });
 
-  it('tells the boot id, which stays while none is told', async () => {
+  it('keeps the last boot id while none is given', async () => {
     const id = await s.add();
     const told = async (bootId: string | null) => {
       expect((await s.beat(id, { bootId })).kind).toBe('accepted');
@@ -47,7 +47,7 @@ describe('a heartbeat', () => {
     expect((await s.stored(id))!.count).toBe(7);
   });
 
-  it('counts as one each time it is in a batch', async () => {
+  it('counts once per appearance in a batch', async () => {
     const id = await s.add();
     const other = await s.add();
     const records = [recordOf(id), recordOf(other), recordOf(id), recordOf(id)];
@@ -56,7 +56,7 @@ describe('a heartbeat', () => {
     expect((await s.stored(other))!.count).toBe(1);
   });
 
-  it('of the right key is found among any number of wrong ones', async () => {
+  it('is found by its key among any number of wrong ones', async () => {
     const [id, known] = [await s.add(), await s.add()];
     await s.beat(known);
     const forged = (machine: MachineId, from: number) =>
@@ -76,7 +76,7 @@ describe('a heartbeat', () => {
     expect(s.transactions, 'no round for each').toEqual(['executed', 'executed']);
   });
 
-  it('costs one statement, and leaves no trace for others to read', async () => {
+  it('costs one statement and leaves no trace for readers', async () => {
     const ids = await s.addMany(20);
     const records = ids.map((id) => recordOf(id, { bootId: 'boot' }));
     await s.send(records);
@@ -87,7 +87,7 @@ describe('a heartbeat', () => {
     expect(await s.count('machine_changes')).toBe(0);
   });
 
-  it('is written on the page that its machine was on, so that no index is touched', async () => {
+  it('is written on its machine’s page, so that no index is touched', async () => {
     const records = (await s.addMany(150)).map((id) => recordOf(id, { bootId: 'b'.repeat(36) }));
     const pages = () =>
       s.sql<{ page: number }>(
@@ -101,7 +101,7 @@ describe('a heartbeat', () => {
   });
 });
 
-describe('what cannot be stored', () => {
+describe('values that cannot be stored', () => {
   const huge = new Uint8Array(17 * 1024 * 1024);
   const wrong = { publicKey: new Uint8Array(32) };
   const SPOILT: readonly (readonly [string, Partial<HeartbeatRecord>, RegExp])[] = [
@@ -117,7 +117,7 @@ describe('what cannot be stored', () => {
     ],
   ];
 
-  test.each(SPOILT)('%s is left out, and spoils nobody else', async (_, spoilt, why) => {
+  test.each(SPOILT)('drop %s only and spoil no other item', async (_, spoilt, why) => {
     const [id, stranger, ...others] = await s.addMany(12);
     const report = { hardwareReport: KEY };
     const outcomes = await s.send([
@@ -131,7 +131,7 @@ describe('what cannot be stored', () => {
     expect(await s.count('machine_hardware_report')).toBe(10);
   });
 
-  it('names and keys that nobody has are refused like any other', async () => {
+  it('refuse unknown names and keys like others', async () => {
     const [id, other] = await s.addMany(2);
     const strange: HeartbeatRecord[] = [
       recordOf(machineId('no uuid')),
@@ -145,7 +145,7 @@ describe('what cannot be stored', () => {
     ]);
   });
 
-  it('a report of a generation that no number of the database is, is only wrong', async () => {
+  it('reject a report whose generation no number can hold', async () => {
     const [id, other] = await s.addMany(2);
     await s.sql(`INSERT INTO machine_os_installation_request VALUES ($1, 3, '\\x03')`, [id]);
     const report = (generation: bigint) => ({
@@ -163,7 +163,7 @@ describe('what cannot be stored', () => {
     expect(await s.count('machine_os_installation_report')).toBe(0);
   });
 
-  it('an end of an installation is counted once, however often it is told', async () => {
+  it('count the end of an installation once, however often reported', async () => {
     const [id, other] = await s.addMany(2);
     await s.sql(
       `INSERT INTO machine_os_installation_request SELECT unnest($1::uuid[]), 3, '\\x03'`,
@@ -180,7 +180,7 @@ describe('what cannot be stored', () => {
     expect(s.installations).toEqual(['Error', 'Success']);
   });
 
-  it('many large reports at once are stored', async () => {
+  it('accept many large reports at once', async () => {
     const ids = await s.addMany(20);
     const large = (id: MachineId): HeartbeatRecord =>
       recordOf(id, { hardwareReport: new Uint8Array(1024 * 1024).fill(id.charCodeAt(0)) });
@@ -191,7 +191,7 @@ describe('what cannot be stored', () => {
   });
 });
 
-describe('heartbeats of a machine that was recovering', () => {
+describe('heartbeats of a recovering machine', () => {
   const addRecovering = async () => {
     const started = startedAt(Date.now() - MINUTE);
     const id = await s.add({ ...started, permit: true, recovery: ladderOn('rebooting') });
@@ -212,7 +212,7 @@ describe('heartbeats of a machine that was recovering', () => {
     expect(s.transactions, 'there is nothing more to do').toEqual(['executed']);
   });
 
-  it('end nothing while somebody works on it, but do once that session is dead', async () => {
+  it('end nothing during work, and end it when that session is dead', async () => {
     const id = await addRecovering();
     const work = await s.rival.claim('UnitTest1', id);
     await s.beat(id);
@@ -223,7 +223,7 @@ describe('heartbeats of a machine that was recovering', () => {
     await work.cancel();
   });
 
-  it('wait for nobody who holds the permit or the ladder', async () => {
+  it('wait for no holder of the permit or the ladder', async () => {
     const id = await addRecovering();
     const lock = 'SELECT 1 FROM recovery_permits, machine_recovery FOR UPDATE';
     await s.holding(lock, async () => expect((await s.beat(id)).kind).toBe('accepted'));
@@ -232,7 +232,7 @@ describe('heartbeats of a machine that was recovering', () => {
     expect(await left()).toEqual([0, 0]);
   });
 
-  it('see work that was claimed when they had locked the permit already', async () => {
+  it('see work that was claimed after they locked the permit', async () => {
     const id = await addRecovering();
     const heartbeat = await s.begin();
     await heartbeat.run(episodes.lockPermits, { machines: [id] });
@@ -252,10 +252,10 @@ describe('a plan made while the tables are empty', () => {
   ];
   const sizes = new Map(TABLES.map((table) => [table, 100_000]));
   const all = { ...beats, ...reports, ...locks, ...episodes };
-  /** Ends at the first row that it meets. */
+  /** Ends at the first row that it finds. */
   const ASKS_FOR_ANY = /\(SELECT EXISTS \(SELECT 1 FROM \w+\)\) AND/g;
 
-  test.each(Object.entries(all))('looks rows up by their keys: %s', async (_, { text }) => {
+  test.each(Object.entries(all))('uses keys for %s', async (_, { text }) => {
     await s.sql('VACUUM ANALYZE');
     const db = openPgDatabase({ url: s.server.url, byKeys: true });
     try {

@@ -3,7 +3,7 @@ import { whereOf } from '../../../../src/adapters/bmdb/pg/errors.ts';
 import { hostUrlsOf } from '../../../../src/adapters/bmdb/pg/host-urls.ts';
 import { UsageError } from '../../../../src/domain/errors.ts';
 
-// The forms are those of libpq's documentation, "Connection URIs" and "Specifying Multiple Hosts".
+// The forms come from libpq's documentation, "Connection URIs" and "Specifying Multiple Hosts".
 describe('a database URL', () => {
   it.each([
     ['postgres://a:b@one,two/db', ['postgres://a:b@one/db', 'postgres://a:b@two/db'], 'any'],
@@ -39,7 +39,7 @@ describe('a database URL', () => {
     'postgres://a:b@one:5432/db?sslmode=verify-full&sslrootcert=/etc/ca.pem',
     'postgres:///db?host=/run/postgresql',
     'no URL at all',
-  ])('%s stays as it is with one host', (url) => {
+  ])('%s keeps its one host', (url) => {
     expect(hostUrlsOf(url)).toEqual({ urls: [url], session: 'any' });
   });
 
@@ -52,7 +52,7 @@ describe('a database URL', () => {
     expect(() => hostUrlsOf(url)).toThrow(message);
   });
 
-  it('is shown with all of its hosts, and without its password', () => {
+  it('is shown with all hosts and without its password', () => {
     const url = 'postgres://a:secret@one:5433,two/db?target_session_attrs=read-write';
     expect(whereOf(url)).toBe('a@one:5433,two:5432/db');
   });

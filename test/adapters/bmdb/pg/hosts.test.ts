@@ -15,7 +15,7 @@ import { Denied, NotWritable, Unreachable } from '../../../../src/domain/errors.
 import { PATIENCE } from '../../../support/patience.ts';
 import { startTestPostgres } from '../../../support/postgres.ts';
 
-/** Two real servers that know one role. */
+/** Two real servers that share one role. */
 let servers: readonly [EmbeddedPostgres, EmbeddedPostgres];
 beforeAll(async () => {
   servers = await Promise.all([startTestPostgres(), startTestPostgres()]);
@@ -37,7 +37,7 @@ async function asOwner({ ownerUrl }: EmbeddedPostgres, ...statements: string[]) 
 const portOf = ({ url }: EmbeddedPostgres) => Number(new URL(url).port);
 const ports = () => servers.map(portOf);
 
-/** As a primary that was demoted, or a standby that was promoted. */
+/** Like a demoted primary or a promoted standby. */
 async function fence(server: EmbeddedPostgres, isReadOnly: boolean): Promise<void> {
   await asOwner(
     server,
@@ -85,14 +85,14 @@ afterEach(async () => {
 });
 
 describe('a database URL with several hosts', () => {
-  it('D12: leads past a server that takes no writes, in transactions, statements and commands', async () => {
+  it('D12: skips a read-only server for transactions, statements and commands', async () => {
     const [writable, readOnly] = ports() as [number, number];
     const url = urlOf([readOnly, writable]);
     const db = open(url);
     expect(await Promise.all([ask(db), askOnce(db), look(url)])).toEqual(Array(3).fill(writable));
   });
 
-  it('leads to the other host after a fail-over, and back after the next', async () => {
+  it('follows a failover, and the next one back', async () => {
     const db = open(urlOf(ports()));
     expect(await ask(db)).toBe(ports()[0]);
     for (const [to, from] of [servers, servers.toReversed()].map((pair) => pair.toReversed())) {
@@ -106,7 +106,7 @@ describe('a database URL with several hosts', () => {
     }
   });
 
-  it('brings wakes from the other host after a fail-over', async () => {
+  it('receives notifications from the other host after a failover', async () => {
     const heard: Wake[] = [];
     const stopped$ = new Subject<void>();
     createWakes({
@@ -126,7 +126,7 @@ describe('a database URL with several hosts', () => {
     stopped$.next();
   });
 
-  it('is refused as not writable where all servers are read-only, and says so of each', async () => {
+  it('is refused when all servers are read-only, and names each', async () => {
     await fence(servers[0], true);
     const failure = await ask(open(urlOf(ports()))).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(NotWritable);
@@ -151,14 +151,14 @@ describe('a host that does not answer', () => {
   });
   const silent = () => (listener.address() as AddressInfo).port;
 
-  it('costs its time limit once, not for each connection', async () => {
+  it('costs its time limit once, not per connection', async () => {
     const db = open(urlOf([silent(), ports()[0]!]), 2_000);
     expect(await ask(db)).toBe(ports()[0]);
     expect(await Promise.all([1, 2, 3].map(() => ask(db)))).toEqual(Array(3).fill(ports()[0]));
     expect(sockets).toHaveLength(1);
   });
 
-  it('is passed over when it is down', async () => {
+  it('is skipped when it is down', async () => {
     const port = silent();
     listener.close();
     expect(await look(urlOf([port, ports()[0]!]))).toBe(ports()[0]);

@@ -20,7 +20,7 @@ import { createStage, refusedWith, SIGNAL, UNKNOWN } from '../../../contracts/bm
 import { agentTags, installing } from '../../../contracts/bmdb-vectors.ts';
 import { pgStand } from './contract-on-pg.ts';
 
-// What only people read, which memory does not keep.
+// Columns only for people, which the memory implementation does not keep.
 const stand = pgStand();
 const s = createStage(stand.make);
 const inspection = () => s.h.other.inspection;
@@ -38,7 +38,7 @@ interface InspectionPage {
   readonly machines: readonly { readonly machineId: MachineId }[];
   readonly next: MachineId | null;
 }
-/** Sizes of the pages, and ids in the order in which they come. */
+/** Page sizes, and ids in the order of their appearance. */
 async function walk(read: (after: { after?: MachineId }) => Promise<InspectionPage>) {
   const sizes: number[] = [];
   const ids: MachineId[] = [];
@@ -65,8 +65,8 @@ const reportHardware = (machineId: MachineId) =>
     { machineId, publicKey: KEY, bootId: 'boot-1', hardwareReport: REPORT },
   ]);
 
-describe('schema', () => {
-  it('names the tags and their columns as the database has them', async () => {
+describe('the schema view', () => {
+  it('names tags and columns as in the database', async () => {
     const { version, tagTypes } = await inspection().schema(SIGNAL);
     expect(version).toBe(await latestMigration());
     expect(tagTypes.map((type) => [type.table, type.name])).toEqual([
@@ -90,7 +90,7 @@ describe('schema', () => {
     ]);
   });
 
-  it('says that the migrations are not what they should be', async () => {
+  it('reports migrations that differ', async () => {
     await sql(`UPDATE schema_migrations SET name = name || '-x' WHERE id = (
       SELECT min(id) FROM schema_migrations)`);
     const { version } = await inspection().schema(SIGNAL);
@@ -98,7 +98,7 @@ describe('schema', () => {
     expect(version).toBe(`${await latestMigration()} DIRTY!!!`);
   });
 
-  it('knows tags of a newer schema, and takes no other table for one', async () => {
+  it('knows tags of a newer schema and ignores other tables', async () => {
     await sql(`CREATE TABLE machine_os_kernels (
       machine_id uuid PRIMARY KEY REFERENCES machines, "Odd ""name" smallint, big numeric,
       flag boolean, kinds process[], words text[], api_token text, at timestamptz, body bytea)`);
@@ -129,8 +129,8 @@ describe('schema', () => {
   });
 });
 
-describe('machines', () => {
-  it('shows every tag of a machine with every field, as text', async () => {
+describe('the view of machines', () => {
+  it('shows every tag and field as text', async () => {
     const at = await s.now();
     const iso = (ms: number) => new Date(ms).toISOString();
     const id = await s.add({
@@ -191,7 +191,7 @@ describe('machines', () => {
     expect(field!.message).toMatchObject({ report: { cpu: [{ cores: 8 }] } });
   });
 
-  it('shows live work and active waits, ended ones only when asked', async () => {
+  it('shows live work and active waits, and ended ones on request', async () => {
     const at = await s.now();
     const wait = { cause: 'no luck', lastIntervalSeconds: 60 };
     const id = await s.add({
@@ -217,7 +217,7 @@ describe('machines', () => {
     await short.close();
   });
 
-  it('leaves the secrets of a request out, and everything of one that cannot be read', async () => {
+  it('omits secrets, and everything of an unreadable request', async () => {
     const request = installationRequestCodec.encode({
       generation: 1n,
       genericImage: {
@@ -243,7 +243,7 @@ describe('machines', () => {
     expect(all).not.toContain(Buffer.from('hush').toString('base64').slice(0, 5));
   });
 
-  it('A10: keeps nothing of what a first boot is told once it is answered', async () => {
+  it('A10: keeps no first-boot secret after the agent answered', async () => {
     const request = installationRequestCodec.encode({
       generation: 1n,
       type: 'genericImage',
@@ -271,13 +271,13 @@ describe('machines', () => {
     expect(await kept()).toContain('images.test');
   });
 
-  it('says who put it into quarantine', async () => {
+  it('names who set a quarantine', async () => {
     const id = await s.add();
     await s.settle({ verb: 'quarantine', target: await s.target(id), untilMs: null });
     expect(valuesOf(await inspect(id), 'Quarantined')).toMatchObject({ set_by: 'ann' });
   });
 
-  it('pages by machine id, each once, and multiplies nothing', async () => {
+  it('pages by machine id without repeats', async () => {
     await sql(`INSERT INTO machines (machine_id)
       SELECT gen_random_uuid() FROM generate_series(1, 450)`);
     await sql(`INSERT INTO work_backoff (machine_id, process, until, cause)
@@ -299,7 +299,7 @@ describe('machines', () => {
     });
   });
 
-  it('tells the statements it ran, which can be run again', async () => {
+  it('names its statements, which can be run again', async () => {
     const machineId = await s.add();
     const { sql: told } = await inspection().machines({ machineId }, SIGNAL);
     const { tagTypes } = await inspection().schema(SIGNAL);
@@ -307,17 +307,17 @@ describe('machines', () => {
     expect(told.length).toBe(1 + 1 + tagTypes.length + 2);
     const counts = [];
     for (const text of told) counts.push((await sql(text)).rows.length);
-    // The machine, the columns of all tags, and the one tag it has.
+    // The machine, the columns of all tags, and its one tag.
     expect(counts.filter((count) => count === 1)).toHaveLength(2);
     expect(told.join('\n')).toContain(`'${machineId}'::uuid`);
     expect(told.join('\n')).not.toMatch(/\$\d/);
   });
 });
 
-describe('hardware', () => {
+describe('the view of hardware', () => {
   const hardware = () => inspection().hardware({}, SIGNAL);
 
-  it('is what agents found in machines that are provided', async () => {
+  it('contains agents’ reports of provided machines', async () => {
     expect(await hardware()).toEqual({ machines: [], next: null });
     await s.addLost();
     const provided = providedOf('one', { provider: providerName('other') });
@@ -339,7 +339,7 @@ describe('hardware', () => {
     });
   });
 
-  it('comes at most 100 machines at a time, each once, by machine id', async () => {
+  it('returns at most 100 machines per page, each once, by machine id', async () => {
     await sql(`WITH m AS (INSERT INTO machines SELECT FROM generate_series(1, 230)
         RETURNING machine_id),
       p AS (INSERT INTO machine_provided (machine_id, provider, provider_id)
@@ -357,7 +357,7 @@ describe('hardware', () => {
     }
   });
 
-  it('shows the bytes of no report that cannot be read', async () => {
+  it('shows no bytes of an unreadable report', async () => {
     const id = await s.add();
     await sql(`INSERT INTO machine_hardware_report VALUES ($1, '\\xff')`, id);
     const { machines } = await hardware();
@@ -365,7 +365,7 @@ describe('hardware', () => {
   });
 });
 
-it('stops when it is told to', async () => {
+it('stops when it is aborted', async () => {
   const stopped = AbortSignal.abort(new Error('enough'));
   const { schema, machines, hardware } = inspection();
   for (const call of [

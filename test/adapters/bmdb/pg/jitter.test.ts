@@ -15,7 +15,7 @@ beforeEach(async () => {
   bmdb = openPgBmdb({
     jitter: BACKOFF_JITTER,
     url: s.server.url,
-    // As different from each other as numbers can be.
+    // Numbers as different from each other as possible.
     random: { ...systemRandom, next: () => (drawn++ % COUNT) / COUNT },
     budget: { percent: 100, perGroupMax: COUNT, fleetMax: COUNT },
   });
@@ -33,7 +33,7 @@ test.each([
     'cool_down_seconds',
   ],
 ] as const)(
-  'waits after %s are spread; what is remembered, and grows, is not',
+  'spreads waits after %s, but not the stored one that grows',
   async (_, process, table, until, seconds) => {
     const isLadder = process === 'ShepherdRecovery';
     const started = isLadder ? startedAt(Date.now() - 40 * MINUTE) : {};
@@ -52,7 +52,7 @@ test.each([
            WHERE event = 'Failed' GROUP BY 1) h USING (machine_id)`,
         [expected],
       );
-      // Longer by up to a tenth, each by itself, and never shorter.
+      // Each wait is longer by up to a tenth, independently, and never shorter.
       expect(rows.map(({ share }) => share.toFixed(3)).toSorted()).toEqual(
         ids.map((__, at) => (at / 100).toFixed(3)),
       );

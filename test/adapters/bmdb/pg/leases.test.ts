@@ -7,7 +7,7 @@ import { claimStand, openOn, refusedWith, SIGNAL } from './claim-stand.ts';
 const s = claimStand();
 const JOB = 'provisioner/metal';
 const SLOT = { provider: PROVIDER, slotId: 'reservation-1', hostname: 'm-1' };
-/** A session that began just now, in the transaction that has it. */
+/** A session that began just now, in the current transaction. */
 const YOUNG = '00000000-0000-4000-8000-0000000000ff';
 const BEGUN = `INSERT INTO sessions (session_id, session_component_name, session_runtime_info,
   session_interval_seconds, session_deadline)
@@ -23,7 +23,7 @@ const orphaned = async () => {
 };
 
 describe('a job whose holder is dead', () => {
-  it('is not taken from one that is being extended just now', async () => {
+  it('is not taken while it is being extended', async () => {
     const { holder, lease } = await orphaned();
     const extend = `UPDATE sessions SET session_deadline = now() + interval '1 hour'
       WHERE session_id = '${holder.sessionId}'`;
@@ -32,21 +32,21 @@ describe('a job whose holder is dead', () => {
     expect((await holder.lease(JOB))?.epoch).toBe(lease.epoch);
   });
 
-  it('is not taken from one that was faster, however young its session is', async () => {
+  it('is not taken from a faster daemon, however young its session', async () => {
     await orphaned();
     const faster = `${BEGUN}; ${takenBy(YOUNG)}`;
     expect(await s.behind(faster, () => s.session.lease(JOB))).toBeNull();
     expect(await s.sql(`SELECT session_id FROM leases`)).toEqual([{ session_id: YOUNG }]);
   });
 
-  it('is taken only after what the holder was still writing', async () => {
+  it('is taken only after the holder’s pending writes', async () => {
     const { lease } = await orphaned();
     const writing = `SELECT 1 FROM leases WHERE name = '${JOB}' FOR SHARE`;
     const taken = await s.behind(writing, () => s.session.lease(JOB));
     expect(taken?.epoch).not.toBe(lease.epoch);
   });
 
-  it('is taken when nothing is left of its session', async () => {
+  it('is taken when nothing of its session is left', async () => {
     const { holder } = await orphaned();
     await s.sql(`DELETE FROM sessions WHERE session_id = $1`, [holder.sessionId]);
     expect((await s.other.scan(SIGNAL)).leases).toMatchObject([{ held: false }]);
@@ -57,7 +57,7 @@ describe('a job whose holder is dead', () => {
 it.each([
   ['is not taken from one that was faster', '', false],
   ['is taken when that one gives it back in the same breath', 'DELETE FROM leases', true],
-])('a job that nobody has had %s', async (_, then, taken) => {
+])('a job without holder for %s', async (_, then, taken) => {
   const faster = await s.begin();
   const insert = `INSERT INTO leases VALUES ($1, $2, nextval('work_epoch'))`;
   await faster.query(insert, [JOB, s.rival.sessionId]);
@@ -68,7 +68,7 @@ it.each([
   expect((await asked) !== null).toBe(taken);
 });
 
-it('an intent of a job waits for whoever is just taking the job over, and is not written', async () => {
+it('makes an intent wait during a takeover of its job, and does not write it', async () => {
   const lease = (await s.session.lease(JOB))!;
   const opened = await s.behind(takenBy(s.rival.sessionId), () =>
     refusedWith(s.session.intents.open({ ...SLOT, lease })),
@@ -84,7 +84,7 @@ describe('a hold without an end', () => {
       [PROVIDER, kind, key],
     );
 
-  it('stays without one, whatever is imposed', async () => {
+  it('keeps none, whatever is imposed', async () => {
     await insert('capacity', 'all');
     const hold = { provider: PROVIDER, kind: 'capacity', key: 'all', level: 2 } as const;
     await s.bmdb.providerHolds.impose({ ...hold, cause: 'sold out', forMs: MINUTE });
@@ -96,7 +96,7 @@ describe('a hold without an end', () => {
     expect((await s.other.scan(SIGNAL)).providerHolds).toHaveLength(1);
   });
 
-  it('keeps a slot on the shelf', async () => {
+  it('keeps a slot on cooldown', async () => {
     await insert('penalty', SLOT.slotId);
     expect((await s.other.scan(SIGNAL)).penalties).toMatchObject([{ slotId: SLOT.slotId }]);
     expect(await refusedWith(s.session.intents.open(SLOT))).toBe('nothing-to-do');
@@ -104,19 +104,19 @@ describe('a hold without an end', () => {
     expect((await s.session.intents.open(SLOT)).state).toBe('open');
   });
 
-  it('of a kind that only a newer program knows is left out', async () => {
+  it('is left out when only a newer program knows its kind', async () => {
     await s.sql(`ALTER TABLE provider_holds DROP CONSTRAINT provider_holds_kind_check`);
     await insert('moratorium', 'all');
     expect(await s.other.scan(SIGNAL)).toMatchObject({ providerHolds: [], penalties: [] });
   });
 });
 
-describe('a slot that is asked for while its intent ends', () => {
+describe('a slot whose intent ends while it is requested', () => {
   const EXPIRED = `INSERT INTO provider_holds (provider, kind, key, until, cause)
     VALUES ('${SLOT.provider}', 'penalty', '${SLOT.slotId}', now() - interval '1 s', 'no disk')`;
   /**
-   * The end is held up by an old penalty of the slot, which somebody has locked: by then it has let go
-   * of the slot, and nobody sees yet what it leaves there.
+   * An old penalty of the slot, locked by another transaction, delays the end. By then the end has
+   * released the slot, and nobody sees yet what it leaves there.
    */
   const ending = async (end: (intent: IntentRow) => Promise<unknown>) => {
     await s.sql(EXPIRED);
@@ -133,7 +133,7 @@ describe('a slot that is asked for while its intent ends', () => {
   };
   const attempt = (witness: Witness) => s.session.intents.progress(witness, { attempts: 1 });
 
-  it('with a machine is not used twice: no attempt is made', async () => {
+  it('makes no attempt when it has a machine by then', async () => {
     const witness = await ending(({ witness }) => s.rival.intents.adopt(witness, providedOf('1')));
     expect(await refusedWith(attempt(witness))).toBe('nothing-to-do');
     await s.session.intents.end(witness, { state: 'failed', cause: 'in vain' });
@@ -145,14 +145,14 @@ describe('a slot that is asked for while its intent ends', () => {
     ]);
   });
 
-  it('with a penalty stays on the shelf: no attempt is made', async () => {
+  it('makes no attempt when it is on cooldown by then', async () => {
     const failed = { state: 'failed', cause: 'no disk', penaltyMs: 3_600_000 } as const;
     const witness = await ending(({ witness }) => s.rival.intents.end(witness, failed));
     expect(await refusedWith(attempt(witness))).toBe('nothing-to-do');
     expect(await s.sql(`SELECT sum(attempts)::int FROM provision_intents`)).toEqual([{ sum: 0 }]);
   });
 
-  it('with nothing can be used again', async () => {
+  it('can be used again when it has nothing', async () => {
     const intent = await s.rival.intents.open(SLOT);
     const { witness } = await s.behind(`UPDATE provision_intents SET state = 'abandoned'`, () =>
       s.session.intents.open(SLOT),
@@ -163,7 +163,7 @@ describe('a slot that is asked for while its intent ends', () => {
 });
 
 describe('an intent of a dead session', () => {
-  it('is resumed by one, even if that one is younger than the other attempt', async () => {
+  it('is resumed once, by whichever attempt is first', async () => {
     const { witness } = await s.rival.intents.open(SLOT);
     await s.expire(s.rival);
     const resumed = await s.behind(
@@ -176,7 +176,7 @@ describe('an intent of a dead session', () => {
     ]);
   });
 
-  it('that another takes over is not changed by a step that was waiting', async () => {
+  it('ignores a waiting step after another session took it over', async () => {
     const { intents } = s.session;
     const { witness } = await intents.open(SLOT);
     const steps = await s.behind(
@@ -199,7 +199,7 @@ describe('an intent of a dead session', () => {
   });
 });
 
-it('what is provided is changed one after the other', async () => {
+it('changes provider data one write after the other', async () => {
   const id = await s.add({ provided: providedOf('1') });
   await s.behind(
     `UPDATE machine_provided SET provider_location = 'la'`,

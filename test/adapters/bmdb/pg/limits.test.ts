@@ -3,7 +3,7 @@ import { claimStand } from './claim-stand.ts';
 
 const s = claimStand(4_000);
 
-it('a sweep removes at most 100 sessions, the longest dead first, and the next one goes on', async () => {
+it('sweeps at most 100 sessions, the longest dead first, and the rest next time', async () => {
   await s.sql(
     `INSERT INTO sessions (session_component_name, session_runtime_info, session_interval_seconds,
        session_deadline)
@@ -19,11 +19,11 @@ it('a sweep removes at most 100 sessions, the longest dead first, and the next o
     Array.from({ length: 30 }, (_, at) => `dead ${at + 1}`),
   );
   expect(await s.bmdb.sweep()).toMatchObject({ sessions: 30, work: 0 });
-  // The living ones stay.
+  // The live ones stay.
   await Promise.all([s.session.poke(), s.rival.poke()]);
 });
 
-it('the database keeps records to their limits by itself', async () => {
+it('enforces the limits of records in the database', async () => {
   const insert = `INSERT INTO provider_records (provider, key, value, version) VALUES ($1, $2, $3, 'v')`;
   for (const [key, value] of [
     ['', '1'],

@@ -17,7 +17,7 @@ import {
 import { STARTED, STEADY } from './claim-stand.ts';
 import { PATIENCE } from '../../../support/patience.ts';
 
-// Somebody (an operator's transaction, a daemon that stopped in the middle) has locked one row.
+// Another transaction (an operator's, or of a stopped daemon) has locked one row.
 const s = claimStand(SOON_MS);
 const lease = (id: MachineId) => locking('work', id);
 const claimAll = (ids: readonly MachineId[], session = s.session) =>
@@ -34,7 +34,7 @@ const killLongAgo = (sessions: readonly { readonly sessionId: SessionId }[]) =>
 const untilCount = (table: string, count: number) =>
   vi.waitUntil(async () => (await s.count(table)) === count, { ...PATIENCE, interval: 20 });
 const untilHeld = (count: number) => untilCount('work WHERE session_id IS NOT NULL', count);
-/** What is waited for meanwhile, in time that does not go on. @returns what the calls end with. */
+/** Locks waited for meanwhile, while time stands still. @returns the results of the calls. */
 const behind = async <T>(
   lock: string,
   calls: () => Promise<T>[],
@@ -49,8 +49,8 @@ const behind = async <T>(
   return all;
 };
 
-describe('ends of works, of which one is locked', () => {
-  it('fail for that one only, which can be ended later', async () => {
+describe('ends of work with one locked row', () => {
+  it('fail for that row only, which can be ended later', async () => {
     const ids = await s.addMany(20, { startAttempt: { atMs: Date.now(), count: 0, unreached: 0 } });
     const works = await claimAll(ids);
     const tag = locking('machine_agent_start_attempt', ids[7]!);
@@ -63,7 +63,7 @@ describe('ends of works, of which one is locked', () => {
     expect(await s.history(ids[7]!)).toEqual(['Started', 'Failed somebody had locked it']);
   });
 
-  it('go through once it is let go of', async () => {
+  it('succeed when the row is released', async () => {
     const ids = await s.addMany(20);
     const works = await claimAll(ids);
     const finishAll = () => works.map((work) => work.finish(STARTED));
@@ -71,7 +71,7 @@ describe('ends of works, of which one is locked', () => {
     expect([done.length, codes]).toEqual([20, []]);
   });
 
-  it('do not wait for each of many', async () => {
+  it('do not wait for each of many rows', async () => {
     const ids = await s.addMany(60);
     const works = await claimAll(ids);
     const most = ids.slice(0, 40).map((id) => `'${id}'`);
@@ -86,7 +86,7 @@ describe('ends of works, of which one is locked', () => {
     expect(await s.held()).toBe(codes.length);
   });
 
-  it('let a cancel that did not come through be made once more', async () => {
+  it('repeat a cancellation that failed', async () => {
     const ids = await s.addMany(20);
     const works = await claimAll(ids);
     await s.holding(lease(ids[3]!), async () => {
@@ -99,9 +99,9 @@ describe('ends of works, of which one is locked', () => {
   });
 });
 
-it('claims of which one needs a locked row are got by the others', async () => {
+it('lets others claim when one claim needs a locked row', async () => {
   const ids = await s.addMany(10);
-  // An uncommitted lease of a group that has no rows yet.
+  // An uncommitted lease of a group without rows.
   const inserting = `INSERT INTO work (machine_id, exclusion_group) VALUES ('${ids[2]}', 'UnitTest1')`;
   await s.holding(inserting, async () => {
     const { done, codes } = await sorted(ids.map((id) => s.session.claim('UnitTest1', id)));
@@ -109,7 +109,7 @@ it('claims of which one needs a locked row are got by the others', async () => {
   });
 });
 
-describe('adoptions, of which one needs a locked row', () => {
+describe('adoptions with one locked row', () => {
   const intent = (slotId: string) => `SELECT 1 FROM provision_intents
     WHERE slot_id = '${slotId}' FOR UPDATE`;
   const openAll = () =>
@@ -121,7 +121,7 @@ describe('adoptions, of which one needs a locked row', () => {
   const adopt = ({ witness, slotId }: IntentRow) =>
     s.session.intents.adopt(witness, providedOf(slotId, { reservationId: slotId }));
 
-  it('fail for that one only, which can be adopted later', async () => {
+  it('fail for that row only, which can be adopted later', async () => {
     const intents = await openAll();
     await s.holding(intent('r7'), async () => {
       const { done, codes } = await sorted(intents.map(adopt));
@@ -131,7 +131,7 @@ describe('adoptions, of which one needs a locked row', () => {
     expect(await s.count('machines')).toBe(20);
   });
 
-  it('go through once it is let go of', async () => {
+  it('succeed when the row is released', async () => {
     const intents = await openAll();
     const adoptAll = () => intents.map(adopt);
     const untilMost = () => untilCount('machines', 19);
@@ -140,8 +140,8 @@ describe('adoptions, of which one needs a locked row', () => {
   });
 });
 
-describe('the sweep', () => {
-  it('passes over a session with locked work, and does everything else', async () => {
+describe('the sweep with locked rows', () => {
+  it('skips a session with locked work and does the rest', async () => {
     const dead = [await openOn(s.other), await openOn(s.other)];
     const [one, two] = await s.addMany(2);
     await claimAll([one!], dead[0]);
@@ -172,7 +172,7 @@ describe('the sweep', () => {
     s.proxy.mood = 'through';
   });
 
-  it('cancels work whose session somebody deleted', async () => {
+  it('cancels work whose session was deleted', async () => {
     const id = await s.add();
     const gone = await openOn(s.other);
     await claimAll([id], gone);
@@ -185,8 +185,8 @@ describe('the sweep', () => {
   });
 });
 
-describe('a session that is closed while some of its work is locked', () => {
-  it('lets go of the rest, and is dead for everybody', async () => {
+describe('a session closed while some of its work is locked', () => {
+  it('releases the rest and is dead for everybody', async () => {
     const [locked, other] = await s.addMany(2);
     await claimAll([locked!, other!]);
     await s.holding(lease(locked!), async () => {
@@ -205,7 +205,7 @@ describe('a session that is closed while some of its work is locked', () => {
     expect(await toldExpired()).toEqual([]);
   });
 
-  it('has expired where its deadline had passed before, and that is told once', async () => {
+  it('has expired if its deadline passed, reported once', async () => {
     const id = await s.add();
     await claimAll([id]);
     await killLongAgo([s.session]);
@@ -216,7 +216,7 @@ describe('a session that is closed while some of its work is locked', () => {
     expect(await toldExpired()).toEqual([s.session.sessionId]);
   });
 
-  it('is closed as soon as it can be', async () => {
+  it('is closed as soon as possible', async () => {
     const id = await s.add();
     await claimAll([id]);
     const dead = async () => (await s.row(id)).work.length === 0;
@@ -227,7 +227,7 @@ describe('a session that is closed while some of its work is locked', () => {
     expect(await toldExpired()).toEqual([]);
   });
 
-  it('can be closed once more by its keeper', async () => {
+  it('can be closed again by its keeper', async () => {
     const keeper = createSessionKeeper({
       bmdb: s.bmdb,
       component: 'shepherd',

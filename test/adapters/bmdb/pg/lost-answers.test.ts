@@ -6,11 +6,14 @@ import { STEADY } from '../../../contracts/bmdb-stage.ts';
 import type { Mood } from './breaking-proxy.ts';
 import { claimStand, refusedWith, SIGNAL, sorted, STARTED } from './claim-stand.ts';
 
-// Each write of a daemon, made while the answer to its COMMIT is lost: it is found out whether it was done.
+// Each write of a daemon, with a lost answer to its COMMIT: the daemon finds out whether it was
+// done.
 const s = claimStand();
 let mood: Mood;
 
-/** The answer to the COMMIT of the call is lost, once; perhaps nothing else connects for a while then. */
+/**
+ * Loses the answer to the call's COMMIT once. Optionally no other connection succeeds for a while.
+ */
 async function lose<T>(call: () => Promise<T>): Promise<T> {
   const before = s.proxy.broken;
   s.proxy.mood = mood;
@@ -202,7 +205,7 @@ describe.each<Mood>(['break before commit', 'break after commit'])(
 );
 
 describe.each<Mood>(['break before commit, then down', 'break after commit, then down'])(
-  'a database that is away after a COMMIT (%s)',
+  'a database that disappears after a COMMIT (%s)',
   (how) => {
     it.each(['of claims', 'of ends of several kinds'])('%s', async (name) => {
       mood = how;

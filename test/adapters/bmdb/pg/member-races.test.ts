@@ -4,8 +4,8 @@ import type { MachineId } from '../../../../src/domain/ids.ts';
 import { IMAGE, MINUTE, requestedAt } from '../../../contracts/bmdb-rows.ts';
 import { claimStand, locking, lockingSession, openOn, refusedWith, SIGNAL } from './claim-stand.ts';
 
-// A machine that is claimed to be interrupted must not begin to serve, and one that begins to serve
-// must not be claimed, in whichever order the two are made.
+// A machine that is claimed for an interruption must not begin to serve, and a machine that begins
+// to serve must not be claimed, in either order.
 const s = claimStand();
 const POOL = { pool: 'api', balancer: 'front' };
 const leaving = () => ({ deprovision: requestedAt(Date.now() - MINUTE) });
@@ -18,11 +18,11 @@ async function write(session: BmdbSession, ...changes: readonly MemberChange[]) 
 const drop = (id: MachineId): MemberChange => ({ machineId: id, to: 'drained', how: 'gone' });
 const waive = (id: MachineId): MemberChange => ({ machineId: id, waived: true });
 const join = (id: MachineId): MemberChange => ({ machineId: id, to: 'joining' });
-/** As a program had it that knew of no lease rows that are there before the first claim. */
+/** The state of a program that did not yet create lease rows before the first claim. */
 const forget = (id: MachineId) => s.sql(`DELETE FROM work WHERE machine_id = $1`, [id]);
 
-describe('a machine that begins to serve', () => {
-  it('is passed over while somebody has locked its lease, as a claim in the making does', async () => {
+describe('a machine that starts to serve', () => {
+  it('is skipped while a claim in progress locks its lease', async () => {
     const id = await s.add(leaving());
     await s.holding(locking('work', id), async () => {
       expect(await write(s.session, join(id))).toEqual(['busy']);
@@ -32,7 +32,7 @@ describe('a machine that begins to serve', () => {
   });
 
   it.each(['', ', where there was no lease yet, too'])(
-    'excludes a claim that saw it serve nobody, and comes to its lease too late%s',
+    'excludes a claim that saw it not serving and came late%s',
     async (isNew) => {
       const id = await s.add(leaving());
       if (isNew) await forget(id);
@@ -47,7 +47,7 @@ describe('a machine that begins to serve', () => {
     },
   );
 
-  it('waits for who inserts its first lease, and gives way', async () => {
+  it('waits for the insertion of its first lease and yields', async () => {
     const id = await s.add(leaving());
     await forget(id);
     await leaseOf(s.session);
@@ -57,7 +57,7 @@ describe('a machine that begins to serve', () => {
     expect((await s.row(id)).members).toEqual([]);
   });
 
-  it('excludes an installation that is asked for while it begins', async () => {
+  it('excludes an installation requested at the same time', async () => {
     const id = await s.add();
     const key = await s.file({ verb: 'install', target: await s.target(id), image: IMAGE });
     await leaseOf(s.session);
@@ -75,7 +75,7 @@ describe('a machine that begins to serve', () => {
     ['joins again', [join, drop], join],
     ['is waived no more', [join, waive], (id: MachineId) => ({ machineId: id, waived: false })],
   ] as const)(
-    'is never claimed as well, of many at once, each of which %s',
+    'is never claimed too, over many races, each of which %s',
     async (_, before, serve) => {
       const ids = await s.addMany(30, leaving());
       for (const step of before) await write(s.session, ...ids.map((id) => step(id)));
@@ -98,7 +98,7 @@ describe('a machine that begins to serve', () => {
           work.length > 0 && members.some(({ state, waived }) => state !== 'drained' && !waived),
       );
       expect(both).toEqual([]);
-      // Each of them was had by exactly one of the two sides.
+      // Exactly one of the two sides got each machine.
       expect(said.filter((each) => each === 'claimed' || each === 'written')).toHaveLength(30);
     },
   );

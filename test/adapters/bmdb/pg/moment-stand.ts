@@ -9,7 +9,7 @@ import type { PgServer } from './pg-harness.ts';
 type InMoment = <T>(run: (q: Queries, client: pg.PoolClient) => Promise<T>) => Promise<T>;
 
 /**
- * Registers a database that knows `NEWER_VALUES`. What is given is run in one transaction, so that
+ * Registers a database that knows `NEWER_VALUES`. Runs the given calls in one transaction, so that
  * `now()` stands still, and leaves nothing behind.
  */
 export function momentStand(): InMoment {

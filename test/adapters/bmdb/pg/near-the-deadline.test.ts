@@ -12,7 +12,7 @@ import { openPgBmdb } from './pg-harness.ts';
 const s = claimStand();
 const start = (id: MachineId, session = s.session) => session.claim('ShepherdAgentStart', id);
 
-it('a poke that began in time does not bring back a session that lost its machines', async () => {
+it('does not revive a session by an early renewal after its machines were lost', async () => {
   const id = await s.add();
   await start(id);
   const poker = await s.begin();
@@ -25,7 +25,7 @@ it('a poke that began in time does not bring back a session that lost its machin
   expect((await poke).rows).toEqual([]);
 });
 
-it('a session that is being extended just now keeps its machines', async () => {
+it('keeps the machines of a session that is being extended', async () => {
   const { sessionId } = s.session;
   const id = await s.add();
   await start(id);
@@ -42,7 +42,7 @@ it('a session that is being extended just now keeps its machines', async () => {
   expect(await refusedWith(start(id, s.rival))).toBe('work-conflict');
 });
 
-it('work ends although the database was out of reach for a while', async () => {
+it('ends work although the database was away for a while', async () => {
   const id = await s.add();
   const work = await start(id);
   s.proxy.mood = 'down';
@@ -52,7 +52,7 @@ it('work ends although the database was out of reach for a while', async () => {
   expect((await s.row(id)).work).toEqual([]);
 });
 
-it('work that cannot be ended is given up in time, and can be ended later', async () => {
+it('gives up work in time that cannot be ended, and ends it later', async () => {
   const work = await start(await s.add());
   s.proxy.mood = 'down';
   expect(await refusedWith(work.finish({ kind: 'nothing' }))).toBe('unreachable');
@@ -61,7 +61,7 @@ it('work that cannot be ended is given up in time, and can be ended later', asyn
   await work.fail(STEADY, 'the database was away');
 });
 
-it('a poke that is not answered leaves time for another one, and ends the session at its deadline', async () => {
+it('repeats an unanswered renewal and ends the session at its deadline', async () => {
   const session = await openOn(s.bmdb, MINUTE);
   s.proxy.mood = 'silent';
   const poked = refusedWith(session.poke());
@@ -73,12 +73,12 @@ it('a poke that is not answered leaves time for another one, and ends the sessio
   s.proxy.mood = 'down';
 });
 
-describe('an answer that the database holds back while the local clock goes on', () => {
+describe('an answer that comes after the local deadline', () => {
   const LATE_MS = 20_000;
   let clock: MovedClock;
   let aheadMs: number;
   let bmdb: Bmdb;
-  /** Whoever writes history waits at its COMMIT for whoever has that lock. */
+  /** Every writer of history waits at its COMMIT for the holder of that lock. */
   beforeAll(() =>
     s.sql(`CREATE FUNCTION stall() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
         PERFORM set_config('lock_timeout', '0', true), pg_advisory_xact_lock(4712); RETURN NULL;
@@ -93,13 +93,13 @@ describe('an answer that the database holds back while the local clock goes on',
     bmdb = openPgBmdb({ url: s.server.url, clock: { ...clock, monotonic } });
   });
   afterEach(() => bmdb.close());
-  /** As after a stop of the whole process: the answer is there before any timer has fired. */
+  /** As after a stop of the whole process: the answer has arrived before any timer fires. */
   const stopped = () => void (aheadMs = MINUTE);
 
   it.each([
     ['ShepherdAgentStart', {}],
     ['ShepherdRecovery', startedAt(Date.now() - 40 * MINUTE)],
-  ] as const)('is refused after the deadline: of a claim for %s', async (process, change) => {
+  ] as const)('is refused for a claim for %s', async (process, change) => {
     const id = await s.add(change);
     const session = await openOn(bmdb, MINUTE);
     const claim = () => refusedWith(session.claim(process, id));
@@ -108,18 +108,18 @@ describe('an answer that the database holds back while the local clock goes on',
     expect(session.signal.aborted).toBe(true);
   });
 
-  it('is refused after the deadline: of the release of a machine', async () => {
+  it('is refused for the release of a machine', async () => {
     const session = await openOn(bmdb, MINUTE);
     const id = await s.add();
     await start(id, session);
     const release = () => refusedWith(session.releaseWork(id));
     expect(await s.behind(locking('work', id), release, stopped)).toBe('session-expired');
     expect(session.signal.aborted).toBe(true);
-    // It was the answer that came late: the database did as it was told.
+    // The answer came late. The database did execute the call.
     expect(await s.history(id)).toEqual(['Started', 'Canceled released']);
   });
 
-  it('is refused after the deadline: of a note, so that nothing is asked of a provider', async () => {
+  it('is refused for a note, so that nothing is requested of a provider', async () => {
     const session = await openOn(bmdb, MINUTE);
     const id = await s.add();
     const work = await start(id, session);
@@ -138,10 +138,10 @@ describe('an answer that the database holds back while the local clock goes on',
     await session.close();
   });
 
-  it('counts from the start of a poke', async () => {
+  it('counts from the start of a renewal', async () => {
     const session = await openOn(bmdb, MINUTE);
     clock.move(LATE_MS);
-    // Half of what is left, so that the poke is not given up.
+    // Half of the remaining time, so that the poke is not given up.
     await s.behind(
       lockingSession(session),
       () => session.poke(),

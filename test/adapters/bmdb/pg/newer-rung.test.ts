@@ -5,7 +5,7 @@ import { agentStarted, createStage, refusedWith, SIGNAL } from '../../../contrac
 import { targetOf } from '../../../contracts/requests-of.ts';
 import { pgStand } from './contract-on-pg.ts';
 
-/** A newer daemon is at the ladder of a machine, on a rung of which this program never heard. */
+/** A newer daemon climbs a machine's ladder, on a rung that this program does not know. */
 const stand = pgStand();
 const s = createStage(stand.make);
 const sql = (text: string, ...values: unknown[]) => stand.server.sql.query(text, values);
@@ -42,7 +42,7 @@ describe.each(places)('a rung that this program does not know: %s', (place) => {
     expect(rest).toEqual({ ...row, recovery: null });
   });
 
-  it('is left to who knows it: no attempt begins', async () => {
+  it('is left to newer programs: no attempt starts', async () => {
     const row = await add(place);
     const before = await ladderOf(row);
     for (const process of ['ShepherdRecovery', 'ShepherdReinstall'] as const) {
@@ -52,7 +52,7 @@ describe.each(places)('a rung that this program does not know: %s', (place) => {
     expect((await read(row)).permit).toBe(false);
   });
 
-  it('keeps its agent from nothing', async () => {
+  it('does not restrict the agent', async () => {
     const row = await add(place, { ...lost(), agentStarted: null });
     const work = await s.session.claim('ShepherdAgentStart', row.machineId);
     const before = await ladderOf(row);
@@ -61,7 +61,7 @@ describe.each(places)('a rung that this program does not know: %s', (place) => {
     expect(await ladderOf(row)).toEqual(before);
   });
 
-  it('stays though the machine is well: who knows the rung forgets it', async () => {
+  it('stays although the machine is well, for a newer program to forget', async () => {
     const [row, known] = [await add(place), lost()];
     await s.h.insert(known);
     const beat = async () => {
@@ -78,7 +78,7 @@ describe.each(places)('a rung that this program does not know: %s', (place) => {
     expect(await ladderOf(row)).toMatchObject({ [place]: 'soaking' });
   });
 
-  it('an order, a release and the end of a wait are left open', async () => {
+  it('leaves open an order, a release and the end of a wait', async () => {
     const row = await add(place);
     const before = await ladderOf(row);
     const target = targetOf(row);
@@ -96,7 +96,7 @@ describe.each(places)('a rung that this program does not know: %s', (place) => {
     expect(await ladderOf(row)).toEqual(before);
   });
 
-  it('whatever does not touch the ladder is settled', async () => {
+  it('does not stop requests that leave the ladder alone', async () => {
     const target = targetOf(await add(place));
     for (const what of [
       { verb: 'hold', target, kind: 'preserve', untilMs: null },
@@ -108,8 +108,8 @@ describe.each(places)('a rung that this program does not know: %s', (place) => {
 });
 
 /**
- * As the version before `resettingBmc` reads a machine, and decides whether recovery may take it: its
- * SQL, which must not be changed.
+ * How the version before `resettingBmc` reads a machine and decides whether recovery may take it.
+ * Its SQL must not change.
  */
 const OLD_READER = `
   SELECT l.rung::text AS rung, l.attempts, l.asked_at, l.asked_rung::text AS asked_rung,
@@ -125,7 +125,7 @@ const OLD_READER = `
     LEFT JOIN machine_recovery l USING (machine_id)
   WHERE m.machine_id = $1`;
 
-it('a daemon of the version before sees nothing of a restart of a controller', async () => {
+it('shows an older daemon nothing of a BMC reset', async () => {
   const row = lost();
   await s.h.insert(row);
   const oldReader = async () =>
@@ -136,7 +136,7 @@ it('a daemon of the version before sees nothing of a restart of a controller', a
   await work.note({ kind: 'controllerResetAsked', controller: 'bmc-7' });
   const during = await oldReader();
   expect(during).toEqual({ ...before, refusal: 'it is being worked on' });
-  // The daemon that asked for it dies: the other one goes on where the ladder stands.
+  // The requesting daemon dies. The other daemon continues at the ladder's present rung.
   await s.h.expireSession(s.session.sessionId);
   expect(await oldReader()).toEqual(before);
 });

@@ -6,7 +6,7 @@ import { PATIENCE } from '../../../support/patience.ts';
 
 const s = claimStand();
 
-/** Tells how often whoever listens is woken by what is done. */
+/** Counts how often an action wakes a listener. */
 async function listen() {
   const heard: string[] = [];
   const client = new pg.Client({ connectionString: s.server.url });
@@ -14,7 +14,7 @@ async function listen() {
   await client.connect();
   client.on('notification', (each) => heard.push(each.payload || 'wake'));
   await client.query('LISTEN shepherd_wake');
-  /** What was committed earlier is heard earlier. */
+  /** An earlier commit is heard earlier. */
   let markers = 0;
   const heardAll = async () => {
     const marker = `marker ${(markers += 1)}`;
@@ -30,7 +30,7 @@ async function listen() {
   };
 }
 
-it('whoever listens hears of what changed a machine, and not of heartbeats, pokes or refusals', async () => {
+it('notifies listeners of machine changes, not of heartbeats, renewals or refusals', async () => {
   const { session } = s;
   const machineId = await s.add(startedAt(Date.now()));
   const beat = { machineId, publicKey: KEY, bootId: null };
@@ -48,7 +48,7 @@ it('whoever listens hears of what changed a machine, and not of heartbeats, poke
   expect(await wakesOf(() => session.updateProvided(machineId, { status: 'Stopped' }))).toBe(1);
 });
 
-it('whoever listens hears of jobs and holds that changed, and of nothing that did not', async () => {
+it('notifies listeners of changed jobs and holds only', async () => {
   const JOB = 'provisioner/metal';
   const wakesOf = await listen();
   const lease = () => s.session.lease(JOB);

@@ -6,7 +6,7 @@ import { claimStand, refusedWith } from './claim-stand.ts';
 
 const s = claimStand(4_000);
 
-/** What operators are told to run to give a machine back, in the order of the page. */
+/** The commands for operators that give a machine back, in the order of the page. */
 function statementsOf(): string[] {
   const page = readFileSync(new URL('../../../../docs/operating.md', import.meta.url), 'utf8');
   const section = page.split('\n## ').find((each) => each.startsWith('Giving machines back'));
@@ -14,7 +14,7 @@ function statementsOf(): string[] {
   return blocks.flatMap((block) => block.split(/;\n/)).filter((sql) => sql.trim() !== '');
 }
 
-it('the page on giving machines back says what works, as the role of the daemons', async () => {
+it('works as the page on giving machines back says, with the daemons’ role', async () => {
   const id = await s.add({ provided: providedOf('1') });
   const told = statementsOf();
   expect(told).toHaveLength(2);

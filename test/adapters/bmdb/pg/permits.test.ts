@@ -56,7 +56,7 @@ async function askedFor(rows: readonly MachineRow[], budget: RecoveryBudget) {
   }
 }
 
-test('machines that are to be interrupted get the permits that the domain says, in order', async () => {
+test('grants permits to machines in the order that the domain computes', async () => {
   await fc.assert(
     fc.asyncProperty(fleets, async ({ machines, budget }) => {
       await server.clear();

@@ -19,13 +19,13 @@ import type { BmdbHarness } from '../../../contracts/bmdb-stage.ts';
 import { pgHooks } from './pg-hooks.ts';
 import { TRAIT_NAMES, TRAITS } from '../../../../src/domain/traits.ts';
 
-/** A database for a whole test file. */
+/** A database for one test file. */
 export interface PgServer {
-  /** Of the running role: what the BMDB under test uses. */
+  /** URL of the running role, which the BMDB under test uses. */
   readonly url: string;
-  /** Of the role that owns the schema. */
+  /** URL of the role that owns the schema. */
   readonly ownerUrl: string;
-  /** The owner's, for looking at rows and setting them up. */
+  /** The owner's connection, for reading rows and setting them up. */
   readonly sql: pg.Pool;
   /** Empties every table. */
   clear(): Promise<void>;
@@ -38,8 +38,8 @@ export async function startPgServer(): Promise<PgServer> {
 }
 
 /**
- * A server for all tests of a file, which it is there for from their first hook on. Whoever wants tables
- * empty clears them.
+ * A server for all tests of a file, from their first hook on. Tests that need empty tables clear
+ * them.
  */
 export function usePgServer(start = startPgServer): PgServer {
   const server = {} as PgServer;
@@ -48,14 +48,14 @@ export function usePgServer(start = startPgServer): PgServer {
   return server;
 }
 
-/** On a server of its own: see `openTestDatabase` for when it takes one. */
+/** On a separate server. `openTestDatabase` states when. */
 export async function startOwnPgServer(): Promise<PgServer> {
   const server = await startTestPostgres();
   await migrate(server.ownerUrl, silentLog, { grantTo: server.role });
   return openServer(server);
 }
 
-/** Whose time stands still, but for what a test moves. */
+/** Its time moves only by the test. */
 export interface TimedPgServer extends PgServer {
   readonly time: MovedTime;
 }
@@ -69,11 +69,11 @@ type OpenedDatabase = Pick<TestDatabase, 'url' | 'ownerUrl' | 'stop'>;
 
 function openServer({ url, ownerUrl, stop }: OpenedDatabase): PgServer {
   const sql = new pg.Pool({ connectionString: ownerUrl, max: 4 });
-  // A client that the ending pool let go of may still hear that the server stops.
+  // A client released by the ending pool may still learn that the server stops.
   sql.on('connect', (client) => client.on('error', () => undefined));
   sql.on('error', () => undefined);
-  // The first time all are truncated: the planner is to take them for tables of unknown size, not for
-  // the empty ones that were looked at after the migrations.
+  // The first time truncates all tables: the planner must treat their size as unknown, not as the
+  // empty size that was analysed after the migrations.
   let from = 0;
   return {
     url,
@@ -92,10 +92,9 @@ function openServer({ url, ownerUrl, stop }: OpenedDatabase): PgServer {
 }
 
 /**
- * Deletes what is there, which is ten times as fast as truncating: that makes a new file for each
- * table and index. A table of so many bytes is truncated, since what is deleted goes on taking time.
- * As with TRUNCATE, whoever still writes is waited for, no trigger sees it, and numbers are not given
- * out again.
+ * Deletes the rows, which is ten times as fast as TRUNCATE with its new file for each table and
+ * index. Truncates a table of this many bytes, since dead rows keep costing time. As with TRUNCATE,
+ * the call waits for every open writer, no trigger runs, and sequences do not restart.
  */
 const emptyFrom = (bytes: number) => `DO $$ DECLARE name text; size bigint; BEGIN
   EXECUTE (SELECT format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE',
@@ -113,10 +112,10 @@ const emptyFrom = (bytes: number) => `DO $$ DECLARE name text; size bigint; BEGI
 END $$`;
 const BLOATED_BYTES = 200 * 1024;
 
-/** So long that nothing is refused because the machine is slow. */
+/** So long that nothing is refused on a slow machine. */
 export const PATIENT_MS = PATIENCE.timeout;
 
-/** A daemon's BMDB, whose clock stands still but for its pauses. */
+/** A daemon's BMDB, whose clock moves only by its pauses. */
 export const openPgBmdb = (options: Pick<PgBmdbOptions, 'url'> & Partial<PgBmdbOptions>): Bmdb =>
   createPgBmdb({
     clock: createMovedClock(),
@@ -130,7 +129,7 @@ export const openPgBmdb = (options: Pick<PgBmdbOptions, 'url'> & Partial<PgBmdbO
     ...options,
   });
 
-/** The same for transactions alone; one connection. */
+/** The same for transactions alone, with one connection. */
 export const openPgDatabase = (
   options: Pick<DatabaseDeps, 'url'> & Partial<DatabaseDeps>,
 ): Database =>
@@ -152,7 +151,10 @@ export interface TwoBmdbs {
 
 const HOUR_MS = 3_600_000;
 
-/** Under these policies. One shows a time an hour too early, the other an hour too late: it is not asked. */
+/**
+ * With these policies. One clock is an hour early, the other an hour late: the BMDB must not use
+ * either.
+ */
 export function openTwoBmdbs(
   { url, time: { clock } }: TimedPgServer,
   loss = DEFAULT_LOSS,
@@ -169,7 +171,7 @@ export function openTwoBmdbs(
   return { bmdb, other, close };
 }
 
-/** The emptied database on the server, as two daemons see it. */
+/** The emptied database on the server, as seen by two daemons. */
 export async function pgHarness(
   server: TimedPgServer,
   two: TwoBmdbs = openTwoBmdbs(server),
@@ -223,7 +225,7 @@ export async function insertHold(sql: Pick<pg.Pool, 'query'>, hold: HoldRow): Pr
   );
 }
 
-/** Inserts a machine with exactly these tags (but without work, which needs a session). */
+/** Inserts a machine with exactly these tags (and without work, which needs a session). */
 export async function insertMachine(
   sql: Pick<pg.Pool, 'query'>,
   row: MachineRow,
@@ -257,7 +259,7 @@ function literal(name: string, value: unknown): string {
   return pg.escapeLiteral(typeof value === 'object' ? JSON.stringify(value) : String(value));
 }
 
-/** What is written into each table; nothing where there are no fields. */
+/** The values for each table. A table without fields gets no row. */
 function tagsOf(
   row: MachineRow,
   request: Buffer,

@@ -6,7 +6,7 @@ type Hooks = Pick<
   'remove' | 'request' | 'spoil' | 'withdraw' | 'lift' | 'thaw' | 'addHistory' | 'reachable'
 >;
 
-/** What the contract does behind the back of the BMDB, by SQL of the owner. `url` is the BMDB's. */
+/** Actions of the contract behind the BMDB's back, by SQL of the owner. `url` is the BMDB's. */
 export const pgHooks = (sql: pg.Pool, url: string): Hooks => ({
   remove: (id) => removeMachine(sql, id),
   request: async (id, generation, raw = new Uint8Array([1])) => {
@@ -64,19 +64,19 @@ async function removeMachine(sql: pg.Pool, id: string): Promise<void> {
   );
 }
 
-/** The server waits so long for a connection that it ends to be gone. */
+/** Maximum time that the server waits for a connection to end. */
 const GONE_WITHIN_MS = 10_000;
 
 /**
- * Only of the role that daemons have; the owner stays connected. Connections are gone when this
- * returns: one that the server is still about to end would fail whatever comes next on it, although
- * the database is to be reachable again by then.
+ * Only connections of the daemons' role. The owner stays connected. The connections have ended when
+ * this returns: a connection that the server still had to end would fail its next command, although
+ * the database should be reachable again by then.
  */
 async function allowConnections(sql: pg.Pool, url: string, yes: boolean): Promise<void> {
   const role = new URL(url).username;
   await sql.query(`ALTER ROLE "${role}" CONNECTION LIMIT ${yes ? -1 : 0}`);
   if (yes) return;
-  // All at once, and only then waiting for each.
+  // Ends all at once, and then waits for each.
   const which = `FROM pg_stat_activity WHERE usename = $1`;
   await sql.query(`SELECT pg_terminate_backend(pid) ${which}`, [role]);
   await sql.query(`SELECT pg_terminate_backend(pid, ${GONE_WITHIN_MS}) ${which}`, [role]);

@@ -6,11 +6,11 @@ import { complaintsAboutPlan, genericPlan, outlineOf } from './query-plans.ts';
 import { registeredStatements } from './statement-registry.ts';
 
 const FLEET = { free: 25_000, started: 70_000, others: 5_000 };
-/** A table of `readMax` rows is read in less than a millisecond; `sortMax` is beyond any batch. */
+/** A table of `readMax` rows is read in less than a millisecond. `sortMax` exceeds any batch. */
 const LIMITS = { readMax: 1_000, sortMax: 10_000 };
 
 const FOR_PEOPLE = 'a person asks, now and then, for the whole fleet';
-/** Statements that are to read many machines, or that nobody waits for; each with the reason. */
+/** Statements that should read many machines, or that nobody waits for, each with the reason. */
 const WHOLE_FLEET: Readonly<Record<string, string>> = {
   'statistics-conditions': FOR_PEOPLE,
   'statistics-work': FOR_PEOPLE,
@@ -33,25 +33,25 @@ const WHOLE_FLEET: Readonly<Record<string, string>> = {
   'work-cancel-orphaned': 'the janitor; sessions are deleted by people only',
 };
 
-/** What is run under the settings of claims, ends and heartbeats only: see `byKeys`. */
+/** Statements that run only under the settings of claims, ends and heartbeats: see `byKeys`. */
 const BY_KEYS = new Set(
   `claim ends agent-starts tags ladder-rows beats agent-reports episodes intents provided leases
    member-writes book forget delete-tags`
     .split(/\s+/)
     .map((name) => `${name}.ts`),
 );
-/** What is run with them and without. */
+/** Statements that run with and without these settings. */
 const BOTH = new Set(
   'notes cancel live permits tag-types guard-book guard-rows records'
     .split(' ')
     .map((name) => `${name}.ts`),
 );
-/** What is read in one statement with much else, all of which must be found by an index. */
+/** Rows that one statement reads with many others, all of which must be found by an index. */
 const WITH_HOLDS: ReadonlySet<string> = new Set(['changes.ts: changes', 'rows.ts: surroundings']);
 const ALL_HOLDS = 'reads all 5000 rows of slot_holds';
 
 const server = usePgServer();
-/** Plans are made on the connections of a daemon: its role, and whatever settings it makes. */
+/** Plans are made on the connections of a daemon, with its role and its settings. */
 const databases: Partial<Record<Settings, Database>> = {};
 type Settings = 'plain' | 'by keys';
 const sizes = new Map<string, number>();
@@ -71,7 +71,7 @@ beforeAll(async () => {
 });
 
 const LOADS: Readonly<Record<string, string>> = {
-  // Years of what operators asked for; hardly anything of it is open, mostly orders.
+  // Years of operator requests, almost none of them open, and most of them orders.
   operator_intents: `
     INSERT INTO operator_intents (idempotency_key, verb, provider, slot_id, machine_id, actor,
       reason, state, created_at)
@@ -79,11 +79,11 @@ const LOADS: Readonly<Record<string, string>> = {
       p.provider, coalesce(p.provider_reservation_id, p.provider_id), p.machine_id, 'ann', 'x',
       CASE WHEN place % 2000 = 0 THEN 'open' ELSE 'done' END, now() - place * interval '1 min'
     FROM (SELECT p.*, row_number() OVER () AS place FROM machine_provided p) p`,
-  // Of ten large racks.
+  // In ten large racks.
   provider_records: `
     INSERT INTO provider_records (provider, key, value, version)
     SELECT 'rack' || n % 10, 'bmc-' || n, '{"set": "ours"}', n FROM generate_series(1, 20000) n`,
-  // Of one large pool at two balancers.
+  // In one large pool at two balancers.
   pool_members: `
     INSERT INTO pool_members (pool, balancer, machine_id, state)
     SELECT 'api', b.name, m.machine_id, 'active'
@@ -98,7 +98,7 @@ const hot = registered.filter(
     WHOLE_FLEET[statement.name] === undefined && !/^(FETCH|CLOSE) /.test(statement.text),
 );
 
-test('the fleet is as large as it should be', async () => {
+test('fills the fleet to its intended size', async () => {
   expect(Object.fromEntries(sizes)).toMatchObject({
     ...{ machines: 100_000, work: 100_000, work_history: 300_000, operator_intents: 100_000 },
     ...{ machine_agent_heartbeat: 70_000, provision_intents: 100_000 },
@@ -119,7 +119,7 @@ const cases = hot.flatMap(({ file, name, statement }) =>
   settingsFor(file).map((settings) => [`${file}: ${name}`, settings, statement.text] as const),
 );
 
-/** What is wrong with the plan of a statement; the plan itself, for whoever has to mend it. */
+/** The faults of a statement's plan, with the plan itself for the person who repairs it. */
 async function complaintsAbout(text: string, settings: Settings) {
   const plan = await genericPlan(databases[settings]!, text);
   return { outline: outlineOf(plan), complaints: complaintsAboutPlan(plan, { sizes, ...LIMITS }) };
@@ -130,7 +130,7 @@ test.each(cases)('%s (%s) reads by an index', async (name, settings, text) => {
   expect(complaints, outline).toEqual(WITH_HOLDS.has(name) ? [ALL_HOLDS] : []);
 });
 
-test('what is run by keys has the settings that make it so', async () => {
+test('runs statements by key under the settings that make the planner use the keys', async () => {
   const scan = 'SELECT 1 FROM machine_provided WHERE provider_ip_address = $1';
   expect((await complaintsAbout(scan, 'plain')).outline).toMatch(/^Seq Scan/);
   const walk = await complaintsAbout('SELECT count(*) FROM machines WHERE $1::int > 0', 'by keys');
@@ -138,7 +138,7 @@ test('what is run by keys has the settings that make it so', async () => {
   expect(walk.complaints).toEqual(['reads all 100000 rows of machines']);
 });
 
-test('every exception is a statement', () => {
+test('excepts only statements that exist', () => {
   const names = registered.map(({ statement }) => statement.name);
   expect(Object.keys(WHOLE_FLEET).filter((name) => !names.includes(name))).toEqual([]);
   const files = new Set(registered.map(({ file }) => file));
@@ -162,7 +162,7 @@ test.each([
     'SELECT machine_id FROM machines WHERE $1::int > 0 ORDER BY 1 LIMIT 10',
     /^$/,
   ],
-])('a bad plan is found: %s', async (_, text, complaint) => {
+])('finds a bad plan: %s', async (_, text, complaint) => {
   for (const settings of ['plain', 'by keys'] as const) {
     expect((await complaintsAbout(text, settings)).complaints.join()).toMatch(complaint);
   }

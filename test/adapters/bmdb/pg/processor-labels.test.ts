@@ -26,7 +26,7 @@ beforeEach(async () => {
 });
 afterEach(() => bmdb.close());
 
-/** All transactions that the call makes are made for this one; none is repeated, none fails. */
+/** All transactions of the call run for this processor. None is repeated, none fails. */
 async function countsFor<T>(label: string, call: () => Promise<T>): Promise<T> {
   const before = metrics.calls.length;
   const result = await call();
@@ -38,7 +38,7 @@ async function countsFor<T>(label: string, call: () => Promise<T>): Promise<T> {
   return result;
 }
 
-test('starting agents is the initializer', async () => {
+test('counts agent starts under the initializer', async () => {
   const label = 'shepherd-initializer';
   const id = await s.add();
   const claim = () => countsFor(label, () => session.claim('ShepherdAgentStart', id));
@@ -53,7 +53,7 @@ test('starting agents is the initializer', async () => {
 test.each([
   ['ShepherdRecovery', 'rebooting'],
   ['ShepherdReinstall', 'reinstalling'],
-] as const)('%s is the recoverer', async (process, rung) => {
+] as const)('counts %s under the recoverer', async (process, rung) => {
   const label = 'shepherd-recoverer';
   const recovery = rung === 'reinstalling' ? ladderOn(rung, { attempts: 0 }) : null;
   const id = await s.add({ ...startedAt(Date.now() - 40 * MINUTE), recovery });
@@ -62,7 +62,7 @@ test.each([
   await countsFor(label, () => work.cancel());
 });
 
-test('intents are the provisioner', async () => {
+test('counts creation intents under the provisioner', async () => {
   const label = 'shepherd-provisioner';
   const { intents } = session;
   const slot = { provider: PROVIDER, slotId: 'reservation-1', hostname: 'm-1' };
@@ -72,11 +72,11 @@ test('intents are the provisioner', async () => {
   await countsFor(label, () => intents.adopt(witness, providedOf('1')));
 });
 
-test('what the provider says is the updater, heartbeats are bmsrv, the rest is the daemon', async () => {
+test('counts provider reports under the updater, heartbeats under bmsrv and the rest under the daemon', async () => {
   const id = await s.add(startedAt(Date.now()));
   await countsFor('shepherd-updater', () => session.updateProvided(id, { status: 'Stopped' }));
   const beat = { machineId: id, publicKey: KEY, bootId: 'boot-9' };
-  // Twice: the first makes the row, the second is the everyday.
+  // Twice: the first call creates the row, the second is the usual case.
   for (const _ of [1, 2]) {
     await countsFor('bmsrv', () => bmdb.heartbeats.recordHeartbeats([beat]));
   }

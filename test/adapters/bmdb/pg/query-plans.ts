@@ -1,7 +1,7 @@
 import type { Database } from '../../../../src/adapters/bmdb/pg/pool.ts';
 import { statement } from '../../../../src/adapters/bmdb/pg/statement.ts';
 
-/** One step of a plan, as EXPLAIN gives it in JSON. */
+/** One step of a plan, in EXPLAIN's JSON. */
 export interface PlanNode {
   readonly 'Node Type': string;
   readonly 'Parent Relationship'?: string;
@@ -18,7 +18,7 @@ export interface PlanNode {
 const plain = (text: string) =>
   statement({ name: '', columns: { 'QUERY PLAN': 'jsonb?' }, text: () => text });
 
-/** The plan that the server keeps for a statement, whatever its parameters will be. */
+/** The generic plan that the server keeps for a statement with any parameters. */
 export async function genericPlan(db: Database, text: string): Promise<PlanNode> {
   const count = Math.max(0, ...[...text.matchAll(/\$(\d+)/g)].map(([, place]) => Number(place)));
   const args = count === 0 ? '' : `(${Array(count).fill('NULL').join(', ')})`;
@@ -34,7 +34,7 @@ export async function genericPlan(db: Database, text: string): Promise<PlanNode>
   });
 }
 
-/** The steps of a plan, one a line, for whoever has to mend it. */
+/** The steps of a plan, one per line, for the person who repairs it. */
 export const outlineOf = (node: PlanNode, depth = 0): string =>
   [
     `${'  '.repeat(depth)}${node['Node Type']} ${node['Relation Name'] ?? ''} ${node['Plan Rows']}`,
@@ -42,17 +42,17 @@ export const outlineOf = (node: PlanNode, depth = 0): string =>
   ].join('\n');
 
 export interface PlanRules {
-  /** Rows of each table and of each index: a partial one may be small however large its table. */
+  /** Rows of each table and index. A partial index may be small on a large table. */
   readonly sizes: ReadonlyMap<string, number>;
-  /** More rows than this are not read one after the other. */
+  /** A plan must not scan more rows than this sequentially. */
   readonly readMax: number;
-  /** More rows than this are not sorted; by the planner's estimate, so not too exact. */
+  /** A plan must not sort more rows than this, by the planner's rough estimate. */
   readonly sortMax: number;
 }
 
 /**
- * What makes a statement slower the larger the fleet is.
- * @param bounded whoever asks for rows stops after some.
+ * Parts of a plan that make a statement slower as the fleet grows.
+ * @param bounded the reader stops after some rows.
  */
 export function complaintsAboutPlan(node: PlanNode, rules: PlanRules, bounded = false): string[] {
   const kind = node['Node Type'];
@@ -65,7 +65,7 @@ export function complaintsAboutPlan(node: PlanNode, rules: PlanRules, bounded = 
   if (kind.endsWith('Sort') && node['Plan Rows'] > rules.sortMax) {
     found.push(`sorts ${node['Plan Rows']} rows`);
   }
-  // These read everything before they give their first row.
+  // These steps read all their input before their first row.
   const greedy = /^(Sort|Hash|Aggregate|WindowAgg|ModifyTable)$/.test(kind);
   const boundedBelow = kind === 'Limit' || (bounded && !greedy);
   for (const child of node.Plans ?? []) {
@@ -81,6 +81,6 @@ function readsAll(node: PlanNode, bounded: boolean): boolean {
   return /^Index (Only )?Scan$/.test(node['Node Type']) && !node['Index Cond'] && !bounded;
 }
 
-/** EXISTS without a condition: its first row is enough. */
+/** EXISTS without a condition: the first row is enough. */
 const asksForAny = (node: PlanNode) =>
   node['Parent Relationship'] === 'InitPlan' && !node.Filter && node['Plan Width'] === 0;

@@ -11,8 +11,8 @@ import { ASKED, KEY, MINUTE, startedAt } from '../../../contracts/bmdb-rows.ts';
 import { installing } from '../../../contracts/bmdb-vectors.ts';
 import { claimStand, locking, refusedWith, STARTED } from './claim-stand.ts';
 
-// Each lock and each second look of the statements, in the one order of events that needs it. Nobody
-// sleeps: who waits for whom is seen in pg_stat_activity.
+// Each lock and each second check of the statements, in the one order of events that needs it. No
+// test sleeps: pg_stat_activity shows which transaction waits for which.
 const s = claimStand();
 const GUARD = `SELECT 1 FROM fleet_guard WHERE scope = 'fleet' FOR UPDATE`;
 const start = (id: MachineId, session = s.session) => session.claim('ShepherdAgentStart', id);
@@ -23,7 +23,7 @@ const run = <P extends Params, C extends Columns>(what: Statement<P, C>, args: A
   s.sql<RowOf<C>>(what.text, valuesOf(what, args));
 
 describe('the check of a session', () => {
-  it('keeps the session until the transaction has ended, however dead it is by then', async () => {
+  it('keeps the session row until the transaction has ended, although the session has expired by then', async () => {
     const id = await s.add();
     await s.behind(
       locking('machine_provided', id),
@@ -36,7 +36,7 @@ describe('the check of a session', () => {
     expect(await s.other.sweep()).toMatchObject({ sessions: 1 });
   });
 
-  it('has a goodbye wait for a claim that is under way, and end that work, too', async () => {
+  it('makes the closing of a session wait for a running claim, and ends that work, too', async () => {
     const id = await s.add();
     let close = Promise.resolve();
     const claim = await s.behind(
@@ -56,7 +56,7 @@ describe('the check of a session', () => {
 });
 
 describe('a lease', () => {
-  it('that somebody has locked is not waited for', async () => {
+  it('is skipped while another transaction has locked it', async () => {
     const id = await s.add();
     await (await start(id)).cancel();
     await s.holding(locking('work', id), async () => {
@@ -64,7 +64,7 @@ describe('a lease', () => {
     });
   });
 
-  it('of a session that was extended since somebody looked is left to it', async () => {
+  it('stays with its session if the session was extended after the scan', async () => {
     const id = await s.add();
     const work = await start(id);
     const seen = await run(cancelling.cancelDead, { machines: [id], group: 'shepherd' });
@@ -73,7 +73,7 @@ describe('a lease', () => {
     expect(await s.history(id)).toEqual(['Started', 'Finished']);
   });
 
-  it('that changed hands while its release waited is not released', async () => {
+  it('is not released if it changed hands while the release waited', async () => {
     const id = await s.add();
     await start(id);
     await s.behind(handingOver(id), () => s.session.releaseWork(id));
@@ -81,7 +81,7 @@ describe('a lease', () => {
     expect(await s.history(id)).toEqual(['Started']);
   });
 
-  it('that changed hands while its end waited is lost, and nothing is written', async () => {
+  it('is lost, and nothing is written, if it changed hands while its end waited', async () => {
     const id = await s.add();
     const work = await start(id);
     const finish = () => refusedWith(work.finish(STARTED));
@@ -105,16 +105,16 @@ describe('a note', () => {
         expect(await refusedWith(start(id, s.rival))).toBe('work-conflict');
       },
     );
-    // From here on the lease is anybody's, and the note is seen by whoever takes it.
+    // From here on any session may take the lease, and its new holder sees the note.
     const { row } = await start(id, s.rival);
     expect(row.startAttempt!.count).toBe(1);
   });
 
   it.each([
     ['', 'ShepherdAgentStart', { kind: 'agentStartAttempt' }],
-    ['that something is asked for, ', 'ShepherdRecovery', ASKED],
+    ['about an accepted request ', 'ShepherdRecovery', ASKED],
   ] as const)(
-    '%sof a lease that changes hands just then is not written',
+    '%sis not written when its lease changes hands at that moment',
     async (_, process, note) => {
       const id = await (note === ASKED ? s.addLost() : s.add());
       const work = await s.session.claim(process, id);
@@ -124,7 +124,7 @@ describe('a note', () => {
     },
   );
 
-  it('that something is asked for under an order keeps the order open', async () => {
+  it('about an accepted request keeps the operator request open', async () => {
     const id = await s.addLost();
     const order = await s.file((await s.reboot(id)).what);
     const withdrawal = await s.file({ verb: 'withdraw', target: await s.target(id) });
@@ -142,7 +142,7 @@ describe('a note', () => {
     expect((await s.row(id)).recovery).toMatchObject({ orderKey: order });
   });
 
-  it('that something is asked for keeps its permit from whoever sweeps', async () => {
+  it('about an accepted request keeps its permit from the sweep', async () => {
     const id = await s.addLost();
     const work = await s.session.claim('ShepherdRecovery', id);
     await work.note(ASKED);
@@ -151,7 +151,7 @@ describe('a note', () => {
       locking('machine_recovery', id),
       () => work.note(ASKED),
       async () => {
-        // Nobody needs the permit any more, but for what is just being noted under it.
+        // Nobody needs the permit any more, except for the note that is being written.
         await s.expire(s.session);
         await s.sql(
           `INSERT INTO machine_quarantined (machine_id, kind, reason, set_by)
@@ -166,8 +166,10 @@ describe('a note', () => {
   });
 });
 
-describe('a look at the fleet', () => {
-  /** Seven of seven fell silent; somebody has locked the guard when they have been counted. */
+describe('a scan of the fleet', () => {
+  /**
+   * Seven of seven fell silent. Another transaction locks the guard once they have been counted.
+   */
   const look = async (decide: string | null) => {
     const atMs = Date.now();
     const heartbeat = { atMs: atMs - 11 * MINUTE, bootId: null };
@@ -182,18 +184,18 @@ describe('a look at the fleet', () => {
     return changes.map(({ scope, now }) => `${scope} ${now}`);
   };
 
-  it('freezes whom it counted, when nobody has decided anything meanwhile', async () => {
+  it('freezes the machines that it counted if no decision was made meanwhile', async () => {
     expect(await look(null)).toContain('fleet frozen');
   });
 
-  it('judges nothing where an operator has thawed it meanwhile, who has seen all of them', async () => {
+  it('freezes nothing if an operator who has seen all the machines thawed the fleet meanwhile', async () => {
     expect(await look(`UPDATE fleet_guard SET thawed_at = clock_timestamp()`)).toEqual([]);
     const { counts } = await s.bmdb.guard.assess({ ingestUp: true });
     expect(counts[0]).toMatchObject({ silent: 7, newlySilent: 0 });
   });
 });
 
-it('a job is not inherited from a holder that was extended since somebody looked', async () => {
+it('does not inherit a job from a holder that was extended after the scan', async () => {
   const { epoch } = (await s.rival.lease('janitor'))!;
   const taken = await run(leases.inheritLease, {
     name: 'janitor',
@@ -205,7 +207,7 @@ it('a job is not inherited from a holder that was extended since somebody looked
   expect((await s.rival.lease('janitor'))?.epoch).toBe(epoch);
 });
 
-it('a contradiction that was found since somebody looked is not lifted', async () => {
+it('does not lift a contradiction that was found after the scan', async () => {
   const quarantine = { reason: 'two of it', untilMs: null } as const;
   const [found, parked] = [
     await s.add({ quarantine: { kind: 'conflict', ...quarantine } }),
@@ -227,7 +229,7 @@ describe('an installation', () => {
   };
   const handedOutAt = async (id: MachineId) => (await s.row(id)).installation.handedOutAtMs;
 
-  it('that is being forbidden just now is not handed out', async () => {
+  it('is not handed out while it is being forbidden', async () => {
     const id = await asked();
     const { provider, slotId } = await s.target(id);
     const told = await s.behind(
@@ -240,7 +242,7 @@ describe('an installation', () => {
     expect(await handedOutAt(id)).toBeNull();
   });
 
-  it('that was handed out is not marked once more, and not taken back', async () => {
+  it('is neither marked again nor taken back once it was handed out', async () => {
     const id = await asked();
     const machines = [id];
     expect(await run(reports.handOut, { machines })).toHaveLength(1);
@@ -251,7 +253,7 @@ describe('an installation', () => {
     expect((await s.row(id)).installation.requestGeneration).toBe(3n);
   });
 
-  it('is taken back only if it is the one that was decided on', async () => {
+  it('is taken back only if it is the one that the decision was about', async () => {
     const id = await asked();
     expect(await run(effects.cancelInstall, { machine: id, generation: '2' })).toEqual([]);
     expect(await run(effects.cancelInstall, { machine: id, generation: '3' })).toHaveLength(1);

@@ -27,7 +27,9 @@ const add = async (): Promise<MachineId> => {
   return row.machineId;
 };
 
-/** Passes everything on, but holds back what follows a BEGIN for reading while `armed`. */
+/**
+ * Passes everything on, except that it holds back the commands after a reading BEGIN while `armed`.
+ */
 async function startHoldingProxy(target: string) {
   const holding = { armed: false, release: null as (() => void) | null };
   const relay = await startRelay(target, (client, dial) => {
@@ -44,7 +46,7 @@ async function startHoldingProxy(target: string) {
 }
 
 describe('versions of reads', () => {
-  it('order them by what they saw, though now() says another order', async () => {
+  it('follow the rows that the reads saw, even if now() gives another order', async () => {
     const proxy = await startHoldingProxy(server.url);
     const slow = open(proxy.url);
     const id = await add();
@@ -52,13 +54,13 @@ describe('versions of reads', () => {
     const scan = await slow.scan(SIGNAL);
     finish(rows.takeScan(scan, systemClock.monotonic()));
 
-    // Only where machines changed are their rows read, in a transaction.
+    // The mirror reads the rows of changed machines only, in a transaction.
     await server.sql.query(MOVE, [id, 'sf']);
     const beganAtMs = systemClock.monotonic();
     proxy.holding.armed = true;
     const reading = slow.changesSince(scan.cursor!, SIGNAL);
     const release = await vi.waitUntil(() => proxy.holding.release, PATIENCE);
-    // The transaction has begun, but its snapshot is not taken yet.
+    // The transaction has begun, but has no snapshot yet.
     const { nowMs } = await bmdb.readMachine(id, SIGNAL);
     const readAtMs = systemClock.monotonic();
     const single = await vi.waitUntil(async () => {
@@ -81,7 +83,7 @@ describe('versions of reads', () => {
     await proxy.close();
   });
 
-  it('grow with each transaction that wrote, in whatever order they end, and only then', async () => {
+  it('grow with each transaction that wrote, in any order of their ends, and only then', async () => {
     const ids: string[] = [];
     for (let count = 0; count < 4; count += 1) ids.push(await add());
     let last = -1;
@@ -110,7 +112,7 @@ describe('versions of reads', () => {
     await first!.query('BEGIN');
     await first!.query(MOVE, [ids[0], 'a']);
     await second!.query('BEGIN');
-    // More subtransactions than the server keeps in memory (64), some of them undone.
+    // More subtransactions than the server keeps in memory (64), some of them rolled back.
     for (let at = 0; at < 80; at += 1) {
       await second!.query(`SAVEPOINT s${at}`);
       await second!.query(MOVE, [ids[1], `b${at}`]);
@@ -128,7 +130,7 @@ describe('versions of reads', () => {
     expect(two.machines).toEqual(one.machines);
   });
 
-  it('sort reads that were made at once as their rows say', async () => {
+  it('sort concurrent reads by the rows that they saw', async () => {
     const ids = (await Promise.all([add(), add()])).toSorted();
     const found: { version: number; places: number[] }[] = [];
     let isReading = true;

@@ -12,12 +12,12 @@ const reboot = async (id: MachineId) => (await s.reboot(id)).what;
 const park = async (id: MachineId, key: string) =>
   s.file({ verb: 'quarantine', target: await s.target(id), untilMs: null }, { key });
 const open = async () => (await s.other.scan(SIGNAL)).requests.map(({ key }) => key);
-/** So often, by both daemons in turn. */
+/** This often, by both daemons in turn. */
 const often = <T>(call: (bmdb: Bmdb, at: number) => Promise<T>) =>
   sorted(Array.from({ length: 20 }, (_, at) => call(at % 2 ? s.bmdb : s.other, at)));
 
-describe('many at once', () => {
-  it('of one key are one', async () => {
+describe('concurrent requests', () => {
+  it('become one request if they have the same key', async () => {
     const request = await s.reboot(await s.add(), { key: 'one' });
     const { done, codes } = await often((bmdb) => bmdb.requests.file({ ...request }));
     expect(codes).toEqual([]);
@@ -25,7 +25,7 @@ describe('many at once', () => {
     expect(await open()).toEqual(['one']);
   });
 
-  it('orders of one machine are one, whose it is the others are told', async () => {
+  it('for one machine become one, and the other callers learn whose it is', async () => {
     const what = await reboot(await s.add());
     const { done, codes } = await often((bmdb, at) =>
       bmdb.requests.file(requestFor(what, { by: `person ${at}` })),
@@ -34,7 +34,7 @@ describe('many at once', () => {
     expect(new Set(codes)).toEqual(new Set(['nothing-to-do']));
   });
 
-  it('V39: batches of one key are one', async () => {
+  it('V39: become one batch if the batches have the same key', async () => {
     const ids = await s.addMany(5);
     const requests = await Promise.all(ids.map((id, at) => s.reboot(id, { key: `k/${at}` })));
     const { done, codes } = await often((bmdb, at) =>
@@ -48,7 +48,7 @@ describe('many at once', () => {
     expect((await open()).toSorted()).toEqual(requests.map(({ key }) => key));
   });
 
-  it('of batches that share a machine one is filed as a whole, the others not at all', async () => {
+  it('in batches that share a machine are accepted for one whole batch, and for no other', async () => {
     const shared = await s.add();
     const own = await s.addMany(8);
     const filing = own.map(async (id, at) => {
@@ -66,7 +66,7 @@ describe('many at once', () => {
     expect((await open()).toSorted()).toEqual([`${key}/a`, `${key}/b`]);
   });
 
-  it('settlings of one are one', async () => {
+  it('are resolved once if several callers resolve the same request', async () => {
     const id = await s.add();
     await park(id, 'one');
     const { done, codes } = await often((_, at) => (at % 2 ? s.session : s.rival).settle('one'));
@@ -75,7 +75,7 @@ describe('many at once', () => {
     expect(await s.events(id)).toEqual(['quarantined']);
   });
 
-  it('different ones of one machine are all settled, and so is what works on it', async () => {
+  it('of different kinds for one machine are all resolved, and its work is cancelled', async () => {
     const id = await s.addLost();
     const target = await s.target(id);
     const whats: RequestedThing[] = [
@@ -98,8 +98,8 @@ describe('many at once', () => {
   });
 });
 
-describe('settling', () => {
-  it('sees a contradiction that is being found just then', async () => {
+describe('the resolution of a request', () => {
+  it('sees a contradiction that is being found at the same time', async () => {
     const id = await s.add();
     await park(id, 'one');
     const settled = await s.behind(
@@ -114,7 +114,7 @@ describe('settling', () => {
     expect((await s.row(id)).quarantine).toMatchObject({ kind: 'conflict', reason: 'two of it' });
   });
 
-  it('A7: does not withdraw what is being asked for just then', async () => {
+  it('A7: does not withdraw a request that a worker is submitting at that moment', async () => {
     const id = await s.add();
     await s.file(await reboot(id), { key: 'one' });
     const withdrawal = await s.file({ verb: 'withdraw', target: await s.target(id) });
@@ -128,7 +128,7 @@ describe('settling', () => {
     expect(await s.bmdb.requests.read(['one'], SIGNAL)).toMatchObject([{ state: 'open' }]);
   });
 
-  it('A7: of a withdrawal and the note that it is asked for, one wins', async () => {
+  it('A7: lets either the withdrawal or the note of its submission win', async () => {
     for (let round = 0; round < 20; round += 1) {
       const id = await s.add();
       const order = await s.file(await reboot(id));
@@ -145,7 +145,7 @@ describe('settling', () => {
     }
   });
 
-  it('an order waits for nobody who has locked its machine', async () => {
+  it('does not wait for a transaction that has locked the machine', async () => {
     const id = await s.add();
     await s.file(await reboot(id), { key: 'one', validForMs: 1 });
     await s.holding('SELECT 1 FROM machines, work FOR UPDATE', async () => {
@@ -153,11 +153,11 @@ describe('settling', () => {
     });
   });
 
-  it('keeps nobody waiting who works on the machine', async () => {
+  it('does not block the work on the machine', async () => {
     const id = await s.add();
     await park(id, 'one');
     const work = await s.rival.claim('ShepherdAgentStart', id);
-    // What settling locks for as long as it lasts.
+    // The locks that a resolution holds until its end.
     await s.holding('SELECT 1 FROM machines FOR NO KEY UPDATE', async () => {
       await work.note({ kind: 'agentStartAttempt' });
       await work.fail(STEADY, 'refused');
@@ -165,7 +165,7 @@ describe('settling', () => {
     expect(await s.session.settle('one')).toMatchObject({ state: 'done' });
   });
 
-  it('refuses what this program cannot read, and leaves verbs that it does not know', async () => {
+  it('refuses requests that this program cannot read, and leaves unknown verbs alone', async () => {
     const id = await s.add();
     const { provider, slotId } = await s.target(id);
     const insert = (key: string, verb: string, parameters: object) =>

@@ -14,7 +14,7 @@ import { startOwnPgServer } from './pg-harness.ts';
 import type { PgServer } from './pg-harness.ts';
 import { PATIENCE } from '../../../support/patience.ts';
 
-/** What a person may have set for a role, a database or a server, for reasons of their own. */
+/** Settings that an administrator may have made for a role, a database or a server. */
 const STRANGE: Readonly<Record<string, string>> = {
   jit: 'on',
   TimeZone: 'Asia/Kathmandu',
@@ -73,7 +73,7 @@ function open(byKeys: boolean) {
   return db;
 }
 
-test('a role may be set to all of this', async () => {
+test('allows a role to have every one of these settings', async () => {
   const client = new pg.Client({ connectionString: server.url });
   client.on('error', () => undefined);
   await client.connect();
@@ -85,14 +85,17 @@ test('a role may be set to all of this', async () => {
 test.each([
   ['for work', false, {}],
   ['for heartbeats', true, { plan_cache_mode: 'force_generic_plan' }],
-])('C1: a connection %s has what it depends on, whatever its role is set to', async (...given) => {
-  const [, byKeys, more] = given;
-  const [row] = await open(byKeys).once({ doing: 'read settings' }, read, {});
-  const timeouts = { statement_timeout: '5000', idle_in_transaction_session_timeout: '5000' };
-  expect(row!.settings).toEqual({ ...OURS, ...timeouts, ...more });
-});
+])(
+  'C1: gives a connection %s the settings that it needs, whatever its role has',
+  async (...given) => {
+    const [, byKeys, more] = given;
+    const [row] = await open(byKeys).once({ doing: 'read settings' }, read, {});
+    const timeouts = { statement_timeout: '5000', idle_in_transaction_session_timeout: '5000' };
+    expect(row!.settings).toEqual({ ...OURS, ...timeouts, ...more });
+  },
+);
 
-test('C1: so has the one that looks after the schema, but for the limits of time', async () => {
+test('C1: gives the schema connection the same settings, except for the time limits', async () => {
   const settings = await withClient(server.ownerUrl, 'read settings', async (client) => {
     const { rows } = await client.query(READ);
     return rows[0].settings as unknown;
@@ -101,7 +104,7 @@ test('C1: so has the one that looks after the schema, but for the limits of time
   expect(settings).toEqual({ ...OURS, ...timeouts });
 });
 
-test('C1: the connection for wakes outlives a limit on idle ones', async () => {
+test('C1: keeps the connection for wakes alive under a limit on idle connections', async () => {
   await server.sql.query(`ALTER ROLE shepherd SET idle_session_timeout = '2s'`);
   const stopped$ = new Subject<void>();
   const deps = {
@@ -115,7 +118,7 @@ test('C1: the connection for wakes outlives a limit on idle ones', async () => {
   createWakes(deps).subscribe((wake) => heard.push(wake));
   onTestFinished(() => stopped$.next());
   await vi.waitUntil(() => heard.length > 0, PATIENCE);
-  // Idle since later, so whatever ends the one for wakes has done it when this one is ended.
+  // Idle since later, so a limit that ends the connection for wakes has done so when this one ends.
   const plain = new pg.Client({ connectionString: server.url });
   plain.on('error', () => undefined);
   await plain.connect();
@@ -126,7 +129,7 @@ test('C1: the connection for wakes outlives a limit on idle ones', async () => {
   expect({ open: rows.length, heard }).toEqual({ open: 1, heard: ['changed'] });
 });
 
-test.each(['on', 'remote_apply', 'local'])('C1: synchronous_commit %s is kept', async (value) => {
+test.each(['on', 'remote_apply', 'local'])('C1: keeps synchronous_commit %s', async (value) => {
   const client = new pg.Client({ connectionString: server.ownerUrl });
   await client.connect();
   onTestFinished(() => client.end());
@@ -136,9 +139,9 @@ test.each(['on', 'remote_apply', 'local'])('C1: synchronous_commit %s is kept', 
   expect(rows[0].synchronous_commit).toBe(value);
 });
 
-/** Why a module connects without: it works on a cluster that we made, and nowhere else. */
+/** The reason why a module connects without: it uses only a cluster that we created. */
 const ON_OUR_OWN = ['emulators/sim/scenarios/audit.ts', 'src/adapters/bmdb/embedded/roles.ts'];
-test('C1: nothing connects without them', () => {
+test('C1: opens no connection without these settings', () => {
   const connecting = sources('{src,emulators}/**/*.ts').filter(({ text }) =>
     /new pg\.(Client|Pool)/.test(text),
   );

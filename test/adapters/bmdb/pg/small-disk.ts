@@ -7,18 +7,18 @@ import type pg from 'pg';
 
 const run = promisify(execFile);
 
-/** What new rows of `work_history` are written to. */
+/** The tablespace of new rows of `work_history`. */
 export interface SmallDisk {
-  /** False: none could be mounted, so the server only says what it would on a full one. */
+  /** False: no disk could be mounted, so the server only simulates the errors of a full one. */
   readonly isReal: boolean;
-  /** Empties `work_history` as well. */
+  /** Also empties `work_history`. */
   fill(): Promise<void>;
   empty(): Promise<void>;
   /** After the server has stopped. */
   remove(): Promise<void>;
 }
 
-/** Moves the history of work to a disk of its own, which takes the right to mount one. */
+/** Moves the work history to a separate disk, which requires the right to mount one. */
 export async function createSmallDisk(sql: pg.Pool): Promise<SmallDisk> {
   const root = await mkdtemp(path.join(tmpdir(), 'shepherd-disk-'));
   await chmod(root, 0o755);
@@ -35,7 +35,7 @@ export async function createSmallDisk(sql: pg.Pool): Promise<SmallDisk> {
   return {
     isReal: true,
     fill: async () => {
-      // What was deleted would leave room that is already on the disk.
+      // Deleted rows would leave free space in files already on the disk.
       await sql.query('TRUNCATE work_history');
       await writeUntilFull(filler);
     },
@@ -52,7 +52,7 @@ async function mountAt(root: string): Promise<boolean> {
     await run('mount', ['-t', 'tmpfs', '-o', 'size=1m,mode=0755', 'small', root]);
     return true;
   } catch {
-    return false; // No right to, or no such thing here.
+    return false; // No right to mount, or no such feature here.
   }
 }
 

@@ -13,7 +13,7 @@ import { STARTED } from './claim-stand.ts';
 import { claimStand, openOn, SIGNAL } from './claim-stand.ts';
 import { openPgBmdb } from './pg-harness.ts';
 
-// Counts on the wire what is sent to the database: a change that sends more fails here.
+// Counts the data sent to the database on the wire: a change that sends more fails here.
 const s = claimStand();
 let wire: WireCount;
 let bmdb: Bmdb;
@@ -25,7 +25,7 @@ beforeEach(async () => {
     budget: { fleetMax: 100, perGroupMax: 100, percent: 100 },
     guard: TRUSTING_GUARD,
     wakes: 'poll',
-    // What is prepared is prepared for all.
+    // A prepared statement serves every call.
     poolMax: 1,
   });
   session = await openOn(bmdb);
@@ -37,7 +37,7 @@ afterEach(async () => {
 
 const ONCE = { statements: 1, parses: 0, syncs: 1 };
 const numbers = (count: number) => Array.from({ length: count }, (_, at) => at);
-/** What was sent for the call. */
+/** The data sent for the call. */
 async function costOf(call: () => Promise<unknown>) {
   wire.take();
   await call();
@@ -45,7 +45,7 @@ async function costOf(call: () => Promise<unknown>) {
 }
 
 describe('agents', () => {
-  /** Starts an agent on each. @returns what was sent for each step. */
+  /** Starts an agent on each machine. @returns the data sent for each step. */
   async function startAgents(ids: readonly MachineId[]) {
     const each = <T>(run: (id: MachineId) => Promise<T>) => Promise.all(ids.map(run));
     let works: readonly Work[] = [];
@@ -65,7 +65,7 @@ describe('agents', () => {
     };
   }
 
-  it('are started in four statements, to each of which a machine adds few bytes', async () => {
+  it('start in four statements, to each of which a machine adds few bytes', async () => {
     await startAgents(await s.addMany(2));
     const [one, many] = [
       await startAgents([await s.add()]),
@@ -93,7 +93,7 @@ describe('heartbeats', () => {
       expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(['accepted']));
     });
 
-  it('of agents that have nothing to say take one statement, however many they are', async () => {
+  it('from agents without news take one statement, for any number of agents', async () => {
     const batch = await addMany(200);
     await send(batch);
     const [one, all] = [await send(batch.slice(0, 1)), await send(batch)];
@@ -107,7 +107,7 @@ describe('heartbeats', () => {
     expect(one.bytes).toBeLessThan(250);
   });
 
-  it('of those that are heard for the first time take one transaction more', async () => {
+  it('from agents that are heard for the first time take one more transaction', async () => {
     const [known, fresh] = [await addMany(20), await addMany(20)];
     await send(known);
     const cost = await send([...known, ...fresh]);
@@ -119,7 +119,7 @@ describe('heartbeats', () => {
     ]);
   });
 
-  it('of strangers take one transaction more, too', async () => {
+  it('from unknown agents take one more transaction, too', async () => {
     const known = await addMany(2);
     await send(known);
     const all = [...known, recordOf(machineId(randomUUID()))];
@@ -148,7 +148,7 @@ describe('creations', () => {
       ),
     );
 
-  it('take one statement and one round trip for each step, however many they are', async () => {
+  it('take one statement and one round trip per step, for any number of creations', async () => {
     const one = await createAll([1]);
     expect(one).toMatchObject({ statements: 3, syncs: 3 });
     expect(Object.keys(one.byName).toSorted()).toEqual([
@@ -164,7 +164,7 @@ describe('creations', () => {
     });
   });
 
-  it('take one statement for a job that is kept, and for what a provider tells', async () => {
+  it("take one statement to keep a job, and one to store a provider's report", async () => {
     const { machines } = await bmdb.scan(SIGNAL);
     const kept = await costOf(async () => {
       expect((await session.lease(lease.name))?.epoch).toBe(lease.epoch);

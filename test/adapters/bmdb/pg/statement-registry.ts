@@ -8,9 +8,9 @@ import type { GuardPolicy } from '../../../../src/domain/recovery/guard-judgemen
 import { root, sources } from '../../../repo/sources.ts';
 
 export interface Registered {
-  /** Name of the module's file. */
+  /** File name of the module. */
   readonly file: string;
-  /** Its key in the registry. */
+  /** Key in the registry. */
   readonly name: string;
   readonly statement: Statement;
 }
@@ -21,7 +21,7 @@ interface StatementModule {
   readonly statementsFor?: (loss: LossPolicy, guard: GuardPolicy) => Registry;
 }
 
-/** Every statement of the BMDB on PostgreSQL, as its modules export them. */
+/** Every statement of the PostgreSQL BMDB, as its modules export them. */
 export async function registeredStatements(): Promise<Registered[]> {
   const files = sources('src/adapters/bmdb/pg/**/*.ts').map(({ path }) => path);
   const found = await Promise.all(files.map(statementsOf));

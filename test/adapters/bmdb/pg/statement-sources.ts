@@ -3,12 +3,12 @@ import type { Expression } from 'oxc-parser';
 import { lineOf } from '../../../repo/sources.ts';
 import type { Source } from '../../../repo/sources.ts';
 
-/** Text that is a statement of SQL, or begins like one. */
+/** Text that is an SQL statement, or begins like one. */
 const SQL =
   /^\s*(WITH|SELECT|INSERT|UPDATE|DELETE|MERGE|VALUES|CALL|TRUNCATE|CREATE|ALTER|DROP|LOCK)\b/;
 const RUNNERS = new Set(['rows', 'run', 'query']);
 
-/** Calls that run SQL which is not a declared statement: `file:line runs …`. */
+/** Calls that run SQL other than a declared statement: `file:line runs …`. */
 export function undeclaredSql({ path, text }: Source): string[] {
   const found: string[] = [];
   new Visitor({
@@ -25,7 +25,7 @@ export function undeclaredSql({ path, text }: Source): string[] {
   return found;
 }
 
-/** Names given to `statement({ name, … })` in a file, or by `named`, whether they are exported or not. */
+/** Names given to `statement({ name, … })` or `named` in a file, exported or not. */
 export function declaredNames({ path, text }: Source): string[] {
   const found: string[] = [];
   new Visitor({
@@ -51,7 +51,7 @@ function* valuesIn(node: { readonly type: string } | undefined, of: (key: string
   }
 }
 
-/** The text of a name; the parts that are only known when it is run are `*`. */
+/** The text of a name, with `*` for the parts that are known only at run time. */
 function nameIn(value: Expression): string {
   if (value.type === 'Literal' && typeof value.value === 'string') return value.value;
   if (value.type !== 'TemplateLiteral') return '*';

@@ -19,14 +19,14 @@ afterAll(() => client.end());
 const registered = await registeredStatements();
 
 describe('every declared statement', () => {
-  test('there are some', () => expect(registered.length).toBeGreaterThan(20));
+  test('exists at all', () => expect(registered.length).toBeGreaterThan(20));
 
   test.each(registered.map((each) => [`${each.file}: ${each.name}`, each.statement] as const))(
-    '%s is what the server says it is',
+    '%s has the parameter and column types that the server reports',
     async (_, declared) => {
       await client.query('BEGIN');
       try {
-        // What it answers is known only while the cursor is open.
+        // The columns of its answer are known only while the cursor is open.
         if (declared === rows.nextOfFleet) await client.query(rows.beginFleet.text);
         expect(await complaintsAbout(client, declared)).toEqual([]);
       } finally {
@@ -35,7 +35,7 @@ describe('every declared statement', () => {
     },
   );
 
-  test('has a name of its own, which the server does not cut short', () => {
+  test('has a unique name, which the server does not truncate', () => {
     const names = registered.map((each) => each.statement.name);
     expect(names.filter((name, at) => names.indexOf(name) !== at)).toEqual([]);
     expect(names.filter((name) => Buffer.byteLength(name) > 63)).toEqual([]);
@@ -45,11 +45,11 @@ describe('every declared statement', () => {
 describe('the sources', () => {
   const files = sources('src/adapters/bmdb/pg/**/*.ts');
 
-  test('run no SQL but declared statements', () => {
+  test('run only declared statements as SQL', () => {
     expect(files.flatMap(undeclaredSql)).toEqual([]);
   });
 
-  test('declare no statement outside the registry of their module', () => {
+  test('declare every statement in the registry of their module', () => {
     const missing = files.flatMap((file) => {
       const known = registered.filter((each) => file.path.endsWith(`/${each.file}`));
       return declaredNames(file)
@@ -61,7 +61,7 @@ describe('the sources', () => {
   });
 });
 
-test('a mistake in a declaration is found', async () => {
+test('reveal a mistake in a declaration', async () => {
   const { statement: declared } = registered[0]!;
   for (const change of [{ text: 'SELECT nothing' }, { params: { no: 'uuid' } as const }]) {
     expect(await complaintsAbout(client, { ...declared, ...change })).toHaveLength(1);

@@ -44,7 +44,7 @@ const settings = statement({
 const machines = async () => (await server.sql.query('SELECT 1 FROM machines')).rowCount;
 
 describe('a conflict that the server finds at COMMIT', () => {
-  /** The first transactions that write a machine are refused with these codes as they commit. */
+  /** The first transactions that write a machine fail with these codes at COMMIT. */
   const refuseCommits = async (codes: readonly string[]) => {
     const raised = codes.map(
       (code, at) => `IF turn = ${at + 1} THEN RAISE 'conflict' USING ERRCODE = '${code}'; END IF;`,
@@ -60,7 +60,7 @@ describe('a conflict that the server finds at COMMIT', () => {
   };
   afterEach(() => server.sql.query('DROP FUNCTION refuse CASCADE; DROP SEQUENCE turns'));
 
-  it('makes the whole transaction run again', async () => {
+  it('runs the whole transaction again', async () => {
     await refuseCommits(['40001', '40P01']);
     let runs = 0;
     const done = await db.transact({ doing: 'add a machine' }, async (q) => {
@@ -72,13 +72,13 @@ describe('a conflict that the server finds at COMMIT', () => {
     expect(await machines()).toBe(1);
   });
 
-  it('makes a statement that commits by itself run again', async () => {
+  it('runs a self-committing statement again', async () => {
     await refuseCommits(['40001', '40P01']);
     await db.commit({ doing: 'add a machine' }, addMachine, {});
     expect(await machines()).toBe(1);
   });
 
-  it('is told from an outcome that is not known, when it never ends', async () => {
+  it('is reported as a conflict, and not as an unknown outcome, when it never ends', async () => {
     await refuseCommits(Array.from({ length: 60 }, () => '40001'));
     const call = db.transact({ doing: 'add a machine' }, (q) => q.run(addMachine, {}));
     await expect(call).rejects.toMatchObject({
@@ -88,7 +88,7 @@ describe('a conflict that the server finds at COMMIT', () => {
   });
 });
 
-describe('a statement that commits by itself', () => {
+describe('a self-committing statement', () => {
   const add = () => db.commit({ doing: 'add a machine' }, addMachine, {});
   const behind = async (mood: Mood) => {
     const proxy = await startBreakingProxy(server.url);
@@ -103,7 +103,7 @@ describe('a statement that commits by itself', () => {
   it.each([
     ['break before commit', 1],
     ['break after commit', 2],
-  ] as const)('may have been done when its connection breaks: %s', async (mood, there) => {
+  ] as const)('may have been executed when its connection breaks: %s', async (mood, there) => {
     await behind(mood);
     await expect(add()).rejects.toMatchObject({ code: 'ambiguous-commit' });
     expect(await machines()).toBe(there);
@@ -111,7 +111,7 @@ describe('a statement that commits by itself', () => {
     expect(await machines()).toBe(there + 1);
   });
 
-  it('has not been sent where there is no connection', async () => {
+  it('counts as not sent when there is no connection', async () => {
     const proxy = await behind('down');
     await vi.waitUntil(
       async () => codeOf(await add().catch((error: unknown) => error)) === 'unreachable',
@@ -127,7 +127,7 @@ describe('a statement that commits by itself', () => {
     expect(await machines()).toBe(0);
   });
 
-  it('does not wait for a lock longer than its connection does, and is not done then', async () => {
+  it('waits for a lock no longer than its connection allows, and then does nothing', async () => {
     await db.close();
     db = openPgDatabase({ url: server.url, lockTimeoutMs: 50 });
     const other = await server.sql.connect();
@@ -144,7 +144,7 @@ describe('a statement that commits by itself', () => {
     expect(await machines()).toBe(1);
   });
 
-  it('is prepared anew where its plan is of no use any more', async () => {
+  it('is prepared again when its plan has become invalid', async () => {
     const look = statement({ name: 'test-look', text: () => 'SELECT * FROM machines' });
     await db.commit({ doing: 'look' }, look, {});
     await server.sql.query('ALTER TABLE machines ADD COLUMN extra int');
@@ -156,14 +156,14 @@ describe('a statement that commits by itself', () => {
   });
 });
 
-it('a transaction that is left alone, or a statement that hangs, is ended by the server', async () => {
+it('the server ends an abandoned transaction and a hanging statement', async () => {
   const expected = [{ idle: '4min', statement: '4min' }];
   expect(await db.once({ doing: 'look' }, settings, {})).toEqual(expected);
   expect(await db.transact({ doing: 'look' }, (q) => q.rows(settings, {}))).toEqual(expected);
 });
 
 describe('a transaction', () => {
-  it('throws other errors as they are, and undoes what was done', async () => {
+  it('throws other errors unchanged, and rolls back its writes', async () => {
     const reason = new Error('mine');
     const call = db.transact({ doing: 'test' }, async (q) => {
       await q.run(addMachine, {});
@@ -173,7 +173,7 @@ describe('a transaction', () => {
     expect(await machines()).toBe(0);
   });
 
-  it('tells of a statement that took too long', async () => {
+  it('reports a statement that took too long', async () => {
     const call = db.transact({ doing: 'test' }, async (q) => {
       await q.run(sql('SET statement_timeout = 1'), {});
       await q.run(sql('SELECT FROM pg_sleep(900)'), {});
@@ -181,7 +181,7 @@ describe('a transaction', () => {
     await expect(call).rejects.toMatchObject({ code: 'timed-out' });
   });
 
-  it('sees every increment of many at once', async () => {
+  it('sees every one of many concurrent increments', async () => {
     await server.sql.query(`INSERT INTO fleet_guard (scope) VALUES ('counter')`);
     const increment = () =>
       db.transact({ doing: 'count' }, async (q) => {
@@ -201,25 +201,25 @@ const told = (of: RegExp) =>
       : [step === 'attempts' ? `${processor} ${value}` : `${step} ${processor}`];
   });
 const counted = () => told(/^bmdb_transaction_(\w+)$/);
-/** Once for each transaction, however it ended. */
+/** Once per transaction, for any result. */
 const attempts = () => told(/^shepherd_transaction_(attempts)$/);
 
-describe('what metrics are told', () => {
-  it('a statement that commits by itself is counted as a transaction', async () => {
+describe('the metrics of transactions', () => {
+  it('count a self-committing statement as a transaction', async () => {
     await db.commit({ doing: 'look', processor: 'bmsrv' }, sql('SELECT'), {});
     await expect(db.commit({ doing: 'look' }, sql('SELECT nothing'), {})).rejects.toThrow();
     expect(counted()).toEqual(['executed bmsrv', 'executed shepherd', 'failed shepherd']);
     expect(attempts()).toEqual(['bmsrv 1', 'shepherd 1']);
   });
 
-  it('a transaction is counted for whom it is made', async () => {
+  it('count a transaction under the processor that it runs for', async () => {
     await db.transact({ doing: 'look', processor: 'bmsrv' }, (q) => q.rows(sql('SELECT'), {}));
     await db.transact({ doing: 'look' }, (q) => q.rows(sql('SELECT'), {}));
     await db.once({ doing: 'look' }, sql('SELECT'), {});
     expect(counted()).toEqual(['executed bmsrv', 'executed shepherd', 'executed shepherd']);
   });
 
-  it('what it finds out is no failure; what the database refuses is', async () => {
+  it('count a refusal by the database as a failure, and a negative result as none', async () => {
     const options = { doing: 'try', processor: 'shepherd-recoverer' } as const;
     const refuse = () => Promise.reject(new NothingToDo('not now'));
     await expect(db.transact(options, refuse)).rejects.toThrow('not now');
@@ -236,7 +236,7 @@ describe('what metrics are told', () => {
     expect(counted().slice(3)).toEqual(['executed shepherd', 'failed shepherd']);
   });
 
-  it('each attempt after a conflict is a retry', async () => {
+  it('count each attempt after a conflict as a retry', async () => {
     const conflict = sql(`DO $$ BEGIN RAISE '' USING ERRCODE = '40001'; END $$`);
     let tries = 0;
     await db.transact({ doing: 'try', processor: 'shepherd-initializer' }, async (q) => {
@@ -249,7 +249,7 @@ describe('what metrics are told', () => {
     expect(attempts()).toEqual(['shepherd-initializer 3']);
   });
 
-  it('conflicts without end are given up, once', async () => {
+  it('count endless conflicts as given up, once', async () => {
     const conflict = sql(`DO $$ BEGIN RAISE '' USING ERRCODE = '40P01'; END $$`);
     const deadlineMs = () => 0;
     const given = db.transact({ doing: 'try', deadlineMs }, (q) => q.run(conflict, {}));

@@ -16,7 +16,7 @@ import { startRelay, type Relay } from '../../../support/relay.ts';
 
 const server = usePgServer();
 
-/** Between us and the server: what it loses is gone, and neither side is told. */
+/** Between client and server: lost bytes vanish, and neither side notices. */
 let proxy: Relay;
 let loses: (data: Buffer) => boolean;
 let connections: number;
@@ -48,7 +48,7 @@ function listen(timeoutMs: number): void {
   });
   subscription = wakes$.subscribe((wake) => heard.push(wake));
 }
-/** A busy machine may be too slow for it, which is as if the connection had died. */
+/** A busy machine may exceed the limit, which looks like a dead connection. */
 const SOON_MS = 300;
 afterEach(async () => {
   subscription.unsubscribe();
@@ -65,7 +65,7 @@ const listening = async () => {
   return rowCount;
 };
 const notify = () => server.sql.query(`SELECT pg_notify('shepherd_wake', '')`);
-/** Virtual time passes until it is so; answers come in real time. */
+/** Virtual time passes until the condition holds. Answers come in real time. */
 const meanwhile = (isSo: () => boolean) =>
   vi.waitUntil(async () => {
     await advance(clock, 1_000);
@@ -73,7 +73,7 @@ const meanwhile = (isSo: () => boolean) =>
   }, PATIENCE);
 
 describe('wakes', () => {
-  it('come again after the connection died without a word', async () => {
+  it('arrive again after the connection died silently', async () => {
     listen(SOON_MS);
     await meanwhile(() => heard.length > 0);
     loses = () => true;
@@ -91,7 +91,7 @@ describe('wakes', () => {
     }, PATIENCE);
   });
 
-  it('come though the first connection was never answered when it asked for them', async () => {
+  it('arrive although the first connection never answered the LISTEN', async () => {
     loses = (data) => data.includes('LISTEN');
     listen(SOON_MS);
     await meanwhile(() => failures > 0);
@@ -100,7 +100,7 @@ describe('wakes', () => {
     expect(connections).toBeGreaterThan(1);
   });
 
-  it('stay on one connection as long as it answers', async () => {
+  it('stay on one connection while it answers', async () => {
     listen(PATIENT_MS);
     await vi.waitUntil(() => heard.length === 1, PATIENCE);
     let asked = 0;

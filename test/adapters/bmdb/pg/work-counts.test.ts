@@ -18,13 +18,13 @@ const told = (calls: MemMetrics['calls'], ...names: readonly string[]) =>
     .map(({ labels: { processor = '', process, result } }) =>
       [process ?? processor, result].filter(Boolean).join(' '),
     );
-/** Of this test. */
+/** The counts of this test. */
 const since = (...names: readonly string[]) => told(counted.calls.slice(before), ...names);
 beforeEach(() => {
   before = counted.calls.length;
 });
 
-test('a session, what it claims, and a conflict are counted', async () => {
+test('counts a session, its claims and a conflict', async () => {
   const session = await openOn(s.bmdb);
   const id = await s.add();
   await session.claim('UnitTest1', id);
@@ -41,7 +41,7 @@ test.each<[string, (work: Work, session: BmdbSession) => Promise<void>]>([
   ['canceled', (work) => work.cancel()],
   ['canceled', (work, session) => session.releaseWork(work.machineId)],
   ['canceled', (_, session) => session.close()],
-])('a work ends once: %s', async (result, end) => {
+])('counts the end of a work once: %s', async (result, end) => {
   const work = await s.session.claim('UnitTest1', await s.add());
   await end(work, s.session);
   await work.cancel();
@@ -49,7 +49,7 @@ test.each<[string, (work: Work, session: BmdbSession) => Promise<void>]>([
   expect(since('bmdb_work_finished')).toEqual([`UnitTest1 ${result}`]);
 });
 
-describe('of the works of a session', () => {
+describe('the counted works of a session', () => {
   const [A, B] = [1, 2].map((n) => machineId(`00000000-0000-4000-8000-00000000000${n}`));
   let metrics: MemMetrics;
   let session: AbortController;
@@ -62,7 +62,7 @@ describe('of the works of a session', () => {
     counts = countWorks(session, metrics);
   });
 
-  test('released is what is on that machine, or that claim', () => {
+  test('are released if they are on the given machine or of the given claim', () => {
     for (const id of [A, B]) start(id);
     start(A, 'UnitTest2');
     counts.released(A!, `UnitTest1 of ${A}`);
@@ -71,7 +71,7 @@ describe('of the works of a session', () => {
     expect(ends(metrics)).toEqual(['UnitTest1 canceled', 'UnitTest2 canceled']);
   });
 
-  test('all are lost when it expires, and stay so', async () => {
+  test('are all lost when the session expires, and stay lost', async () => {
     const end = start();
     start(A, 'UnitTest2');
     session.abort();
@@ -80,13 +80,13 @@ describe('of the works of a session', () => {
     expect(ends(metrics)).toHaveLength(2);
   });
 
-  test('one is lost that is somebody else’s', async () => {
+  test('are lost if the lease belongs to another session', async () => {
     const gone = start()('finished', () => Promise.reject(new WorkLost('gone')));
     await expect(gone).rejects.toThrow('gone');
     expect(ends(metrics)).toEqual(['UnitTest1 lost']);
   });
 
-  test('none is counted while the database does not answer; what is done then counts', async () => {
+  test('do not change while the database does not answer; later ends do count', async () => {
     const end = start();
     const off = end('finished', () => Promise.reject(new Unreachable('off')));
     await expect(off).rejects.toThrow('off');
@@ -95,7 +95,7 @@ describe('of the works of a session', () => {
     expect(ends(metrics)).toEqual(['UnitTest1 failed']);
   });
 
-  test('one counts as its own call says, though the session expires meanwhile', async () => {
+  test('count by the result of their own call, even if the session expires meanwhile', async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     const ended = start()('finished', () => promise);
     session.abort();

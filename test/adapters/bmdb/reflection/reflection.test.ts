@@ -14,7 +14,7 @@ test.each([
   ['machine_ssh_host_key', 'SshHostKey'],
   ['machine_cosmos_os', 'CosmosOS'],
   ['machine_oslo', 'Oslo'],
-])('%s is called %s', (table, name) => expect(tagName(table)).toBe(name));
+])('names %s %s', (table, name) => expect(tagName(table)).toBe(name));
 
 describe('a field of a message', () => {
   const bytes = hardwareReportCodec.encode({
@@ -35,7 +35,7 @@ describe('a field of a message', () => {
     ['report.efi_support', 'EFI_SUPPORT_ENABLED'],
     ['report.block_device[0].wwn', '00ff'],
     ['report.block_device[0].by_id[1]', 'b'],
-    // Not sent, so it is what the schema says.
+    // The value is not sent, so the schema's default applies.
     ['report.cpu[1].cores', '0'],
     ['report.manufacturer', ''],
     ['warning', '[]'],
@@ -47,14 +47,14 @@ describe('a field of a message', () => {
     ['report.cpu[length]', null],
     ['report..cpu', null],
     ['', null],
-  ])('%s is %s', (path, value) => expect(fieldAt(fields, path)).toBe(value));
+  ])('%s reads %s', (path, value) => expect(fieldAt(fields, path)).toBe(value));
 });
 
 describe('secrets', () => {
   const read = (request: object) =>
     messages.read('os_installation_request_raw', installationRequestCodec.encode(request))!;
 
-  test('of a node of a cluster are left out, wherever one looks', () => {
+  test('leave out those of a cluster node at every level', () => {
     const parameters = { clusterRegister: Buffer.from('hush'), networkConfig: {} };
     const { text, fields } = read({
       metropolis: { rootDevice: 'vda', nodeParameters: parameters },
@@ -73,12 +73,12 @@ describe('secrets', () => {
     ['https://ann:hush@images.example/a', 'https://images.example/a?<redacted>'],
     ['not an address: hush', '<redacted>'],
     ['', ''],
-  ])('of an address: %s', (imageUrl, shown) => {
+  ])('leave out those in an address: %s', (imageUrl, shown) => {
     const { fields } = read({ genericImage: { imageUrl } });
     expect(fieldAt(fields, 'generic_image.image_url')).toBe(shown);
   });
 
-  test('are known by whole words of their names', () => {
+  test('match whole words of field names', () => {
     const secret = ['ticket', 'api_token', 'password_hash', 'private_key', 'client_secret'];
     const open = ['agent_public_key', 'key', 'os_installation_request_raw', 'generation', 'cause'];
     expect(secret.filter((name) => !isSecretName(name))).toEqual([]);

@@ -3,9 +3,9 @@ import { usePgServer } from '../pg/pg-harness.ts';
 
 const server = usePgServer();
 
-/** People write SQL too, and `infinity` is no time that a program can count with. */
+/** People write SQL too, and no program can calculate with `infinity`. */
 describe('times', () => {
-  it('are finite, all of them', async () => {
+  it('are all finite', async () => {
     const { rows } = await server.sql.query<{ place: string; checked: boolean }>(
       `SELECT c.table_name || '.' || c.column_name AS place, EXISTS (
          SELECT 1 FROM pg_constraint k

@@ -22,10 +22,10 @@ afterAll(async () => {
 
 const POOL_MAX = 10;
 const warnings = async (url = server.url) => (await readStatus(url, POOL_MAX)).warnings;
-/** The throw-away server of the tests is not durable, on purpose. */
+/** The tests' throw-away server is deliberately not durable. */
 const beside = (all: readonly string[]) => all.filter((each) => !each.startsWith('fsync'));
 
-test('C1: nothing is said of what a daemon sets for itself', async () => {
+test('C1: does not report settings that a daemon makes itself', async () => {
   for (const setting of ['jit = on', `TimeZone = 'Asia/Kathmandu'`, 'synchronous_commit = off']) {
     await sql.query(`ALTER ROLE ${server.role} SET ${setting}`);
   }
@@ -34,7 +34,7 @@ test('C1: nothing is said of what a daemon sets for itself', async () => {
   expect(beside(status.warnings)).toEqual([]);
 });
 
-test('C1: db status says when the role may have too few connections', async () => {
+test('C1: db status reports when the role may have too few connections', async () => {
   await sql.query(`ALTER ROLE ${server.role} CONNECTION LIMIT 12`);
   expect(beside(await warnings())).toEqual([
     expect.stringMatching(/may have 12 connections, and 1 daemon uses up to 16; .*poolMax/),
@@ -42,7 +42,7 @@ test('C1: db status says when the role may have too few connections', async () =
   await sql.query(`ALTER ROLE ${server.role} CONNECTION LIMIT -1`);
 });
 
-test('C1: db status says which tables the server never looked at, and migrating ends it', async () => {
+test('C1: db status names tables without planner statistics, and a migration analyses them', async () => {
   await sql.query('ALTER SYSTEM SET autovacuum = off');
   await sql.query('SELECT pg_reload_conf()');
   await sql.query('TRUNCATE slot_holds');
@@ -50,7 +50,7 @@ test('C1: db status says which tables the server never looked at, and migrating 
     VALUES ('metal', 'rack-1', 'no-start', 'ann', 'inspection')`);
   expect(beside(await warnings())).toEqual([
     expect.stringMatching(/^autovacuum .* is off/),
-    expect.stringMatching(/never looked at slot_holds, .*shepherd db migrate/),
+    expect.stringMatching(/never analysed slot_holds, .*shepherd db migrate/),
   ]);
   await sql.query('ALTER SYSTEM RESET autovacuum');
   await sql.query('SELECT pg_reload_conf()');
@@ -58,10 +58,10 @@ test('C1: db status says which tables the server never looked at, and migrating 
   expect(beside(await warnings())).toEqual([]);
 });
 
-test('C1: db status names a database of another encoding', async () => {
+test('C1: db status names a database with another encoding', async () => {
   await sql.query(`CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0 LOCALE 'C'`);
   const url = Object.assign(new URL(server.ownerUrl), { pathname: '/latin' }).href;
-  expect(beside(await warnings(url))).toContainEqual(expect.stringMatching(/encoded in LATIN1/));
+  expect(beside(await warnings(url))).toContainEqual(expect.stringMatching(/encoding is LATIN1/));
 });
 
 const GOOD = {
@@ -78,7 +78,7 @@ test.each([
   ['jit that cannot be switched off', { jit: true }, 1, /^jit stays on .*database\.url/],
   ['more daemons than connections', {}, 7, /97 connections, and 7 daemons use up to 112/],
   ['as many as fit', {}, 6, null],
-])('C1: of %s is said what it does', (_, change, daemons, says) => {
+])('C1: reports the harm of %s', (_, change, daemons, says) => {
   const found = complaintsAboutHarm({ ...GOOD, ...change }, { daemons, poolMax: POOL_MAX });
   expect(found).toEqual(says === null ? [] : [expect.stringMatching(says)]);
 });

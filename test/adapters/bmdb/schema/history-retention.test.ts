@@ -17,7 +17,7 @@ beforeEach(() => server.clear());
 
 const machine = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
 
-/** Adds lines of a machine, a minute apart, the newest so many days old. */
+/** Adds history lines of a machine, a minute apart, the newest this many days old. */
 const add = (id: string, count: number, newestDays: number) =>
   server.sql.query(
     `INSERT INTO work_history (machine_id, process, event, "timestamp")
@@ -41,7 +41,7 @@ async function countOf(id: string): Promise<number> {
   return Number(rows[0]!.n);
 }
 
-describe('history of work', () => {
+describe('work history', () => {
   it.each([
     ['few and old: all stay', [[900, 400]], 900],
     ['many and new: all stay', [[1_500, 10]], 1_500],
@@ -71,7 +71,7 @@ describe('history of work', () => {
     expect(await trim()).toBe(0);
   });
 
-  it('keeps the newest', async () => {
+  it('keeps the newest lines', async () => {
     await add(machine(1), 1_200, 100);
     const newest = `SELECT array_agg(seq ORDER BY seq) AS seqs FROM (SELECT seq FROM work_history
       ORDER BY seq DESC LIMIT 1000) AS newest`;
@@ -83,7 +83,7 @@ describe('history of work', () => {
     expect(all.rows).toEqual(before.rows);
   });
 
-  it('ends by at most so many lines a call, and by all in the end, of every machine', async () => {
+  it('shrinks by a bounded number of lines per call, and in the end for every machine', async () => {
     for (const n of [1, 2, 3]) await add(machine(n), 1_400, 100);
     const gone: number[] = [];
     while (gone.at(-1) !== 0) gone.push(await trim(500));
@@ -92,7 +92,7 @@ describe('history of work', () => {
     for (const n of [1, 2, 3]) expect(await countOf(machine(n))).toBe(1_000);
   });
 
-  it('may be trimmed by several at once', async () => {
+  it('can be trimmed by several callers at once', async () => {
     for (const n of [1, 2, 3]) await add(machine(n), 1_400, 100);
     const gone = await Promise.all(Array.from({ length: 4 }, () => trim(400)));
     const late: number[] = [];
@@ -100,7 +100,7 @@ describe('history of work', () => {
     expect([...gone, ...late].reduce((sum, each) => sum + each)).toBe(1_200);
   });
 
-  it('looks at a bounded number of machines a call, and finds each in time', async () => {
+  it('is scanned for a bounded number of machines per call, and for each machine in time', async () => {
     await server.sql.query(
       `INSERT INTO work_history (machine_id, process, event)
        SELECT gen_random_uuid(), 'UnitTest1', 'Started' FROM generate_series(1, 300)`,
@@ -119,14 +119,17 @@ describe('history of work', () => {
     [90, 1_000, 0],
     [90, 1_000, 10_001],
     [-1, -1, 1],
-  ])('is never trimmed more than agreed: %d days, %d rows, %d at a time', async (...limits) => {
-    await add(machine(1), 1_100, 100);
-    const [days, rows, batch] = limits;
-    await expect(trim(batch, days, rows)).rejects.toMatchObject({ code: '22023' });
-    expect(await countOf(machine(1))).toBe(1_100);
-  });
+  ])(
+    'is never trimmed below the agreed limits: %d days, %d rows, %d at a time',
+    async (...limits) => {
+      await add(machine(1), 1_100, 100);
+      const [days, rows, batch] = limits;
+      await expect(trim(batch, days, rows)).rejects.toMatchObject({ code: '22023' });
+      expect(await countOf(machine(1))).toBe(1_100);
+    },
+  );
 
-  it('is trimmed by nobody else, and by no other function of the same name', async () => {
+  it('is trimmed by no other role, and by no other function of the same name', async () => {
     const { rows } = await server.sql.query(
       `SELECT p.prosecdef AS definer, p.proconfig AS settings,
          has_function_privilege('pg_monitor', p.oid, 'EXECUTE') AS others
@@ -136,7 +139,7 @@ describe('history of work', () => {
       { definer: true, settings: ['search_path=pg_catalog, public, pg_temp'], others: false },
     ]);
     await add(machine(1), 1_100, 100);
-    // Where temporary tables are searched first, this one would hide the real one.
+    // If temporary tables were searched first, this table would hide the real one.
     const client = await server.sql.connect();
     await client.query('CREATE TEMPORARY TABLE work_history (LIKE public.work_history)');
     await client.query('SELECT shepherd_trim_history(90, 1000, 1000)');

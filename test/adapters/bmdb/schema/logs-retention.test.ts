@@ -7,7 +7,7 @@ beforeEach(() => server.clear());
 const one = async (sql: string, values: unknown[] = []): Promise<number> =>
   Number(Object.values((await server.sql.query(sql, values)).rows[0] as object)[0]);
 const trim = (batch = 10_000) => one('SELECT shepherd_trim_logs(90, 1000, $1)', [batch]);
-/** Until nothing more goes, a few times in a row: which slots are looked at is chance. */
+/** Until several calls in a row remove nothing: the choice of the scanned slots is random. */
 async function trimAll(): Promise<number> {
   let gone = 0;
   for (let idle = 0; idle < 5;) {
@@ -43,8 +43,8 @@ const intents = (state: string, count: number, days: number) =>
     [state, count, days],
   );
 
-describe('A10: logs are trimmed like the history', () => {
-  it('of a slot 90 days are kept, and its newest 1000 lines', async () => {
+describe('A10: the trimming of logs', () => {
+  it('keeps the slot log for 90 days, and its newest 1000 lines', async () => {
     await events('busy', 700, 200);
     await events('busy', 600, 91);
     await events('busy', 500, 1);
@@ -58,7 +58,7 @@ describe('A10: logs are trimmed like the history', () => {
     ]);
   });
 
-  it('of the fleet the same, its newest 1000 in all', async () => {
+  it('keeps the fleet log for as long, and its newest 1000 lines in all', async () => {
     const add = (count: number, days: number) =>
       server.sql.query(
         `INSERT INTO fleet_events (type, actor, at)
@@ -76,7 +76,7 @@ describe('A10: logs are trimmed like the history', () => {
     await expect(one('SELECT shepherd_trim_events(89, 1000, 300)')).rejects.toThrow(/90 days/);
   });
 
-  it('of requests and creations the same, and never what is open or unresolved', async () => {
+  it('keeps requests and creations for as long, and every open or unresolved one', async () => {
     await requests('open', 50, 400);
     await requests('done', 300, 400);
     await requests('refused', 900, 95);
@@ -95,7 +95,7 @@ describe('A10: logs are trimmed like the history', () => {
     expect(await one(`${intentsLeft} NOT IN ('open', 'unresolved')`)).toBe(1_000);
   });
 
-  it('at most as much at once as is asked for, and never sooner than it says', async () => {
+  it('removes at most the requested number at once, and never earlier than stated', async () => {
     await requests('done', 1_200, 400);
     expect(await trim(50)).toBe(50);
     for (const args of ['89, 1000, 10', '90, 999, 10', '90, 1000, 0', '90, 1000, 10001']) {

@@ -49,7 +49,7 @@ const done = async () => {
   return rows.map((row) => row.name);
 };
 
-/** Of which the planner believes whatever it likes. */
+/** The planner has no statistics of this table. */
 const unknownTables = async () => {
   const { rows } = await sql.query<{ name: string }>(
     `SELECT relname AS name FROM pg_class
@@ -59,17 +59,17 @@ const unknownTables = async () => {
 };
 
 describe('migrations', () => {
-  it('C1: leave no table that the planner knows nothing of', async () => {
+  it('C1: leave no table without planner statistics', async () => {
     await migrate(url, silentLog);
     expect(await unknownTables()).toEqual([]);
-    // As after a backup was restored.
+    // As after the restore of a backup.
     await sql.query('TRUNCATE sessions, machines CASCADE');
     expect(await unknownTables()).toContain('machines');
     await migrate(url, silentLog);
     expect(await unknownTables()).toEqual([]);
   });
 
-  it('go up, down, up and down again, and twice up is once', async () => {
+  it('go up, down, up and down again, and change nothing the second time', async () => {
     expect(await refusalOf(checkSchema(url))).toMatchObject({ code: 'schema-mismatch' });
     await migrate(url, silentLog);
     const all = await tables();
@@ -110,7 +110,7 @@ describe('migrations', () => {
     await checkSchema(url);
   });
 
-  it('leave nothing of one that failed, and go on when the reason is gone', async () => {
+  it('leave nothing of a failed migration, and continue when the cause is gone', async () => {
     await sql.query('CREATE TABLE machine_recovery (mine int)');
     await expect(migrate(url, silentLog)).rejects.toThrow(/machine_recovery/);
     const [first] = await knownMigrations();
@@ -121,7 +121,7 @@ describe('migrations', () => {
     await checkSchema(url);
   });
 
-  it('leave nothing of one that was interrupted', async () => {
+  it('leave nothing of an interrupted migration', async () => {
     await sql.query('CREATE TABLE machine_recovery (mine int)');
     await migrate(url, silentLog).catch(() => undefined);
     await sql.query('DROP TABLE machine_recovery');
@@ -139,7 +139,7 @@ describe('migrations', () => {
     await checkSchema(url);
   });
 
-  it('say how long others may use a table before they give up', async () => {
+  it('state how long other programs may use a table before the migration gives up', async () => {
     await sql.query('CREATE TABLE machine_recovery (mine int)');
     await migrate(url, silentLog).catch(() => undefined);
     await sql.query('DROP TABLE machine_recovery');
@@ -152,7 +152,7 @@ describe('migrations', () => {
     holder.release();
   });
 
-  it('each say beside which versions of the program their schema works', async () => {
+  it('each state the program versions that work with their schema', async () => {
     const files = (await readdir(DIRECTORY)).filter((name) => name.endsWith('.sql'));
     const texts = await Promise.all(
       files.map((name) => readFile(path.join(DIRECTORY, name), 'utf8')),
@@ -177,7 +177,7 @@ describe('migrations', () => {
     expect(rows.map((row) => row.name)).toEqual([]);
   });
 
-  it('never count in numbers that overflow at 2^31', async () => {
+  it('use no counter that overflows at 2^31', async () => {
     await migrate(url, silentLog);
     const { rows } = await sql.query(
       `SELECT table_name, column_name FROM information_schema.columns
@@ -187,7 +187,7 @@ describe('migrations', () => {
     expect(rows).toEqual([]);
   });
 
-  it('are compared with the database before it is used', async () => {
+  it('are compared with the database before the database is used', async () => {
     await migrate(url, silentLog);
     const cases: [change: string, says: RegExp, mayMigrate: boolean][] = [
       [
@@ -237,7 +237,7 @@ describe('migrations', () => {
     await checkSchema(url);
   });
 
-  it('say when the database cannot be had', async () => {
+  it('report when the database cannot be reached', async () => {
     const away = new URL(url);
     away.port = '1';
     expect((await refusalOf(checkSchema(away.href))).code).toBe('unreachable');

@@ -12,8 +12,9 @@ import { insertMachine, pgHarness, startTimedPgServer } from '../pg/pg-harness.t
 import type { TimedPgServer } from '../pg/pg-harness.ts';
 
 /**
- * Rolling upgrade: the schema is migrated first, while daemons of the version before go on. So a
- * migration may add what may be null, and nothing that they would have to know.
+ * In a rolling upgrade the schema is migrated first, while daemons of the previous version
+ * continue. So a migration may add nullable columns, and no column that those daemons would have to
+ * know.
  */
 let server: TimedPgServer;
 beforeAll(async () => {
@@ -23,7 +24,7 @@ afterAll(() => server.stop());
 
 const SIGNAL = new AbortController().signal;
 
-/** Writes to nearly every table, by connections and prepared statements that it keeps. */
+/** Writes to nearly every table by persistent connections and prepared statements. */
 async function work(bmdb: Bmdb, round: number): Promise<void> {
   const host = { component: 'shepherd', runtimeInfo: 'host test', intervalMs: 60_000 };
   const session = await bmdb.openSession(host);
@@ -51,7 +52,7 @@ async function work(bmdb: Bmdb, round: number): Promise<void> {
   await server.sql.query('DELETE FROM recovery_permits');
 }
 
-it('a nullable column in every table does not keep an older program from writing', async () => {
+it('lets an older program write when every table has an additional nullable column', async () => {
   const { bmdb, close } = await pgHarness(server);
   await work(bmdb, 1);
   const { rows } = await server.sql.query<{ name: string }>(

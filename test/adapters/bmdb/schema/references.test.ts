@@ -8,7 +8,7 @@ interface Reference {
   readonly onDelete: string | null;
 }
 
-/** Each table that is a tag, and what its reference to machines says; null: it has none. */
+/** Each tag table with the definition of its reference to machines. Null: it has none. */
 async function tagReferences(): Promise<Reference[]> {
   const { rows } = await server.sql.query<Reference>(`
     SELECT c.table_name::text AS table, r.delete_rule::text AS "onDelete"
@@ -26,7 +26,7 @@ async function tagReferences(): Promise<Reference[]> {
   return rows;
 }
 
-it('no tag goes with its machine: whoever deletes one must say what of', async () => {
+it('restricts the deletion of a machine with tags, so that the deletion names them', async () => {
   const references = await tagReferences();
   expect(references.map(({ table }) => table)).toEqual([
     ...['machine_agent_heartbeat', 'machine_agent_start_attempt', 'machine_agent_started'],
@@ -37,7 +37,7 @@ it('no tag goes with its machine: whoever deletes one must say what of', async (
   expect(references.filter(({ onDelete }) => onDelete !== 'RESTRICT')).toEqual([]);
 });
 
-it('finds a reference that was changed, and one that was dropped', async () => {
+it('finds a changed reference and a dropped one', async () => {
   const drop = (table: string) => `ALTER TABLE ${table} DROP CONSTRAINT ${table}_machine_id_fkey`;
   await server.sql.query(`${drop('machine_recovery')}, ADD CONSTRAINT mine
     FOREIGN KEY (machine_id) REFERENCES machines ON DELETE CASCADE`);

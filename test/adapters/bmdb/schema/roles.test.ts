@@ -90,7 +90,7 @@ describe('the running role', () => {
     await expect(running.query(text)).rejects.toMatchObject({ code: '42501' });
   });
 
-  it('may add to history and read it, and take numbers', async () => {
+  it('may append to history, read it, and draw sequence numbers', async () => {
     const machine = '00000000-0000-4000-8000-000000000001';
     await running.query(
       `INSERT INTO work_history (machine_id, process, event) VALUES ($1, 'UnitTest1', 'Started')`,
@@ -107,7 +107,7 @@ describe('the running role', () => {
     expect(rows).toEqual([{ event: 'Started', numbered: true }]);
   });
 
-  it('may write down what an operator asks for, and settle it', async () => {
+  it('may store an operator request and resolve it', async () => {
     await running.query(
       `INSERT INTO operator_intents (idempotency_key, verb, actor, reason)
        VALUES ('one', 'freeze', 'ann', 'fire')`,
@@ -123,7 +123,7 @@ describe('the running role', () => {
     `state = 'open', settled_at = NULL`,
     `settled_at = now() - interval '1 year'`,
     `parameters = '{}'`,
-  ])('E7: may not rewrite a request that is settled: %s', async (change) => {
+  ])('E7: may not rewrite a resolved request: %s', async (change) => {
     await running.query(
       `INSERT INTO operator_intents (idempotency_key, verb, actor, reason, parameters)
        VALUES ($1, 'install', 'ann', 'new', '{"image": {"cloudInit": "secret", "name": "a"}}')`,
@@ -143,7 +143,7 @@ describe('the running role', () => {
     ).rejects.toMatchObject({ code: '42501' });
   });
 
-  it('may revoke a token, and not take it back', async () => {
+  it('may revoke a token, and not restore it', async () => {
     await running.query(
       `INSERT INTO api_tokens (id, digest, name, owner, role, expires_at)
        VALUES ('a', sha256('a'), 'ci', 'ann', 'admin', now() + interval '1 day')`,
@@ -155,7 +155,7 @@ describe('the running role', () => {
     ).rejects.toMatchObject({ code: '42501' });
   });
 
-  it('has what it needs, and nothing more', async () => {
+  it('has the rights that it needs, and no more', async () => {
     expect(await privilegesOf('shepherd')).toEqual({ role: 'shepherd', missing: [], excess: [] });
     expect((await privilegesOf('shepherd_owner')).excess).toEqual(['being a superuser']);
   });
@@ -164,7 +164,7 @@ describe('the running role', () => {
 describe('migrate --grant-to', () => {
   const grant = (role: string) => migrate(server.ownerUrl, silentLog, { grantTo: role });
 
-  it('takes back what was given by hand, and gives what was taken', async () => {
+  it('revokes rights that were granted by hand, and grants rights that were revoked', async () => {
     await server.sql.query(`GRANT DELETE, UPDATE (failed_cause) ON work_history TO shepherd`);
     await server.sql.query(`GRANT UPDATE ON SEQUENCE work_epoch TO shepherd`);
     await server.sql.query(`GRANT CREATE ON SCHEMA public TO PUBLIC`);
@@ -195,7 +195,7 @@ describe('migrate --grant-to', () => {
     await checkSchema(server.url);
   });
 
-  it('serves several roles, one after the other, whatever they are called', async () => {
+  it('serves several roles in turn, whatever their names are', async () => {
     await server.sql.query(`CREATE ROLE "Odd ""name"" -- x" LOGIN`);
     await grant('Odd "name" -- x');
     expect(await privilegesOf('Odd "name" -- x')).toMatchObject({ missing: [], excess: [] });
@@ -212,7 +212,7 @@ describe('migrate --grant-to', () => {
     });
   });
 
-  it('refuses a role that another membership gives more, and changes nothing', async () => {
+  it('refuses a role that has more rights by another membership, and changes nothing', async () => {
     await server.sql.query(`CREATE ROLE writer IN ROLE pg_write_all_data`);
     const { code, text } = await refusalOf(grant('writer'));
     expect(code).toBe('usage');
@@ -223,7 +223,7 @@ describe('migrate --grant-to', () => {
   });
 });
 
-describe('a role that owns its database and is no superuser', () => {
+describe('an owner role without superuser rights', () => {
   let owner: string;
   beforeAll(async () => {
     const password = new URL(server.ownerUrl).password;
@@ -237,7 +237,7 @@ describe('a role that owns its database and is no superuser', () => {
     owner = url.href;
   });
 
-  it('may migrate, and grant', async () => {
+  it('may migrate and grant', async () => {
     await migrate(owner, silentLog, { grantTo: 'shepherd' });
     await checkSchema(owner);
     await checkSchema(Object.assign(new URL(server.url), { pathname: '/plain' }).href);
@@ -246,15 +246,17 @@ describe('a role that owns its database and is no superuser', () => {
   it.each(['plain_owner', 'owner_member'])('grants nothing to %s', async (role) => {
     const { code, text } = await refusalOf(migrate(owner, silentLog, { grantTo: role }));
     expect(code).toBe('usage');
-    expect(text).toContain(`role "${role}" is the role that migrates`);
+    expect(text).toContain(`role "${role}" is the migrating role`);
   });
 });
 
-it('the running role is told that it does not migrate', async () => {
+it('learns as the running role that it may not migrate', async () => {
   const fresh = Object.assign(new URL(server.url), { pathname: '/template1' });
   for (const url of [server.url, fresh.href]) {
     const { code, text } = await refusalOf(migrate(url, silentLog));
     expect(code).toBe('denied');
-    expect(text).toMatch(/"shepherd" may not change the schema; run it as the role that owns/);
+    expect(text).toMatch(
+      /"shepherd" may not change the schema; run this command as the role that owns/,
+    );
   }
 });

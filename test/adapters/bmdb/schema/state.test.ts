@@ -16,11 +16,11 @@ it.each([
   [['2_b', '1_a', '3_c'], 'dirty', '3_c DIRTY!!!', [], []],
   [['1_a', '2_b', '3_c', '3_c'], 'dirty', '3_c DIRTY!!!', [], []],
   [['1_a', '2_b', '3_c', '0_d'], 'dirty', '3_c DIRTY!!!', [], ['0_d']],
-] as const)('%j is %s', (applied, kind, version, pending, unknown) => {
+] as const)('classifies %j as %s', (applied, kind, version, pending, unknown) => {
   expect(compareSchema(applied, KNOWN)).toEqual({ kind, version, pending, unknown });
 });
 
-it('only what the program itself would have done in order is clean', () => {
+it('treats only states that the program itself would reach in order as clean', () => {
   const names = fc.uniqueArray(fc.stringMatching(/^[1-9]_[a-z]$/), { maxLength: 6 });
   fc.assert(
     fc.property(names, fc.nat({ max: 6 }), (all, upTo) => {
@@ -39,7 +39,7 @@ it('only what the program itself would have done in order is clean', () => {
   );
 });
 
-it('every state but the current one says what to do', () => {
+it('states what to do in every state except the current one', () => {
   for (const applied of [[], ['1_a'], [...KNOWN, '4_d'], ['3_c']]) {
     expect(complaintAbout(compareSchema(applied, KNOWN))).toMatch(/; (run|restore) /);
   }

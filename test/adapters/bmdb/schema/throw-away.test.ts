@@ -41,7 +41,7 @@ const RECORD = `INSERT INTO provider_records (provider, key, value, version)
   VALUES ('p', 'k', '1', 'v')`;
 const MARK = `COMMENT ON DATABASE postgres IS 'throw-away'`;
 
-describe('undoing all migrations', () => {
+describe('the undoing of all migrations', () => {
   it.each<[string, string[], RegExp]>([
     ['its name is not the one given', [], /usage: .*called "postgres", not "other"/],
     ['somebody is alive on it', [`${SESSION} interval '1 minute')`], /1 live sessions.*stop them/],
@@ -58,7 +58,7 @@ describe('undoing all migrations', () => {
     for (const each of rows) await sql.query(each);
     expect(await outcome(why.startsWith('its name') ? 'other' : 'postgres')).toMatch(says);
     expect(await isThere()).toBe(true);
-    // Nothing is left locked or begun.
+    // No lock or transaction is left.
     await migrate(server.ownerUrl, silentLog, { lockTimeoutMs: 500 });
   });
 
@@ -76,7 +76,7 @@ describe('undoing all migrations', () => {
     await migrate(server.ownerUrl, silentLog, { grantTo: server.role });
   });
 
-  it('is no right of the running role', async () => {
+  it('is not a right of the running role', async () => {
     expect(await outcome('postgres', server.url)).toMatch(/denied: .*may not change the schema/);
   });
 });

@@ -29,7 +29,7 @@ const refuseActions = (code: number) =>
     effect: { type: 'status', code, body: { errors: ['no'] } },
   });
 
-test('tags of ours are replaced as this API spells them; all others stay, in order', async () => {
+test("replaces our tags in the API's spelling, and keeps all others in order", async () => {
   const foreign = ['team=a', 'plain', 'team=a', 'x=y=z'];
   stand = await start({ tags: [...foreign, 'shepherd-old=1', ...OURS, 'shepherd-plain'] });
   const ours = { [SET_ID_TAG]: INSTANCE_SET_ID, [IDLE_TAG]: 'hold' };
@@ -42,7 +42,7 @@ test.each([
   ['reboot', (which: string) => stand.provider.rebootMachine(which, 'force', live)],
   ['power', (which: string) => stand.provider.setPower(which, 'off', live)],
   ['reinstall', (which: string) => stand.provider.reinstallMachine(which, live)],
-])('%s: only on devices that are ours by name and by tag', async (_, change) => {
+])('%s: changes only devices that are ours by name and by tag', async (_, change) => {
   stand = await startStand({
     devices: [
       { hostname: 'shepherd-ci-orphan' },
@@ -69,7 +69,7 @@ const REINSTALL = {
   publicKey: '',
 };
 
-test('before a reinstallation its first-boot script and tags are in place', async () => {
+test('stores the first-boot script and the tags before a reinstallation', async () => {
   stand = await start({ tags: [...OURS, `${SECRET_TAG}=old`, 'team=a'] });
   const seq = stand.lastSeq();
   const { operationRef } = await stand.driver.reinstallMachine(id(), REINSTALL, callOf());
@@ -82,13 +82,13 @@ test('before a reinstallation its first-boot script and tags are in place', asyn
   expect(stand.fake.devices()[0]?.state).toBe('reinstalling');
 });
 
-test('another image is asked for by its name', async () => {
+test('requests another image by its name', async () => {
   stand = await start();
   await stand.driver.reinstallMachine(id(), { ...REINSTALL, image: 'debian_12' }, callOf());
   expect(actions()).toEqual([{ type: 'reinstall', operating_system: 'debian_12' }]);
 });
 
-test('a refused reinstallation leaves the tags as they were', async () => {
+test('keeps the tags after a refused reinstallation', async () => {
   stand = await start({ tags: [...OURS, `${SECRET_TAG}=old`] });
   refuseActions(422);
   const refused = stand.driver.reinstallMachine(id(), REINSTALL, callOf());
@@ -99,7 +99,7 @@ test('a refused reinstallation leaves the tags as they were', async () => {
 test.each([
   ['before it was asked for', { method: 'GET', route: '/devices/{id}/events' }],
   ['while it was prepared', { method: 'PUT', route: '/devices/{id}' }],
-])('a reinstallation given up %s leaves the tags as they were', async (_, match) => {
+])('keeps the tags after a reinstallation given up %s', async (_, match) => {
   stand = await start({ tags: [...OURS, `${SECRET_TAG}=old`] });
   stand.fake.addFault({ match, times: 1, effect: { type: 'hang', phase: 'after' } });
   const controller = new AbortController();
@@ -119,7 +119,7 @@ test.each([
   expect(actions()).toEqual([]);
 });
 
-test('a reinstallation of unknown outcome leaves the tags of the new system', async () => {
+test('keeps the tags of the new system after a reinstallation with unknown outcome', async () => {
   stand = await start({ tags: [...OURS, `${SECRET_TAG}=old`] });
   refuseActions(500);
   const lost = stand.driver.reinstallMachine(id(), REINSTALL, callOf());
@@ -127,7 +127,7 @@ test('a reinstallation of unknown outcome leaves the tags of the new system', as
   expect(tags()).toContain(`${SECRET_TAG}=new`);
 });
 
-test('a locked device, or one in a state that passes, is not even prepared', async () => {
+test('does not prepare a locked device, nor one in a transient state', async () => {
   stand = await start({ locked: true });
   const locked = stand.driver.reinstallMachine(id(), REINSTALL, callOf());
   await expect(locked).rejects.toMatchObject({ code: 'conflict' });
@@ -137,14 +137,14 @@ test('a locked device, or one in a state that passes, is not even prepared', asy
   expect(stand.changes()).toEqual([]);
 });
 
-test('both ways to reboot are the one that the API has', async () => {
+test("uses the API's one reboot for both modes", async () => {
   stand = await start();
   await stand.provider.rebootMachine(id(), 'graceful', live);
   await stand.provider.rebootMachine(id(), 'force', live);
   expect(actions()).toEqual([{ type: 'reboot' }, { type: 'reboot' }]);
 });
 
-test('an action that is refused because of a passing state may be repeated', async () => {
+test('allows a retry of an action that is refused because of a transient state', async () => {
   stand = await start();
   stand.fake.setDeviceState(id(), 'powering_on');
   const reboot = stand.driver.rebootMachine(id(), 'graceful', callOf());
@@ -166,7 +166,7 @@ const SLOW = { emulator: { timings: { deprovisioningMs: 600_000 } } };
 
 const giveBack = (id: string) => stand.provider.deprovisionMachine(id, live);
 
-test('a device is renamed and deleted, and its reservation free again after the cleaning', async () => {
+test('renames and deletes a device, and frees its reservation after the cleaning', async () => {
   stand = await startStand(ONE_OF_OURS, {
     emulator: { timings: { deprovisioningMs: 50_000, cleaningMs: 50_000 } },
   });
@@ -186,14 +186,14 @@ test('a device is renamed and deleted, and its reservation free again after the 
   expect(machines).toMatchObject([{ reservationId: SLOT, availability: 'KnownUnused' }]);
 });
 
-test('what was renamed and not deleted is deleted later, under the name it has', async () => {
+test('deletes a renamed device later, under its current name', async () => {
   stand = await startStand({ devices: [{ hostname: `deleted-${NAME}`, tags: OURS }] }, SLOW);
   expect(await stand.listed(`deleted-${NAME}`)).toMatchObject({ status: 'Missing' });
   await giveBack(stand.deviceId(`deleted-${NAME}`));
   expect(stand.changes()).toEqual([DELETE]);
 });
 
-test('once accepted it is not asked again', async () => {
+test('requests an accepted deletion only once', async () => {
   stand = await startStand(ONE_OF_OURS, SLOW);
   const id = stand.deviceId(NAME);
   await giveBack(id);
@@ -208,7 +208,7 @@ test.each([
   ['not named by us', 'stranger', OURS],
   ['renamed and not named by us', 'deleted-stranger', OURS],
   ['renamed and another owner’s', `deleted-${NAME}`, FOREIGN],
-])('a device that is %s stays as it is', async (_, hostname, tags) => {
+])('keeps a device that is %s', async (_, hostname, tags) => {
   stand = await startStand({ devices: [{ hostname, tags }] });
   const id = stand.deviceId(hostname);
   await expect(giveBack(id)).rejects.toMatchObject({ code: 'conflict', outcome: 'not-done' });
@@ -216,14 +216,14 @@ test.each([
   expect(stand.fake.devices()).toMatchObject([{ hostname, tags }]);
 });
 
-/** Nothing is shown of the device by itself. */
+/** The device itself is hidden. */
 const hide = () =>
   stand.fake.addFault({
     match: { method: 'GET', deviceId: stand.deviceId(NAME) },
     effect: { type: 'status', code: 403 },
   });
 
-test('a device that is only hidden has not, while a list or its reservation shows it', async () => {
+test('does not report a hidden device as gone while a list or its reservation shows it', async () => {
   stand = await startStand(ONE_OF_OURS);
   const id = stand.deviceId(NAME);
   hide();
@@ -241,7 +241,7 @@ test('a device that is only hidden has not, while a list or its reservation show
 });
 const NO_DEVICES = { devices: [], meta: { total: 0, current_page: 1, last_page: 1 } };
 
-test('a device that is hidden, as the withdrawn are, and shown nowhere has been given back', async () => {
+test('reports a hidden device as given back once nothing shows it', async () => {
   stand = await startStand({ reservations: [{ id: SLOT }] });
   const id = '00000000-0000-4000-8000-00000000dead';
   stand.fake.addFault({
@@ -252,7 +252,7 @@ test('a device that is hidden, as the withdrawn are, and shown nowhere has been 
   expect(stand.changes()).toEqual([]);
 });
 
-test('vector 36: it is refused while the device is provisioned, which passes', async () => {
+test('vector 36: refuses a deletion temporarily while the device is being provisioned', async () => {
   stand = await startStand(
     { reservations: [{ id: SLOT }] },
     { emulator: { timings: { queuedMs: 5, provisioningMs: 600_000, cleaningMs: 20 } } },
@@ -270,7 +270,7 @@ test('vector 36: it is refused while the device is provisioned, which passes', a
   expect(await stand.provider.isReusable(SLOT, live)).toBe(true);
 });
 
-test('vector 36: nor is it refused for good when the device is active by the time it is looked at', async () => {
+test('vector 36: does not refuse a deletion for good if the device is active when the driver looks', async () => {
   stand = await startStand(ONE_OF_OURS, SLOW);
   const id = stand.deviceId(NAME);
   stand.fake.setDeviceState(id, 'provisioning');
@@ -288,13 +288,13 @@ test('vector 36: nor is it refused for good when the device is active by the tim
   expect(stand.fake.devices()).toMatchObject([{ state: 'deprovisioning' }]);
 });
 
-test('a locked device keeps its name', async () => {
+test('does not rename a locked device', async () => {
   stand = await startStand({ devices: [{ hostname: NAME, tags: OURS, locked: true }] });
   await expect(giveBack(stand.deviceId(NAME))).rejects.toMatchObject({ code: 'conflict' });
   expect(stand.changes()).toEqual([]);
 });
 
-test('a reservation with somebody else’s device, of another project or unknown is out of our hands', async () => {
+test('gives up control of a reservation with a foreign device, of another project, or unknown', async () => {
   stand = await startStand({
     projects: [{ name: 'fleet' }, { name: 'elsewhere' }],
     reservations: [{ id: SLOT }, { id: reservationId(2), project: 'elsewhere' }],
@@ -305,7 +305,7 @@ test('a reservation with somebody else’s device, of another project or unknown
   }
 });
 
-test('a reservation that still shows the device that left it is not free yet', async () => {
+test('does not treat a reservation as free while it still shows the device that left it', async () => {
   stand = await startStand(ONE_OF_OURS, {
     emulator: { timings: { deprovisioningMs: 20, cleaningMs: 600_000 } },
   });
@@ -319,12 +319,12 @@ test('a reservation that still shows the device that left it is not free yet', a
   expect(await stand.provider.isReusable(SLOT, live)).toBe(false);
 });
 
-test.each(['spare', 'needOfService'])('a reservation that is %s is not reusable', async (flag) => {
+test.each(['spare', 'needOfService'])('does not reuse a reservation that is %s', async (flag) => {
   stand = await startStand({ reservations: [{ id: SLOT, [flag]: true }] });
   expect(await stand.provider.isReusable(SLOT, live)).toBe(false);
 });
 
-test('the name of a device that goes is a host name, and told from all others', async () => {
+test('gives a leaving device a valid host name that differs from all others', async () => {
   stand = await startStand({});
   expect(deletedName('shepherd-ci-x')).toBe('deleted-shepherd-ci-x');
   expect(deletedName('deleted-shepherd-ci-x')).toBe('deleted-shepherd-ci-x');

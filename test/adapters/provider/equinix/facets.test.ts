@@ -29,7 +29,7 @@ test.each([
   [422, 'You have reached your device limit'],
   [422, 'Quota exceeded'],
   [403, 'maximum number of servers reached'],
-])('%i "%s" is a quota, and no fault of the reservation', async (code, message) => {
+])('treats %i "%s" as a quota, and not as a fault of the reservation', async (code, message) => {
   stand = await start();
   const asked = await order();
   answer(code, message);
@@ -40,7 +40,7 @@ test.each([
   });
 });
 
-test('a limit of something else is not a quota of machines', async () => {
+test('does not treat another limit as a quota of machines', async () => {
   stand = await start();
   const asked = await order();
   answer(422, 'tags: exceeds the maximum number of tags (80)');
@@ -49,7 +49,7 @@ test('a limit of something else is not a quota of machines', async () => {
   expect(failure).not.toHaveProperty('quota', true);
 });
 
-test('every reservation is counted by its class at each refresh', async () => {
+test('counts every reservation by its class at each refresh', async () => {
   const counted: unknown[] = [];
   stand = await startStand({
     reservations: [1, 2, 3].map((n) => ({ id: reservationId(n), ...(n === 3 && { spare: true }) })),
@@ -69,7 +69,7 @@ test('every reservation is counted by its class at each refresh', async () => {
   ]);
 });
 
-test('the first-boot script goes with the creation, and into no log', async () => {
+test('sends the first-boot script with the creation, and logs it nowhere', async () => {
   stand = await start();
   const { unused, hostname } = await order();
   const request: CreateRequest = {
@@ -95,7 +95,7 @@ test('the first-boot script goes with the creation, and into no log', async () =
   expect(stand.deps.lines.join('\n')).not.toContain('very-secret');
 });
 
-test('a device that could not be told to be ours is not made', async () => {
+test('does not create a device that could not be identified as ours', async () => {
   stand = await start();
   const asked = { ...(await order()), hostname: 'stranger' };
   await expect(stand.provider.createMachine(asked, live)).rejects.toMatchObject({
@@ -105,7 +105,7 @@ test('a device that could not be told to be ours is not made', async () => {
   expect(stand.fake.devices()).toEqual([]);
 });
 
-test('with useProjectKeys no key is stored or named, and that is said aloud', async () => {
+test('stores and names no key with useProjectKeys, and warns about that', async () => {
   stand = await start({ config: { useProjectKeys: true } });
   await stand.provider.prepare(live);
   await stand.provider.createMachine(await order(), live);
@@ -115,7 +115,7 @@ test('with useProjectKeys no key is stored or named, and that is said aloud', as
   expect(stand.deps.lines.join('\n')).toContain('INSECURE');
 });
 
-test('a key that vanished is put in place again, and no creation fails for it', async () => {
+test('restores a vanished key, so that no creation fails', async () => {
   const slots = [1, 2, 3, 4, 5].map(reservationId);
   stand = await startStand({ reservations: slots.map((id) => ({ id })) });
   const { machines } = await stand.provider.listMachines(live);
@@ -137,7 +137,7 @@ test('a key that vanished is put in place again, and no creation fails for it', 
   expect(stand.count('POST /projects/{id}/ssh-keys')).toBe(2);
 });
 
-/** Somebody tidies up the project's keys. */
+/** Somebody removes the project's keys. */
 async function removeKeys() {
   const headers = { 'X-Auth-Token': stand.fake.tokens.user };
   const found = await stand.deps.network.fetch(
@@ -153,7 +153,7 @@ async function removeKeys() {
   }
 }
 
-test('a key that is refused again and again is no fault of the reservation', async () => {
+test('does not blame the reservation for a key that is refused repeatedly', async () => {
   stand = await start();
   const asked = await order();
   answer(422, 'project_ssh_keys: no such key');
@@ -167,7 +167,7 @@ test('a key that is refused again and again is no fault of the reservation', asy
   });
 });
 
-test('a creation that is refused looks for the key again', async () => {
+test('looks for the key again after a refused creation', async () => {
   stand = await start();
   const asked = await order();
   answer(422, 'no such key');
@@ -178,7 +178,7 @@ test('a creation that is refused looks for the key again', async () => {
   expect(stand.count('GET /projects/{id}/ssh-keys')).toBe(looks + 1);
 });
 
-test('spot machines and those in another place run out by themselves', async () => {
+test('lists spot machines and machines elsewhere until they run out', async () => {
   stand = await start();
   const group = (location: string | null, spot: boolean) =>
     stand.driver.capacityGroup({ name: 'm3', location, spot });

@@ -24,7 +24,7 @@ const meta = (total: number) => ({ total, current_page: 1, last_page: 1 });
 let api: ScriptedApi;
 let provider: FleetProvider;
 
-/** The lists are the API's; what is asked of a single thing is answered by whom the test says. */
+/** The lists come from the API. The test chooses who answers requests for a single object. */
 async function behind(
   script: Script,
   listed: readonly object[] = [DEVICE],
@@ -55,41 +55,44 @@ const PROXIES: readonly (readonly [string, number, string, string])[] = [
   ['a firewall', 403, 'text/html', '<html>Forbidden</html>'],
 ];
 
-test.each(PROXIES)('A2: %s with %i is no word of the API', async (_, status, type, body) => {
-  // Even where the listing says nothing of the machine.
-  await behind((_request, res) => answer(res, status, body, { 'Content-Type': type }), []);
-  const error = await provider.getMachine(ID, call).then(
-    () => null,
-    (thrown: unknown) => thrown as Error,
-  );
-  expect(error).toMatchObject({ code: 'transient', outcome: 'not-done' });
-  const told = error!.message;
-  expect(told).toContain(`status ${status}`);
-  expect(told).toContain(`${type.split(';')[0]}, ${Buffer.byteLength(body)} bytes`);
-  expect(told).toContain('a proxy may have answered');
-});
+test.each(PROXIES)(
+  'A2: does not accept %s with %i as an answer of the API',
+  async (_, status, type, body) => {
+    // Even if the listing does not mention the machine.
+    await behind((_request, res) => answer(res, status, body, { 'Content-Type': type }), []);
+    const error = await provider.getMachine(ID, call).then(
+      () => null,
+      (thrown: unknown) => thrown as Error,
+    );
+    expect(error).toMatchObject({ code: 'transient', outcome: 'not-done' });
+    const told = error!.message;
+    expect(told).toContain(`status ${status}`);
+    expect(told).toContain(`${type.split(';')[0]}, ${Buffer.byteLength(body)} bytes`);
+    expect(told).toContain('a proxy may have answered');
+  },
+);
 
-test('A2: a machine that only a proxy does not know is not given back', async () => {
+test('A2: does not treat a machine that only a proxy does not know as given back', async () => {
   const type = { 'Content-Type': 'text/plain' };
   await behind((_, res) => answer(res, 404, 'default backend - 404', type));
   await expect(provider.deprovisionMachine(ID, call)).rejects.toMatchObject({ code: 'transient' });
   expect(changes()).toEqual([]);
 });
 
-test('A2: nor one that the API does not know and lists', async () => {
+test('A2: does not treat a machine that the API does not know and lists as given back', async () => {
   await behind((_, res) => answer(res, 404, { errors: ['Not found'] }));
   await expect(provider.getMachine(ID, call)).rejects.toMatchObject({ code: 'transient' });
   await expect(provider.deprovisionMachine(ID, call)).rejects.toMatchObject({ code: 'transient' });
   expect(changes()).toEqual([]);
 });
 
-test('A2: what the API neither knows nor lists is gone', async () => {
+test('A2: treats a machine that the API neither knows nor lists as gone', async () => {
   await behind((_, res) => answer(res, 404, { errors: ['Not found'] }), []);
   await expect(provider.getMachine(ID, call)).rejects.toMatchObject({ code: 'not-found' });
   await provider.deprovisionMachine(ID, call);
 });
 
-test('A2: a request to delete that a proxy answers has no known outcome', async () => {
+test('A2: reports an unknown outcome for a deletion that a proxy answers', async () => {
   await behind(({ method }, res) => {
     if (method === 'DELETE')
       return answer(res, 404, 'no backend', { 'Content-Type': 'text/plain' });
@@ -99,7 +102,7 @@ test('A2: a request to delete that a proxy answers has no known outcome', async 
   await expect(provider.deprovisionMachine(ID, late)).rejects.toMatchObject({ outcome: 'unknown' });
 });
 
-test('A2: nor is it done when the API says that there is nothing to delete, and lists it', async () => {
+test('A2: does not finish a deletion if the API finds nothing to delete, and lists the machine', async () => {
   await behind(({ method }, res) =>
     method === 'DELETE' ? answer(res, 404, { errors: ['Not found'] }) : answer(res, 200, DEVICE),
   );
@@ -108,7 +111,7 @@ test('A2: nor is it done when the API says that there is nothing to delete, and 
   expect(changes()).toEqual(['PUT', 'DELETE']);
 });
 
-test('A2: nor when it says so of the change of the name, and nothing was asked to go', async () => {
+test('A2: does not finish it if the rename finds nothing, and no deletion was sent', async () => {
   await behind(({ method }, res) =>
     method === 'GET' ? answer(res, 200, DEVICE) : answer(res, 404, { errors: ['Not found'] }),
   );
@@ -116,7 +119,7 @@ test('A2: nor when it says so of the change of the name, and nothing was asked t
   expect(changes()).toEqual(['PUT']);
 });
 
-test('A4: a machine that is not to be given back any more is not even renamed', async () => {
+test('A4: does not even rename a machine whose deletion was withdrawn', async () => {
   await behind((_, res) => answer(res, 200, DEVICE));
   const beforeSending = () => Promise.reject(new Error('it was withdrawn'));
   const giving = provider.deprovisionMachine(ID, { ...call, beforeSending });
@@ -132,26 +135,26 @@ test.each([
   ['the device cannot be read in its list', [{ ...DEVICE, state: 7 }], []],
   ['a reservation cannot be read', [], [UNREADABLE_RESERVATION]],
   ['a reservation has the device', [], [{ id: RESERVATION, device: { href: `/devices/${ID}` } }]],
-])('A2: that there is nothing to delete is not believed while %s', async (_, devices, slots) => {
+])('A2: does not trust "nothing to delete" while %s', async (_, devices, slots) => {
   await behind(NOTHING_TO_DELETE, devices, slots);
   await expect(provider.deprovisionMachine(ID, call)).rejects.toMatchObject({ code: 'transient' });
   expect(changes()).toEqual(['PUT', 'DELETE']);
 });
 
-test('A2: that there is nothing to delete is believed of what the list shows on its way out', async () => {
+test('A2: trusts "nothing to delete" for a machine that the list shows as leaving', async () => {
   await behind(NOTHING_TO_DELETE, [{ ...DEVICE, state: 'deprovisioning' }]);
   await provider.deprovisionMachine(ID, call);
   expect(changes()).toEqual(['PUT', 'DELETE']);
 });
 
-test('A2: a reservation that only a proxy does not know is not out of our hands', async () => {
+test('A2: keeps control of a reservation that only a proxy does not know', async () => {
   await behind((_, res) => answer(res, 404, 'no backend', { 'Content-Type': 'text/plain' }));
   await expect(provider.isReusable(RESERVATION, call)).rejects.toMatchObject({ code: 'transient' });
 });
 
 let stand: EquinixStand;
 
-test('A3: a long pause is in the BMDB alone, and clearing it there ends it in all daemons', async () => {
+test('A3: keeps a long pause only in the BMDB, where clearing it ends it in all daemons', async () => {
   stand = await startStand({ devices: [{ hostname: 'shepherd-ci-x', tags: OURS }] });
   const { fake, deps, provider } = stand;
   const { clock } = deps;
@@ -184,9 +187,9 @@ test('A3: a long pause is in the BMDB alone, and clearing it there ends it in al
   await expect(other.get()).rejects.toThrow('throttled');
   expect(fake.requests()).toHaveLength(1);
 
-  // As `shepherd provider clear --hold throttle` does.
+  // Like `shepherd provider clear --hold throttle`.
   await bmdb.providerHolds.lift(provider.name, 'throttle');
-  // What a daemon itself knows of it counts for ten seconds.
+  // A daemon's own knowledge of it counts for ten seconds.
   await advance(clock, 10_001);
   await one.get();
   await other.get();
@@ -208,7 +211,7 @@ const stranger = (change: object) => device(STRANGER, { hostname: 'theirs', tags
 const BRACKETS = 200_000;
 const nested = '['.repeat(BRACKETS) + ']'.repeat(BRACKETS);
 
-/** @param devices as they stand in the reply, each a JSON text. */
+/** @param devices the devices of the reply, each as JSON text. */
 async function listed(devices: readonly string[], reservations: readonly string[] = []) {
   const serve: Script = ({ path }, res) => {
     const [name, list] = path.endsWith('/devices')
@@ -227,36 +230,33 @@ test.each<[string, string, string | null]>([
   ['has an address without a family', json(stranger({ ip_addresses: [{}] })), STRANGER],
   ['is 200 000 brackets', nested, null],
   ['has 200 000 brackets in a field', `{"id":"${STRANGER}","plan":${nested}}`, STRANGER],
-])('A5: a device that %s spoils no other one', async (_, entry, id) => {
+])('A5: keeps all other devices when one device %s', async (_, entry, id) => {
   const { machines, complete, unreadable = [] } = await listed([entry, json(device(ID))]);
   expect(machines.map((machine) => [machine.id, machine.ownership])).toEqual([[ID, 'ours']]);
   expect(unreadable.map((each) => each.id)).toEqual(id === null ? [] : [id]);
-  // What does not even tell its name may be anything.
+  // A nameless entry may be any machine.
   expect(complete).toBe(id !== null);
 });
 
-test.each(['constructor', '__proto__'])(
-  'A5: the state %s is one that nobody has heard of',
-  async (state) => {
-    const { machines, complete } = await listed([json(device(ID, { state }))]);
-    expect(machines).toMatchObject([{ id: ID, status: 'Unknown', power: 'unknown' }]);
-    expect(complete).toBe(true);
-  },
-);
+test.each(['constructor', '__proto__'])('A5: treats the state %s as unknown', async (state) => {
+  const { machines, complete } = await listed([json(device(ID, { state }))]);
+  expect(machines).toMatchObject([{ id: ID, status: 'Unknown', power: 'unknown' }]);
+  expect(complete).toBe(true);
+});
 
-test('A5: an address that means something on one host only is none', async () => {
+test('A5: accepts no address that has a meaning on one host only', async () => {
   const local = { address: 'fe80::1%eth0', address_family: 6, public: true, management: true };
   const { machines, complete } = await listed([json(device(ID, { ip_addresses: [local] }))]);
   expect(machines).toMatchObject([{ id: ID, address: null }]);
   expect(complete).toBe(true);
 });
 
-test('A5: what lies too deep in the customdata of a device is left out', async () => {
+test('A5: omits values nested too deep in the customdata of a device', async () => {
   const text = json(device(ID)).replace(/\}$/, `,"customdata":{"ssh_port":22,"x":${nested}}}`);
   expect((await listed([text])).machines).toMatchObject([{ id: ID, status: 'Running' }]);
 });
 
-test('A5: our own machine that cannot be read is there, and its slot is not offered', async () => {
+test('A5: counts our own unreadable machine as present, and does not offer its slot', async () => {
   const free = { id: RESERVATION, provisionable: true, plan: { slug: 'c3' }, facility: {} };
   const { machines, complete, unreadable } = await listed(
     [json(device(ID, { locked: 'yes' }))],
@@ -267,7 +267,7 @@ test('A5: our own machine that cannot be read is there, and its slot is not offe
   expect(unreadable![0]!.fault).toContain('$.locked');
 });
 
-test('A5: a reservation that cannot be read is not offered, the others are', async () => {
+test('A5: does not offer an unreadable reservation, and offers the others', async () => {
   const free = (n: number, change: object = {}) => ({
     id: RESERVATION.slice(0, -1) + n,
     provisionable: true,

@@ -21,12 +21,12 @@ let client: Operations;
 
 const start = async (...args: Parameters<typeof scriptedClient>) =>
   ({ api, client } = await scriptedClient(...args));
-/** A server that answers changes, and reads, with these. */
+/** A server that answers changes and reads with the given replies. */
 const changesAndReads = (changed: unknown, read: unknown) =>
   start(({ method }, res) => answer(res, 200, method === 'GET' ? read : changed));
 const changes = () => api.seen.filter(({ method }) => method !== 'GET').length;
 
-test('A6: a reboot that is answered 200 with errors is no success, and is not repeated', async () => {
+test('A6: treats a reboot answered with 200 and errors as failed, and does not repeat it', async () => {
   await changesAndReads(ERRORS, { events: [] });
   expect(await failureOf(client.actOnce(ID, { type: 'reboot' }, signal))).toMatchObject({
     kind: 'transient',
@@ -40,7 +40,7 @@ test.each([
   { errors: [{ code: 403, detail: 'it was refused' }] },
   { errors: { base: ['it was refused'] } },
   { error: true },
-])('A6: nor is one that is answered with errors in another form, such as %j', async (body) => {
+])('A6: does the same for errors in another form, such as %j', async (body) => {
   await changesAndReads(body, { events: [] });
   expect(await failureOf(client.actOnce(ID, { type: 'reboot' }, signal))).toMatchObject({
     kind: 'transient',
@@ -49,7 +49,7 @@ test.each([
   expect(changes()).toBe(1);
 });
 
-test('A6: power that is answered with errors is looked at, and then it is known', async () => {
+test('A6: reads the power state after an answer with errors, and so knows the outcome', async () => {
   await changesAndReads({ error: 'no' }, { id: ID, state: 'active' });
   expect(await failureOf(client.switchPower(ID, 'off', signal))).toMatchObject({
     kind: 'transient',
@@ -57,14 +57,14 @@ test('A6: power that is answered with errors is looked at, and then it is known'
   await client.switchPower(ID, 'on', signal);
 });
 
-test('A6: a list of keys that is a list of errors is not empty', async () => {
+test('A6: does not read a list of errors as an empty list of keys', async () => {
   await changesAndReads(ERRORS, ERRORS);
   const key = { name: 'ours', nameSetting: '', key: publicKeyLine(1), previousKeys: [] };
   expect(await failureOf(client.ensureSshKey(key, signal))).toMatchObject({ kind: 'permanent' });
   expect(changes(), 'so no second key of that name is made').toBe(0);
 });
 
-test('A6: errors that are none are no errors', async () => {
+test('A6: ignores empty errors', async () => {
   await changesAndReads({}, { id: ID, errors: [], error: null });
   expect((await client.getDevice(ID, signal)).id).toBe(ID);
 });
@@ -73,7 +73,7 @@ const READS: readonly (readonly [string, () => Promise<unknown>])[] = [
   ['a device', () => client.getDevice(ID, signal)],
   ['a reservation', () => client.getReservation(ID, signal)],
 ];
-test.each(READS)('A6: the reply about another %s is no reply', async (_, read) => {
+test.each(READS)('A6: rejects a reply about another %s', async (_, read) => {
   await changesAndReads(null, { id: OTHER, state: 'active' });
   expect(await failureOf(read())).toMatchObject({
     kind: 'permanent',
@@ -90,7 +90,7 @@ const CHANGES: readonly (readonly [string, () => Promise<unknown>])[] = [
   ['an update', () => client.updateDevice(ID, { hostname: 'new' }, signal)],
   ['a change of a key', async () => ({ id: await client.ensureSshKey(NEW_KEY, signal) })],
 ];
-test.each(CHANGES)('A6: %s that is answered with another id is looked at', async (_, change) => {
+test.each(CHANGES)('A6: looks at %s that is answered with another id', async (_, change) => {
   const before = { ssh_keys: [{ id: ID, ...OLD_KEY }] };
   const wanted = {
     id: ID,
@@ -105,7 +105,7 @@ test.each(CHANGES)('A6: %s that is answered with another id is looked at', async
   expect(changes()).toBe(1);
 });
 
-test('A6: a listing that goes on and on has a limit, and the error says so', async () => {
+test('A6: limits an endless listing, and names the limit in the error', async () => {
   const padding = 'x'.repeat(400_000);
   await start(
     ({ query }, res) => {
@@ -122,7 +122,7 @@ test('A6: a listing that goes on and on has a limit, and the error says so', asy
   });
 });
 
-test('a key that answers with another id is not taken for the one that was changed', async () => {
+test('does not mistake a key with another id for the changed key', async () => {
   const [label, key] = ['shepherd-ci', publicKeyLine(2)];
   const wanted = { name: label, nameSetting: '', key: publicKeyLine(1), previousKeys: [key] };
   await start(({ method, path }, res) => {

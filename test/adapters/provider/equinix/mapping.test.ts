@@ -43,7 +43,7 @@ test.each([
   ['deprovisioning', 'Missing'],
   ['weird', 'Unknown'],
   [undefined, 'Unknown'],
-])('vector 31: state %s is status %s', (state, status) => {
+])('vector 31: maps state %s to status %s', (state, status) => {
   expect(statusOf(state)).toBe(status);
 });
 
@@ -58,7 +58,7 @@ const PRIVATE_V4 = entry('10.67.0.3', { public: false });
 const PUBLIC_V6 = entry('2001:0db8:12::0003');
 const PUBLIC_V4 = entry('203.0.113.10');
 
-test('vector 32: public management IPv4, else IPv6, else none', () => {
+test('vector 32: uses the public management IPv4, else IPv6, else none', () => {
   const chosen = (...entries: IpAddress[]) => chooseAddress(entries);
   expect(chosen(PRIVATE_V4, PUBLIC_V6, PUBLIC_V4)).toEqual({
     address: '203.0.113.10',
@@ -69,12 +69,12 @@ test('vector 32: public management IPv4, else IPv6, else none', () => {
   expect(chosen()).toBeNull();
 });
 
-test('the first of a kind wins, unreadable ones are passed over', () => {
+test('uses the first address of a kind, and skips unreadable ones', () => {
   const entries = [entry('not-an-address'), entry('203.0.113.1'), entry('203.0.113.2')];
   expect(chooseAddress(entries)?.address).toBe('203.0.113.1');
 });
 
-test('without any management entry a public one is a fallback; beside one it is not', () => {
+test('uses a public address only if there is no management entry', () => {
   const elastic = entry('198.51.100.7', { management: false });
   expect(chooseAddress([elastic])).toEqual({ address: '198.51.100.7', fallback: true });
   expect(chooseAddress([elastic, PRIVATE_V4])).toBeNull();
@@ -95,7 +95,7 @@ const DEVICE = deviceSchema.parse({
 
 const VIEW = { devicePrefix: 'shepherd-ci-', instanceSetId: 'o-1', sshPortFromCustomdata: false };
 
-test('a device as the port shows it', () => {
+test('maps a device to a machine of the port', () => {
   expect(toMachine(DEVICE, VIEW)).toEqual({
     id: ID,
     reservationId: RESERVATION_ID,
@@ -119,11 +119,11 @@ test.each([
   ['deprovisioning', 'unknown'],
   ['powering_off', 'unknown'],
   ['weird', 'unknown'],
-])('in state %s its power is %s', (state, power) => {
+])('maps state %s to power %s', (state, power) => {
   expect(toMachine({ ...DEVICE, state }, VIEW).power).toBe(power);
 });
 
-test('behind port forwarding the address waits for its port', () => {
+test('gives no address behind port forwarding before the port is known', () => {
   const options = { ...VIEW, sshPortFromCustomdata: true };
   expect(toMachine(DEVICE, options).address).toBe('203.0.113.10:2222');
   expect(toMachine({ ...DEVICE, customdata: {} }, options).address).toBeNull();
@@ -131,7 +131,7 @@ test('behind port forwarding the address waits for its port', () => {
   expect(toMachine(six, options).address).toBe('[2001:db8:12::3]:2222');
 });
 
-test('a failed device says so; the metro stands in for the facility', () => {
+test('marks a failed device, and uses the metro in place of a missing facility', () => {
   const { facility: _, ...rest } = DEVICE;
   const failed = toMachine({ ...rest, state: 'failed', metro: { code: 'fr' } }, VIEW);
   expect(failed).toMatchObject({ failed: true, location: 'fr', power: 'unknown' });
@@ -148,11 +148,11 @@ test.each([
   ['foreign', [ownerTag('')]],
   ['foreign', [ownerTag('o-1'), ownerTag('o-2')]],
   ['foreign', [ownerTag('o-2'), ownerTag('o-1')]],
-])('%s with the tags %j', (expected, tags) => {
+])('finds a machine %s with the tags %j', (expected, tags) => {
   expect(ownershipOf(tags, 'o-1')).toBe(expected);
 });
 
-test('foreign tags never hide ours', () => {
+test('never lets foreign tags hide ours', () => {
   expect(toPortTags([`${WITNESS_TAG}=forged`, witnessTag('w')])).toEqual({ [WITNESS_TAG]: 'w' });
 });
 
@@ -176,12 +176,12 @@ test.each([
   ['available', { termination_time: '2026-08-02T00:00:00Z' }],
   ['notProvisionable', { plan: undefined }],
   ['notProvisionable', { facility: undefined }],
-])('a reservation is %s with %j', (expected, change) => {
+])('classifies a reservation as %s with %j', (expected, change) => {
   const reservation = reservationSchema.parse({ ...FREE, ...change });
   expect(classify(reservation, NOW_MS)).toBe(expected);
 });
 
-test('free capacity as the port shows it', () => {
+test('maps free capacity to the port', () => {
   const shown = toFreeCapacity(FREE);
   expect(toProviderMachine(shown, { instanceSetId: 'o-1', observedAtMs: 5 })).toMatchObject({
     id: null,
@@ -199,7 +199,7 @@ const [X, Y] = [reservationId(1), reservationId(2)];
 const free = (id: string): Reservation =>
   reservation.parse({ id, provisionable: true, plan: { slug: 'm3' }, facility: { code: 'fr2' } });
 
-/** A cache whose listings end when the test says so. */
+/** A cache whose listings end when the test decides. */
 function start() {
   const clock = createSimulatedClock();
   const lists: PromiseWithResolvers<Walked<Reservation>>[] = [];
@@ -216,7 +216,7 @@ function start() {
   return { clock, cache, end, available, listings: () => lists.length };
 }
 
-test('what leaves while a listing is read does not come back with it', async () => {
+test('does not list an entry that left while the listing was read', async () => {
   const { clock, cache, end, available } = start();
   const reading = available();
   clock.increment(5);
@@ -226,7 +226,7 @@ test('what leaves while a listing is read does not come back with it', async () 
   expect(await available()).toEqual([Y]);
 });
 
-test('what left comes back with a listing begun later', async () => {
+test('lists an entry again in a listing that began later', async () => {
   const { clock, cache, end, available } = start();
   cache.evict(X);
   clock.increment(1);
@@ -235,7 +235,7 @@ test('what left comes back with a listing begun later', async () => {
   expect(await reading).toEqual([X, Y]);
 });
 
-test('a listing that ends after a younger one changes nothing', async () => {
+test('ignores a listing that ends after a younger one', async () => {
   const { clock, cache, end, available, listings } = start();
   const old = available();
   clock.increment(5);
@@ -252,7 +252,7 @@ test('a listing that ends after a younger one changes nothing', async () => {
   expect(listings()).toBe(2);
 });
 
-test('something that contradicts the list while it is read has it read again', async () => {
+test('reads the list again after a contradiction during the read', async () => {
   const { clock, cache, end, available, listings } = start();
   const reading = available();
   clock.increment(5);

@@ -23,7 +23,7 @@ const order = async ({ provider }: EquinixStand) => {
   return { unused: unused!, witness: WITNESS, hostname: 'shepherd-ci-x' };
 };
 
-test('devices with our prefix are shown, each with its owner; others are not listed', async () => {
+test('lists devices with our prefix, each with its owner, and no others', async () => {
   const { provider, deviceId } = await startStand({
     devices: [
       { hostname: 'shepherd-ci-ours', tags: OURS },
@@ -46,12 +46,12 @@ test('devices with our prefix are shown, each with its owner; others are not lis
     const shown = await provider.getMachine(deviceId(hostname), live);
     expect(shown).toMatchObject({ hostname, ownership });
   }
-  // Asked for by its id it is there, and so not Missing; but nobody's, whatever its tags say.
+  // A read by id finds the machine, so it is not Missing. It is nobody's, whatever its tags say.
   const stranger = await provider.getMachine(deviceId('stranger'), live);
   expect(stranger).toMatchObject({ hostname: 'stranger', ownership: 'foreign' });
 });
 
-test('the reservation list is kept; what a device sits on, and a lost race, leave it at once', async () => {
+test('caches the reservation list, and removes used and lost slots at once', async () => {
   const stand = await startStand(slots(3));
   const { provider, fake } = stand;
   const { machines } = await provider.listMachines(live);
@@ -67,7 +67,7 @@ test('the reservation list is kept; what a device sits on, and a lost race, leav
   expect(stand.count(LIST)).toBe(1);
 });
 
-test('an old reservation list is read again', async () => {
+test('reads an old reservation list again', async () => {
   const { provider, count } = await startStand(slots(2), {
     config: { reservationCacheTimeout: 0 },
   });
@@ -76,7 +76,7 @@ test('an old reservation list is read again', async () => {
   expect(count(LIST)).toBe(2);
 });
 
-test('a refused creation makes the next listing look for itself', async () => {
+test('reads the list anew after a refused creation', async () => {
   const stand = await startStand(slots(2));
   const asked = await order(stand);
   const body = { errors: ['no'] };
@@ -89,7 +89,7 @@ test('a refused creation makes the next listing look for itself', async () => {
   expect(stand.count(LIST)).toBe(2);
 });
 
-test('a witness is looked for past a reservation that is gone; gaps in the list do not tell', async () => {
+test('looks for the creation key beyond a missing reservation, and ignores gaps in the list', async () => {
   const mark = `shepherd-idempotency-${WITNESS}`;
   const { provider, fake, deviceId } = await startStand({
     reservations: [{ id: reservationId(1) }],
@@ -102,7 +102,7 @@ test('a witness is looked for past a reservation that is gone; gaps in the list 
   await expect(unsure).rejects.toMatchObject({ code: 'transient' });
 });
 
-test('a hidden device is gone when the token works otherwise and no list shows it', async () => {
+test('treats a hidden device as gone when the token works and no list shows it', async () => {
   const { provider, fake, deviceId } = await startStand({
     devices: [{ hostname: 'shepherd-ci-ours', tags: OURS }],
   });
@@ -116,7 +116,7 @@ test('a hidden device is gone when the token works otherwise and no list shows i
   await expect(provider.getMachine(id, live)).rejects.toMatchObject({ code: 'auth' });
 });
 
-test('a state that nobody has heard of is told once', async () => {
+test('reports an unknown state once', async () => {
   const { provider, fake, deps } = await startStand({
     devices: [{ hostname: 'shepherd-ci-odd', tags: OURS }],
   });
@@ -147,14 +147,14 @@ async function start(status: number, change: object) {
   return { ...deps, api, provider: driven(deps.clock, opened) };
 }
 
-test('a new machine gets the newest system of its line that the emulator offers', () => {
+test('installs the newest system of its line that the emulator offers', () => {
   const line = catalogueWith({}).operatingSystems.filter(({ slug }) => slug.startsWith('ubuntu_'));
   const newest = line.map(({ slug }) => slug).toSorted();
   expect(settings().os).toBe(newest.at(-1));
   expect(DEFAULT_OPERATING_SYSTEM).toBe(settings().os);
 });
 
-test('an operation ends and waits as configured', async () => {
+test('ends and waits as configured', async () => {
   const limits = { operationTimeout: '60s', backoffInitial: '4s', backoffMaximum: '5s' };
   const { delaysMs: asked, provider } = await start(500, {
     ...limits,
@@ -167,7 +167,8 @@ test('an operation ends and waits as configured', async () => {
   });
   const delaysMs = asked.filter((ms) => ms > 0);
   expect(delaysMs).toEqual(expect.arrayContaining([30_000, 660_000]));
-  // The limit of an attempt, which may be what is left of the operation, follows that of its connection.
+  // The limit of an attempt, perhaps the rest of the operation's, covers the limit of its
+  // connection.
   const isLimit = (n: number) => [delaysMs[n], delaysMs[n - 1]].includes(660_000);
   const waitsMs = delaysMs.filter((_, n) => !isLimit(n));
   expect(waitsMs.length).toBeGreaterThan(2);
@@ -184,7 +185,7 @@ const WHOLE = {
   devicePrefix: 'shepherd-ci-',
   sshKeyLabel: 'shepherd-ci',
 };
-/** The keys at fault. */
+/** The faulty keys. */
 const pathsOf = (change: object) => {
   const { error } = parser.safeParse({ ...WHOLE, ...change });
   return [...new Set(error?.issues.map(({ path }) => path.join('.')) ?? [])];
@@ -211,11 +212,11 @@ test.each([
   ['parallelism', { parallelism: 0 }],
   ['apiRate', { apiRate: '-1s' }],
   ['pageSize', { pageSize: 1001 }],
-])('vector 33: %s is at fault in %j', (path, change) => {
+])('vector 33: reports %s as the fault in %j', (path, change) => {
   expect(pathsOf(change)).toEqual([path]);
 });
 
-test('plain http is for loopback, or where it is allowed', () => {
+test('allows plain http on loopback, or where it is configured', () => {
   const faults = (baseUrl: string, allowInsecureHttp = false) =>
     pathsOf({ baseUrl, allowInsecureHttp });
   for (const host of ['127.0.0.1:81', 'localhost', '[::1]:8080']) {
@@ -225,6 +226,6 @@ test('plain http is for loopback, or where it is allowed', () => {
   expect(faults('http://api.example.net/', true)).toEqual([]);
 });
 
-test('the longest prefix still makes a hostname', () => {
+test('accepts a longest prefix that still makes a host name', () => {
   expect(pathsOf({ devicePrefix: `${'a'.repeat(44)}-` })).toEqual([]);
 });

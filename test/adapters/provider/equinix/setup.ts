@@ -38,7 +38,7 @@ import { callOf, INSTANCE_SET_ID, publicKeyLine } from '../driver-stand.ts';
 export const TOKEN = 'token-that-must-never-be-seen';
 export const PROJECT_ID = '9d1c0000-0000-4000-8000-000000000001';
 
-/** The settings of an operator, as a configuration writes them. */
+/** An operator's settings, as written in a configuration. */
 export const GIVEN = {
   token: '${TOKEN}',
   username: 'tester',
@@ -64,9 +64,9 @@ export const configFor = (baseUrl: string, change: Partial<EquinixConfig> = {}):
 export interface RecordingDeps extends EquinixProviderDeps {
   readonly clock: VirtualClock;
   readonly network: MemoryNetwork;
-  /** Every delay that was asked for. */
+  /** Every requested delay. */
   readonly delaysMs: number[];
-  /** Everything logged, as JSON lines. */
+  /** All log records, as JSON lines. */
   readonly lines: string[];
   readonly calls: { readonly endpoint: string; readonly status: string }[];
 }
@@ -104,11 +104,11 @@ export function recordingDeps(): RecordingDeps {
   };
 }
 
-/** The driver in the core's hands, as the fleet has it; its calls let time pass. */
+/** The driver inside the core's wrapper, as in the fleet. Its calls let time pass. */
 export const fleetOver = (config: EquinixConfig, deps: RecordingDeps): FleetProvider =>
   driven(deps.clock, bareFleetOver(config, deps));
 
-/** The same in time that somebody else lets pass. */
+/** The same, in time that the caller moves. */
 export function bareFleetOver(config: EquinixConfig, deps: EquinixProviderDeps): FleetProvider {
   const options = {
     name: providerName(config.name),
@@ -122,7 +122,7 @@ export function bareFleetOver(config: EquinixConfig, deps: EquinixProviderDeps):
   return createFleetProvider(createEquinixProvider(config, deps), options, deps);
 }
 
-/** The emulator, in the time and the network of a test. */
+/** The emulator, in the time and network of a test. */
 export const startEmulator = (
   { clock, network }: Pick<RecordingDeps, 'clock' | 'network'>,
   change: Partial<EquinixEmulatorOptions>,
@@ -133,7 +133,7 @@ export const startEmulator = (
     ...change,
   });
 
-/** What anybody with access to the project can do to a device. */
+/** Changes to a device that anybody with access to the project can make. */
 export async function setTags(
   {
     fake,
@@ -158,7 +158,7 @@ export interface SeenRequest {
   readonly body: unknown;
 }
 
-/** A server that answers as a test says, for what an honest emulator never answers. */
+/** A server with the test's answers, for replies that an honest emulator never gives. */
 export interface ScriptedApi {
   readonly url: string;
   readonly seen: readonly SeenRequest[];
@@ -171,7 +171,7 @@ export type Script = (
   count: number,
 ) => void | Promise<void>;
 
-/** Closes itself when the test has ended. */
+/** Closes itself at the end of the test. */
 export async function startScriptedApi(
   script: Script,
   network: MemoryNetwork,
@@ -196,7 +196,7 @@ export async function startScriptedApi(
   return { url: `http://127.0.0.1:${port}/some/prefix`, seen, close };
 }
 
-/** A client of a scripted API; both end with the test. Its calls let time pass. */
+/** A client of a scripted API. Both end with the test. Its calls let time pass. */
 export async function scriptedClient(script: Script, change: Partial<EquinixConfig> = {}) {
   const deps = recordingDeps();
   const api = await startScriptedApi(script, deps.network);
@@ -215,7 +215,7 @@ export function clientOf(
 export const WITNESS = witness('0b6e1111-1111-4111-8111-111111111111');
 
 type Client = ReturnType<typeof createEquinixClient>;
-/** The operations of the client, each by itself, and the creation and the search of the driver. */
+/** The operations of the client individually, and the creation and search of the driver. */
 export type Operations = {
   readonly [Name in keyof Client]: (...args: readonly unknown[]) => ReturnType<Client[Name]>;
 } & {
@@ -253,7 +253,7 @@ export function operationsOver(config: EquinixConfig, deps: EquinixProviderDeps)
   };
 }
 
-/** What is asked of the driver for one reservation. */
+/** The driver's order for one reservation. */
 export const requestFor = (
   reservationId: string,
   change: Partial<CreateRequest> = {},
@@ -270,7 +270,7 @@ export const requestFor = (
   ...change,
 });
 
-/** What a promise failed with, and what its API answered. */
+/** The error of a promise, and its API's answer. */
 export type ProviderFailure = Pick<
   ProviderError,
   'kind' | 'outcome' | 'message' | 'stack' | 'capacity'
@@ -296,7 +296,7 @@ function flat(error: unknown): unknown {
   return { kind, outcome, message, stack, capacity, ...answer, retryAt, cause, error };
 }
 
-/** The driver in the core's hands, on a scripted API. */
+/** The driver inside the core's wrapper, on a scripted API. */
 export async function scriptedFleet(script: Script) {
   const deps = recordingDeps();
   const api = await startScriptedApi(script, deps.network);

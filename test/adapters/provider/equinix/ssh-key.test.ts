@@ -16,7 +16,7 @@ const { signal } = live;
 
 let stand: EquinixStand;
 
-/** Our key as seen so long after now. */
+/** Our key as seen this long after now. */
 async function keyAt(
   publicLine: () => string = () => publicKeyLine(1),
   tellEvent: Required<DriverContext>['tellEvent'] = () => undefined,
@@ -45,7 +45,7 @@ async function keyAt(
   return { key, lines, pass, stop: () => api.stop() };
 }
 
-test('each preparation looks whether the key is still there', async () => {
+test('checks at each preparation that the key is still there', async () => {
   stand = await startStand({});
   await stand.provider.prepare(live);
   await stand.provider.prepare(live);
@@ -53,7 +53,7 @@ test('each preparation looks whether the key is still there', async () => {
   expect(stand.count(LOOK)).toBe(2);
 });
 
-test('before a creation the key is believed for a day, or until it is forgotten', async () => {
+test('trusts the key before a creation for a day, or until it is forgotten', async () => {
   stand = await startStand({});
   const { key, pass, stop } = await keyAt();
   const id = await key.id(signal);
@@ -93,7 +93,7 @@ test('D10: replaces an earlier key of ours under the same id, with an event and 
   stop();
 });
 
-test('uses the current key where earlier keys of ours have the label, too', async () => {
+test('uses the current key if earlier keys of ours have the label, too', async () => {
   stand = await startStand({ keys: [OURS, { ...OURS, key: publicKeyLine(2) }] });
   const { key, stop } = await keyAt(() => publicKeyLine(2));
   await key.id(signal);
@@ -101,7 +101,7 @@ test('uses the current key where earlier keys of ours have the label, too', asyn
   stop();
 });
 
-test('of old copies of our key all but one are swept; what differs is left to people', async () => {
+test('removes all old copies of our key but one, and leaves differing keys to people', async () => {
   const other = { ...OURS, label: 'other' };
   const replaced = { ...OURS, key: publicKeyLine(2) };
   stand = await startStand({ keys: [OURS, OURS, OURS, other, replaced] });
@@ -117,7 +117,7 @@ test('of old copies of our key all but one are swept; what differs is left to pe
   stop();
 });
 
-test('A2: a key that is said not to exist, and is listed, was not swept', async () => {
+test('A2: does not count a key as removed that is reported as missing, and is listed', async () => {
   stand = await startStand({ keys: [OURS, OURS] });
   const { key, pass, stop } = await keyAt();
   pass(HOUR_MS + 60_000);
@@ -128,7 +128,7 @@ test('A2: a key that is said not to exist, and is listed, was not swept', async 
   stop();
 });
 
-test('the driver sweeps by this', async () => {
+test('removes old keys in the driver by the same function', async () => {
   stand = await startStand({ keys: [OURS, OURS] });
   expect(await stand.driver.sweep!({ ...callOf(), dryRun: true })).toEqual({ removed: [] });
   expect(stand.count(LOOK)).toBe(1);

@@ -18,7 +18,7 @@ export const FOREIGN = ['shepherd-owner-other-00000-000000000000000'];
 export const reservationId = (n: number) =>
   `4f0c2d9a-7b1e-4c55-9a02-${String(n).padStart(12, '0')}`;
 
-/** The emulator, and the driver on it: bare, and in the core's hands. */
+/** The emulator with the driver, bare and inside the core's wrapper. */
 export async function startStand(
   world: unknown,
   {
@@ -49,12 +49,12 @@ export async function startStand(
     fake,
     deps,
     driver: driven(clock, bareDriver),
-    /** No call of it lets time pass. */
+    /** Its calls let no time pass. */
     bareDriver,
     provider,
-    /** A further provider, as another process has it. */
+    /** Another provider, as in another process. */
     another,
-    /** A daemon of which no call lets time pass; it is never stopped. */
+    /** A daemon whose calls let no time pass. It is never stopped. */
     mortal(life: DaemonLife): FleetProvider {
       const records = createMemoryRecords(deps.random)(providerName('equinix'));
       return bareFleetOver(settings, { ...deps, ...mortal(life, { clock, network, records }) });

@@ -16,10 +16,10 @@ import { GIVEN } from './setup.ts';
 const ACT = 'POST /devices/{id}/actions';
 const DELETE = 'DELETE /devices/{id}';
 const DAEMONS = 3;
-/** What a call may take, without its waits for a turn. */
+/** Time limit of a call, without its waits in the queue. */
 const LIMIT_MS = 15_000;
 
-/** Three daemons, with the settings that a provider has when nothing is said of them. */
+/** Three daemons with a provider's default settings. */
 async function start(
   hostnames: readonly string[] = ['x'],
   emulator: Partial<EquinixEmulatorOptions> = {},
@@ -64,7 +64,7 @@ const ORDERS: readonly (readonly [string, string, ProviderOrder])[] = [
 ];
 
 test.each(ORDERS)(
-  'A4: %s waits for its turn past its limit, and is checked just before it is sent',
+  'A4: %s waits in the queue past its limit, and is checked just before it is sent',
   async (_, request, order) => {
     const { provider, id, sent, count } = await start();
     const sentBefore: number[] = [];
@@ -75,7 +75,7 @@ test.each(ORDERS)(
   },
 );
 
-test.each(ORDERS)('A4: %s that is not wanted any more is not sent', async (_, request, order) => {
+test.each(ORDERS)('A4: %s is not sent once it is withdrawn', async (_, request, order) => {
   const { provider, id, count, fake } = await start();
   const cause = new NothingToDo('it came back');
   const how = { ...live, beforeSending: () => Promise.reject(cause) };
@@ -84,14 +84,14 @@ test.each(ORDERS)('A4: %s that is not wanted any more is not sent', async (_, re
   expect(fake.devices()[0]?.tags, 'what was prepared is put back').toEqual(OURS);
 });
 
-test('A4: an answer that takes too long does count', async () => {
+test('A4: counts an answer that takes too long against the limit', async () => {
   const { provider, id, fake } = await start();
   fake.addFault({ effect: { type: 'hang', phase: 'before' } });
   const late = provider.rebootMachine(id, 'graceful', { ...live, timeoutMs: LIMIT_MS });
   await expect(late).rejects.toMatchObject({ code: 'aborted', outcome: 'not-done' });
 });
 
-test('A4: a wait that the server asks for counts against no limit', async () => {
+test('A4: does not count a wait that the server requests against any limit', async () => {
   const { provider, id, fake, count } = await start();
   const headers = { 'Retry-After': '30' };
   const match = { method: 'POST', route: '/devices/{id}/actions' };
@@ -100,7 +100,7 @@ test('A4: a wait that the server asks for counts against no limit', async () => 
   expect(count(ACT)).toBe(2);
 });
 
-test('A3: the requests of a reboot, of power, and of a deletion: each looks just before it asks', async () => {
+test('A3: looks just before each request of a reboot, of power, and of a deletion', async () => {
   const { provider, id, sent, lastSeq } = await start();
   const look = 'GET /devices/{id}';
   await provider.rebootMachine(id, 'graceful', live);
@@ -111,20 +111,20 @@ test('A3: the requests of a reboot, of power, and of a deletion: each looks just
   expect(sent(seq)).toEqual([look, ACT, look, 'PUT /devices/{id}', DELETE]);
 });
 
-test('what gives a machine back goes before all that waits for a turn at the API', async () => {
+test("sends the requests of a give-back before all others in the API's queue", async () => {
   const { provider, id, sent } = await start();
   const looks = [1, 2, 3].map(() => provider.getMachine(id, live));
   await Promise.allSettled([...looks, provider.deprovisionMachine(id, live)]);
   expect(sent().indexOf(DELETE), 'two looks were begun before it').toBeLessThanOrEqual(4);
 });
 
-test('A4: each of three daemons that also lists asks for a reboot within a minute', async () => {
+test('A4: sends a reboot within a minute from each of three daemons that also list', async () => {
   const { daemons, fake, clock, count } = await start(['a', 'b', 'c'], { profile: 'real' });
   const ids = fake.devices().map(({ id }) => id);
   const startMs = clock.monotonic();
   const reboots = daemons.map(async (daemon, n) => {
     const listing = daemon.listMachines(live);
-    // The ladder looks whose machine it is before it asks.
+    // The ladder checks whose machine it is before it sends a request.
     await daemon.getMachine(ids[n]!, live);
     await daemon.rebootMachine(ids[n]!, 'graceful', { ...live, timeoutMs: LIMIT_MS });
     const seconds = (clock.monotonic() - startMs) / 1_000;

@@ -22,7 +22,7 @@ const urgently = { ...how, urgent: true };
 
 /** With an emulator that refuses nothing. */
 const startClients = () => startStand({ limits: { 'POST /reset': 1_000, 'GET /server': 1_000 } });
-/** How each of so many resets ended. */
+/** The results of this many resets. */
 async function reset(client: RobotClient, times: number, sending = urgently) {
   const ends: (ProviderError | null)[] = [];
   for (let n = 0; n < times; n++) {
@@ -39,7 +39,7 @@ const sentOf = (ends: readonly unknown[]) => ends.filter((end) => end === null).
 const recordsOf = async ({ records }: RobotStand) =>
   (await records.all(how)).filter(({ key }) => key.startsWith('calls/'));
 
-test('vector 24: the budget of resets: what is kept is for give-backs and what is forced', async () => {
+test('vector 24: reserves part of the reset budget for give-backs and forced resets', async () => {
   const { client: open, inMs, count, clock } = await startClients();
   const client = open();
   const ends = await reset(client, 45, { ...how, urgent: false });
@@ -53,7 +53,7 @@ test('vector 24: the budget of resets: what is kept is for give-backs and what i
   expect(sentOf(await reset(client, 1, { ...how, urgent: false }))).toBe(1);
 });
 
-test('vector 25: a daemon that starts again after 40 resets has 5 left, and the records of earlier ones go', async () => {
+test('vector 25: has 5 resets left in a daemon restarted after 40, and drops older records', async () => {
   const stand = await startClients();
   await reset(stand.client(), 40);
   expect(sentOf(await reset(stand.client(), 7))).toBe(5);
@@ -63,7 +63,7 @@ test('vector 25: a daemon that starts again after 40 resets has 5 left, and the 
   expect(await recordsOf(stand)).toHaveLength(1);
 });
 
-test('what a daemon beside us sends is known before each reset', async () => {
+test("learns of a parallel daemon's resets before each reset of its own", async () => {
   const { client } = await startClients();
   const [one, other] = [client(), client({ daemons: () => 2 })];
   expect(sentOf(await reset(other, 1))).toBe(1);
@@ -71,7 +71,7 @@ test('what a daemon beside us sends is known before each reset', async () => {
   expect([sentOf(await reset(other, 1)), sentOf(await reset(one, 1))]).toEqual([0, 0]);
 });
 
-test('vector 25: of every path a daemon that is killed leaves all but a few requests counted', async () => {
+test('vector 25: loses the count of only a few requests per path when a daemon is killed', async () => {
   const { client } = await startClients();
   const limits = { 'GET /server': 40 };
   const first = client({ limits });
@@ -82,7 +82,7 @@ test('vector 25: of every path a daemon that is killed leaves all but a few requ
   expect(sent).toBeLessThan(7);
 });
 
-test('vector 25: also one that cannot write yet, as it has no session, knows what is spent', async () => {
+test('vector 25: knows the spent budget even before its session lets it write', async () => {
   const { client, records } = await startClients();
   await reset(client(), 40);
   let hasSession = false;
@@ -101,7 +101,7 @@ test('vector 25: also one that cannot write yet, as it has no session, knows wha
   expect(sentOf(ends)).toBeLessThanOrEqual(5);
 });
 
-/** Requests by method and path, without those of the listing that each minute costs anyway. */
+/** Requests by method and path, without those of the minutely listing. */
 function costOf({ sent, forget }: RobotStand): Readonly<Record<string, number>> {
   const counts: Record<string, number> = {};
   for (const line of sent()) {
@@ -113,7 +113,7 @@ function costOf({ sent, forget }: RobotStand): Readonly<Record<string, number>> 
   return counts;
 }
 
-test('what each order costs is what the documents say', async () => {
+test('spends on each order what the documents state', async () => {
   const stand = await startStand();
   const { provider, run, pass, create, fake, giveBack, isReusable } = stand;
   const resets = { 'GET /reset': 1, 'GET /boot': 1, 'POST /reset': 1 };
@@ -123,7 +123,7 @@ test('what each order costs is what the documents say', async () => {
   expect(costOf(stand)).toEqual({ ...rescued, 'GET /server': 2, 'POST /server': 1 });
   await run(provider.rebootMachine(id!, 'graceful', callOf()));
   expect(costOf(stand)).toEqual(resets);
-  // A system that does not answer cannot be asked to reboot itself.
+  // A silent system cannot be asked to reboot itself.
   fake.press(321, 'hw');
   await run(provider.reinstallMachine(id!, orderOf('s9'), callOf()));
   await pass(900_000);
@@ -133,7 +133,7 @@ test('what each order costs is what the documents say', async () => {
   expect(costOf(stand)).toEqual({ ...rescued, 'GET /server': 2, 'POST /server': 2 });
 });
 
-test('a witness is 26 digits of base32 as RFC 4648 has it, in small letters, and comes back', () => {
+test('encodes a creation key as 26 lower-case base32 digits of RFC 4648, and decodes it again', () => {
   expect(witnessText('00000000-0000-0000-0000-000000000000')).toBe('a'.repeat(26));
   expect(witnessText('ffffffff-ffff-ffff-ffff-ffffffffffff')).toBe(`${'7'.repeat(25)}4`);
   expect(witnessText('666f6f62-6172-6162-6364-656667686970')).toBe('mzxw6ytbojqwey3emvtgo2djoa');
@@ -141,10 +141,10 @@ test('a witness is 26 digits of base32 as RFC 4648 has it, in small letters, and
   for (const text of ['', 'a'.repeat(25), 'a'.repeat(27), `${'a'.repeat(25)}b`, 'A'.repeat(26)]) {
     expect(witnessOfText(text)).toBeNull();
   }
-  expect(() => witnessText('not-a-uuid')).toThrow('no UUID');
+  expect(() => witnessText('not-a-uuid')).toThrow('not a UUID');
 });
 
-test('the longest name has 47 characters of [a-z0-9-], and what is no id or slot is no server', () => {
+test('makes names of at most 47 characters of [a-z0-9-], and rejects other ids and slots', () => {
   const longest = { namePrefix: `${'p'.repeat(20)}-`, freePrefix: `${'f'.repeat(20)}-` };
   expect(ourName(longest, '0b6e0000-1234-4abc-8def-0123456789ab')).toMatch(/^[a-z0-9-]{47}$/);
   expect(leavingName(longest, 999_999_999).length).toBeLessThanOrEqual(47);
@@ -156,7 +156,7 @@ test('the longest name has 47 characters of [a-z0-9-], and what is no id or slot
 
 const page = readFileSync(join(import.meta.dirname, '../../../../docs/hetzner-robot.md'), 'utf8');
 
-test('the configuration of the page is complete and valid, and every alarm of the driver is on it', () => {
+test('has a complete and valid configuration on its page, with every alarm of the driver', () => {
   const [, text] = /```yaml\n([^]*?)```/.exec(page)!;
   const { providers } = parse(text!) as { providers: Record<string, unknown> };
   const around = { env: { ROBOT_PASSWORD: 'x' }, baseDirectory: '/', checkFiles: false };
@@ -166,7 +166,7 @@ test('the configuration of the page is complete and valid, and every alarm of th
   for (const alarm of alarms) expect(page).toContain(`alarm \`${alarm}\``);
 });
 
-test('a write of counts whose answer is lost keeps no later reset back', async () => {
+test('delays no later reset after a lost answer to a write of counts', async () => {
   const stand = await startClients();
   const { records } = stand;
   let isLost = true;

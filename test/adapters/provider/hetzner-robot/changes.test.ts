@@ -14,7 +14,7 @@ import {
 } from './stand.ts';
 
 const RESET = 'POST /reset/{n}';
-/** An answer in place of the emulator's own. */
+/** An answer that replaces the emulator's own. */
 const says = (line: string, body: object) => at(line, { type: 'status', code: 200, body });
 const shows = (type: readonly string[], status: string | null = 'running') =>
   says('GET /reset/{n}', { reset: { type, operating_status: status } });
@@ -28,7 +28,7 @@ async function startMachine() {
   const { id, run, provider } = stand;
   return {
     ...stand,
-    /** Resets since then. */
+    /** Resets since that moment. */
     pressed: () => stand.resets().slice(1),
     reboot: (mode: 'graceful' | 'force', by = provider) =>
       run(by.rebootMachine(id, mode, callOf())),
@@ -44,7 +44,7 @@ testRows([
   ['vector 10', ['power', 'power_long', 'hw', 'man'], ['hw', 'hw']],
   ['a technician alone', ['man'], ['not-implemented', 'not-implemented']],
 ] as const)(
-  '%s: a server with the resets %j is rebooted, and by force, by %j',
+  '%s: reboots a server with the resets %j, and by force, by %j',
   async (_, types, by) => {
     const { fake, reboot, pressed } = await startMachine();
     fake.addFault(shows(types));
@@ -60,7 +60,7 @@ testRows([
 testRows([
   ['vector 11: a rescue system that is armed and not ours to use', 'rescue', 0],
   ['an installation that was ordered by hand', 'linux', 1],
-] as const)('%s is taken back before the reset', async (_, what, warnings) => {
+] as const)('%s is cancelled before the reset', async (_, what, warnings) => {
   const { fake, ask, forget, reboot, sent, log } = await startMachine();
   if (what === 'rescue') await ask('POST', '/boot/321/rescue', 'os=linux');
   else fake.addFault(boots('linux'));
@@ -71,7 +71,7 @@ testRows([
   expect(log.lines.filter(({ message }) => message.includes('stock'))).toHaveLength(warnings);
 });
 
-test('where such a one cannot be taken back from here, nothing is reset', async () => {
+test('resets nothing if a boot configuration cannot be cancelled from here', async () => {
   const { fake, reboot, reinstall, count } = await startMachine();
   fake.addFault(boots('windows'));
   for (const change of [() => reboot('graceful'), () => reboot('force'), reinstall]) {
@@ -80,7 +80,7 @@ test('where such a one cannot be taken back from here, nothing is reset', async 
   expect(count(/^(POST|DELETE)/)).toBe(0);
 });
 
-test('vector 12: a reset that failed, perhaps: one request, and nobody knows', async () => {
+test('vector 12: sends one request for a reset that may have failed, and reports it as unknown', async () => {
   const { fake, reboot, count } = await startMachine();
   fake.addFault(at(RESET, { type: 'reset', does: 'failsThoughDone' }));
   const error = await failureOf(reboot('graceful'));
@@ -100,7 +100,7 @@ testRows([
         { off: 'not-implemented', on: 'not-implemented' },
       ] as const,
   ),
-] as const)('nothing is pressed on a server %s', async (_, types, status, ends) => {
+] as const)('presses no button on a server %s', async (_, types, status, ends) => {
   const { fake, power, pressed, list } = await startMachine();
   fake.addFault(shows(types, status));
   for (const [want, end] of Object.entries(ends)) {
@@ -111,7 +111,7 @@ testRows([
   expect((await list())[0]!.power).toBe('unknown');
 });
 
-test('a machine is not rebooted while it is installed, but once it is up, whether or not a round has seen it', async () => {
+test('reboots a machine only after its installation, with or without a round in between', async () => {
   const { create, provider, run, until, resets, claim, machine } = await startStand();
   const { id } = await create();
   const reboot = () => run(provider.rebootMachine(id!, 'graceful', callOf()));
@@ -123,7 +123,7 @@ test('a machine is not rebooted while it is installed, but once it is up, whethe
   expect([(await claim())!.phase, resets()]).toEqual(['ready', ['sw', 'sw']]);
 });
 
-test('tags of ours are replaced, and others stay', async () => {
+test('replaces our tags, and keeps others', async () => {
   const { id, provider, run, get } = await startMachine();
   const setTags = (tags: object, of = id) => run(provider.setTags(of, { ...tags }, callOf()));
   await setTags({ ...(await get()).tags, mine: 'x' });
@@ -132,7 +132,7 @@ test('tags of ours are replaced, and others stay', async () => {
   expect(await failureOf(setTags({}, '322-aaaaaaaa'))).toMatchObject({ kind: 'not-found' });
 });
 
-test('a reinstallation: the same id, a new secret, no reset where our own system reboots by itself', async () => {
+test('reinstalls with the same id, a new secret, and no reset if our own system reboots itself', async () => {
   const { id, reinstall, claim, pressed, ran, pass, machine, secret, get } = await startMachine();
   await reinstall();
   expect(await claim()).toMatchObject({ phase: 'rescue', tags: { [SECRET_TAG]: hashOf('s9') } });
@@ -146,7 +146,7 @@ testRows([
   ['boots its disks in spite of all', { type: 'bootsDisk' }],
   ['is not armed any more, and boots its disks', { type: 'rescueDisarms' }],
 ] as const)(
-  'where a server %s, it is sent to the rescue system again after a minute, and its key is no false one',
+  'sends a server that %s to the rescue system again after a minute, and accepts its key',
   async (_, effect) => {
     const { fake, reinstall, pass, pressed, log } = await startMachine();
     fake.addFault({ effect, times: 1 });
@@ -157,7 +157,7 @@ testRows([
   },
 );
 
-test('the system of before, by the same name, is not taken for the one that is being installed', async () => {
+test('does not mistake the previous system of the same name for the new one', async () => {
   const { fake, daemon, reinstall, pass, until, claim, machine } = await startMachine();
   const drives = { 321: ['eui.of-no-drive'] };
   await reinstall('s9', daemon({ settings: { drives } }));
@@ -167,7 +167,7 @@ test('the system of before, by the same name, is not taken for the one that is b
   expect([machine().phase, (await claim())!.phase]).toEqual(['disk', 'installing']);
 });
 
-test('a reinstallation whose daemon dies is begun anew by the next order', async () => {
+test('starts a reinstallation anew at the next order if its daemon died', async () => {
   const { reinstall, daemon, pass, provider, run, list, secret } = await startMachine();
   await reinstall('s8', daemon());
   await run(provider.stop());
@@ -179,7 +179,7 @@ test('a reinstallation whose daemon dies is begun anew by the next order', async
   expect(await secret()).toBe('s9');
 });
 
-test('a reinstallation that nobody goes on with is shown as what nobody knows, and a reboot leads to the disks', async () => {
+test('shows an abandoned reinstallation as unknown, and lets a reboot lead to the disks', async () => {
   const {
     ask,
     reinstall,
@@ -217,7 +217,7 @@ test('a reinstallation that nobody goes on with is shown as what nobody knows, a
   expect([await secret(), (await claim())!.phase]).toEqual(['s9', 'ready']);
 });
 
-test('until the rescue system is armed the old tags count', async () => {
+test('uses the old tags until the rescue system is armed', async () => {
   const { fake, reinstall, get } = await startMachine();
   fake.addFault(at('POST /boot/{n}/rescue', refusal(500, 'BOOT_ACTIVATION_FAILED')));
   expect(await failureOf(reinstall())).toMatchObject({ kind: 'transient' });

@@ -8,7 +8,9 @@ const UNAUTHORIZED = refusal(401, 'UNAUTHORIZED');
 type FaultEffect = RobotFaultRule['effect'];
 const says = (body: unknown, code = 200) => ({ type: 'status' as const, code, body });
 
-/** A client whose every request is answered as the test says, for what an honest account never answers. */
+/**
+ * A client whose requests get the test's answers, for replies that an honest account never gives.
+ */
 async function startClient(effect?: FaultEffect) {
   const stand = await startStand();
   const answer = (next: FaultEffect) => void stand.fake.addFault({ id: 'answer', effect: next });
@@ -16,16 +18,16 @@ async function startClient(effect?: FaultEffect) {
   return { ...stand, answer, open: stand.client, client: stand.client() };
 }
 
-test('vector 3: an account without servers is an empty listing', async () => {
+test('vector 3: returns an empty listing for an account without servers', async () => {
   const { client } = await startClient(refusal(404, 'SERVER_NOT_FOUND'));
   expect(await client.listServers(how)).toEqual({ servers: [], unreadable: [], nameless: 0 });
 });
 
-test('vector 5: after one 401 nothing is asked for ten minutes, or until the password changes', async () => {
+test('vector 5: sends nothing after one 401 for ten minutes, or until the password changes', async () => {
   const { client, env, clock, sent, log } = await startClient();
   const right = env['PASSWORD']!;
   env['PASSWORD'] = 'wrong';
-  // Several calls at once are one failed login, too.
+  // Concurrent calls also make only one failed login.
   const tasks = [321, 322, 323, 324].map((server) => failureOf(client.getServer(server, how)));
   for (const error of await Promise.all(tasks)) expect(error).toMatchObject({ kind: 'auth' });
   for (let n = 0; n < 11; n++) {
@@ -40,7 +42,7 @@ test('vector 5: after one 401 nothing is asked for ten minutes, or until the pas
   expect(sent()).toHaveLength(2);
 });
 
-test('a password that is revoked costs no more failed logins than Robot forgives', async () => {
+test('causes no more failed logins by a revoked password than Robot forgives', async () => {
   const { client, answer, clock, sent } = await startClient();
   await client.listServers(how);
   answer(UNAUTHORIZED);
@@ -49,13 +51,13 @@ test('a password that is revoked costs no more failed logins than Robot forgives
   for (const error of await ask()) expect(error).toMatchObject({ kind: 'auth' });
   const failed = sent().length - 1;
   expect(failed).toBeLessThan(3);
-  // When the silence is over one asks, and the others wait for what it is told.
+  // After the pause one call tries, and the others wait for its result.
   clock.increment(600_001);
   await ask();
   expect(sent()).toHaveLength(1 + failed + 1);
 });
 
-test('vector 6: a rate limit holds up its own path, and no other', async () => {
+test('vector 6: delays only the rate-limited path', async () => {
   const { client, fake, inMs, clock, sent } = await startClient();
   const limit = { max_requests: 200, interval: 3600 };
   fake.addFault(at('GET /server', refusal(403, 'RATE_LIMIT_EXCEEDED', limit)));
@@ -88,7 +90,7 @@ const ENDS: readonly (readonly [string, FaultEffect, (number | null)?, string?])
   ['transient', { ...says('', 503), headers: { 'retry-after': '90' } }, 90_000, 'unknown'],
   ['transient', says('', 503), 5 * MINUTE_MS, 'unknown'],
   ['transient', refusal(500, 'RESET_FAILED'), null, 'unknown'],
-  // A 404 that is not the API's own says nothing of the server.
+  // A 404 that is not the API's own proves nothing about the server.
   ['transient', { ...HTML, code: 404 }, null, 'unknown'],
   ['permanent', says('<html>'), null, 'unknown'],
 ];
@@ -105,13 +107,13 @@ testRows(ENDS.map(endOf))('is %s after one reset: %j', async (kind, effect, retr
 testRows([
   ['no JSON', says('<html>')],
   ['about another server', says({ server: { server_number: 999, server_name: 'a' } })],
-] as const)('an answer to a reading that is %s is permanent', async (_, effect) => {
+] as const)('treats an answer to a read that is %s as permanent', async (_, effect) => {
   const { client } = await startClient(effect);
   const error = await failureOf(client.getServer(321, how));
   expect(error).toMatchObject({ kind: 'permanent', outcome: 'not-done' });
 });
 
-test('vector 29: one key or two, as PHP reads lists', async () => {
+test('vector 29: encodes one key or two as PHP reads lists', async () => {
   const { client, fake } = await startClient(says({ rescue: { active: true, os: 'linux' } }));
   await client.armRescue(321, ['aa:bb'], how);
   await client.armRescue(321, ['aa:bb', 'cc:dd'], how);
@@ -136,7 +138,7 @@ testRows([
     { active: true, os: 'linux', authorized_key: null, host_key: [KEY, 7, 'x'] },
     { isArmed: true, systems: ['linux'], keys: [], hostKeys: [MD5] },
   ],
-] as const)('vector 31: boot objects are read in both forms: %j', async (rescue, read) => {
+] as const)('vector 31: reads boot objects in both forms: %j', async (rescue, read) => {
   const { client } = await startClient(says({ rescue: { ...rescue, password: 'x' } }));
   expect(await client.rescue(321, how)).toEqual(read);
 });
@@ -149,7 +151,7 @@ testRows([
   ],
   [{ linux: 'odd', vnc: null, cpanel: [] }, false, []],
 ] as const)(
-  'reads what a server boots next past what nobody knows: %j',
+  'reads the next boot of a server despite unknown fields: %j',
   async (boot, armed, others) => {
     const { client, sent } = await startClient(says({ boot }));
     expect(await client.bootState(321, how)).toEqual({ isRescueArmed: armed, others });
@@ -157,7 +159,7 @@ testRows([
   },
 );
 
-test('vector 32: whatever fails, no password is in any log or error', async () => {
+test('vector 32: keeps the password out of every log and error in any failure', async () => {
   const { log, env, ...stand } = await startClient();
   const password = env['PASSWORD']!;
   const answers: FaultEffect[] = [
@@ -190,7 +192,7 @@ function deepText(error: unknown): string {
   return parts.join('\n');
 }
 
-test('a listing tells what it cannot read by its number', async () => {
+test('names unreadable entries of a listing by their numbers', async () => {
   const server = {
     server_number: 321,
     server_name: 'free-321',

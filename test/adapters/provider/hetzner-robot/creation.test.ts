@@ -20,14 +20,14 @@ import {
 const RENAME = 'POST /server/{n}';
 const BOOTS_DISK = { id: 'boots-disk', effect: { type: 'bootsDisk' } } as const;
 
-/** Whatever is armed, nothing ever boots. */
+/** No armed system ever boots. */
 async function startDead() {
   const stand = await startStand({ servers: [{ first: 'nothing' }] });
   stand.fake.addFault(BOOTS_DISK);
   return stand;
 }
 
-test('a creation: claim, name, rescue, reset, installation; then the machine is ours', async () => {
+test('creates by claim, name, rescue, reset and installation, and then owns the machine', async () => {
   const { create, pass, claim, sent, ran, machine, secret } = await startStand();
   expect(await create()).toMatchObject({
     id: expect.stringMatching(/^321-[a-z2-7]{8}$/),
@@ -48,14 +48,14 @@ test('a creation: claim, name, rescue, reset, installation; then the machine is 
   expect([machine().installs, await secret()]).toEqual([1, 's1']);
 });
 
-test('vector 16: the answer to the rename is lost; a look shows our name, and it is sent once', async () => {
+test('vector 16: finds our name by a look after a lost answer, and sends the rename once', async () => {
   const { fake, create, count, machine } = await startStand();
   fake.addFault(at(RENAME, { type: 'drop', phase: 'after' }, 1));
   await create();
   expect([count(/^POST \/server/), machine().name]).toEqual([1, OUR_NAME]);
 });
 
-test("vector 17: a stranger's name after our rename: the race is lost, and nothing is reset", async () => {
+test('vector 17: loses the race if another name follows our rename, and resets nothing', async () => {
   const { fake, create, claim, clock, resets } = await startStand();
   fake.addFault({ effect: { type: 'rename', does: 'ignored' } });
   fake.addFault(at(RENAME, { type: 'latency', ms: 5_000 }));
@@ -64,7 +64,7 @@ test("vector 17: a stranger's name after our rename: the race is lost, and nothi
   expect([await claim(), resets()]).toEqual([undefined, []]);
 });
 
-test('after an installation was begun, too, a rescue system is held to its key', async () => {
+test('checks the key of a rescue system after an installation was begun, too', async () => {
   const { fake, run, daemon, until, hooks, ask, resets } = await startStand();
   const life = immortal();
   hooks.script = (name) => void (life.isDead ||= name === 'install');
@@ -78,7 +78,7 @@ test('after an installation was begun, too, a rescue system is held to its key',
   expect(resets()).toEqual(['sw', 'hw', 'hw']);
 });
 
-test('vector 21: the rescue system never answers: the button twice, and nobody knows', async () => {
+test('vector 21: presses the button twice if the rescue system never answers, and reports it unknown', async () => {
   const { run, provider, clock, resets } = await startDead();
   const late = new AbortController();
   clock.setTimeout(() => late.abort(new Error('it never ends')), 3_600_000);
@@ -87,20 +87,22 @@ test('vector 21: the rescue system never answers: the button twice, and nobody k
   expect(resets()).toEqual(['sw', 'hw', 'hw']);
 });
 
-test('vector 22: another host key than Robot told: nothing is run, and it is a conflict', async () => {
+test('vector 22: runs nothing on a host key that Robot did not report, and reports a conflict', async () => {
   const { create, ran, log } = await startStand({ tells: 'wrong' });
   expect(await failureOf(create())).toMatchObject({ kind: 'conflict' });
   expect(ran).toEqual(['look']);
   expect(log.lines.some(({ fields }) => fields['alarm'] === 'rescue-host-key')).toBe(true);
 });
 
-test('where Robot tells no host key, the one that is shown is taken, and logged', async () => {
+test('accepts and logs the shown host key if Robot reports none', async () => {
   const { create, log } = await startStand({ tells: 'nothing' });
   await create();
-  expect(log.lines.some(({ message }) => message.startsWith('Robot told no host key'))).toBe(true);
+  expect(log.lines.some(({ message }) => message.startsWith('Robot reported no host key'))).toBe(
+    true,
+  );
 });
 
-test('vector 23: an installation without the marker: failed, no reboot, the log is told', async () => {
+test('vector 23: reports an installation without the marker as failed with its log, and does not reboot', async () => {
   const { fake, list, create, pass, claim, log, resets } = await startStand();
   fake.addFault({ effect: { type: 'installimage', does: 'fails' } });
   await create();
@@ -111,7 +113,7 @@ test('vector 23: an installation without the marker: failed, no reboot, the log 
   expect(await list()).toMatchObject([{ failed: true, status: 'ProvisioningFailedPermanent' }]);
 });
 
-test('an installation that never ends has failed when its time is over, and costs no request for its server', async () => {
+test('fails an endless installation when its time is over, without a request for its server', async () => {
   const { fake, create, pass, claim, count, forget, ran } = await startStand({
     settings: { listCache: '1h' },
   });
@@ -126,14 +128,14 @@ test('an installation that never ends has failed when its time is over, and cost
   expect(ran.length).toBeGreaterThan(30);
 });
 
-test('vector 26: the name comes back cut: refused, and the old name restored', async () => {
+test('vector 26: refuses a name that comes back cut, and restores the old name', async () => {
   const { fake, create, claim, machine } = await startStand();
   fake.addFault({ effect: { type: 'rename', does: 'cut', length: 20 }, times: 1 });
   expect(await failureOf(create())).toMatchObject({ kind: 'invalid', outcome: 'not-done' });
   expect([machine().name, await claim()]).toEqual(['free-321', undefined]);
 });
 
-test('vector 30: our key is there by another name: it is used, and none is stored', async () => {
+test('vector 30: uses our key stored under another name, and stores none', async () => {
   const { ask, create, count, forget, machine } = await startStand();
   await ask('POST', '/key', `name=theirs&data=${encodeURIComponent(PUBLIC_KEY)}`);
   forget();
@@ -148,7 +150,7 @@ testRows([
   ['without rescue system', { hasRescue: false }, {}, 'invalid'],
   ['taken by a name', { name: 'mail1' }, {}, 'race-lost'],
 ] as const)(
-  'a server that is %s is not used, and nothing is changed',
+  'does not use a server that is %s, and changes nothing',
   async (_, seed, fields, kind) => {
     const { fake, create, claim, count } = await startStand({ servers: [seed] });
     fake.addFault({ effect: { type: 'fields', fields } });
@@ -157,7 +159,7 @@ testRows([
   },
 );
 
-test('what may not be announced makes nothing', async () => {
+test('makes nothing if the announcement is refused', async () => {
   const { run, provider, claim, count } = await startStand();
   const barred = new Error('not now');
   const order = { ...orderOf('s1'), onAttempt: () => Promise.reject(barred) };
@@ -165,7 +167,7 @@ test('what may not be announced makes nothing', async () => {
   expect([await claim(), count(/^POST|^DELETE/)]).toEqual([undefined, 0]);
 });
 
-test('a creation that stopped before its installation counts as free, is not found, and keeps nobody from the server after an hour', async () => {
+test('treats a creation that stopped before its installation as free, and holds the server for an hour at most', async () => {
   const { fake, run, create, provider, pass, claim, list } = await startDead();
   await failureOf(create());
   expect(await list()).toMatchObject([{ id: null, availability: 'KnownUnused' }]);
@@ -179,7 +181,7 @@ test('a creation that stopped before its installation counts as free, is not fou
   expect((await claim())!.witness).toBe(OTHER_WITNESS);
 });
 
-test('a reset that was surely not sent is not waited for: the next attempt sends it at once', async () => {
+test('sends a reset that was certainly not sent again at the next attempt, without a wait', async () => {
   const { fake, create, daemon, clock, resets } = await startStand();
   fake.addFault(at('POST /reset/{n}', refusal(409, 'RESET_MANUAL_ACTIVE'), 1));
   expect(await failureOf(create())).toMatchObject({ kind: 'transient', outcome: 'unknown' });
@@ -190,7 +192,7 @@ test('a reset that was surely not sent is not waited for: the next attempt sends
 });
 
 test.each(['before', 'after'] as const)(
-  'a server that somebody names theirs %s the daemon was killed is not installed',
+  'does not install a server that was renamed by others %s the daemon was killed',
   async (when) => {
     const { fake, run, daemon, claim, pass, until, resets, machine, ran } = await startStand();
     const life = immortal();
@@ -210,16 +212,13 @@ test.each(['before', 'after'] as const)(
 testRows([
   ['is free again', undefined, 'not-done'],
   ['keeps its claim until it has its old name again', 2, 'unknown'],
-] as const)(
-  'what cannot be installed, since its image is not there, %s',
-  async (_, nth, outcome) => {
-    const { fake, provider, run, claim, machine } = await startStand();
-    if (nth) fake.addFault({ match: { nth }, effect: { type: 'rename', does: 'ignored' } });
-    const created = run(provider.createMachine(orderOf('s1', { image: 'none.tar.gz' }), callOf()));
-    const error = await failureOf(created);
-    expect(error).toMatchObject({ kind: 'invalid', outcome });
-    expect(error.message).toMatch(/there is no image .*none\.tar\.gz; there are: Debian/);
-    expect((await claim())?.phase).toBe(nth && 'rescue');
-    expect(machine().name).toBe(nth ? OUR_NAME : 'free-321');
-  },
-);
+] as const)('cannot install without the image, so that the server %s', async (_, nth, outcome) => {
+  const { fake, provider, run, claim, machine } = await startStand();
+  if (nth) fake.addFault({ match: { nth }, effect: { type: 'rename', does: 'ignored' } });
+  const created = run(provider.createMachine(orderOf('s1', { image: 'none.tar.gz' }), callOf()));
+  const error = await failureOf(created);
+  expect(error).toMatchObject({ kind: 'invalid', outcome });
+  expect(error.message).toMatch(/there is no image .*none\.tar\.gz; there are: Debian/);
+  expect((await claim())?.phase).toBe(nth && 'rescue');
+  expect(machine().name).toBe(nth ? OUR_NAME : 'free-321');
+});

@@ -26,7 +26,7 @@ function keepDrives({ hooks }: RobotStand): void {
 const isWiped = ({ machine }: RobotStand) =>
   Object.values(machine().drives).every((holds) => holds === 'nothing');
 
-test('a give-back: leaving, rescue, button; then wiped, free, and the claim is gone', async () => {
+test('gives back by leaving, rescue and button, then wipes, frees, and removes the claim', async () => {
   const stand = await startInstalled();
   const { id, giveBack, machine, list, isReusable, pass, claim } = stand;
   await giveBack(id);
@@ -38,7 +38,7 @@ test('a give-back: leaving, rescue, button; then wiped, free, and the claim is g
   expect(await list()).toMatchObject([{ id: null, availability: 'KnownUnused' }]);
 });
 
-test('vector 28: what cannot be wiped is never free, whatever its name says, and an alarm says so', async () => {
+test('vector 28: never frees a server that cannot be wiped, whatever its name, and raises an alarm', async () => {
   const stand = await startInstalled();
   const { id, giveBack, isReusable, pass, resets, machine, list, log, fake } = stand;
   keepDrives(stand);
@@ -57,7 +57,7 @@ test('vector 28: what cannot be wiped is never free, whatever its name says, and
 });
 
 test.each(['leaving', 'renamed back', 'ready'])(
-  'a server that has left the account (%s) is out of our hands, and its claim goes',
+  'gives up control of a server that has left the account (%s), and removes its claim',
   async (when) => {
     const stand = await startInstalled();
     const { id, giveBack, fake, pass, isReusable, claim } = stand;
@@ -75,7 +75,7 @@ test.each(['leaving', 'renamed back', 'ready'])(
   },
 );
 
-test('that Robot does not find a server by its number is no proof while the list shows it', async () => {
+test('does not treat a server as gone that Robot cannot find by number, and lists', async () => {
   const { id, giveBack, fake, isReusable, pass, claim, count } = await startInstalled();
   await giveBack(id);
   fake.addFault(at('GET /server/{n}', refusal(404, 'SERVER_NOT_FOUND')));
@@ -87,7 +87,7 @@ test('that Robot does not find a server by its number is no proof while the list
   expect(await claim()).toMatchObject({ phase: 'leaving' });
 });
 
-test('where nothing is to be wiped the name says free at once, and the system runs on', async () => {
+test('frees the name at once if nothing has to be wiped, and the system runs on', async () => {
   const { id, giveBack, machine, resets, claim, secret } = await startInstalled({
     settings: { wipe: 'none' },
   });
@@ -96,7 +96,7 @@ test('where nothing is to be wiped the name says free at once, and the system ru
   expect([await claim(), await secret()]).toEqual([undefined, 's1']);
 });
 
-test('a server of which only the name says that it was leaving is wiped too', async () => {
+test('wipes a server that only its name marks as leaving', async () => {
   const stand = await startInstalled();
   await stand.dropClaim();
   stand.fake.rename(321, LEAVING);
@@ -105,7 +105,7 @@ test('a server of which only the name says that it was leaving is wiped too', as
   expect([await stand.isReusable(), isWiped(stand)]).toEqual([true, true]);
 });
 
-test('a machine whose claim was lost is shown by its name, without a secret, and can be given back', async () => {
+test('shows a machine without its claim by its name, without a secret, and can give it back', async () => {
   const { id, dropClaim, machine, list, giveBack } = await startInstalled();
   await dropClaim();
   expect(machine().name).toBe(OUR_NAME);
@@ -116,7 +116,7 @@ test('a machine whose claim was lost is shown by its name, without a secret, and
   expect(machine().name).toBe(LEAVING);
 });
 
-test('a reset that Robot refused is none of the three: the server is wiped once it lets us', async () => {
+test('wipes a server once Robot allows it after a refused reset', async () => {
   const stand = await startInstalled();
   const { id, giveBack, fake, claim, isReusable, pass, resets, machine, log } = stand;
   const { id: busy } = fake.addFault(at('POST /reset/{n}', refusal(409, 'RESET_MANUAL_ACTIVE')));
@@ -134,7 +134,7 @@ test('a reset that Robot refused is none of the three: the server is wiped once 
   expect(log.lines.some(({ fields }) => fields['alarm'] === 'unwiped-server')).toBe(false);
 });
 
-test('a server that somebody named theirs is neither given back nor wiped nor reset', async () => {
+test('neither gives back, wipes nor resets a server that others have renamed', async () => {
   const stand = await startInstalled();
   const { id, giveBack, fake, isReusable, pass, resets, machine, ran, claim } = stand;
   await giveBack(id);
@@ -145,7 +145,7 @@ test('a server that somebody named theirs is neither given back nor wiped nor re
   expect([isWiped(stand), await claim()]).toEqual([false, undefined]);
 });
 
-test('a machine with a stranger’s name is disputed, and no order about it is carried out', async () => {
+test('treats a machine with a foreign name as disputed, and executes no order about it', async () => {
   const { id, giveBack, fake, pass, list, forget, count, machine } = await startInstalled();
   fake.rename(321, 'mail1');
   await pass(70_000);
@@ -153,19 +153,19 @@ test('a machine with a stranger’s name is disputed, and no order about it is c
   forget();
   expect(await failureOf(giveBack(id))).toMatchObject({ kind: 'conflict' });
   expect(count(/^(POST|DELETE)/)).toBe(0);
-  // One that was cut, or cleared, is nobody's.
+  // A name that was cut or cleared is nobody's.
   fake.rename(321, 'shep-pr');
   await pass(70_000);
   await giveBack(id);
   expect(machine().name).toBe(LEAVING);
 });
 
-test('what is given back while a round of looks is under way is not named ours again', async () => {
+test('does not rename a machine to ours if it is given back during a round of looks', async () => {
   const { id, provider, daemon, run, fake, giveBack, pass, until, machine, list, forget, count } =
     await startInstalled({ settings: { wipe: 'none' } });
   await run(provider.stop());
   await list(daemon());
-  // Between its look at the claims and at the names.
+  // Between the driver's read of the claims and its read of the names.
   fake.addFault(at('GET /server', { type: 'latency', ms: 30_000 }));
   forget();
   await until(() => count(/^GET \/server$/) > 0);
@@ -175,7 +175,7 @@ test('what is given back while a round of looks is under way is not named ours a
   expect(machine().name).toBe('free-321');
 });
 
-test('a server that is no more among those that may be touched is left as it is', async () => {
+test('leaves a server alone that is no longer among the permitted ones', async () => {
   const stand = await startInstalled();
   await stand.giveBack(stand.id);
   await stand.pass(200_000);

@@ -25,7 +25,7 @@ import {
   WITNESS,
 } from './stand.ts';
 
-test('vector 2: one free, one ours, one not listed; one request for all of them', async () => {
+test('vector 2: lists one free and one of our servers, and omits one, with one request', async () => {
   const names = ['free-a', OUR_NAME, 'mail1', 'shep-prod-old'];
   const { run, provider, sent } = await startStand({ servers: names.map((name) => ({ name })) });
   const { machines, complete } = await run(provider.listMachines({}, callOf()));
@@ -41,7 +41,7 @@ test('vector 2: one free, one ours, one not listed; one request for all of them'
   expect(sent()).toEqual(['GET /server']);
 });
 
-test('a listing is believed for a minute, and our own change is in it', async () => {
+test('trusts a listing for a minute, including our own change', async () => {
   const { list, count, create, pass } = await startStand();
   await list();
   await list();
@@ -58,13 +58,13 @@ test.each([
   ['2a01:4f8:111:4221::/64', '[2a01:4f8:111:4221::1]'],
   ['2a01:4f8:111:4221:0:0:0:0', null],
   [null, null],
-])('vector 4: of the net %s the machine has %s', (ipv6Net, address) => {
+])('vector 4: derives from the net %s the address %s', (ipv6Net, address) => {
   expect(addressOf({ ipv4: null, ipv6Net })).toBe(address);
   expect(addressOf({ ipv4: '192.0.2.1', ipv6Net })).toBe('192.0.2.1');
 });
 
 test.each([{ cancelled: true }, { status: 'in process' }])(
-  'vector 33: a free server with %j is not offered',
+  'vector 33: does not offer a free server with %j',
   async (fields) => {
     const { fake, list } = await startStand({ servers: 2 });
     fake.addFault({ match: { server: 321 }, effect: { type: 'fields', fields } });
@@ -72,7 +72,7 @@ test.each([{ cancelled: true }, { status: 'in process' }])(
   },
 );
 
-test('only the servers of the configuration are listed, or touched', async () => {
+test('lists and changes only the servers of the configuration', async () => {
   const { list, create, daemon, run } = await startStand({
     settings: { servers: [322] },
     servers: 2,
@@ -86,7 +86,7 @@ test('only the servers of the configuration are listed, or touched', async () =>
 testRows([
   [OUR_NAME, [{ tags: { [SET_ID_TAG]: DISPUTED } }]],
   ['free-321', []],
-] as const)('nothing is done to a server %s with a claim of another set', async (name, listed) => {
+] as const)('changes nothing on a server %s with a claim of another set', async (name, listed) => {
   const { records, list, create, run, provider, resets, fake } = await startStand();
   fake.rename(321, name);
   await records.make('321', { set: 'other-00000-000000000000000' }, callOf());
@@ -100,7 +100,7 @@ testRows([
   expect(resets()).toEqual([]);
 });
 
-test('a name that was put back in Robot is told to it again, another’s is left alone', async () => {
+test('repeats a rename that was reverted in Robot, and leaves a foreign name alone', async () => {
   const { id, fake, pass, list, machine, log } = await startInstalled();
   fake.rename(321, 'free-321');
   expect(await list()).toMatchObject([{ id }]);
@@ -110,10 +110,10 @@ test('a name that was put back in Robot is told to it again, another’s is left
   await pass(300_000);
   expect(machine().name).toBe('somebody-1');
   expect(await list()).toMatchObject([{ id }]);
-  expect(log.count('a server of ours has another name than it was given')).toBe(2);
+  expect(log.count('a server of ours has another name than the one given')).toBe(2);
 });
 
-test('sweeps claims that never came to a name, and earlier keys of ours that were set aside', async () => {
+test('removes claims that never came to a name, and retired keys of ours', async () => {
   const { ask, fake, create, run, provider, pass, claim } = await startStand();
   const store = (name: string, line: string) =>
     ask('POST', '/key', `name=${name}&data=${encodeURIComponent(line)}`);
@@ -145,10 +145,10 @@ testRows([
   ['', { image: undefined, imageUrl: IMAGE_URL }],
   ['', { drives: { 321: ['eui.0025385b01'] }, servers: [321], plan: { 321: 'x' } }],
   ['', { layout: ['SWRAID 1', 'PART / ext4 all', 'LV vg0 root / ext4 10G'] }],
-  // Http is for this computer alone.
+  // Plain http is for this computer only.
   ['', { baseUrl: 'http://127.0.0.1:8080/' }],
   ['baseUrl', { baseUrl: 'http://robot.example.net' }],
-  // Vector 1: neither prefix begins the other.
+  // Vector 1: neither prefix begins with the other.
   ['freePrefix', { freePrefix: 'shep-', namePrefix: 'shep-prod-' }],
   ['freePrefix', { freePrefix: 'shep-prod-x-' }],
   ['freePrefix', { freePrefix: 'Upper-' }],
@@ -171,18 +171,18 @@ testRows([
   ['layout.0', { layout: ['PART / ext4 all\nIMAGE /x'] }],
   ['wipe', { wipe: 'thorough' }],
   ['rescueKeyFile', { rescueKeyFile: 'rescue-key' }],
-] as const)('at fault is %j where %j is configured', (path, change) => {
+] as const)('reports %j as the fault if %j is configured', (path, change) => {
   const { error } = providerSchema(around).safeParse({ ...WHOLE, ...change });
   const paths = error?.issues.map((issue) => issue.path.join('.')) ?? [];
   expect(paths.join()).toContain(path);
   expect(paths.length > 0).toBe(path !== '');
 });
 
-test('two providers overlap by names of one account that begin each other', () => {
+test('detects two providers of one account whose names begin with each other', () => {
   const { overlaps } = hetznerRobotDriver;
   const { driver: _, instanceSetId: _set, image: _image, ...own } = WHOLE;
   const one = robotSchema(around).parse({ ...own, imageUrl: IMAGE_URL });
-  // Two users may be of one account; only lists of servers tell them apart.
+  // Two users may belong to one account. Only lists of servers tell them apart.
   expect(overlaps!(one, { ...one, user: 'other' })).toBe('namePrefix');
   const listed = { ...one, servers: [321, 322] };
   expect(overlaps!(listed, { ...listed, user: 'other', servers: [323] })).toBeNull();

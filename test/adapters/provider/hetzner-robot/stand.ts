@@ -66,13 +66,13 @@ export const OUR_NAME = ourName(PREFIXES, WITNESS);
 export const LEAVING = 'shep-prod-leaving-321';
 export const IMAGE = 'Debian-1301-trixie-amd64-base.tar.gz';
 
-/** A call of the driver itself; whatever machine it is about is taken for ours. */
+/** A direct call of the driver, which accepts every machine as ours. */
 export const callOf = (change: Partial<CallOptions> = {}) =>
   usualCallOf({ operationId: WITNESS, ...change });
 export const hashOf = (secret: string) => createHash('sha256').update(secret).digest('hex');
 
 type ServerOrder = { server?: number; witness?: string } & Partial<CreateRequest>;
-/** An order of the core for a server; each attempt has a secret of its own. */
+/** The core's order for a server. Each attempt has its own secret. */
 export function orderOf(secret: string, change: ServerOrder = {}): CreateRequest {
   const { server = 321, witness = WITNESS, ...rest } = change;
   const unused = { id: null, reservationId: String(server), plan: 'EX44' };
@@ -87,13 +87,13 @@ export function orderOf(secret: string, change: ServerOrder = {}): CreateRequest
   };
 }
 
-/** A refusal in the words of Robot. */
+/** A refusal in Robot's form. */
 export const refusal = (code: number, text: string, more: object = {}) => ({
   type: 'status' as const,
   code,
   body: { error: { status: code, code: text, message: `about ${text}`, ...more } },
 });
-/** Its fault, at requests of one line of the documentation. */
+/** A fault at requests of one line of the documentation. */
 export const at = (
   line: string,
   effect: RobotFaultRule['effect'],
@@ -103,7 +103,7 @@ export const at = (
   return { id: line, match: { method, route }, effect, ...(times && { times }) };
 };
 
-/** What each script of the driver has that no other has. */
+/** Text that occurs in only one script of the driver. */
 const SCRIPTS: readonly (readonly [mark: string, name: string])[] = [
   ['say hostname', 'look'],
   ["'sleep 1; reboot'", 'reboot'],
@@ -119,11 +119,11 @@ interface Daemon {
 }
 export interface RobotStandOptions extends Pick<RobotEmulatorOptions, 'servers' | 'limits'> {
   readonly settings?: object;
-  /** What Robot says of host keys of rescue systems. */
+  /** Robot's answers about host keys of rescue systems. */
   readonly tells?: 'right' | 'wrong' | 'nothing';
 }
 
-/** The emulator and daemons on it, in one virtual time. Of SSH only the connection is left out. */
+/** The emulator and its daemons in one virtual time. Of SSH only the connection is missing. */
 export async function startStand(options: RobotStandOptions = {}) {
   const { settings: usual = {}, tells = 'right', ...own } = options;
   const clock = createSimulatedClock();
@@ -144,14 +144,14 @@ export async function startStand(options: RobotStandOptions = {}) {
   });
   let lives = 0;
   let forgotten = 0;
-  /** Scripts that were run on machines, by name. */
+  /** Scripts that ran on machines, by name. */
   const ran: string[] = [];
   const hooks: { script: ((name: string) => void) | null } = { script: null };
 
   function shellOf(life: DaemonLife): DriverShell {
     const execute = async (system: Answering, script: Uint8Array, signal: AbortSignal) => {
       const name = SCRIPTS.find(([mark]) => String(script).includes(mark))?.[1] ?? 'install';
-      // A look changes nothing: a death there is a death before what follows.
+      // A look changes nothing: a death there equals a death before the next step.
       if (name === 'look' ? life.isDead : !begins(life)) return never<never>();
       ran.push(name);
       hooks.script?.(name);
@@ -200,7 +200,7 @@ export async function startStand(options: RobotStandOptions = {}) {
       ...usual,
       ...change,
     }) as RobotSettings;
-  /** A further daemon, as another process has it. */
+  /** Another daemon, as in another process. */
   function daemon(change: Partial<Daemon> = {}): Provider {
     const provider = hetznerRobotDriver.open(settingsOf(change.settings), contextOf(change));
     ends.push(async () => change.life?.isDead || (await provider.stop()));
@@ -208,7 +208,7 @@ export async function startStand(options: RobotStandOptions = {}) {
   }
   const provider = daemon();
   const machine = (number = 321) => fake.servers().find((one) => one.number === number)!;
-  /** What Robot was asked, with types of resets and names: since the last `forget`. */
+  /** Robot's requests with reset types and names, since the last `forget`. */
   const sent = (): string[] =>
     fake.requests(forgotten).map(({ method, path, body }) => {
       const { type, server_name: name } = (body ?? {}) as Record<string, string>;
@@ -239,7 +239,7 @@ export async function startStand(options: RobotStandOptions = {}) {
       return driven(clock, client);
     },
     pass: (ms: number) => advance(clock, ms),
-    /** Lets time go by until it is so, which is found out every five seconds of it. */
+    /** Lets time pass until the condition holds, with a check every five seconds. */
     async until(isSo: () => Promise<boolean> | boolean) {
       for (let looks = 0; !(await isSo()); looks++) {
         if (looks === 200) throw new Error('it did not come about');
@@ -247,7 +247,7 @@ export async function startStand(options: RobotStandOptions = {}) {
       }
     },
     resets: () => machine().resets.map(({ type }) => type),
-    /** What another client of the account does. */
+    /** Requests of another client of the account. */
     ask(method: string, path: string, body = '') {
       const login = Buffer.from(`${user}:${password}`).toString('base64');
       const form = { 'content-type': 'application/x-www-form-urlencoded' };
@@ -268,20 +268,20 @@ export async function startStand(options: RobotStandOptions = {}) {
       const { key, version } = (await claimRow())!;
       await records.drop(key, version, callOf());
     },
-    /** The instance secret of the system that answers. */
+    /** The instance secret of the answering system. */
     async secret() {
       const system = fake.answering(machine().address);
       const shown = system?.play(`cat ${INSTANCE_SECRET_PATH}`)(Buffer.alloc(0));
       return String((await (shown && run(shown)))?.stdout ?? '');
     },
-    /** Milliseconds until it may be asked again; null: that is not said. */
+    /** Milliseconds until the next permitted request. Null: unknown. */
     inMs: (error: ProviderError | null) =>
       error?.rateLimit ? error.rateLimit.retryAt.getTime() - clock.now() : null,
   };
 }
 export type RobotStand = Awaited<ReturnType<typeof startStand>>;
 
-/** With a machine that is installed and was seen to be; of what led there nothing is told. */
+/** With an installed and observed machine. The journal omits the steps that led there. */
 export async function startInstalled(options: RobotStandOptions = {}) {
   const stand = await startStand(options);
   const { id } = await stand.create();

@@ -21,14 +21,14 @@ test.each([
   { type: 'drop', phase: 'after' },
   { type: 'drop', phase: 'before' },
   { type: 'status', code: 500, body: '<html>', executed: true },
-] as const)('vector 21: a reboot whose answer is lost by %j is not repeated', async (effect) => {
+] as const)('vector 21: does not repeat a reboot whose answer is lost by %j', async (effect) => {
   const { stand, reboot, seq } = await startWithMachine();
   stand.fake.addFault(faultAt(ACT, effect));
   await stand.fails(reboot(), UNKNOWN);
   expect(stand.changes(seq)).toEqual([ACT]);
 });
 
-test('vector 22: switches off once, and switches on instead of a reboot of what is off', async () => {
+test('vector 22: switches off once, and switches on instead of rebooting a stopped machine', async () => {
   const { stand, id, read, reboot, setPower, seq } = await startWithMachine();
   await stand.run(setPower('off'));
   await stand.wait(60_000);
@@ -41,7 +41,7 @@ test('vector 22: switches off once, and switches on instead of a reboot of what 
   expect(await read()).toMatchObject({ power: 'on', status: 'Running' });
 });
 
-test('power whose answer is lost is looked for, and not asked for again', async () => {
+test('looks for the result of a power request with a lost answer, and does not repeat it', async () => {
   const { stand, setPower, seq } = await startWithMachine();
   stand.fake.addFault(faultAt(ACT, { type: 'drop', phase: 'after' }));
   await stand.run(setPower('off'));
@@ -53,12 +53,12 @@ test('power whose answer is lost is looked for, and not asked for again', async 
   expect(stand.changes(seq)).toEqual([ACT, ACT]);
 });
 
-test('while it is being installed nothing is asked of a machine, and that will pass', async () => {
+test('refuses every request temporarily while the machine is being installed', async () => {
   const stand = await startStand();
   const provider = stand.fleet();
   const order = await stand.orderFor(provider);
   const id = (await stand.run(provider.createMachine(order, live))).id!;
-  // The flash of `on` before the deployment: only the refusal tells.
+  // `on` shows for a moment before the deployment: only the refusal reveals it.
   await stand.wait(10_000);
   expect((await stand.run(provider.getMachine(id, live))).status).toBe('Provisioning');
   await stand.fails(provider.rebootMachine(id, 'force', live), NOT_YET);
@@ -70,13 +70,13 @@ test('while it is being installed nothing is asked of a machine, and that will p
   expect(stand.changes(seq)).toEqual([]);
 });
 
-test('an action that is refused for good is told as that', async () => {
+test('reports a final refusal of an action as final', async () => {
   const { stand, reboot } = await startWithMachine();
   stand.fake.addFault(faultAt(ACT, { type: 'status', code: 422 }));
   await stand.fails(reboot(), REFUSED);
 });
 
-test('a reinstallation keeps the machine, and its new record takes the place of the old one', async () => {
+test('keeps the machine in a reinstallation, and replaces the old record by a new one', async () => {
   const { stand, id, read, reinstall, seq } = await startWithMachine();
   const [before] = stand.fake.userData();
   const { tags: old } = await read();
@@ -102,7 +102,7 @@ test.each([
   ['vector 24: that is lost before', { type: 'drop', phase: 'before' }, UNKNOWN, ['old', 'new']],
   ['vector 24: that is lost after', { type: 'drop', phase: 'after' }, null, ['new']],
 ] as const)(
-  'a reinstallation %s it was done leaves the right record',
+  'leaves the right record after a reinstallation %s it was done',
   async (_, effect, error, left) => {
     const { stand, read, reinstall } = await startWithMachine();
     const [[before], { tags }] = [stand.fake.userData(), await read()];
@@ -111,7 +111,7 @@ test.each([
     expect(stand.count(REINSTALL)).toBe(1);
     const records = stand.fake.userData().map(({ id }) => (id === before!.id ? 'old' : 'new'));
     expect(records).toEqual(left);
-    // The server says which record it has.
+    // The server names its record.
     const machine = await read();
     expect(machine.ownership).toBe('ours');
     expect(isDeepStrictEqual(machine.tags, tags)).toBe(left[0] === 'old');
@@ -119,7 +119,7 @@ test.each([
 );
 
 test.each(['before', 'after'] as const)(
-  'tags whose answer is lost (%s it was done) are written once more; others stay, and everybody sees it',
+  'writes tags once more if the answer is lost (%s it was done), and keeps others',
   async (phase) => {
     const { stand, provider, id } = await startWithMachine();
     stand.fake.addFault(faultAt('PATCH /user_data/{id}', { type: 'drop', phase }));
@@ -131,7 +131,7 @@ test.each(['before', 'after'] as const)(
   },
 );
 
-test('vector 28: somebody deleted the record: nobody’s, untouched, and ours again once it is taken in', async () => {
+test('vector 28: disowns a machine whose record was deleted, and owns it again once adopted', async () => {
   const { stand, provider, id, read, reboot, reinstall } = await startWithMachine();
   const [record] = stand.fake.userData();
   await stand.api('DELETE', `/user_data/${record!.id}`);
@@ -147,7 +147,7 @@ test('vector 28: somebody deleted the record: nobody’s, untouched, and ours ag
   await stand.run(reboot());
 });
 
-test('nothing is sent when the change is not wanted any more', async () => {
+test('sends nothing once the change is withdrawn', async () => {
   const { stand, provider, id, seq } = await startWithMachine();
   const how = { ...live, beforeSending: () => Promise.reject(new Error('not any more')) };
   const notWanted = { message: 'not any more' };
@@ -162,7 +162,7 @@ test('nothing is sent when the change is not wanted any more', async () => {
 const DELETE = 'DELETE /servers/{id}';
 const CONFLICT = { kind: 'conflict', outcome: 'not-done' };
 
-test('vector 26: a machine is deleted once, and its record only when the server is gone', async () => {
+test('vector 26: deletes a machine once, and its record only when the server is gone', async () => {
   const { stand, provider, giveBack, isReusable, read, seq } = await startWithMachine();
   stand.fake.addFault({ effect: { type: 'tombstone', ms: 60_000 } });
   await giveBack();
@@ -176,7 +176,7 @@ test('vector 26: a machine is deleted once, and its record only when the server 
   await stand.free(provider);
 });
 
-test('vector 25: a locked server is left alone, and never unlocked', async () => {
+test('vector 25: leaves a locked server alone, and never unlocks it', async () => {
   const { stand, id, giveBack, seq } = await startWithMachine();
   stand.fake.addFault({ match: { server: id }, effect: { type: 'locked' } });
   await expect(giveBack()).rejects.toMatchObject(CONFLICT);
@@ -184,19 +184,19 @@ test('vector 25: a locked server is left alone, and never unlocked', async () =>
 });
 
 test.each([422, 403])(
-  'vector 25: a refusal (%i) that speaks of a lock is a conflict',
+  'vector 25: reports a refusal (%i) that mentions a lock as a conflict',
   async (code) => {
     const { stand, giveBack, read } = await startWithMachine();
     const body = { errors: [{ code: 'server_locked', detail: 'The server is locked' }] };
     stand.fake.addFault(faultAt(DELETE, { type: 'status', code, body }));
     await expect(giveBack()).rejects.toMatchObject(CONFLICT);
-    // The answer does not speak of our key, so nothing else waits.
+    // The answer does not mention our key, so nothing else waits.
     expect((await read()).ownership).toBe('ours');
   },
 );
 
 test.each(['before', 'after'] as const)(
-  'vector 26: an answer that is lost (%s it was done) is settled by looking',
+  'vector 26: resolves a lost answer (%s it was done) by looking',
   async (phase) => {
     const { stand, giveBack, isReusable } = await startWithMachine();
     stand.fake.addFault(faultAt(DELETE, { type: 'drop', phase }));
@@ -207,7 +207,7 @@ test.each(['before', 'after'] as const)(
   },
 );
 
-test('one that goes at the end of its billing cycle is switched off, and is not ours any more', async () => {
+test('switches off and disowns a machine that leaves at the end of its billing cycle', async () => {
   const { stand, provider, reboot, read, giveBack, isReusable, seq } = await startWithMachine({
     onDeprovision: 'schedule',
   });
@@ -219,7 +219,7 @@ test('one that goes at the end of its billing cycle is switched off, and is not 
   ]);
   expect(await read()).toMatchObject({
     ...{ status: 'Missing', ownership: 'foreign' },
-    // It is not asked for again before that.
+    // No earlier request follows.
     leavesAtMs: expect.closeTo(stand.clock.now() + 3_600_000, -7),
   });
   expect(await stand.machines(provider)).toMatchObject([
@@ -235,7 +235,7 @@ test('one that goes at the end of its billing cycle is switched off, and is not 
   expect([stand.fake.servers(), stand.fake.userData()]).toEqual([[], []]);
 });
 
-test('a search by name that finds nothing does not cost a record', async () => {
+test('keeps the record when a search by name finds nothing', async () => {
   const { stand, isReusable } = await startWithMachine();
   const body = { data: [], meta: { stats: { total: { count: 0 } } } };
   stand.fake.addFault(faultAt('GET /servers', { type: 'status', code: 200, body }));
@@ -244,13 +244,13 @@ test('a search by name that finds nothing does not cost a record', async () => {
 });
 
 const ORDER = 'POST /servers';
-test('vector 13: a stranger that took the name while our order was lost is not taken for ours', async () => {
+test('vector 13: does not mistake a foreign server with our name for the one of our lost order', async () => {
   const stand = await startStand();
   const provider = stand.fleet();
   stand.fake.addFault(faultAt(ORDER, { type: 'drop', phase: 'before' }));
   const onAttempt = async () => void stand.stranger(nameOf(1));
   const order = await stand.orderFor(provider, { onAttempt });
-  // It may still be ours, and only not tell yet what it was installed with.
+  // It may still be ours, and merely not report its record yet.
   await stand.fails(provider.createMachine(order, live), { kind: 'transient', outcome: 'unknown' });
   await stand.wait(120_000);
   const lost = { kind: 'race-lost' };
@@ -259,7 +259,7 @@ test('vector 13: a stranger that took the name while our order was lost is not t
   expect(stand.count(ORDER)).toBe(1);
 });
 
-test('vector 13: a stranger beside a machine of ours is not changed by its id', async () => {
+test('vector 13: does not change a foreign server beside our machine by its id', async () => {
   const { stand, id } = await startWithMachine();
   const stranger = stand.stranger(nameOf(1));
   const driver = stand.open();
@@ -276,7 +276,7 @@ test.each([
   ['leaves out', { type: 'pages', does: 'omitted' }, 3, {}],
   ['does not show yet', { type: 'listLag', ms: 3_600_000 }, 1, { kind: 'race-lost' }],
 ] as const)(
-  'a machine that the search by name %s keeps its record, and no second one is ordered',
+  'keeps the record of a machine that the search by name %s, and orders no second one',
   async (_, effect, times, error) => {
     const stand = await startStand();
     const provider = stand.fleet();
@@ -290,7 +290,7 @@ test.each([
   },
 );
 
-test('one of two servers of a name that is just going spoils no listing', async () => {
+test('keeps the listing intact if one of two servers with one name is just leaving', async () => {
   const { stand, provider, id } = await startWithMachine();
   const stranger = stand.stranger(nameOf(1));
   stand.fake.addFault({
@@ -303,7 +303,7 @@ test('one of two servers of a name that is just going spoils no listing', async 
 });
 
 test.each([404, 408, 410])(
-  'from a %i that is not of the API it does not follow whose a server is',
+  'does not conclude from a %i of another server whose machine it is',
   async (code) => {
     const { stand, id } = await startWithMachine();
     const match = { route: '/servers/{id}/deploy_config' };
@@ -314,7 +314,7 @@ test.each([404, 408, 410])(
   },
 );
 
-test('where the API does not tell what a server was installed with, nothing is done to it', async () => {
+test('changes nothing if the API does not report with which record a server was installed', async () => {
   const { stand, id } = await startWithMachine();
   const body = { data: { id, type: 'deploy_config', attributes: {} } };
   stand.fake.addFault({
@@ -325,13 +325,13 @@ test('where the API does not tell what a server was installed with, nothing is d
   const seq = stand.lastSeq();
   const refused = {
     ...{ kind: 'auth', outcome: 'not-done' },
-    message: expect.stringContaining('take the server in'),
+    message: expect.stringContaining('assimilate the server'),
   };
   await stand.fails(other.deprovisionMachine(id, live), refused);
   await stand.fails(other.rebootMachine(id, 'force', live), refused);
   await stand.fails(other.reinstallMachine(id, live), refused);
   expect(stand.changes(seq)).toEqual([]);
-  // It is shown as ours all the same, and its slot is not free for a second one.
+  // It is shown as ours all the same, and its slot is not free for a second machine.
   expect(await stand.machines(other)).toMatchObject([
     { reservationId: slotOf(1), ownership: 'ours' },
     { reservationId: slotOf(2), ownership: 'ours' },

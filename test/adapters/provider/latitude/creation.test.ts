@@ -20,7 +20,7 @@ import {
 const ORDER = 'POST /servers';
 type RuleEffect = LatitudeFaultRule['effect'];
 
-/** A creation on the first slot, and what has been announced of it. */
+/** A creation on the first slot, and its announcements. */
 async function creating(
   stand: LatitudeStand,
   change: Partial<FleetCreateRequest> & { readonly n?: number } = {},
@@ -36,7 +36,7 @@ async function creating(
     made: stand.run(provider.createMachine(order, live)),
   };
 }
-test('vector 4: a look, the record, the announcement, the order: one server, as configured', async () => {
+test('vector 4: looks, writes the record, announces and orders one server as configured', async () => {
   const stand = await startStand({}, { raid: 'raid-1' });
   const provider = stand.fleet();
   await stand.run(provider.prepare(live));
@@ -68,11 +68,11 @@ test.each<[string, RuleEffect, number]>([
   ['vector 5: the list shows it a minute late', { type: 'drop', phase: 'after' }, 60_000],
   ['vector 7: 201 with a page in HTML', { type: 'garbage', kind: 'html' }, 0],
   ['vector 7: 201 with half a document', { type: 'garbage', kind: 'truncated' }, 0],
-])('%s: the server is found by its name, and asked for once', async (_, effect, listLagMs) => {
+])('%s: finds the server by its name, and orders once', async (_, effect, listLagMs) => {
   const stand = await startStand();
   stand.fake.addFault(faultAt(ORDER, effect));
   stand.fake.addFault({ effect: { type: 'listLag', ms: listLagMs } });
-  // Vector 31: a name that comes back in capitals is the same name; a longer one is another name.
+  // Vector 31: a name that returns in capitals is the same name. A longer name is another one.
   stand.fake.addFault({ effect: { type: 'upperCaseNames' } });
   stand.fake.addFault({ effect: { type: 'hostnameFilter' } });
   stand.stranger(`${nameOf(1)}-2`);
@@ -89,7 +89,7 @@ test.each<[string, RuleEffect, number]>([
   });
 });
 
-test('vector 6: an order that was never carried out is not repeated by itself; the next call asks again', async () => {
+test('vector 6: does not repeat an order that was never executed until the next call', async () => {
   const stand = await startStand();
   stand.fake.addFault(faultAt(ORDER, { type: 'drop', phase: 'before' }));
   const first = await creating(stand);
@@ -117,7 +117,7 @@ const tooMany = (seconds: number) =>
 
 interface FailedOrder {
   readonly effect: RuleEffect;
-  /** Of which request; usually the order. */
+  /** The affected request, usually the order. */
   readonly line?: string;
   readonly error: object;
   /** A part of the message. */
@@ -148,7 +148,7 @@ const FAILED_ORDERS: Readonly<Record<string, FailedOrder>> = {
     }),
     error: { kind: 'invalid' },
   },
-  // The words of a limit and of a stock together mean the limit.
+  // A message with the words of both a limit and a stock means the limit.
   'a team that has all that it may have is at its quota': {
     effect: status(422, { detail: 'No capacity is available within the limit of this team' }),
     error: { kind: 'transient', quota: true },
@@ -183,7 +183,7 @@ test.each(Object.entries(FAILED_ORDERS))('%s; nothing is left', async (_, failed
   expect([stand.fake.userData(), stand.fake.servers()]).toEqual([[], []]);
 });
 
-test('vector 10: asked to slow down, it asks again a minute later; reads go on meanwhile', async () => {
+test('vector 10: sends the order again a minute after a 429, and reads meanwhile', async () => {
   const stand = await startStand();
   stand.fake.addFault(faultAt(ORDER, tooMany(60)));
   const provider = stand.fleet();
@@ -200,7 +200,7 @@ test('vector 10: asked to slow down, it asks again a minute later; reads go on m
   expect([stand.count(ORDER), announced]).toEqual([2, 2]);
 });
 
-test('vector 11: killed after the record was made: it waits, and orders with a new secret in the same record', async () => {
+test('vector 11: waits when killed after the record was made, and orders with a new secret in it', async () => {
   const stand = await startStand();
   const { unused } = await stand.abandon();
   const [record] = stand.fake.userData();
@@ -214,7 +214,7 @@ test('vector 11: killed after the record was made: it waits, and orders with a n
   expect(after).not.toEqual(before);
 });
 
-test('vector 13: a stranger has the name: the race is lost, and nothing is touched', async () => {
+test('vector 13: loses the race to a foreign server with the name, and touches nothing', async () => {
   const stand = await startStand();
   const provider = stand.fleet();
   const order = await stand.orderFor(provider);
@@ -223,7 +223,7 @@ test('vector 13: a stranger has the name: the race is lost, and nothing is touch
   const lost = { kind: 'race-lost', outcome: 'not-done' };
   await stand.fails(provider.createMachine(order, live), lost);
   expect(stand.changes(seq)).toEqual([]);
-  // Two servers of one name are both told.
+  // Both servers of one name are reported.
   ids.push(stand.stranger(nameOf(1)));
   for (const id of ids) {
     const message = expect.stringContaining(id);
@@ -231,7 +231,7 @@ test('vector 13: a stranger has the name: the race is lost, and nothing is touch
   }
 });
 
-test('a record of another creation: young, the race is lost; old, it is removed first', async () => {
+test('loses the race to a young record of another creation, and removes an old one first', async () => {
   const stand = await startStand();
   const { unused } = await stand.abandon();
   const [old] = stand.fake.userData();
@@ -246,7 +246,7 @@ test('a record of another creation: young, the race is lost; old, it is removed 
   expect([more, left!.id === old!.id]).toEqual([[], false]);
 });
 
-test('a record of another set stays, whatever its age', async () => {
+test('keeps a record of another set, whatever its age', async () => {
   const stand = await startStand();
   const theirs = await stand.claim(OTHER_SET, nameOf(1));
   await stand.wait(600_000);
@@ -266,7 +266,7 @@ test.each([
     const order = await stand.orderFor(provider);
     stand.fake.addFault(faultAt('POST /user_data', { type: 'latency', ms: 1_000 }));
     const made = provider.createMachine(order, live).catch((error: unknown) => error);
-    // Between its first look at the records and its second.
+    // Between the first and the second read of the records.
     while (!stand.sent().includes('POST /user_data')) await stand.wait(10);
     const theirs = await stand.claim(SET, nameOf(1));
     expect(await stand.run(made)).toMatchObject({ kind: 'race-lost', outcome: 'not-done' });
@@ -277,7 +277,7 @@ test.each([
   },
 );
 
-test('F4: of two daemons that want the same slots one makes each machine, and the other has lost', async () => {
+test('F4: makes each machine by one of two daemons that compete for the slots', async () => {
   const stand = await startStand();
   const daemons = [stand.fleet({ daemons: 2 }), stand.fleet({ daemons: 2 })];
   const wanted = daemons.flatMap((daemon, d) => [1, 2].map((slot) => ({ daemon, d, slot })));
@@ -294,7 +294,7 @@ test('F4: of two daemons that want the same slots one makes each machine, and th
   expect(stand.fake.userData()).toHaveLength(2);
 });
 
-test('a record that a creation takes up again while others are swept stays', async () => {
+test('keeps a record that a creation resumes while others are swept', async () => {
   const stand = await startStand();
   const provider = stand.fleet();
   const order = await stand.orderFor(provider);
@@ -316,7 +316,7 @@ test('a record that a creation takes up again while others are swept stays', asy
   expect(seen.ownership).toBe('ours');
 });
 
-test('a record goes also when there is no request left for the moment', async () => {
+test('removes a record even if no request is left for the moment', async () => {
   const stand = await startStand({}, { writesPerMinute: 3 });
   const provider = stand.fleet();
   await stand.run(provider.prepare(live));
@@ -326,14 +326,14 @@ test('a record goes also when there is no request left for the moment', async ()
   expect(stand.fake.userData()).toEqual([]);
 });
 
-test('a server that is to go at the cycle’s end is scheduled also where it takes no action', async () => {
+test('schedules a deletion at the end of the cycle also for a server that takes no action', async () => {
   const { stand, giveBack } = await startWithMachine({ onDeprovision: 'schedule' });
   stand.fake.addFault(faultAt('POST /servers/{id}/actions', { type: 'status', code: 422 }));
   await giveBack().catch(() => null);
   expect(stand.count('POST /servers/{id}/schedule_deletion')).toBe(1);
 });
 
-test('a script that is cut out late takes no tags with it that were written meanwhile', async () => {
+test('keeps tags that were written meanwhile when it removes a script late', async () => {
   const stand = await startStand();
   const other = stand.fleet();
   const first = await stand.made(other, 1);

@@ -20,14 +20,14 @@ import {
 
 const LIST = { method: 'GET', route: '/servers' };
 const CONFIG = 'GET /servers/{id}/deploy_config';
-/** A record of ours in every way, but of another set. */
+/** A record like ours, but of another set. */
 function recordOf(set: string): string {
   const tags = { 'shepherd-InstanceSetID': set, 'shepherd-op': witnessOf(9) };
   const note = Buffer.from(JSON.stringify({ tags, t: 0, v: 1, slot: slotOf(1) }));
   return `#cloud-config\n# shepherd ${note.toString('base64url')}\n{}\n`;
 }
 
-test('vectors 2 and 30: lists free slots, and a machine of ours on its slot', async () => {
+test('vectors 2 and 30: lists free slots, and our machine on its slot', async () => {
   const stand = await startStand();
   const provider = stand.fleet();
   const free = { id: null, availability: 'KnownUnused', location: SITE };
@@ -45,7 +45,7 @@ test('vectors 2 and 30: lists free slots, and a machine of ours on its slot', as
   expect(bare.machines.map(({ reservationId }) => reservationId)).toEqual([slotOf(1), slotOf(2)]);
 });
 
-test('vector 14: a server of our name with the record of another set is disputed, and nobody reboots it', async () => {
+test('vector 14: disputes a server with our name and the record of another set, and does not reboot it', async () => {
   const stand = await startStand();
   const provider = stand.fleet();
   const id = stand.stranger(nameOf(1));
@@ -60,7 +60,7 @@ test('vector 14: a server of our name with the record of another set is disputed
   expect(stand.changes(seq)).toEqual([]);
 });
 
-test('a server of our name without a record is nobody’s, and other names are only counted', async () => {
+test('disowns a server with our name and no record, and only counts other names', async () => {
   const stand = await startStand();
   for (const name of [nameOf(1), 'somebody', 'shep-of-somebody']) stand.stranger(name);
   expect(await stand.machines(stand.fleet())).toMatchObject([
@@ -72,7 +72,7 @@ test('a server of our name without a record is nobody’s, and other names are o
   );
 });
 
-test('a machine whose slot left the configuration stays ours, on its slot', async () => {
+test('keeps a machine whose slot left the configuration on its slot', async () => {
   const stand = await startStand();
   const { id } = await stand.made(stand.fleet(), 2);
   const provider = stand.fleet({ settings: { slots: [{ plan: PLAN, site: SITE, count: 1 }] } });
@@ -83,7 +83,7 @@ test('a machine whose slot left the configuration stays ours, on its slot', asyn
   expect(machines).toHaveLength(2);
 });
 
-test('of two servers of one name the one that was installed with the record is ours', async () => {
+test('owns the one of two namesakes that was installed with the record', async () => {
   const { stand, provider, id } = await startWithMachine();
   stand.stranger(nameOf(1));
   const named = (await stand.machines(provider)).filter((one) => one.hostname === nameOf(1));
@@ -96,7 +96,7 @@ test('of two servers of one name the one that was installed with the record is o
   expect(stand.count(CONFIG)).toBe(asked);
 });
 
-test('an order that was carried out twice: the older server is ours, and none is deleted', async () => {
+test('owns the older server of an order that was executed twice, and deletes none', async () => {
   const { stand, provider, id } = await startWithMachine();
   const [record] = stand.fake.userData();
   const attributes = {
@@ -110,7 +110,7 @@ test('an order that was carried out twice: the older server is ours, and none is
   expect(stand.fake.servers()).toHaveLength(2);
 });
 
-test('vector 18: a total that changes is read again; if it keeps changing the listing has gaps', async () => {
+test('vector 18: reads again if the total changes, and reports gaps if it keeps changing', async () => {
   const stand = await startStand({}, { pageSize: 1 });
   for (const name of ['one', 'two', 'three']) stand.stranger(name);
   const provider = stand.fleet();
@@ -123,7 +123,7 @@ test('vector 18: a total that changes is read again; if it keeps changing the li
   expect(await isComplete()).toBe(false);
 });
 
-test('a page that is too large is asked for at half its size, from then on', async () => {
+test('halves the size of a page that is too large from then on', async () => {
   const stand = await startStand();
   for (let n = 0; n < 60; n++) stand.stranger(`somebody-${n}`);
   stand.fake.addFault({ effect: { type: 'pageSize', max: 30, code: 422 } });
@@ -135,23 +135,23 @@ test('a page that is too large is asked for at half its size, from then on', asy
   expect(new Set(sizes)).toEqual(new Set(['25']));
 });
 
-test('a status that nobody has heard of is unknown, and told once', async () => {
+test('maps an unheard-of status to unknown, and reports it once', async () => {
   const { stand, read } = await startWithMachine();
   stand.fake.addFault({ effect: { type: 'statusText', shows: 'migrating' } });
   for (let n = 0; n < 2; n++) {
     expect(await read()).toMatchObject({ status: 'Unknown', power: 'unknown' });
   }
-  expect(stand.log.count('server in an unknown state')).toBe(1);
+  expect(stand.log.count('a server is in an unknown state')).toBe(1);
 });
 
-test('a server of another project is not found', async () => {
+test('does not find a server of another project', async () => {
   const stand = await startStand();
   const project = { project: stand.fake.reservedProject, billing: 'yearly' };
   const { id } = await stand.made(stand.fleet({ settings: project }));
   await stand.fails(stand.fleet().getMachine(id!, live), { kind: 'not-found' });
 });
 
-test('vector 20: two daemons send 27 reads in a minute each', async () => {
+test('vector 20: sends 27 reads in a minute from each of two daemons', async () => {
   const stand = await startStand({ limits: { reads: 10_000 } });
   const driver = stand.open({ daemons: 2 });
   const reads = Array.from({ length: 30 }, (_, n) =>
@@ -163,7 +163,7 @@ test('vector 20: two daemons send 27 reads in a minute each', async () => {
   expect([within.length, atMs.length]).toEqual([27, 30]);
 });
 
-/** Reads a whole list whose pages are these. */
+/** Reads a whole list with these pages. */
 async function readAll(
   pageOf: (number: number, size: number) => { data: object[]; total?: number },
   schema: typeof server | typeof userData = server,
@@ -186,10 +186,10 @@ test.each([
   [200, 100, 2],
   [201, 100, 3],
   [0, 100, 1],
-  // A short page is not the last one.
+  // A short page need not be the last one.
   [5, 2, 3],
 ])(
-  'vector 19: %i entries in pages of %i are %i reads, each entry once',
+  'vector 19: reads %i entries in pages of %i by %i reads, each entry once',
   async (total, most, expected) => {
     for (const schema of [server, userData]) {
       const all = Array.from({ length: total }, (_, n) => ({ id: `sv_${n}`, attributes: {} }));
@@ -202,7 +202,7 @@ test.each([
   },
 );
 
-test('an entry that cannot be read spoils no other', async () => {
+test('keeps all other entries when one is unreadable', async () => {
   const data = [
     { id: 'sv_1', attributes: { hostname: 'one', status: 'on' } },
     { id: 'sv_2', attributes: { hostname: 'two', status: 7 } },
@@ -215,7 +215,7 @@ test('an entry that cannot be read spoils no other', async () => {
   ]);
 });
 
-test('without a total one walk is no whole listing: a second one has to see the same', async () => {
+test('requires a second equal walk for a complete listing without a total', async () => {
   let walks = 0;
   const { ids, complete } = await readAll((number) => {
     if (number > 1) return { data: [] };
@@ -255,17 +255,17 @@ test.each([
   ['unknown', 'Unknown', false, 'unknown'],
   ['never_heard_of', 'Unknown', false, 'unknown'],
   ['constructor', 'Unknown', false, 'unknown'],
-])('vector 15: the state %s', (status, expected, failed, power) => {
+])('vector 15: maps the state %s', (status, expected, failed, power) => {
   expect(shown({ status })).toMatchObject({ status: expected, failed, power });
 });
 
-test('vector 15: a server that is only starting to be deployed has no address yet', () => {
+test('vector 15: gives no address for a server whose deployment has just begun', () => {
   const address = { primary_ipv4: '198.51.100.7' };
   expect(shown({ status: 'starting_deploy', ...address }).address).toBeNull();
   expect(shown({ status: 'deploying', ...address }).address).toBe('198.51.100.7');
 });
 
-test('vector 16: on is power; for three minutes after an installation was asked for it is no more', () => {
+test('vector 16: reads "on" as power, except for three minutes after a requested installation', () => {
   const at = (ageMs: number) => shown({ status: 'on' }, ours(ageMs));
   expect(at(3 * MINUTE_MS - 1)).toMatchObject({ status: 'Provisioning', power: 'on' });
   expect(at(3 * MINUTE_MS)).toMatchObject({ status: 'Running', power: 'on' });
@@ -278,11 +278,11 @@ test.each([
   [{ primary_ipv4: 'soon', primary_ipv6: 'later' }, null],
   [{ primary_ipv4: '198.51.100.7:2222' }, null],
   [{}, null],
-])('the address of %j', (server, address) => {
+])('derives the address of %j', (server, address) => {
   expect(shown({ status: 'on', ...server }).address).toBe(address);
 });
 
-test('a server is shown on its slot, with what is known of it', () => {
+test('shows a server on its slot with its known data', () => {
   const server = { status: 'on', hostname: 'SHEP-ASH-A', plan: { slug: 'c3-small-x86' } };
   expect(shown({ ...server, region: { site: { slug: 'ASH' } } })).toMatchObject({
     id: 'sv_1',
@@ -297,12 +297,12 @@ test('a server is shown on its slot, with what is known of it', () => {
   expect(shown({ status: 'on' })).toMatchObject({ plan: 'c3-small-x86', location: 'ASH' });
 });
 
-test('vector 14: what is not ours shows that, and nothing of the record', () => {
+test('vector 14: marks a foreign machine, and shows nothing of its record', () => {
   expect(shown({ status: 'on' }, { kind: 'untagged' }).tags).toEqual({});
   expect(shown({ status: 'on' }, { kind: 'disputed' }).tags).toEqual({ [SET_ID_TAG]: 'disputed' });
 });
 
-test('one that is to go at the end of its billing cycle is not ours any more', () => {
+test('disowns a machine that leaves at the end of its billing cycle', () => {
   const machine = shown({ status: 'off' }, ours(0, { [LEAVING_TAG]: 'since then' }));
   expect(machine).toMatchObject({ status: 'Missing', reservationId: SLOT });
   expect(machine.tags).toEqual({ [SET_ID_TAG]: 'disputed', [LEAVING_TAG]: 'since then' });

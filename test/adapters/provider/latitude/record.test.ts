@@ -39,18 +39,18 @@ const textOf = ({ content }: { readonly content: string }) =>
   Buffer.from(content, 'base64').toString();
 const contentOf = (text: string) => Buffer.from(text).toString('base64');
 
-test('a record reads as it was written', () => {
+test('reads a record as it was written', () => {
   expect(readRecord(written())).toEqual(MARK);
   expect(readRecord(writeRecord(MARK, NOTHING_TO_RUN))).toEqual({ ...MARK, hasScript: false });
 });
 
-test('its description says whose machine it is, and is short', () => {
+test('names the owner of the machine in a short description', () => {
   expect(written().description).toBe(`shepherd ${SET} shep-ash-abcdefgh ${WITNESS}`);
   const longest = { ...MARK, hostname: 'h'.repeat(29) };
   expect(written(longest).description.length).toBeLessThanOrEqual(106);
 });
 
-test('its content is a cloud-config whose second line is the mark', () => {
+test('writes a cloud-config whose second line is the mark', () => {
   const [head, note, ...rest] = textOf(written()).split('\n');
   expect([head, note]).toEqual(['#cloud-config', expect.stringMatching(/^# shepherd [\w-]+$/)]);
   const json = Buffer.from(note!.slice('# shepherd '.length), 'base64url').toString();
@@ -64,7 +64,7 @@ test('its content is a cloud-config whose second line is the mark', () => {
       ['rm', '-f', path],
     ],
   });
-  // The mode is a text: as a number it would be another one.
+  // The mode is a text: as a number it would differ.
   expect(rest.join('\n')).toMatch(/permissions: ["']0700["']/);
 });
 
@@ -83,18 +83,18 @@ test.each([
   ['a note of another form', { content: contentOf(`${HEAD}\n# shepherd e30\n`) }],
   ['a note that was cut', { content: contentOf(`${HEAD}\n${NOTE.slice(0, -9)}\n`) }],
   ['too much of it', { content: contentOf(`${HEAD}\n${NOTE}\n${'#'.repeat(80_000)}`) }],
-])('vector 28: %s is no mark', (_, change) => {
+])('vector 28: does not accept %s as a mark', (_, change) => {
   expect(readRecord({ ...written(), ...change })).toBeNull();
 });
 
-test('a description claims a machine whatever the content holds, in lower case', () => {
+test('claims a machine by its lower-case description, for any content', () => {
   const claim = { set: SET, hostname: 'shep-ash-abcdefgh', witness: WITNESS };
   expect(claimOf(`shepherd ${SET} SHEP-ASH-ABCDEFGH ${WITNESS}`)).toEqual(claim);
   expect(claimOf('shepherd of my own')).toBeNull();
   expect(claimOf(undefined)).toBeNull();
 });
 
-test('what is secret in a body: the script in every form in which it is sent', () => {
+test('finds the secrets of a body: the script in every form in which it is sent', () => {
   const { content } = written();
   const found = secretsIn({ data: { type: 'user_data', attributes: { content } } });
   expect(found).toEqual([content, contentOf(SCRIPT), ...SCRIPT.trim().split('\n')]);
@@ -102,14 +102,14 @@ test('what is secret in a body: the script in every form in which it is sent', (
   expect(secretsIn(undefined)).toEqual([]);
 });
 
-/** What the first record makes a machine run. */
+/** The commands that the first record makes a machine run. */
 async function scriptIn(stand: LatitudeStand): Promise<string | null> {
   const [record] = stand.fake.userData();
   const [shown] = await stand.api('GET', `/user_data/${record!.id}`);
   return bodyIn(shown!.attributes['content']);
 }
 
-test('vector 27: after two hours the script goes, and the tags stay; a dry run changes nothing', async () => {
+test('vector 27: removes the script after two hours, keeps the tags, and changes nothing in a dry run', async () => {
   const { stand, provider, read } = await startWithMachine();
   const { tags } = await read();
   expect(await scriptIn(stand)).toContain('runcmd');
@@ -125,7 +125,7 @@ test('vector 27: after two hours the script goes, and the tags stay; a dry run c
   expect(await stand.sweep(provider)).toEqual([]);
 });
 
-test('vector 27: nobody has to ask: listings take the script out, and so do tags that are written', async () => {
+test('vector 27: removes the script during listings and tag writes, without a request', async () => {
   const { stand, provider, reinstall, id } = await startWithMachine();
   await stand.machines(provider);
   await stand.wait(1_000);
@@ -143,7 +143,7 @@ test('vector 27: nobody has to ask: listings take the script out, and so do tags
   expect(await scriptIn(stand)).toBe('{}\n');
 });
 
-test('a machine that has not come up keeps its script', async () => {
+test('keeps the script of a machine that has not come up', async () => {
   const stand = await startStand();
   stand.fake.addFault({ effect: { type: 'deployFails' } });
   const provider = stand.fleet();
@@ -152,7 +152,7 @@ test('a machine that has not come up keeps its script', async () => {
   expect(await stand.sweep(provider)).toEqual([]);
 });
 
-test('records of ours without a server go after an hour; those of another set stay', async () => {
+test('removes our records without a server after an hour, and keeps those of another set', async () => {
   const { stand, provider, giveBack } = await startWithMachine();
   await stand.claim(OTHER_SET, nameOf(2));
   await stand.write({ description: 'my own', content: 'eA==' });
@@ -169,7 +169,7 @@ test('records of ours without a server go after an hour; those of another set st
   ]);
 });
 
-test('nothing is swept by a listing that has gaps', async () => {
+test('removes nothing after a listing with gaps', async () => {
   const { stand, provider, giveBack } = await startWithMachine();
   await stand.wait(HOUR_MS);
   await giveBack();
@@ -184,7 +184,7 @@ test('nothing is swept by a listing that has gaps', async () => {
 const SITE_SECRET = 'a-secret-line-of-the-site-4711';
 const COMMENT = 'somebody@a-private-place';
 
-/** What must be seen nowhere. */
+/** Text that must appear nowhere. */
 async function secretsOf(stand: LatitudeStand): Promise<string[]> {
   const scripts = (await stand.api('GET', '/user_data')).flatMap(({ attributes }) => {
     const content = attributes['content']!;
@@ -208,7 +208,7 @@ test.each<
   ['DELETE /servers/{id}', (provider, id) => provider.deprovisionMachine(id, live)],
   ['POST /servers', (provider, _, order) => provider.createMachine(order, live)],
 ])(
-  'vector 32: when %s fails with all of it in its answer, neither errors nor the log show a secret',
+  'vector 32: reveals no secret in errors or log when %s fails and echoes everything',
   async (line, act) => {
     const stand = await startStand();
     const provider = stand.fleet({ fleet: { initCommand: `echo ${SITE_SECRET}` } });
@@ -216,7 +216,7 @@ test.each<
     const order = await stand.orderFor(provider, { slot: 2 });
     const secrets = await secretsOf(stand);
     expect(secrets.length).toBeGreaterThanOrEqual(6);
-    // A reply that repeats all that was sent, and more.
+    // A reply that repeats the whole request, and more.
     const sent = secrets.filter((secret) => secret !== COMMENT).join(' and ');
     const body = {
       errors: [{ code: 'INVALID', detail: `Bearer ${stand.fake.token} sent ${sent}` }],

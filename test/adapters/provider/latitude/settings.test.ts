@@ -44,7 +44,7 @@ const GIVEN = {
   slots: [{ plan: 'c3-small-x86', site: 'ASH', count: 2 }],
 };
 const settings = (change: object = {}) => schema.parse({ ...GIVEN, ...change }) as LatitudeSettings;
-/** What is wrong, by where it stands. */
+/** The errors, by their place. */
 function faults(change: object): Record<string, string> {
   const { error } = schema.safeParse({ ...GIVEN, ...change });
   const issues = error?.issues ?? [];
@@ -69,17 +69,17 @@ test.each([
   ['raid', { raid: 'raid-5' }],
   ['onDeprovision', { onDeprovision: 'keep' }],
   ['token', { token: 'written-out' }],
-])('vector 1: %s is refused before anything is asked: %j', (key, change) => {
+])('vector 1: refuses %s before any request: %j', (key, change) => {
   expect(Object.keys(faults(change))).toContain(key);
 });
 
-test('a plan and site that stand twice would share their names', () => {
+test('refuses a repeated pair of plan and site, whose names would collide', () => {
   const [slot] = GIVEN.slots;
-  expect(faults({ slots: [slot, { ...slot, count: 1 }] })['slots']).toMatch(/two of them/);
+  expect(faults({ slots: [slot, { ...slot, count: 1 }] })['slots']).toMatch(/twice/);
   expect(faults({ slots: [slot, { ...slot, site: 'NYC' }] })).toEqual({});
 });
 
-test('vector 2: slots have the same names each time, which the vendor takes', () => {
+test('vector 2: gives slots the same names each time, which the vendor accepts', () => {
   const slots = [
     { plan: 'c3-small-x86', site: 'ASH', count: 2 },
     { plan: 'm4-metal-large', site: 'TYO23', count: 40 },
@@ -97,20 +97,20 @@ test('vector 2: slots have the same names each time, which the vendor takes', ()
   expect(hostnameOf('c3-small-x86/ASH/1', 'a-name-15-long-')).toBe(names[0]);
 });
 
-test('two providers need names of which none begins with the other, and a key each', () => {
+test('requires two providers to have names without a common beginning, and a key each', () => {
   const overlap = (one: object, other: object) =>
     latitudeDriver.overlaps!(settings(one), settings({ token: '${OTHER}', ...other }));
   expect(overlap({ namePrefix: 'shep-' }, { namePrefix: 'shep-b-' })).toBe('namePrefix');
   expect(overlap({ namePrefix: 'shep-a-' }, { namePrefix: 'shep-b-' })).toBeNull();
   const elsewhere = { project: 'proj_Other', namePrefix: 'shep-b-' };
   expect(overlap({}, elsewhere)).toBeNull();
-  // Each would keep to a budget of its own.
+  // Each provider would keep to a separate budget.
   expect(overlap({}, { ...elsewhere, token: '${SAME}' })).toBe('token');
   const loopback = { token: '${SAME}', baseUrl: 'http://127.0.0.1:8080' };
   expect(overlap({}, { ...elsewhere, ...loopback })).toBeNull();
 });
 
-test('the configuration of the document is complete, and is taken as it stands', () => {
+test('has a complete configuration in the document, which is valid unchanged', () => {
   const page = readFileSync(join(import.meta.dirname, '../../../../docs/latitude.md'), 'utf8');
   const [, example = ''] = /```yaml\n([^]*?)```/.exec(page) ?? [];
   const { providers } = parse(example) as { providers: { latitude: Record<string, unknown> } };
@@ -126,7 +126,7 @@ const keysOf = async (stand: LatitudeStand) =>
 const storeKey = ({ api, fake: { project } }: LatitudeStand, name: string, public_key: string) =>
   api('POST', '/ssh_keys', { name, public_key, project }, 'ssh_keys');
 
-test('our key is put in place once, without its comment, also if the answer is lost', async () => {
+test('stores our key once, without its comment, also if the answer is lost', async () => {
   const stand = await startStand();
   stand.fake.addFault(faultAt('POST /ssh_keys', { type: 'drop', phase: 'after' }));
   for (let n = 0; n < 2; n++) await stand.run(stand.fleet().prepare(live));
@@ -134,7 +134,7 @@ test('our key is put in place once, without its comment, also if the answer is l
   expect(stand.count('POST /ssh_keys')).toBe(1);
 });
 
-test('vector 29: a key of our name that is another one is a conflict, and nothing is written', async () => {
+test('vector 29: reports a different key with our name as a conflict, and writes nothing', async () => {
   const stand = await startStand();
   await storeKey(stand, 'shepherd', publicKeyLine(2));
   const seq = stand.lastSeq();
@@ -143,7 +143,7 @@ test('vector 29: a key of our name that is another one is a conflict, and nothin
   expect(stand.changes(seq)).toEqual([]);
 });
 
-test('stores the current key beside an earlier one of ours, which stays as it is', async () => {
+test('stores the current key beside an earlier one of ours, which stays', async () => {
   const stand = await startStand();
   const earlier = publicKeyLine(2);
   await storeKey(stand, 'shepherd', earlier);
@@ -155,14 +155,14 @@ test('stores the current key beside an earlier one of ours, which stays as it is
   expect(stand.count('POST /ssh_keys')).toBe(2);
 });
 
-test('our key under another name is used as it is', async () => {
+test('uses our key under another name', async () => {
   const stand = await startStand();
   await storeKey(stand, 'from-before', KEY);
   await stand.run(stand.fleet().prepare(live));
   expect(await keysOf(stand)).toHaveLength(1);
 });
 
-test('vector 3: hourly in a reserved project is refused, and yearly in one on demand', async () => {
+test('vector 3: refuses hourly in a reserved project, and yearly in one on demand', async () => {
   const stand = await startStand();
   const { reservedProject: project } = stand.fake;
   const prepare = (settings: object) => stand.fleet({ settings }).prepare(live);
@@ -175,7 +175,7 @@ test('vector 3: hourly in a reserved project is refused, and yearly in one on de
   );
 });
 
-test('a system that there is not, and a project that the key does not show, are named', async () => {
+test('names a system that does not exist, and a project that the key does not show', async () => {
   const stand = await startStand();
   for (const [setting, name] of Object.entries({ os: 'plan9_4', project: 'proj_NotThere' })) {
     const provider = stand.fleet({ settings: { [setting]: name } });
@@ -185,7 +185,7 @@ test('a system that there is not, and a project that the key does not show, are 
 });
 
 test.each([401, 403] as const)(
-  'a key that is refused (%i) is not shown again for a minute',
+  'does not use a refused key (%i) again for a minute',
   async (code) => {
     const stand = await startStand();
     const provider = stand.fleet();
@@ -211,7 +211,7 @@ const dated = (t: number) =>
     '{}\n',
   );
 
-test('a record from the future grows old, too, and is young when it is written anew', async () => {
+test('ages a record from the future, too, and treats it as young when it is rewritten', async () => {
   let nowMs = NOW_MS;
   let data = { id: 'ud_1', ...dated(NOW_MS + YEARS_MS) };
   const listUserData = async () => ({ items: [data], unread: [], complete: true });
@@ -234,7 +234,7 @@ test.each([
   ['written for a server that does not show up', (nowMs: number) => dated(nowMs)],
   ['unreadable and without a date', () => ({ description, content: 'bm9uc2Vuc2U=' })],
   ['dated in the future', () => dated(Date.UTC(2999, 0, 1))],
-])('a record that is %s holds its slot for a while, and then no more', async (_what, given) => {
+])('lets a record that is %s hold its slot for a while only', async (_what, given) => {
   const stand = await startStand();
   const provider = stand.fleet();
   await stand.write(given(stand.clock.now()));
@@ -247,7 +247,7 @@ test.each([
   expect(stand.fake.userData()).toEqual([]);
 });
 
-test('an installation from the future proves itself, or not, like any other after a while', async () => {
+test('judges an installation from the future like any other after a while', async () => {
   const routes = { getDeployConfig: async () => ({ userData: null }) } as unknown as Routes;
   const clock = { now: () => NOW_MS, monotonic: () => 0 };
   const ownership = createOwnership({ instanceSetId: SET, settle: 120_000 }, { routes, clock });

@@ -96,7 +96,7 @@ export async function startStand(
       daemons: () => daemons,
     });
   }
-  /** The driver by itself; further ones are other processes. */
+  /** The driver alone. Further drivers are other processes. */
   function open(change: Partial<LatitudeStandOptions> = {}, context = contextOf(change)): Provider {
     const given = {
       ...{ baseUrl: fake.url, token: '${TOKEN}', project: fake.project, namePrefix: PREFIX },
@@ -105,13 +105,13 @@ export async function startStand(
       ...change.settings,
     };
     const provider = latitudeDriver.open(schema.parse(given) as LatitudeSettings, context);
-    // What is dead is never stopped: its connections end with the emulator.
+    // A dead driver is never stopped: its connections end with the emulator.
     stops.push(async () => {
       if (!change.life?.isDead) await provider.stop();
     });
     return provider;
   }
-  /** The driver in the core's hands. */
+  /** The driver inside the core's wrapper. */
   function fleet(change: Partial<LatitudeStandOptions> = {}): FleetProvider {
     const context = contextOf(change);
     const { name, instanceSetId } = context;
@@ -127,7 +127,7 @@ export async function startStand(
     if (!found) throw new Error(`slot ${n} is not listed`);
     return found;
   }
-  /** An order for a slot, the first one if not told. @param n of the witness. */
+  /** An order for a slot, by default the first. @param n number of the creation key. */
   async function orderFor(
     provider: FleetProvider,
     change: Partial<FleetCreateRequest> & { readonly n?: number; readonly slot?: number } = {},
@@ -136,7 +136,7 @@ export async function startStand(
     return { unused, hostname: nameOf(slot), witness: witnessOf(n), ...more };
   }
 
-  /** As anybody with the key may do. Answers what the reply shows. */
+  /** A request by anybody with the key. Returns the data of the reply. */
   async function api(method: string, path: string, attributes?: object, type?: string) {
     const response = await network.fetch(`${fake.url}${path}`, {
       method,
@@ -154,13 +154,13 @@ export async function startStand(
     ...journalOf(fake),
     ...{ fake, clock, log, open, run, free, fleet, orderFor, api, write },
     wait: (forMs: number) => advance(clock, forMs),
-    /** Waits for a call that must end with such an error. */
+    /** Awaits a call that must fail with this error. */
     fails: (call: Promise<unknown>, error: object) =>
       expect(run(call)).rejects.toMatchObject(error),
     machines: async (provider: FleetProvider) => (await run(provider.listMachines(live))).machines,
     sweep: async (provider: FleetProvider, dryRun = false) =>
       (await run(provider.sweep({ ...live, dryRun }))).removed,
-    /** A creation whose daemon dies as soon as its record is written. */
+    /** A creation whose daemon dies as soon as the record is written. */
     async abandon(): Promise<FleetCreateRequest> {
       const dead = fleet();
       const order = await orderFor(dead);
@@ -169,15 +169,15 @@ export async function startStand(
       await advance(clock, 1_000);
       return order;
     },
-    /** A machine of ours on a slot, installed. */
+    /** Our installed machine on a slot. */
     async made(provider: FleetProvider, slot = 1) {
       const machine = await run(provider.createMachine(await orderFor(provider, { slot }), live));
       await advance(clock, 20 * 60_000);
       return machine;
     },
-    /** Somebody's server takes a name. */
+    /** A foreign server takes a name. */
     stranger: (hostname: string) => fake.addStranger(hostname),
-    /** Somebody writes a record that claims a name for a set. */
+    /** A foreign record claims a name for a set. */
     async claim(set: string, hostname: string, text = '#cloud-config\n{}\n') {
       const description = `shepherd ${set} ${hostname} ${witnessOf(9)}`;
       const content = Buffer.from(text).toString('base64');
@@ -187,7 +187,7 @@ export async function startStand(
 }
 export type LatitudeStand = Awaited<ReturnType<typeof startStand>>;
 
-/** A machine of ours that is up. */
+/** Our machine, up and running. */
 export async function startWithMachine(usual: object = {}) {
   const stand = await startStand({}, usual);
   const provider = stand.fleet();

@@ -5,7 +5,7 @@ import { advance } from '../../../doubles/simulated-clock.ts';
 import { createRecoveryStage, MINUTE } from '../../../actors/tasks/recovery/stage.ts';
 import { fleetOf, startRack } from './stand.ts';
 
-test('a silent machine behind a BMC that hangs: the BMC is restarted, then the machine is rebooted', async () => {
+test('restarts a hanging BMC in front of a silent machine, then reboots the machine', async () => {
   const rack = await startRack({
     ...{ settings: { bmcReset: true }, entry: () => ({ ID: 'device-1' }) },
     context: { name: PROVIDER },

@@ -14,16 +14,16 @@ test.each([
   ['two entries of one system', [{}, { ID: 'twin', Addr: '127.0.0.9' }], /"twin".*Bmc with System/],
   ['a login that is not known', [{ Credentials: 'nobody' }], /"system-1".*Credentials "nobody"/],
   ['a placeholder', [{ Serial: `FIX${'ME'}` }], /system-1.*Serial/],
-  ['a key that is not known', [{ Serail: 'X' }], /"Serail" is not known/],
+  ['a key that is not known', [{ Serail: 'X' }], /"Serail" is unknown/],
   ['a path behind the host', [{ Bmc: 'https://10.0.0.1/redfish/v1' }], /Bmc.*without path/],
   ['a login in the URL', [{ Bmc: 'https://root:calvin@10.0.0.1' }], /Bmc/],
   ['a system elsewhere', [{ System: 'https://other/redfish/v1/Systems/1' }], /System/],
   [
     'two entries of one BMC, one without its system',
     [{}, { ID: 'b', Addr: '127.0.0.9', System: undefined }],
-    /give both their System/,
+    /give each its System/,
   ],
-])('vector 1: an inventory with %s is refused, without a call', async (_what, changes, text) => {
+])('vector 1: refuses an inventory with %s without a call', async (_what, changes, text) => {
   const rack = await startRack();
   const [first] = entriesOf(rack.fake);
   rack.page.text = JSON.stringify(changes.map((change) => ({ ...first, ...change })));
@@ -41,7 +41,7 @@ test.each([
   expect(rack.fake.requests()).toEqual([]);
 });
 
-test('vector 2: where a BMC has two systems and none is named, nothing is changed, and all is listed', async () => {
+test('vector 2: changes nothing on a BMC with two systems and none named, and lists them all', async () => {
   const rack = await startRack({ systems: 2, bmcs: 1, others: [] });
   const [first] = entriesOf(rack.fake, () => ({ System: undefined }));
   rack.page.text = JSON.stringify([first]);
@@ -53,7 +53,7 @@ test('vector 2: where a BMC has two systems and none is named, nothing is change
   expect(await rack.list()).toMatchObject({ complete: true, machines: [{ id: 'system-1' }] });
 });
 
-test('vector 24: BMCs that are not there leave a listing complete, with unknown power', async () => {
+test('vector 24: completes a listing without the missing BMCs, with unknown power', async () => {
   const others = Array.from({ length: 5 }, (_, n) => ({
     ID: `dead-${n}`,
     Addr: `127.0.1.${n + 1}`,
@@ -73,7 +73,7 @@ test('vector 24: BMCs that are not there leave a listing complete, with unknown 
   expect(rack.fake.bmcs()[0]).toMatchObject({ sessionsMost: 1, requestsMost: 1 });
 });
 
-test('a BMC that takes longer than the call may leaves the power unknown, and the call well', async () => {
+test('lists unknown power, and ends the call in time, if a BMC takes too long', async () => {
   const rack = await startRack();
   await rack.fault({ type: 'latency', ms: 40_000 });
   const limit = new AbortController();
@@ -85,18 +85,18 @@ test('a BMC that takes longer than the call may leaves the power unknown, and th
   rack.fake.clearFaults();
 });
 
-test('a BMC that is slow to show its root is put aside, and read all the same', async () => {
+test('puts a BMC with a slow root aside, and reads it all the same', async () => {
   const rack = await startRack({ settings: { powerPoll: '1m' } });
   await rack.fault({ type: 'latency', ms: 7_000 });
   await rack.prepare();
   await rack.after(120_000);
   expect((await rack.list()).machines).toMatchObject([{ id: 'system-1', power: 'off' }]);
-  expect(rack.log.count('a BMC gives no power state')).toBe(1);
+  expect(rack.log.count('a BMC reports no power state')).toBe(1);
   expect(rack.log.count('a BMC answers again')).toBe(1);
   rack.fake.clearFaults();
 });
 
-test('vector 25: a BMC that starts has a root before it has systems: that is no absence', async () => {
+test('vector 25: does not treat a starting BMC with a root and no systems as absent', async () => {
   const rack = await startRack();
   await rack.prepare();
   await rack.get();
@@ -110,7 +110,7 @@ test('vector 25: a BMC that starts has a root before it has systems: that is no 
   expect(await rack.get()).toMatchObject({ power: 'off' });
 });
 
-test('a system that is not there, in three looks over two minutes, is not found', async () => {
+test('reports a system missing in three looks over two minutes as not found', async () => {
   const rack = await startRack({ entry: () => ({ System: '/redfish/v1/Systems/none' }) });
   expect(await failureOf(rack.reboot())).toMatchObject({ kind: 'transient' });
   await rack.after(60_000);
@@ -120,7 +120,7 @@ test('a system that is not there, in three looks over two minutes, is not found'
   expect(await failureOf(rack.get('nobody'))).toMatchObject({ kind: 'not-found' });
 });
 
-test('D7: a system that is not there, and that the collection lists, is never not found', async () => {
+test('D7: never reports a missing system as not found while the collection lists it', async () => {
   const rack = await startRack();
   const route = '/redfish/v1/Systems/{system}';
   await rack.fault({ type: 'status', code: 404 }, { match: { route } });
@@ -130,7 +130,7 @@ test('D7: a system that is not there, and that the collection lists, is never no
   }
 });
 
-test('a manager that is not there keeps no power state from being read', async () => {
+test('reads the power state without a manager', async () => {
   const rack = await startRack({ settings: { bmcReset: true, powerPoll: '1m' } });
   const route = '/redfish/v1/Managers/{manager}';
   await rack.fault({ type: 'status', code: 404 }, { match: { route } });
@@ -140,7 +140,7 @@ test('a manager that is not there keeps no power state from being read', async (
   expect(machines).toMatchObject([{ id: 'system-1', power: 'off' }]);
 });
 
-test('vector 29: an asset tag of the owner stays, and that is said once', async () => {
+test("vector 29: keeps the owner's asset tag, and reports that once", async () => {
   const rack = await startRack({ settings: { ownerMark: 'assetTag', powerPoll: '1m' } });
   await rack.raw.ask('PATCH', rack.path, { body: { AssetTag: 'INV-0042' } });
   await rack.prepare();
@@ -148,7 +148,7 @@ test('vector 29: an asset tag of the owner stays, and that is said once', async 
   expect(rack.sent('GET').filter(({ path }) => path === rack.path).length).toBeGreaterThan(2);
   expect(rack.sent('PATCH')).toHaveLength(1);
   expect(rack.system().assetTag).toBe('INV-0042');
-  expect(rack.log.count('a machine carries no mark of ours')).toBe(1);
+  expect(rack.log.count('a machine does not carry our mark')).toBe(1);
   expect(JSON.stringify(rack.log.lines)).not.toContain('INV-0042');
 });
 
@@ -156,19 +156,19 @@ testRows([
   ['cut', { type: 'assetTag', length: 8 }],
   ['read only', refusing(400, 'PropertyNotWritable')],
 ] as const)(
-  'a mark that the BMC does not keep (%s) is tried once, and makes nobody a stranger',
+  'tries a mark that the BMC does not keep (%s) once, and disowns no machine for it',
   async (_, effect) => {
     const rack = await startRack({ settings: { ownerMark: 'assetTag', powerPoll: '1m' } });
     await rack.fault(effect, { match: { method: 'PATCH' } });
     await rack.prepare();
     await rack.after(300_000);
     expect(rack.sent('PATCH')).toHaveLength(1);
-    expect(rack.log.count('a machine carries no mark of ours')).toBe(1);
+    expect(rack.log.count('a machine does not carry our mark')).toBe(1);
     expect(Object.values((await rack.get()).tags!)).toEqual([INSTANCE_SET_ID]);
   },
 );
 
-test('power states are read again each period, and too old ones are unknown', async () => {
+test('reads power states again each period, and treats old ones as unknown', async () => {
   const rack = await startRack({ settings: { powerPoll: '1m' } });
   await rack.prepare();
   await rack.after(60_000);
@@ -184,7 +184,7 @@ test('power states are read again each period, and too old ones are unknown', as
   expect((await rack.list()).machines[0]).toMatchObject({ power: 'on' });
 });
 
-test('machines that left the list are logged out', async () => {
+test('logs out from the BMCs of machines that left the list', async () => {
   const rack = await startRack({ systems: 2, settings: { refresh: '1m' } });
   await rack.get('system-1');
   await rack.get('system-2');
@@ -197,8 +197,8 @@ test('machines that left the list are logged out', async () => {
 
 const KEY = 'AAAAC3NzaC1lZDI1NTE5AAAAIL6uFrdinjM5XmlkkGNQn2lI7LS/9tWjwqoiargwCmfW';
 
-test('a list of the driver static is taken as it is: the same machines, ids, keys and addresses', async () => {
-  // What static takes and this driver does not do without: the certificate, for one that nobody signed.
+test('accepts a list of the static driver with the same machines, ids, keys and addresses', async () => {
+  // Static accepts this and this driver requires more: the certificate, if no authority signed it.
   const rack = await startRack({
     entry: (_machine, bmc) => ({
       Location: 'rack 7',

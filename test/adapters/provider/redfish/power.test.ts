@@ -13,13 +13,13 @@ import { failureOf, refusing, startRack, fleetOf, type Rack } from './stand.ts';
 const RESETS = { match: { route: '/redfish/v1/Systems/{system}/Actions/ComputerSystem.Reset' } };
 const CONFLICT = refusing(409, 'ActionParameterValueConflict');
 
-test('vector 12: what is off is not switched off', async () => {
+test('vector 12: does not switch off a machine that is off', async () => {
   const rack = await startRack();
   await rack.power('off');
   expect(rack.resets()).toEqual([]);
 });
 
-test('vector 13: a refusal because it is off already is a success', async () => {
+test('vector 13: treats a refusal because the machine is off as success', async () => {
   const rack = await startRack();
   await rack.fault({ type: 'powerState', shows: 'On' }, { times: 1 });
   await rack.fault(CONFLICT, RESETS);
@@ -30,7 +30,7 @@ test('vector 13: a refusal because it is off already is a success', async () => 
 testRows([
   ['a while', 3, 4],
   ['ever', undefined, 7],
-] as const)('vector 14: On that is refused for %s is asked for again', async (_, times, sent) => {
+] as const)('vector 14: repeats an On that is refused for %s', async (_, times, sent) => {
   const rack = await startRack();
   await rack.fault(CONFLICT, { ...RESETS, times });
   const startMs = rack.clock.monotonic();
@@ -42,7 +42,7 @@ testRows([
 });
 
 test.each(['on', 'off'] as const)(
-  'a switch %s whose answer is lost, and that was done, succeeds',
+  'succeeds in switching %s when the answer is lost and the machine was switched',
   async (want) => {
     const rack = await startRack();
     if (want === 'off') await rack.boot();
@@ -52,7 +52,7 @@ test.each(['on', 'off'] as const)(
   },
 );
 
-test('the power button is pressed only where the machine is surely off', async () => {
+test('presses the power button only if the machine is certainly off', async () => {
   const rack = await startRack();
   await rack.fault({ type: 'allowableValues', values: ['PushPowerButton'] });
   await rack.fault({ type: 'powerState', shows: null }, { times: 1 });
@@ -61,14 +61,14 @@ test('the power button is pressed only where the machine is surely off', async (
   expect(rack.resets()).toEqual(['PushPowerButton']);
 });
 
-test('a pushed button has as long to show as a switch, also where the BMC tells of no resets', () => {
+test('waits for a pushed button as long as for a switch, also if the BMC lists no resets', () => {
   const blind = { power: 'Off', lastResetMs: null, progress: null, readAtMs: null };
   expect(patienceOf('PushPowerButton', blind)).toBe(60_000);
   expect(patienceOf('On', blind)).toBe(60_000);
   expect(patienceOf('ForceRestart', blind)).toBe(10_000);
 });
 
-test('vector 32: a change that goes on as a task is followed to its end', async () => {
+test('vector 32: follows a change that runs as a task to its end', async () => {
   const rack = await startRack();
   await rack.fault({ type: 'task', does: 'ends', ms: 5_500, retryAfterS: 2 });
   const startMs = rack.clock.monotonic();
@@ -77,14 +77,14 @@ test('vector 32: a change that goes on as a task is followed to its end', async 
   expect(operationRef).toMatch(/^On system-1 \S+ \/redfish\/v1\/TaskService\/TaskMonitors\/\d+$/);
 });
 
-test('vector 32: a task that vanishes is judged by the state', async () => {
+test('vector 32: judges a vanished task by the state', async () => {
   const rack = await startRack();
   await rack.fault({ type: 'task', does: 'vanishes', ms: 1_500, retryAfterS: 1 });
   await rack.power('on');
   expect(rack.system().power).toBe('On');
 });
 
-test('vector 32: a task that never ends ends with the call, by the state', async () => {
+test('vector 32: ends an endless task with the call, by the state', async () => {
   const rack = await startRack();
   await rack.boot();
   await rack.fault({ type: 'task', does: 'neverEnds' });
@@ -97,7 +97,7 @@ test('vector 32: a task that never ends ends with the call, by the state', async
   });
 });
 
-test('vector 33: on its way off is not off', async () => {
+test('vector 33: does not treat a machine that is powering off as off', async () => {
   const rack = await startRack();
   await rack.boot();
   await rack.fault({ type: 'powerState', shows: 'PoweringOff' });
@@ -113,7 +113,7 @@ test.each([
   ['answer nothing', { type: 'hang', phase: 'before' }],
   ['take 25 s for each request', { type: 'latency', ms: 25_000 }],
 ] as const)(
-  'D9: of 171 BMCs 150 %s: the other 21 machines are taken in within two minutes',
+  'D9: adopts 21 of 171 machines within two minutes while 150 BMCs %s',
   async (_, effect) => {
     const stand = createProvisionStand();
     const systems = Array.from({ length: 171 }, (_none, n) => `system-${n + 1}`);
@@ -146,20 +146,20 @@ const counts = (rack: Rack) =>
     .filter(({ name }) => name === 'redfish_bmc_unresponsive')
     .map(({ value }) => value);
 
-/** Readings end in 500; what is posted gets through. */
+/** Reads end in 500. Posts get through. */
 async function hang(rack: Rack, bmc: string) {
   const match = { bmc, method: 'GET', route: '/redfish/v1/Systems/{system}' };
   return rack.fault({ type: 'status', code: 500 }, { match });
 }
 
-test('a BMC that takes connections and answers nothing is told of, and left as it is where no more is allowed', async () => {
+test('reports a BMC that accepts connections and answers nothing, and leaves it alone if no more is allowed', async () => {
   const rack = await startRack({ systems: 2 });
   await rack.prepare();
   await rack.after(2 * MINUTE);
   await hang(rack, 'bmc-1');
   await rack.after(60 * MINUTE);
   expect(counts(rack)).toEqual([1]);
-  expect(rack.log.count('a BMC takes connections and answers nothing')).toBe(1);
+  expect(rack.log.count('a BMC accepts connections but answers nothing')).toBe(1);
   expect(restarts(rack)).toEqual([]);
   expect(await controllerOf(rack)).toBeUndefined();
   expect(rack.provider.capabilities.resetController).toBe(false);
@@ -169,7 +169,7 @@ test('a BMC that takes connections and answers nothing is told of, and left as i
   expect(counts(rack)).toEqual([1, 0]);
 });
 
-test('one that refuses connections does not hang', async () => {
+test('does not treat a BMC that refuses connections as hanging', async () => {
   const rack = await startRack({ settings: { bmcReset: true } });
   await rack.prepare();
   await rack.after(2 * MINUTE);
@@ -179,7 +179,7 @@ test('one that refuses connections does not hang', async () => {
 });
 
 const MAY = { settings: { bmcReset: true } };
-/** Nothing can be read of the first BMC, for so long that it is known. */
+/** Every read of the first BMC fails for long enough to be noticed. */
 async function hung(options: Parameters<typeof startRack>[0] = MAY): Promise<Rack> {
   const rack = await startRack(options);
   await rack.prepare();
@@ -189,7 +189,7 @@ async function hung(options: Parameters<typeof startRack>[0] = MAY): Promise<Rac
   return rack;
 }
 
-test('one that hangs is shown so, restarted when that is ordered, and shown well once it answers', async () => {
+test('shows a BMC as hanging, restarts it on an order, and shows it as healthy once it answers', async () => {
   const rack = await hung();
   const { id } = (await controllerOf(rack))!;
   expect(id).toBe(new URL(rack.fake.bmcs()[0]!.url).host);
@@ -211,7 +211,7 @@ test('one that hangs is shown so, restarted when that is ordered, and shown well
   expect(await failureOf(restart(rack)), 'it answers').toMatchObject({ kind: 'conflict' });
 });
 
-test('nothing is sent if the machine is not ours, or it is not wanted any more', async () => {
+test('sends nothing if the machine is foreign, or the request was withdrawn', async () => {
   const rack = await hung();
   const no = () => Promise.reject(new Error('no'));
   const foreign = () => {
@@ -222,7 +222,7 @@ test('nothing is sent if the machine is not ours, or it is not wanted any more',
   expect(restarts(rack)).toEqual([]);
 });
 
-test('where others begin to answer nothing it is the network, and none is restarted', async () => {
+test('blames the network if other BMCs fall silent, and restarts none', async () => {
   const rack = await hung({ systems: 3, ...MAY });
   await hang(rack, 'bmc-2');
   await rack.after(10 * MINUTE);
@@ -235,7 +235,7 @@ test('where others begin to answer nothing it is the network, and none is restar
   expect(restarts(rack)).toHaveLength(1);
 });
 
-test('one that hung and takes no connections any more is away', async () => {
+test('shows a hanging BMC as unreachable once it refuses connections', async () => {
   const rack = await hung();
   await rack.fault({ type: 'refuse' });
   await rack.after(30 * MINUTE);
@@ -248,13 +248,13 @@ const TARGETS = {
   /** The values of BootSource in the schema of ComputerSystem. */
   'the standard':
     'None Pxe Floppy Cd Usb Hdd BiosSetup Utilities Diags UefiShell UefiTarget SDCard UefiHttp RemoteDrive UefiBootNext Recovery',
-  /** As the BMC of an X10 lists them. */
+  /** As listed by the BMC of an X10. */
   Supermicro:
     'None Pxe Hdd Diags CD/DVD BiosSetup FloppyRemovableMedia UsbKey UsbHdd UsbFloppy UsbCd UefiUsbKey UefiCd UefiHdd UefiUsbHdd UefiUsbCd',
 };
 
 test.each(Object.entries(TARGETS))(
-  'D5: every target of %s leads elsewhere, but none, the disk and BIOS setup',
+  'D5: treats every target of %s as elsewhere, except none, the disk and BIOS setup',
   (_whose, told) => {
     const targets = told.split(' ');
     const boot = { mode: null, httpBootUri: null, targets };
@@ -273,14 +273,14 @@ const look = (serial: string, system: Partial<System>) => () =>
     { serial: null, sku: null, uuid: null, manufacturer: null, ...system } as System,
   );
 
-test('a Dell is known by its service tag, as well as by the serial number of its board', () => {
+test('identifies a Dell by its service tag and by the serial number of its board', () => {
   const dell = { manufacturer: 'Dell Inc.', serial: 'CNFCP0079500EV', sku: '5N5CKX2' };
   expect(look('5N5CKX2', dell)()).toBe('same');
   expect(look('CNFCP0079500EV', dell)()).toBe('same');
   expect(look('5N5CKX3', dell)).toThrow('serial number');
 });
 
-test('the product number of others is no identity, since all of a model have it', () => {
+test('does not identify other machines by the product number, which a whole model shares', () => {
   const hpe = { manufacturer: 'HPE', serial: 'MXQ0000001', sku: '868703-B21' };
   expect(look('MXQ0000001', hpe)()).toBe('same');
   expect(look('868703-B21', hpe)).toThrow('serial number');

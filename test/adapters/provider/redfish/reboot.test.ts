@@ -30,7 +30,7 @@ testRows([
   expect(rack.asked).toEqual(['ours system-1', 'before']);
 });
 
-test('vector 9: where there is nothing to force a reboot by, nothing is sent', async () => {
+test('vector 9: sends nothing if the BMC has no reset that forces a reboot', async () => {
   const rack = await startRack();
   await rack.boot();
   await rack.fault(...ofReset(['On', 'ForceOff']));
@@ -38,14 +38,14 @@ test('vector 9: where there is nothing to force a reboot by, nothing is sent', a
   expect(rack.resets()).toEqual([]);
 });
 
-test('a reset that is not there is no machine that is gone', async () => {
+test('does not treat a missing reset as a missing machine', async () => {
   const rack = await startRack();
   await rack.boot();
   await rack.fault({ type: 'status', code: 404 }, { match: { route: RESET } });
   expect(await failureOf(rack.reboot())).toMatchObject({ kind: 'transient' });
 });
 
-test('a type that is listed and fails is not asked for again; the next one is', async () => {
+test('does not repeat a listed type that fails, and uses the next one', async () => {
   const rack = await startRack({ vendor: 'idrac9' });
   await rack.boot();
   const values = ['On', 'ForceOff', 'GracefulRestart', 'ForceRestart'];
@@ -57,7 +57,7 @@ test('a type that is listed and fails is not asked for again; the next one is', 
 });
 
 test.each(['graceful', 'force'] as const)(
-  'vector 11: a %s reboot of what is off is On',
+  'vector 11: sends On for a %s reboot of a machine that is off',
   async (mode) => {
     const rack = await startRack();
     await rack.reboot(mode);
@@ -66,7 +66,7 @@ test.each(['graceful', 'force'] as const)(
 );
 
 testRows([0, -7])(
-  'vector 15: a reboot whose answer is lost and that happened succeeds, by a clock %i h off',
+  'vector 15: succeeds if a reboot with a lost answer happened, by a clock %i h off',
   async (hours) => {
     const rack = await startRack();
     await rack.fault({ type: 'clock', offMs: hours * 3_600_000 });
@@ -77,7 +77,7 @@ testRows([0, -7])(
   },
 );
 
-test('vector 15: a reboot whose answer is lost and that did not happen is told as unknown, and not repeated', async () => {
+test('vector 15: reports a reboot as unknown if its answer is lost and it did not happen, and sends no other', async () => {
   const rack = await startRack();
   await rack.boot();
   await rack.fault({ type: 'drop', phase: 'before' }, { match: { route: RESET } });
@@ -86,7 +86,7 @@ test('vector 15: a reboot whose answer is lost and that did not happen is told a
   expect(rack.resets()).toEqual(['ForceRestart']);
 });
 
-test('vector 16: another machine behind the BMC: nothing is changed', async () => {
+test('vector 16: changes nothing if another machine is behind the BMC', async () => {
   const rack = await startRack();
   await rack.boot();
   await rack.fault({ type: 'bladeSwapped', serial: 'OTHER', uuid: rack.system().uuid });
@@ -109,7 +109,7 @@ test.each(
     (['Once', 'Continuous'] as const).map((enabled) => [enabled, how, effect] as const),
   ),
 )(
-  'vector 17: an override (%s) whose clearing %s forbids every reboot and power-on, and no power-off',
+  'vector 17: after an override (%s) whose clearing %s refuses every reboot and power-on, and no power-off',
   async (enabled, _how, effect) => {
     const rack = await startRack();
     await rack.raw.override({ BootSourceOverrideEnabled: enabled, ...PXE });
@@ -131,7 +131,7 @@ test.each(
   },
 );
 
-test('D5: an override that sushy-tools has is cleared by a target, before a reboot and not before a power-off', async () => {
+test('D5: clears an override of sushy-tools by a target before a reboot, and not before a power-off', async () => {
   const rack = await startRack();
   await rack.boot();
   await rack.fault({ type: 'override', does: 'lasting' });
@@ -148,7 +148,7 @@ test('D5: an override that sushy-tools has is cleared by a target, before a rebo
   expect(rack.system().boot.target).toBe('Pxe');
 });
 
-test('vector 17: an override that only the settings for the next boot show is cleared there', async () => {
+test('vector 17: clears an override that only the settings for the next boot show', async () => {
   const rack = await startRack({ vendor: 'ami' });
   await rack.boot();
   await rack.fault({ type: 'override', does: 'pending' });
@@ -167,7 +167,7 @@ test('vector 17: an override that only the settings for the next boot show is cl
   expect(rack.resets()).toEqual(['ForceRestart']);
 });
 
-test('vector 20: a BMC that changes no override during POST is asked again after 5 s and 10 s', async () => {
+test('vector 20: retries after 5 s and 10 s on a BMC that changes no override during POST', async () => {
   const rack = await startRack({ vendor: 'ilo5' });
   await rack.boot();
   const boot = { BootSourceOverrideEnabled: 'Continuous', BootSourceOverrideTarget: 'Pxe' };
@@ -184,7 +184,7 @@ test('vector 20: a BMC that changes no override during POST is asked again after
   expect(rack.clock.monotonic() - startMs).toBeLessThan(20_000);
 });
 
-test('vector 28: a machine with the mark of another set is foreign, and nothing is changed', async () => {
+test('vector 28: treats a machine with the mark of another set as foreign, and changes nothing', async () => {
   const rack = await startRack({ settings: { ownerMark: 'assetTag', powerPoll: '1m' } });
   const other = 'zzzzz-yyyyy-xxxxxxxxxxxxxxx';
   const theirs = rack.open({ instanceSetId: other });
@@ -204,7 +204,7 @@ test('vector 28: a machine with the mark of another set is foreign, and nothing 
   expect(Object.values(machine!.tags!)).toEqual([other]);
 });
 
-test('an order does not overtake the one before it, which has not shown yet', async () => {
+test('sends no request before the effect of the previous one shows', async () => {
   const rack = await startRack();
   await rack.boot();
   await rack.reboot('graceful');
@@ -214,7 +214,7 @@ test('an order does not overtake the one before it, which has not shown yet', as
   expect(rack.resets()).toEqual(['GracefulRestart', 'ForceOff']);
 });
 
-test('an order that never shows holds up the next one for a minute only', async () => {
+test('delays the next request by a minute at most if an effect never shows', async () => {
   const rack = await startRack();
   await rack.boot();
   await rack.fault(IGNORED, { match: { route: RESET }, times: 1 });

@@ -40,24 +40,24 @@ import { createFleetProvider } from '../../../../src/adapters/driver-kit/fleet-p
 const START_MS = Date.parse('2026-08-01T10:00:00Z');
 
 export interface RackOptions extends Partial<RedfishEmulatorOptions> {
-  /** A virtual one of somebody else's. */
+  /** Another owner's virtual medium. */
   readonly virtual?: VirtualClock;
-  /** Over TLS, in the time of this clock. */
+  /** Over TLS, in this clock's time. */
   readonly wire?: Clock;
-  /** Of the configuration, as it is written. */
+  /** Part of the configuration, as written. */
   readonly settings?: Readonly<Record<string, unknown>>;
-  /** Changes what an entry of the inventory says. */
+  /** Changes an entry of the inventory. */
   readonly entry?: (machine: SystemSnapshot, bmc: BmcSnapshot) => object;
-  /** Entries beside those of the emulator. */
+  /** Entries in addition to the emulator's. */
   readonly others?: readonly object[];
-  /** What the driver takes for the password. */
+  /** The password that the driver uses. */
   readonly secret?: string;
-  /** What is behind the systems; paper if absent. */
+  /** The machines behind the systems. Default: records only. */
   readonly machines?: Pick<RackMachinesOptions, 'hosts'> | null;
   readonly context?: Parameters<typeof driverContext>[1];
 }
 
-/** A refusal, by a message of a registry and what it says. */
+/** A refusal with a message of a registry and its text. */
 export const refusing = (code: number, message: string, said = message) => ({
   type: 'status' as const,
   code,
@@ -65,10 +65,10 @@ export const refusing = (code: number, message: string, said = message) => ({
     error: { '@Message.ExtendedInfo': [{ MessageId: `Base.1.8.1.${message}`, Message: said }] },
   },
 });
-/** A change is accepted, and not made. */
+/** Accepts a change, and does not make it. */
 export const IGNORED = { type: 'status', code: 204, body: null } as const;
 
-/** An entry for each system of the emulator. */
+/** One entry per system of the emulator. */
 export const entriesOf = (
   fake: RedfishEmulator,
   change: RackOptions['entry'] = () => ({}),
@@ -88,7 +88,7 @@ export const entriesOf = (
       })),
     );
 
-/** The driver, as configured, on an emulator, both in one virtual time. */
+/** The configured driver on an emulator, both in one virtual time. */
 export async function startRack(options: RackOptions = {}) {
   const {
     virtual = createSimulatedClock(START_MS),
@@ -108,7 +108,7 @@ export async function startRack(options: RackOptions = {}) {
     ? createRackMachines({ ...machines, log: silentLog, ...(network && { network }) })
     : {};
   const fake = await startRedfishEmulator({ listen, clock, ...(hooks && { hooks }), ...own });
-  /** What the page of the inventory answers. */
+  /** The answer of the inventory's page. */
   const page = { text: JSON.stringify([...entriesOf(fake, entry), ...others]) };
   const server = createServer((_, response) => void response.end(page.text));
   const { host, port, close } = await listenAt(server, listen);
@@ -169,12 +169,12 @@ export async function startRack(options: RackOptions = {}) {
   const override = (boot: object) => ask('PATCH', path, { body: { Boot: boot } });
   return {
     fake,
-    /** A client that knows nothing of the driver. */
+    /** A client independent of the driver. */
     raw: { ask, override },
     clock,
     provider,
     open: openProvider,
-    /** Is not stopped at the end. */
+    /** Not stopped at the end. */
     openBare,
     log,
     metrics,
@@ -187,7 +187,7 @@ export async function startRack(options: RackOptions = {}) {
     call,
     inTime,
     path,
-    /** Requests of this method that the BMCs saw. */
+    /** Requests with this method that reached the BMCs. */
     sent,
     /** The bodies of resets, in order. */
     resets: () =>
@@ -199,7 +199,7 @@ export async function startRack(options: RackOptions = {}) {
       rest: Omit<RedfishFaultRule, 'effect'> = {},
     ) => fake.addFault({ ...rest, effect }),
     system: () => fake.bmcs()[0]!.systems[0]!,
-    /** On, with its operating system running. */
+    /** On, with a running operating system. */
     async boot(name = 'system-1') {
       fake.reset(name, 'On');
       await advance(clock, 62_000);
@@ -210,14 +210,14 @@ export async function startRack(options: RackOptions = {}) {
     get: (id = 'system-1') => inTime(provider.getMachine(id, call())),
     list: () => inTime(provider.listMachines({}, call())),
     prepare: () => inTime(provider.prepare!(call())),
-    /** As time goes by, with whatever falls due. */
+    /** Lets time pass, with all due timers. */
     after: (ms: number) => advance(clock, ms),
   };
 }
 
 export type Rack = Awaited<ReturnType<typeof startRack>>;
 
-/** The driver in the core's hands. */
+/** The driver inside the core's wrapper. */
 export function fleetOf({ provider, clock, log, metrics }: Rack) {
   const own = { name: PROVIDER, type: 'redfish', instanceSetId: INSTANCE_SET_ID, sharedTags: {} };
   return createFleetProvider(
@@ -227,7 +227,7 @@ export function fleetOf({ provider, clock, log, metrics }: Rack) {
   );
 }
 
-/** What it was rejected with. */
+/** The error that rejected it. */
 export async function failureOf(promise: Promise<unknown>) {
   const error: unknown = await promise.then(
     () => null,

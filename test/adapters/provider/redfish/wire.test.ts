@@ -23,7 +23,7 @@ const PXE = { BootSourceOverrideEnabled: 'Continuous', BootSourceOverrideTarget:
 const same = (text: string) => text;
 
 test.each(['weak', 'refused'] as const)(
-  'vectors 17 and 18: an override for ever is cleared before a reboot by a BMC whose ETags are %s',
+  'vectors 17 and 18: clears a permanent override before a reboot on a BMC whose ETags are %s',
   async (does) => {
     const rack = await startRack();
     await rack.boot();
@@ -38,7 +38,7 @@ test.each(['weak', 'refused'] as const)(
   },
 );
 
-test('a link without a slash at its end is followed where the BMC wants one, and only for reading', async () => {
+test('adds a slash to a link if the BMC requires one, and only for reads', async () => {
   const rack = await startRack({ vendor: 'ilo5' });
   await rack.power('on');
   const statuses = rack.sent('GET').map(({ status }) => status);
@@ -47,7 +47,7 @@ test('a link without a slash at its end is followed where the BMC wants one, and
   expect(rack.sent('POST').map(({ status }) => status)).not.toContain(308);
 });
 
-test('a redirect to another host is not followed: the token stays here', async () => {
+test('does not follow a redirect to another host, so that the token stays here', async () => {
   const [rack, other] = [await startRack(), await startRack()];
   const headers = { location: `${other.fake.bmcs()[0]!.url}${rack.path}` };
   await rack.fault({ type: 'status', code: 307, headers });
@@ -55,7 +55,7 @@ test('a redirect to another host is not followed: the token stays here', async (
   expect(other.fake.requests()).toEqual([]);
 });
 
-test('a BMC that refuses the header against compression is asked without it', async () => {
+test('repeats without the header against compression if the BMC refuses it', async () => {
   const rack = await startRack();
   await rack.fault({ type: 'identityRefused' });
   await rack.power('on');
@@ -63,7 +63,7 @@ test('a BMC that refuses the header against compression is asked without it', as
 });
 
 test.each(['truncated', 'html', 'notJson', 'wrongType'] as const)(
-  'a BMC whose answers are %s changes nothing, and its machine is not gone',
+  'changes nothing, and loses no machine, if the answers of a BMC are %s',
   async (kind) => {
     const rack = await startRack();
     await rack.fault({ type: 'garbage', kind }, { match: { method: 'GET', route: SYSTEM } });
@@ -75,7 +75,7 @@ test.each(['truncated', 'html', 'notJson', 'wrongType'] as const)(
   },
 );
 
-test('an answer to a change that cannot be read is judged by the state', async () => {
+test('judges an unreadable answer to a change by the state', async () => {
   const rack = await startRack();
   await rack.fault(
     { type: 'garbage', kind: 'html' },
@@ -85,7 +85,7 @@ test('an answer to a change that cannot be read is judged by the state', async (
   expect(rack.resets()).toEqual(['On']);
 });
 
-test('a function without a licence is not implemented, and all else goes on', async () => {
+test('reports an unlicensed function as not implemented, and everything else works', async () => {
   const reply = readReply(
     {
       status: 403,
@@ -113,7 +113,7 @@ test.each([
   ['/cgi-bin/x', false],
   ['/redfish/v1/a\r\nX: y', false],
   ['/redfish/v1/Chassis#/Power', false],
-])('whether %s may be asked for: %s', (path, may) => {
+])('decides whether %s may be requested: %s', (path, may) => {
   expect(isOwnPath(path)).toBe(may);
 });
 
@@ -123,14 +123,14 @@ test.each([
   ['https://other.example/redfish/v1/T/1', null],
   ['https://u:p@bmc.example:8443/redfish/v1/T/1', null],
   [undefined, null],
-])('a location %s is %s', (location, path) => {
+])('reads the location %s as %s', (location, path) => {
   expect(locationOf(location, 'https://bmc.example:8443')).toBe(path);
 });
 
 testRows([
   ['too long', `{"Name":"${'x'.repeat(512 * 1024)}"}`, /larger than 512 KiB/],
-  ['too deep', '['.repeat(400_000), /no JSON object/],
-])('a BMC whose reply is %s is refused', async (_, body, why) => {
+  ['too deep', '['.repeat(400_000), /not a JSON object/],
+])('refuses a BMC whose reply is %s', async (_, body, why) => {
   const rack = await startRack();
   await rack.fault({ type: 'status', code: 200, body }, { match: { route: '/redfish/v1' } });
   const failure = await failureOf(rack.power('on'));
@@ -145,7 +145,7 @@ testRows([
   ['is not the one of the inventory', {}, { type: 'certificate' }],
   ['nobody vouches for', { entry: () => ({ CertSha256: undefined }) }, null],
 ] as const)(
-  'vector 3: a certificate that %s: its hash is told, and nothing is sent',
+  'vector 3: reports the hash of a certificate that %s, and sends nothing',
   async (_, options, fault) => {
     const rack = await startRack({ wire: systemClock, ...options });
     if (fault) await rack.fault(fault);
@@ -156,7 +156,7 @@ testRows([
   },
 );
 
-test('vector 4: a session that the BMC forgot is replaced by one, and the request repeated once', async () => {
+test('vector 4: replaces a session that the BMC forgot by one, and repeats the request once', async () => {
   const rack = await startRack();
   await rack.boot();
   await rack.get();
@@ -170,7 +170,7 @@ test('vector 4: a session that the BMC forgot is replaced by one, and the reques
   expect(rack.fake.bmcs()[0]).toMatchObject({ sessions: 1, sessionsMost: 1 });
 });
 
-test('vector 5: a refused login is not tried again before its pause is over, or the secret is another', async () => {
+test('vector 5: repeats a refused login only after its pause, or with another secret', async () => {
   const rack = await startRack({ secret: 'wrong-password' });
   expect(await failureOf(rack.reboot())).toMatchObject({ kind: 'auth' });
   const { length } = rack.fake.requests();
@@ -185,7 +185,7 @@ test('vector 5: a refused login is not tried again before its pause is over, or 
   await rack.power('off');
 });
 
-test('vector 6: where all sessions are taken, auto goes on by Basic for a while', async () => {
+test('vector 6: uses Basic for a while in mode auto when all sessions are taken', async () => {
   const rack = await startRack({});
   await rack.fault(FULL, { match: LOGIN, times: 1 });
   await rack.power('on');
@@ -195,7 +195,7 @@ test('vector 6: where all sessions are taken, auto goes on by Basic for a while'
   expect(rack.sent('POST').at(-1)).toMatchObject({ auth: 'session' });
 });
 
-test('vector 6: where all sessions are taken, session waits for five minutes', async () => {
+test('vector 6: waits five minutes in mode session when all sessions are taken', async () => {
   const rack = await startRack({ settings: { auth: 'session' } });
   await rack.fault(FULL, { match: LOGIN });
   const failure = await failureOf(rack.reboot());
@@ -204,7 +204,7 @@ test('vector 6: where all sessions are taken, session waits for five minutes', a
   expect(Math.round(inMs / MINUTE)).toBe(5);
 });
 
-test('vector 7: a login without a token: Basic, or an end to it', async () => {
+test('vector 7: uses Basic after a login without a token, or gives up', async () => {
   const rack = await startRack();
   await rack.fault({ type: 'noToken' });
   await rack.power('on');
@@ -217,7 +217,7 @@ test('vector 7: a login without a token: Basic, or an end to it', async () => {
   expect(strict.fake.bmcs()[0]!.sessions).toBe(0);
 });
 
-test('vector 35: stop ends three sessions by three requests', async () => {
+test('vector 35: ends three sessions on stop by three requests', async () => {
   const rack = await startRack({ systems: 3 });
   for (const id of ['system-1', 'system-2', 'system-3']) await rack.get(id);
   expect(rack.fake.bmcs().map(({ sessions }) => sessions)).toEqual([1, 1, 1]);
@@ -229,7 +229,7 @@ test('vector 35: stop ends three sessions by three requests', async () => {
   expect(await failureOf(rack.get())).toMatchObject({ kind: 'stopped' });
 });
 
-test('vector 35: a BMC that does not answer holds nobody up at the stop', async () => {
+test('vector 35: does not wait on stop for a BMC that does not answer', async () => {
   const rack = await startRack();
   await rack.get();
   await rack.fault({ type: 'hang', phase: 'before' });
@@ -241,7 +241,7 @@ test('vector 35: a BMC that does not answer holds nobody up at the stop', async 
 const OWN = '/redfish/v1/SessionService/Sessions/1';
 
 test.each([`https://ilo.rack.example${OWN}`, OWN, 'https://elsewhere.example/else'])(
-  'a session is ended at its own BMC, however that names it: %s',
+  'ends a session at its own BMC, whatever location the BMC reports: %s',
   async (location) => {
     const rack = await startRack();
     await rack.fault({ type: 'headers', headers: { location } }, { match: LOGIN });
@@ -251,7 +251,7 @@ test.each([`https://ilo.rack.example${OWN}`, OWN, 'https://elsewhere.example/els
   },
 );
 
-test('a wrong password that a BMC answers with 400 is not tried again before the pause is over', async () => {
+test('repeats a wrong password that a BMC answers with 400 only after the pause', async () => {
   const rack = await startRack();
   await rack.fault(refusing(400, 'UnauthorizedLoginAttempt'), { match: LOGIN });
   await failureOf(rack.reboot());
@@ -259,7 +259,7 @@ test('a wrong password that a BMC answers with 400 is not tried again before the
   expect(rack.sent('POST')).toHaveLength(1);
 });
 
-test('a login whose caller leaves leaves no session that nobody ends', async () => {
+test('ends the session of a login whose caller leaves', async () => {
   const rack = await startRack({ settings: { powerPoll: '2h' } });
   await rack.fault({ type: 'latency', ms: 1_000 }, { match: LOGIN });
   const leaving = new AbortController();
@@ -272,7 +272,7 @@ test('a login whose caller leaves leaves no session that nobody ends', async () 
   expect(rack.fake.bmcs()[0]).toMatchObject({ sessions: 0, sessionsMost: 1 });
 });
 
-test('two daemons on one rack: one request at a time and one session of each, however much is asked', async () => {
+test('sends one request at a time over one session from each of two daemons on a rack, under any load', async () => {
   const rack = await startRack({ systems: 4, bmcs: 2, settings: { powerPoll: '1m' } });
   await rack.fault({ type: 'latency', ms: 50 });
   const ids = Array.from({ length: 4 }, (_, n) => `system-${n + 1}`);
@@ -311,7 +311,7 @@ const sectionsOf = (name: string) =>
     Object.values((parse(text) as { providers: Record<string, Section> }).providers),
   );
 
-test('the configurations of redfish.md are complete and valid', () => {
+test('has complete and valid configurations in redfish.md', () => {
   const sections = sectionsOf('redfish');
   expect(sections.map((section) => 'install' in section)).toEqual([false, true]);
   for (const section of sections) {
@@ -319,7 +319,7 @@ test('the configurations of redfish.md are complete and valid', () => {
   }
 });
 
-test('the inventory of the page is one', () => {
+test('has a valid inventory on the page', () => {
   const [text] = blocksOf('redfish', 'json');
   const named = { credentials: new Set(['default', 'old']), passwords: new Set<string>() };
   expect(parseInventory(text!, named).map(({ id }) => id)).toEqual(['srv-1', 'blade-3']);
@@ -328,7 +328,7 @@ test('the inventory of the page is one', () => {
   );
 });
 
-/** Of the page, with its installation changed. */
+/** From the page, with its installation changed. */
 function installing(change: Section = {}) {
   const [, { driver: _, instanceSetId: _id, ...own } = {}] = sectionsOf('redfish');
   return { ...own, install: { ...(own['install'] as object), ...change } };
@@ -341,13 +341,13 @@ test.each([
   [{ seedKey: undefined }, /^install\.seedKey is missing/],
   [{ seedKey: '${WEAK}' }, /^install\.seedKey is shorter than 32.*openssl rand/],
   [{ method: 'floppy' }, /^install\.method .*vmedia, uefihttp, pxe/],
-])('%j is refused, and said where', (change, complaint) => {
+])('refuses %j, and names its place', (change, complaint) => {
   const { error } = redfishDriver.settings(around).safeParse(installing(change));
   const told = error?.issues.map(({ path, message }) => `${path.join('.')} ${message}`);
   expect(told).toEqual([expect.stringMatching(complaint)]);
 });
 
-test('a driver that is only opened, as for a check of the configuration, waits for nothing', async () => {
+test('opens a driver for a configuration check without a wait', async () => {
   const clock = createSimulatedClock();
   const settings = redfishDriver.settings(around).parse(installing()) as Settings;
   const provider = redfishDriver.open(settings, driverContext('rack', { clock }));
@@ -355,7 +355,7 @@ test('a driver that is only opened, as for a check of the configuration, waits f
   await provider.stop();
 });
 
-test('an inventory without serial numbers installs nothing', () => {
+test('installs nothing from an inventory without serial numbers', () => {
   const list = JSON.stringify([{ ID: 'a1', Bmc: 'https://bmc.test', Addr: '192.0.2.1' }]);
   const named = { credentials: new Set(['default']), passwords: new Set<string>() };
   expect(() => parseInventory(list, { ...named, install: { needsMac: true } })).toThrow(

@@ -28,7 +28,7 @@ const blob = Buffer.concat([
   Buffer.alloc(32, 7),
 ]).toString('base64');
 
-test('an entry with the least, and one with everything', () => {
+test('reads a minimal entry and a complete one', () => {
   const full = entry({
     ID: 'srv-2',
     Addr: '2001:db8::2',
@@ -71,36 +71,36 @@ test.each<[object, string]>([
   [{ Location: 7 }, 'Location is 7'],
   [{ ID: 'invalid' }, 'ID is "invalid"'],
   [{ ID: 'x'.repeat(129) }, 'ID is'],
-  [{ id: 'srv-1' }, '"id" is not known'],
-  [{ Rack: 1 }, '"Rack" is not known'],
+  [{ id: 'srv-1' }, '"id" is unknown'],
+  [{ Rack: 1 }, '"Rack" is unknown'],
   [{ SshUser: 'a b' }, 'SshUser is "a b"'],
-  [{ SshPort: 0 }, 'SshPort is no port'],
+  [{ SshPort: 0 }, 'SshPort is not a port'],
   [{ SshPort: '22' }, 'SshPort is "22"'],
   [{ HostKey: 'AAAA' }, 'HostKey is "AAAA"'],
   [{ HostKey: `ssh-rsa ${blob}` }, 'HostKey is'],
   [{ Bmc: 'https://root:calvin@bmc' }, 'Bmc is'],
-])('%o is refused, and its entry named', (change, expected) => {
+])('refuses %o, and names its entry', (change, expected) => {
   const message = complaint(() => parse(entry({ ID: 'srv-0', Addr: '192.0.2.9' }), entry(change)));
   expect(message).toContain('the inventory is refused: entry 2');
   expect(message).toContain(expected);
 });
 
 test.each<[string, string]>([
-  ['{"ID":"a"}', 'is no JSON array'],
+  ['{"ID":"a"}', 'is not a JSON array'],
   ['[] []', 'is not JSON'],
   ['[],', 'is not JSON'],
   ['', 'is not JSON'],
   ['[null]', 'entry 1: is no object'],
-])('%s is refused', (content, expected) => {
+])('refuses %s', (content, expected) => {
   expect(complaint(() => parseInventory(content))).toContain(expected);
 });
 
-test('nothing stands there twice', () => {
+test('refuses duplicates', () => {
   const message = complaint(() =>
     parse(entry(), entry({ Addr: '192.0.2.11' }), entry({ ID: 'b' })),
   );
-  expect(message).toContain('entry "srv-1": ID is that of "srv-1" too');
-  expect(message).toContain('entry "b": Addr is that of "srv-1" too');
+  expect(message).toContain('entry "srv-1": ID is the same as that of "srv-1"');
+  expect(message).toContain('entry "b": Addr is the same as that of "srv-1"');
   const ports = [entry({ SshPort: 1 }), entry({ ID: 'b', SshPort: 2 })];
   expect(parse(...ports), 'two ports of one address are two machines').toHaveLength(2);
 });
@@ -114,12 +114,12 @@ test.each([
     { Addr: '::ffff:192.0.2.1', SshPort: 7 },
   ],
   [{ Addr: 'fe80::1%eth0' }, { Addr: 'FE80:0::1%eth0' }],
-])('%o and %o are one host, and refused', (one, other) => {
+])('refuses %o and %o as one host', (one, other) => {
   const both = () => parse(entry(one), entry({ ID: 'b', ...other }));
-  expect(complaint(both)).toContain('entry "b": Addr is that of "srv-1" too');
+  expect(complaint(both)).toContain('entry "b": Addr is the same as that of "srv-1"');
 });
 
-test('two links, or two ports, are two hosts', () => {
+test('treats two links, or two ports, as two hosts', () => {
   const one = entry({ Addr: 'fe80::1%eth0' });
   expect(parse(one, entry({ ID: 'b', Addr: 'fe80::1%eth1' }))).toHaveLength(2);
   expect(parse(one, entry({ ID: 'b', Addr: 'fe80::1%eth0', SshPort: 23 }))).toHaveLength(2);
@@ -128,22 +128,22 @@ test('two links, or two ports, are two hosts', () => {
 test.each([
   ['[{"ID":"a","Addr":"192.0.2.1","Location":"","ID":"b"}]', '"ID" twice'],
   ['[{"ID":"a","Addr":"192.0.2.1","Location":"","\\u0049D":"b"}]', '"ID" twice'],
-])('a key that stands twice in %s is refused', (content, expected) => {
+])('refuses a duplicate key in %s', (content, expected) => {
   expect(complaint(() => parseInventory(content))).toContain(expected);
 });
 
-test('only keys count as such, and only those of one object', () => {
+test('counts only keys, and only those of one object', () => {
   const tricky = entry({ ID: 'a":"{ID":\\', Location: '{"ID":1,"ID":2}' });
   expect(parse(tricky, entry({ ID: 'b', Addr: '192.0.2.12' }))).toHaveLength(2);
   expect(complaint(() => parse(entry({ Bmc: { ID: 1 } })))).not.toContain('twice');
 });
 
-test('a value of many megabytes is read', () => {
+test('reads a value of many megabytes', () => {
   const long = JSON.stringify([entry({ Location: 'x\n'.repeat(3_000_000) })]);
   expect(complaint(() => parseInventory(long))).toContain('Location');
 });
 
-test('of very many faults the first are told, and the number of the others', () => {
+test('reports the first of very many faults, and the number of the others', () => {
   const message = complaint(() => parse(...Array.from({ length: 30 }, () => null)));
   expect(message).toMatch(/entry 20: is no object; and 10 more$/);
 });

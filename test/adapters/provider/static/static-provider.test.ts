@@ -60,7 +60,7 @@ function page(answer: RequestListener): string {
   return `http://${host}:${port}/machines.json`;
 }
 
-test('every entry may be in use, carries our mark, and is up if somebody listens', async () => {
+test('marks every entry as ours and possibly in use, and as up if a server listens', async () => {
   const { port } = listener();
   write(entry('a', { SshPort: port, SshUser: 'admin' }), entry('b', { Location: '' }));
   const { machines, complete } = await list(provide());
@@ -75,7 +75,7 @@ test('every entry may be in use, carries our mark, and is up if somebody listens
   }
 });
 
-test('answers are believed for a while, then the machines are tried again', async () => {
+test('trusts answers for a while, then tries the machines again', async () => {
   const { port, close } = listener();
   write(entry('a', { SshPort: port }));
   const provider = provide({ probeInterval: '30s' });
@@ -88,7 +88,7 @@ test('answers are believed for a while, then the machines are tried again', asyn
   expect(clock.pending, 'no timer is left').toBe(0);
 });
 
-test('the file is read again after a while, and on demand', async () => {
+test('reads the file again after a while, and on demand', async () => {
   write(entry('a'));
   const provider = provide({ refresh: '1m' });
   expect(await idsOf(provider)).toEqual(['a']);
@@ -101,7 +101,7 @@ test('the file is read again after a while, and on demand', async () => {
   expect(await idsOf(provider)).toEqual(['c']);
 });
 
-test('who asks for one machine hears soon that it is gone', async () => {
+test('learns soon about one machine that it is gone', async () => {
   write(entry('a'), entry('b', { SshPort: 2 }));
   const provider = provide({});
   expect((await run(provider.getMachine('a', callOf()))).id).toBe('a');
@@ -111,7 +111,7 @@ test('who asks for one machine hears soon that it is gone', async () => {
   await expect(gone).rejects.toMatchObject({ kind: 'not-found' });
 });
 
-test('a list that is refused leaves the last good one in place, and is told', async () => {
+test('keeps the last good list, and reports the refused one', async () => {
   write(entry('a'));
   const log = recordingLog();
   const provider = provide({ refresh: '1m' }, { log });
@@ -129,7 +129,7 @@ test('a list that is refused leaves the last good one in place, and is told', as
   ]);
 });
 
-test('without a good copy nothing is listed, and the fault says why', async () => {
+test('lists nothing without a good copy, and states why', async () => {
   const absent = prepare(provide());
   await expect(absent).rejects.toMatchObject({ kind: 'invalid', outcome: 'not-done' });
   write(entry('a', { Addr: '' }));
@@ -140,7 +140,7 @@ test('without a good copy nothing is listed, and the fault says why', async () =
   });
 });
 
-/** A page that honours ETags and says what a test lets it say. */
+/** A page that supports ETags and returns the test's content. */
 function taggedPage(content: string) {
   let current = content;
   const answers: number[] = [];
@@ -156,7 +156,7 @@ function taggedPage(content: string) {
 const good = (...ids: string[]) =>
   JSON.stringify(ids.map((id, index) => entry(id, { SshPort: index + 1 })));
 
-test('a list that was refused is refused again, for the same reason, until it is good', async () => {
+test('refuses a bad list each time for the same reason until it is good', async () => {
   const { url, say, answers } = taggedPage('[{"ID":7}]');
   const provider = provide({ inventory: url });
   for (let turn = 0; turn < 3; turn++) {
@@ -169,13 +169,13 @@ test('a list that was refused is refused again, for the same reason, until it is
   expect(answers, 'it is asked whether it changed').toEqual([200, 200, 200, 200, 304]);
 });
 
-test('a list that went bad is told once, reminded of, and told again when it changes', async () => {
+test('reports a bad list once, reminds of it, and reports again when it changes', async () => {
   const { url, say } = taggedPage(good('a'));
   const log = recordingLog();
   const provider = provide({ inventory: url }, { log });
   const look = async () => {
     await prepare(provider);
-    return log.count('the last good inventory is kept');
+    return log.count('the inventory is unusable; the last good copy stays in use');
   };
   await look();
   say('[{"ID":7}]');
@@ -186,7 +186,7 @@ test('a list that went bad is told once, reminded of, and told again when it cha
   expect([await look(), await look()], 'an hour later').toEqual([3, 3]);
   expect(await idsOf(provider)).toEqual(['a']);
   say(good('a', 'b'));
-  expect([await look(), log.count('the inventory is good again')]).toEqual([3, 1]);
+  expect([await look(), log.count('the inventory is usable again')]).toEqual([3, 1]);
   expect(await idsOf(provider)).toEqual(['a', 'b']);
   say('[{"ID":8}]');
   expect(await look(), 'and anew').toBe(4);
@@ -198,7 +198,7 @@ test.each([
   [404, 'transient'],
   [410, 'transient'],
   [500, 'transient'],
-])('a page that answers %i has no inventory', async (status, kind) => {
+])('reads no inventory from a page that answers %i', async (status, kind) => {
   const inventory = page((_, response) =>
     response.writeHead(status, { location: '/elsewhere' }).end(status === 204 ? '' : '[]'),
   );
@@ -206,7 +206,7 @@ test.each([
   await expect(outcome).rejects.toMatchObject({ kind });
 });
 
-test('a page without end is cut off, and one without an answer given up', async () => {
+test('cuts an endless page off, and gives up on a silent one', async () => {
   const endless = page((_, response) => {
     const chunk = ' '.repeat(1024 * 1024);
     const more = () => {
@@ -235,7 +235,7 @@ const blob = Buffer.concat([
 ]);
 const HostKey = `ssh-ed25519 ${blob.toString('base64')}`;
 
-test('B4: the host key of the list is the proof; without one it is told how to get it', async () => {
+test('B4: accepts the host key of the list as proof, and explains how to get a missing one', async () => {
   write(entry('a', { HostKey }), entry('b', { Addr: '192.0.2.7', SshPort: 2222 }));
   const provider = provide();
   const { machines } = await list(provider);
@@ -252,7 +252,7 @@ test('B4: the host key of the list is the proof; without one it is told how to g
   });
 });
 
-test('B4: a password is named by its entry, kept elsewhere, and shown by nothing', async () => {
+test('B4: refers to a password by its entry, stores it elsewhere, and shows it nowhere', async () => {
   writeFileSync(join(directory, 'secret'), 'open sesame\n', { mode: 0o600 });
   const sshPasswords = { rack: 'file:secret' };
   write(entry('a', { HostKey, SshPassword: 'rack' }), entry('b', { SshPort: 2 }));
@@ -263,11 +263,11 @@ test('B4: a password is named by its entry, kept elsewhere, and shown by nothing
 });
 
 test.each([
-  ['Open Sesame!', {}, /SshPassword is no name of a password; give one of sshPasswords/],
-  ['other', {}, /SshPassword is no name of a password/],
-  ['rack', { HostKey: undefined }, /SshPassword needs a HostKey, else it is told to whoever/],
+  ['Open Sesame!', {}, /SshPassword is not the name of a password; give one from sshPasswords/],
+  ['other', {}, /SshPassword is not the name of a password/],
+  ['rack', { HostKey: undefined }, /SshPassword needs a HostKey; otherwise any machine/],
 ])(
-  'B4: a list with the password %j is refused, and it is not repeated',
+  'B4: refuses a list with the password %j, and does not repeat the password',
   async (said, change, why) => {
     const HostKey = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA';
     writeFileSync(join(directory, 'secret'), 'open sesame\n', { mode: 0o600 });
@@ -278,7 +278,7 @@ test.each([
   },
 );
 
-test('a stop ends what is under way', async () => {
+test('ends running calls on stop', async () => {
   const asked = Promise.withResolvers<void>();
   const mute = page(() => asked.resolve());
   const provider = provide({ inventory: mute });

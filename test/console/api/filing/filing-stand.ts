@@ -33,7 +33,7 @@ export const person = (change: Partial<Person> = {}): Person => ({
   ...change,
 });
 
-/** The API over a BMDB in memory, in virtual time, asked by whoever the test says. */
+/** The API over a BMDB in memory, in virtual time, called by a person whom the test chooses. */
 export type FilingStand = Awaited<ReturnType<typeof filingStand>>;
 
 export interface AskOptions {
@@ -47,7 +47,7 @@ export interface FilingResponse {
   readonly status: number;
   readonly headers: LightMyRequestResponse['headers'];
   readonly text: string;
-  // Each test says what it expects of it.
+  // Each test states its own expectation.
   readonly body: Readonly<Record<string, unknown>>;
 }
 
@@ -58,7 +58,7 @@ export async function filingStand() {
   let failure: Error | null = null;
   const orFail = <Args extends unknown[], Result>(call: (...args: Args) => Promise<Result>) =>
     (async (...args: Args) => {
-      // As a database, it answers later.
+      // Answers later, like a database.
       await new Promise(setImmediate);
       if (failure) throw failure;
       return call(...args);
@@ -83,9 +83,9 @@ export async function filingStand() {
   } as unknown as FleetView;
   const app = Fastify();
   const stand: {
-    /** Who asks from now on. */
+    /** The caller from now on. */
     asker: Person;
-    /** What providers can do; null: it is not known here. */
+    /** Capabilities of providers; null: unknown here. */
     means: ProviderMeans | null;
   } = { asker: person(), means: null };
   app.decorateRequest('person');
@@ -128,9 +128,9 @@ export async function filingStand() {
   let asked = 0;
   return Object.assign(stand, {
     ...{ bmdb, clock, app, listings, add, daemon },
-    /** What was counted: verb, how the person was known, outcome. */
+    /** Counted calls: verb, means of identification, outcome. */
     asks,
-    /** The console sees the fleet as it is now, and not again before this is called. */
+    /** The console sees the fleet as it is now, and not again until the next call. */
     look: async () => {
       around = await bmdb.scan(SIGNAL);
       facts = assembleFacts(around, listings);
@@ -158,12 +158,12 @@ export async function filingStand() {
       ),
     get: (path: string, headers = {}) => told(app.inject({ url: `/api/v1/${path}`, headers })),
     remove: (path: string) => told(app.inject({ method: 'DELETE', url: `/api/v1/${path}` })),
-    /** Keys of what is kept, oldest first. */
+    /** Keys of the stored requests, oldest first. */
     keys: async () => {
       const all = await bmdb.requests.list({ limit: 1_000 }, SIGNAL);
       return all.map(({ key }) => key).toReversed();
     },
-    /** What the file calls of the BMDB are answered with instead, until it is called with null. */
+    /** Replaces the answers of the BMDB to filing calls, until called with null. */
     breakFiling: (error: Error | null) => {
       failure = error;
     },

@@ -26,7 +26,7 @@ async function fleetOf(count: number, on = s) {
   await on.look();
 }
 
-/** `verb 1 2 {more: parts} key=k`: what is asked of machines 1 and 2; or a method, and a path. */
+/** `verb 1 2 {more: parts} key=k`: a request about machines 1 and 2; or a method, and a path. */
 async function asked(stand: FilingStand, line: string) {
   const { clock } = stand;
   const body = /\{.*\}/.exec(line)?.[0] ?? '{}';
@@ -56,7 +56,7 @@ const optionIn = (word: string): [string, string] => {
   return [word.slice(0, at), word.slice(at + 1)];
 };
 
-test('what is asked for is filed, refused, foretold and told as it is written down', () =>
+test('stores, refuses, previews and reports requests by the table', () =>
   playScenes<FilingStand>(import.meta.dirname, 'filing', {
     open: filingStand,
     close: (stand) => stand.close(),
@@ -103,7 +103,7 @@ test('what is asked for is filed, refused, foretold and told as it is written do
   }));
 
 describe('a key', () => {
-  test('V39: two at once file one, and the other is told that it is being filed', async () => {
+  test('V39: stores one of two simultaneous requests, and tells the other that it is being filed', async () => {
     await fleetOf(3);
     for (const body of [reboot(1), { ...reboot(2, 3), expectCount: 2 }]) {
       const key = `${body.slots.length}`;
@@ -113,7 +113,7 @@ describe('a key', () => {
     }
   });
 
-  test('is demanded', async () => {
+  test('is required', async () => {
     await fleetOf(1);
     const about = { method: 'POST', url: '/api/v1/requests', payload: reboot(1) } as const;
     const bare = await s.app.inject(about);
@@ -121,7 +121,7 @@ describe('a key', () => {
   });
 });
 
-test('V24: that a machine changed meanwhile is told as it is now, and nothing is filed', async () => {
+test('V24: reports a machine that changed meanwhile as it is now, and stores nothing', async () => {
   await fleetOf(1);
   const changed = await s.ask(reboot(1), { seen: '"as it was"' });
   expect(changed).toMatchObject({
@@ -136,7 +136,7 @@ test('V24: that a machine changed meanwhile is told as it is now, and nothing is
   expect(ordered.status, 'its order is another thing that may have been seen').toBe(412);
 });
 
-test('V25: 300 of 5,000: what stands in the way is told by reason; one more matches: nothing', async () => {
+test('V25: 300 of 5,000: lists obstacles by reason; with one more match: nothing is stored', async () => {
   for (let at = 1; at <= 5_000; at++) s.add(at, at <= 300 ? inQuarantine : {});
   await s.look();
   const selector = { states: ['Quarantined/needsHuman'] };
@@ -164,7 +164,7 @@ test('V25: 300 of 5,000: what stands in the way is told by reason; one more matc
   });
 });
 
-test('the audit goes into a file whole, however long it is, and as it is filtered', async () => {
+test('writes the whole audit into a file, however long, with its filter', async () => {
   await fleetOf(1);
   await s.ask({ ...hold, slots: [slotName(1)] }, { key: 'k1' });
   const [first] = await s.bmdb.requests.list({ limit: 1 }, SIGNAL);
@@ -186,7 +186,7 @@ test('the audit goes into a file whole, however long it is, and as it is filtere
   expect(lines.headers['content-type']).toBe('application/x-ndjson');
 });
 
-/** The least role that may ask for it, by hand. */
+/** The least role that may make the request, written by hand. */
 const MATRIX: Readonly<Record<'operator' | 'admin', readonly string[]>> = {
   operator: [
     ...['freeze', 'thaw', 'hold 1 {kind: preserve}', 'unhold 1 {kind: preserve}', 'quarantine 1'],
@@ -202,7 +202,7 @@ const MATRIX: Readonly<Record<'operator' | 'admin', readonly string[]>> = {
 };
 const ROLES: readonly Role[] = ['viewer', 'operator', 'admin'];
 
-describe('V26: what each role may ask for', () => {
+describe('V26: requests permitted to each role', () => {
   const rows = Object.entries(MATRIX).flatMap(([least, lines]) =>
     lines.flatMap((line) => ROLES.map((role) => ({ role, least: least as Role, line }))),
   );
@@ -216,7 +216,7 @@ describe('V26: what each role may ask for', () => {
   });
 });
 
-test('V27: an operator does not act on 51, and the answer says why', async () => {
+test('V27: refuses an operator 51 machines, and says why', async () => {
   await fleetOf(51);
   s.asker = person({ role: 'operator', name: 'token:op' });
   const slots = Array.from({ length: 51 }, (_, at) => slotName(at + 1));

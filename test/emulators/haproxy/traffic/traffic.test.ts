@@ -7,7 +7,7 @@ import {
   type TrafficFigures,
 } from '../../../../emulators/haproxy/traffic/traffic.ts';
 
-/** A service, and what can be done to its connections. */
+/** A service, and controls of its connections. */
 async function serve(port = 0) {
   const sockets = new Map<Socket, number>();
   const server: Server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
@@ -47,7 +47,7 @@ function send(port: number, more: { perSecond?: number; held?: number; hold?: nu
 const seen = (traffic: Traffic, question: (figures: TrafficFigures) => boolean) =>
   vi.waitFor(() => expect(question(traffic.figures())).toBe(true), 30_000);
 
-test('clients that find a server are answered, and end what they held by themselves', async () => {
+test('answers clients that reach a server, and lets them end their own connections', async () => {
   const traffic = send((await serve()).port);
   await seen(traffic, ({ answered, ended }) => answered >= 50 && ended >= 8);
   const { requests, answered, refused, cut, failures } = await traffic.stop();
@@ -55,7 +55,7 @@ test('clients that find a server are answered, and end what they held by themsel
   expect(answered).toBe(requests);
 });
 
-test('a connection that somebody else ends counts as cut, each once', async () => {
+test('counts each connection that another side ends as cut, once', async () => {
   const service = await serve();
   const traffic = send(service.port, { perSecond: 1, held: 3, hold: 60_000 });
   await vi.waitFor(() => expect(service.held()).toHaveLength(3), 30_000);
@@ -69,7 +69,7 @@ test('a connection that somebody else ends counts as cut, each once', async () =
   expect({ refused, cut, ended }).toEqual({ refused: 0, cut: 4, ended: 3 });
 });
 
-test('who finds nobody is refused, on new connections and on held ones', async () => {
+test('refuses clients without a server, on new connections and on kept ones', async () => {
   const { port, close } = await serve();
   const traffic = send(port, { held: 2 });
   await seen(traffic, ({ answered }) => answered > 0);
@@ -80,7 +80,7 @@ test('who finds nobody is refused, on new connections and on held ones', async (
   expect(requests).toBe(refused + answered);
 });
 
-test('answers that are not whole, or not 200, are no answers', async () => {
+test('counts no incomplete answer, and none but 200, as an answer', async () => {
   const server = createServer((_request, response) => {
     response.statusCode = 503;
     response.end();

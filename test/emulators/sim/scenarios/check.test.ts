@@ -7,7 +7,7 @@ import type {
 import type { ScenarioStage } from '../../../../emulators/sim/scenarios/scenario.ts';
 import type { HostSnapshot } from '../../../../emulators/hosts/options.ts';
 
-/** What all sources say of a scenario that kept every promise. */
+/** The sources' data for a scenario that kept every promise. */
 const quiet = {
   scenario: 'storm' as ScenarioName,
   machines: 40,
@@ -130,7 +130,7 @@ const rolled: Partial<ScenarioFacts> = {
   frozenHere: 0,
 };
 
-test('of rolling, each machine is rebooted once, and nothing more is done to any', async () => {
+test('rolling: reboots each machine once, and does nothing more', async () => {
   expect((await verdictOn(rolled)).broken).toEqual([]);
   const [less, more] = [3, 5].map((reboots) => ({
     ...rolled,
@@ -144,7 +144,7 @@ test('of rolling, each machine is rebooted once, and nothing more is done to any
   ]);
 });
 
-test('the report has its keys in order, from what machines, provider and database say', async () => {
+test('reports its keys in order, from machines, provider and database', async () => {
   const { report, broken } = await verdictOn(lost);
   expect(broken).toEqual([]);
   expect(JSON.stringify(report)).toBe(

@@ -8,7 +8,7 @@ const became = (state: Membership['state'], atMs: number, balancer = 'lb'): Memb
   state,
   atMs,
 });
-/** A machine that is let in, let go, and let in again. */
+/** A machine that is admitted, released, and admitted again. */
 const LIFE = [
   became('joining', 10.5),
   became('warming', 20),
@@ -23,15 +23,15 @@ const outOfTurn = (life: readonly Membership[], ...times: number[]) =>
     new Map([['a', life]]),
   ).map(({ atMs }) => atMs);
 
-test('before it is let in, and from when it was let go until it is let in again', () => {
+test('finds requests before admission, and between release and the next admission', () => {
   expect(outOfTurn(LIFE, 0, 9, 10, 25, 35, 55, 59, 61, 89, 90, 100)).toEqual([0, 9, 61, 89]);
 });
 
-test('a machine that was never a member is nobody’s to send requests to', () => {
+test('counts every request to a machine that was never a member as out of turn', () => {
   expect(servedOutOfTurn([{ deviceId: 'b', atMs: 35 }], new Map([['a', LIFE]]))).toHaveLength(1);
 });
 
-test('one that another balancer still sends requests to may get them', () => {
+test('accepts requests to a machine that another balancer still uses', () => {
   const two = [...LIFE.slice(0, 5), became('active', 5, 'other')].toSorted(
     (a, b) => a.atMs - b.atMs,
   );
@@ -39,6 +39,6 @@ test('one that another balancer still sends requests to may get them', () => {
   expect(outOfTurn([...two, became('drained', 70, 'other')], 69, 71)).toEqual([71]);
 });
 
-test('a row that is gone lets nothing in', () => {
+test('counts requests after the row is deleted as out of turn', () => {
   expect(outOfTurn([...LIFE, became(null, 95)], 94, 96)).toEqual([96]);
 });

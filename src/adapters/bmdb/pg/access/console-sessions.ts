@@ -81,21 +81,21 @@ export const statements = named('console-session', {
 /** See `ConsoleSessionBook`. */
 export const createConsoleSessionBook = (db: Database): ConsoleSessionBook => ({
   open: async (session) => {
-    await db.write('open a session of the console', statements.open, session);
+    await db.write('open a console session', statements.open, session);
   },
   find: async (digest, signal) => {
-    const doing = 'look up a session of the console';
+    const doing = 'look up a console session';
     return (await db.once({ doing, signal }, statements.find, { digest }))[0] ?? null;
   },
   used: async (digest, grant) => {
     const args = { ...grant, digest, granted: grant !== undefined };
-    await db.once({ doing: 'note that a session was used' }, statements.used, args);
+    await db.once({ doing: 'record the use of a console session' }, statements.used, args);
   },
   claimRenewal: async (digest) => {
-    const doing = 'claim the renewal of a session of the console';
+    const doing = 'claim the renewal of a console session';
     return (await db.write(doing, statements.claimRenewal, { digest }))[0] ?? null;
   },
-  list: (signal) => db.once({ doing: 'list sessions of the console', signal }, statements.list, {}),
+  list: (signal) => db.once({ doing: 'list console sessions', signal }, statements.list, {}),
   end: async (id) =>
-    (await db.write('end a session of the console', statements.end, { id }))[0]?.name ?? null,
+    (await db.write('end a console session', statements.end, { id }))[0]?.name ?? null,
 });

@@ -2,6 +2,7 @@ import { LOGIN_CODE_MS, type Role } from '../../../../domain/access.ts';
 import type { AccessBook, LoginCodeBook } from '../../access-port.ts';
 import type { Database } from '../pool.ts';
 import { type As, selection, named, statement } from '../statement.ts';
+import { createDeviceLoginBook } from './device-logins.ts';
 import { createConsoleSessionBook } from './console-sessions.ts';
 import { roleSql } from './lineage.ts';
 import { createTokenBook } from './tokens.ts';
@@ -55,4 +56,5 @@ export const createAccessBook = (db: Database): AccessBook => ({
   tokens: createTokenBook(db),
   sessions: createConsoleSessionBook(db),
   codes: createLoginCodeBook(db),
+  devices: createDeviceLoginBook(db),
 });

@@ -79,7 +79,7 @@ export const createTokenBook = (db: Database): TokenBook => ({
     (await db.once({ doing: 'look up a token', signal }, statements.find, { id, digest }))[0] ??
     null,
   used: async (id) => {
-    await db.once({ doing: `note that token ${id} was used` }, statements.used, { id });
+    await db.once({ doing: `record the use of token ${id}` }, statements.used, { id });
   },
   list: (signal) => db.once({ doing: 'list tokens', signal }, statements.list, {}),
   revoke: async (id, by) =>

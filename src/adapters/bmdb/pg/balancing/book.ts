@@ -161,7 +161,7 @@ async function note(
   pool: PoolName,
   patch: PoolPatch,
 ): Promise<void> {
-  const doing = `note how pool ${pool.pool} stands at ${pool.balancer}`;
+  const doing = `record the state of pool ${pool.pool} at ${pool.balancer}`;
   const { frozen, settled = false, observed = false, ...rest } = patch;
   const args = {
     ...{ ...rest, settled, observed },

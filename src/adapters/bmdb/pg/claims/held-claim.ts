@@ -75,8 +75,8 @@ export type End = Finish | Failure | Cancel;
  */
 export const refusalError = (process: Process, id: MachineId, refusal: string | null) =>
   refusal === null || refusal === 'it is being worked on'
-    ? new WorkConflict(`machine ${id} is being worked on, not free for ${process}`)
-    : new NothingToDo(`machine ${id} is not for ${process}: ${refusal}`);
+    ? new WorkConflict(`another work runs on machine ${id}, so ${process} cannot claim it`)
+    : new NothingToDo(`machine ${id} is not eligible for ${process}: ${refusal}`);
 
 /** Another session holds the lease, or nobody does. */
 export const workLost = ({ process, machineId, epoch }: ClaimName, cause?: unknown) =>

@@ -159,7 +159,7 @@ export function createEventBook(db: Database, clock: Pick<Clock, 'monotonic'>): 
   return {
     newest: async (signal) => {
       const before = horizon;
-      const [row] = await read('look for the newest event', signal, statements.head, {});
+      const [row] = await read('read the newest event', signal, statements.head, {});
       return String(learn(before, row!));
     },
     read: async (query, signal) => {

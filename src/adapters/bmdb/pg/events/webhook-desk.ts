@@ -82,19 +82,19 @@ export const statements = named('webhook', {
 /** See `WebhookDesk`. Each call is one idempotent statement. */
 export const createWebhookDesk = (session: LiveSession): WebhookDesk => ({
   begin: async (lease, webhook, from) => {
-    const doing = `begin to deliver to webhook ${webhook}`;
+    const doing = `begin deliveries to webhook ${webhook}`;
     const begin = [statements.begin, { webhook, from }] as const;
     const [row] = await commitAsHolder(session, lease, doing, begin);
     return { toldTo: row!.told_to!, isDisabled: row!.disabled! };
   },
   due: async (webhook, but, limit) => {
-    const doing = `look for deliveries to webhook ${webhook} that are due`;
+    const doing = `find due deliveries to webhook ${webhook}`;
     const rows = await commitFenced(session, { doing }, [statements.due, { webhook, but, limit }]);
     return rows.map(({ number, attempts, ...row }) => ({ number, attempts, event: eventOf(row) }));
   },
   record: async (lease, webhook, results) => {
     const { hasDelivered, delivered: gone, ...rest } = results;
-    const doing = `write down deliveries to webhook ${webhook}`;
+    const doing = `record deliveries to webhook ${webhook}`;
     const args = { ...rest, webhook, gone, delivered: hasDelivered };
     await commitAsHolder(session, lease, doing, [statements.record, args]);
   },

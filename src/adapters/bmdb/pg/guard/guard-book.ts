@@ -97,7 +97,7 @@ function readCounts(stored: unknown): readonly GuardCounts[] {
 /** See `GuardBook`. */
 export function createGuardBook(context: PgContext): GuardBook {
   const { db, loss, guard } = context;
-  const options = { doing: 'look at the whole fleet', isolation: 'READ COMMITTED' } as const;
+  const options = { doing: 'assess the whole fleet', isolation: 'READ COMMITTED' } as const;
   return {
     assess: ({ ingestUp: up }) => db.transact(options, (q) => assess(q, { up, guard, loss })),
   };

@@ -222,7 +222,7 @@ type Report = NonNullable<HeartbeatRecord['installationReport']>;
 type Answer = RawReport & Report;
 
 const aheadText = (reported: bigint, asked: string) =>
-  `installation report of generation ${reported}, but only ${asked} was asked for`;
+  `installation report for generation ${reported}, but only ${asked} was requested`;
 
 type Line = HeartbeatEvent & { readonly machineId: string };
 

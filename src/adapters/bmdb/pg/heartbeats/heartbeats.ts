@@ -245,7 +245,7 @@ export const statements = {
 
 /** See `HeartbeatStore.withoutHardware`. */
 export async function readHardwareGaps(db: Database): Promise<MachineId[]> {
-  const doing = 'read whose hardware report is missing';
+  const doing = 'read which hardware reports are missing';
   const rows = await db.once({ processor: 'bmsrv', doing }, statements.hardwareGaps, {
     most: MACHINES_MAX,
   });

@@ -233,12 +233,12 @@ export function createIntentBook(session: LiveSession): IntentBook {
       const names = { witness: asWitness(random.uuid()), machineId: machineId(random.uuid()) };
       const row = await openings({ ...input, ...names, lease: lease?.name, epoch: lease?.epoch });
       const slot = slotOf(input);
-      if (!row) throw new WorkConflict(`${slot} has an intent already`);
+      if (!row) throw new WorkConflict(`${slot} already has an intent`);
       if (!row.leased) {
         throw new LeaseLost(`${lease!.name} (lease ${lease!.epoch}) is no longer ours`);
       }
-      if (row.occupied) throw new WorkConflict(`${slot} has a machine already`);
-      if (row.barred !== null) throw new NothingToDo(`${slot} must not be used: ${row.barred}`);
+      if (row.occupied) throw new WorkConflict(`${slot} already has a machine`);
+      if (row.barred !== null) throw new NothingToDo(`${slot} is barred: ${row.barred}`);
       const fresh = { state: 'open', ambiguous: false, attempts: 0, lastError: null } as const;
       const ours = { sessionId, sessionAlive: true, createdAtMs: row.created_at! };
       return { ...input, ...names, ...fresh, ...ours, emptySinceMs: null };
@@ -248,7 +248,7 @@ export function createIntentBook(session: LiveSession): IntentBook {
       const row = await notes({ ...change, witness });
       if (!row?.ours) throw notOurs(witness);
       if (row.obstacle === null) return;
-      throw new NothingToDo(`the slot must not be used: ${row.obstacle}`);
+      throw new NothingToDo(`the slot is barred: ${row.obstacle}`);
     },
     adopt: async (witness, provided) => {
       const { provider, providerId } = provided;
@@ -272,7 +272,7 @@ export function createIntentBook(session: LiveSession): IntentBook {
 
 /** The caller may not change the intent. */
 const notOurs = (witness: Witness) =>
-  new WorkConflict(`intent ${witness} is settled or worked on by another session`);
+  new WorkConflict(`intent ${witness} has ended, or another session works on it`);
 const noIntent = (witness: Witness) => new NotFound(`there is no intent ${witness}`);
 
 type Step = Fields & { readonly witness: 'uuid' };

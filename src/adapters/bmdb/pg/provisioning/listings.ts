@@ -45,11 +45,11 @@ export const statements = named('listing', {
 /** See `ListingBook`. All calls are idempotent, so a lost COMMIT does no harm. */
 export const createListingBook = (db: Database): ListingBook => ({
   failed: async ({ provider, sessionId: session, cause }) => {
-    const doing = `note that provider ${provider} cannot be listed`;
+    const doing = `record that provider ${provider} cannot be listed`;
     await db.write(doing, statements.failed, { provider, session, cause });
   },
   succeeded: async (provider, session) => {
-    const doing = `note that provider ${provider} can be listed`;
+    const doing = `record that provider ${provider} can be listed`;
     await db.write(doing, statements.succeeded, { provider, session });
   },
   unlisted: (signal) =>

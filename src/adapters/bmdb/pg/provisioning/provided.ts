@@ -88,7 +88,7 @@ export function createProvidedUpdates(session: LiveSession): BmdbSession['update
 /** Not repeated when the answer is lost: the next comparison with the provider writes again. */
 async function update(session: LiveSession, updates: readonly Update[]): Promise<Outcome<void>[]> {
   const many = `${updates.length} machines`;
-  const doing = `update what is provided as ${updates.length === 1 ? updates[0]!.machine : many}`;
+  const doing = `update the hardware of ${updates.length === 1 ? updates[0]!.machine : many}`;
   const c = updates.map(({ machine: machineId, patch: { absent, status, ...texts } }) => ({
     ...{ machineId, absent, status },
     told: Object.fromEntries(
@@ -102,6 +102,6 @@ async function update(session: LiveSession, updates: readonly Update[]): Promise
   return updates.map(({ machine }) =>
     found.has(machine)
       ? { ok: undefined }
-      : { error: new NotFound(`machine ${machine} has no hardware recorded`) },
+      : { error: new NotFound(`machine ${machine} has no recorded hardware`) },
   );
 }

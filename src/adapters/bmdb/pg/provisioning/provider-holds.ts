@@ -43,11 +43,11 @@ export const statements = named('provider-hold', {
 /** See `ProviderHoldBook`. Both calls are idempotent, so a lost answer does no harm. */
 export const createProviderHolds = (db: Database): ProviderHoldBook => ({
   impose: async (hold) => {
-    const doing = `hold ${hold.kind} ${hold.key} of provider ${hold.provider}`;
+    const doing = `impose hold ${hold.kind} ${hold.key} on provider ${hold.provider}`;
     await db.write(doing, statements.impose, { ...hold, forMs: holdForMs(hold) });
   },
   lift: async (provider, kind, key, seenUntil) => {
-    const doing = `lift ${kind} ${key ?? ''} of provider ${provider}`;
+    const doing = `lift hold ${kind} ${key ?? ''} from provider ${provider}`;
     return (await db.write(doing, statements.lift, { provider, kind, key, seenUntil })).length;
   },
 });

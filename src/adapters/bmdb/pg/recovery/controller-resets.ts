@@ -39,6 +39,6 @@ export async function noteReset(q: Queries, reset: ControllerReset): Promise<voi
   const taken = await q.rows(statements.ask, { ...reset, everyMs: CONTROLLER_RESET_MS });
   if (taken.length > 0) return;
   const [last] = await q.rows(statements.last, { provider, controller });
-  const what = `controller ${controller} of ${provider} was restarted less than a day ago`;
+  const what = `controller ${controller} of ${provider} was reset less than a day ago`;
   throw new Throttled(what, (last?.at ?? 0) + CONTROLLER_RESET_MS);
 }

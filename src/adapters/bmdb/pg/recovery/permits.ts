@@ -232,7 +232,7 @@ export async function whyNoRoom(
   for (const { scope, recovering, others } of rows) {
     const limit = (scope === FLEET ? fleetBudget : groupBudget)(budget, recovering + others);
     if (recovering + ahead >= limit + (isOrder ? ORDERS_KEPT : 0)) {
-      return `${recovering} of ${limit} machines of ${scope} are being recovered already`;
+      return `${recovering} of ${limit} machines of ${scope} are already being recovered`;
     }
   }
   return null;

@@ -174,7 +174,7 @@ export const createRequests = (db: Database): RequestBook => ({
   },
   fileBatch: async (batch) => {
     const asked = filedBatch(batch);
-    const options = { doing: `ask for ${asked.head.verb} of several machines`, ...DOING };
+    const options = { doing: `request ${asked.head.verb} for several machines`, ...DOING };
     return repeatedOnce(() => db.transact(options, (q) => fileBatch(q, asked)));
   },
   readBatch: async (key, signal) =>
@@ -229,7 +229,7 @@ async function fileAll(
     for (const row of await insert(q, fresh)) filed.set(row.key, toState(row));
     if (filed.size === asked.length) return asked.map(({ key }) => filed.get(key)!);
     const { verb } = asked.find(({ key }) => !filed.has(key))!;
-    if (turn === TURNS) throw new NothingToDo(`somebody else is asking for ${verb}, too`);
+    if (turn === TURNS) throw new NothingToDo(`somebody else is requesting ${verb}, too`);
   }
 }
 

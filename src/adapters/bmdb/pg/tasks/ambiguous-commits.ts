@@ -107,7 +107,7 @@ async function resolved<T>(
   lost: unknown,
   read: (q: Queries) => Promise<T>,
 ): Promise<T> {
-  const doing = `find out what became of ${count} claims`;
+  const doing = `find the result of ${count} claims`;
   const { db, deadlineMs, signal, clock } = session;
   const options = { doing, deadlineMs, signal, isolation: 'READ COMMITTED' } as const;
   const givenUpMs = clock.monotonic() + REPEAT_FOR_MS;
@@ -119,7 +119,10 @@ async function resolved<T>(
       const isPassing = isReferenceViolation(error) || isRetryable(error);
       if (!isPassing || !inTime) throw lost;
       if (error instanceof Unreachable && clock.monotonic() >= givenUpMs) throw error;
-      session.log.debug({ err: error, session: session.sessionId }, 'outcome not known yet');
+      session.log.debug(
+        { err: error, session: session.sessionId },
+        'the outcome of a commit is not known yet',
+      );
       await sleep(clock, PAUSE_MS, signal);
     }
   }

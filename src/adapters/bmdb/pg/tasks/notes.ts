@@ -267,7 +267,7 @@ async function noteAsked(q: Queries, held: HeldClaim, asked: Asked): Promise<voi
   const { machineId: machine, row, session } = held;
   const { rung, bootId } = asked;
   const order = asked.order ?? null;
-  const notAsked = `${rung} of ${machine} was not asked for`;
+  const notAsked = `${rung} of ${machine} was not requested`;
   if (order !== null && (await q.rows(statements.lockOrder, { order, machine })).length === 0) {
     throw new NothingToDo(`${notAsked}: the order is no longer open`);
   }
@@ -310,7 +310,7 @@ async function requireMay(
 /** @throws {Throttled} the last reset was too recent. See `noteAsked`. */
 async function noteControllerReset(q: Queries, held: HeldClaim, controller: string): Promise<void> {
   const { machineId: machine, row, session } = held;
-  const notAsked = `a restart of controller ${controller} of ${machine} was not asked for`;
+  const notAsked = `a reset of controller ${controller} of ${machine} was not requested`;
   await requireMay(q, held, { notAsked, order: null, interrupts: true });
   const { provided } = row;
   if (!provided) throw new NothingToDo(`${notAsked}: it has no hardware`);

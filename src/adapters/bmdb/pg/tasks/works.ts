@@ -128,7 +128,7 @@ interface WorkDeps {
 function createWork(held: HeldClaim, deps: WorkDeps): Work {
   const { process, machineId, epoch, row, session } = held;
   let ended = false;
-  const already = () => new AlreadyFinished(`${process} on ${machineId} has ended already`);
+  const already = () => new AlreadyFinished(`${process} on ${machineId} has already ended`);
   const end = async (how: End) => {
     if (ended) throw already();
     try {
@@ -171,7 +171,7 @@ async function cancel(held: HeldClaim, cause: string, deps: WorkDeps): Promise<b
   } catch (error) {
     const { session, machineId, process } = held;
     const fields = { err: error, machine: machineId, process, session: session.sessionId };
-    session.log.warn(fields, 'work not cancelled; it ends with its session at the latest');
+    session.log.warn(fields, 'work could not be cancelled; it ends with its session at the latest');
     return error instanceof WorkLost || error instanceof SessionExpired;
   }
 }

@@ -240,7 +240,7 @@ export function createBmc(options: BmcOptions, deps: BmcDeps) {
         if (!reply.json) {
           throw new ProviderError(
             'permanent',
-            `GET ${path} at ${url}: the answer is no JSON object`,
+            `GET ${path} at ${url}: the answer is not a JSON object`,
           );
         }
         return reply;
@@ -248,11 +248,11 @@ export function createBmc(options: BmcOptions, deps: BmcDeps) {
       async send(method, path, body, headers) {
         const reply = await ask({ method, path, body, headers });
         if (reply.isGarbage) {
-          const message = `${method} ${path} at ${url}: the answer is no JSON object`;
+          const message = `${method} ${path} at ${url}: the answer is not a JSON object`;
           throw new ProviderError('permanent', message, { outcome: 'unknown' });
         }
         if (reply.messages.some(({ severity }) => /^(warning|critical)$/i.test(severity))) {
-          log.warn({ bmc: url, said: saidIn(reply) }, 'a BMC did it and warns');
+          log.warn({ bmc: url, said: saidIn(reply) }, 'a BMC reports a warning with a success');
         }
         return reply;
       },
@@ -260,7 +260,10 @@ export function createBmc(options: BmcOptions, deps: BmcDeps) {
         if (root && !fresh) return root;
         const reply = successOf(await read(ROOT_PATH, {}), 'GET', ROOT_PATH);
         if (!reply.json) {
-          throw new ProviderError('permanent', `${url} has no Redfish: its root is no JSON object`);
+          throw new ProviderError(
+            'permanent',
+            `${url} has no Redfish: its root is not a JSON object`,
+          );
         }
         root = reply.json;
         return root;

@@ -30,7 +30,7 @@ export const linksOf = (value: unknown): string[] =>
 
 export function requireOwnPath(path: string): string {
   if (isOwnPath(path)) return path;
-  throw new ProviderError('permanent', 'the BMC links to a place that is not its own');
+  throw new ProviderError('permanent', 'the BMC links to an address that is not its own');
 }
 
 /**

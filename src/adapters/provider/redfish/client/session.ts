@@ -91,10 +91,7 @@ export async function followTask(
     const waitMs = waitOf(last, clock.now());
     if (clock.now() + waitMs >= how.deadline.getTime()) return 'unknown';
     await sleep(clock, waitMs, how.signal).catch((cause: unknown) => {
-      throw new ProviderError('aborted', 'aborted while a task went on', {
-        cause,
-        outcome: 'unknown',
-      });
+      throw new ProviderError('aborted', 'aborted during a task', { cause, outcome: 'unknown' });
     });
     const next = await look(bmc, path, how);
     if (next === 'gone') return 'unknown';
@@ -181,10 +178,7 @@ export function createLogin(options: LoginOptions, clock: Clock) {
     const { username } = credentials;
     const password = passwordOf(credentials);
     if (refusal.holds(`${username}\n${password}`)) {
-      throw new ProviderError(
-        'auth',
-        'the BMC refused this login; it is not asked again for a while',
-      );
+      throw new ProviderError('auth', 'the BMC refused this login; no further attempt for a while');
     }
     const basic = Buffer.from(`${username}:${password}`).toString('base64');
     shownSecrets = [password, basic];
@@ -282,7 +276,7 @@ function passwordOf(credentials: Credentials): string {
     return credentials.password.read();
   } catch (cause) {
     if (!(cause instanceof UsageError)) throw cause;
-    throw new ProviderError('auth', `the password of the BMC is not there: ${explain(cause)}`, {
+    throw new ProviderError('auth', `the password of the BMC is missing: ${explain(cause)}`, {
       cause,
     });
   }

@@ -134,7 +134,7 @@ export type BootOverride = ReturnType<typeof bootOf>;
 export function systemOf(reply: Reply) {
   const { json = {}, headers, path } = reply;
   const shown = Shown.safeParse(json);
-  if (!shown.success) throw new ProviderError('permanent', `${path} is no system: it has no Id`);
+  if (!shown.success) throw new ProviderError('permanent', `${path} is not a system: it has no Id`);
   const { data } = shown;
   const { BootProgress: progress } = data;
   const links = isObject(json['Links']) ? json['Links'] : {};
@@ -226,9 +226,11 @@ export async function readSystem(
   bmc.sightings.set(key, { looks: looks + 1, sinceMs });
   const isBelieved = looks + 1 >= LOOKS && nowMs - sinceMs >= LOOKS_OVER_MS;
   if (!isBelieved || (await isListed(wire, named))) {
-    throw new ProviderError('transient', `${bmc.url} does not show the system now`, { cause });
+    throw new ProviderError('transient', `${bmc.url} does not show the system at present`, {
+      cause,
+    });
   }
-  throw new ProviderError('not-found', `${bmc.url} does not have the system any more`, { cause });
+  throw new ProviderError('not-found', `${bmc.url} no longer has the system`, { cause });
 }
 
 const ONLY = 'the only system';
@@ -258,6 +260,6 @@ async function onlySystem({ url, remembered }: Bmc, wire: Wire): Promise<string 
 /** Paths of all systems of a BMC. */
 export async function systemPaths(wire: Wire): Promise<readonly string[]> {
   const path = linkOf((await wire.root())['Systems']);
-  if (path === null) throw new ProviderError('permanent', 'the BMC tells of no systems');
+  if (path === null) throw new ProviderError('permanent', 'the BMC lists no systems');
   return linksOf((await wire.get(path)).json?.['Members']);
 }

@@ -150,7 +150,7 @@ export function createClaims(records: Records) {
   async function of(entryId: string, signal: AbortSignal): Promise<Claim | null> {
     const { claims, unreadable } = await read(signal);
     if (!unreadable.has(entryId)) return claims.get(entryId) ?? null;
-    throw new ProviderError('conflict', `what is recorded of ${entryId} cannot be read here`);
+    throw new ProviderError('conflict', `the record of ${entryId} cannot be read by this program`);
   }
 
   async function replace(claim: Claim, change: Partial<ClaimValue>, signal: AbortSignal) {
@@ -256,16 +256,16 @@ export async function refuseStrayMarks(
   const timer = clock.setTimeout(() => late.abort(new Error('no time left')), LOOKS_MS);
   const until = AbortSignal.any([signal, late.signal]);
   const looks = await Promise.all(all.map(look)).finally(() => clock.clearTimeout(timer));
-  if (signal.aborted) throw new ProviderError('aborted', 'aborted while marks were looked for');
+  if (signal.aborted) throw new ProviderError('aborted', 'aborted during the search for marks');
   const untold = looks.filter((isOurs) => isOurs === null).length;
   if (untold > 0) {
-    log.warn({ machines: all.length, untold }, 'not all machines told whether they carry a mark');
+    log.warn({ machines: all.length, untold }, 'not all machines showed whether they carry a mark');
   }
   const marked = all.filter((_, index) => looks[index] === true);
   if (marked.length === 0) return;
   const message =
-    `${marked.length} machines carry our mark, such as ${marked[0]!.id}, and nothing is recorded of ` +
-    'any: this is not the database that they are claimed in';
+    `${marked.length} machines carry our mark, such as ${marked[0]!.id}, but no claim is recorded: ` +
+    'this is not the database with their claims';
   throw new ProviderError('conflict', message);
 
   /** Null if the BMC does not answer. */

@@ -109,8 +109,8 @@ export function createEndings(
       .catch((error: unknown) => {
         if (signal.aborted) return;
         const fields = { what: key, cause: explain(error) };
-        if (isProviderError(error)) log.warn(fields, 'an installation could not be tidied up');
-        else log.error({ ...fields, err: error }, 'an installation could not be tidied up');
+        if (isProviderError(error)) log.warn(fields, 'the cleanup after an installation failed');
+        else log.error({ ...fields, err: error }, 'the cleanup after an installation failed');
       })
       .finally(() => running.delete(key));
     running.set(key, done);
@@ -136,12 +136,12 @@ export function createEndings(
       if (found && isOver(found) && isUnbegun(found)) return await giveUp(entry, found);
       const claim = await claims.update(
         entryId,
-        (now) => (isOver(now) ? end(now, 'failed', 'its time was over') : null),
+        (now) => (isOver(now) ? end(now, 'failed', 'its time limit passed') : null),
         signal,
       );
       if (claim?.result?.isTidy === false) await tidy(entry, claim);
     };
-    const what = 'another change of the machine was under way';
+    const what = 'another change of the machine was in progress';
     await locks.alone(entryId, signal, { what, task });
   }
 
@@ -152,7 +152,7 @@ export function createEndings(
   ): Pick<Claim, 'install' | 'result'> {
     const fields = { machine: entryId, why };
     if (how === 'done') log.info(fields, 'a machine is installed');
-    else log.warn(fields, 'an installation has failed');
+    else log.warn(fields, 'an installation failed');
     const result = { end: how, atMs: clock.now(), why, isTidy: false };
     return { install: { ...install, sealed: null }, result };
   }
@@ -165,12 +165,15 @@ export function createEndings(
     await installation.tidy(entry, { install, isAll: true, check }, call);
     await takeMarkOff(entry, signal, check);
     await claims.drop(claim, signal);
-    log.warn({ machine: entry.id }, 'a creation that nobody went on with is given up');
+    log.warn({ machine: entry.id }, 'an abandoned creation was cancelled');
 
     /** Somebody may have continued it after all. */
     async function check(): Promise<void> {
       if ((await claims.of(entry.id, signal))?.version === claim.version) return;
-      throw new ProviderError('conflict', `${entry.id} is installed after all, and left as it is`);
+      throw new ProviderError(
+        'conflict',
+        `somebody resumed the creation of ${entry.id}, which is left as it is`,
+      );
     }
   }
 
@@ -193,7 +196,10 @@ export function createEndings(
     async function check(): Promise<void> {
       const now = await claims.of(entry.id, signal);
       if (now?.result && now.install.tokenSha256 === tokenSha256) return;
-      throw new ProviderError('conflict', `${entry.id} is installed anew, and left as it is`);
+      throw new ProviderError(
+        'conflict',
+        `${entry.id} is being installed again, and is left as it is`,
+      );
     }
   }
 
@@ -204,7 +210,7 @@ export function createEndings(
         entry.id,
         (claim) =>
           claim.result === null && claim.install.tokenSha256 === tokenSha256
-            ? end(claim, how, 'as its installer says')
+            ? end(claim, how, 'as its installer reports')
             : null,
         signal,
       );

@@ -48,7 +48,7 @@ export interface InstallParts {
   readonly carryOut: Changes['carryOut'];
 }
 
-const WAITING = 'another change of the machine was under way';
+const WAITING = 'another change of the machine was in progress';
 
 /** The parts of a rack that differ if machines are installed. */
 export function createInstallMode(parts: InstallParts, context: DriverContext) {
@@ -94,8 +94,8 @@ export function createInstallMode(parts: InstallParts, context: DriverContext) {
   function requireEntry(entry: BmcEntry | null, { entryId }: Claim): BmcEntry {
     if (entry) return entry;
     const message =
-      `the inventory has no entry ${entryId} any more, whose machine is claimed: put it back, ` +
-      'or have the machine given back';
+      `the inventory no longer has entry ${entryId}, whose machine is claimed: restore the entry, ` +
+      'or give the machine back';
     throw new ProviderError('conflict', message);
   }
 
@@ -189,7 +189,7 @@ export function createInstallMode(parts: InstallParts, context: DriverContext) {
     if (!claim) {
       const faster = await claims.of(entry.id, signal);
       if (faster) return goOn(faster);
-      throw new ProviderError('transient', `${entry.id} was claimed and let go just now`);
+      throw new ProviderError('transient', `${entry.id} was just claimed and released`);
     }
     return after(() => installation.carryOut(entry, claim, { token, call }));
 
@@ -239,7 +239,7 @@ export function createInstallMode(parts: InstallParts, context: DriverContext) {
       const away = [...known.values()].filter(({ entryId }) => !ids.has(entryId));
       tellAway(away);
       endings.look();
-      const fault = 'its record is none that this program can read';
+      const fault = 'this program cannot read its record';
       return {
         machines: [
           ...all.filter(({ id }) => !unreadable.has(id)).map(parts.show),
@@ -333,7 +333,7 @@ export function createInstallMode(parts: InstallParts, context: DriverContext) {
       await server.url().catch((cause: unknown) => {
         const { host, port } = options.seedListen;
         const fields = { cause: explain(cause) };
-        log.warn(fields, `another process has ${host}:${port}; it has to serve the seeds`);
+        log.warn(fields, `another process uses ${host}:${port}; it must serve the seeds`);
       });
       const { claims: known, unreadable } = await claims.read(call.signal);
       if (known.size > 0 || unreadable.size > 0) return;
@@ -350,7 +350,7 @@ export function createInstallMode(parts: InstallParts, context: DriverContext) {
     await call.beforeSending?.();
     await claims.drop(claim, call.signal);
     const fields = { machine: claim.entryId };
-    log.warn(fields, 'a claimed machine that left the inventory is let go, and stays as it is');
+    log.warn(fields, 'a claimed machine that left the inventory is released unchanged');
   }
 
   /** Logged once for each, while it lasts. */
@@ -360,12 +360,12 @@ export function createInstallMode(parts: InstallParts, context: DriverContext) {
     for (const id of now) {
       if (told.has(id)) continue;
       told.add(id);
-      log.warn({ machine: id }, 'a claimed machine is not in the inventory any more');
+      log.warn({ machine: id }, 'a claimed machine is no longer in the inventory');
     }
   }
 }
 
 /** The claim exists, so the machine may be on its way. */
-const notOn = ({ id }: BmcEntry): string => `the installation of ${id} did not get on`;
+const notOn = ({ id }: BmcEntry): string => `the installation of ${id} did not continue`;
 
 export type InstallMode = ReturnType<typeof createInstallMode>;

@@ -62,7 +62,7 @@ export function createInstallation(deps: InstallationDeps) {
   async function read(entry: BmcEntry, wire: Wire): Promise<System> {
     const system = await readSystem(bmcOf(entry), wire, entry.system, clock.monotonic());
     if (checkIdentity(entry, system) === 'same') return system;
-    const message = `nothing proves that ${entry.bmc} is of ${entry.id}; its entry needs Serial or Uuid`;
+    const message = `nothing proves that ${entry.bmc} belongs to ${entry.id}; its entry needs Serial or Uuid`;
     throw new ProviderError('conflict', message);
   }
 
@@ -116,7 +116,7 @@ export function createInstallation(deps: InstallationDeps) {
     for (;;) {
       if ((await look(entry, call)).power === 'Off') return;
       if (clock.monotonic() >= endMs) {
-        throw new ProviderError('transient', `${entry.id} does not go off`);
+        throw new ProviderError('transient', `${entry.id} does not switch off`);
       }
       await sleep(clock, LOOK_MS, call.signal);
     }
@@ -144,13 +144,13 @@ export function createInstallation(deps: InstallationDeps) {
       await tidy(entry, { install: claim.install, isAll: true, check }, call);
     } catch (error) {
       const fields = { machine: entry.id, cause: explain(error) };
-      log.warn(fields, 'what was prepared for an installation that failed is not taken back');
+      log.warn(fields, 'the preparation of a failed installation could not be undone');
     }
 
     /** Another daemon may have continued it. */
     async function check(): Promise<void> {
       if ((await claims.of(entry.id, call.signal))?.version === claim.version) return;
-      throw new ProviderError('conflict', `somebody else goes on with ${entry.id}`);
+      throw new ProviderError('conflict', `another daemon continues with ${entry.id}`);
     }
   }
 
@@ -199,7 +199,7 @@ export function createInstallation(deps: InstallationDeps) {
       return bmcOf(entry).inTurn({ signal: call.signal, urgent: true }, async (wire) => {
         const system = await read(entry, wire);
         if (system.power === null) {
-          throw new ProviderError('transient', `nobody knows whether ${entry.id} is on`);
+          throw new ProviderError('transient', `the power state of ${entry.id} is unknown`);
         }
         await targetFor(wire, system, method);
         return system;
@@ -238,7 +238,7 @@ export function createInstallation(deps: InstallationDeps) {
         if (power === 'On') return enter(claim, 'installing', call);
         if (power === 'Off' && clock.monotonic() >= endMs) return turnOn(entry, claim, call);
         if (clock.monotonic() >= endMs + OFF_MS) {
-          throw new ProviderError('transient', `nobody knows whether ${entry.id} is on`);
+          throw new ProviderError('transient', `the power state of ${entry.id} is unknown`);
         }
         await sleep(clock, LOOK_MS, call.signal);
       }

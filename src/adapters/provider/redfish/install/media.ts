@@ -72,7 +72,10 @@ export async function insertImage(scene: MediaScene, image: string): Promise<voi
       continue;
     }
     if (await shows(scene, device)) return;
-    reason = new ProviderError('transient', `${device.path} took the image and does not show it`);
+    reason = new ProviderError(
+      'transient',
+      `${device.path} accepted the image, but does not show it`,
+    );
   }
   throw reason;
 }
@@ -241,7 +244,7 @@ async function requireDellFirmware(wire: Wire, { managers }: System): Promise<vo
   for (const manager of managers) {
     const { FirmwareVersion: firmware } = (await unlessAbsent(wire.get(manager)))?.json ?? {};
     if (typeof firmware !== 'string' || DELL_FIRMWARE.test(firmware)) continue;
-    const message = `a BMC of Dell with firmware ${firmware} boots no virtual CD when asked to`;
+    const message = `a Dell BMC with firmware ${firmware} does not boot a virtual CD on request`;
     throw new ProviderError('not-implemented', `${message}; use uefihttp or pxe`);
   }
 }
@@ -271,7 +274,7 @@ export async function bootOnce(
   const pending = await pendingOf(wire, now);
   if (pending && isTaken(pending.boot)) return now;
   const shown = `${now.boot.enabled} ${now.boot.target}`;
-  const message = `a boot override to ${target} was accepted, and is ${shown}`;
+  const message = `a boot override to ${target} was accepted, but is ${shown}`;
   throw new ProviderError('not-implemented', message);
 }
 

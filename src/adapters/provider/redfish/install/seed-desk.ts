@@ -89,7 +89,7 @@ function createSeedIndex(
     const found = known();
     if (found !== undefined) return found;
     if (waiting >= WAITING_MAX) {
-      throw new ProviderError('transient', 'too many ask for seeds that there are not');
+      throw new ProviderError('transient', 'too many requests for unknown seeds');
     }
     waiting += 1;
     try {
@@ -159,7 +159,7 @@ export function createSeedDesk(
     if (!isNear(from, entry.address) && toldFar.get(id) !== asked) {
       toldFar.set(id, asked);
       const fields = { machine: entry.id, from };
-      log.warn(fields, 'a seed is asked for from another network than that of its machine');
+      log.warn(fields, 'a seed was requested from another network than its machine’s');
     }
     return { entry, claim };
   }

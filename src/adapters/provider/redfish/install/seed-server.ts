@@ -46,7 +46,7 @@ export function createSeedServer(options: SeedServerOptions) {
     tried.catch((error: unknown) => {
       if (isClosed) return;
       const fields = { host: at.host, port: at.port, cause: explain(error) };
-      log.warn(fields, 'the seed server cannot listen; it tries again');
+      log.warn(fields, 'the seed server cannot listen; it will retry');
       timer = clock.setTimeout(() => {
         listening = listen();
       }, RETRY_MS);

@@ -27,7 +27,7 @@ let deps: RecordingDeps;
 const start = async (...args: Parameters<typeof scriptedClient>) =>
   ({ api, client, deps } = await scriptedClient(...args));
 
-test('sends our headers below any base path, and the token is logged nowhere', async () => {
+test('sends our headers below any base path, and never logs the token', async () => {
   await start((_, res) => answer(res, 200, DEVICE));
   await client.getDevice(ID, live);
   const [request] = api.seen;
@@ -49,7 +49,7 @@ test.each([
   ['a text', { error: 'one' }, ['one'], true],
   ['nothing', '', [expect.stringContaining('a proxy may have answered')], false],
   ['a page', '<html>no JSON</html>', [expect.stringContaining('json, 20 bytes')], false],
-])('an error told as %s has its status and messages', async (_name, body, messages, isTheApis) => {
+])('reads status and messages of an error sent as %s', async (_name, body, messages, isTheApis) => {
   await start((_, res) => answer(res, 404, body));
   const error = await failureOf(client.getDevice(ID, live));
   const kind = isTheApis ? 'not-found' : 'transient';
@@ -57,7 +57,7 @@ test.each([
   expect(error.message).toMatch(/^getDevice: .*404/);
 });
 
-test('null, nothing and an empty list are the same', async () => {
+test('treats null, nothing and an empty list alike', async () => {
   const bare = { id: ID, tags: null, facility: null, ip_addresses: [null] };
   await start((_, res, count) => answer(res, 200, count === 1 ? bare : { id: ID }));
   const [one, other] = [await client.getDevice(ID, live), await client.getDevice(ID, live)];
@@ -65,7 +65,7 @@ test('null, nothing and an empty list are the same', async () => {
   expect(one).toEqual({ id: ID, tags: [], ip_addresses: [] });
 });
 
-test('an unknown state is kept, and an unknown field left out', async () => {
+test('keeps an unknown state, and omits an unknown field', async () => {
   await start((_, res) => answer(res, 200, { ...DEVICE, state: 'weird', root_password: 'x' }));
   const device = await client.getDevice(ID, live);
   expect(device.state).toBe('weird');
@@ -76,7 +76,7 @@ test.each([
   [{ ...DEVICE, ip_addresses: [{ address: 7, address_family: 4 }] }, '$.ip_addresses[0].address'],
   [{ ...DEVICE, id: undefined }, '$.id'],
   [{ ...DEVICE, tags: 'secret-value' }, '$.tags'],
-])('a malformed field is named by its path and never by its value', async (body, path) => {
+])('names a malformed field by its path and never by its value', async (body, path) => {
   await start((_, res) => answer(res, 200, body));
   const error = await failureOf(client.getDevice(ID, live));
   expect(error.kind).toBe('permanent');
@@ -84,7 +84,7 @@ test.each([
   expect(error.message).not.toContain('secret-value');
 });
 
-test('an id that is no UUID never leaves', async () => {
+test('never sends an id that is no UUID', async () => {
   await start((_, res) => answer(res, 200, DEVICE));
   for (const id of ['../projects', ID.toUpperCase(), '']) {
     const error = await failureOf(client.getDevice(id, live));
@@ -93,17 +93,17 @@ test('an id that is no UUID never leaves', async () => {
   expect(api.seen).toHaveLength(0);
 });
 
-test('a route that will be withdrawn is told of once', async () => {
+test('reports a deprecated route once', async () => {
   const headers = { Deprecation: 'true', Sunset: 'Tue, 30 Jun 2026 00:00:00 GMT' };
   await start((_, res) => answer(res, 200, DEVICE, headers));
   await client.getDevice(ID, live);
   await client.getDevice(ID, live);
-  const told = deps.lines.filter((line) => line.includes('will be withdrawn'));
+  const told = deps.lines.filter((line) => line.includes('will withdraw'));
   expect(told).toHaveLength(1);
   expect(JSON.parse(told[0]!)).toMatchObject({ endpoint: 'GetDevice', announced: headers.Sunset });
 });
 
-test('what a server sends in headers is logged short and without the token', async () => {
+test('logs response headers short and without the token', async () => {
   const long = `${TOKEN.slice(0, 12)} ${'1234567890'.repeat(30)}`;
   const headers = { Deprecation: long, 'X-Request-Id': long };
   await start((_, res) => answer(res, 200, DEVICE, headers));
@@ -120,7 +120,7 @@ test('what a server sends in headers is logged short and without the token', asy
 test.each([
   ['headers', 'HTTP/1.1 200 OK\r\nbad header: hunter2\r\n\r\n'],
   ['body', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nhunter2\r\n'],
-])('a reply with broken %s leaves none of its bytes in the error', async (_, reply) => {
+])('leaves no byte of a reply with broken %s in the error', async (_, reply) => {
   const server = new EventEmitter().on('connection', (socket: Duplex) =>
     socket.once('data', () => socket.end(reply)),
   );
@@ -137,28 +137,28 @@ test.each([
   expect(inspect(error.error, { depth: null, showHidden: true })).not.toContain('hunter2');
 });
 
-test('a connection that is never established is left in time, and a change tried again', async () => {
+test('abandons a connection that is never established, and repeats the change', async () => {
   const recorded = recordingDeps();
   recorded.network.silent.add('127.0.0.1:8443');
   const brief = { connectTimeout: 10_000, operationTimeout: 60_000 };
   const silent = clientOf('https://127.0.0.1:8443', recorded, brief);
   const error = await failureOf(silent.deleteDevice(ID, live));
   expect(error).toMatchObject({ kind: 'transient', outcome: 'not-done' });
-  expect(error.cause).toMatchObject({ messages: ['no connection in time'] });
+  expect(error.cause).toMatchObject({ messages: ['no connection within the time limit'] });
   expect(error.attempts).toBeGreaterThan(1);
   expect(recorded.calls[0]).toEqual({ endpoint: 'DeleteDevice', status: 'deadline exceeded' });
 });
 
 test.each([
   ['http://203.0.113.7/metal/v1', /loopback only/],
-  ['ftp://127.0.0.1/', /no http or https/],
+  ['ftp://127.0.0.1/', /not an http or https/],
   ['https://user:secret@example.invalid/', /credentials/],
-  ['nothing', /no http or https/],
-])('the base URL %s is refused before any call', (baseUrl, message) => {
+  ['nothing', /not an http or https/],
+])('refuses the base URL %s before any call', (baseUrl, message) => {
   expect(() => operationsOver(configFor(baseUrl), recordingDeps())).toThrow(message);
 });
 
-test('the same key stored twice, by daemons that started together, will do', async () => {
+test('accepts the same key stored twice by daemons that started together', async () => {
   const [label, key] = ['mine', 'ssh-ed25519 AAAA'];
   const wanted = { name: label, nameSetting: 'sshKeyLabel', key, previousKeys: [] };
   const ids = [ID.replace('e', 'f'), ID];

@@ -12,15 +12,15 @@ import {
   type SeenRequest,
 } from '../setup.ts';
 
-/** What the API shows of one reservation and of the device on it. Absent: as if all were free. */
+/** The API's view of one reservation and its device. Absent: everything is free. */
 interface Scenery {
   /** Fields of the reservation. */
   readonly reservation?: object;
-  /** Answer to a look at the device itself. */
+  /** Answer to a read of the device itself. */
   readonly device?: (count: number) => readonly [status: number, body: unknown];
   /** Devices in the listing by tag. */
   readonly tagged?: readonly object[];
-  /** Answer to a creation. */
+  /** Answer to a creation request. */
   readonly creation?: readonly [status: number, body: unknown];
 }
 
@@ -59,7 +59,7 @@ const listOf = (devices: readonly object[]) => ({
 });
 const methods = () => new Set(api.seen.map(({ method }) => method));
 
-test('a resumed creation does not take a holder that it cannot read for a stranger', async () => {
+test('does not treat an unreadable holder as foreign in a resumed creation', async () => {
   for (const status of [403, 404]) {
     await start({ reservation: AS_ADDRESS, device: () => [status, REFUSED] });
     const error = await failureOf(client.createDevice(RESUMED, live));
@@ -68,27 +68,27 @@ test('a resumed creation does not take a holder that it cannot read for a strang
   }
 });
 
-test('a resumed creation adopts a holder that could not be read at first', async () => {
+test('adopts a holder that was unreadable at first in a resumed creation', async () => {
   const device = (count: number) =>
     count < 4 ? ([403, REFUSED] as const) : ([200, DEVICE] as const);
   await start({ reservation: AS_ADDRESS, device });
   expect(await client.createDevice(RESUMED, live)).toMatchObject({ id: ID });
 });
 
-test('for a first creation a holder that cannot be read is a stranger', async () => {
+test('treats an unreadable holder as foreign in a first creation', async () => {
   await start({ reservation: AS_ADDRESS, device: () => [403, REFUSED] });
   const error = await failureOf(client.createDevice(ORDER, live));
   expect(error).toMatchObject({ kind: 'race-lost', outcome: 'not-done' });
   expect(methods()).toEqual(new Set(['GET']));
 });
 
-test('while the holder cannot be read it is not certain that there is no device of ours', async () => {
+test('does not rule out a device of ours while the holder is unreadable', async () => {
   await start({ reservation: AS_ADDRESS, device: () => [403, REFUSED] });
   const sought = { reservationId: SLOT, witness: WITNESS };
   expect(await failureOf(client.findByWitness(sought, live))).toMatchObject({ kind: 'transient' });
 });
 
-test('without a holder that is certain; a stranger on the reservation is a lost race', async () => {
+test('rules it out without a holder, and reports a lost race for a foreign device', async () => {
   const sought = { reservationId: SLOT, witness: WITNESS };
   await start({});
   expect(await client.findByWitness(sought, live)).toBeNull();
@@ -100,10 +100,10 @@ test('without a holder that is certain; a stranger on the reservation is a lost 
 });
 
 test.each(['before', 'after'])(
-  'a witness seen %s a request is not forgotten when the device fails',
+  'remembers a creation key seen %s a request when the device fails',
   async (when) => {
     let reads = 0;
-    // The first look shows the reservation free where the request is to be sent.
+    // The first look shows the reservation free before the request is sent.
     const isFree = () => when === 'after' && ++reads === 1;
     await serve(({ method, path }, res) => {
       if (method === 'POST') return answer(res, 422, REFUSED);
@@ -116,27 +116,27 @@ test.each(['before', 'after'])(
   },
 );
 
-test('a holder that comes without tags is read before it is judged', async () => {
+test('reads a holder that comes without tags before it decides', async () => {
   const { tags: _left, ...bare } = DEVICE;
   await start({ reservation: { device: bare }, device: () => [200, DEVICE] });
   expect(await client.createDevice(ORDER, live)).toMatchObject({ id: ID });
   expect(methods()).toEqual(new Set(['GET']));
 });
 
-test('a timeout that the server tells of is looked after before the request is repeated', async () => {
+test('checks the outcome of a server-side timeout before it repeats the request', async () => {
   await start({ creation: [408, REFUSED] });
   const sent = () => api.seen.flatMap(({ method }, n) => (method === 'POST' ? [n] : []));
   const failed = failureOf(client.createDevice(ORDER, live));
   while (sent().length < 2) await settled();
   client.stop();
   expect(await failed).toMatchObject({ outcome: 'unknown' });
-  // Two looks, each on the reservation and among the tags.
+  // Two looks, each at the reservation and the tags.
   const [first, second] = sent();
   expect(second! - first! - 1).toBe(4);
 });
 
 test.each([{ hostname: 'another' }, { tags: [] }])(
-  'a created device that is another one than ordered is nothing to rely on: %j',
+  'does not accept a created device that differs from the order: %j',
   async (change) => {
     await start({ creation: [201, { ...DEVICE, ...change }] });
     const error = await failureOf(client.createDevice(ORDER, live));
@@ -144,13 +144,13 @@ test.each([{ hostname: 'another' }, { tags: [] }])(
   },
 );
 
-test('a created device that is as ordered is', async () => {
+test('accepts a created device that matches the order', async () => {
   await start({ creation: [201, DEVICE] });
   expect(await client.createDevice(ORDER, live)).toMatchObject({ id: ID, hostname: NAME });
 });
 
 test.each([{ provisionable: false }, { spare: true }, { need_of_service: true }])(
-  'a reservation that is %o is not used',
+  'does not use a reservation that is %o',
   async (reservation) => {
     await start({ reservation });
     const error = await failureOf(client.createDevice(ORDER, live));
@@ -159,13 +159,13 @@ test.each([{ provisionable: false }, { spare: true }, { need_of_service: true }]
   },
 );
 
-test('a resumed creation does not believe that its reservation is only out of service', async () => {
+test('does not conclude in a resumed creation that its reservation is merely out of service', async () => {
   await start({ reservation: { provisionable: false } });
   const error = await failureOf(client.createDevice(RESUMED, live));
   expect(error).toMatchObject({ kind: 'transient', outcome: 'unknown' });
 });
 
-test('a server that ignores the filter by tag gives us no stranger’s device', async () => {
+test('takes no foreign device from a server that ignores the filter by tag', async () => {
   const stranger = { ...DEVICE, tags: ['of somebody', `${OURS[0]}-and-more`] };
   await start({ tagged: [stranger], creation: [201, DEVICE] });
   expect(await client.findByWitness({ reservationId: SLOT, witness: WITNESS }, live)).toBeNull();

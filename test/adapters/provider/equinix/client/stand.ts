@@ -24,7 +24,7 @@ export interface ClientStandOptions {
   readonly daemons?: () => number;
 }
 
-/** A client and an emulator on one clock that moves only when both have nothing else to do. */
+/** A client and an emulator on one clock, which moves only when both are idle. */
 export async function createStand({ fake: given, config = {}, daemons }: ClientStandOptions = {}) {
   const { clock, network, log, lines } = recordingDeps();
   const real = { profile: 'real', timings: {}, reservations: 2 } as const;
@@ -61,7 +61,7 @@ export async function createStand({ fake: given, config = {}, daemons }: ClientS
   });
   return {
     ...{ fake, client: another(), clock, network, metrics: remembered, lines, another, run, calls },
-    /** As `run`, for a promise that has to fail with an error of the client. */
+    /** Like `run`, for a promise that must fail with a client error. */
     failureOf: async (promise: Promise<unknown>) => failureOf(run(promise)),
     /** The calls as `METHOD route`. */
     routes: () => calls().map(({ method, route }) => `${method} ${route}`),
@@ -73,7 +73,7 @@ export async function createStand({ fake: given, config = {}, daemons }: ClientS
 }
 export type ClientStand = Awaited<ReturnType<typeof createStand>>;
 
-/** Stores our key and asks for a device on the first free reservation. */
+/** Stores our key and orders a device on the first free reservation. */
 export async function orderFor(
   stand: ClientStand,
   change: Partial<CreateRequest> = {},

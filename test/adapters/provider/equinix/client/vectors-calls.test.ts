@@ -27,7 +27,7 @@ const pauses = ({ calls }: MemMetrics) =>
     name === 'equinix_api_paused_seconds_total' ? [[labels['reason'], value]] : [],
   );
 
-test('vector 14: three times 503, then success, with growing sleeps', async () => {
+test('vector 14: succeeds after three 503 replies with growing sleeps', async () => {
   const { client, fake, run, metrics } = await begin();
   fake.addFault({ match: GET_DEVICE, times: 3, effect: { type: 'status', code: 503 } });
   expect(await run(client.getDevice(ID, live))).toMatchObject({ id: ID });
@@ -52,7 +52,7 @@ test('vector 14: three times 503, then success, with growing sleeps', async () =
   );
 });
 
-test('vector 15: always 500 ends within the budget, with the last failure as cause', async () => {
+test('vector 15: ends within the budget on endless 500 replies, with the last failure as cause', async () => {
   const { client, fake, failureOf: failure, clock } = await begin();
   fake.addFault({ match: GET_DEVICE, effect: { type: 'status', code: 500 } });
   const error = await failure(client.getDevice(ID, live));
@@ -64,14 +64,14 @@ test('vector 15: always 500 ends within the budget, with the last failure as cau
   const [first] = atMs();
   expect(atMs().at(-1)! - first!).toBeLessThanOrEqual(15 * 60_000);
   expect(Math.max(...gaps(atMs()))).toBeLessThanOrEqual(90_000);
-  // A sleep that would not fit into the budget is not begun.
+  // The client does not begin a sleep beyond the budget.
   expect(error.elapsedMs).toBeCloseTo(atMs().at(-1)! - first!, 1);
 });
 
 test.each([
   ['is down', { type: 'status', code: 503 }],
   ['takes no connection', { type: 'drop', phase: 'before' }],
-] as const)('A8: a listing of a provider that %s ends soon, and says why', async (_, effect) => {
+] as const)('A8: ends a listing of a provider that %s soon, and states why', async (_, effect) => {
   const { client, fake, failureOf: failure, clock } = await begin();
   fake.addFault({ match: LIST_DEVICES, effect });
   const error = await failure(client.listDevices(live));
@@ -82,13 +82,13 @@ test.each([
   expect(clock.monotonic()).toBeLessThanOrEqual(4 * 60_000);
 });
 
-test('vector 17: a 429 holds the whole client, then one trial goes first', async () => {
+test('vector 17: pauses the whole client after a 429, then sends one trial first', async () => {
   const { client, fake, run, metrics, inFlight } = await begin({ parallelism: 3 });
   fake.addFault({
     match: { ...GET_DEVICE, nth: 1 },
     effect: { type: 'status', code: 429, headers: { 'Retry-After': '7' } },
   });
-  // The trial takes a second, so that one can see whether it is alone.
+  // The trial takes a second, which shows whether it runs alone.
   fake.addFault({ match: { ...GET_DEVICE, nth: 2 }, effect: { type: 'latency', ms: 1_000 } });
   const first = client.getDevice(ID, live);
   await settled();
@@ -104,7 +104,7 @@ test('vector 17: a 429 holds the whole client, then one trial goes first', async
   expect(pauses(metrics)).toEqual([['rate_limit', 7]]);
 });
 
-test('vector 18: a wait of an hour is RateLimited at once', async () => {
+test('vector 18: reports a wait of an hour as RateLimited at once', async () => {
   const { client, fake, failureOf: failure, clock } = await begin();
   const headers = { 'Retry-After': '3600' };
   fake.addFault({ match: LIST_DEVICES, effect: { type: 'status', code: 429, headers } });
@@ -114,7 +114,7 @@ test('vector 18: a wait of an hour is RateLimited at once', async () => {
   expect(stand.calls()).toHaveLength(1);
 });
 
-test('A3: a wait of over a minute is the caller’s, though it would fit into the budget', async () => {
+test('A3: leaves a wait of over a minute to the caller, even if the budget would allow it', async () => {
   const { client, fake, failureOf: failure, clock } = await begin();
   const headers = { 'Retry-After': '61' };
   fake.addFault({ match: GET_DEVICE, effect: { type: 'status', code: 429, headers } });
@@ -123,7 +123,7 @@ test('A3: a wait of over a minute is the caller’s, though it would fit into th
   expect(stand.calls()).toHaveLength(1);
 });
 
-test('A3: a long wait is not kept in the client: who calls decides when it is over', async () => {
+test('A3: keeps no long wait in the client, so that the caller decides when it is over', async () => {
   const { client, fake, run, failureOf: failure } = await begin({ parallelism: 1 });
   const headers = { 'Retry-After': '999999' };
   fake.addFault({ match: GET_DEVICE, times: 1, effect: { type: 'status', code: 429, headers } });
@@ -135,7 +135,7 @@ test('A3: a long wait is not kept in the client: who calls decides when it is ov
   expect((await run(client.getDevice(ID, live))).id, 'the next one is').toBe(ID);
 });
 
-test('503 with a wish is heeded for a read, and holds nobody else', async () => {
+test('respects Retry-After of a 503 for that read, and delays no other call', async () => {
   const { client, fake, run, metrics } = await begin();
   const headers = { 'Retry-After': '30' };
   fake.addFault({ match: GET_DEVICE, times: 1, effect: { type: 'status', code: 503, headers } });
@@ -144,7 +144,7 @@ test('503 with a wish is heeded for a read, and holds nobody else', async () => 
   expect(pauses(metrics)).toEqual([]);
 });
 
-test('vector 19: one slot, two seconds between starts', async () => {
+test('vector 19: has one slot, and two seconds between starts', async () => {
   const { client, run, clock, metrics } = await begin({ parallelism: 1, apiRate: 2_000 });
   const results = await run(
     Promise.all(Array.from({ length: 5 }, () => client.getDevice(ID, live))),
@@ -156,7 +156,7 @@ test('vector 19: one slot, two seconds between starts', async () => {
   expect(Math.max(...flights.map(({ value }) => value))).toBe(1);
 });
 
-test('the budget of calls is shared among the live daemons', async () => {
+test('shares the budget of calls among the live daemons', async () => {
   let daemons = 3;
   const { client, run } = await begin({ parallelism: 3, apiRate: 2_000 }, () => daemons);
   await run(Promise.all([client.getDevice(ID, live), client.getDevice(ID, live)]));
@@ -166,7 +166,7 @@ test('the budget of calls is shared among the live daemons', async () => {
   expect(gaps(atMs()).slice(1)).toEqual([2_000, 2_000]);
 });
 
-test('vector 20: hanging list pages leave a slot for a quick call', async () => {
+test('vector 20: leaves a slot for a quick call while list pages hang', async () => {
   const { client, fake, clock, inFlight, run } = await begin({ parallelism: 3 });
   fake.addFault({ match: LIST_DEVICES, effect: { type: 'latency', ms: 100_000 } });
   const lists = [1, 2, 3].map(() => client.listDevices(live));
@@ -179,7 +179,7 @@ test('vector 20: hanging list pages leave a slot for a quick call', async () => 
   expect(walked.every(({ complete }) => complete)).toBe(true);
 });
 
-test('vector 21: an operation that sleeps holds no slot', async () => {
+test('vector 21: holds no slot while an operation sleeps', async () => {
   const { client, fake, run } = await begin({ parallelism: 1 });
   const other = '0c9a7c52-1f0d-4d6e-8b55-0c9a4de2f702';
   fake.addFault({
@@ -199,7 +199,7 @@ test('vector 21: an operation that sleeps holds no slot', async () => {
   ]);
 });
 
-test('vector 25: an abort leaves the server at once and frees the slot', async () => {
+test('vector 25: leaves the server at once on an abort, and frees the slot', async () => {
   const { client, fake, clock, run, failureOf: failure } = await begin({ parallelism: 1 });
   fake.addFault({ match: GET_DEVICE, times: 1, effect: { type: 'latency', ms: 600_000 } });
   const controller = new AbortController();
@@ -218,7 +218,7 @@ test('vector 25: an abort leaves the server at once and frees the slot', async (
   ).toBe(1);
 });
 
-test('an abort during a sleep and one in the queue end at once, without a call', async () => {
+test('ends an abort during a sleep and one in the queue at once, without a call', async () => {
   const { client, fake, clock } = await begin({ parallelism: 1 });
   fake.addFault({ match: GET_DEVICE, effect: { type: 'status', code: 503 } });
   const controller = new AbortController();
@@ -234,7 +234,7 @@ test('an abort during a sleep and one in the queue end at once, without a call',
   expect(clock.monotonic()).toBe(0);
 });
 
-test('a silent server is left after a minute, a list page after three', async () => {
+test('abandons a silent server after a minute, and a list page after three', async () => {
   const { client, fake, run } = await begin();
   fake.addFault({ match: GET_DEVICE, times: 1, effect: { type: 'latency', ms: 3_600_000 } });
   fake.addFault({ match: LIST_DEVICES, times: 1, effect: { type: 'latency', ms: 3_600_000 } });
@@ -255,7 +255,7 @@ test('a silent server is left after a minute, a list page after three', async ()
   ).toBe(1);
 });
 
-test('after 401 nothing is sent for a minute or until the token changes', async () => {
+test('sends nothing after a 401 for a minute, or until the token changes', async () => {
   let token = 'an-old-token';
   const { client, fake, failureOf: failure, run, clock } = await begin({ token: () => token });
   expect(await failure(client.getDevice(ID, live))).toMatchObject({ kind: 'auth' });
@@ -274,7 +274,7 @@ test('after 401 nothing is sent for a minute or until the token changes', async 
   ]);
 });
 
-test('B2: one that is rotated each time, and refused each time, gets no third try', async () => {
+test('B2: makes no third attempt with a token that is rotated and refused each time', async () => {
   let reads = 0;
   const { client, failureOf: failure } = await begin({ token: () => `old-token-${(reads += 1)}` });
   expect(await failure(client.getDevice(ID, live))).toMatchObject({
@@ -285,7 +285,7 @@ test('B2: one that is rotated each time, and refused each time, gets no third tr
   expect(stand.calls().map(({ status }) => status)).toEqual([401, 401]);
 });
 
-test('a token that cannot be read, or cannot be sent, is no reason to try for long', async () => {
+test('gives up soon if the token cannot be read or sent', async () => {
   const unreadable = new Error('no such file');
   let token: () => string = () => {
     throw unreadable;
@@ -301,7 +301,7 @@ test('a token that cannot be read, or cannot be sent, is no reason to try for lo
 });
 
 test.each(['truncated', 'html', 'notJson', 'wrongType'] as const)(
-  'vector 34: 200 with %s is Protocol after three repetitions',
+  'vector 34: reports 200 with %s as Protocol after three repetitions',
   async (kind) => {
     const { client, fake, failureOf: failure } = await begin();
     fake.addFault({ match: GET_DEVICE, effect: { type: 'garbage', kind } });
@@ -315,7 +315,7 @@ test.each(['truncated', 'html', 'notJson', 'wrongType'] as const)(
   },
 );
 
-test('vector 35: secrets are absent from errors and logs at any level', async () => {
+test('vector 35: keeps secrets out of errors and logs at any level', async () => {
   const { fake, failureOf: failure, lines } = await begin();
   const patch = {
     userdata: '#!/bin/sh\nexport PASSWORD=hunter2-in-userdata\n',
@@ -350,7 +350,7 @@ test('vector 35: secrets are absent from errors and logs at any level', async ()
   expect(secrets.filter((secret) => everything.includes(secret))).toEqual([]);
 });
 
-test('vector 35: what a device reply holds of secrets goes no further', async () => {
+test('vector 35: passes on no secret of a device reply', async () => {
   const { client, fake, run, lines } = await begin();
   const [device] = fake.devices();
   const userdata = 'hunter2-in-userdata';
@@ -359,7 +359,7 @@ test('vector 35: what a device reply holds of secrets goes no further', async ()
   expect(JSON.stringify([updated, read, lines])).not.toContain('hunter2');
 });
 
-test('logged addresses show paging and include, and no other value', async () => {
+test('shows only the values of paging and include in logged addresses', async () => {
   const { client, run, lines } = await begin();
   await run(client.listDevices(live));
   const urls = lines.map((line) => (JSON.parse(line) as { url: string }).url);

@@ -7,7 +7,7 @@ import { WITNESS } from '../setup.ts';
 import { createStand, live, orderFor, type ClientStand } from './stand.ts';
 
 const GET_RESERVATION = 'GET /hardware-reservations/{id}';
-/** A stranger's device without tags is read before it is judged. */
+/** The client reads a foreign device without tags before it decides. */
 const GET_DEVICE = 'GET /devices/{id}';
 const LIST_DEVICES = 'GET /projects/{id}/devices';
 const POST = 'POST /projects/{id}/devices';
@@ -41,7 +41,7 @@ const outcomes = () =>
     name === 'equinix_create_outcomes_total' ? [labels['outcome']] : [],
   );
 
-test('vector 1: one look, one post, one witness, and the request stays as it was', async () => {
+test('vector 1: looks once, posts once with one creation key, and leaves the request unchanged', async () => {
   const tags = { rack: '7', [WITNESS_TAG]: 'of-an-earlier-life' };
   const device = await stand.run(create({ tags: Object.freeze({ ...tags }) }));
   expect(stand.routes()).toEqual([GET_RESERVATION, POST]);
@@ -65,16 +65,16 @@ test('vector 1: one look, one post, one witness, and the request stays as it was
 });
 
 test.each([
-  ['without a reservation', null],
-  ['to let the server pick one', 'next-available'],
-])('vector 2: %s no call is made', async (_, id) => {
+  ['a creation without a reservation', null],
+  ['a creation that lets the server choose', 'next-available'],
+])('vector 2: %s makes no call', async (_, id) => {
   const error = await stand.failureOf(create({ unused: { ...order.unused, reservationId: id } }));
   expect(error).toMatchObject({ kind: 'invalid', outcome: 'not-done' });
   expect(stand.calls()).toEqual([]);
   expect(progress).toEqual([]);
 });
 
-test("vector 3: a stranger's device is a lost race before any post", async () => {
+test('vector 3: reports a foreign device as a lost race before any post', async () => {
   stand.fake.snatch(reservationId);
   const error = await stand.failureOf(create());
   expect(error).toMatchObject({ kind: 'race-lost', outcome: 'not-done' });
@@ -82,7 +82,7 @@ test("vector 3: a stranger's device is a lost race before any post", async () =>
   expect(outcomes()).toEqual(['race_lost']);
 });
 
-test('vector 4: a lost reply is settled by looking', async () => {
+test('vector 4: resolves a lost reply by looking', async () => {
   stand.fake.addFault({ match: CREATE, times: 1, effect: { type: 'drop', phase: 'after' } });
   const device = await stand.run(create());
   expect(ours().map(({ id }) => id)).toEqual([device.id]);
@@ -91,7 +91,7 @@ test('vector 4: a lost reply is settled by looking', async () => {
   expect(outcomes()).toEqual(['adopted']);
 });
 
-test('vector 5: a refused repetition is not believed while the views may be stale', async () => {
+test('vector 5: does not trust a refused repetition while the views may be stale', async () => {
   stand.fake.addFault({ effect: { type: 'stale', view: 'both', lagMs: 30_000 } });
   stand.fake.addFault({ match: CREATE, times: 1, effect: { type: 'drop', phase: 'after' } });
   const device = await stand.run(create());
@@ -100,7 +100,7 @@ test('vector 5: a refused repetition is not believed while the views may be stal
   expect(answers.map(({ status }) => status)).toEqual([null, 422]);
 });
 
-test('vector 6: an unsent request is repeated after two empty looks, same witness', async () => {
+test('vector 6: repeats an unsent request after two empty looks, with the same creation key', async () => {
   stand.fake.addFault({ match: CREATE, times: 1, effect: { type: 'drop', phase: 'before' } });
   const device = await stand.run(create());
   expect(stand.routes()).toEqual([GET_RESERVATION, POST, ...LOOK, ...LOOK, POST]);
@@ -115,7 +115,7 @@ test('vector 6: an unsent request is repeated after two empty looks, same witnes
   expect(stand.fake.devices()).toHaveLength(1);
 });
 
-test('vector 7: a stranger between look and post is a lost race after one more read', async () => {
+test('vector 7: reports a foreign device between look and post as a lost race after one more read', async () => {
   stand.fake.addFault({ effect: { type: 'race', when: 'betweenCheckAndCreate' } });
   const error = await stand.failureOf(create());
   expect(error).toMatchObject({ kind: 'race-lost', outcome: 'not-done' });
@@ -123,7 +123,7 @@ test('vector 7: a stranger between look and post is a lost race after one more r
   expect(ours()).toEqual([]);
 });
 
-test('vector 8: a stranger after an unsent request is a lost race after one post', async () => {
+test('vector 8: reports a foreign device after an unsent request as a lost race after one post', async () => {
   stand.fake.addFault({ match: CREATE, times: 1, effect: { type: 'drop', phase: 'before' } });
   stand.fake.addFault({ effect: { type: 'race', when: 'afterLostReply' } });
   expect(await stand.failureOf(create())).toMatchObject({ kind: 'race-lost' });
@@ -131,14 +131,14 @@ test('vector 8: a stranger after an unsent request is a lost race after one post
   expect(ours()).toEqual([]);
 });
 
-test('vector 10 (client): a resumed creation looks twice, then posts with the old witness', async () => {
+test('vector 10 (client): looks twice in a resumed creation, then posts with the old creation key', async () => {
   await stand.run(create({ resumed: true }));
   expect(stand.routes()).toEqual([...LOOK, ...LOOK, GET_RESERVATION, POST]);
   expect(progress).toEqual([{ attempts: 1, ambiguous: true }]);
   expect(ours()).toHaveLength(1);
 });
 
-test('vector 11: a revoked token after a lost reply hides nothing', async () => {
+test('vector 11: reports an ambiguous outcome when the token is revoked after a lost reply', async () => {
   stand.fake.addFault({
     match: CREATE,
     times: 1,
@@ -155,7 +155,7 @@ test('vector 11: a revoked token after a lost reply hides nothing', async () => 
   expect(found?.id).toBe(ours()[0]!.id);
 });
 
-test('vector 13: a refusal while the reservation stays free is final', async () => {
+test('vector 13: accepts a refusal as final while the reservation stays free', async () => {
   const body = { errors: ['operating_system is unknown'] };
   stand.fake.addFault({ match: CREATE, effect: { type: 'status', code: 422, body } });
   const error = await stand.failureOf(create());
@@ -165,7 +165,7 @@ test('vector 13: a refusal while the reservation stays free is final', async () 
   expect(outcomes()).toEqual(['rejected']);
 });
 
-test('503 that names missing reservations is Capacity and not repeated', async () => {
+test('reports a 503 that names missing reservations as Capacity, and does not repeat it', async () => {
   const body = { errors: ['There are no available hardware reservations for this plan'] };
   stand.fake.addFault({ match: CREATE, effect: { type: 'status', code: 503, body } });
   expect(await stand.failureOf(create())).toMatchObject({
@@ -175,7 +175,7 @@ test('503 that names missing reservations is Capacity and not repeated', async (
   expect(outcomes()).toEqual(['capacity']);
 });
 
-test('refusals of a repetition end after two minutes of empty looks as OutcomeUnknown', async () => {
+test('ends refused repetitions after two minutes of empty looks as OutcomeUnknown', async () => {
   stand.fake.addFault({ match: CREATE, times: 1, effect: { type: 'drop', phase: 'before' } });
   stand.fake.addFault({ match: CREATE, effect: { type: 'status', code: 403 } });
   const error = await stand.failureOf(create());
@@ -185,7 +185,7 @@ test('refusals of a repetition end after two minutes of empty looks as OutcomeUn
   expect(outcomes()).toEqual(['unknown']);
 });
 
-test('429 on the post is waited for, and each attempt is announced', async () => {
+test('waits after a 429 on the post, and announces each attempt', async () => {
   const effect = { type: 'status', code: 429, headers: { 'Retry-After': '9' } } as const;
   stand.fake.addFault({ match: CREATE, times: 2, effect });
   await stand.run(create());
@@ -196,14 +196,14 @@ test('429 on the post is waited for, and each attempt is announced', async () =>
   expect(ours()).toHaveLength(1);
 });
 
-test('what onAttempt throws ends the creation before the post', async () => {
+test('ends the creation before the post if onAttempt throws', async () => {
   const fenced = new Error('the session expired');
   const creation = create({ onAttempt: () => Promise.reject(fenced) });
   await expect(stand.run(creation)).rejects.toBe(fenced);
   expect(posts()).toBe(0);
 });
 
-test('B2: an abort while the attempt was announced: no post is attempted, and nothing is in doubt', async () => {
+test('B2: attempts no post after an abort during the announcement, and leaves no doubt', async () => {
   const controller = new AbortController();
   const onAttempt = async () => controller.abort();
   const creation = stand.client.createDevice({ ...order, onAttempt }, controller.signal);
@@ -216,7 +216,7 @@ test('B2: an abort while the attempt was announced: no post is attempted, and no
   expect(stand.routes()).toEqual([GET_RESERVATION]);
 });
 
-test('an abort in the middle of the post is Cancelled and ambiguous; the device is found later', async () => {
+test('reports an abort in the middle of the post as Cancelled and ambiguous, and finds the device later', async () => {
   stand.fake.addFault({ match: CREATE, times: 1, effect: { type: 'hang', phase: 'after' } });
   const controller = new AbortController();
   const creation = stand.client.createDevice(order, controller.signal);
@@ -230,7 +230,7 @@ test('an abort in the middle of the post is Cancelled and ambiguous; the device 
   expect(found?.id).toBe(ours()[0]!.id);
 });
 
-test('a reservation of another project is a lost race', async () => {
+test('reports a reservation of another project as a lost race', async () => {
   const other = await createStand({
     fake: {
       world: {
@@ -245,7 +245,7 @@ test('a reservation of another project is a lost race', async () => {
   expect(other.routes()).toEqual([GET_RESERVATION]);
 });
 
-test('a look at a list with holes proves nothing, so nothing is posted again', async () => {
+test('posts nothing again after a look at an incomplete list', async () => {
   const view = { type: 'stale', view: 'single', lagMs: 60_000 } as const;
   stand.fake.addFault({ effect: view });
   stand.fake.addFault({ match: CREATE, times: 1, effect: { type: 'drop', phase: 'after' } });

@@ -22,7 +22,7 @@ const walks = (consistent: boolean) =>
     consistent: consistent ? 'true' : 'false',
   });
 
-test('vector 22: 250 devices are three sorted pages of one hundred', async () => {
+test('vector 22: reads 250 devices as three sorted pages of one hundred', async () => {
   const { client, run, calls, fake } = await begin(devices(250));
   const { items, complete } = await run(client.listDevices(live));
   expect(complete).toBe(true);
@@ -40,24 +40,24 @@ test('vector 22: 250 devices are three sorted pages of one hundred', async () =>
   expect([walks(true), walks(false)]).toEqual([1, 0]);
 });
 
-/** One of each page is left out; the last page has one only, so that one is never seen. */
+/** Each page lacks one device. The last page has only one, which is therefore never seen. */
 const HOLED = [devices(3), { pageSize: 2 }] as const;
 
-test('who insists on completeness gets an error', async () => {
+test('reports an error to a caller that requires completeness', async () => {
   const { client, failureOf, fake } = await begin(...HOLED);
   fake.addFault({ effect: { type: 'unstablePages', mode: 'omit' } });
   const error = await failureOf(client.listDevices(live, true));
   expect(error.message).toContain('only 2 are certain');
 });
 
-test('a failing page is repeated without beginning anew', async () => {
+test('repeats a failing page without a new start', async () => {
   const { client, run, fake, calls } = await begin(devices(25), { pageSize: 10 });
   fake.addFault({ match: { nth: 2 }, effect: { type: 'status', code: 502 } });
   expect(await run(client.listDevices(live))).toMatchObject({ complete: true });
   expect(calls().map(({ query }) => query['page'])).toEqual(['1', '2', '2', '3']);
 });
 
-test('reservations come sorted by age, with device and facility, of any project', async () => {
+test('returns reservations of any project sorted by age, with device and facility', async () => {
   const { client, another, run, calls, fake } = await begin({
     projects: [{ name: 'ours' }, { name: 'theirs' }],
     reservations: [
@@ -80,7 +80,7 @@ test('reservations come sorted by age, with device and facility, of any project'
   expect(others.items).toHaveLength(3);
 });
 
-test('an id of a project that is no UUID never leaves', async () => {
+test('never sends a project id that is no UUID', async () => {
   const { another, failureOf, calls } = await begin({});
   const client = another({ projectId: '../organizations' });
   for (const list of [() => client.listDevices(live), () => client.listReservations(live)]) {

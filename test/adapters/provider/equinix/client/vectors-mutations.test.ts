@@ -44,7 +44,7 @@ interface MutatingCall {
   readonly request: readonly [method: string, route: string];
   act(): Promise<unknown>;
   isDone(): unknown;
-  /** Not repeated where nothing shows that it was carried out. */
+  /** Not repeated if nothing shows that the request was executed. */
   readonly isOnce?: true;
 }
 const CHANGES: readonly MutatingCall[] = [
@@ -106,37 +106,37 @@ const CHANGES: readonly MutatingCall[] = [
   },
 ];
 
+test.each(CHANGES)('$what succeeds when its reply is lost, and is sent once', async (row) => {
+  const [method, route] = row.request;
+  fault(method, route, LOST);
+  await stand.run(row.act());
+  expect([sent(route, method).length, await row.isDone()]).toEqual([1, true]);
+});
+
 test.each(CHANGES)(
-  '$what whose reply is lost has succeeded, and is asked for once',
+  '$what is repeated if it was never sent, or has an unknown outcome',
   async (row) => {
     const [method, route] = row.request;
-    fault(method, route, LOST);
+    fault(method, route, UNSENT);
+    if (row.isOnce) {
+      const error = await stand.failureOf(row.act());
+      expect(error).toMatchObject({ kind: 'transient', outcome: 'unknown' });
+      expect([sent(route, method).length, executed(route, method)]).toEqual([1, []]);
+      return;
+    }
     await stand.run(row.act());
-    expect([sent(route, method).length, await row.isDone()]).toEqual([1, true]);
+    expect([sent(route, method).length, await row.isDone()]).toEqual([2, true]);
   },
 );
 
-test.each(CHANGES)('$what that was never sent is repeated, or unknown', async (row) => {
-  const [method, route] = row.request;
-  fault(method, route, UNSENT);
-  if (row.isOnce) {
-    const error = await stand.failureOf(row.act());
-    expect(error).toMatchObject({ kind: 'transient', outcome: 'unknown' });
-    expect([sent(route, method).length, executed(route, method)]).toEqual([1, []]);
-    return;
-  }
-  await stand.run(row.act());
-  expect([sent(route, method).length, await row.isDone()]).toEqual([2, true]);
-});
-
-test('vector 26: so it is where a deleted device vanishes at once', async () => {
+test('vector 26: a deletion succeeds when the deleted device vanishes at once', async () => {
   stand = await createStand({ fake: { world: WORLD, timings: { deprovisioningMs: 0 } } });
   fault('DELETE', DEVICE, LOST);
   await stand.run(stand.client.deleteDevice(ID, live));
   expect(executed(DEVICE, 'DELETE')).toHaveLength(1);
 });
 
-test('a DELETE has no body and forces nothing; one of a device that is gone is success', async () => {
+test('sends DELETE without body or force, and treats a missing device as success', async () => {
   await stand.run(stand.client.deleteDevice(ID, live));
   expect(stand.calls().map(({ query, body = null }) => [query, body])).toEqual([[{}, null]]);
   stand.clock.increment(60_000);
@@ -144,35 +144,35 @@ test('a DELETE has no body and forces nothing; one of a device that is gone is s
   expect(stand.calls().at(-1)).toMatchObject({ method: 'DELETE', status: 404 });
 });
 
-test('a definite refusal of DELETE is passed on', async () => {
+test('passes on a definite refusal of DELETE', async () => {
   stand.fake.setDeviceState(ID, 'provisioning');
   const error = await stand.failureOf(stand.client.deleteDevice(ID, live));
   expect(error).toMatchObject({ kind: 'invalid', status: 422, outcome: 'not-done' });
   expect(stand.calls()).toHaveLength(1);
 });
 
-test('the event of an earlier reboot proves nothing', async () => {
+test('does not accept the event of an earlier reboot as proof', async () => {
   await stand.run(reboot());
   stand.clock.increment(120_000);
   fault('POST', ACTIONS, UNSENT);
   expect(await stand.failureOf(reboot())).toMatchObject({ outcome: 'unknown' });
 });
 
-test('power: an unsent request is repeated once, and then unknown', async () => {
+test('power: repeats an unsent request once, then reports an unknown outcome', async () => {
   fault('POST', ACTIONS, UNSENT, 5);
   const error = await stand.failureOf(power('off'));
   expect(error).toMatchObject({ kind: 'transient', outcome: 'unknown' });
   expect(sent(ACTIONS)).toHaveLength(2);
 });
 
-test('power: what is so already is success, what cannot be is refused', async () => {
+test('power: treats the present state as success, and refuses an impossible one', async () => {
   await stand.run(power('on'));
   stand.fake.setDeviceState(ID, 'provisioning');
   const error = await stand.failureOf(power('on'));
   expect(error).toMatchObject({ kind: 'invalid', outcome: 'not-done' });
 });
 
-test('only what is given is sent, and what is secret is not in what comes back', async () => {
+test('sends only the given fields, and returns no secret', async () => {
   const patch = { hostname: 'deleted-one', userdata: '#!/bin/sh' };
   const updated = await stand.run(stand.client.updateDevice(ID, patch, live));
   expect(updated).not.toHaveProperty('userdata');
@@ -183,7 +183,7 @@ test('only what is given is sent, and what is secret is not in what comes back',
   expect(executed(ACTIONS).map((call) => call.body)).toEqual([REINSTALL]);
 });
 
-test('vector 29: takes the same blob after one call, and replaces an earlier key of ours', async () => {
+test('vector 29: accepts the same blob after one call, and replaces an earlier key of ours', async () => {
   const id = await hold(KEY);
   stand.forget();
   expect(await hold({ ...KEY, key: `${publicKeyLine(1, 'another comment')}\n` })).toBe(id);
@@ -207,7 +207,7 @@ test('vector 29: refuses to overwrite a key with our label that is not known as 
   expect(await keys()).toMatchObject([{ label: KEY.name, key: KEY.key }]);
 });
 
-test('vector 30: a key stored behind a 404 is found by its label; without one it is NotFound', async () => {
+test('vector 30: finds a key stored behind a 404 by its label, and reports NotFound without one', async () => {
   const match = { method: 'POST', route: PROJECT_KEYS };
   stand.fake.addFault({ match, times: 1, effect: { type: 'status', code: 404 } });
   const error = await stand.failureOf(stand.client.ensureSshKey(KEY, live));
@@ -219,7 +219,7 @@ test('vector 30: a key stored behind a 404 is found by its label; without one it
   expect(executed(PROJECT_KEYS)).toHaveLength(1);
 });
 
-test('a key that may not be changed by PATCH is changed by PUT', async () => {
+test('changes a key by PUT if PATCH is not allowed', async () => {
   await hold(KEY);
   const match = { method: 'PATCH', route: ONE_KEY };
   stand.fake.addFault({ match, effect: { type: 'status', code: 405 } });
@@ -230,14 +230,14 @@ test('a key that may not be changed by PATCH is changed by PUT', async () => {
   ]);
 });
 
-test('an ambiguous change that ends with the budget says so', async () => {
+test('marks an ambiguous change that ends with the budget as ambiguous', async () => {
   fault('DELETE', DEVICE, UNSENT, 1_000);
   const error = await stand.failureOf(stand.client.deleteDevice(ID, live));
   expect(error).toMatchObject({ kind: 'transient', outcome: 'unknown' });
   expect(stand.clock.monotonic()).toBeLessThanOrEqual(15 * 60_000);
 });
 
-test('an abort in the middle of a change is Cancelled and ambiguous', async () => {
+test('reports an abort in the middle of a change as Cancelled and ambiguous', async () => {
   const match = { method: 'DELETE', route: DEVICE };
   stand.fake.addFault({ match, effect: { type: 'hang', phase: 'after' } });
   const controller = new AbortController();

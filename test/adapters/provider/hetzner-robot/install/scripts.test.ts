@@ -33,7 +33,7 @@ const start = (change: Partial<Installation> = {}) =>
 const STARTED = { status: 0, stdout: 'started\n', stderr: '' };
 const look = ({ run }: RescueStand, witness = 'bnxaaaas') =>
   readLook(run(whole(lookScript(witness))).stdout);
-/** How an installation ended, and what it left. */
+/** The result of an installation, and its remains. */
 const outcome = ({ read, hasRebooted }: RescueStand) => ({
   ended: read(`${GUARD}/ended`),
   reboots: hasRebooted(),
@@ -46,7 +46,10 @@ interface RescueRow {
   check(stand: RescueStand): void;
 }
 
-/** What scripts do in a rescue system, whichever shell runs them. The emulator's is tried with the driver. */
+/**
+ * The effects of scripts in a rescue system, in either shell. The driver's tests run the
+ * emulator's.
+ */
 const ROWS: Readonly<Record<string, RescueRow>> = {
   'an installation: drives, configuration, image, last script, marker, then the reboot': {
     check(stand) {
@@ -200,13 +203,13 @@ testRows(
   ),
 )('%s: in %s', (_name, shell, { rescue, check }) => check(startRescue(shell, rescue)));
 
-test('a wipe fails where anything is left', () => {
+test('fails a wipe if anything is left', () => {
   const stand = startRescue('dash');
   stand.run(`printf '#!/bin/sh\\nexit 1\\n' > "$(command -v wipefs)"`);
   expect(stand.run(whole(wipeScript())).status).toBe(1);
 });
 
-test('whatever a text holds, it is one word of the shell', () => {
+test('quotes any text as one word of the shell', () => {
   const texts = [
     ...['', ' ', "'", "''", `a'b"c`, '$(id)', '`id`', '\\', '\n', '-n', '%s', '!x', '*', '~'],
     ...['ü\u{1f600}', NASTY],
@@ -219,7 +222,7 @@ test('whatever a text holds, it is one word of the shell', () => {
   expect(() => shellWord('a\0b')).toThrow(RangeError);
 });
 
-test('what a stranger prints is no look', () => {
+test('does not accept foreign output as a look', () => {
   for (const text of ['', '\n\n', ' x', 'hostname', 'guard \nguard x', '\0']) {
     expect(typeof readLook(text).hostname).toBe('string');
   }

@@ -16,7 +16,7 @@ import type { Installation } from '../../../../../src/adapters/provider/hetzner-
 import { INSTANCE_SECRET_PATH } from '../../../../../src/domain/provisioning/provider-tags.ts';
 
 export interface Rescue {
-  /** Names of images; none: there are none. */
+  /** Names of images. Empty: there are none. */
   readonly images: readonly string[];
   readonly hasInstaller: boolean;
   readonly installer: 'works' | 'fails' | 'marksAndFails';
@@ -46,10 +46,12 @@ const USUAL: Rescue = { images: [IMAGE], hasInstaller: true, installer: 'works',
 const IMAGES = '/root/.oldroot/nfs/images';
 const INSTALLER = '/root/.oldroot/nfs/install/installimage';
 
-/** What is moved into the folder of a stand: all that the scripts touch, but `/dev/null`. */
+/**
+ * Paths moved into the folder of a stand: everything that the scripts touch, except `/dev/null`.
+ */
 const PATHS = /\/(root|autosetup|var\/lib|etc\/systemd|proc\/sys|dev(?!\/null))\b/g;
 
-/** Stand-ins for what touches the hardware, or takes its time. */
+/** Replacements for programs that touch the hardware or take long. */
 const lsblk = (hasDrives: boolean): string => {
   const answers = DRIVES.map(
     ({ name, wwn }) => `
@@ -68,9 +70,9 @@ const INSTALLERS: Readonly<Record<Rescue['installer'], string>> = {
 };
 
 /**
- * A shell of this computer. What is judged is each script as it is sent but for two changes: its absolute
- * paths lie in a folder of the test, and a file stands for a block device (`-b` is read as `-e`), since
- * only root makes those. Programs are this computer's but for those of `bin`, which come first on `PATH`.
+ * A shell of this computer. It runs each script as sent, with two changes: absolute paths are in a
+ * folder of the test, and a file replaces a block device (`-b` becomes `-e`), since only root makes
+ * those. Programs are this computer's, except those of `bin`, which come first on `PATH`.
  */
 export function startRescue(shell: string, given: Partial<Rescue> = {}) {
   const rescue = { ...USUAL, ...given };
@@ -99,9 +101,9 @@ export function startRescue(shell: string, given: Partial<Rescue> = {}) {
   symlinkSync(found, join(root, 'bin/sh'));
 
   return {
-    /** As `sh -s`. Answers when all has ended, also what went on in the background. */
+    /** Like `sh -s`. Resolves when everything has ended, including background processes. */
     run(script: string) {
-      // Whatever runs in the background keeps the fourth pipe open, whose end is waited for.
+      // Background processes keep the fourth pipe open, so the test waits for its end.
       const { status, stdout, stderr } = spawnSync(join(root, 'bin/sh'), ['-s'], {
         input: inside(script),
         env: { PATH: `${join(root, 'bin')}:/usr/bin:/bin` },
@@ -110,7 +112,7 @@ export function startRescue(shell: string, given: Partial<Rescue> = {}) {
       });
       return { status, stdout: outside(stdout), stderr: outside(stderr) };
     },
-    /** Boots what was installed: scripts run there from now on. */
+    /** Boots the installed system: later scripts run there. */
     boot() {
       for (const guard of globSync('root/shepherd-*', { cwd: root })) {
         rmSync(join(root, guard), { recursive: true });
@@ -124,7 +126,7 @@ export function startRescue(shell: string, given: Partial<Rescue> = {}) {
     },
     write: (path: string, text: string) => put(path, inside(text)),
     hasRebooted: () => existsSync(join(root, 'rebooted')),
-    /** What wipefs was asked for. */
+    /** The arguments of wipefs. */
     wiped: () => outside(readFileSync(join(root, 'wiped'), 'utf8')),
   };
 }

@@ -24,11 +24,11 @@ export const INSTALL_MS = 240_000;
 export interface InstallOptions extends Omit<RackOptions, 'settings' | 'machines'> {
   readonly install?: Readonly<Record<string, unknown>>;
   readonly settings?: Readonly<Record<string, unknown>>;
-  /** Machines behind the systems. Default: paper only. */
+  /** Machines behind the systems. Default: records only. */
   readonly machines?: boolean;
 }
 
-/** A rack whose machines are installed, with records that tests can look into. */
+/** A rack with installed machines, and records that tests can read. */
 export async function startInstalls(options: InstallOptions = {}) {
   const { install = {}, machines: withMachines = false, ...rest } = options;
   const port = 8_080;
@@ -83,7 +83,7 @@ export async function startInstalls(options: InstallOptions = {}) {
 
   return {
     ...rack,
-    /** A daemon that may die; it is never stopped. */
+    /** A daemon that may die. It is never stopped. */
     mortal: (life: DaemonLife) =>
       rack.openBare(mortal(life, { clock, network: network!, records })),
     seedUrl,
@@ -102,13 +102,13 @@ export async function startInstalls(options: InstallOptions = {}) {
       return inTime(from.createMachine(await request(change), asked(witness)));
     },
     record: async (): Promise<ProviderRecord | undefined> => (await records.all({ signal }))[0],
-    /** What the record of the first machine says. */
+    /** The record of the first machine. */
     claim: async () => {
       const [record] = await records.all({ signal });
       return record?.value as unknown as ClaimValue | undefined;
     },
     media: () => fake.bmcs()[0]!.systems[0]!.media,
-    /** Lets time go by until it is so, which is found out every ten seconds of it. */
+    /** Lets time pass until the condition holds, with a check every ten seconds. */
     async until(isSo: () => Promise<boolean> | boolean, mostMs = 30 * 60_000) {
       const endMs = clock.monotonic() + mostMs;
       while (!(await isSo())) {
@@ -116,17 +116,17 @@ export async function startInstalls(options: InstallOptions = {}) {
         await rack.after(10_000);
       }
     },
-    /** What the seed server answers. */
+    /** The answer of the seed server. */
     async ask(path: string, method = 'GET') {
       const reply = await inTime(network!.fetch(`${seedUrl}${path}`, { method }));
       return { status: reply.status, text: await reply.text() };
     },
-    /** The token of the image that is inserted now. */
+    /** The token of the inserted image. */
     token: () => /[a-z2-7]{52}/.exec(fake.bmcs()[0]!.systems[0]!.media[0]!.image ?? '')?.[0] ?? '',
   };
 }
 
-/** Hosts that are no more than what is written on their disks. */
+/** Hosts that consist only of the data on their disks. */
 function createPaperHosts() {
   const hosts: { up: boolean; installs: number; disk: SimulatedDevice }[] = [];
   const of = (name: string) => hosts.find(({ disk }) => disk.id === name)!;

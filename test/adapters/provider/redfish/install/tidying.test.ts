@@ -14,7 +14,7 @@ import { INSTANCE_SET_ID, driverContext } from '../../driver-stand.ts';
 import { failureOf } from '../stand.ts';
 import { OTHER, startInstalls, WITNESS, type Installs } from './stand.ts';
 
-/** Has the record say something else, as another daemon's writing would. */
+/** Changes the record as another daemon's write would. */
 async function rewrite(rack: Installs, change: (claim: ClaimValue) => object): Promise<void> {
   const { key, value, version } = (await rack.record())!;
   const next = { ...(value as object), ...change(value as unknown as ClaimValue) } as typeof value;
@@ -22,7 +22,7 @@ async function rewrite(rack: Installs, change: (claim: ClaimValue) => object): P
 }
 const FAILED = { end: 'failed', atMs: 0, why: 'it says so', isTidy: false };
 
-test('the image of another installation than the one that ended stays in its drive', async () => {
+test('keeps the image of another installation than the ended one in its drive', async () => {
   const rack = await startInstalls();
   await rack.create();
   const { image } = rack.media()[0]!;
@@ -34,7 +34,7 @@ test('the image of another installation than the one that ended stays in its dri
   expect(rack.media()[0]!.image).toBe(image);
 });
 
-test('what is begun anew while a daemon tidies up after the end keeps its override and its image', async () => {
+test('keeps override and image of a new installation while another daemon cleans up the old one', async () => {
   const rack = await startInstalls();
   await rack.fault({ type: 'override', does: 'sticky' });
   await rack.create();
@@ -48,13 +48,13 @@ test('what is begun anew while a daemon tidies up after the end keeps its overri
   await rewrite(rack, ({ install }) => ({ install, result: null }));
   await rewrite(rack, ({ install }) => ({ install: { ...install, tokenSha256: 'e'.repeat(64) } }));
   await rack.after(5 * 60_000);
-  expect(rack.log.count('an installation could not be tidied up')).toBe(1);
+  expect(rack.log.count('the cleanup after an installation failed')).toBe(1);
   expect(rack.system().boot.enabled).toBe('Once');
   expect(rack.media()[0]!.image).toBe(image);
   expect(tokenSha256).not.toBe('e'.repeat(64));
 });
 
-test('what is tidied up goes by how the machine was installed, not by how it would be now', async () => {
+test('cleans up by the way of the actual installation, not of the present configuration', async () => {
   const rack = await startInstalls();
   await rack.create();
   await rack.inTime(rack.provider.stop());
@@ -75,7 +75,7 @@ test('what is tidied up goes by how the machine was installed, not by how it wou
 
 const RESET = '/redfish/v1/Systems/{system}/Actions/ComputerSystem.Reset';
 
-/** A creation whose daemon stopped when the machine was to be switched off. */
+/** A creation whose daemon stopped just before the power-off. */
 async function startStopped(): Promise<Installs> {
   const settings = { ownerMark: 'assetTag' };
   const rack = await startInstalls({ install: { window: '10m' }, settings });
@@ -93,13 +93,13 @@ async function startStopped(): Promise<Installs> {
   return rack;
 }
 
-const NOT_TAKEN_BACK = 'what was prepared for an installation that failed is not taken back';
+const NOT_TAKEN_BACK = 'the preparation of a failed installation could not be undone';
 
 test.each([
   ['makes the override one for every boot', { type: 'override', does: 'lasting' }, {}],
   ['does not switch off', { type: 'status', code: 403 }, { match: { route: RESET } }],
 ] as const)(
-  'D6: an installation on a BMC that %s leaves neither override nor medium in the running machine',
+  'D6: leaves neither override nor medium in the running machine on a BMC that %s',
   async (_what, effect, rest) => {
     const rack = await startInstalls();
     await rack.boot();
@@ -112,7 +112,7 @@ test.each([
   },
 );
 
-test('an override that stays is told, and the medium is taken out all the same', async () => {
+test('reports an override that stays, and removes the medium all the same', async () => {
   const rack = await startInstalls();
   await rack.boot();
   await rack.fault({ type: 'status', code: 403 }, { match: { route: RESET } });
@@ -122,7 +122,7 @@ test('an override that stays is told, and the medium is taken out all the same',
   expect(rack.media()[0]!.image).toBe(null);
 });
 
-test('a creation that stopped before its power-on, and that nobody takes up, is given up when its time is over', async () => {
+test('gives up an abandoned creation that stopped before its power-on when its time is over', async () => {
   const rack = await startStopped();
   await rack.after(8 * 60_000);
   expect(await rack.free()).toMatchObject({ id: null, availability: 'KnownUnused' });
@@ -134,11 +134,11 @@ test('a creation that stopped before its power-on, and that nobody takes up, is 
   expect(await rack.create({}, OTHER)).toMatchObject({ id: 'system-1.33334444' });
 });
 
-test('the mark of a creation that is given up goes with it, and none is put on before it is under way', async () => {
+test('removes the mark with an abandoned creation, and sets none before a creation is under way', async () => {
   const rack = await startStopped();
   await rack.after(5 * 60_000);
   expect(rack.system().assetTag ?? '').toBe('');
-  // As an earlier program did.
+  // Like an earlier program version.
   const AssetTag = `shep:${INSTANCE_SET_ID}`;
   await rack.inTime(rack.raw.ask('PATCH', rack.path, { body: { AssetTag } }));
   expect(rack.system().assetTag).toBe(AssetTag);
@@ -147,7 +147,7 @@ test('the mark of a creation that is given up goes with it, and none is put on b
   await rack.inTime(rack.provider.prepare!(rack.call()));
 });
 
-test('one that somebody takes up while it is being given up stays as it is', async () => {
+test('keeps a creation that is resumed while it is being given up', async () => {
   const rack = await startStopped();
   const { image } = rack.media()[0]!;
   await rack.after(9 * 60_000);
@@ -167,7 +167,7 @@ test('one that somebody takes up while it is being given up stays as it is', asy
 
 const FOREIGN = 'shep:othe1-othe1-othe1othe1othe1';
 
-test('a mark of another fleet that nobody had read yet keeps a machine from being installed', async () => {
+test("does not install a machine with another fleet's mark that was not read before", async () => {
   const rack = await startInstalls({ settings: { powerPoll: '2h' } });
   const request = await rack.request();
   await rack.inTime(rack.raw.ask('PATCH', rack.path, { body: { AssetTag: FOREIGN } }));
@@ -179,17 +179,17 @@ test('a mark of another fleet that nobody had read yet keeps a machine from bein
   expect(await rack.claim()).toBeUndefined();
 });
 
-test('a BMC that hangs does not keep a rack without records from being prepared', async () => {
+test('prepares a rack without records despite a hanging BMC', async () => {
   const rack = await startInstalls({ systems: 2 });
   await rack.fault({ type: 'hang', phase: 'before' }, { match: { bmc: 'bmc-2' } });
   const limit = new AbortController();
   const timer = rack.clock.setTimeout(() => limit.abort(new Error('its time is over')), 30_000);
   await rack.inTime(rack.provider.prepare!(rack.call({ signal: limit.signal })));
   rack.clock.clearTimeout(timer);
-  expect(rack.log.count('not all machines told whether they carry a mark')).toBe(1);
+  expect(rack.log.count('not all machines showed whether they carry a mark')).toBe(1);
 });
 
-test('a reading of the records that began before a claim was made does not hide it', async () => {
+test('shows a claim although a read of the records began before it', async () => {
   const rack = await startInstalls();
   await rack.create();
   const claim = (await rack.record())!.value as unknown as ClaimValue;
@@ -214,7 +214,7 @@ test('a reading of the records that began before a claim was made does not hide 
   expect((await claims.read(signal)).claims.size).toBe(0);
 });
 
-test('a BMC that hangs is not restarted while a machine behind it is being installed', async () => {
+test('does not restart a hanging BMC while a machine behind it is being installed', async () => {
   const rack = await startInstalls({ install: { window: '4h' }, settings: { bmcReset: true } });
   await rack.prepare();
   await rack.after(120_000);
@@ -231,7 +231,7 @@ test('a BMC that hangs is not restarted while a machine behind it is being insta
   expect(rack.sent('POST').filter(({ route }) => route.endsWith('Manager.Reset'))).toEqual([]);
 });
 
-test('a claimed machine whose entry has left is shown, not changed, and let go when it is given back', async () => {
+test('shows a claimed machine without an entry, does not change it, and releases it when given back', async () => {
   const rack = await startInstalls({ systems: 2, settings: { refresh: '1m' } });
   const { provider, inTime, call } = rack;
   const { id } = await rack.create();
@@ -254,12 +254,12 @@ test('a claimed machine whose entry has left is shown, not changed, and let go w
   });
   expect(await rack.get(id!)).toEqual(away);
   await rack.list();
-  expect(rack.log.count('a claimed machine is not in the inventory any more')).toBe(1);
+  expect(rack.log.count('a claimed machine is no longer in the inventory')).toBe(1);
 
   const sent = rack.fake.requests().length;
   const refused = await failureOf(inTime(provider.rebootMachine(id!, 'force', call())));
   expect(refused).toMatchObject({ kind: 'conflict', outcome: 'not-done' });
-  expect(refused.text).toContain('put it back');
+  expect(refused.text).toContain('restore the entry');
   expect(await inTime(provider.isReusable!('system-1', call()))).toBe(false);
   await inTime(provider.deprovisionMachine(id!, call()));
   expect(await rack.claim()).toBeUndefined();
@@ -269,7 +269,7 @@ test('a claimed machine whose entry has left is shown, not changed, and let go w
 
 const STRANGER = `/s/${'b'.repeat(52)}`;
 
-test('strangers who ask for seeds share few readings of the records, and hold nobody up', async () => {
+test('reads the records rarely for strangers who request seeds, and blocks nobody', async () => {
   const rack = await startInstalls();
   await rack.create();
   const { mac } = rack.system();
@@ -286,7 +286,7 @@ test('strangers who ask for seeds share few readings of the records, and hold no
   expect(rack.clock.monotonic() - startMs).toBeLessThan(1_000);
 });
 
-test('a claim that another daemon made just now is found', async () => {
+test('finds a claim that another daemon made just now', async () => {
   const rack = await startInstalls();
   await rack.free();
   await rack.ask(`${STRANGER}/user-data`);
@@ -295,7 +295,7 @@ test('a claim that another daemon made just now is found', async () => {
   expect((await rack.ask(`/s/${rack.token()}/user-data`)).status).toBe(200);
 });
 
-test('a seed is opened with the secret of the configuration alone, and for its own machine', () => {
+test('opens a seed only with the configured secret, and for its own machine', () => {
   const sealing = createSealing(() => 'k'.repeat(43), 'rack');
   const sealed = sealing.seal('the seed', 'srv-1');
   expect(sealed).not.toContain('seed');
@@ -305,10 +305,9 @@ test('a seed is opened with the secret of the configuration alone, and for its o
   expect(createSealing(() => 'k'.repeat(43), 'other').open(sealed, 'srv-1')).toBe(null);
 });
 
-test('that somebody far from the machine asks for its seed is said once', async () => {
+test('reports once that a distant host requests the seed of a machine', async () => {
   const rack = await startInstalls({ entry: () => ({ Addr: '192.0.2.7' }) });
-  const far = () =>
-    rack.log.count('a seed is asked for from another network than that of its machine');
+  const far = () => rack.log.count('a seed was requested from another network than its machine’s');
   await rack.create();
   const path = `/s/${rack.token()}`;
   for (const which of ['meta-data', 'user-data', 'user-data']) {

@@ -6,7 +6,7 @@ import { testRows } from '../../../../support/rows.ts';
 import { failureOf, IGNORED, refusing } from '../stand.ts';
 import { type Installs, OTHER, SECRET, startInstalls, WITNESS } from './stand.ts';
 
-test('a free machine is claimed, installed from a virtual CD, and reports', async () => {
+test('claims a free machine, installs it from a virtual CD, and lets it report', async () => {
   const rack = await startInstalls({ machines: true });
   const { claim, create, free, hosts, media, resets, system, until } = rack;
   expect(await free()).toMatchObject({ id: null, availability: 'KnownUnused' });
@@ -48,7 +48,7 @@ const inserted = (rack: Installs) =>
 test.each([
   ['supermicro', 'UsbCd'],
   ['supermicro-ars', 'Cd'],
-] as const)('vector 19: %s is asked for %s, kind and mode with it', async (vendor, target) => {
+] as const)('vector 19: sends %s the target %s with kind and mode', async (vendor, target) => {
   const rack = await startInstalls({ vendor });
   await rack.create();
   expect(boots(rack)).toEqual([
@@ -63,22 +63,19 @@ test.each([
 testRows([
   ['TransferProtocolType', 'generic', { Image, TransferProtocolType: 'HTTP' }],
   ['a login', 'dgx', { Image, UserName: text, Password: text }],
-] as const)(
-  'vector 21: where an insertion misses %s that is sent, and nothing else',
-  async (_, vendor, wanted) => {
-    const rack = await startInstalls({ vendor });
-    const refusal = refusing(400, 'ActionParameterMissing', 'TransferProtocolType is missing.');
-    const match = { route: `${MEDIA}.InsertMedia` };
-    if (vendor === 'generic') await rack.fault(refusal, { match, times: 1 });
-    await rack.create();
-    expect(inserted(rack).map(({ body }) => body)).toEqual([{ Image }, wanted]);
-  },
-);
+] as const)('vector 21: adds only %s to an insertion that lacks it', async (_, vendor, wanted) => {
+  const rack = await startInstalls({ vendor });
+  const refusal = refusing(400, 'ActionParameterMissing', 'TransferProtocolType is missing.');
+  const match = { route: `${MEDIA}.InsertMedia` };
+  if (vendor === 'generic') await rack.fault(refusal, { match, times: 1 });
+  await rack.create();
+  expect(inserted(rack).map(({ body }) => body)).toEqual([{ Image }, wanted]);
+});
 
 testRows([
   ['refuses it', { type: 'status', code: 405 }],
   ['accepts it and shows none', IGNORED],
-] as const)('vector 22: where one drive %s, the next one has the image', async (_, effect) => {
+] as const)('vector 22: inserts the image into the next drive if one %s', async (_, effect) => {
   const rack = await startInstalls({ vendor: 'idrac9' });
   const route =
     '/redfish/v1/Systems/{system}/VirtualMedia/{media}/Actions/VirtualMedia.InsertMedia';
@@ -87,7 +84,7 @@ testRows([
   expect(rack.media().map(({ image }) => image !== null)).toEqual([false, true]);
 });
 
-test('vector 23: a drive without actions is changed, with all that it wants', async () => {
+test('vector 23: changes a drive without actions by its resource, with every required field', async () => {
   const rack = await startInstalls({ vendor: 'lenovo' });
   await rack.create();
   const image = rack.media()[0]!.image;
@@ -96,7 +93,7 @@ test('vector 23: a drive without actions is changed, with all that it wants', as
   expect(image).toMatch(/\.iso$/);
 });
 
-test('vector 27: of two daemons that create on one slot one wins, and the other touches nothing', async () => {
+test('vector 27: lets one of two daemons create on a slot, and the other touch nothing', async () => {
   const rack = await startInstalls();
   const second = rack.open();
   const request = await rack.request();
@@ -113,7 +110,7 @@ test('vector 27: of two daemons that create on one slot one wins, and the other 
   expect(inserted(rack)).toHaveLength(1);
 });
 
-test('vector 30: seeds are for the token of an installation that goes on, and for one MAC at a time', async () => {
+test('vector 30: serves seeds for the token of a running installation, and for one MAC at a time', async () => {
   const install = { method: 'pxe', bootUri: 'http://boot.test/{token}/boot.ipxe' };
   const rack = await startInstalls({ install });
   const { mac } = rack.system();
@@ -122,7 +119,7 @@ test('vector 30: seeds are for the token of an installation that goes on, and fo
   expect((await rack.ask(byMac)).status).toBe(404);
   expect((await rack.ask(`/s/${'a'.repeat(52)}/user-data`)).status).toBe(404);
   await rack.create();
-  // Of two that ask at once one is answered.
+  // Of two concurrent requests one is answered.
   const scripts = await Promise.all([rack.ask(byMac), rack.ask(byMac)]);
   const [script, other] = scripts.toSorted((a, b) => a.status - b.status);
   expect([script!.status, other!.status]).toEqual([200, 404]);
@@ -148,7 +145,7 @@ test('vector 30: seeds are for the token of an installation that goes on, and fo
   expect(JSON.stringify(rack.log.lines)).not.toMatch(new RegExp(`${token}|${SECRET}`));
 });
 
-test('vector 31: when the time of an installation is over, override and medium go, and it has failed', async () => {
+test('vector 31: fails an overdue installation, and removes override and medium', async () => {
   const rack = await startInstalls({ install: { window: '10m' } });
   await rack.fault({ type: 'override', does: 'sticky' });
   const noBody = { match: { route: `${MEDIA}.EjectMedia` }, times: 1 };
@@ -168,7 +165,7 @@ test('vector 31: when the time of an installation is over, override and medium g
   expect((await rack.ask(`/s/${token}/user-data`)).status).toBe(404);
 });
 
-test('vector 34: marks of ours without a record are those of another database', async () => {
+test('vector 34: treats our marks without a record as those of another database', async () => {
   const rack = await startInstalls();
   await rack.prepare();
   const body = { AssetTag: `shep:${INSTANCE_SET_ID}` };
@@ -178,7 +175,7 @@ test('vector 34: marks of ours without a record are those of another database', 
   expect(refused.text).toContain('system-1');
 });
 
-test('UEFI HTTP boot is asked for by its address, which goes when it is over', async () => {
+test('sets the address for UEFI HTTP boot, and removes it afterwards', async () => {
   const install = { method: 'uefihttp', bootUri: 'http://boot.test/{token}/boot.efi' };
   const rack = await startInstalls({ install });
   await rack.fault({ type: 'override', does: 'sticky' });
@@ -193,7 +190,7 @@ test('UEFI HTTP boot is asked for by its address, which goes when it is over', a
   expect(await rack.free()).toMatchObject({ failed: true });
 });
 
-test('AMI is asked at the resource for settings, and Dell of an old firmware not at all', async () => {
+test('writes to the settings resource of AMI, and sends nothing to old Dell firmware', async () => {
   const ami = await startInstalls({ vendor: 'ami' });
   await ami.create();
   expect(ami.system().boot).toMatchObject({ enabled: 'Once', target: 'Cd' });
@@ -204,7 +201,7 @@ test('AMI is asked at the resource for settings, and Dell of an old firmware not
   expect(await dell.record()).toBe(undefined);
 });
 
-test('a machine that was swapped is neither claimed nor touched', async () => {
+test('neither claims nor touches a swapped machine', async () => {
   const rack = await startInstalls();
   await rack.fault({ type: 'bladeSwapped', serial: 'OTHER', uuid: OTHER });
   expect(await failureOf(rack.create())).toMatchObject({ kind: 'conflict', outcome: 'not-done' });
@@ -213,7 +210,7 @@ test('a machine that was swapped is neither claimed nor touched', async () => {
   ]);
 });
 
-test('an installed machine keeps its id: tags, reinstallation and giving back go by its claim', async () => {
+test('keeps the id of an installed machine, and finds it by its claim for every change', async () => {
   const rack = await startInstalls({ settings: { ownerMark: 'assetTag' } });
   const { id } = await rack.create();
   const { provider, inTime, call } = rack;
@@ -242,7 +239,7 @@ test('an installed machine keeps its id: tags, reinstallation and giving back go
   expect(await rack.free()).toMatchObject({ id: null, availability: 'KnownUnused' });
 });
 
-test('a machine whose virtual media are not there any more is given back, and its claim goes', async () => {
+test('gives back a machine whose virtual media have vanished, and removes its claim', async () => {
   const rack = await startInstalls();
   const { id } = await rack.create();
   const route = '/redfish/v1/Managers/{manager}/VirtualMedia';

@@ -1,0 +1,81 @@
+import { hostname } from 'node:os';
+import { sleep } from '../../adapters/clock/port.ts';
+import { systemClock } from '../../adapters/clock/system-clock.ts';
+import { Denied, Malformed } from '../../domain/errors.ts';
+import { printable } from '../../lib/texts.ts';
+import { API, openHttpDoor, type HttpDoorOptions, type Reply } from './client.ts';
+import { remark } from './session.ts';
+
+/** What a login by a browser works with. */
+export interface DeviceMeans {
+  readonly host: string;
+  readonly monotonic: () => number;
+  readonly sleep: (ms: number) => Promise<void>;
+  readonly say: (text: string) => void;
+}
+export const systemMeans: DeviceMeans = {
+  host: hostname(),
+  monotonic: systemClock.monotonic,
+  sleep: (ms) => sleep(systemClock, ms, new AbortController().signal),
+  say: remark,
+};
+
+interface Begun {
+  readonly device_code: string;
+  readonly user_code: string;
+  readonly expires_in: number;
+  readonly interval: number;
+}
+
+const CLIENT = { client_id: 'shepherd' };
+const GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
+const SLOWER_S = 5;
+
+/**
+ * Login by a code that a person confirms in a browser (RFC 8628).
+ * @returns the token; null: the console is of a version that has no such login.
+ * @throws {Denied} the person refused it, or did not confirm it in time.
+ */
+export async function loginByBrowser(
+  options: Omit<HttpDoorOptions, 'token' | 'advice'>,
+  { host, monotonic, sleep: wait, say }: DeviceMeans,
+): Promise<string | null> {
+  const door = openHttpDoor({ ...options, token: null, advice: 'look at its address' });
+  const { signal } = new AbortController();
+  // Nothing that a browser would add comes with it, so it does no harm wherever it was sent from.
+  const headers = { 'sec-fetch-site': 'same-origin' };
+  const ask = async (path: string, body: object): Promise<Reply> =>
+    door.send({ method: 'POST', path: `${API}/device/${path}`, headers, body, signal });
+  const first = await ask('authorization', { ...CLIENT, host: host.slice(0, 64) || 'unknown' });
+  if (first.status === 429) throw new Denied(String(parsed(first)['detail']));
+  const begun = parsed(first) as unknown as Begun;
+  if (first.status !== 200 || typeof begun.device_code !== 'string') return null;
+  const page = new URL('device', `${options.url.replace(/\/*$/, '')}/`).href;
+  say(`open ${page} in a browser, log in there, and type the code ${printable(begun.user_code)}`);
+  say(`the code is good for ${Math.round(begun.expires_in / 60)} minutes; waiting for you`);
+  const endMs = monotonic() + begun.expires_in * 1_000;
+  let intervalS = begun.interval;
+  while (monotonic() < endMs) {
+    await wait(intervalS * 1_000);
+    const answer = await ask('token', {
+      ...CLIENT,
+      ...{ grant_type: GRANT, device_code: begun.device_code },
+    });
+    const { access_token: token, error, error_description: why } = parsed(answer);
+    if (answer.status === 200 && typeof token === 'string') return token;
+    if (error === 'slow_down') intervalS += SLOWER_S;
+    else if (error !== 'authorization_pending' && answer.status < 500) {
+      throw new Denied(`the login did not succeed: ${printable(String(why ?? error))}`);
+    }
+  }
+  throw new Denied('the login did not succeed: nobody confirmed the code in time');
+}
+
+/** @throws {Malformed} it is no JSON. */
+function parsed({ text }: Reply): Readonly<Record<string, unknown>> {
+  try {
+    return (JSON.parse(text) as Readonly<Record<string, unknown>> | null) ?? {};
+  } catch (cause) {
+    throw new Malformed('what answers there is no console of Shepherd', { cause });
+  }
+}
