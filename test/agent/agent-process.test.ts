@@ -241,7 +241,7 @@ describe('the agent program', () => {
     const none = await machine.runAgent(new Uint8Array());
     expect(none).toMatchObject({
       code: 0,
-      stderr: expect.stringMatching(/did not come to its end/),
+      stderr: expect.stringMatching(/the agent start was not completed/),
     });
     expect(existsSync(join(root, 'rebooted'))).toBe(false);
     const nonsense = await machine.runAgent(Buffer.from('0a00', 'hex'));

@@ -223,7 +223,7 @@ test('logs what is dropped, and that a system that nobody permits to erase stays
   always(answerIn('install 2'));
   answers.push(...['install 1', 'invalid'].map(answerIn));
   await pass(5 * MINUTE_MS);
-  expect(said.join()).toContain('the installation report, it is dropped');
+  expect(said.join()).toContain('rejects the installation report; it is dropped');
   expect(said.join()).toContain('the machine is not rebooted');
 });
 
