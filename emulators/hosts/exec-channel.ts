@@ -57,10 +57,7 @@ async function playOn(channel: ServerChannel, play: Play): Promise<void> {
   finish(channel, stderr, exitCode);
 }
 
-/**
- * Reads to the caller's EOF, without iteration, which would destroy the channel needed for the
- * answer.
- */
+/** Reads to the caller's EOF. Iteration would destroy the channel needed for the answer. */
 const readInput = (channel: ServerChannel) =>
   new Promise<Buffer>((resolve) => {
     const chunks: Buffer[] = [];

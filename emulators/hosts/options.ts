@@ -37,10 +37,7 @@ export interface SimulatedHostsOptions {
    * install to. A sparse file. Default: agents find no disk.
    */
   readonly diskBytes?: number;
-  /**
-   * `authorized_keys` lines of all accepted keys, whatever a device lists. Default: the device's
-   * list.
-   */
+  /** `authorized_keys` lines of all accepted keys. Default: the device's list. */
   readonly admitted?: readonly string[];
   /**
    * Machines have their own addresses in 127.0.0.0/8, and each serves HTTP at this port while it

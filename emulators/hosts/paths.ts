@@ -27,10 +27,7 @@ export async function containedPath(root: string, path: string): Promise<string>
   return outside;
 }
 
-/**
- * Absent: nothing exists there. A dangling link counts as leading out, because a write would follow
- * it.
- */
+/** Absent: nothing exists there. A dangling link leads out, because a write would follow it. */
 async function followed(path: string): Promise<string | undefined> {
   try {
     return await realpath(path);

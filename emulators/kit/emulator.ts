@@ -22,10 +22,7 @@ import { createGenerator, type Generator } from './random.ts';
 
 /** Start options of every emulator. */
 export interface EmulatorOptions<FaultRule> {
-  /**
-   * The caller restricts this to loopback; port 0 takes free ports. The admin routes have the next
-   * port.
-   */
+  /** The caller restricts this to loopback; port 0: free ports. Admin routes have the next port. */
   readonly listen: ListenAt;
   /**
    * Seed of ids and chance, not of secrets: equal seed, clock and requests give equal ids and
@@ -48,10 +45,7 @@ export interface Emulator<FaultRule, Fault, Entry = JournalEntry> {
   readonly adminToken: string;
   /** The journal's entries after `seq`, oldest first. */
   requests(afterSeq?: number): readonly Entry[];
-  /**
-   * A rule with a known id replaces the old rule. @throws {z.ZodError} it is invalid, or never
-   * strikes.
-   */
+  /** Replaces a rule with the same id. @throws {z.ZodError} it is invalid, or never strikes. */
   addFault(rule: FaultRule): Fault;
   faults(): readonly Fault[];
   /** @returns whether the fault existed. */

@@ -28,10 +28,7 @@ export interface SimulatedDevice {
   readonly hostname: string;
   /** `authorized_keys` lines of accepted keys. */
   readonly authorizedKeys: readonly string[];
-  /**
-   * Input of an installation's first boot: a script with `#!`, or a configuration with
-   * `#cloud-config`.
-   */
+  /** Input of the first boot: a script with `#!`, or a configuration with `#cloud-config`. */
   readonly userdata?: string | null;
   /** Login user. Default: root. */
   readonly user?: string;

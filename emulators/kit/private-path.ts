@@ -16,10 +16,7 @@ import { UsageError } from '../../src/domain/errors.ts';
  * programs run there as the simulator's user. So nobody else may write to the directory.
  */
 
-/**
- * Creates a missing directory, for this user alone. @throws {UsageError} it is, or may be, another
- * user's.
- */
+/** Creates a missing directory for this user alone. @throws {UsageError} another user may own it. */
 export function makeOwnDirectory(path: string): void {
   mkdirSync(path, { recursive: true, mode: 0o700 });
   refuseStrangers(path, statSync(path), 0o022);

@@ -69,10 +69,7 @@ interface Inside {
   /** In the order of creation, without deleted servers. */
   servers(): readonly ServerSnapshot[];
   userData(): readonly UserDataSnapshot[];
-  /**
-   * Adds a stranger's server with this name to the on-demand project, installed long ago. @returns
-   * its id.
-   */
+  /** Adds a stranger's server to the on-demand project, installed long ago. @returns its id. */
   addStranger(hostname: string): string;
 }
 

@@ -7,10 +7,7 @@ export interface Limits {
 
 /** Counts requests, reads and writes separately, in a sliding window. */
 export interface Limiter {
-  /**
-   * Counts a passing request. @returns the necessary wait, milliseconds; undefined: the request
-   * passes.
-   */
+  /** Counts a passing request. @returns the necessary wait, milliseconds; undefined: none. */
   waitMs(kind: 'reads' | 'writes'): number | undefined;
 }
 

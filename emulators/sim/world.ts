@@ -191,10 +191,7 @@ export const simConfig = (world: ConfiguredWorld, overrides: Partial<ConfigInput
 export type ConfiguredWorld = Pick<SimWorld, 'dir' | 'provider' | 'machines'> &
   Partial<Pick<SimWorld, 'agentPort' | 'pool' | 'sshPort'>>;
 
-/**
- * Like {@link parseConfig}; may refer to secrets of the world's provider and to the content of
- * `env`.
- */
+/** Like {@link parseConfig}; may refer to secrets of the world's provider and to `env`. */
 export function parseSimConfig(
   { dir, provider }: ConfiguredWorld,
   input: ConfigInput,

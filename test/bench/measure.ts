@@ -13,10 +13,7 @@ export interface RateOptions {
   readonly callers: number;
   readonly warmMs: number;
   readonly spanMs: number;
-  /**
-   * One call of the loop `caller`. @returns false when nothing is left to do, which ends the
-   * measurement.
-   */
+  /** One call of the loop `caller`. @returns false: nothing is left, which ends the measurement. */
   readonly once: (caller: number) => Promise<boolean>;
   /** Monotonic clock, milliseconds; default: the real one. */
   readonly now?: () => number;

@@ -22,10 +22,7 @@ export interface SimulatedMachine extends FakeHost {
   die(remedy?: Remedy): void;
   /** Repairs the hardware by hand; the next boot succeeds. */
   repair(): void;
-  /**
-   * Another system answers at its address, with another host key and boot id, until
-   * `endImpersonation`.
-   */
+  /** Another system answers at its address, with its own host key, until `endImpersonation`. */
   impersonate(hostKey: string): void;
   endImpersonation(): void;
   /** Duration of its next boots, instead of the usual time. */

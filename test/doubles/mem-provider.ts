@@ -63,10 +63,7 @@ export interface MemProviderDeps {
   readonly onReboot?: (device: ProviderMachine) => void;
   /** Called when the device is powered off or its reinstallation starts. */
   readonly onDown?: (device: ProviderMachine) => void;
-  /**
-   * Called when the device is powered on again; after a reinstallation with the script of its first
-   * boot.
-   */
+  /** Called at power-on; after a reinstallation with the script of its first boot. */
   readonly onUpAgain?: (device: ProviderMachine, initCommand: string | null) => void;
   /** Called at the first boot, with the first-boot script. @returns the machine's address. */
   readonly onUp?: (device: ProviderMachine, initCommand: string) => string;

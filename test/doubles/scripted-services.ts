@@ -146,10 +146,7 @@ type ScriptOrder =
   | { readonly type: 'script.done'; readonly output: unknown }
   | { readonly type: 'script.fail'; readonly error: unknown };
 
-/**
- * Replaces an invoked chart: moves, ends and fails on command, and looks like a chart to its
- * parent.
- */
+/** Replaces an invoked chart: moves, ends and fails on command, and looks like a chart. */
 function chartService(src: string, theatre: Theatre): AnyActorLogic {
   const logic: ActorLogic<ShownSnapshot & { input?: unknown }, EventObject, unknown> = {
     getInitialSnapshot: (_, input) => ({ ...shownSnapshot({ value: 'claiming' }), input }),

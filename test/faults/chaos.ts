@@ -30,16 +30,10 @@ export interface ChaosOptions {
 
 /** Longer than the silence before the end, so that nothing has ended if more is needed. */
 const MORE_MS = 15_000;
-/**
- * Daemons of a busy computer do little in the requested time; the required events happen within
- * this time.
- */
+/** Time in which the required events happen even on a busy computer. */
 const MORE_MAX_MS = 600_000;
 
-/**
- * Injects every fault for the requested time, or until the required events happened, and then
- * stops.
- */
+/** Injects every fault for the requested time or until the required events happened. */
 export async function wreakHavoc(options: ChaosOptions): Promise<FaultCounts> {
   const faults: FaultCounts = { kills: 0, freezes: 0, restarts: 0, holds: 0, cuts: 0, stops: 0 };
   let endAtMs = performance.now() + options.durationMs;

@@ -65,10 +65,7 @@ const ignores = (state: string, ...acts: readonly ChartAct[]): ChartRule[] =>
   acts.map((when) => on(when, state));
 const passesOn = (state: string): ChartRule =>
   on(['told', news], state, [['tells', 'cellPool', news]]);
-/**
- * When a service breaks, all running services are stopped, the crash is reported, and this state
- * follows.
- */
+/** When a service breaks, all others stop, the crash is reported, and this state follows. */
 const breaks = (
   running: readonly string[],
   to: string,

@@ -13,10 +13,7 @@ import { viewAt } from '../support/views.ts';
 import { testRows } from '../support/rows.ts';
 import { CLOSING, TASK_TABLES, type TaskTable } from './tasks.table.ts';
 
-/**
- * Walks each path through the tables of `tasks.table.ts` on a live actor: where it leads, and all
- * effects.
- */
+/** Walks each path through the tables of `tasks.table.ts` on a live actor, with all effects. */
 
 /** The end of one service, with an answer or with its own error. */
 interface End {

@@ -22,10 +22,7 @@ const step = (calls: string, then: TaskStep['then'], orElse: string): TaskStep =
   orElse,
 });
 
-/**
- * However a task ends, it reads the rows once, and gives up once what it claimed and did not
- * finish.
- */
+/** However a task ends, it reads the rows once and gives up once what it did not finish. */
 export const CLOSING: TaskTable = {
   givingUp: step('giveUp', 'rereading', 'rereading'),
   rereading: step('reread', 'ended', 'ended'),

@@ -165,10 +165,7 @@ export function leftOver(simulation: Simulation): string[] {
   return found;
 }
 
-/**
- * Checks that the machine's own device sends its heartbeats and that nothing is wrong with the
- * machine.
- */
+/** Checks that the machine's own device sends its heartbeats, and that nothing is wrong. */
 function complaintsOf(row: MachineRow, { world, clock }: Simulation): string[] {
   const { provided, heartbeat, quarantine, order, deprovision, missing, recovery } = row;
   const device = world.provider.world.device(provided?.providerId ?? '');

@@ -16,10 +16,7 @@ const MEET_MS = 2_000;
 /** Length of the pause after the first failure. */
 const GROWN = 4;
 
-/**
- * Counts the facts of a run from the daemons' calls, views, logs and metrics, and from the
- * database.
- */
+/** Counts the facts of a run from the daemons' calls, views, logs and metrics, and the database. */
 export function gatherFacts({ clock, bmdb }: PlayedWorld) {
   const tally: FactTally = new Map();
   const lives: PlayedDaemon[] = [];

@@ -33,10 +33,7 @@ function guardName(guard: unknown): string {
   return [type, ...Object.values(params)].join(' ');
 }
 
-/**
- * Whether a machine can stay in this node: the node has no children, and no unguarded transition
- * out.
- */
+/** Whether a machine can stay in this node: it has no children and no unguarded transition out. */
 export const mayRest = (node: AnyStateNode): boolean =>
   Object.keys(node.states).length === 0 && !(node.always ?? []).some(({ guard }) => !guard);
 

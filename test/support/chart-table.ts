@@ -164,10 +164,7 @@ async function runStory(stand: ChartStand, table: ChartTable, story: Story) {
   await run.stop();
 }
 
-/**
- * Checks that time, each event, and each running service's end and failure have a rule in this
- * state.
- */
+/** Checks that time, each event and each running service's end and failure have a rule here. */
 async function isComplete(stand: ChartStand, table: ChartTable, state: string) {
   const run = stand.start();
   await run.wait(0);

@@ -12,10 +12,7 @@ import { startTestPostgres } from './postgres.ts';
  */
 process.on('SIGINT', () => undefined);
 
-/**
- * A migrated database to copy. Nobody may connect to it, because a connection would prevent
- * copying.
- */
+/** A migrated database to copy. A connection to it would prevent copying. */
 const TEMPLATE = 'migrated';
 
 const server = await startTestPostgres();

@@ -130,10 +130,7 @@ const namesOf = (clause: string): string[] =>
     .map((name) => name.trim().split(' as ')[0]!)
     .filter((name) => name !== '' && !name.startsWith('type '));
 
-/**
- * How a test file reaches the outside world: the chain of imports, and the way out. Null: it does
- * not.
- */
+/** How a test file reaches the outside world: chain of imports and way out. Null: it does not. */
 export type ImportPath = readonly string[] | null;
 
 /** Finds test files' ways to the outside world; reads each file once. */

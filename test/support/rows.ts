@@ -15,10 +15,7 @@ export const testRows = ((rows: readonly unknown[]) =>
     test(`${title} (${rows.length} rows)`, () => checkRows(rows, title, check));
   }) as unknown as typeof test.each;
 
-/**
- * Checks all rows. @throws the error of the first failed row, with complaints about all failed
- * rows.
- */
+/** Checks all rows. @throws the first failed row's error, with complaints about all failed rows. */
 export async function checkRows(
   rows: readonly unknown[],
   title: string,

@@ -81,10 +81,7 @@ export interface TaskStand {
   runTask(kind: WorkKind, logic: AnyActorLogic): Promise<TaskResult>;
 }
 
-/**
- * Creates the stand in a test or its `beforeEach`. The stand closes itself at the end and leaves no
- * timer.
- */
+/** Creates the stand in a test or its `beforeEach`. It closes itself at the end without timers. */
 export function createTaskStand(): TaskStand {
   const clock = createSimulatedClock();
   const random = createSeededRandom(1);

@@ -147,10 +147,7 @@ export function createLifecycle(core: EquinixCore, machines: DeviceMachines) {
       else if (device.machine.up) machines.down(device);
       if (to === 'deprovisioning') scheduler.set('remove', device.id, timings.deprovisioningMs);
     },
-    /**
-     * A foreign device, active at once and without a machine, takes the reservation if that is
-     * free.
-     */
+    /** A foreign device without a machine, active at once, takes the reservation if it is free. */
     snatch(reservation: Reservation | undefined): EquinixDevice | undefined {
       if (!reservation || !isProvisionable(reservation)) return undefined;
       const { projectId, plan, facility } = reservation;
@@ -174,10 +171,7 @@ export function createLifecycle(core: EquinixCore, machines: DeviceMachines) {
         if (device) due[kind](device);
       } else if (reservation) clean(reservation);
     },
-    /**
-     * After a start: restores the machines from the state. @param awayMs duration of the
-     * standstill.
-     */
+    /** Restores the machines after a start. @param awayMs duration of the standstill. */
     resume(awayMs: number): void {
       for (const device of state.devices.values()) {
         if (device.state === 'deleted') {

@@ -87,10 +87,7 @@ export interface EquinixDevice {
   /** Fields of creates and updates, under the API's names. */
   readonly fields: DeviceFields;
   addresses: Address[];
-  /**
-   * Its first installation: its start, and the time when something ended it early. Null: nobody saw
-   * it.
-   */
+  /** Its first installation: its start, and when something ended it early. Null: nobody saw it. */
   readonly installation: { sinceMs: number; brokenAtMs: number | null } | null;
   /** Oldest first. */
   readonly events: EventRecord[];

@@ -86,10 +86,7 @@ export function createShell(host: ShellHost): Shell {
   };
 }
 
-/**
- * Hashes its input only. just-bash's version runs beside the event loop, invisible to a manual
- * clock.
- */
+/** Hashes its input only. just-bash's version runs unseen by a manual clock. */
 function sha256sum(_args: string[], { stdin }: ResolvedCommandContext): ExecResult {
   return said(`${createHash('sha256').update(String(stdin)).digest('hex')}  -\n`);
 }

@@ -42,10 +42,7 @@ export interface Surroundings {
   readonly frozenBefore: number;
 }
 
-/**
- * Compares the machines, their provider, the database and the daemon; every disagreement is a
- * failure.
- */
+/** Compares machines, provider, database and daemon; every disagreement is a failure. */
 export async function judge(
   around: Surroundings,
   outcome: ScenarioOutcome,

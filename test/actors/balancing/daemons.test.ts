@@ -10,10 +10,7 @@ import { testRows } from '../../support/rows.ts';
 import { memoryPool, memoryWorld } from './memory-world.ts';
 import { MINUTE } from './vector-world.ts';
 
-/**
- * Daemons that lose their session, run one after the other or side by side, or name a pool
- * differently.
- */
+/** Daemons that lose their session, overlap or follow each other, or name a pool differently. */
 
 const JOB = balancerJob('edge');
 

@@ -47,10 +47,7 @@ export interface VectorWorld {
     times?: number,
     skip?: number,
   ): void;
-  /**
-   * The next creation stops halfway, as in a crash: the object exists, but is not marked or not
-   * loaded.
-   */
+  /** The next creation stops halfway: the object exists, but is not marked or not loaded. */
   leaveHalf?(): void;
   /** Refuses all calls for this long. */
   throttle?(ms: number): void;

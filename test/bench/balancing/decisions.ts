@@ -14,10 +14,7 @@ const NOW = Date.parse('2026-01-01T00:00:00Z');
 
 const addressOf = (at: number): string => `10.${at >> 16}.${(at >> 8) & 255}.${at & 255}`;
 
-/**
- * Duration of a plan for a pool with this many ports. Each port has some missing or surplus
- * servers.
- */
+/** Duration of a plan for a pool with this many ports, each with missing or surplus servers. */
 export function measurePlan(members: number, ports: number): () => number {
   const { shape, placed } = fleetOf(members, ports);
   const { objects } = desiredOf(shape, placed, hashHex);

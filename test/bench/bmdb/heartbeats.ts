@@ -73,10 +73,7 @@ export async function measureUpsertFloor(
   }
 }
 
-/**
- * Each caller cycles through its own items, in a new random order each time. @returns items per
- * second.
- */
+/** Each caller cycles through its items, in random order each time. @returns items per second. */
 async function measureBatches<Item>(
   { warmMs, spanMs }: BeatOptions,
   callers: number,

@@ -54,10 +54,7 @@ export async function startServer() {
         ...{ url: named(server.url), ownerUrl },
         /** Runs a task as the owner. */
         query: <T>(task: (sql: pg.Pool) => Promise<T>) => within(ownerUrl, task),
-        /**
-         * Waits until this many agents run. @returns seconds from the first intent to the last
-         * start.
-         */
+        /** Waits until this many agents run. @returns seconds from first intent to last start. */
         started: (machines: number) => within(ownerUrl, (sql) => untilStarted(sql, machines)),
       };
     },

@@ -18,10 +18,7 @@ export interface ListingFigures {
   readonly peakMb: number;
 }
 
-/**
- * One whole listing over HTTP, by a process that does nothing else. The emulator runs in this
- * process.
- */
+/** One whole listing over HTTP by a separate process. The emulator runs in this process. */
 export async function measureListing(size: {
   readonly devices: number;
   readonly reservations: number;

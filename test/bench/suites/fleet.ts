@@ -40,10 +40,7 @@ const heartbeats = (server: BenchServer, options: SuiteOptions) =>
     ...(await inRounds(options, () => measure(3 * options.spanMs))),
   }));
 
-/**
- * Once each, because it takes more than a minute: the question is whether the cost per machine
- * grows.
- */
+/** Once each, because it takes over a minute: does the cost per machine grow? */
 async function fleets(server: BenchServer, options: SuiteOptions) {
   const empty = await measureMirroring(server, 0, 0);
   const found: Record<string, object> = {};

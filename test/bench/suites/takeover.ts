@@ -2,10 +2,7 @@ import { startServer } from '../fleet/database.ts';
 import { prepareTakeovers } from '../fleet/takeover.ts';
 import { inRounds, scaled, withOpen, type Suite } from '../suite.ts';
 
-/**
- * Concurrent agent starts and numbers of machines: at most 128, because a server takes at most 16
- * ports.
- */
+/** Concurrent agent starts and machines: at most 128, because a server takes at most 16 ports. */
 const MACHINES = { 1: 20, 10: 100, 50: 128 } as const;
 
 /** Machines per second of the original Shepherd on such a computer, with an agent of this size. */

@@ -117,10 +117,7 @@ function put(memory: Memory, machine: MemMachine, at: PoolName, row: MemberRow |
   memory.touch(machine.row.machineId);
 }
 
-/**
- * No installation is due, and no live session works on it. Work of dead sessions ends, as in a
- * claim.
- */
+/** No installation is due, and no live session works on it. Work of dead sessions ends. */
 function isFree(memory: Memory, machine: MemMachine): boolean {
   const isOurs = ({ process }: MemWork) => exclusionGroup(process) === 'shepherd';
   cancelOn(

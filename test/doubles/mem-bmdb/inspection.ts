@@ -9,10 +9,7 @@ import type { Memory } from './tables.ts';
 import type { BmdbInspection, EventLine, EventQuery } from '../../../src/adapters/bmdb/port.ts';
 import { providerOf, slot, slotIdOf, type Slot } from '../../../src/domain/ids.ts';
 
-/**
- * See `BmdbInspection`. Memory has no tables for people: stored machines are read from PostgreSQL
- * only.
- */
+/** See `BmdbInspection`. Memory has no tables for people, so stored machines are missing. */
 export function createInspection(memory: Memory): BmdbInspection {
   return {
     statistics: async (_, only) => {

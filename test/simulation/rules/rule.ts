@@ -59,10 +59,7 @@ export function isInConflict({ daemons }: RuleScene, { machineId }: MachineRow):
 type Watch = SimulationRule['watch'];
 type Findings = Iterable<readonly [key: string, detail: string]>;
 
-/**
- * Reports a finding that lasts longer than the limit. `find` returns the findings of a look by
- * subject.
- */
+/** Reports findings that last longer than the limit. `find` returns findings by subject. */
 export const lasting =
   (limitMs: number, find: (scene: RuleScene, atMs: number) => Findings): Watch =>
   (scene, say) => {

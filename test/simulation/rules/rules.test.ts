@@ -76,10 +76,7 @@ async function silentFleet({ tables, heard, machine, daemon, pass }: Forged, min
   }
 }
 
-/**
- * Acts that break a rule. Each title is the rule, a colon, and words that the rule's report must
- * contain.
- */
+/** Acts that break a rule. Each title is the rule, a colon, and words of the rule's report. */
 const LIES: Readonly<Record<string, (forged: Forged) => unknown>> = {
   'claim-is-allowed: nothing is wrong': (forged) => {
     forged.heard(MINUTE);

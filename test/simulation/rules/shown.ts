@@ -87,10 +87,7 @@ const knowing = ({ daemons, recorder }: RuleScene, atMs: number) =>
       : [],
   );
 
-/**
- * When each machine's rows, apart from its heartbeats, were last written, and the time for all
- * machines.
- */
+/** When each machine's rows, apart from heartbeats, were last written, and the time for all. */
 function createWritten() {
   const written = new Map<string, number>();
   let othersAtMs = 0;

@@ -33,10 +33,7 @@ export const DEADLY: readonly string[] = [
   'shell.ssh.execute',
   'balancer',
 ];
-/**
- * A daemon acts on machines right after these calls. After a pause in them it must not act any
- * more.
- */
+/** A daemon acts on machines right after these calls, but must not after a pause in them. */
 const FATEFUL = [
   'bmdb.session.claim',
   'bmdb.work.note',
