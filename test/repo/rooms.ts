@@ -199,7 +199,7 @@ export const PG: LargeRoom = {
     events: room('events, written and read in one order'),
     records: room("drivers' records"),
     access: room('tokens, sessions and one-time links of users'),
-    requests: room("operators' requests: filed, listed, ended"),
+    requests: room("operators' requests: submitted, listed, ended"),
     people: room(
       "carries out operators' requests",
       'balancing',
