@@ -178,7 +178,9 @@ describe('messages of the guard', () => {
     found = calm();
     await advance(clock, 3 * PERIOD_MS);
     const thawed = log.lines.filter(({ message }) => message.includes('thawed'));
-    expect(thawed).toMatchObject([{ level: 'info', message: expect.stringContaining('assessed again') }]);
+    expect(thawed).toMatchObject([
+      { level: 'info', message: expect.stringContaining('assessed again') },
+    ]);
   });
 
   test('alarm nobody about an operator’s freeze', async () => {

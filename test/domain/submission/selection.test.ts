@@ -76,7 +76,7 @@ describe('a selector of machines', () => {
       [{ name: slotName(1), all: true }, /select machines in one way only/],
       [{ provider: 'metal', slots: [slotName(1)] }, /select machines in one way only/],
       [{ location: 'ny', all: true }, /select machines in one way only/],
-      [{ slots: [] }, /names nothing; nothing was done/],
+      [{ slots: [] }, /slots is empty; nothing was done/],
       [{ slots: [slotName(1), slotName(1)] }, twice],
       [{ slots: [slotName(1), idOf(1)] }, /metal\/slot-1 twice, as .* and as/],
       [{ states: ['Runing'] }, /"Runing" is no state; there is Reserved/],
