@@ -281,7 +281,7 @@ export function fleetEventsContract(s: BmdbStage): void {
         ...ends.map((untilMs) => ['guard.frozen', 'ann', untilMs]),
         ['guard.thawed', 'guard', undefined],
       ]);
-      expect(events.at(-1)!.reason).toBe('the end of the freeze has come');
+      expect(events.at(-1)!.reason).toBe('the freeze has reached its end');
     });
 
     it('describe the guard’s own decisions: too many machines silent together, and back again', async () => {

@@ -230,7 +230,7 @@ export function recordsContract(s: BmdbStage): void {
       const { code, message } = await refused(records.make(named('bmc-2'), 1));
       expect(code).toBe('invalid');
       expect(message).toContain('there are 100000 already');
-      expect(message).toContain('drop what is done with');
+      expect(message).toContain('drop records that are no longer needed');
       // An existing record is a conflict; records of other providers are not affected.
       expect(await refusedWith(records.make(NAME, 2))).toBe('conflict');
       await records.make(named('bmc-2', providerName('other')), 1);

@@ -319,7 +319,7 @@ test('C6: directories that cannot be created', async () => {
   });
   const refused = ['database.embedded.dataDir', 'ssh.keyPath', 'agentServer.devCertificates.dir'];
   expect(said.filter((line) => !line.startsWith('warning'))).toEqual(
-    refused.map((path) => expect.stringMatching(`^${path} .*(is no|: not a) directory`)),
+    refused.map((path) => expect.stringMatching(`^${path} .*(is not a|: not a) directory`)),
   );
 });
 

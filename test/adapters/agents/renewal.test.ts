@@ -173,8 +173,8 @@ test('keeps judging an agent start by the authority that it was given', async ()
     expect(protocol.answer(id, answer).publicKey).toHaveLength(32);
   }
   const other = takeoverInitCodec.encode({ machineId: id, bmaasEndpoint: 'x:1' });
-  expect(() => protocol.answer(id, answerTo(other))).toThrow(/echoed another message/);
-  expect(() => protocol.answer(machineId(randomUUID()), after)).toThrow(/echoed another/);
+  expect(() => protocol.answer(id, answerTo(other))).toThrow(/echoed a different message/);
+  expect(() => protocol.answer(machineId(randomUUID()), after)).toThrow(/echoed a different/);
 });
 
 describe('accepting heartbeats', () => {

@@ -12,7 +12,7 @@ CREATE TABLE device_logins ( -- Logins of commands that wait for a person. A row
   created_at timestamptz NOT NULL DEFAULT now() CHECK (isfinite(created_at)), -- When the command asked.
   expires_at timestamptz NOT NULL CHECK (isfinite(expires_at)), -- Ten minutes later.
   polled_at timestamptz CHECK (isfinite(polled_at)), -- When the command last asked for the token; null: never.
-  interval_seconds integer NOT NULL DEFAULT 5, -- The command must wait this long between two such questions. It grows when the command does not.
+  interval_seconds bigint NOT NULL DEFAULT 5, -- The command must wait this long between two such questions. It grows when the command does not.
   state text NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'granted', 'refused')), -- What a person decided.
   sealed bytea CHECK (octet_length(sealed) <= 1024), -- The token, encrypted; null: none was granted.
   CHECK ((state = 'granted') = (sealed IS NOT NULL))
