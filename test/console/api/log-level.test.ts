@@ -114,6 +114,6 @@ test('refuses to change a daemon’s log for an admin of some providers', async 
 test('writes the line that reports a less verbose level', async () => {
   const { run, lines } = await stand(async () => undefined);
   await run('admin', 'error');
-  const told = lines.lines.filter(({ message }) => message.startsWith('the level of the log'));
+  const told = lines.lines.filter(({ message }) => message.startsWith('the log level is changed'));
   expect(told).toMatchObject([{ level: 'warn' }]);
 });

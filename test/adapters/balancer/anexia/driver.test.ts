@@ -268,7 +268,7 @@ describe('the driver of Anexia', () => {
       { baseUrl: 'https://ann:pass/wo@rd@engine.test' },
       /is .{1,3}https:\/\/…@engine\.test.{1,3}; give an http or https URL without credentials/,
     ],
-    [{ token: 'written-out' }, /written out/],
+    [{ token: 'written-out' }, /in plain text/],
     [{ loadBalancer: 'a/b' }, /an id of letters/],
     [{ weight: 1 }, /weight/],
   ])('refuses %j', (changes, message) => {

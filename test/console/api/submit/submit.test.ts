@@ -57,7 +57,7 @@ const optionIn = (word: string): [string, string] => {
 };
 
 test('stores, refuses, previews and reports requests by the table', () =>
-  playScenes<FilingStand>(import.meta.dirname, 'filing', {
+  playScenes<FilingStand>(import.meta.dirname, 'submit', {
     open: filingStand,
     close: (stand) => stand.close(),
     async run(stand, _, line) {
