@@ -190,8 +190,16 @@ const DEPTH_MAX = 5;
  */
 function readableFields(fields: Record<string, unknown>): Record<string, unknown> {
   const room = { left: ROOM };
-  return mapped(fields, (value) => readable(value, room, 1));
+  const shown = mapped(fields, (value) => readable(value, room, 1));
+  const entries = Object.entries(shown);
+  if (!entries.some(([name]) => LINE_KEYS.has(name))) return shown;
+  return Object.fromEntries(
+    entries.map(([name, value]) => [LINE_KEYS.has(name) ? `${name}_` : name, value]),
+  );
 }
+
+/** Keys that pino writes itself. A field with the same name would be a second key of the line, and win. */
+const LINE_KEYS: ReadonlySet<string> = new Set(['level', 'time', 'msg']);
 
 function readable(value: unknown, room: { left: number }, depth: number): unknown {
   if (typeof value === 'string') return fitting(value, room);

@@ -4,6 +4,7 @@ import { systemClock } from '../../adapters/clock/system-clock.ts';
 import { Denied, Malformed } from '../../domain/errors.ts';
 import { printable } from '../../lib/texts.ts';
 import { API, openHttpDoor, type HttpTransportOptions, type Reply } from './client.ts';
+import { NoConsole } from './failures.ts';
 import { remark } from './session.ts';
 
 /** What a login by a browser works with. */
@@ -60,15 +61,25 @@ export async function loginByBrowser(
     const answer = await ask('token', {
       ...CLIENT,
       ...{ grant_type: GRANT, device_code: begun.device_code },
-    });
+    }).catch(unanswered);
+    // RFC 8628, 3.5: who gets no answer asks less often. A daemon or a proxy may just restart.
+    if (answer === null || answer.status >= 500) {
+      intervalS += SLOWER_S;
+      continue;
+    }
     const { access_token: token, error, error_description: why } = parsed(answer);
     if (answer.status === 200 && typeof token === 'string') return token;
     if (error === 'slow_down') intervalS += SLOWER_S;
-    else if (error !== 'authorization_pending' && answer.status < 500) {
+    else if (error !== 'authorization_pending') {
       throw new Denied(`the login did not succeed: ${printable(String(why ?? error))}`);
     }
   }
   throw new Denied('the login did not succeed: nobody confirmed the code in time');
+}
+
+function unanswered(error: unknown): null {
+  if (error instanceof NoConsole) return null;
+  throw error;
 }
 
 /** @throws {Malformed} it is no JSON. */

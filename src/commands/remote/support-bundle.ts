@@ -138,11 +138,13 @@ export async function makeSupportBundle(
   const folder = `shepherd-support-${stamp}`;
   const file = output ?? `${folder}.tar.gz`;
   const archive = createTar(
-    [{ name: 'manifest.json', text: pretty(manifest) }, ...files].map(({ name, text }) => ({
-      name: `${folder}/${name}`,
-      data: text,
-      attrs: { mode: '600', mtime: atMs ?? 0, uid: 0, gid: 0 },
-    })),
+    [{ name: 'manifest.json', text: withoutSecrets(pretty(manifest)) }, ...files].map(
+      ({ name, text }) => ({
+        name: `${folder}/${name}`,
+        data: text,
+        attrs: { mode: '600', mtime: atMs ?? 0, uid: 0, gid: 0 },
+      }),
+    ),
   );
   try {
     writeFileSync(file, await promisify(gzip)(archive), { mode: 0o600, flag: 'wx' });
@@ -164,7 +166,11 @@ export async function makeSupportBundle(
 
 const SECRETS: readonly (readonly [RegExp, string])[] = [
   [/(\w:\/\/[^\s/:@"]*:)[^\s/@"]+@/g, '$1[secret]@'],
+  // A token may stand where a name belongs: `https://TOKEN@host`.
+  [/(\bhttps?:\/\/)[^\s/:@"]+@/g, '$1[secret]@'],
+  [/([?&][\w.-]*(?:token|password|secret|signature|credential|key|sig)=)[^\s&#"]+/gi, '$1[secret]'],
   [/\b(Bearer|Basic) +[\w.~+/=-]+/gi, '$1 [secret]'],
+  [/\bshp_[0-9a-z]{10}_[\w-]{43}/g, '[secret]'],
   [/-----BEGIN [A-Z ]*PRIVATE KEY-----[^]*?-----END [A-Z ]*PRIVATE KEY-----/g, '[secret]'],
 ];
 
@@ -174,7 +180,7 @@ const withoutSecrets = (text: string): string =>
 
 /** Keys whose values are secrets wherever they stand. */
 const SECRET_KEY =
-  /token|password|passphrase|secret|credential|authorization|cookie|userdata|customdata/i;
+  /token|password|passphrase|secret|credential|authorization|cookie|userdata|customdata|(api|seed|private|access)_?key$|^key$/i;
 const TEXT_MAX = 200;
 
 /**

@@ -64,3 +64,19 @@ test("keeps the lines of a daemon's log with their secrets redacted, and writes 
   ]);
   expect(written).toEqual([expect.stringMatching(/^<4>\{.*machine rebooted/)]);
 });
+
+test('a field never replaces the severity, time or message of its line', () => {
+  const log = createDaemonLog(
+    { level: 'info', format: 'json', isTerminal: false, write: () => undefined },
+    createSimulatedClock(),
+  );
+  const fields = { provider: 'metal', level: 2, time: 'soon', msg: 'y' };
+  log.child({ component: 'providers' }).warn(fields, 'a hold on the provider is imposed');
+  log.close();
+  const [record] = log.recent.read(ALL);
+  expect(record).toMatchObject({
+    ...{ level: 'warn', component: 'providers', message: 'a hold on the provider is imposed' },
+    fields: { provider: 'metal', level_: 2, time_: 'soon', msg_: 'y' },
+  });
+  expect(record!.atMs).toBeGreaterThan(0);
+});

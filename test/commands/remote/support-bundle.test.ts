@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseTarGzip } from 'nanotar';
 import { afterAll, describe, expect, test } from 'vitest';
+import type { Question } from '../../../src/commands/remote/client.ts';
 import { NoConsole } from '../../../src/commands/remote/failures.ts';
 import { runThrough, scriptedDoor } from '../run-through.ts';
 import { commandStand } from '../shown.ts';
@@ -15,10 +16,12 @@ const PEM = `-----BEGIN OPENSSH PRIVATE KEY-----\n${CANARY}\n-----END OPENSSH PR
 const CONFIG = `
 # ${CANARY}
 database: { url: 'postgresql://bmdb:${CANARY}@db:5432/bmdb' }
+replica: { url: 'postgresql://db:5432/bmdb?sslmode=require&password=${CANARY}' }
 providers:
   metal:
     driver: equinix
     token: ${CANARY}
+    seedKey: ${CANARY}
     password: [${CANARY}]
     credentials: { user: ann, key: ${CANARY} }
     initCommand: |
@@ -71,18 +74,21 @@ describe('support-bundle', () => {
 
   test('names what it could not read, and takes secrets out of what it read', async () => {
     const told = `GET https://ann:${CANARY}@api.example/: Bearer ${CANARY}, ${PEM}`;
+    const signed = `https://${CANARY}@img.example/a?X-Amz-Signature=${CANARY}&X-Amz-Date=1`;
     const alive = { component: 'shepherd', endedAtMs: null, isSelf: true, consoleUrl: 'http://a/' };
     const answers: Readonly<Record<string, object>> = {
-      version: { version: '9.9.9', told },
+      version: { version: '9.9.9', told, signed },
       sessions: { sessions: [{ ...alive, runtimeInfo: 'a' }] },
       log: { daemon: { host: 'a', sessionId: 'a' }, newest: 1, records: [{ atMs: 1, told }] },
     };
-    const door = scriptedDoor(async ({ path }) => {
+    const where = `https://ann:${CANARY}@console.example/`;
+    const answerTo = async ({ path }: Question) => {
       const answer = answers[path.replace('/api/v1/', '')];
       if (answer) return { status: 200, headers: {}, text: JSON.stringify(answer) };
       if (path === '/metrics') return { status: 200, headers: {}, text: `# ${told}` };
       throw new NoConsole('no console answers');
-    });
+    };
+    const door = scriptedDoor(answerTo, { where });
     const file = join(directory, 'second.tar.gz');
     const means = { door, monotonic: () => 0, sleep: async () => undefined };
     const { code, stdout } = await runThrough(means, ['support-bundle', '-o', file]);

@@ -1,4 +1,6 @@
-import { expect, test } from 'vitest';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, onTestFinished, test } from 'vitest';
 import { systemRandom } from '../../../src/adapters/clock/system-clock.ts';
 import { DEVICE_GRANT, makeUserCode } from '../../../src/console/access/device-login.ts';
 import { loginByBrowser } from '../../../src/commands/remote/device-login.ts';
@@ -285,4 +287,29 @@ test('returns a browser to /device after the login, and to no address chosen by 
   expect(await location('settings')).toBe('/login');
   const script = (await visit('login.js')).body;
   expect(script).toContain("location.replace(isForCommand ? '/device' : '/')");
+});
+
+test('goes on waiting while a daemon or its gateway restarts', async () => {
+  const answers = [
+    [200, { device_code: 'd', user_code: 'BBBB-BBBB', expires_in: 600, interval: 5 }],
+    [502, '<html>Bad Gateway</html>'],
+    null,
+    [200, { access_token: 'shp_x' }],
+  ] as const;
+  let asks = 0;
+  const server = createServer((request, response) => {
+    const answer = answers[asks++];
+    if (!answer) return void request.socket.destroy();
+    const [status, body] = answer;
+    response.writeHead(status).end(typeof body === 'string' ? body : JSON.stringify(body));
+  });
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  const waited: number[] = [];
+  const sleep = async (ms: number) => void waited.push(ms);
+  const means = { host: 'laptop', monotonic: () => 0, say: () => undefined, sleep };
+  const options = { url: `http://127.0.0.1:${port}/`, version: '1' };
+  expect(await loginByBrowser(options, means)).toBe('shp_x');
+  expect(waited).toEqual([5_000, 10_000, 15_000]);
 });

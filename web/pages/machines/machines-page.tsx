@@ -24,7 +24,8 @@ export function MachinesPage() {
   const select: Select = (rows, isIn) => setSelected((before) => changed(before, rows, isIn));
   const { faults } = readFilter(filter);
   const list = useList({ filter: faults.length > 0 ? null : filter, sort, ...seen });
-  const selecting = useMutation({ mutationFn: () => matching(filter), onSuccess: setSelected });
+  const selecting = useMutation({ mutationFn: matching, onSuccess: setSelected });
+  const { filter: chosen } = selected;
   const change = (next: ListSearch) =>
     void navigate({ to: '/machines', search: { ...search, ...next }, replace: true });
   return (
@@ -39,7 +40,7 @@ export function MachinesPage() {
               type="button"
               disabled={list.total > SELECTED_MAX || selecting.isPending}
               title={list.total > SELECTED_MAX ? texts.acts.selectMost(SELECTED_MAX) : undefined}
-              onClick={() => selecting.mutate()}
+              onClick={() => selecting.mutate(filter)}
             >
               {texts.acts.selectAll(list.total)}
             </button>
@@ -52,7 +53,8 @@ export function MachinesPage() {
             slots={[...selected.machines.keys()]}
             checked={{
               drift: (look) => driftOf(selected, look),
-              selectAgain: selected.filter === null ? undefined : selecting.mutateAsync,
+              // The filter of the list may be another one by now.
+              selectAgain: chosen === null ? undefined : () => selecting.mutateAsync(chosen),
             }}
           />
         </div>
