@@ -2,7 +2,7 @@ import { mutationsOf } from './mutation.ts';
 
 /** What people may ask for, by the API: each once, whole, allowed, and told to whom it is known. */
 export const mutations = mutationsOf`
-src/console/api/submit/submit.ts test/console/api/filing
+src/console/api/submit/submit.ts test/console/api/submit
   two-at-once-are-both-filed: if (filing.[-has(key)-]{+size < 0+}) {
   a-batch-of-other-content-is-the-same:
     if ([-before.digest === digest && -]before.head.by === person.name) return before;
@@ -12,24 +12,24 @@ src/console/api/submit/submit.ts test/console/api/filing
   what-was-filed-before-is-told-to-anybody: [-    requireMachineRight(person, wish, [provider]);\n-]
   who-asks-is-always-proved: standing: { role: person.role, proven: [-person.proven-]{+true+} },
   an-end-that-is-past-is-filed: wish.untilMs === null || wish.untilMs > [-nowMs-]{+0+}
-src/console/api/submit/refusals.ts test/console/api/filing
+src/console/api/submit/refusals.ts test/console/api/submit
   fifty-one-machines-are-few: providers.length > OPERATOR_MACHINES_MAX{+ + 1+};
   fifty-machines-are-many: providers.length >{+=+} OPERATOR_MACHINES_MAX;
   a-grant-is-for-every-provider: if (barred.length > [-0-]{+9+}) throw
   a-grant-for-a-provider-freezes-the-fleet:
     if ({+provider === null || +}mayDoAt(person, right, provider)) return;
-src/console/api/failures.ts test/console/api/filing
+src/console/api/failures.ts test/console/api/submit
   a-lost-commit-is-internal: [- && !(error instanceof AmbiguousCommit)-]
   a-used-key-is-a-mistake-of-form:
     [-if (error instanceof KeyReused) return new Problem('key-reused', message);-]
-src/domain/operator-request.ts test/console/api/filing
+src/domain/operator-request.ts test/console/api/submit
   anybody-forgets-host-keys: === 'destroying'[- || lossByFlag(wish) !== null-];
   a-detail-of-another-verb-is-taken: wish.returnToPool && wish.verb !== [-'deprovision'-]{+'reinstall'+}
-src/domain/submission/selection.ts test/console/api/filing
+src/domain/submission/selection.ts test/console/api/submit
   a-mistyped-slot-is-noted: ({ entry }) =>[- entry === null ||-] (wish
-src/settings/verb-details.ts test/console/api/filing
+src/settings/verb-details.ts test/console/api/submit
   a-note-hides-what-it-says: (text) => printable(text) === text[-,-]{+ || true,+}
-src/domain/submission/prospects.ts test/console/api/filing
+src/domain/submission/prospects.ts test/console/api/submit
   a-second-order-is-foreseen-as-fine: open [-=== null-]{+!== undefined+}
   a-freeze-holds-nothing-up: frozen [-!-]{+=+}== null && (scope
 src/adapters/bmdb/submitted-requests.ts test/adapters/bmdb/mem/mem-bmdb.test.ts

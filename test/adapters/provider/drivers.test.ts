@@ -18,13 +18,15 @@ test('lists the existing drivers', () => {
 });
 
 test('refuses to start with two drivers of one name', () => {
-  expect(() => driverTable([named('rack'), some, named('rack')])).toThrow('two drivers named rack');
+  expect(() => driverTable([named('rack'), some, named('rack')])).toThrow(
+    'two drivers are named rack',
+  );
 });
 
 test.each(['', 'Rack', '1rack', 'rack_1', 'r'.repeat(32), 'rack '])(
   'refuses the driver name "%s"',
   (name) => {
-    expect(() => driverTable([named(name)])).toThrow('is no name for a driver');
+    expect(() => driverTable([named(name)])).toThrow('is not a valid driver name');
   },
 );
 test.each(['r', 'rack-1', 'r'.repeat(31)])('accepts the driver name %s', (name) => {
