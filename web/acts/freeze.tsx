@@ -6,7 +6,7 @@ export interface FreezeProps {
   /** `fleet`, or a provider. */
   readonly scope: string;
   readonly isFrozen: boolean;
-  /** Whether an operator froze the scope. Such a freeze does not thaw by itself. */
+  /** Whether an operator froze the scope. Such a freeze thaws only at its end time, if it has one. */
   readonly isByHand?: boolean;
 }
 

@@ -9,7 +9,7 @@ import { jsonLine } from '../layout.ts';
 import { programVersion } from '../version.ts';
 import type { Explanation, Fleet, Provider, Providers } from './answers.ts';
 import { requireSuccess } from './client.ts';
-import { interruptOf } from './failures.ts';
+import { interruptOf, EXIT_FAILED } from './failures.ts';
 import { readLogs } from './logs.ts';
 import { readMachines } from './machines.ts';
 import { pathOf } from './names.ts';
@@ -157,7 +157,9 @@ export async function makeSupportBundle(
     'the archive has names, addresses and reasons of your fleet; look through it before you send it',
   );
   const left = missing.map(({ name, why }) => `missing: ${name}: ${why}`);
+  const wasHeard = PARTS.some(({ name }) => files.some((each) => each.name === name));
   return {
+    ...(wasHeard ? {} : { exitCode: EXIT_FAILED }),
     document: { file, ...manifest },
     names: [file],
     text: [`${file}: ${files.length + 1} files`, ...left].join('\n'),

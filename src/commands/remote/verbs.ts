@@ -75,7 +75,8 @@ export async function askForScope(
   if (when === undefined) return file(session, { verb, scope }, asked);
   const timed = 'freeze-until';
   const before = flags.key === undefined ? null : await filedUnder(flags.key, session);
-  const isSame = before?.verb === timed && before.reason === flags.reason.trim();
+  const isOfScope = before !== null && 'provider' in before && (before.provider ?? FLEET) === scope;
+  const isSame = isOfScope && before.verb === timed && before.reason === flags.reason.trim();
   // A duration counts from the first time that the command ran.
   if (isSame && 'forMs' in when) {
     return goOn({ verb: timed, key: before.key, filed: before }, asked, session);

@@ -68,6 +68,12 @@ describe('fleet freeze --for', () => {
     expect(await run(...FREEZE, '--for', '2h', '--key', KEY)).toMatchObject({ code: 0 });
     expect(keysOf('POST')).toEqual([]);
   });
+
+  test('does not take the freeze of another scope with the same key for its own', async () => {
+    const { run, keysOf } = scripted(() => [200, frozen]);
+    await run(...FREEZE, '--provider', 'metal', '--for', '2h', '--key', KEY);
+    expect(keysOf('POST')).toHaveLength(1);
+  });
 });
 
 test('the wait at the console is part of --wait', async () => {

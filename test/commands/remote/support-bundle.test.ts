@@ -104,4 +104,14 @@ describe('support-bundle', () => {
     });
     expect(files.has('fleet.json')).toBe(false);
   });
+
+  test('fails if no console answers, and still writes what it has', async () => {
+    const door = scriptedDoor(async () => {
+      throw new NoConsole('no console answers');
+    });
+    const file = join(directory, 'empty.tar.gz');
+    const means = { door, monotonic: () => 0, sleep: async () => undefined };
+    const { code, stdout } = await runThrough(means, ['support-bundle', '-o', file]);
+    expect([code, stdout]).toEqual([1, expect.stringContaining('missing: version.json')]);
+  });
 });
