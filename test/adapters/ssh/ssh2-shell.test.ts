@@ -258,8 +258,9 @@ describe('a misbehaving machine', () => {
 
 describe('closes the connection when a step is given up', () => {
   type GiveUp = (session: ShellSession, leaving: AbortController) => void;
-  test.each<[string, number, GiveUp, object]>([
-    ['when it takes too long', 50, () => undefined, { code: 'timed-out' }],
+  test.each<[string, number, GiveUp | null, object]>([
+    // The limit may pass before the server has seen the command.
+    ['when it takes too long', 50, null, { code: 'timed-out' }],
     [
       'when it is cancelled',
       60_000,
@@ -273,8 +274,10 @@ describe('closes the connection when a step is given up', () => {
     const leaving = new AbortController();
     const running = session.execute(['x'], nothing, leaving.signal);
     const ended = expect(running).rejects.toMatchObject(why);
-    await expect.poll(() => server.commands).toEqual(['x']);
-    giveUp(session, leaving);
+    if (giveUp !== null) {
+      await expect.poll(() => server.commands).toEqual(['x']);
+      giveUp(session, leaving);
+    }
     await ended;
     await expect.poll(() => server.connections()).toBe(0);
   });
