@@ -201,7 +201,7 @@ thawed-by-itself | recovery thaws by itself | guard thawed it
 many-late | too many machines are late for a verdict | log so many machines are late or silent
 observer-out | nobody is recovered before heartbeats were taken in long enough |
     log machines are not recovered until heartbeats
-guard-blind | a daemon cannot judge the fleet | log the guard could not look at the fleet
+guard-blind | a daemon cannot judge the fleet | log the guard could not assess the fleet
 database-away | a daemon cannot read its database | log the BMDB could not be read
 unsettled | a request cannot be settled at once | log a request could not be applied yet
 ordered | an order is carried out | request (reboot|restart-agent|reinstall) done
