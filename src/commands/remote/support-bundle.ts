@@ -110,7 +110,12 @@ export async function makeSupportBundle(
       missing.push({ name, why: explain(error) });
     }
   };
-  const atMs = (await client.get<Fleet>('/fleet').catch(() => null))?.atMs ?? null;
+  // The part `fleet.json` reports why the fleet cannot be read.
+  const fleet = await client.get<Fleet>('/fleet').catch((error: unknown) => {
+    if (error instanceof FleetError) return null;
+    throw error;
+  });
+  const atMs = fleet?.atMs ?? null;
   for (const part of PARTS) await add(part);
   const logs = await readLogs(session, LATEST).catch((error: unknown) => {
     if (error instanceof FleetError)
