@@ -8,6 +8,8 @@ import { explain, FleetError, isDiskFull } from './domain/errors.ts';
 const EXIT_USAGE = 2;
 /** EX_SOFTWARE of sysexits.h: our bug. */
 const EXIT_BUG = 70;
+/** As of a program that SIGPIPE ended. */
+const EXIT_PIPE = 141;
 
 /** Adds the commands of emulators, unless ours is called: the daemon does not load them. */
 async function addPretended(
@@ -56,4 +58,12 @@ function report(error: unknown): number {
   process.exit(EXIT_BUG);
 }
 
+/** Ends a command whose output is no longer read, for example by `head`. Daemons listen themselves. */
+function endWithReader(error: NodeJS.ErrnoException): void {
+  if (process.stdout.listenerCount('error') > 1) return;
+  if (error.code !== 'EPIPE') throw error;
+  process.exit(EXIT_PIPE);
+}
+
+process.stdout.on('error', endWithReader);
 await main();

@@ -20,6 +20,7 @@ export const EXIT_STATUS: readonly (readonly [code: string, meaning: string])[] 
   ['5', 'No console answers'],
   ['70', 'Internal error. Please report it'],
   ['130, 143', 'Ended by SIGINT or SIGTERM'],
+  ['141', 'Its output was closed before the end, for example by head'],
 ];
 
 /** The command line of Shepherd, without the simulator and the emulators. */

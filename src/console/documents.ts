@@ -47,6 +47,9 @@ export function addDocuments(app: FastifyInstance): void {
         ? reply.type('text/html; charset=utf-8').send(pageOf(path))
         : reply.type('text/plain; charset=utf-8').send(readFileSync(join(FOLDER, path))),
     );
+    if (address.endsWith('/')) {
+      app.get(address.slice(0, -1), (_, reply) => reply.redirect(address));
+    }
   }
   app.get('/docs/style.css', (_, reply) => reply.type('text/css; charset=utf-8').send(STYLE));
   app.get('/runbooks/', (_, reply) => reply.redirect('/docs/runbooks'));

@@ -1,3 +1,7 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import { watchForEnd } from '../../src/commands/signals.ts';
@@ -23,4 +27,12 @@ test.each([
   for (const listener of added) stream.off('error', listener as () => void);
   expect(added).toHaveLength(1);
   expect(stopped).toBe(outcome === 'stops' ? 1 : 0);
+});
+
+test('ends a command quietly when nobody reads its output', async () => {
+  const main = join(import.meta.dirname, '../../src/main.ts');
+  const child = spawn(process.execPath, [main, '--help'], { stdio: ['ignore', 'pipe', 'pipe'] });
+  child.stdout.destroy();
+  const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
+  expect([said, code]).toEqual(['', 141]);
 });

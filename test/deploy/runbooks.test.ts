@@ -66,6 +66,7 @@ describe('documents served by the console', () => {
     const answer = await get('/docs/runbooks');
     expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8');
     expect(answer.headers.get('content-security-policy')).toMatch(/default-src 'none'/);
+    expect((await get('/docs')).headers.get('location')).toBe('/docs/');
     const text = await answer.text();
     for (const back of ['/', '/docs/runbooks', '/docs/']) expect(text).toContain(`href="${back}"`);
     expect(text).toContain('<title>Runbooks · Shepherd</title>');

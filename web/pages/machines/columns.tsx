@@ -22,7 +22,7 @@ const orNone = (value: string | null | undefined) => value ?? texts.none;
 /** In display order. The first column is always shown. */
 export const COLUMNS: readonly Column[] = [
   {
-    ...{ name: 'slot', label: labels.slot, sort: 'slot', width: 'minmax(230px, 334px)' },
+    ...{ name: 'slot', label: labels.slot, sort: 'slot', width: 'minmax(150px, 196px)' },
     cell: ({ slot }) => <MachineLink slot={slot} />,
   },
   {
