@@ -61,7 +61,7 @@ describe('a mistake ends in one clear message and a non-zero exit', () => {
     [
       'wrong configuration',
       () => run({ provisioner: { maxMachin: 3 }, log: { level: 'loud' } }),
-      /has 2 mistakes:\n.*provisioner\.maxMachin.*is not known.*\n.*log\.level/s,
+      /has 2 mistakes:\n.*provisioner\.maxMachin.*is unknown.*\n.*log\.level/s,
     ],
     [
       'no configuration file',
@@ -120,7 +120,7 @@ describe('C6: mistakes reported before anything is started', () => {
       expect.stringMatching(/agentServer\.keyPath \(line 1, .*others may read; run chmod 600/),
       expect.stringMatching(/agentServer\.keyPath .*does not match the first certificate/),
       expect.stringMatching(/agentServer\.certificatePath .*expired at 20/),
-      expect.stringMatching(/agent\.endpoint .*is not named by .*DNS:fleet\.example\.org/),
+      expect.stringMatching(/agent\.endpoint .*does not match .*DNS:fleet\.example\.org/),
       expect.stringMatching(/agent\.endpointCaCertificatePath .*CN=wrong.*did not sign.*CN=right/),
     ]);
     expect(await shepherd(['run', '--config', file], env).ended).toEqual(check);

@@ -84,7 +84,7 @@ describe('the life of a database', () => {
 
     const refused = await db(name, ['migrate']);
     expect(refused.code).toBe(1);
-    expectOneLine(refused.stderr, /"shepherd" may not change the schema.*--url names another role/);
+    expectOneLine(refused.stderr, /"shepherd" may not change the schema.*--url gives another role/);
 
     const migrated = await db(name, ['migrate', '--grant-to', 'shepherd', ...asOwner(name)]);
     expect(migrated).toMatchObject({ code: 0, stderr: '' });
@@ -158,7 +158,7 @@ describe('the life of a database', () => {
         expectOneLine(stderr, says);
       }
     };
-    expectRefused(looked, /configures the embedded database.*only while a daemon does; none does/);
+    expectRefused(looked, /uses the embedded database, which runs only in a daemon; start the daemon/);
     expectRefused(
       changed,
       /configures the embedded database.*"shepherd db" is for a database given/,
