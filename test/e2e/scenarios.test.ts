@@ -68,8 +68,8 @@ test.runIf(hasHaproxyFor('the scenario rolling'))(
 testRows([
   ['an unknown scenario', ['--scenario', 'flood'], /storm, rack, flap, dead-agent/],
   ['too few machines', ['--scenario', 'rack', '--machines', '29'], /at least 30 machines/],
-  ['draining left out', ['--scenario', 'storm', '--no-drain'], /is for --scenario rolling/],
-  ['no traffic to lose', ['--no-drain'], /is for --scenario rolling/],
+  ['draining left out', ['--scenario', 'storm', '--no-drain'], /only with --scenario rolling/],
+  ['no traffic to lose', ['--no-drain'], /only with --scenario rolling/],
   ['with chaos', ['--scenario', 'storm', '--chaos'], /cannot be used with.*--chaos/],
   ['with a directory', ['--scenario', 'storm', '--data-dir', dir], /cannot be used.*--data-dir/],
 ] as const)(
