@@ -5,7 +5,7 @@ import type { MachineView, NextWork } from '../domain/view.ts';
 import { deprovision } from './deprovision.ts';
 import { recovery } from './recovery.ts';
 import { promiseService, unprovided } from './services.ts';
-import { takeover } from './takeover.ts';
+import { agentStart } from './agent-start.ts';
 import { failureOf, type StepFailure, type Job, type TaskResult } from './task.ts';
 
 /** A new view of the machine from the mirror: the only news that a lifecycle needs. */
@@ -62,7 +62,7 @@ const lifecycleSetup = setup({
     awaitTurn: promiseService<void, TurnInput>('awaitTurn'),
     /** Resolves with the key when the request is applied; rejects while it must stay open. */
     settleRequest: promiseService<string, RequestInput>('settleRequest'),
-    takeover,
+    agentStart,
     recovery,
     deprovision,
   },
@@ -169,7 +169,7 @@ const waitFor = (...works: readonly [Work, ...Work[]]) => ({
 });
 
 /** Runs a task of this daemon in its own chart; news are only kept until it ends. */
-const working = <const Task extends 'takeover' | 'recovery' | 'deprovision'>(task: Task) => ({
+const working = <const Task extends 'agentStart' | 'recovery' | 'deprovision'>(task: Task) => ({
   tags: 'working' as const,
   exit: { type: 'endTurn' as const, params: place },
   on: { 'machine.observed': { actions: remember } },
@@ -271,7 +271,7 @@ export const lifecycle = lifecycleSetup.createMachine({
               description: 'A daemon starts the agent on the machine.',
               on: follow('AgentStarting'),
               initial: 'resting',
-              states: { resting, working: working('takeover') },
+              states: { resting, working: working('agentStart') },
             },
             Running: {
               id: 'Running',

@@ -89,7 +89,7 @@ export const FOLLOWS: Readonly<Record<MachineState, readonly MachineState[]>> = 
 export interface TaskOfOurs {
   readonly due: NonNullable<NextWork>;
   /** The invoked service; its input is slot and machine. */
-  readonly service: 'takeover' | 'recovery' | 'deprovision';
+  readonly service: 'agentStart' | 'recovery' | 'deprovision';
   /** The machine's state while the task runs, whatever the view says. */
   readonly state: MachineState;
   /** The states in which a permit begins the task. In other states no permit is awaited. */
@@ -101,7 +101,7 @@ export interface TaskOfOurs {
 export const TASKS: readonly TaskOfOurs[] = [
   {
     due: 'agentStart',
-    service: 'takeover',
+    service: 'agentStart',
     state: 'AgentStarting',
     from: ['Provisioned'],
     steps: ['claiming', 'connecting', 'verifying', 'uploading', 'executing', 'recording'],
@@ -160,7 +160,7 @@ export const LIFECYCLE: ChartSubject = {
   services: {
     awaitTurn: 'promise',
     settleRequest: 'promise',
-    takeover: 'chart',
+    agentStart: 'chart',
     recovery: 'chart',
     deprovision: 'chart',
   },

@@ -112,7 +112,7 @@ src/adapters/bmdb/pg/provisioning/intents.ts test/adapters/bmdb/pg/contract-reco
 src/adapters/bmdb/pg/provisioning/intents.ts test/adapters/bmdb/pg/leases.test.ts -t whose intent ends while
   attempt-on-a-slot-with-a-machine: WHEN [-\${OCCUPIED}-]{+false+} THEN
   attempt-on-a-shelved-slot: [-ELSE \${BARRED} -]END
-src/adapters/bmdb/pg/provisioning/intents.ts test/adapters/bmdb/pg/leases.test.ts -t takeover of its job
+src/adapters/bmdb/pg/provisioning/intents.ts test/adapters/bmdb/pg/leases.test.ts -t takes over its job
   job-of-an-intent-is-not-locked: [- FOR SHARE OF l-]
   intent-without-its-job: [-w.leased AND -]NOT w.occupied
 src/adapters/bmdb/pg/provisioning/intents.ts test/adapters/bmdb/pg/lost-answers.test.ts -t of an intent of a job

@@ -12,6 +12,7 @@ import type { MachineId, Slot } from '../../domain/ids.ts';
 import type { MachineRow, SlotFacts } from '../../domain/machine.ts';
 import type { MachineState } from '../../domain/states.ts';
 import { viewOf, type MachineView, type Moment } from '../../domain/view.ts';
+import { drawingOf } from '../../console/charts/layout.ts';
 import { liveIn } from '../../machines/shown.ts';
 import type { DaemonParts } from '../parts.ts';
 import { waitingRows } from './guard-insight.ts';
@@ -97,7 +98,11 @@ export function createExplainer(parts: DaemonParts): Explainer {
       if (!actor || !entry || !facts) return null;
       const states = liveIn(actor.getSnapshot());
       const endsAtMs = states.task && (explain(slot)?.next.atMs ?? null);
-      const task = states.task && { ...states.task, endsAtMs };
+      const task = states.task && {
+        ...states.task,
+        chart: drawingOf(states.task.chart),
+        endsAtMs,
+      };
       return liveMachine({ ...states, task }, entry, facts, moment());
     },
   };
