@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { EmulatedApi, Occasion, Route } from '../kit/api.ts';
 import type { EmulatorClock } from '../kit/clock.ts';
-import type { FaultBook } from '../kit/fault-book.ts';
+import type { FaultRules } from '../kit/fault-rules.ts';
 import {
   type CommonMatch,
   type FaultEffectOf,
@@ -67,7 +67,7 @@ export type RobotEffectOf<T extends RobotFaultEffect['type']> = Extract<
   RobotFaultEffect,
   { type: T }
 >;
-export type RobotFaultRules = FaultBook<
+export type RobotFaultRules = FaultRules<
   CommonMatch & { server?: number | undefined },
   RobotFaultEffect,
   RuleSubject

@@ -3,7 +3,7 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { createHostCheck } from '../../src/lib/network.ts';
 import type { Activity } from './activity.ts';
 import type { EmulatorClock } from './clock.ts';
-import type { FaultBook } from './fault-book.ts';
+import type { FaultRules } from './fault-rules.ts';
 import type { CommonEffect, CommonMatch, RuleSubject } from './faults.ts';
 import { type Fate, type Journal, maskSecrets, type OpenEntry } from './journal.ts';
 import type { EmulatorLog } from './log.ts';
@@ -117,7 +117,7 @@ export interface EmulatedApi<Call, Effect extends { readonly type: string }> {
 export interface ApiDeps<Match extends CommonMatch, Effect extends { readonly type: string }> {
   readonly clock: EmulatorClock;
   readonly chance: Pick<Generator, 'next'>;
-  readonly faults: FaultBook<Match, Effect, RuleSubject>;
+  readonly faults: FaultRules<Match, Effect, RuleSubject>;
   readonly journal: Journal;
   /** Running requests that do not wait for time. */
   readonly requests: Activity;
@@ -215,7 +215,7 @@ function createWay<Call, Match extends CommonMatch, Effect extends { readonly ty
 ) {
   type Any = CommonEffect | Effect;
   /** The effects that all emulators share. */
-  const faults = deps.faults as unknown as FaultBook<CommonMatch, CommonEffect, RuleSubject>;
+  const faults = deps.faults as unknown as FaultRules<CommonMatch, CommonEffect, RuleSubject>;
   const limiter = createRateLimiter(clock.now);
   const closing = new AbortController();
   const mark = (entry: OpenEntry, ...ids: readonly string[]) => {

@@ -26,7 +26,7 @@ import { deprovisionServices, type DeprovisionDeps } from './tasks/deprovision.t
 import {
   awaitTurn,
   createOrphanWatch,
-  settleRequest,
+  applyRequest,
   type AwaitTurnDeps,
   type TaskPool,
 } from './turns/turns.ts';
@@ -91,7 +91,7 @@ export function provideFleet(deps: ProvideDeps) {
   return fleet.provide({
     actors: {
       session: provideSession(deps),
-      guard: provideGuard({ ...deps.guard, settles: hasLoops }),
+      guard: provideGuard({ ...deps.guard, isApplying: hasLoops }),
       mirror: needsMirror(roles) ? mirror.service : nobody(),
       cellPool: hasLoops
         ? cellPool({
@@ -217,7 +217,7 @@ function provideLifecycle(deps: Omit<ProvideDeps, 'provision' | 'update' | 'bala
   return lifecycle.provide({
     actors: {
       awaitTurn: awaitTurn(deps.turns),
-      settleRequest: settleRequest({ ...deps.turns, log }),
+      applyRequest: applyRequest({ ...deps.turns, log }),
       agentStart: agentStart.provide({ actors: { ...agentStartServices(deps.agentStart), reread } }),
       recovery: recovery.provide({ actors: { ...recoveryServices(deps.recover), reread } }),
       deprovision: deprovision.provide({

@@ -135,7 +135,7 @@ export interface SeriesView {
 
 /** What the console knows of webhooks. */
 export interface WebhooksView {
-  readonly book: WebhookRepository;
+  readonly repository: WebhookRepository;
   /** Configured webhooks. Types: null: all. */
   readonly configured: readonly {
     readonly name: string;

@@ -46,7 +46,7 @@ const ask =
   async ({ world, victim }: CrashScene) => {
     const machineId = world.views.get(victim)!.machineId;
     const target = { provider: PROVIDER, slotId: slotIdOf(victim), machineId };
-    await world.bmdb.requests.file({
+    await world.bmdb.requests.submit({
       key: `test ${victim}`,
       by: 'ann',
       reason: 'test',

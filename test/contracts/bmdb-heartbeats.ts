@@ -133,7 +133,7 @@ export function heartbeatsContract(s: BmdbStage): void {
         const outcome = await send(id, report(generation, result));
         return outcome.kind === 'accepted' && outcome.mayReboot === true;
       };
-      const { settle } = s;
+      const { applyRequest: settle } = s;
       expect(await word('Error')).toBe(false);
       expect(await word('Success', 2)).toBe(false);
       expect((await beat(id))[0]).not.toHaveProperty('mayReboot');

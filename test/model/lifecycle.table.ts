@@ -132,7 +132,7 @@ export const TASKS: readonly TaskOfOurs[] = [
 /** Each failed task in a row makes the next wait for a permit longer, up to this many. */
 export const SETBACKS_MAX = 10;
 /** A request that could not be applied is retried after this time. */
-export const SETTLE_PAUSE_MS = 5_000;
+export const APPLY_PAUSE_MS = 5_000;
 
 /** The table's line for a view. @throws when the table has no such line. */
 export function restOf({ state, substate, next, machineId }: MachineView): Rest {
@@ -159,7 +159,7 @@ export const LIFECYCLE: ChartSubject = {
   input: { view: viewAt('Reserved', 'available') },
   services: {
     awaitTurn: 'promise',
-    settleRequest: 'promise',
+    applyRequest: 'promise',
     agentStart: 'chart',
     recovery: 'chart',
     deprovision: 'chart',

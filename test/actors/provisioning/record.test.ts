@@ -263,7 +263,7 @@ describe('a device that nothing refers to', () => {
 
     test('gets them before work can start, or is not taken over', async () => {
       const one = await takenOver('hold');
-      const { file } = stand.bmdb.requests;
+      const { submit: file } = stand.bmdb.requests;
       let failures = 1;
       Object.assign(stand.bmdb.requests, {
         file: async (...args: Parameters<typeof file>) => {

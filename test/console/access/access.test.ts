@@ -59,7 +59,7 @@ test('reports a limited number of strangers per minute, and counts the rest', as
 function strangers(world: { at: number }, events: NewEvent[]) {
   return createAccess({
     ...{ tokens: [], metricsToken: null, isOpen: false, clients: new Map(), identities: null },
-    ...{ cookies: { isSecure: true }, book: {} as never, random: {} as never },
+    ...{ cookies: { isSecure: true }, repository: {} as never, random: {} as never },
     clock: { monotonic: () => world.at, now: () => world.at } as never,
     log: silentLog,
     events: { append: async (event) => void events.push(event) },

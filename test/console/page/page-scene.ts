@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect } from 'vitest';
 import type { Console, ConsoleDeps } from '../../../src/console/console.ts';
-import type { FilingMeans } from '../../../src/console/api/submit/submit.ts';
+import type { SubmissionMeans } from '../../../src/console/api/submit/submit.ts';
 import type { LiveMachine, MachineInsight } from '../../../src/console/views.ts';
 import type { FleetView } from '../../../src/console/port.ts';
 import type { Explanation } from '../../../src/domain/explanation/types.ts';
@@ -73,11 +73,11 @@ export const consoleOf = (
     metrics: { expose: async () => ({ contentType: 'text/plain', body: '' }) },
     version: '9.9.9',
     insight: SCRIPTED_INSIGHT,
-    filing: {
+    submission: {
       requests: { list: async () => [] },
       ...{ providers: [], guard: () => [], pools: () => [], loss: DEFAULT_LOSS },
       ...{ nowMs: () => AT_MS, means: async () => null },
-    } as unknown as FilingMeans,
+    } as unknown as SubmissionMeans,
     ...more,
   });
 

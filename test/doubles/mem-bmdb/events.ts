@@ -28,7 +28,7 @@ export function tellLine(memory: Memory, line: MemEvent): void {
 const numbered = (memory: Memory) => ({ number: String(memory.nextEvent()), atMs: memory.now() });
 
 /** See `EventRepository`. */
-export const createEventBook = (memory: Memory): EventRepository => ({
+export const createEventRepository = (memory: Memory): EventRepository => ({
   waitingMs: () => 0,
   newest: async () => newest(memory),
   read: async (query): Promise<EventsPage> => {

@@ -31,7 +31,7 @@ const limitsOf = (memory: Memory): IngestLimits => ({
 });
 
 /** See `GuardRepository`. */
-export const createGuardBook = (memory: Memory): GuardRepository => ({
+export const createGuardRepository = (memory: Memory): GuardRepository => ({
   assess: async ({ ingestUp }) => assess(memory, ingestUp),
 });
 

@@ -135,7 +135,7 @@ export const statements = named('events', {
 type PageRow = RowOf<typeof statements.page.columns>;
 
 /** See `EventRepository`. What one answer proves also holds for every read requested after it. */
-export function createEventBook(db: Database, clock: Pick<Clock, 'monotonic'>): EventRepository {
+export function createEventRepository(db: Database, clock: Pick<Clock, 'monotonic'>): EventRepository {
   let horizon: Horizon = NOTHING_SEEN;
   /** Since when reads have been stuck although more events exist; null if they are not. */
   let waitingSince: number | null = null;

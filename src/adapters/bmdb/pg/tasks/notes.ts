@@ -5,7 +5,7 @@ import type { Outcome } from '../../../../lib/batcher.ts';
 import { createPatientBatches, patiently } from '../batches.ts';
 import { describeMachines, statementsFor, workLost } from '../claims/held-claim.ts';
 import type { HeldClaim } from '../claims/held-claim.ts';
-import { refuseGuarded } from '../guard/guard-book.ts';
+import { refuseGuarded } from '../guard/guard-repository.ts';
 import { lockGuard } from '../guard/guard-rows.ts';
 import { requireInTime, transactFenced, writeEvent } from '../live.ts';
 import type { LiveSession } from '../live.ts';
